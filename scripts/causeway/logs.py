@@ -1,0 +1,72 @@
+"""Where a rule's messages go, progress on long steps, and how an entry script fails."""
+
+import contextlib
+import logging
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+from causeway.errors import CausewayError
+
+LOG = logging.getLogger("causeway")
+PROGRESS_EVERY_S = 5.0
+
+
+def log_to(path: str | Path | None) -> None:
+    """Send this process's messages and warnings to `path`, the rule's log; to standard error if None."""
+    handler = logging.StreamHandler(sys.stderr) if path is None else logging.FileHandler(path, mode="w", encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.captureWarnings(True)
+
+
+@contextlib.contextmanager
+def failing_clearly(log: str | Path | None) -> Iterator[None]:
+    """Run an entry script's work: `CausewayError` ends it with its one sentence, anything else leaves its traceback in the log only.
+
+    Snakemake shows the user the end of the log, so the last line there is the sentence to read.
+    """
+    log_to(log)
+    try:
+        yield
+    except CausewayError as error:
+        LOG.error("%s", error)
+        sys.stderr.write(f"error: {error}\n")
+        raise SystemExit(1) from None
+    except Exception as error:
+        LOG.error("%s", traceback.format_exc())
+        LOG.error("internal error: %s: %s. Please report it with this log.", type(error).__name__, error)
+        sys.stderr.write(f"internal error: {type(error).__name__}: {error}. The log has the details: {log}\n")
+        raise SystemExit(1) from None
+
+
+class Progress:
+    """Say how far a long step is: at most one line each five seconds, with the rate.
+
+    Parameters
+    ----------
+    what : str
+        The step, e.g. "rank0.sqlite: launches".
+    total : int or None
+        Size of the whole in `unit`; None where unknown.
+    unit : str
+        "B" is shown in MB, anything else as a plain number.
+    """
+
+    def __init__(self, what: str, total: int | None, unit: str = "B") -> None:
+        self.what, self.total, self.unit = what, total, unit
+        self.began = self.said = time.monotonic()
+
+    def at(self, done: int) -> None:
+        """Report that `done` units are finished (cumulative, not an increment)."""
+        now = time.monotonic()
+        if now - self.said < PROGRESS_EVERY_S:
+            return
+        self.said = now
+        scale, unit = (1e6, "MB") if self.unit == "B" else (1, self.unit)
+        whole = f" of {self.total / scale:,.0f}" if self.total else ""
+        share = f" ({100 * done / self.total:.0f} %)" if self.total else ""
+        rate = done / scale / (now - self.began)
+        LOG.info("%s: %s%s %s%s, %s %s/s", self.what, f"{done / scale:,.0f}", whole, unit, share, f"{rate:,.1f}", unit)
