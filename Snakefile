@@ -1,0 +1,33 @@
+from snakemake.utils import min_version
+
+min_version("9.25")
+
+
+configfile: workflow.basedir + "/config/config.yaml"
+
+
+report: "rules/captions/workflow.rst"
+
+
+pathvars:
+    logs="results/logs",
+    benchmarks="results/benchmarks",
+
+
+include: "rules/common.smk"
+include: "rules/ingest.smk"
+include: "rules/variability.smk"
+include: "rules/causal.smk"
+include: "rules/report.smk"
+
+
+localrules:
+    all,
+
+
+rule all:
+    default_target: True
+    input:
+        "<results>/overview.html",
+        "<results>/findings.json",
+        everything(),

@@ -1,0 +1,75 @@
+"""Causes of variability, for each kernel that matters and for the whole dataset.
+
+Required: {target}/kept.parquet, kernels.parquet, tables/{export}/, clocks.json. Produces: {target}/features.parquet and
+{target}/causal/{scope}/. Kernels are spread over a fixed number of batches, so that the plan is known before any of them runs.
+"""
+
+
+rule assemble_features:
+    input:
+        tables=table_folders,
+        clocks="<results>/{dataset}/clocks.json",
+        kept="<results>/{dataset}/{target}/kept.parquet",
+        lib=modules("causal"),
+    output:
+        features="<results>/{dataset}/{target}/features.parquet",
+    log:
+        "<logs>/assemble_features/{dataset}/{target}.log",
+    benchmark:
+        "<benchmarks>/assemble_features/{dataset}/{target}.jsonl"
+    conda:
+        "../envs/causal.yaml"
+    resources:
+        mem_mb=rows_mb,
+        runtime=input_minutes,
+    params:
+        nodes=nodes,
+    script:
+        "../scripts/assemble_features.py"
+
+
+rule discover_causes:
+    input:
+        features="<results>/{dataset}/{target}/features.parquet",
+        kernels="<results>/{dataset}/{target}/kernels.parquet",
+        lib=modules("causal"),
+    output:
+        scopes="<results>/{dataset}/{target}/causal/batches/{batch}.json",
+    log:
+        "<logs>/discover_causes/{dataset}/{target}/{batch}.log",
+    benchmark:
+        "<benchmarks>/discover_causes/{dataset}/{target}/{batch}.jsonl"
+    conda:
+        "../envs/causal.yaml"
+    resources:
+        mem_mb=rows_mb,
+        runtime=an_hour,
+    params:
+        causes=config["causes"],
+        seed=config["seed"],
+    script:
+        "../scripts/discover_causes.py"
+
+
+rule discover_dataset_causes:
+    input:
+        features="<results>/{dataset}/{target}/features.parquet",
+        kernels="<results>/{dataset}/{target}/kernels.parquet",
+        lib=modules("causal"),
+    output:
+        graph="<results>/{dataset}/{target}/causal/dataset/graph.json",
+        contributions="<results>/{dataset}/{target}/causal/dataset/contributions.parquet",
+    log:
+        "<logs>/discover_dataset_causes/{dataset}/{target}.log",
+    benchmark:
+        "<benchmarks>/discover_dataset_causes/{dataset}/{target}.jsonl"
+    conda:
+        "../envs/causal.yaml"
+    resources:
+        mem_mb=rows_mb,
+        runtime=an_hour,
+    params:
+        causes=config["causes"],
+        seed=config["seed"],
+    script:
+        "../scripts/discover_dataset_causes.py"

@@ -1,0 +1,200 @@
+"""What the rule files share: the checked configuration, the sheet and its indexes, and where things are.
+
+Required: `config` (the configuration as loaded). Sets: EXPORTS (rows of the sheet by dataset and export), TARGETS (targets by dataset).
+Nothing here depends on time or chance: every cluster job parses these files again.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+from snakemake.utils import validate
+
+BASE = Path(workflow.basedir)
+sys.path.insert(0, str(BASE / "scripts"))
+
+from causeway.errors import CausewayError
+from causeway.readers.detect import detect, kind_of
+from causeway.sheet import find_file, read_sheet
+
+GROUND = ("errors", "logs", "tables", "intervals", "moments", "ranks")
+
+validate(config, "../config/schemas/config.schema.yaml")
+
+
+def check_row(row):
+    """Validate one row of the sheet; the message is the schema's first complaint."""
+    try:
+        validate(dict(row), "../config/schemas/datasets.schema.yaml", set_default=False)
+    except WorkflowError as error:
+        raise CausewayError(str(error).strip().splitlines()[-1]) from None
+
+
+def load_sheet():
+    """Return the sheet's exports by (dataset, export)."""
+    configs = [Path(path).parent for path in workflow.overwrite_configfiles]
+    try:
+        sheet = find_file(config["datasets"], [Path.cwd(), *configs, BASE], "the sheet of exports (`datasets` in the configuration)")
+        rows = read_sheet(sheet, check_row, config["simulated"])
+    except CausewayError as error:
+        raise WorkflowError(str(error)) from None
+    return {(row.dataset, row.export): row for row in rows}
+
+
+def kind_of_export(row):
+    """Return what an export measures, `trace`, `counters` or `table`; an unrecognised file counts as a trace and is refused by its reader."""
+    name = row.format if row.format != "auto" else detect(row.path)
+    return kind_of(name) if name else "trace"
+
+
+def targets_by_dataset():
+    """Return for each dataset its targets per kind of export, in the configuration's order."""
+    keys = {"trace": "traces", "counters": "counters", "table": "tables"}
+    targets = {}
+    for (dataset, _), row in EXPORTS.items():
+        kind = kind_of_export(row)
+        targets.setdefault(dataset, {})[kind] = list(config["targets"][keys[kind]])
+    return targets
+
+
+EXPORTS = load_sheet()
+TARGETS = targets_by_dataset()
+DATASETS = list(TARGETS)
+TRACED = [dataset for dataset, kinds in TARGETS.items() if "trace" in kinds]
+MEASURED = sorted({target for kinds in TARGETS.values() for kind in ("counters", "table") for target in kinds.get(kind, [])})
+
+
+def one_of(names):
+    """Return a wildcard's pattern that matches the given names alone, and nothing if there are none."""
+    return "|".join(re.escape(name) for name in names) or r"(?!)"
+
+
+wildcard_constraints:
+    dataset=one_of(DATASETS),
+    export=one_of(sorted({export for _, export in EXPORTS})),
+    target=r"[A-Za-z_][A-Za-z0-9_.]*",
+    batch=r"[0-9]+",
+    run=r"[A-Za-z0-9_-]+",
+
+
+def script_path(name):
+    """Return the path of a file under scripts/."""
+    return str(BASE / "scripts" / name)
+
+
+def modules(*wings):
+    """Return the package's files that a rule runs: the ground floor and the named wings. A change to one of them reruns the rule."""
+    package = BASE / "scripts" / "causeway"
+    files = [package / f"{name}.py" for name in GROUND]
+    for wing in wings:
+        files += [package / f"{wing}.py"] if (package / f"{wing}.py").is_file() else sorted((package / wing).rglob("*.py"))
+    return [str(file) for file in files]
+
+
+def column_maps():
+    """Return the maps from vendors' column names to ours."""
+    return [str(file) for file in sorted((BASE / "config" / "columns").iterdir())]
+
+
+def exports_of(dataset):
+    """Return the rows of a dataset, in the sheet's order."""
+    return [row for (name, _), row in EXPORTS.items() if name == dataset]
+
+
+def export_row(wildcards):
+    """Return the sheet's row of a job."""
+    return EXPORTS[wildcards.dataset, wildcards.export]
+
+
+def export_source(wildcards):
+    """Return what a job must wait for: the export, or the folder of the simulated run that holds it."""
+    row = export_row(wildcards)
+    return f"results/simulated/{row.run}" if row.run else str(row.path)
+
+
+def export_path(wildcards):
+    """Return the export itself."""
+    row = export_row(wildcards)
+    return f"results/simulated/{row.run}/{row.path}" if row.run else str(row.path)
+
+
+def sheet_value(name):
+    """Return a function that gives the sheet's value `name` for a job's export."""
+
+    def value(wildcards):
+        return getattr(export_row(wildcards), name)
+
+    return value
+
+
+def export_names(wildcards):
+    """Return the names of a dataset's exports, in the sheet's order."""
+    return [row.export for row in exports_of(wildcards.dataset)]
+
+
+def nodes(wildcards):
+    """Return the node of each export of a dataset."""
+    return {row.export: row.node for row in exports_of(wildcards.dataset)}
+
+
+def scenario(wildcards):
+    """Return the configuration of a simulated run."""
+    return config["simulated"][wildcards.run]
+
+
+def table_folders(wildcards):
+    """Return the folders of tables of a dataset, in the sheet's order."""
+    return [f"results/{wildcards.dataset}/tables/{row.export}" for row in exports_of(wildcards.dataset)]
+
+
+def targets_of(dataset):
+    """Return the targets of a dataset over all kinds of its exports."""
+    return list(dict.fromkeys(target for targets in TARGETS[dataset].values() for target in targets))
+
+
+def each_target(pattern):
+    """Return `pattern` filled in for every dataset and each of its targets."""
+    return [pattern.format(dataset=dataset, target=target) for dataset in DATASETS for target in targets_of(dataset)]
+
+
+def batches():
+    """Return the numbers of the batches of kernels."""
+    return list(range(config["causes"]["batches"]))
+
+
+def binning_options():
+    """Return the arguments of `bin_launches` that the configuration sets."""
+    bins, ranking = config["bins"], config["ranking"]
+    keep = ["--keep-share", ranking["keep_share"]] if ranking["keep_count"] is None else ["--keep-count", ranking["keep_count"]]
+    options = ["--width-us", bins["width_us"], "--launches-per-bin", bins["launches"], "--mean", bins["mean"]]
+    options += ["--link-window-us", bins["link_window_us"], "--score", ranking["score"], *keep, "--control-ratio", ranking["control_ratio"]]
+    options += ["--control-min-rows", ranking["control_min_rows"], "--seed", config["seed"]]
+    options += ["--features", *bins["features"]] if bins["features"] else []
+    return [str(option) for option in options]
+
+
+def everything():
+    """Return the files that `all` builds beside the overview and the findings: the figures of every dataset and target."""
+    figures = ("causal_graphs", "causal_graph_dataset.svg", "parallel_coordinates", "parallel_coordinates.svg", "bins.svg", "kernels.svg")
+    return [path for figure in figures for path in each_target("results/{dataset}/{target}/figures/" + figure)]
+
+
+def input_mb(wildcards, input, attempt):
+    """Return memory in MB for a step that streams its input: a base, a fraction of the input, more at each attempt."""
+    return int((1500 + 0.2 * input.size_mb) * attempt)
+
+
+def rows_mb(wildcards, input, attempt):
+    """Return memory in MB for a step that holds its input as columns: a base, several times the input, more at each attempt."""
+    return int((2500 + 12 * input.size_mb) * attempt)
+
+
+def an_hour(wildcards, attempt):
+    """Return 60 minutes, more at each attempt: the causal steps cap their rows, so their time hardly depends on the input."""
+    return 60 * attempt
+
+
+def input_minutes(wildcards, input, attempt):
+    """Return run time in minutes from the input's size, more at each attempt."""
+    return int((10 + input.size_mb / 500) * attempt)

@@ -1,0 +1,91 @@
+"""Exports to normalised tables, their quality and the dataset's time line.
+
+Required: the sheet's exports. Produces: tables/{export}/ with capabilities.json, quality.json, clocks.json.
+Steps: simulate_run (only for simulated exports), normalise_export, check_quality, align_clocks.
+"""
+
+
+rule simulate_run:
+    input:
+        lib=modules("simulate"),
+    output:
+        run=directory("<results>/simulated/{run}"),
+    log:
+        "<logs>/simulate_run/{run}.log",
+    benchmark:
+        "<benchmarks>/simulate_run/{run}.jsonl"
+    conda:
+        "../envs/simulate.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        scenario=scenario,
+    script:
+        "../scripts/simulate_run.py"
+
+
+rule normalise_export:
+    input:
+        source=export_source,
+        columns=column_maps(),
+        lib=modules("readers"),
+    output:
+        tables=directory("<results>/{dataset}/tables/{export}"),
+    log:
+        "<logs>/normalise_export/{dataset}/{export}.log",
+    benchmark:
+        "<benchmarks>/normalise_export/{dataset}/{export}.jsonl"
+    conda:
+        "../envs/ingest.yaml"
+    resources:
+        mem_mb=input_mb,
+        runtime=input_minutes,
+    params:
+        path=export_path,
+        source=sheet_value("source"),
+        rank=sheet_value("rank"),
+        position=sheet_value("position"),
+        format=sheet_value("format"),
+        node=sheet_value("node"),
+        table_targets=config["targets"]["tables"],
+    script:
+        "../scripts/normalise_export.py"
+
+
+rule check_quality:
+    input:
+        tables=table_folders,
+        lib=modules("quality"),
+    output:
+        quality="<results>/{dataset}/quality.json",
+    log:
+        "<logs>/check_quality/{dataset}.log",
+    benchmark:
+        "<benchmarks>/check_quality/{dataset}.jsonl"
+    conda:
+        "../envs/ingest.yaml"
+    resources:
+        mem_mb=1500,
+        runtime=10,
+    script:
+        "../scripts/check_quality.py"
+
+
+rule align_clocks:
+    input:
+        tables=table_folders,
+        lib=modules("clocks"),
+    output:
+        clocks="<results>/{dataset}/clocks.json",
+    log:
+        "<logs>/align_clocks/{dataset}.log",
+    benchmark:
+        "<benchmarks>/align_clocks/{dataset}.jsonl"
+    conda:
+        "../envs/ingest.yaml"
+    resources:
+        mem_mb=1500,
+        runtime=10,
+    script:
+        "../scripts/align_clocks.py"

@@ -1,0 +1,56 @@
+"""Targets, bins, ranking, kept and control rows: the MPI program of Causeway.
+
+Required: tables/{export}/, clocks.json. Produces: {target}/{bins,ranking,kept,kernels,configurations}.parquet.
+Steps: bin_launches for the targets of traces (one job per dataset), bin_measurements for each counter or table column.
+"""
+
+BINNED = ("bins", "ranking", "kept", "kernels", "configurations")
+
+
+rule bin_launches:
+    input:
+        tables=table_folders,
+        clocks="<results>/{dataset}/clocks.json",
+        program=script_path("bin_launches.py"),
+        lib=modules("variability"),
+    output:
+        expand("<results>/{{dataset}}/{target}/{table}.parquet", target=["kernel_variability", "memory_stall"], table=BINNED),
+    log:
+        "<logs>/bin_launches/{dataset}.log",
+    benchmark:
+        "<benchmarks>/bin_launches/{dataset}.jsonl"
+    conda:
+        "../envs/mpi.yaml"
+    resources:
+        mpi="mpiexec",
+        tasks=2,
+        mem_mb_per_cpu=2000,
+        runtime=input_minutes,
+    wildcard_constraints:
+        dataset=one_of(TRACED),
+    params:
+        exports=export_names,
+        targets=["kernel_variability", "memory_stall"],
+        folder="<results>/{dataset}",
+        options=binning_options(),
+    shell:
+        "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks}"
+        " --dataset {wildcards.dataset:q} --tables {params.folder:q}/tables --exports {params.exports:q} --clocks {input.clocks:q}"
+        " --targets {params.targets:q} --out {params.folder:q} {params.options:q} --log {log:q}"
+
+
+use rule bin_launches as bin_measurements with:
+    output:
+        expand("<results>/{{dataset}}/{{target}}/{table}.parquet", table=BINNED),
+    log:
+        "<logs>/bin_measurements/{dataset}/{target}.log",
+    benchmark:
+        "<benchmarks>/bin_measurements/{dataset}/{target}.jsonl"
+    wildcard_constraints:
+        dataset=one_of(DATASETS),
+        target=one_of(MEASURED),
+    params:
+        exports=export_names,
+        targets="{target}",
+        folder="<results>/{dataset}",
+        options=binning_options(),

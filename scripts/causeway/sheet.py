@@ -1,0 +1,126 @@
+"""The sheet of exports: rows with checked values, resolved sources and export names. Read whenever the workflow is parsed, so it stays light."""
+
+import csv
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from causeway.errors import CausewayError
+
+COLUMNS = ("dataset", "rank", "source", "format", "node")
+SIMULATED = "simulated:"
+
+
+@dataclass(frozen=True)
+class Export:
+    """One row of the sheet.
+
+    `export` names its folder of tables: the sheet's rank, else e0, e1 ... in the sheet's order among the dataset's rows without a rank.
+    `position` is the row's place in its dataset, from 0. `path` is the resolved source; for a simulated export it is the file's name inside
+    the run's folder, and `run` names the run.
+    """
+
+    dataset: str
+    export: str
+    rank: int | None
+    position: int
+    source: str
+    format: str
+    node: str
+    path: Path
+    run: str | None
+
+
+def find_file(name: str, folders: Iterable[Path], what: str) -> Path:
+    """Return the first existing file `name`, absolute or under one of `folders`.
+
+    Raises
+    ------
+    CausewayError
+        If there is none; the message lists where it was looked for.
+    """
+    candidates = [folder / name for folder in dict.fromkeys(Path(folder) for folder in folders)]
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate
+    raise CausewayError(f"{what} {name} does not exist; looked for it as {', '.join(str(c) for c in dict.fromkeys(candidates))}")
+
+
+def _rows(sheet: Path) -> list[tuple[int, dict[str, str]]]:
+    """Return (line number, row) pairs; lines that are empty or start with # are left out."""
+    try:
+        lines = sheet.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CausewayError(f"{sheet}: cannot be read as UTF-8 text ({error})") from None
+    kept = [(number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")]
+    if not kept:
+        raise CausewayError(f"{sheet}: is empty; expected a header line with the tab-separated columns {' '.join(COLUMNS)}")
+    header = [name.strip() for name in kept[0][1].split("\t")]
+    unknown = [name for name in header if name not in COLUMNS]
+    missing = [name for name in ("dataset", "source") if name not in header]
+    if unknown or missing or len(set(header)) != len(header):
+        raise CausewayError(
+            f"{sheet}: line {kept[0][0]}: unknown columns {unknown}, missing columns {missing}; expected {' '.join(COLUMNS)},"
+            " each once, separated by tabs; rank, format and node may be left out"
+        )
+    rows = []
+    for (number, _), values in zip(kept[1:], csv.reader((line for _, line in kept[1:]), delimiter="\t"), strict=True):
+        if len(values) > len(header):
+            raise CausewayError(f"{sheet}: line {number}: {len(values)} fields, the header has {len(header)}; separate fields by one tab")
+        rows.append((number, dict.fromkeys(COLUMNS, "") | {k: v.strip() for k, v in zip(header, values, strict=False)}))
+    if not rows:
+        raise CausewayError(f"{sheet}: has a header but no row; add one line per export")
+    return rows
+
+
+def read_sheet(sheet: Path, check_row, simulated: Iterable[str] = ()) -> list[Export]:
+    """Read and check the sheet.
+
+    Parameters
+    ----------
+    sheet : Path
+    check_row : callable
+        Called with each row (a dict of str); raises for a value that the schema forbids.
+    simulated : iterable of str
+        Names of the configured simulated runs.
+
+    Returns
+    -------
+    list of Export, in the sheet's order
+
+    Raises
+    ------
+    CausewayError
+        For a malformed sheet, an absent source, a simulated run that is not configured, or two rows with the same dataset and rank;
+        the message names the sheet, the line and the value.
+    """
+    exports: list[Export] = []
+    seen: dict[tuple[str, str], int] = {}
+    for number, row in _rows(sheet):
+        where = f"{sheet}: line {number}"
+        try:
+            check_row(row)
+        except Exception as error:
+            raise CausewayError(f"{where}: {error}") from None
+        dataset, rank = row["dataset"], str(int(row["rank"])) if row["rank"] else ""
+        mates = [export for export in exports if export.dataset == dataset]
+        export = rank or f"e{sum(mate.rank is None for mate in mates)}"
+        if (dataset, export) in seen:
+            raise CausewayError(f"{where}: dataset {dataset} already has rank {rank} on line {seen[dataset, export]}; give each export its own")
+        seen[dataset, export] = number
+        run, path = None, sheet.parent / row["source"]
+        if row["source"].startswith(SIMULATED):
+            run, _, name = row["source"].removeprefix(SIMULATED).partition("/")
+            path = Path(name)
+            if run not in simulated:
+                raise CausewayError(f"{where}: simulated run {run!r} is not configured; `simulated` in the configuration has {sorted(simulated)}")
+            if not name or path.is_absolute() or ".." in path.parts:
+                raise CausewayError(f"{where}: {row['source']!r} does not name a file inside the run; write simulated:<run>/<file>")
+            if row["format"] in ("", "auto"):
+                raise CausewayError(f"{where}: a simulated export needs its format in the sheet, it does not exist yet")
+        elif not path.exists():
+            raise CausewayError(f"{where}: source {row['source']} does not exist (looked for {path}); sources are relative to the sheet")
+        exports.append(
+            Export(dataset, export, int(rank) if rank else None, len(mates), row["source"], row["format"] or "auto", row["node"], path, run)
+        )
+    return exports
