@@ -106,14 +106,18 @@ def read_sheet(sheet: Path, check_row, simulated: Iterable[str] = ()) -> list[Ex
         mates = [export for export in exports if export.dataset == dataset]
         export = rank or f"e{sum(mate.rank is None for mate in mates)}"
         if (dataset, export) in seen:
-            raise CausewayError(f"{where}: dataset {dataset} already has rank {rank} on line {seen[dataset, export]}; give each export its own")
+            raise CausewayError(
+                f"{where}: dataset {dataset} already has rank {rank} on line {seen[dataset, export]}; give each export its own"
+            )
         seen[dataset, export] = number
         run, path = None, sheet.parent / row["source"]
         if row["source"].startswith(SIMULATED):
             run, _, name = row["source"].removeprefix(SIMULATED).partition("/")
             path = Path(name)
             if run not in simulated:
-                raise CausewayError(f"{where}: simulated run {run!r} is not configured; `simulated` in the configuration has {sorted(simulated)}")
+                raise CausewayError(
+                    f"{where}: simulated run {run!r} is not configured; `simulated` in the configuration has {sorted(simulated)}"
+                )
             if not name or path.is_absolute() or ".." in path.parts:
                 raise CausewayError(f"{where}: {row['source']!r} does not name a file inside the run; write simulated:<run>/<file>")
             if row["format"] in ("", "auto"):

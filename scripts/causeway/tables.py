@@ -1,7 +1,7 @@
-"""The only door to Parquet: Arrow schemas, units, metadata, `read_table`, `write_table` and `TableWriter`.
+"""The only door to Parquet: `read_table`, `write_table`, `TableWriter`, and JSON documents that are validated when written.
 
-A star: facts are narrow and ordered by time, everything constant per configuration lives in a dimension. Column names carry their
-unit. Each file's metadata holds the schema's name and version and, for tables made from an export, the source and its SHA-256.
+The tables themselves are described in `causeway.schemas`. Each file's metadata holds the schema's name and version and, for tables made from
+an export, the source and its SHA-256.
 """
 
 import hashlib
@@ -14,239 +14,42 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from causeway.errors import TableError
+from causeway.schemas import (
+    COPY_KINDS,
+    KERNEL_CLASSES,
+    LAUNCH_SHAPE,
+    MEMORY_KINDS,
+    OPEN_ENDED,
+    SCHEMA_VERSION,
+    SCHEMAS,
+    STATISTICS,
+)
 
-SCHEMA_VERSION = "1"
+__all__ = [
+    "COPY_KINDS",
+    "KERNEL_CLASSES",
+    "LAUNCH_SHAPE",
+    "MEMORY_KINDS",
+    "OPEN_ENDED",
+    "SCHEMAS",
+    "SCHEMA_VERSION",
+    "STATISTICS",
+    "TableWriter",
+    "conform",
+    "extended",
+    "open_table",
+    "read_json",
+    "read_table",
+    "sha256_of",
+    "table_metadata",
+    "unit_of",
+    "write_json",
+    "write_table",
+]
+
 SCHEMA_FOLDER = Path(__file__).resolve().parents[2] / "config" / "schemas"
 ROW_GROUP_ROWS = 512 * 1024
 """Rows per row group: measured as large enough to decode at full speed, small enough to stream."""
-
-COPY_KINDS = {
-    0: "unknown",
-    1: "host to device",
-    2: "device to host",
-    3: "host to array",
-    4: "array to host",
-    5: "array to array",
-    6: "array to device",
-    7: "device to array",
-    8: "device to device",
-    9: "host to host",
-    10: "peer to peer",
-    11: "unified host to device",
-    12: "unified device to host",
-    13: "unified device to device",
-    255: "memset",
-}
-"""CUPTI's CUpti_ActivityMemcpyKind (CUDA 12); 255 is ours, for memory sets, which CUPTI keeps in a table of their own."""
-
-MEMORY_KINDS = {0: "pageable", 1: "pinned", 2: "device", 3: "array", 4: "managed", 5: "device static", 6: "managed static", 7: "unknown"}
-"""Nsight Systems' ENUM_CUDA_MEM_KIND."""
-
-KERNEL_CLASSES = ("compute", "communication", "memory")
-
-
-def _field(name: str, kind: pa.DataType, unit: str = "", nullable: bool = False) -> pa.Field:
-    return pa.field(name, kind, nullable=nullable, metadata={"unit": unit} if unit else None)
-
-
-def _fields(names: str, kind: pa.DataType, unit: str = "", nullable: bool = False) -> list[pa.Field]:
-    return [_field(name, kind, unit, nullable) for name in names.split()]
-
-
-I64, F64, U8, U16, U32, TEXT, FLAG = pa.int64(), pa.float64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.string(), pa.bool_()
-STATISTICS = ("min", "max", "mean", "variance", "std", "q1", "median", "q3")
-"""The eight statistics of a bin beside its count, in the order of the columns of `bins`."""
-
-LAUNCH_SHAPE = (
-    "grid_x grid_y grid_z block_x block_y block_z registers_per_thread static_shared_bytes dynamic_shared_bytes local_bytes"
-    " lds_bytes scratch_bytes arch_vgpr accum_vgpr sgpr wave_size"
-).split()
-"""The columns that, with the kernel, make a configuration. An export that gives only a total size has it in `_x`, and null in y and z."""
-
-SCHEMAS: dict[str, pa.Schema] = {
-    # facts, ordered by start_ns, then by the order in the export
-    "launches": pa.schema(
-        [
-            *_fields("start_ns duration_ns", I64, "ns"),
-            *_fields("configuration rank", U32),
-            _field("device", U16),
-            _field("stream", U32),
-            _field("queue_ns", I64, "ns", nullable=True),
-            _field("range", U32, nullable=True),
-            _field("correlation", I64, nullable=True),
-        ]
-    ),
-    "transfers": pa.schema(
-        [
-            *_fields("start_ns duration_ns", I64, "ns"),
-            _field("bytes", I64, "bytes", nullable=True),
-            _field("copy_kind", U8),
-            *_fields("src_kind dst_kind", U8, nullable=True),
-            _field("rank", U32),
-            _field("device", U16),
-            _field("stream", U32),
-            _field("correlation", I64, nullable=True),
-        ]
-    ),
-    "ranges": pa.schema(
-        [
-            *_fields("start_ns duration_ns", I64, "ns"),
-            *_fields("range rank", U32),
-            _field("thread", U32, nullable=True),
-            _field("kind", TEXT),
-            _field("name", TEXT),
-        ]
-    ),
-    "calls": pa.schema(
-        [
-            *_fields("start_ns duration_ns", I64, "ns"),
-            _field("rank", U32),
-            _field("thread", U32, nullable=True),
-            _field("name", pa.dictionary(pa.int32(), TEXT)),
-            _field("correlation", I64, nullable=True),
-        ]
-    ),
-    "mpi": pa.schema(
-        [
-            *_fields("start_ns duration_ns", I64, "ns"),
-            _field("rank", U32),
-            _field("thread", U32, nullable=True),
-            _field("name", pa.dictionary(pa.int32(), TEXT)),
-            *_fields("bytes peer communicator", I64, nullable=True),
-        ]
-    ),
-    "samples": pa.schema(
-        [
-            _field("time_ns", I64, "ns"),
-            _field("rank", U32),
-            _field("device", U16),
-            _field("metric", pa.dictionary(pa.int32(), TEXT)),
-            _field("value", F64),
-        ]
-    ),
-    # one row per launch of a counter export or table; the metrics follow these columns, see `counters_schema`
-    "counters": pa.schema(
-        [
-            _field("launch", I64),
-            _field("start_ns", I64, "ns", nullable=True),
-            *_fields("configuration rank", U32),
-            _field("device", U16, nullable=True),
-        ]
-    ),
-    # dimensions, ordered by their number
-    "configurations": pa.schema(
-        [
-            *_fields("configuration kernel", U32),
-            *_fields(" ".join(LAUNCH_SHAPE), I64, nullable=True),
-            _field("label", TEXT, nullable=True),
-        ]
-    ),
-    "kernels": pa.schema([_field("kernel", U32), *_fields("id name short_name class", TEXT)]),
-    "devices": pa.schema(
-        [
-            _field("rank", U32),
-            _field("device", U16),
-            _field("name", TEXT, nullable=True),
-            _field("multiprocessors", I64, nullable=True),
-            _field("memory_bytes", I64, "bytes", nullable=True),
-            _field("clock_hz", I64, "Hz", nullable=True),
-        ]
-    ),
-    # results of the variability wing
-    "bins": pa.schema(
-        [
-            _field("rank", U32),
-            _field("bin", I64),
-            _field("start_ns", I64, "ns", nullable=True),
-            _field("count", I64),
-            *[_field(name, F64, nullable=name in ("variance", "std")) for name in STATISTICS],
-        ]
-    ),
-    "ranking": pa.schema(
-        [
-            _field("rank", U32),
-            _field("bin", I64),
-            _field("score", F64, nullable=True),
-            _field("order", I64),
-            *_fields("kept control", FLAG),
-            _field("inclusion_probability", F64, nullable=True),
-        ]
-    ),
-    "kept": pa.schema(
-        [
-            _field("rank", U32),
-            _field("bin", I64),
-            _field("launch", I64),
-            _field("start_ns", I64, "ns", nullable=True),
-            _field("kernel", TEXT),
-            _field("configuration", U32),
-            *_fields("target signed_deviation", F64),
-            _field("configuration_mean", F64),
-            _field("configuration_std", F64, nullable=True),
-            _field("kept", FLAG),
-            _field("inclusion_probability", F64),
-        ]
-    ),
-    # one row per kernel of a dataset, all launches, not only the kept ones
-    "kernel_summary": pa.schema(
-        [
-            *_fields("kernel name short_name class", TEXT),
-            *_fields("launches configurations", I64),
-            _field("value_sum", F64),
-            *_fields("value_median value_q1 value_q3", F64),
-            _field("robust_cv", F64, nullable=True),
-            _field("target_sum", F64),
-            _field("target_share", F64, "ratio"),
-            _field("histogram", pa.list_(I64)),
-            _field("timeline", pa.list_(F64)),
-        ]
-    ),
-    # one row per configuration of a dataset, numbered over all its exports
-    "configuration_summary": pa.schema(
-        [
-            _field("configuration", U32),
-            _field("kernel", TEXT),
-            *_fields(" ".join(LAUNCH_SHAPE), I64, nullable=True),
-            _field("label", TEXT, nullable=True),
-            _field("rank", U32, nullable=True),
-            _field("launches", I64),
-            _field("mean", F64),
-            _field("std", F64, nullable=True),
-        ]
-    ),
-    # results of the causal wing
-    "features": pa.schema([]),
-    "contributions": pa.schema(
-        [
-            _field("feature", TEXT),
-            _field("group", TEXT, nullable=True),
-            _field("members", pa.list_(TEXT)),
-            _field("stage", TEXT),
-            _field("sign", TEXT),
-            *_fields("effect effect_low effect_high", F64, "standard deviations of the target", nullable=True),
-            *_fields("contribution_percent contribution_low contribution_high", F64, "percent", nullable=True),
-            *_fields("stability q_value robustness", F64, nullable=True),
-            _field("verdict", TEXT),
-        ]
-    ),
-    "refutations": pa.schema(
-        [
-            *_fields("feature refuter", TEXT),
-            *_fields("effect refuted_effect p_value", F64, nullable=True),
-            _field("passed", FLAG, nullable=True),
-            _field("note", TEXT, nullable=True),
-        ]
-    ),
-    "whatif": pa.schema(
-        [
-            *_fields("feature from to", TEXT),
-            *_fields("change_percent change_low change_high", F64, "percent", nullable=True),
-            *_fields("verdict reason", TEXT, nullable=True),
-        ]
-    ),
-}
-OPEN_ENDED = frozenset({"counters", "bins", "kept", "features"})
-"""Tables that carry further columns after those of the schema: metrics, statistics of chosen features, features."""
 
 
 def sha256_of(path: str | Path) -> str:
@@ -342,14 +145,13 @@ def conform(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
     surplus = [column for column in table.column_names if column not in schema.names]
     if missing or surplus:
         raise TableError(f"table {name}: missing columns {missing}, unknown columns {surplus}")
+    for field in schema:
+        if not field.nullable and (nulls := table.column(field.name).null_count):
+            raise TableError(f"table {name}: column {field.name} has {nulls} nulls, none is allowed")
     try:
-        table = table.select(schema.names).cast(schema, safe=True)
+        return table.select(schema.names).cast(schema, safe=True)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
         raise TableError(f"table {name}: {error}") from None
-    for field in schema:
-        if not field.nullable and table.column(field.name).null_count:
-            raise TableError(f"table {name}: column {field.name} has {table.column(field.name).null_count} nulls, none is allowed")
-    return table
 
 
 def write_table(

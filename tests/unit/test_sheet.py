@@ -1,0 +1,67 @@
+"""The sheet of exports: names, positions and errors that name the line and the value."""
+
+import pytest
+
+from causeway.errors import CausewayError
+from causeway.sheet import find_file, read_sheet
+
+
+def sheet_of(tmp_path, *lines, header="dataset\trank\tsource\tformat\tnode"):
+    for name in ("a.sqlite", "b.sqlite"):
+        (tmp_path / name).write_text("x")
+    path = tmp_path / "datasets.tsv"
+    path.write_text("\n".join(["# a comment", header, *lines]) + "\n")
+    return path
+
+
+def accept(row):
+    pass
+
+
+def test_exports_are_named_by_rank_or_by_order(tmp_path):
+    sheet = sheet_of(tmp_path, "x\t3\ta.sqlite\tnsys\tn1", "y\t\ta.sqlite\t\t", "x\t\tb.sqlite", "y\t\tb.sqlite\t\t")
+    exports = read_sheet(sheet, accept)
+    assert [(e.dataset, e.export, e.rank, e.position, e.format, e.node) for e in exports] == [
+        ("x", "3", 3, 0, "nsys", "n1"),
+        ("y", "e0", None, 0, "auto", ""),
+        ("x", "e0", None, 1, "auto", ""),
+        ("y", "e1", None, 1, "auto", ""),
+    ]
+    assert exports[0].path == tmp_path / "a.sqlite"
+
+
+def test_columns_may_be_left_out_and_come_in_any_order(tmp_path):
+    exports = read_sheet(sheet_of(tmp_path, "a.sqlite\tx", header="source\tdataset"), accept)
+    assert (exports[0].dataset, exports[0].export, exports[0].format) == ("x", "e0", "auto")
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["x\t0\ta.sqlite\t\t", "x\t0\tb.sqlite\t\t"], "line 4: dataset x already has rank 0 on line 3"),
+        (["x\t0\ta.sqlite\t\t", "x\t00\tb.sqlite\t\t"], "already has rank 0"),
+        (["x\t0\tmissing.sqlite\t\t"], "line 3: source missing.sqlite does not exist"),
+        (["x\t0\tsimulated:demo/rank0.sqlite\tnsys\t"], "simulated run 'demo' is not configured"),
+        (["x\t0\ta.sqlite\tnsys\tn1\tsurplus"], "line 3: 6 fields, the header has 5"),
+        ([], "no row"),
+    ],
+)
+def test_errors_name_the_line_and_the_value(tmp_path, lines, message):
+    with pytest.raises(CausewayError, match=message):
+        read_sheet(sheet_of(tmp_path, *lines), accept)
+
+
+@pytest.mark.parametrize("source", ["simulated:demo/../../etc/passwd", "simulated:demo//etc/passwd", "simulated:demo/"])
+def test_a_simulated_source_stays_inside_its_run(tmp_path, source):
+    with pytest.raises(CausewayError, match="does not name a file inside the run"):
+        read_sheet(sheet_of(tmp_path, f"x\t0\t{source}\tnsys\t"), accept, ["demo"])
+
+
+def test_a_misspelt_column_is_named(tmp_path):
+    with pytest.raises(CausewayError, match=r"unknown columns \['ranks'\]"):
+        read_sheet(sheet_of(tmp_path, "x\t0\ta.sqlite", header="dataset\tranks\tsource"), accept)
+
+
+def test_a_missing_sheet_says_where_it_was_looked_for(tmp_path):
+    with pytest.raises(CausewayError, match=r"the sheet none.tsv does not exist; looked for it as .*none.tsv"):
+        find_file("none.tsv", [tmp_path], "the sheet")

@@ -1,0 +1,98 @@
+"""The one door to Parquet: what it writes it reads, and a wrong table never travels on."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from causeway import tables
+from causeway.errors import TableError
+
+KERNELS = pa.table(
+    {"kernel": [0, 1], "id": ["a-1", "b-2"], "name": ["a()", "b()"], "short_name": ["a", "b"], "class": ["compute", "memory"]}
+)
+
+
+def test_a_table_comes_back_with_types_units_and_provenance(tmp_path):
+    path = tmp_path / "kernels.parquet"
+    tables.write_table(KERNELS, path, "kernels", metadata={"source": "rank0.sqlite", "source_sha256": "ab"})
+    assert tables.read_table(path, "kernels").to_pylist() == KERNELS.to_pylist()
+    assert tables.table_metadata(path) == {"schema_version": "1", "source": "rank0.sqlite", "source_sha256": "ab", "table": "kernels"}
+    assert tables.unit_of(tables.SCHEMAS["launches"].field("start_ns")) == "ns"
+    assert [p.name for p in tmp_path.iterdir()] == ["kernels.parquet"]
+
+
+def test_equal_tables_give_equal_bytes(tmp_path):
+    for name in ("one", "two"):
+        tables.write_table(KERNELS, tmp_path / name, "kernels")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.drop_columns(["name"]), r"missing columns \['name'\]"),
+        (lambda t: t.append_column("surplus", pa.array([1, 2])), r"unknown columns \['surplus'\]"),
+        (lambda t: t.set_column(0, "kernel", pa.array([-1, 2])), "kernels"),
+        (lambda t: t.set_column(2, "name", pa.array([None, "b"])), "column name has 1 nulls"),
+    ],
+)
+def test_a_wrong_table_is_refused_and_leaves_nothing_behind(tmp_path, change, message):
+    with pytest.raises(TableError, match=message):
+        tables.write_table(change(KERNELS), tmp_path / "kernels.parquet", "kernels")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_open_ended_tables_take_more_columns():
+    with pytest.raises(TableError, match="fixed schema"):
+        tables.extended("launches", [pa.field("x", pa.int64())])
+    assert tables.extended("bins", [pa.field("x", pa.int64())]).names[-1] == "x"
+
+
+def test_reading_checks_the_table_its_version_and_its_columns(tmp_path):
+    path = tmp_path / "kernels.parquet"
+    tables.write_table(KERNELS, path, "kernels")
+    with pytest.raises(TableError, match="holds table kernels, expected launches"):
+        tables.read_table(path, "launches")
+    pq.write_table(KERNELS.replace_schema_metadata({"causeway.table": "kernels", "causeway.schema_version": "0"}), path)
+    with pytest.raises(TableError, match="schema version 1"):
+        tables.read_table(path, "kernels")
+    path.write_bytes(b"PAR1 and then nothing")
+    with pytest.raises(TableError, match="not a readable Parquet file"):
+        tables.read_table(path, "kernels")
+
+
+def test_an_interrupted_writer_leaves_no_table_that_looks_whole(tmp_path):
+    def write():
+        with tables.TableWriter(tmp_path / "kernels.parquet", "kernels") as writer:
+            writer.write(KERNELS)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_json_is_sorted_whole_and_validated(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "SCHEMA_FOLDER", tmp_path)
+    (tmp_path / "toy.schema.json").write_text(
+        json.dumps({"type": "object", "additionalProperties": False, "properties": {"a": {"type": "integer"}}})
+    )
+    tables.write_json({"a": 1}, tmp_path / "out.json", schema="toy")
+    assert tables.read_json(tmp_path / "out.json") == {"a": 1}
+    with pytest.raises(TableError, match="does not fit schema toy"):
+        tables.write_json({"a": 1, "b": 2}, tmp_path / "other.json", schema="toy")
+    assert not (tmp_path / "other.json").exists()
+    with pytest.raises(ValueError, match="Out of range"):
+        tables.write_json({"a": float("nan")}, tmp_path / "nan.json")
+
+
+def test_the_hash_of_a_folder_depends_on_names_and_contents(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "x").write_text("1")
+    first = tables.sha256_of(tmp_path / "a")
+    (tmp_path / "a" / "x").rename(tmp_path / "a" / "y")
+    assert tables.sha256_of(tmp_path / "a") != first
+    # SHA-256 of "1", from the standard's test tools
+    assert tables.sha256_of(tmp_path / "a" / "y") == "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"
