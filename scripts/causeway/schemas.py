@@ -1,4 +1,7 @@
-"""The tables of Causeway: columns, types, units. A star: facts are narrow and ordered by time, what is constant per configuration is a dimension."""
+"""The tables of Causeway: columns, types, units.
+
+A star: facts are narrow and ordered by time; what is constant per configuration lives in a dimension.
+"""
 
 import pyarrow as pa
 

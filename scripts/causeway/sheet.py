@@ -1,4 +1,7 @@
-"""The sheet of exports: rows with checked values, resolved sources and export names. Read whenever the workflow is parsed, so it stays light."""
+"""The sheet of exports: rows with checked values, resolved sources and export names.
+
+It is read whenever the workflow is parsed, so this module stays light.
+"""
 
 import csv
 from collections.abc import Iterable

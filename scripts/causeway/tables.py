@@ -1,7 +1,7 @@
 """The only door to Parquet: `read_table`, `write_table`, `TableWriter`, and JSON documents that are validated when written.
 
-The tables themselves are described in `causeway.schemas`. Each file's metadata holds the schema's name and version and, for tables made from
-an export, the source and its SHA-256.
+The tables themselves are described in `causeway.schemas`. Each file's metadata holds the schema's name and version and, for tables made
+from an export, the source and its SHA-256.
 """
 
 import hashlib

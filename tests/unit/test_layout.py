@@ -10,6 +10,7 @@ PACKAGE = ROOT / "scripts" / "causeway"
 GROUND = {"errors", "logs", "schemas", "tables", "intervals", "moments", "ranks", "sheet"}
 SCRIPTS = sorted((ROOT / "scripts").glob("*.py"))
 MODULES = sorted(PACKAGE.rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 
 def room_of(module):
