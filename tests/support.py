@@ -1,0 +1,29 @@
+"""Run the workflow as a user does: from this checkout, with results in a folder of their own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT.parent / "shared" / "data"
+
+
+def run_snakemake(folder, *arguments, config=None):
+    """Run Snakemake with `--directory folder`; return the finished process, its output as text."""
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--directory", str(folder)]
+    command += ["--configfile", str(config)] if config else []
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    return subprocess.run(
+        [*command, *arguments], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+
+
+def write_analysis(folder, rows, settings=""):
+    """Write a sheet and a configuration; return the configuration's path. `rows` are (dataset, rank, source, format[, node])."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = ["dataset\trank\tsource\tformat\tnode", *("\t".join([*map(str, row), "", ""][:5]) for row in rows)]
+    (folder / "datasets.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "config.yaml").write_text(f"datasets: datasets.tsv\n{settings}", encoding="utf-8")
+    return folder / "config.yaml"

@@ -1,0 +1,81 @@
+"""What stops the workflow at its start, with the name of the culprit; and what the plan looks like."""
+
+import shutil
+
+import pytest
+
+from support import ROOT, run_snakemake, write_analysis
+
+TABLE = ("x", "", "a.csv", "table")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "a.csv").write_text("y,size\n1,2\n2,3\n3,4\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("rows", "settings", "message"),
+    [
+        ([TABLE], "bins: {wdith_us: 10}\n", "wdith_us"),
+        ([TABLE], "binz: {width_us: 10}\n", "binz"),
+        ([TABLE], "targets: {traces: [kernel_speed]}\n", "kernel_speed"),
+        ([TABLE], "ranking: {keep_share: 1.5}\n", "1.5"),
+        ([("x", "", "missing.csv", "table")], "", "missing.csv does not exist"),
+        ([("x", "0", "a.csv", "table"), ("x", "0", "a.csv", "table")], "", "line 3: dataset x already has rank 0 on line 2"),
+        ([("x", "0", "a.csv", "nsight")], "", "nsight"),
+        ([("../x", "0", "a.csv", "table")], "", r"\.\./x"),
+    ],
+)
+def test_a_wrong_choice_stops_at_start_with_its_name(folder, rows, settings, message):
+    run = run_snakemake(folder, "--dry-run", "--quiet", "all", config=write_analysis(folder, rows, settings))
+    assert run.returncode != 0
+    assert message.replace("\\", "") in run.stdout
+    assert "Traceback" not in run.stdout
+
+
+def test_a_missing_sheet_is_named(folder):
+    (folder / "config.yaml").write_text("datasets: nowhere.tsv\n")
+    run = run_snakemake(folder, "--dry-run", config=folder / "config.yaml")
+    assert run.returncode != 0
+    assert "nowhere.tsv does not exist" in run.stdout
+    assert "Traceback" not in run.stdout
+
+
+def test_the_slurm_profile_plans_the_whole_workflow(tmp_path):
+    run = run_snakemake(tmp_path, "--profile", str(ROOT / "profiles" / "slurm"), "--dry-run")
+    assert run.returncode == 0, run.stdout
+    for rule in ("normalise_export", "bin_launches", "discover_causes", "write_overview"):
+        assert rule in run.stdout
+    assert "srun -n 64" in run.stdout
+
+
+def test_the_profile_works_by_name_after_linking_it_once(tmp_path, monkeypatch):
+    home = tmp_path / "home" / ".config" / "snakemake"
+    home.mkdir(parents=True)
+    (home / "slurm").symlink_to(ROOT / "profiles" / "slurm")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    run = run_snakemake(tmp_path, "--profile", "slurm", "--dry-run", "--quiet")
+    assert run.returncode == 0, run.stdout
+
+
+def test_lint_is_clean(tmp_path):
+    run = run_snakemake(tmp_path, "--lint")
+    assert run.returncode == 0, run.stdout
+
+
+@pytest.mark.parametrize(
+    "command", [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["snakefmt", "--check", "Snakefile", "rules"]], ids=" ".join
+)
+def test_format_is_clean(command):
+    import subprocess
+    import sys
+    from pathlib import Path
+
+    program = Path(sys.executable).with_name(command[0])
+    if not program.exists() and shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    run = subprocess.run([str(program), *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
