@@ -3,7 +3,7 @@ from snakemake.utils import min_version
 min_version("9.25")
 
 
-configfile: workflow.basedir + "/config/config.yaml"
+configfile: f"{workflow.basedir}/config/config.yaml"
 
 
 report: "rules/captions/workflow.rst"

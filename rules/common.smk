@@ -1,4 +1,4 @@
-"""What the rule files share: the checked configuration, the sheet and its indexes, and where things are.
+"""What all the files in this folder share: the checked configuration, the sheet and its indexes, and where things are.
 
 Required: `config` (the configuration as loaded). Sets: EXPORTS (rows of the sheet by dataset and export), TARGETS (targets by dataset).
 Nothing here depends on time or chance: every cluster job parses these files again.
@@ -20,22 +20,44 @@ from causeway.sheet import find_file, read_sheet
 
 GROUND = ("errors", "logs", "schemas", "tables", "intervals", "moments", "ranks")
 
-validate(config, "../config/schemas/config.schema.yaml")
+
+def complaint(error):
+    """Return one sentence of a schema's complaint: where in the document, and what is wrong there."""
+    what = re.search(r"^(?:ValidationError: )(.+)$", str(error), re.M)
+    where = re.search(r"^On instance(.+):$", str(error), re.M)
+    keys = ": ".join(re.findall(r"\['?([^'\]]+)'?\]", where.group(1))) if where else ""
+    return " ".join(
+        filter(None, [keys and f"{keys}:", what.group(1) if what else str(error)])
+    )
+
+
+def check_config():
+    """Validate the configuration and fill in its defaults."""
+    try:
+        validate(config, "../config/schemas/config.schema.yaml")
+    except WorkflowError as error:
+        raise WorkflowError(
+            f"configuration: {complaint(error)}; config/schemas/config.schema.yaml describes every key"
+        ) from None
 
 
 def check_row(row):
-    """Validate one row of the sheet; the message is the schema's first complaint."""
+    """Validate one row of the sheet."""
     try:
         validate(dict(row), "../config/schemas/datasets.schema.yaml", set_default=False)
     except WorkflowError as error:
-        raise CausewayError(str(error).strip().splitlines()[-1]) from None
+        raise CausewayError(complaint(error)) from None
 
 
 def load_sheet():
     """Return the sheet's exports by (dataset, export)."""
     configs = [Path(path).parent for path in workflow.overwrite_configfiles]
     try:
-        sheet = find_file(config["datasets"], [Path.cwd(), *configs, BASE], "the sheet of exports (`datasets` in the configuration)")
+        sheet = find_file(
+            config["datasets"],
+            [Path.cwd(), *configs, BASE],
+            "the sheet of exports (`datasets` in the configuration)",
+        )
         rows = read_sheet(sheet, check_row, config["simulated"])
     except CausewayError as error:
         raise WorkflowError(str(error)) from None
@@ -58,11 +80,19 @@ def targets_by_dataset():
     return targets
 
 
+check_config()
 EXPORTS = load_sheet()
 TARGETS = targets_by_dataset()
 DATASETS = list(TARGETS)
 TRACED = [dataset for dataset, kinds in TARGETS.items() if "trace" in kinds]
-MEASURED = sorted({target for kinds in TARGETS.values() for kind in ("counters", "table") for target in kinds.get(kind, [])})
+MEASURED = sorted(
+    {
+        target
+        for kinds in TARGETS.values()
+        for kind in ("counters", "table")
+        for target in kinds.get(kind, [])
+    }
+)
 
 
 def one_of(names):
@@ -84,11 +114,15 @@ def script_path(name):
 
 
 def modules(*wings):
-    """Return the package's files that a rule runs: the ground floor and the named wings. A change to one of them reruns the rule."""
+    """Return the package's files that a job runs: the ground floor and the named wings. A change to one of them runs it again."""
     package = BASE / "scripts" / "causeway"
     files = [package / f"{name}.py" for name in GROUND]
     for wing in wings:
-        files += [package / f"{wing}.py"] if (package / f"{wing}.py").is_file() else sorted((package / wing).rglob("*.py"))
+        files += (
+            [package / f"{wing}.py"]
+            if (package / f"{wing}.py").is_file()
+            else sorted((package / wing).rglob("*.py"))
+        )
     return [str(file) for file in files]
 
 
@@ -133,6 +167,11 @@ def export_names(wildcards):
     return [row.export for row in exports_of(wildcards.dataset)]
 
 
+def dataset_folder(wildcards, output):
+    """Return the folder of a dataset's results from the path of one of its targets' tables."""
+    return str(Path(output[0]).parent.parent)
+
+
 def nodes(wildcards):
     """Return the node of each export of a dataset."""
     return {row.export: row.node for row in exports_of(wildcards.dataset)}
@@ -145,17 +184,28 @@ def scenario(wildcards):
 
 def table_folders(wildcards):
     """Return the folders of tables of a dataset, in the sheet's order."""
-    return [f"results/{wildcards.dataset}/tables/{row.export}" for row in exports_of(wildcards.dataset)]
+    return [
+        f"results/{wildcards.dataset}/tables/{row.export}"
+        for row in exports_of(wildcards.dataset)
+    ]
 
 
 def targets_of(dataset):
     """Return the targets of a dataset over all kinds of its exports."""
-    return list(dict.fromkeys(target for targets in TARGETS[dataset].values() for target in targets))
+    return list(
+        dict.fromkeys(
+            target for targets in TARGETS[dataset].values() for target in targets
+        )
+    )
 
 
 def each_target(pattern):
     """Return `pattern` filled in for every dataset and each of its targets."""
-    return [pattern.format(dataset=dataset, target=target) for dataset in DATASETS for target in targets_of(dataset)]
+    return [
+        pattern.format(dataset=dataset, target=target)
+        for dataset in DATASETS
+        for target in targets_of(dataset)
+    ]
 
 
 def batches():
@@ -166,18 +216,53 @@ def batches():
 def binning_options():
     """Return the arguments of `bin_launches` that the configuration sets."""
     bins, ranking = config["bins"], config["ranking"]
-    keep = ["--keep-share", ranking["keep_share"]] if ranking["keep_count"] is None else ["--keep-count", ranking["keep_count"]]
-    options = ["--width-us", bins["width_us"], "--launches-per-bin", bins["launches"], "--mean", bins["mean"]]
-    options += ["--link-window-us", bins["link_window_us"], "--score", ranking["score"], *keep, "--control-ratio", ranking["control_ratio"]]
-    options += ["--control-min-rows", ranking["control_min_rows"], "--seed", config["seed"]]
+    keep = (
+        ["--keep-share", ranking["keep_share"]]
+        if ranking["keep_count"] is None
+        else ["--keep-count", ranking["keep_count"]]
+    )
+    options = [
+        "--width-us",
+        bins["width_us"],
+        "--launches-per-bin",
+        bins["launches"],
+        "--mean",
+        bins["mean"],
+    ]
+    options += [
+        "--link-window-us",
+        bins["link_window_us"],
+        "--score",
+        ranking["score"],
+        *keep,
+        "--control-ratio",
+        ranking["control_ratio"],
+    ]
+    options += [
+        "--control-min-rows",
+        ranking["control_min_rows"],
+        "--seed",
+        config["seed"],
+    ]
     options += ["--features", *bins["features"]] if bins["features"] else []
     return [str(option) for option in options]
 
 
 def everything():
     """Return the files that `all` builds beside the overview and the findings: the figures of every dataset and target."""
-    figures = ("causal_graphs", "causal_graph_dataset.svg", "parallel_coordinates", "parallel_coordinates.svg", "bins.svg", "kernels.svg")
-    return [path for figure in figures for path in each_target("results/{dataset}/{target}/figures/" + figure)]
+    figures = (
+        "causal_graphs",
+        "causal_graph_dataset.svg",
+        "parallel_coordinates",
+        "parallel_coordinates.svg",
+        "bins.svg",
+        "kernels.svg",
+    )
+    return [
+        path
+        for figure in figures
+        for path in each_target(f"results/{{dataset}}/{{target}}/figures/{figure}")
+    ]
 
 
 def input_mb(wildcards, input, attempt):

@@ -14,11 +14,17 @@ rule bin_launches:
         program=script_path("bin_launches.py"),
         lib=modules("variability"),
     output:
-        expand("<results>/{{dataset}}/{target}/{table}.parquet", target=["kernel_variability", "memory_stall"], table=BINNED),
+        expand(
+            "<results>/{{dataset}}/{target}/{table}.parquet",
+            target=["kernel_variability", "memory_stall"],
+            table=BINNED,
+        ),
     log:
         "<logs>/bin_launches/{dataset}.log",
     benchmark:
         "<benchmarks>/bin_launches/{dataset}.jsonl"
+    wildcard_constraints:
+        dataset=one_of(TRACED),
     conda:
         "../envs/mpi.yaml"
     resources:
@@ -26,12 +32,10 @@ rule bin_launches:
         tasks=2,
         mem_mb_per_cpu=2000,
         runtime=input_minutes,
-    wildcard_constraints:
-        dataset=one_of(TRACED),
     params:
         exports=export_names,
         targets=["kernel_variability", "memory_stall"],
-        folder="<results>/{dataset}",
+        folder=dataset_folder,
         options=binning_options(),
     shell:
         "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks}"
@@ -52,5 +56,5 @@ use rule bin_launches as bin_measurements with:
     params:
         exports=export_names,
         targets="{target}",
-        folder="<results>/{dataset}",
+        folder=dataset_folder,
         options=binning_options(),
