@@ -1,0 +1,314 @@
+"""Write a rank's events as an Nsight Systems SQLite export (schema 3.16.1), batch by batch in bounded memory."""
+
+import datetime
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+
+from causeway.simulate import nsys_schema, schedule
+from causeway.simulate.scenarios import Scenario
+from causeway.simulate.schedule import RankBatch
+
+BASE_UTC_NS = 1_767_312_000_000_000_000
+"""When the first rank's session began: 2026-01-02 00:00:00 UTC."""
+FIRST_EVENT_NS = 1_200_000_000
+"""Time from the first session's start to the run's zero: loading, allocation."""
+HOST_ID = 1 << 48
+CALLS = {
+    schedule.LAUNCH: ("cudaLaunchKernel_v7000", 0),
+    schedule.LAUNCH_DRIVER: ("cuLaunchKernelEx", 1),
+    schedule.MEMCPY: ("cudaMemcpyAsync_v3020", 0),
+    schedule.MEMSET: ("cudaMemsetAsync_v3020", 0),
+    schedule.SYNCHRONIZE: ("cudaDeviceSynchronize_v3020", 0),
+}
+THREADS = ("python", "pt_side_stream", "pt_copy_h2d", "pt_copy_d2h", "pt_copy_d2d")
+GPU = {
+    "name": "NVIDIA H100 80GB HBM3",
+    "isDiscrete": 1,
+    "l2CacheSize": 52428800,
+    "totalMemory": 84942979072,
+    "memoryBandwidth": 3352320000000,
+    "clockRate": 1980000000,
+    "smCount": 132,
+    "luid": 0,
+    "chipName": "GH100",
+    "ctxswDevPath": "",
+    "ctrlDevPath": "",
+    "revision": 161,
+    "nodeMask": 0,
+    "constantMemory": 65536,
+    "maxIPC": 0,
+    "maxRegistersPerBlock": 65536,
+    "maxShmemPerBlock": 49152,
+    "maxShmemPerBlockOptin": 232448,
+    "maxShmemPerSm": 233472,
+    "maxRegistersPerSm": 65536,
+    "threadsPerWarp": 32,
+    "asyncEngines": 3,
+    "maxWarpsPerSm": 64,
+    "maxBlocksPerSm": 32,
+    "maxThreadsPerBlock": 1024,
+    "maxBlockDimX": 1024,
+    "maxBlockDimY": 1024,
+    "maxBlockDimZ": 64,
+    "maxGridDimX": 2147483647,
+    "maxGridDimY": 65535,
+    "maxGridDimZ": 65535,
+    "computeMajor": 9,
+    "computeMinor": 0,
+    "smMajor": 9,
+    "smMinor": 0,
+}
+"""TARGET_INFO_GPU of a real H100 80GB SXM, without the columns that differ from device to device."""
+VALUES_PER_BATCH = 200_000
+"""Rows handed to sqlite at once."""
+
+
+def session_offset_ns(scenario: Scenario, rank: int) -> int:
+    """Return how much later than the first one a rank's session began; 0 for rank 0, irregular up to 40 ms for the others."""
+    return 0 if rank == 0 else (rank * 7_368_787 + rank * rank * 912_367) % 40_000_000
+
+
+class NsysSqlite:
+    """An export being written, as a context manager; the file appears under its name when complete.
+
+    Parameters
+    ----------
+    path : str or Path
+    scenario : Scenario
+    rank : int
+    """
+
+    def __init__(self, path: str | Path, scenario: Scenario, rank: int) -> None:
+        self.path, self.scenario, self.rank = Path(path), scenario, rank
+        self.partial = self.path.with_name(self.path.name + ".partial")
+        self.partial.unlink(missing_ok=True)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        per_node = -(-scenario.ranks // scenario.nodes)
+        self.node, self.device, self.devices = rank // per_node, rank % per_node, per_node
+        self.pid = 227_916 + 11 * rank
+        self.global_pid = HOST_ID | self.pid << 24
+        self.shift_ns = FIRST_EVENT_NS - session_offset_ns(scenario, rank) + int(1000 * scenario.clock_error_us * np.sin(1 + 2 * rank))
+        self.grids = 0
+        self.last_ns = 0
+        self.rows: dict[str, int] = {}
+        self.created: set[str] = set()
+        self.columns = nsys_schema.columns()
+        self.strings: dict[str, int] = {}
+        self.connection = sqlite3.connect(self.partial, isolation_level=None)
+        for pragma in ("page_size = 4096", "encoding = 'UTF-8'", "journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE"):
+            self.connection.execute(f"PRAGMA {pragma}").fetchall()
+        self.connection.execute("PRAGMA cache_size = -16384")
+        self.connection.execute("BEGIN")
+
+    def __enter__(self) -> "NsysSqlite":
+        self._opening()
+        return self
+
+    def __exit__(self, failure: object, *_: object) -> None:
+        if failure is None:
+            self._closing()
+            self.connection.execute("COMMIT")
+        self.connection.close()
+        if failure is None:
+            self.partial.replace(self.path)
+        else:
+            self.partial.unlink(missing_ok=True)
+
+    def insert(self, table: str, **values: object) -> None:
+        """Append rows to a table, which is created first if need be.
+
+        Parameters
+        ----------
+        table : str
+        **values : ndarray, list or a single number or text
+            Columns: arrays give one row per element, single values stand in every row; columns not named are null.
+        """
+        if table not in self.created:
+            self.connection.execute(nsys_schema.create_statement(table))
+            self.created.add(table)
+        arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray | list)}
+        terms = ["?" if name in arrays else _literal(values.get(name)) for name, _ in self.columns[table]]
+        statement = f"INSERT INTO {table} VALUES ({', '.join(terms)})"  # noqa: S608  names and literals are this module's own
+        bound = [arrays[name] for name, _ in self.columns[table] if name in arrays]
+        if not bound:
+            self.connection.execute(statement)
+            self.rows[table] = self.rows.get(table, 0) + 1
+            return
+        count = len(bound[0])
+        for first in range(0, count, VALUES_PER_BATCH):
+            part = [column[first : first + VALUES_PER_BATCH] for column in bound]
+            rows = zip(*(column.tolist() if isinstance(column, np.ndarray) else column for column in part), strict=True)
+            self.connection.executemany(statement, rows)
+        self.rows[table] = self.rows.get(table, 0) + count
+
+    def string(self, value: str) -> int:
+        """Return the number of a string in StringIds, where it is entered on first use."""
+        if value not in self.strings:
+            self.strings[value] = len(self.strings)
+            self.insert("StringIds", id=self.strings[value], value=value)
+        return self.strings[value]
+
+    def write(self, batch: RankBatch) -> None:
+        """Append a batch of events."""
+        self._write_kernels(batch)
+        context = {"deviceId": self.device, "contextId": 1, "globalPid": self.global_pid}
+        if batch.copies:
+            events = self._times(batch.copies)
+            self.insert(
+                "CUPTI_ACTIVITY_KIND_MEMCPY",
+                **context,
+                **events,
+                bytes=batch.copies["bytes"],
+                copyKind=batch.copies["kind"],
+                srcKind=batch.copies["source_kind"],
+                dstKind=batch.copies["target_kind"],
+            )
+        self.insert("CUPTI_ACTIVITY_KIND_MEMSET", **context, **self._times(batch.memsets), bytes=batch.memsets["bytes"], value=0, memKind=2)
+        calls = batch.calls
+        names = np.array([self.string(CALLS[i][0]) for i in range(len(CALLS))])
+        classes = np.array([CALLS[i][1] for i in range(len(CALLS))])
+        self.insert(
+            "CUPTI_ACTIVITY_KIND_RUNTIME",
+            start=calls["start"] + self.shift_ns,
+            end=calls["end"] + self.shift_ns,
+            eventClass=classes[calls["call"]],
+            globalTid=self.global_pid + self.pid + calls["thread"],
+            correlationId=calls["correlation"],
+            nameId=names[calls["call"]],
+            returnValue=0,
+        )
+        ranges = {name: values + self.shift_ns for name, values in batch.ranges.items() if name != "iteration"}
+        self.insert(
+            "NVTX_EVENTS",
+            **ranges,
+            eventType=59,
+            text="iteration",
+            globalTid=self.global_pid + self.pid,
+            domainId=0,
+            int64Value=batch.ranges["iteration"],
+        )
+        self.last_ns = int(ranges["end"][-1])
+        if batch.samples:
+            samples = batch.samples
+            source = HOST_ID + (1 << 32) + (1 << 16)
+            self.insert(
+                "GPU_METRICS",
+                timestamp=samples["time"] + self.shift_ns,
+                typeId=source + self.device,
+                metricId=samples["metric"],
+                value=samples["value"],
+            )
+
+    def _times(self, events: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return {
+            "start": events["start"] + self.shift_ns,
+            "end": events["end"] + self.shift_ns,
+            "streamId": events["stream"],
+            "correlationId": events["correlation"],
+        }
+
+    def _write_kernels(self, batch: RankBatch) -> None:
+        kernels, facts = batch.kernels, self.scenario.kernels
+        which = kernels["kernel"]
+
+        def fact(values: list[int]) -> np.ndarray:
+            return np.array(values, dtype=np.int64)[which]
+
+        grid_id = self.grids + 1 + np.arange(len(which))
+        self.grids += len(which)
+        self.insert(
+            "CUPTI_ACTIVITY_KIND_KERNEL",
+            **self._times(kernels),
+            deviceId=self.device,
+            contextId=1,
+            globalPid=self.global_pid,
+            demangledName=fact([self.string(k.name) for k in facts]),
+            shortName=fact([self.string(k.short_name) for k in facts]),
+            mangledName=fact([self.string(k.mangled_name) for k in facts]),
+            launchType=1,
+            cacheConfig=1,
+            registersPerThread=fact([k.registers for k in facts]),
+            gridX=kernels["grid"],
+            gridY=1,
+            gridZ=1,
+            blockX=kernels["block"],
+            blockY=1,
+            blockZ=1,
+            staticSharedMemory=fact([k.static_shared_bytes for k in facts]),
+            dynamicSharedMemory=fact([k.dynamic_shared_bytes for k in facts]),
+            localMemoryPerThread=0,
+            localMemoryTotal=155_713_536,
+            gridId=grid_id,
+            sharedMemoryExecuted=fact([32768 if k.dynamic_shared_bytes < 32768 else 102_400 for k in facts]),
+            sharedMemoryLimitConfig=fact([int(k.dynamic_shared_bytes > 49152) for k in facts]),
+        )
+
+    def _opening(self) -> None:
+        """Write what is known before the first event: names, the machine, the session."""
+        for value in ("GpuMetrics", "SocMetrics", *(name for name, _ in CALLS.values()), *THREADS):
+            self.string(value)
+        for kernel in self.scenario.kernels:
+            for value in (kernel.mangled_name, kernel.name, kernel.short_name):
+                self.string(value)
+        start = BASE_UTC_NS + session_offset_ns(self.scenario, self.rank)
+        clock = datetime.datetime.fromtimestamp(start // 1_000_000_000, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        self.insert("TARGET_INFO_SESSION_START_TIME", utcEpochNs=start, utcTime=clock, localTime=clock)
+        for number in range(self.devices):
+            uuid = f"{0xA8A99508 + 16 * self.node + number:08x}-235c-1ac9-454c-6a98d38f97d4"
+            place = {"id": number, "pwGpuId": number, "cuDevice": number, "busLocation": f"0000:{0x1B + 32 * number:02x}:00.0"}
+            self.insert("TARGET_INFO_GPU", vmId=HOST_ID, uuid=uuid, **place, **GPU)
+        context = {"hwId": 0, "vmId": 1, "processId": self.pid, "contextId": 1}
+        self.insert("TARGET_INFO_CUDA_CONTEXT_INFO", **context, nullStreamId=7, deviceId=self.device, parentContextId=0, isGreenContext=0)
+        streams = [schedule.NEIGHBOUR_STREAM] * (self.scenario.neighbour is not None) + [copy.stream for copy in self.scenario.copies]
+        for stream in sorted(streams):
+            self.insert("TARGET_INFO_CUDA_STREAM", **context, streamId=stream, priority=0, flag=2)
+        self.insert("PROCESSES", globalPid=self.global_pid, pid=self.pid, name="python")
+        for number, name in enumerate(THREADS):
+            self.insert("ThreadNames", nameId=self.string(name), priority=20, globalTid=self.global_pid + self.pid + number)
+        if self.scenario.gpu_metrics_us:
+            source = HOST_ID + (1 << 32) + (1 << 16)
+            for number, name in enumerate(schedule.METRICS):
+                kind = {"typeId": source + self.device, "sourceId": source, "typeName": "GPU Metrics [NVIDIA H100 80GB HBM3]"}
+                self.insert("TARGET_INFO_GPU_METRICS", **kind, metricId=number, metricName=name)
+
+    def _closing(self) -> None:
+        """Write what is known after the last event, the enumerations and the version."""
+        end = self.last_ns + 50_000_000
+        self.insert("ANALYSIS_DETAILS", globalVid=HOST_ID, duration=end, startTime=0, stopTime=end)
+        for table, entries in nsys_schema.ENUMERATIONS.items():
+            for number, name, label in entries:
+                self.insert(table, id=number, name=name, label=label)
+        for name, value in (("DEVICE_ID", "Local (CLI)"), ("CAPTURE_EVENT_TYPE", "NvtxEvents"), ("CAPTURE_EVENT_TYPE", "Cuda")):
+            self.insert("META_DATA_CAPTURE", name=name, value=value)
+        major, minor, micro = nsys_schema.VERSION.split(".")
+        facts = {
+            "EXPORT_PRODUCT_NAME": "NVIDIA Nsight Systems",
+            "EXPORT_PRODUCT_VERSION": "2024.6.2.25",
+            "EXPORT_PRODUCT_DATE": "2024.6",
+            "EXPORT_SCHEMA_VERSION": nsys_schema.VERSION,
+            "EXPORT_SCHEMA_VERSION_MAJOR": major,
+            "EXPORT_SCHEMA_VERSION_MINOR": minor,
+            "EXPORT_SCHEMA_VERSION_MICRO": micro,
+            "EXPORT_PLATFORM": "linux-desktop",
+            "EXPORT_ARCH": "x64",
+            "EXPORT_TIME_UTC": "2026-01-02T01:00:00",
+            "EXPORT_HOST": f"node{self.node}",
+            "EXPORT_USER": "simulated",
+            "EXPORT_PARAM_INPUT_FILE": self.path.with_suffix(".nsys-rep").name,
+            "EXPORT_PARAM_OUTPUT_FILE": self.path.name,
+            "EXPORT_PARAM_LAZY": "true",
+            "EXPORT_PARAM_TIME_NORMALIZE": "false",
+        }
+        for name, value in facts.items():
+            self.insert("META_DATA_EXPORT", name=name, value=value)
+
+
+def _literal(value: object) -> str:
+    """Return a value as SQL text."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return str(int(value))
