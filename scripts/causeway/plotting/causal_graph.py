@@ -1,0 +1,332 @@
+"""Causal graphs as SVG: causes left by tier, target at the right; black raises, red lowers, grey is undecided or unexplained.
+
+The convention of arXiv 2510.18300 (figures 2, 3 and 5) with what it lacks: an interval, the stability and the robustness of each arrow,
+and the unexplained share. Colour never stands alone: the label says raises or lowers, the head is filled or open, a fragile arrow dashed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from causeway.plotting import theme
+from causeway.plotting.graph_layout import Layout, Line, arrange
+from causeway.plotting.markup import Markup, tag, text_width, wrapped
+from causeway.plotting.names import elided, full_name
+
+MOST_ARROWS = 15
+MARGIN = 18.0
+UNEXPLAINED = "unexplained"
+TIERS = {"launch": "launch configuration", "context": "context of the launch", "counter": "counters"}
+FILLS = {"launch": "#eaf1fa", "context": "#fdf3e4", "counter": "#e8f5f1"}
+WORDS = {"+": "raises", "-": "lowers"}
+LINE = 16.0
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """One arrow into the target, and how it is drawn."""
+
+    source: str
+    colour: str
+    width: float
+    head: str
+    dashed: bool
+    label: str
+    detail: str
+    hover: str
+
+
+def unresolved(edge: Mapping) -> bool:
+    """Return whether an edge says nothing about direction: undirected, bidirected, or of undecided sign."""
+    return edge["kind"] != "directed" or edge["sign"] not in WORDS
+
+
+def arrow_of(edge: Mapping) -> Arrow:
+    """Return how the arrow of an edge of `graph.json` is drawn."""
+    percent, robustness, stability = edge["contribution_percent"], edge["robustness"], edge["stability"]
+    rest = edge["source"] == UNEXPLAINED
+    grey = rest or unresolved(edge)
+    colour = theme.UNDECIDED if grey else theme.RAISES if edge["sign"] == "+" else theme.LOWERS
+    fragile = robustness is not None and robustness < theme.FRAGILE_BELOW
+    word = "" if rest else WORDS.get(edge["sign"], "sign undecided") if edge["kind"] == "directed" else edge["kind"]
+    share = theme.percent(percent, edge["contribution_low"], edge["contribution_high"]) if percent is not None else "share not measured"
+    facts = []
+    if stability is not None:
+        facts.append(f"found in {100 * stability:.0f} %")
+    if robustness is not None:
+        facts.append(f"robust {theme.ratio(robustness)}")
+    hover = [elided(edge["source"], 300), f"{word or 'share'} {share} of the variance"]
+    hover += [f"found in {100 * stability:.0f} % of the resamples"] if stability is not None else []
+    hover += [f"robustness {theme.ratio(robustness)}{', fragile' if fragile else ''}"] if robustness is not None else []
+    hover += [f"q = {theme.significant(edge['q_value'], 2)}"] if edge.get("q_value") is not None else []
+    head = "none" if edge["kind"] == "undirected" else "filled" if grey or edge["sign"] == "+" else "open"
+    width = 1.2 + 0.11 * min(max(percent or 0.0, 0.0), 80.0)
+    return Arrow(edge["source"], colour, width, head, fragile, f"{word} {share}".strip(), ", ".join(facts), "\n".join(hover))
+
+
+def text(
+    x: float, y: float, line: object, size: float = theme.SIZE, anchor: str = "start", colour: str = theme.INK, **more: object
+) -> Markup:
+    """Return one line of text with its baseline at `y`."""
+    return tag("text", line, x=x, y=y, font_size=size, text_anchor=None if anchor == "start" else anchor, fill=colour, **more)
+
+
+def box_of(name: str, lines: list[str], layout_box, fill: str, edge: str = theme.FAINT, bold: bool = False, hover: str = "") -> Markup:
+    """Return a node: a rectangle with lines of text in its middle and a hover text."""
+    top = layout_box.y - (len(lines) - 1) * LINE / 2 + 4.5
+    return tag(
+        "g",
+        tag("title", hover or name),
+        tag(
+            "rect",
+            x=layout_box.left,
+            y=layout_box.y - layout_box.height / 2,
+            width=layout_box.width,
+            height=layout_box.height,
+            rx=5,
+            fill=fill,
+            stroke=edge,
+            stroke_width=1.6 if bold else 1,
+        ),
+        [
+            text(
+                layout_box.x,
+                top + i * LINE,
+                line,
+                theme.SIZE if i == 0 or bold else theme.SMALL,
+                "middle",
+                font_weight="bold" if bold and i == 0 else None,
+            )
+            for i, line in enumerate(lines)
+        ],
+    )
+
+
+def head_of(x: float, y: float, arrow: Arrow, angle: float = 0.0) -> Markup | None:
+    """Return the arrow's head with its point at (x, y), turned by `angle` degrees: filled raises, open lowers."""
+    if arrow.head == "none":
+        return None
+    half, long = 4.0 + 0.45 * arrow.width, 9.0 + 0.5 * arrow.width
+    fill = arrow.colour if arrow.head == "filled" else theme.PAPER
+    points = f"{x:.1f},{y:.1f} {x - long:.1f},{y - half:.1f} {x - long:.1f},{y + half:.1f}"
+    return tag(
+        "polygon",
+        points=points,
+        fill=fill,
+        stroke=arrow.colour,
+        stroke_width=1.4,
+        stroke_linejoin="miter",
+        transform=f"rotate({angle:.1f} {x:.1f} {y:.1f})" if angle else None,
+    )
+
+
+def document(width: float, height: float, label: str, *children: object) -> Markup:
+    """Return a stand-alone SVG, also fit to stand in a page."""
+    return tag(
+        "svg",
+        tag("title", label),
+        tag("rect", width=float(width), height=float(height), fill=theme.PAPER),
+        *children,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {width:.0f} {height:.0f}",
+        width=f"{width:.0f}",
+        height=f"{height:.0f}",
+        role="img",
+        font_family=theme.FONT,
+    )
+
+
+def headline(graph: Mapping, scope: str) -> tuple[str, str]:
+    """Return the two lines above a graph: what it is about, and what it rests on."""
+    about = f"Causes of {graph['target_node']}, {scope}"
+    effective = graph.get("n_effective")
+    rests = f"{theme.count(graph['n_rows'])} launches"
+    rests += f" ({theme.count(round(effective))} effective)" if effective is not None else ""
+    return about, f"{rests}; verdict: {graph['verdict']}"
+
+
+def said(graph: Mapping) -> list[str]:
+    """Return what a graph without arrows says in words."""
+    words = [sentence for sentence in [*graph.get("sentences", []), *graph.get("reasons", [])] if sentence]
+    return list(dict.fromkeys(words)) or [f"No cause found ({theme.count(graph['n_rows'])} launches)."]
+
+
+def arrows_into(graph: Mapping) -> tuple[list[Arrow], Arrow | None, int]:
+    """Return the arrows of causes, largest first, the arrow of the unexplained share, and how many causes are left out."""
+    into = [edge for edge in graph["edges"] if edge["target"] == graph["target_node"]]
+    causes = [edge for edge in into if edge["source"] != UNEXPLAINED]
+    causes.sort(key=lambda e: (e["contribution_percent"] is None, -(e["contribution_percent"] or 0), e["source"]))
+    rest = next((arrow_of(edge) for edge in into if edge["source"] == UNEXPLAINED), None)
+    return [arrow_of(edge) for edge in causes[:MOST_ARROWS]], rest, max(len(causes) - MOST_ARROWS, 0)
+
+
+def causal_graph_svg(graph: Mapping, scope: str) -> Markup:
+    """Return the graph of the arrows into the target.
+
+    Parameters
+    ----------
+    graph : mapping
+        A document of `config/schemas/graph.schema.json`.
+    scope : str
+        The scope in words for people: `whole dataset`, or a kernel's short name.
+    """
+    arrows, rest, omitted = arrows_into(graph)
+    if not arrows:
+        return no_cause_svg(graph, scope)
+    nodes = {node["name"]: node for node in graph["nodes"]}
+    drawn = arrows + ([rest] if rest else [])
+    tiers = _tiers(arrows, nodes)
+    target = graph["target_node"]
+    target_lines = [*wrapped(elided(target, 60), 150, theme.SIZE, bold=True), *wrapped(scope, 150, theme.SMALL)][:5]
+    sizes = {arrow.source: _node_size(arrow.source, nodes) for arrow in drawn}
+    label_width = max(_label_width(arrow) for arrow in drawn) + 24 + 3.0 * len(drawn)
+    sizes |= {f"label of {arrow.source}": (label_width, 38.0) for arrow in drawn}
+    target_width = max(text_width(line, theme.SIZE, bold=True) for line in target_lines) + 28
+    sizes[target] = (max(target_width, 120), max(30.0 * len(drawn), LINE * len(target_lines) + 20))
+    columns = len(tiers)
+    lines = []
+    for arrow in drawn:
+        place = next((i for i, (_, members) in enumerate(tiers) if arrow.source in members), columns - 1)
+        lines += [Line(arrow.source, f"label of {arrow.source}", columns - place, 50), Line(f"label of {arrow.source}", target)]
+    layout = arrange(sizes, lines, row_gap=9, column_gap=34)
+    return _assemble(graph, scope, layout, drawn, tiers, nodes, target_lines, omitted)
+
+
+def _tiers(arrows: list[Arrow], nodes: Mapping) -> list[tuple[str, list[str]]]:
+    """Return the tiers that have causes, in causal order, with their members; an unknown tier is a column of its own."""
+    found: dict[str, list[str]] = {}
+    for arrow in arrows:
+        found.setdefault((nodes.get(arrow.source) or {}).get("tier") or "other", []).append(arrow.source)
+    order = [*TIERS, *sorted(set(found) - set(TIERS))]
+    return [(tier, found[tier]) for tier in order if tier in found]
+
+
+def _others(name: str, nodes: Mapping) -> list[str]:
+    return [member for member in (nodes.get(name) or {}).get("members") or [] if member != name]
+
+
+def _node_lines(name: str, nodes: Mapping) -> list[str]:
+    others = _others(name, nodes)
+    return [elided(name, 34), *([f"and {len(others)} that move with it"] if others else [])]
+
+
+def _node_size(name: str, nodes: Mapping) -> tuple[float, float]:
+    lines = _node_lines(name, nodes)
+    tier = (nodes.get(name) or {}).get("tier") or ""
+    heading = text_width(TIERS[tier], theme.SMALL) if tier in TIERS else 0.0  # so that headings of neighbouring columns keep apart
+    return max(heading, *(text_width(line, theme.SIZE) + 22 for line in lines)), 26.0 if len(lines) == 1 else 40.0
+
+
+def _label_width(arrow: Arrow) -> float:
+    return max(text_width(arrow.label, theme.SIZE, bold=True), text_width(arrow.detail or " ", theme.SMALL))
+
+
+def bezier(points: list[tuple[float, float]]) -> str:
+    """Return the path of a start and three points for each curve."""
+    head, *rest = points
+    return f"M{head[0]:.1f} {head[1]:.1f}" + "".join(
+        "C" + " ".join(f"{x:.1f} {y:.1f}" for x, y in rest[i : i + 3]) for i in range(0, len(rest), 3)
+    )
+
+
+def _assemble(graph, scope, layout: Layout, drawn, tiers, nodes, target_lines, omitted) -> Markup:
+    about, rests = headline(graph, scope)
+    target = layout.boxes[graph["target_node"]]
+    above, parts = 76.0, []
+    ordered = sorted(drawn, key=lambda arrow: layout.boxes[f"label of {arrow.source}"].y)
+    spacing = target.height / len(ordered)
+    label_width = max(_label_width(arrow) for arrow in drawn)
+    for position, arrow in enumerate(ordered):
+        label = layout.boxes[f"label of {arrow.source}"]
+        port = target.y - target.height / 2 + spacing * (position + 0.5)
+        long = 0.0 if arrow.head == "none" else 9.0 + 0.5 * arrow.width
+        start = layout.lines[arrow.source, f"label of {arrow.source}"]
+        turn = label.left + 7 + label_width
+        bend = (target.left - long - turn) * 0.5
+        d = bezier(start) + f"L{turn:.1f} {label.y:.1f}"
+        d += f"C{turn + bend:.1f} {label.y:.1f} {target.left - long - bend:.1f} {port:.1f} {target.left - long:.1f} {port:.1f}"
+        stroke = tag(
+            "path", d=d, fill="none", stroke=arrow.colour, stroke_width=arrow.width, stroke_dasharray="7 4" if arrow.dashed else None
+        )
+        words = [
+            text(
+                label.left + 7,
+                label.y - 4 - arrow.width / 2,
+                arrow.label,
+                colour=arrow.colour if arrow.colour != theme.UNDECIDED else theme.MUTED,
+                font_weight="bold",
+            ),
+            text(label.left + 7, label.y + 13 + arrow.width / 2, arrow.detail, theme.SMALL, colour=theme.MUTED) if arrow.detail else None,
+        ]
+        parts.append(tag("g", tag("title", arrow.hover), stroke, head_of(target.left, port, arrow), words))
+    for arrow in drawn:
+        node, others = nodes.get(arrow.source) or {}, _others(arrow.source, nodes)
+        hover = [
+            arrow.source,
+            *([f"group: {node['group']}"] if node.get("group") else []),
+            *([f"moves with: {', '.join(others)}"] if others else []),
+        ]
+        fill = FILLS.get(node.get("tier") or "", "#f1f3f5")
+        parts.append(
+            box_of(arrow.source, _node_lines(arrow.source, nodes), layout.boxes[arrow.source], fill, hover=elided("\n".join(hover), 1500))
+        )
+    parts.append(
+        box_of(
+            graph["target_node"], target_lines, target, theme.PAPER, theme.INK, bold=True, hover=full_name(graph.get("scope_name") or scope)
+        )
+    )
+    headings = []
+    for tier, members in tiers:
+        x = sum(layout.boxes[name].x for name in members) / len(members)
+        headings.append(text(x, -10, TIERS.get(tier, tier), theme.SMALL, "middle", theme.MUTED))
+    half = max((text_width(TIERS.get(t, t), theme.SMALL) / 2 - layout.boxes[m[0]].x for t, m in tiers), default=0)
+    shift = MARGIN + max(half, 0)
+    more = f"{omitted} weaker arrow{'s are' if omitted > 1 else ' is'} not drawn; the table lists all." if omitted else ""
+    width = max(layout.width + shift + MARGIN, text_width(about, 15, bold=True) + 2 * MARGIN, 560)
+    legend, legend_height = _legend(width - 2 * MARGIN, any(arrow.dashed for arrow in drawn))
+    body = above + layout.height
+    return document(
+        width,
+        body + 22 + legend_height + (18 if more else 0),
+        about,
+        text(MARGIN, 24, about, 15, font_weight="bold"),
+        text(MARGIN, 43, rests, theme.SMALL, colour=theme.MUTED),
+        tag("g", headings, parts, transform=f"translate({shift:.1f} {above:.1f})"),
+        text(MARGIN, body + 24, more, theme.SMALL, colour=theme.MUTED) if more else None,
+        tag("g", legend, transform=f"translate({MARGIN:.1f} {body + 26 + (18 if more else 0):.1f})"),
+    )
+
+
+def _legend(width: float, fragile: bool) -> tuple[list[Markup], float]:
+    """Return the signs explained, in as many rows as `width` needs, and their height."""
+    samples = [("raises", theme.RAISES, "filled", False), ("lowers", theme.LOWERS, "open", False)]
+    samples += [(f"fragile (robustness below {theme.ratio(theme.FRAGILE_BELOW)})", theme.RAISES, "filled", True)] if fragile else []
+    samples += [("undecided or unexplained", theme.UNDECIDED, "filled", False), ("width: % of the variance [interval]", "", "none", False)]
+    parts, x, y = [], 0.0, 0.0
+    for word, colour, head, dashed in samples:
+        sign = 40.0 if colour else 0.0
+        room = sign + text_width(word, theme.SMALL) + 18
+        if x and x + room - 18 > width:
+            x, y = 0.0, y + 18
+        if colour:
+            stroke = tag("line", x1=x, x2=x + 26, y1=y, y2=y, stroke=colour, stroke_width=2.4, stroke_dasharray="6 3" if dashed else None)
+            parts += [stroke, head_of(x + 34, y, Arrow("", colour, 2.4, head, dashed, "", "", ""))]
+        parts.append(text(x + sign, y + 4.5, word, theme.SMALL, colour=theme.MUTED))
+        x += room
+    return parts, y + 18
+
+
+def no_cause_svg(graph: Mapping, scope: str) -> Markup:
+    """Return the small figure of a graph without arrows: the target, and in words what was and would have been found."""
+    about, rests = headline(graph, scope)
+    width = max(560.0, text_width(about, 15, bold=True) + 2 * MARGIN)
+    lines = [line for words in said(graph)[:4] for line in wrapped(elided(words, 400), width - 2 * MARGIN - 20, theme.SIZE)]
+    height = 76 + 20 * len(lines)
+    return document(
+        width,
+        height + 8,
+        about,
+        text(MARGIN, 24, about, 15, font_weight="bold"),
+        text(MARGIN, 43, rests, theme.SMALL, colour=theme.MUTED),
+        tag("rect", x=MARGIN, y=56, width=4, height=float(height - 64), fill=theme.UNDECIDED),
+        [text(MARGIN + 16, 74 + 20 * i, line) for i, line in enumerate(lines)],
+    )

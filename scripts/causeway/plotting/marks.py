@@ -1,0 +1,83 @@
+"""Small drawings inside tables: sparkline, histogram, bar with interval, heat map. Each returns one `<svg>` element."""
+
+from collections.abc import Sequence
+
+from causeway.plotting import theme
+from causeway.plotting.markup import Markup, tag
+
+
+def frame(width: float, height: float, *children: object, label: str | None = None, **place: object) -> Markup:
+    """Return an `<svg>` of that size, alone or inside another; `label` is what a screen reader says, None hides it."""
+    reads = {"role": "img", "aria_label": label} if label else {"aria_hidden": "true"}
+    return tag("svg", *children, width=width, height=height, viewBox=f"0 0 {width} {height}", **reads, **place)
+
+
+def sparkline(values: Sequence[float | None], width: int = 128, height: int = 26, label: str | None = None, **place: object) -> Markup:
+    """Return a line over equal slices; a slice without a value is a gap, never crossed by the line. Dot: the largest value."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return frame(width, height, label=label, **place)
+    top, pad = max(known) or 1.0, 3.0
+    step = (width - 2 * pad) / max(len(values) - 1, 1)
+    points = [None if v is None else (pad + i * step, height - pad - (height - 2 * pad) * v / top) for i, v in enumerate(values)]
+    path, singles, previous = [], [], None
+    for position, point in enumerate(points):
+        if point is None:
+            previous = None
+            continue
+        follows = position + 1 < len(points) and points[position + 1] is not None
+        if previous is None and not follows:
+            singles.append(tag("circle", cx=point[0], cy=point[1], r=1.1, fill=theme.MUTED))
+        path.append(f"{'M' if previous is None else 'L'}{point[0]:.1f} {point[1]:.1f}")
+        previous = point
+    peak = points[max((v, -i) for i, v in enumerate(values) if v is not None)[1] * -1]
+    return frame(
+        width,
+        height,
+        tag("line", x1=pad, x2=width - pad, y1=height - 1.5, y2=height - 1.5, stroke=theme.GRID),
+        tag("path", d="".join(path), fill="none", stroke=theme.MUTED, stroke_width=1.2, stroke_linejoin="round"),
+        singles,
+        tag("circle", cx=peak[0], cy=peak[1], r=2.2, fill=theme.DIVERGING[-2]),
+        label=label,
+        **place,
+    )
+
+
+def histogram(counts: Sequence[int], width: int = 96, height: int = 26, label: str | None = None, **place: object) -> Markup:
+    """Return bars of counts in equal classes; a class with few launches keeps a pixel, so that an outlier is seen."""
+    top = max(counts, default=0)
+    if not top:
+        return frame(width, height, label=label, **place)
+    step = width / len(counts)
+    bars = [
+        f"M{i * step:.1f} {height - 1}h{max(step - 0.6, 0.6):.1f}v{-max((height - 3) * c / top, 1.4):.1f}h{-max(step - 0.6, 0.6):.1f}z"
+        for i, c in enumerate(counts)
+        if c
+    ]
+    base = tag("line", x1=0, x2=width, y1=height - 0.5, y2=height - 0.5, stroke=theme.GRID)
+    return frame(width, height, base, tag("path", d="".join(bars), fill=theme.SEQUENTIAL[5]), label=label, **place)
+
+
+def bar(
+    value: float | None,
+    full: float,
+    colour: str,
+    low: float | None = None,
+    high: float | None = None,
+    width: int = 110,
+    height: int = 14,
+    **place: object,
+) -> Markup:
+    """Return a bar of `value` out of `full` with its interval as a whisker; empty where the value is not known."""
+    if value is None or full <= 0:
+        return frame(width, height, **place)
+    scale = width / full
+    parts = [
+        tag("rect", x=0, y=1, width=width, height=height - 2, fill="#eef1f4"),
+        tag("rect", x=0, y=1, width=min(value * scale, width), height=height - 2, fill=colour),
+    ]
+    if low is not None and high is not None:
+        left, right = (min(max(end * scale, 0.0), float(width)) for end in (low, high))
+        for edge, thick in ((theme.PAPER, 3.2), (theme.INK, 1.2)):
+            parts.append(tag("path", d=f"M{left:.1f} {height / 2}H{right:.1f}", stroke=edge, stroke_width=thick))
+    return frame(width, height, parts, **place)

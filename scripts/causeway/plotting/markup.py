@@ -1,0 +1,113 @@
+"""HTML and SVG from Python calls; whatever comes from an export is escaped, there is no way to forget it.
+
+`tag("td", name)` escapes `name`; only what `tag` itself returned passes unchanged. Kernel names are untrusted text: up to 100 kB,
+with markup, control and direction characters in them.
+"""
+
+import functools
+import html
+import re
+from collections.abc import Iterable
+
+VOID = frozenset({"br", "col", "hr", "img", "input", "link", "meta"})
+EMPTY = frozenset({"circle", "ellipse", "image", "line", "path", "polygon", "polyline", "rect", "use"})
+UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff\ufffe\uffff]")
+"""Characters that XML 1.0 forbids (section 2.2), and invisible ones that reorder or hide the text around them."""
+
+
+class Markup(str):
+    """Text that is already markup."""
+
+    __slots__ = ()
+
+
+def plain(text: object) -> str:
+    """Return `text` with characters that cannot be shown replaced by the replacement character."""
+    return UNFIT.sub("\ufffd", str(text))
+
+
+def escape(text: object) -> str:
+    """Return `text` fit for an element's content or a quoted attribute; markup passes unchanged."""
+    return text if isinstance(text, Markup) else html.escape(plain(text), quote=True)
+
+
+def number(value: float) -> str:
+    """Return a coordinate with at most two decimals, so that files stay small and equal."""
+    text = f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+    return "0" if text in ("-0", "") else text
+
+
+def flat(children: Iterable[object]) -> Iterable[object]:
+    """Yield children, lists of children opened and None left out."""
+    for child in children:
+        if isinstance(child, (list, tuple)):
+            yield from flat(child)
+        elif child is not None:
+            yield child
+
+
+def tag(name: str, /, *children: object, **attributes: object) -> Markup:
+    """Return an element of HTML or SVG.
+
+    Parameters
+    ----------
+    name : str
+        The element's name.
+    *children : object
+        Elements, text (escaped), numbers, lists of these; None is left out.
+    **attributes : object
+        `class_` and `for_` lose the underscore, other underscores become hyphens; None is left out, True is an attribute alone.
+    """
+    parts = [name]
+    for key, value in attributes.items():
+        key = key.rstrip("_").replace("_", "-")
+        if value is True:
+            parts.append(f'{key}=""')
+        elif value is not None and value is not False:
+            parts.append(f'{key}="{escape(number(value) if isinstance(value, float) else value)}"')
+    head = " ".join(parts)
+    if name in VOID:
+        return Markup(f"<{head}>")
+    body = "".join(escape(child) for child in flat(children))
+    if name in EMPTY and not body:
+        return Markup(f"<{head}/>")
+    return Markup(f"<{head}>{body}</{name}>")
+
+
+def joined(children: Iterable[object], between: str = "") -> Markup:
+    """Return children one after the other."""
+    return Markup(escape(between).join(escape(child) for child in flat(children)))
+
+
+@functools.lru_cache(maxsize=2)
+def _font(bold: bool):
+    from pathlib import Path
+
+    import matplotlib as mpl
+    from matplotlib.ft2font import FT2Font
+
+    font = FT2Font(str(Path(mpl.get_data_path()) / "fonts" / "ttf" / ("DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf")))
+    font.set_size(64, 72)
+    return font
+
+
+def text_width(text: str, size: float, bold: bool = False) -> float:
+    """Return the width in pixels of one line in DejaVu Sans, a wide face: where a reader's machine shows another, it fits too."""
+    font = _font(bold)
+    font.set_text(plain(text), 0.0)
+    return font.get_width_height()[0] / 64 * size / 64
+
+
+def wrapped(text: str, width: float, size: float, bold: bool = False) -> list[str]:
+    """Return `text` broken into lines of at most `width` pixels: at spaces, and inside a word that is wider than a line."""
+    lines: list[str] = []
+    for word in plain(text).split():
+        if lines and text_width(f"{lines[-1]} {word}", size, bold) <= width:
+            lines[-1] += f" {word}"
+            continue
+        while text_width(word, size, bold) > width and len(word) > 1:
+            fits = next(n for n in range(len(word) - 1, 0, -1) if n == 1 or text_width(word[:n], size, bold) <= width)
+            lines.append(word[:fits])
+            word = word[fits:]
+        lines.append(word)
+    return lines

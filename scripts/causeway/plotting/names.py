@@ -1,0 +1,132 @@
+"""Kernel names for people: template arguments folded, namespace dropped, middle elided, unique within the figure."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+from causeway.plotting.markup import plain
+
+LIMIT = 44
+"""Characters of a name in a figure."""
+SCANNED = 4000
+"""Characters of a full name that are looked at: names of 100 kB occur, and what tells two apart stands at the start or nowhere useful."""
+HOVER = 1500
+"""Characters of the full name shown on hover and in a table's cell."""
+SURPLUS = re.compile(r"\b(?:\w+::)+|\((?:bool|(?:unsigned )?(?:int|long|short|char))\)|\s+(?=>)")
+"""In template arguments: namespaces, and the casts that nvcc's demangler writes before each number."""
+OPEN, CLOSE = "<([{", ">)]}"
+
+
+def full_name(name: str) -> str:
+    """Return the whole name for a hover text, cut (and saying so) where it would fill the screen."""
+    return plain(name) if len(name) <= HOVER else f"{plain(name[:HOVER])}… ({len(name):,} characters in all)"
+
+
+def elided(text: str, limit: int = LIMIT) -> str:
+    """Return `text` with its middle replaced by an ellipsis where it is longer than `limit`."""
+    if len(text) <= limit:
+        return text
+    tail = (limit - 1) * 2 // 5
+    return f"{text[: limit - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def _top_level(text: str) -> list[int] | None:
+    """Return the nesting depth before each character, or None where brackets do not match."""
+    depths, stack = [], []
+    for position, character in enumerate(text):
+        depths.append(len(stack))
+        if character in OPEN:
+            stack.append(character)
+        elif character == ">" and text[position - 1 : position] == "-":
+            continue
+        elif character in CLOSE and (not stack or OPEN.index(stack.pop()) != CLOSE.index(character)):
+            return None
+    return None if stack else depths
+
+
+def _pieces(name: str) -> tuple[str, str]:
+    """Return a demangled C++ name without return type, parameters and namespace, and its template arguments ('' if none)."""
+    text = name.replace("(anonymous namespace)", "anonymous").replace("{anonymous}", "anonymous")
+    text = re.sub(r"\s*\[(clone|with)\b[^\]]*\]\s*$", "", text).strip()
+    depths = _top_level(text)
+    if depths is None or "operator" in text.split("(")[0].split("<")[0]:
+        return text, ""
+    if text.endswith(")") and "(" in text:  # the parameter list: the last group that opens at the top level
+        start = max(i for i, (c, d) in enumerate(zip(text, depths, strict=True)) if c == "(" and d == 0)
+        if start > 0:
+            text, depths = text[:start].rstrip(), depths[:start]
+    cut = max((i + 1 for i in range(len(text)) if depths[i] == 0 and text[i] == " "), default=0)
+    text, depths = text[cut:], depths[cut:]
+    cut = max((i + 2 for i in range(len(text) - 1) if depths[i] == 0 and text[i : i + 2] == "::"), default=0)
+    text, depths = text[cut:], depths[cut:]
+    first = next((i for i in range(1, len(text)) if depths[i] == 0 and text[i] == "<"), None)
+    if first is None or not text.endswith(">"):
+        return text, ""
+    return text[:first], SURPLUS.sub("", text[first + 1 : -1]).strip()
+
+
+def _told_apart(texts: dict[str, str], limit: int, kept: str = "", depth: int = 0) -> dict[str, str]:
+    """Return names that look alike when elided with the part in which they differ.
+
+    Shown are the start, the word at the first difference, and where that does not do, the text from the next difference on. Equal texts
+    stay equal.
+    """
+    whole = list(texts.values())
+    shared = next((i for i, letters in enumerate(zip(*whole, strict=False)) if len(set(letters)) > 1), min(map(len, whole)))
+    start = max((i + 1 for i in range(shared) if not whole[0][i].isalnum()), default=0)
+    head = kept
+    if not head:
+        head = whole[0][:start].split("<")[0].rstrip("_ ")
+        head = elided(head, limit // 2) + ("<" if "<" in whole[0][:start] else "")
+    shown, words, alike = {}, {}, defaultdict(list)
+    for name, text in texts.items():
+        rest, room = text[start:], limit - len(head) - 1
+        shown[name] = f"{head}…{rest if len(rest) <= room else rest[: room - 1].rstrip(' ,') + '…'}"
+        words[name] = re.match(r"\w*", rest)[0]
+        alike[shown[name]].append(name)
+    for members in alike.values():
+        if depth < 8 and len({texts[name] for name in members}) > 1:
+            inner = kept or f"{head}…{elided(words[members[0]], max(limit - len(head) - 14, 6))}"
+            shown |= _told_apart({name: texts[name] for name in members}, limit, inner, depth + 1)
+    return shown
+
+
+def short_names(names: Iterable[str], limit: int = LIMIT) -> dict[str, str]:
+    """Return a short name for each full name, no two alike.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Full demangled names, in any order, repeats allowed; anything that is no C++ name is only elided.
+    limit : int
+        Largest length; a number behind names that are still alike may exceed it by a few characters.
+
+    Returns
+    -------
+    dict of str to str
+        Full name to short name. Not escaped: `markup.tag` does that.
+    """
+    ordered = sorted(set(names))
+    pieces = {name: _pieces(plain(" ".join(name[:SCANNED].split())) or "(no name)") for name in ordered}
+    groups = defaultdict(list)
+    for name in ordered:
+        base, argument = pieces[name]
+        groups[elided(f"{base}<…>" if argument else base, limit)].append(name)
+    short: dict[str, str] = {}
+    for text, members in groups.items():
+        if len(members) == 1:
+            short[members[0]] = text
+        else:
+            whole = {name: pieces[name][0] + (f"<{pieces[name][1]}>" if pieces[name][1] else "") for name in members}
+            short |= _told_apart(whole, limit)
+    taken = defaultdict(list)
+    for name in ordered:
+        taken[short[name]].append(name)
+    used = set(taken)
+    for text, members in taken.items():
+        for position, name in enumerate(members[1:], start=2):
+            while f"{text} #{position}" in used:
+                position += 1
+            short[name] = f"{text} #{position}"
+            used.add(short[name])
+    return short
