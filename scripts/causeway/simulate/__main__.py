@@ -5,7 +5,7 @@ import sys
 
 from causeway.errors import CausewayError
 from causeway.logs import log_to
-from causeway.simulate.runs import write_trace_run
+from causeway.simulate.runs import write_run
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -14,12 +14,15 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("run", choices=["demo", "demo_counters"])
     parser.add_argument("folder")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--iterations", type=int)
-    chosen = parser.parse_args(argv)
+    parser.add_argument("--iterations", type=int, help="of demo")
+    parser.add_argument("--ranks", type=int, help="of demo")
+    parser.add_argument("--launches", type=int, help="of demo_counters")
+    chosen = vars(parser.parse_args(argv))
     log_to(None)
-    values = {"seed": chosen.seed} | ({"iterations": chosen.iterations} if chosen.iterations else {})
+    kind = {"demo": "trace", "demo_counters": "counters"}[chosen.pop("run")]
+    folder = chosen.pop("folder")
     try:
-        write_trace_run(values, chosen.folder)
+        write_run({"kind": kind} | {key: value for key, value in chosen.items() if value is not None}, folder)
     except CausewayError as error:
         sys.exit(f"error: {error}")
 

@@ -39,12 +39,11 @@ def standard_normal(
     values = random.standard_normal(shape)
     if rho == 0 or shape[1] == 0:
         return values, np.zeros(shape[0])
-    from scipy.signal import lfilter
-
-    start = random.standard_normal(shape[0]) if state is None else state
+    previous = random.standard_normal(shape[0]) if state is None else state
     innovation = np.sqrt(1 - rho * rho)
-    values, _ = lfilter([innovation], [1.0, -rho], values, axis=1, zi=(rho * start)[:, None])
-    return values, values[:, -1]
+    for step in range(shape[1]):
+        previous = values[:, step] = rho * previous + innovation * values[:, step]
+    return values, previous
 
 
 def factors(normal: np.ndarray, cv: np.ndarray | float) -> np.ndarray:

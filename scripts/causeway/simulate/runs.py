@@ -1,20 +1,47 @@
 """A simulated run as a folder: the exports of its ranks, and `truth.json` with what was planted."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from causeway.logs import Progress
+from causeway.errors import CausewayError
+from causeway.logs import LOG, Progress
+from causeway.simulate import counters
+from causeway.simulate.ncu_csv import write_ncu_csv
 from causeway.simulate.nsys_sqlite import NsysSqlite
 from causeway.simulate.scenarios import causes_of, trace_scenario
 from causeway.simulate.schedule import play
 from causeway.tables import write_json
 
+KIND = "kind"
 
-def write_trace_run(values: Mapping[str, object], folder: str | Path) -> dict:
-    """Write `rank0.sqlite` ... and `truth.json`, and return the truth."""
+
+def write_run(values: Mapping[str, object], folder: str | Path) -> dict:
+    """Write a run into a folder and return its truth.
+
+    Parameters
+    ----------
+    values : mapping
+        `kind`, `trace` or `counters`, and what differs from the demonstration of that kind: fields of `Scenario` or `CounterScenario`.
+    folder : str or Path
+
+    Raises
+    ------
+    CausewayError
+        For an unknown kind or key, or a value out of its range.
+    """
+    kinds: dict[str, Callable[[Mapping[str, object], Path], dict]] = {"trace": _write_trace, "counters": _write_counters}
+    kind = values.get(KIND, "trace")
+    if kind not in kinds:
+        raise CausewayError(f"simulated run: unknown kind {kind!r}; known are {', '.join(kinds)}")
+    truth = kinds[kind]({key: value for key, value in values.items() if key != KIND}, Path(folder))
+    write_json(truth, Path(folder) / "truth.json")
+    return truth
+
+
+def _write_trace(values: Mapping[str, object], folder: Path) -> dict:
+    """Write `rank0.sqlite` and so on, one per rank."""
     scenario = trace_scenario(values)
-    folder = Path(folder)
     progress = Progress(f"{folder.name}: iterations", scenario.iterations, "iterations")
     launches = dict.fromkeys(range(len(scenario.kernels)), 0)
     with contextlib.ExitStack() as stack:
@@ -27,12 +54,29 @@ def write_trace_run(values: Mapping[str, object], folder: str | Path) -> dict:
                     launches[number] += int((batch.kernels["kernel"] == number).sum())
             done += len(batches[0].ranges["start"])
             progress.at(done)
-    truth = {
+    LOG.info("%s: %d exports, %d launches, seed %d", folder.name, len(exports), sum(launches.values()), scenario.seed)
+    autocorrelated = {kernel.name: {"previous_deviation": "+"} for kernel in scenario.kernels if kernel.rho > 0}
+    return {
         "targets": {"kernel_variability": {kernel.name: causes_of(kernel) for kernel in scenario.kernels}},
+        "autocorrelated": {"kernel_variability": autocorrelated},
         "launches": {kernel.name: launches[number] for number, kernel in enumerate(scenario.kernels)},
-        "exports": [export.path.name for export in exports],
-        "rows": {export.path.name: dict(sorted(export.rows.items())) for export in exports},
+        "exports": {export.path.name: dict(sorted(export.rows.items())) for export in exports},
         "seed": scenario.seed,
     }
-    write_json(truth, folder / "truth.json")
-    return truth
+
+
+def _write_counters(values: Mapping[str, object], folder: Path) -> dict:
+    """Write `counters.csv`."""
+    scenario = counters.counter_scenario(values)
+    launches = counters.draw(scenario)
+    rows = write_ncu_csv(folder / "counters.csv", scenario, launches)
+    LOG.info("%s: %d launches, %d rows, seed %d", folder.name, scenario.launches, rows, scenario.seed)
+    signs = {kernel.name: {name: "+" if strength > 0 else "-" for name, strength in kernel.causes.items()} for kernel in scenario.kernels}
+    return {
+        "targets": {"gpu_time": signs},
+        "launches": {kernel.name: int((launches.kernel == number).sum()) for number, kernel in enumerate(scenario.kernels)},
+        "exports": {"counters.csv": {"rows": rows}},
+        "roles": launches.roles,
+        "sums": launches.sums,
+        "seed": scenario.seed,
+    }
