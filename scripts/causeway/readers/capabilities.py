@@ -1,0 +1,77 @@
+"""What one export holds and allows: the document `capabilities.json`."""
+
+from causeway.errors import ExportError
+from causeway.readers.issues import ANALYSES
+from causeway.readers.sink import Facts, Sink
+
+
+def describe(identity: dict, sink: Sink | None, error: ExportError | None, refused: bool = False) -> dict:
+    """Return the capabilities of an export.
+
+    Parameters
+    ----------
+    identity : dict
+        export, source, node, format, sha256, bytes.
+    sink : Sink or None
+        After `finish`; None or unfinished for a refused export.
+    error : ExportError or None
+        What ended the reading early.
+    refused : bool
+        Whether nothing of the export is used.
+    """
+    facts = sink.facts if sink and not refused else Facts()
+    kind = "trace" if facts.tables.get("launches") else "counters" if facts.tables.get("counters") else "none"
+    if kind == "counters" and identity["format"] == "table":
+        kind = "table"
+    return identity | {
+        "format_version": sink.format_version if sink else None,
+        "status": "refused" if refused else "partial" if error else "read",
+        "error": error.as_dict() if error else None,
+        "kind": kind,
+        "ranks": facts.ranks,
+        "ranks_from": facts.ranks_from,
+        "tables": dict(sorted(facts.tables.items())),
+        "rows_in": dict(sorted(sink.rows_in.items())) if sink else {},
+        "time": _time(facts, sink),
+        "values": dict(sorted(facts.values.items())),
+        "analyses": _analyses(facts, error if refused else None),
+        "issues": _issues(facts, sink, refused),
+    }
+
+
+def _time(facts: Facts, sink: Sink | None) -> dict | None:
+    if not facts.tables:
+        return None
+    return {
+        "first_ns": facts.first_ns,
+        "last_ns": facts.last_ns,
+        "session_start_ns": sink.session_start_ns if facts.has_start else None,
+        "has_start": facts.has_start,
+    }
+
+
+def _analyses(facts: Facts, error: ExportError | None) -> dict:
+    """Return for each analysis whether this export allows it, and why not."""
+    if error:
+        return {name: {"possible": False, "why": "the export was refused"} for name in ANALYSES}
+    launches, transfers = facts.tables.get("launches", 0), facts.tables.get("transfers", 0)
+    counters = facts.tables.get("counters", 0) and facts.values
+    missing = {
+        "kernel_variability": None if launches else "no kernel launches with times",
+        "memory_stall": None if launches and transfers else "no memory transfers" if launches else "no kernel launches with times",
+        "counter_deviation": None if counters else "no counters per launch",
+        "causes": None if launches or counters else "nothing was measured per launch",
+        "time_line": None if facts.has_start else "no start times",
+        "queue_delay": None if facts.queue_known else "no launch calls that belong to launches",
+        "ranges": None if facts.tables.get("ranges") else "no named ranges",
+        "overlap": None if launches and transfers else "no memory transfers" if launches else "no kernel launches with times",
+    }
+    return {name: {"possible": missing[name] is None, "why": missing[name]} for name in ANALYSES}
+
+
+def _issues(facts: Facts, sink: Sink | None, refused: bool) -> list[dict]:
+    if sink is None:
+        return []
+    if not refused and facts.tables.get("launches") and not facts.tables.get("transfers"):
+        sink.issues.add("no_transfers")
+    return sink.issues.as_list()

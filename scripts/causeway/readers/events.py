@@ -1,0 +1,146 @@
+"""Raw normalised events: the rows that a reader hands over, as NumPy records, and how numbers of any origin become them."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+NULL = np.iinfo(np.int64).min
+"""The absent value in raw integer columns; becomes null, or a count of what was left out, before anything is written."""
+
+NO_KIND = 255
+"""The absent memory kind of a transfer's end, in its unsigned byte."""
+
+EPOCH_2100_NS = 4_102_444_800_000_000_000
+LONGEST_NS = 100 * 86_400 * 1_000_000_000
+"""Times beyond these are damage or another unit, never a measurement; they would also overflow sums of squares downstream."""
+
+RECORDS = {
+    "launches": np.dtype(
+        [
+            ("start_ns", "<i8"),
+            ("duration_ns", "<i8"),
+            ("queue_ns", "<i8"),
+            ("correlation", "<i8"),
+            ("configuration", "<i4"),
+            ("process", "<i4"),
+            ("stream", "<u4"),
+            ("device", "<u2"),
+        ]
+    ),
+    "transfers": np.dtype(
+        [
+            ("start_ns", "<i8"),
+            ("duration_ns", "<i8"),
+            ("bytes", "<i8"),
+            ("correlation", "<i8"),
+            ("process", "<i4"),
+            ("stream", "<u4"),
+            ("device", "<u2"),
+            ("copy_kind", "u1"),
+            ("src_kind", "u1"),
+            ("dst_kind", "u1"),
+        ]
+    ),
+    "calls": np.dtype(
+        [("start_ns", "<i8"), ("duration_ns", "<i8"), ("correlation", "<i8"), ("process", "<i4"), ("thread", "<i8"), ("name", "<i4")]
+    ),
+    "ranges": np.dtype(
+        [("start_ns", "<i8"), ("duration_ns", "<i8"), ("process", "<i4"), ("thread", "<i8"), ("name", "<i4"), ("kind", "<i4")]
+    ),
+    "samples": np.dtype([("start_ns", "<i8"), ("value", "<f8"), ("process", "<i4"), ("metric", "<i4"), ("device", "<u2")]),
+}
+"""Fixed-width records, so that a run that is too large for memory spills to a flat file. `process`, `name` and the like are codes."""
+
+
+def records(kind: str, length: int, columns: Mapping[str, object]) -> np.ndarray:
+    """Return records of a kind from columns (arrays of `length`, or one value for all rows)."""
+    rows = np.empty(length, RECORDS[kind])
+    for name in RECORDS[kind].names:
+        rows[name] = columns[name]
+    return rows
+
+
+def integers(values: Iterable) -> tuple[np.ndarray, int]:
+    """Return values of any origin as int64, and how many of them are not integers that fit.
+
+    None and '' become `NULL` and are not counted. Integral floats and decimal texts are accepted; anything else becomes `NULL`.
+
+    Parameters
+    ----------
+    values : ndarray, or iterable of int, float, str, bool or None
+
+    Returns
+    -------
+    (ndarray of int64, int)
+    """
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iub":
+        if values.dtype == np.uint64 and values.size and values.max() > np.iinfo(np.int64).max:
+            bad = values > np.iinfo(np.int64).max
+            return np.where(bad, 0, values).astype(np.int64) + np.where(bad, NULL, 0), int(bad.sum())
+        return values.astype(np.int64, copy=False), 0
+    values = list(values)
+    try:
+        array = np.array(values)
+        if array.dtype.kind in "ib":
+            return array.astype(np.int64, copy=False), 0
+    except (OverflowError, ValueError):
+        pass
+    result, bad = np.empty(len(values), np.int64), 0
+    for at, value in enumerate(values):
+        number = integer(value)
+        bad += number is None and value is not None and value != ""
+        result[at] = NULL if number is None else number
+    return result, bad
+
+
+def integer(value: object) -> int | None:
+    """Return one value as an int that fits 64 bits, or None."""
+    try:
+        if isinstance(value, str):
+            number = int(value, 0) if value[:2].lower() == "0x" else int(value)
+        elif isinstance(value, float):
+            number = int(value) if value.is_integer() else None
+        elif isinstance(value, int):
+            number = int(value)
+        else:
+            return None
+    except ValueError:
+        return None
+    return number if number is not None and NULL < number <= np.iinfo(np.int64).max else None
+
+
+class Coder:
+    """Dense codes for rows of integers, e.g. the launch configurations: 0, 1, ... in order of first use."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[int, ...]] = []
+        self._codes: dict[tuple[int, ...], int] = {}
+
+    def code_of(self, row: tuple[int, ...]) -> int:
+        """Return the code of one row."""
+        code = self._codes.get(row)
+        if code is None:
+            code = self._codes[row] = len(self.rows)
+            self.rows.append(row)
+        return code
+
+    def codes(self, columns: list[np.ndarray]) -> np.ndarray:
+        """Return the codes of rows given as columns of int64, all of one length.
+
+        Rows are first told apart by a 64-bit mix of their values; that equal mixes are equal rows is then checked, column by column.
+        """
+        mix = np.zeros(len(columns[0]), np.uint64)
+        for column in columns:
+            mix ^= column.view(np.uint64)
+            mix *= np.uint64(0x9E3779B97F4A7C15)
+            mix ^= mix >> np.uint64(29)
+        _, first, inverse = np.unique(mix, return_index=True, return_inverse=True)
+        if all(np.array_equal(column[first][inverse], column) for column in columns):
+            order = np.argsort(first, kind="stable")  # codes follow first use, not the mix
+            known = np.empty(len(first), np.int32)
+            picked = [column[first].tolist() for column in columns]
+            for at in order:
+                known[at] = self.code_of(tuple(column[at] for column in picked))
+            return known[inverse]
+        rows = zip(*[column.tolist() for column in columns], strict=True)
+        return np.fromiter((self.code_of(row) for row in rows), np.int32, len(mix))

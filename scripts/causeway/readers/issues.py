@@ -1,0 +1,98 @@
+"""What may be wrong with an export: a fixed catalogue, so that every issue has one meaning, one severity and names what it rules out."""
+
+from dataclasses import dataclass
+
+ANALYSES = ("kernel_variability", "memory_stall", "counter_deviation", "causes", "time_line", "queue_delay", "ranges", "overlap")
+"""What Causeway can do with an export, as `capabilities.json` lists it."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of issue: how bad it is, what it means, and the analyses it rules out."""
+
+    severity: str
+    meaning: str
+    rules_out: tuple[str, ...] = ()
+
+
+CATALOGUE = {
+    "truncated": Kind("caution", "the export ends early or is damaged; what stands before the damage was read"),
+    "unreadable_rows": Kind("caution", "rows that could not be parsed were left out"),
+    "unreadable_table": Kind("caution", "a table of the export could not be read and was left out"),
+    "end_before_start": Kind("caution", "events that end before they start were left out"),
+    "no_time": Kind("caution", "events without a start or an end were left out"),
+    "implausible_time": Kind("caution", "events with impossible times (beyond the year 2100, or longer than 100 days) were left out"),
+    "out_of_range": Kind("caution", "values too large for their column were treated as absent"),
+    "not_a_number": Kind("caution", "values that are not finite numbers were treated as absent"),
+    "zero_duration": Kind("info", "launches with a duration of zero"),
+    "coarse_clock": Kind(
+        "caution", "all times are multiples of a coarse tick: short durations are rounded, small differences mean nothing"
+    ),
+    "missing_name": Kind("caution", "launches without a kernel name"),
+    "altered_text": Kind("info", "texts with control or undecodable characters, which were replaced"),
+    "no_transfers": Kind("info", "no memory copies or sets in the export", ("memory_stall", "overlap")),
+    "no_launch_calls": Kind("info", "launches whose launch call is not in the export: their queue delay is unknown"),
+    "started_before_call_returned": Kind("info", "launches that start before their launch call returns have no queue delay"),
+    "graph_launches": Kind("info", "launches of CUDA graphs: several kernels share one launch call"),
+    "graphs_without_launches": Kind("caution", "CUDA graphs traced as a whole: the kernels inside have no rows of their own"),
+    "no_launch_configuration": Kind("info", "no grid or block sizes: a kernel's launches form one configuration"),
+    "rank_assumed": Kind("info", "nothing says which rank this is; its position in the dataset was taken"),
+    "rank_contradicts": Kind("caution", "the sheet and the export name different ranks"),
+    "several_processes": Kind("info", "several processes in one export: each is a rank, numbered by device, then by process id"),
+    "other_processes": Kind("info", "rows of processes without GPU work were left out"),
+    "device_assumed": Kind("info", "no device in the export; taken as device 0"),
+    "unknown_units": Kind("info", "units that are not known; their values were kept as they are"),
+    "mixed_units": Kind("caution", "one metric in several units; all values were converted to one"),
+    "mixed_locales": Kind("caution", "numbers in two notations (1,234.5 and 1.234,5); each was read by its own"),
+    "renamed_columns": Kind("info", "columns renamed, because their name was taken or could not be a column's name"),
+    "derived_duration": Kind("info", "gpu_time was computed as elapsed cycles / cycles per second, because the export has no duration"),
+    "incomplete_launches": Kind("info", "launches that lack some of the metrics; the gaps are null"),
+    "duplicate_values": Kind("caution", "a metric more than once for one launch; the first value was kept"),
+    "no_target": Kind("caution", "rows without a value of the target"),
+    "wal_ignored": Kind("caution", "the database has a write-ahead log that cannot be read here: its newest rows may be missing"),
+    # of a whole dataset
+    "refused_export": Kind("caution", "an export of the dataset could not be used"),
+    "no_export": Kind("blocked", "no export of the dataset could be used", ANALYSES),
+    "missing_ranks": Kind("caution", "the ranks' numbers have gaps"),
+    "duplicate_ranks": Kind("blocked", "two exports claim the same rank: their rows cannot be told apart", ANALYSES),
+    "same_file": Kind("caution", "two exports have the same content"),
+    "mixed_kinds": Kind("caution", "traces and counters in one dataset: each target uses its own part only"),
+    "few_launches": Kind("caution", "a rank with far fewer launches than the others: perhaps cut, perhaps idle"),
+    "other_kernels": Kind("caution", "a rank that shares no kernel with the others: perhaps another program"),
+}
+
+
+class Issues:
+    """Issues counted while an export is read: one entry per kind, its count, and the first example."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[int, str]] = {}
+
+    def add(self, kind: str, count: int = 1, detail: str = "") -> None:
+        """Count `count` cases of a kind of the catalogue; the first detail given is kept. A count of 0 adds nothing.
+
+        `detail` says where (table, line, column), never what a capture's environment, command line or host names hold.
+        """
+        if count:
+            if kind not in CATALOGUE:
+                raise KeyError(kind)
+            before, first = self._found.get(kind, (0, ""))
+            self._found[kind] = (before + int(count), first or detail)
+
+    def count(self, kind: str) -> int:
+        """Return how many cases of a kind were counted."""
+        return self._found.get(kind, (0, ""))[0]
+
+    def as_list(self) -> list[dict]:
+        """Return the issues for `capabilities.json`, in the catalogue's order."""
+        return [
+            {
+                "kind": kind,
+                "severity": known.severity,
+                "count": self._found[kind][0],
+                "detail": f"{known.meaning}" + (f": {self._found[kind][1]}" if self._found[kind][1] else ""),
+                "rules_out": list(known.rules_out),
+            }
+            for kind, known in CATALOGUE.items()
+            if kind in self._found
+        ]

@@ -1,0 +1,161 @@
+"""Which range encloses a launch call, and which call made a launch: streaming joins of event streams that are ordered by start.
+
+Memory is bounded by what is open at a time: ranges not yet closed, and the latest launch calls.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from causeway.readers.events import NULL
+
+AHEAD_NS = 1_000_000_000
+"""How much later than its launch a call may seem to start: host and device clocks are converted, not shared."""
+
+CALLS_HELD = 1 << 18
+"""Launch calls held while their launches are awaited; a device is at most a few thousand launches behind."""
+
+
+def innermost(start: np.ndarray, end: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Return for each time the number of the latest-started range that holds it, or -1.
+
+    Parameters
+    ----------
+    start, end : ndarray of int64, shape (n_ranges,), ascending start; ranges of one thread, closed left, open right
+    times : ndarray of int64, shape (n,)
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+    """
+    parent = np.full(len(start), -1, np.int64)
+    stack: list[int] = []
+    for at, (begin, stop) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
+        while stack and end[stack[-1]] <= begin:
+            stack.pop()
+        parent[at] = stack[-1] if stack else -1
+        if stop > begin:
+            stack.append(at)
+    found = np.searchsorted(start, times, "right") - 1
+    while True:
+        over = (found >= 0) & (end[found] <= times)
+        if not over.any():
+            return found
+        found[over] = parent[found[over]]
+
+
+class OpenRanges:
+    """The ranges of an ordered stream that are open near a time; gives each call its innermost range on the same thread.
+
+    Parameters
+    ----------
+    blocks : iterator of ndarray
+        Records with start_ns, duration_ns, process, thread; ordered by start. A record's number is its place in the stream.
+    """
+
+    def __init__(self, blocks: Iterator[np.ndarray]) -> None:
+        self._blocks = blocks
+        self._seen = 0
+        self._done = False
+        self._latest = None
+        self._live = np.empty(0, [("start", "<i8"), ("end", "<i8"), ("process", "<i4"), ("thread", "<i8"), ("number", "<i8")])
+
+    def _load_until(self, time: int) -> None:
+        while not self._done and (self._latest is None or self._latest <= time):
+            block = next(self._blocks, None)
+            if block is None:
+                self._done = True
+                return
+            self._latest = int(block["start_ns"][-1])
+            more = np.empty(len(block), self._live.dtype)
+            more["start"], more["end"] = block["start_ns"], block["start_ns"] + block["duration_ns"]
+            more["process"], more["thread"] = block["process"], block["thread"]
+            more["number"] = self._seen + np.arange(len(block))
+            self._seen += len(block)
+            self._live = np.concatenate([self._live, more])
+
+    def find(self, calls: np.ndarray) -> np.ndarray:
+        """Return for each call (ordered by start) the number of its innermost range, or `NULL`."""
+        found = np.full(len(calls), NULL)
+        if not len(calls):
+            return found
+        self._load_until(int(calls["start_ns"][-1]))
+        self._live = live = self._live[self._live["end"] > calls["start_ns"][0]]
+        lanes = np.unique(np.stack([calls["process"].astype(np.int64), calls["thread"]]), axis=1)
+        for process, thread in lanes.T.tolist():
+            if thread == NULL:
+                continue
+            mine = live[(live["process"] == process) & (live["thread"] == thread)]
+            rows = np.flatnonzero((calls["process"] == process) & (calls["thread"] == thread))
+            if len(mine):
+                at = innermost(mine["start"], mine["end"], calls["start_ns"][rows])
+                found[rows] = np.where(at >= 0, mine["number"][at], NULL)
+        return found
+
+    def drain(self) -> None:
+        """Read the stream to its end."""
+        for block in self._blocks:
+            self._seen += len(block)
+
+
+class LaunchCalls:
+    """The calls of an ordered stream by correlation; gives each launch the end and the range of the call that made it.
+
+    Parameters
+    ----------
+    blocks : iterator of (ndarray, ndarray)
+        Records with start_ns, duration_ns, process, correlation, ordered by start; and each one's range or `NULL`.
+    """
+
+    def __init__(self, blocks: Iterator[tuple[np.ndarray, np.ndarray]]) -> None:
+        self._blocks = blocks
+        self._done = False
+        self._latest = None
+        self._held = np.empty(0, [("key", "<i8"), ("end", "<i8"), ("range", "<i8")])
+
+    @staticmethod
+    def _keys(rows: np.ndarray) -> np.ndarray:
+        """Return process and correlation as one number, -1 for rows without a correlation."""
+        correlation = rows["correlation"]
+        usable = (correlation >= 0) & (correlation < 1 << 47)
+        return np.where(usable, rows["process"].astype(np.int64) << 47 | np.where(usable, correlation, 0), -1)
+
+    def _load_until(self, time: int) -> None:
+        fresh = []
+        while not self._done and (self._latest is None or self._latest <= time):
+            block = next(self._blocks, None)
+            if block is None:
+                self._done = True
+                break
+            rows, ranges = block
+            self._latest = int(rows["start_ns"][-1])
+            more = np.empty(len(rows), self._held.dtype)
+            more["key"], more["end"], more["range"] = self._keys(rows), rows["start_ns"] + rows["duration_ns"], ranges
+            fresh.append(more[more["key"] >= 0])
+            if sum(map(len, fresh)) > CALLS_HELD:
+                break
+        if fresh:
+            held = np.concatenate([self._held, *fresh])
+            held = held[np.lexsort((held["end"], held["key"]))]
+            last = np.append(held["key"][1:] != held["key"][:-1], True)  # of nested calls, the one that returns last
+            self._held = held[last]
+            if len(self._held) > CALLS_HELD:
+                oldest = np.partition(self._held["end"], len(self._held) - CALLS_HELD)[len(self._held) - CALLS_HELD]
+                self._held = self._held[self._held["end"] >= oldest]
+
+    def find(self, launches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return for each launch (ordered by start) its call's end and range, both `NULL` where unknown."""
+        end, ranges = np.full(len(launches), NULL), np.full(len(launches), NULL)
+        if len(launches):
+            self._load_until(int(launches["start_ns"][-1]) + AHEAD_NS)
+            keys = self._keys(launches)
+            at = np.minimum(np.searchsorted(self._held["key"], keys), max(0, len(self._held) - 1))
+            if len(self._held):
+                hit = (self._held["key"][at] == keys) & (keys >= 0)
+                end[hit], ranges[hit] = self._held["end"][at[hit]], self._held["range"][at[hit]]
+        return end, ranges
+
+    def drain(self) -> None:
+        """Read the stream to its end."""
+        for _ in self._blocks:
+            pass

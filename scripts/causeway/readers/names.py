@@ -1,0 +1,128 @@
+"""Kernel names: cleaned, shortened, classed, given ids. Everything follows from the full name alone, so it agrees over exports and
+formats.
+"""
+
+import functools
+import hashlib
+import re
+import unicodedata
+
+UNNAMED = "(unnamed kernel)"
+"""What a launch without a name is called; how many there were stands in the export's issues."""
+
+# AMD's tools mark the kernel descriptor's symbol; the same kernel has no mark, ".kd", " [clone .kd]" or " (.kd)" depending on the tool
+_VENDOR_SUFFIX = re.compile(r"(?: \[clone \.kd\]| \(\.kd\)|\.kd)+$")
+_OPERATORS = re.compile(r"operator\s*(?:\(\)|<<=?|>>=?|<=>|<=?|>=?|->\*?|\[\])")
+_ANONYMOUS = re.compile(r"\(anonymous namespace\)|<unnamed>|\(anonymous class\)")
+_OPEN, _CLOSE = "<([{", ">)]}"
+_GENERIC = frozenset({"Kernel", "Kernel2", "kernel", "device_kernel", "operator__"})
+"""Short names that say nothing: CUTLASS and its like put everything into the template's first argument."""
+
+# Rules of `reference/efficiency.md`'s superset of the peers' rules, on the qualified name without template arguments and parameters
+_COMMUNICATION = re.compile(
+    r"ncclKernel|ncclDevKernel|rccl|mscclpp|deep_ep|(?:^|::)(?:nccl|nvshmem|hccl|cross_device_reduce)",
+)
+_MEMORY = re.compile(
+    r"^\[CUDA mem(?:cpy|set)|^Mem(?:cpy|set)\b|^hipMem(?:cpy|set)|^__amd_rocclr_(?:copy|fill)Buffer|^MEMORY_COPY_"
+    r"|^Copy(?:Host|Device)To(?:Host|Device)\b|^FillBuffer\b",
+)
+
+
+def clean_text(text: str | bytes) -> str:
+    """Return text that any table, page or shell can carry: control characters and undecodable bytes become U+FFFD, ends are stripped."""
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "replace")
+    if not text.isprintable():
+        bad = ("Cc", "Cs", "Co", "Cn")
+        text = "".join("\ufffd" if unicodedata.category(c) in bad and c not in "\t\n\r" else (c if c.isprintable() else " ") for c in text)
+    return text.strip()
+
+
+def clean_kernel_name(text: str | bytes | None) -> str:
+    """Return a kernel's full name as used everywhere: clean, without AMD's symbol marks; `UNNAMED` if there is none."""
+    name = _VENDOR_SUFFIX.sub("", clean_text(text)).strip() if text is not None else ""
+    return name or UNNAMED
+
+
+def _without_groups(name: str) -> tuple[str, str]:
+    """Return the name without anything in brackets, up to its parameter list, and its last template argument list."""
+    kept, arguments, depth, begin = [], "", 0, 0
+    for at, char in enumerate(name):
+        if char in _OPEN:
+            if depth == 0:
+                if char == "(" and kept and "".join(kept).strip():
+                    break  # the parameter list ends the qualified name
+                begin = at + 1
+            depth += 1
+        elif char in _CLOSE and depth:
+            depth -= 1
+            if depth == 0 and char == ">":
+                arguments = name[begin:at]
+        elif depth == 0:
+            kept.append(char)
+    return "".join(kept), arguments
+
+
+@functools.lru_cache(maxsize=65536)
+def qualified_name(name: str) -> tuple[str, str]:
+    """Return a demangled name's qualified name without return type, template arguments and parameters, and its template arguments.
+
+    `void at::native::reduce_kernel<512, 1, X>(X)` gives `at::native::reduce_kernel` and `512, 1, X`.
+    """
+    if not any(char in name for char in "<(["):
+        return name, ""
+    plain = _ANONYMOUS.sub("anonymous", _OPERATORS.sub("operator__", name))
+    qualified, arguments = _without_groups(plain)
+    words = qualified.split()
+    while len(words) > 1 and words[-1] in ("const", "noexcept", "volatile", "&", "&&"):
+        words.pop()
+    return (words[-1] if words else name.strip()), arguments
+
+
+def short_name(name: str) -> str:
+    """Return the last component of a kernel's qualified name, e.g. `reduce_kernel`.
+
+    Where that says nothing (`cutlass::Kernel<cutlass_80_tensorop_...>`), the first template argument's short name follows in brackets.
+    """
+    if name == UNNAMED or _MEMORY.search(name):
+        return name
+    qualified, arguments = qualified_name(name)
+    last = qualified.rstrip(":").rsplit("::", 1)[-1] or qualified
+    if last in _GENERIC and arguments:
+        inner = _without_groups(arguments.split(",", 1)[0])[0].rsplit("::", 1)[-1].strip()
+        if re.fullmatch(r"[A-Za-z_]\w{8,}", inner):
+            return f"{last}<{inner}>"
+    return last or name
+
+
+def kernel_class(name: str) -> str:
+    """Return `compute`, `communication` or `memory` for a kernel's full name.
+
+    Sources: the rules of TALP, HolisticTraceAnalysis and TraceLens, corrected. They are applied to the qualified name only, so that a
+    compute kernel with a communicator among its template arguments stays compute; `hipblasLt*` is compute.
+    """
+    if _MEMORY.search(name):
+        return "memory"
+    return "communication" if _COMMUNICATION.search(qualified_name(name)[0]) else "compute"
+
+
+def kernel_id(name: str) -> str:
+    """Return the kernel's id in paths: a slug of its short name, at most 40 characters, and ten hex digits of its full name's SHA-256."""
+    slug = re.sub(r"[^a-z0-9]+", "-", short_name(name).lower()).strip("-")[:40].strip("-")
+    return f"{slug or 'kernel'}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:10]}"
+
+
+class Vocabulary:
+    """Texts and their codes, 0, 1, ... in order of first use."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._codes: dict[str, int] = {}
+
+    def code(self, text: str) -> int:
+        """Return the code of a text, a new one if it has none yet."""
+        code = self._codes.get(text)
+        if code is None:
+            code = self._codes[text] = len(self.texts)
+            self.texts.append(text)
+        return code

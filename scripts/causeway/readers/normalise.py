@@ -1,0 +1,181 @@
+"""One export to a folder of tables and its `capabilities.json`; a bad export is refused there, with the reason, and never fails the
+rule.
+"""
+
+import importlib
+import logging
+import shutil
+import time
+import traceback
+from pathlib import Path
+
+from causeway.errors import ExportError
+from causeway.readers.capabilities import describe
+from causeway.readers.detect import FORMATS, detect
+from causeway.readers.options import Options
+from causeway.readers.sink import Sink
+from causeway.tables import sha256_of, write_json
+
+LOG = logging.getLogger("causeway")
+
+READERS = {
+    "nsys": ("nsys",),
+    "ncu": ("ncu",),
+    "kineto": ("kineto",),
+    "table": ("table",),
+}
+"""Modules that read a family's layouts, tried in order; a further layout is one more module here."""
+
+
+def normalise(
+    path: Path,
+    folder: Path,
+    *,
+    export: str,
+    source: str,
+    rank: int | None = None,
+    position: int = 0,
+    form: str = "auto",
+    node: str | None = None,
+    targets: tuple[str, ...] = ("y",),
+) -> dict:
+    """Read one export and write its tables and `capabilities.json`.
+
+    Parameters
+    ----------
+    path : Path
+        The file or folder.
+    folder : Path
+        Where the tables go. It appears when complete; an older one is replaced.
+    export, source, rank, position, form, node
+        The row of the sheet: name of its tables' folder, source as written there, rank, place in its dataset, format, machine.
+    targets : tuple of str
+        For tables: columns that may be the target.
+
+    Returns
+    -------
+    dict
+        The capabilities, as written.
+    """
+    partial = folder.with_name(folder.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    began = time.monotonic()
+    try:
+        document = _read(path, partial, export=export, source=source, rank=rank, position=position, form=form, node=node, targets=targets)
+        write_json(document, partial / "capabilities.json", schema="capabilities")
+        shutil.rmtree(folder, ignore_errors=True)
+        partial.rename(folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    _report(document, time.monotonic() - began)
+    return document
+
+
+def _read(path: Path, folder: Path, *, export: str, source: str, rank, position, form, node, targets) -> dict:
+    """Fill `folder` with tables; return the capabilities."""
+    identity = {"export": export, "source": source, "node": node or None, "format": form, "sha256": None, "bytes": None}
+    sink = None
+    try:
+        identity["bytes"] = _size(path, source)
+        identity["sha256"] = sha256_of(path)
+        identity["format"] = family = _family(path, source, form)
+        options = Options(source, identity["bytes"], tuple(targets))
+        sink = Sink(folder, {"source": source, "source_sha256": identity["sha256"]}, rank, position)
+        error = _run(family, path, sink, options)
+        if not (sink.n_launches or sink.has_counters):
+            raise error or ExportError(
+                source, "no kernel launch was found in it", "at least one launch", "Profile again, with the GPU traced."
+            )
+        sink.finish()
+        return describe(identity, sink, error)
+    except ExportError as error:
+        return _refused(folder, identity, sink, error)
+    except OSError as error:
+        reason = ExportError(
+            source, f"it cannot be read ({error.strerror or type(error).__name__})", "a readable file", "Check its permissions."
+        )
+        return _refused(folder, identity, sink, reason)
+    except MemoryError:
+        raise
+    except Exception as error:
+        # what no reader foresaw: the place in our code is logged, the message is not, since it may quote the export
+        LOG.warning("%s: stopped by %s at %s", source, type(error).__name__, _place(error))
+        found = f"it has content that the reader did not foresee ({type(error).__name__} at {_place(error)})"
+        reason = ExportError(source, found, "a file as the profiler wrote it", "Export it again; if that does not help, please report it.")
+        return _refused(folder, identity, sink, reason)
+    finally:
+        if sink is not None:
+            sink.close()
+
+
+def _place(error: Exception) -> str:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{Path(frame.filename).name}:{frame.lineno}"
+
+
+def _size(path: Path, source: str) -> int:
+    if path.is_dir():
+        return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    size = path.stat().st_size
+    if size == 0:
+        raise ExportError(
+            source, "it has zero bytes", "a profiler's export", "Export it again; a full disk or a killed job leaves empty files."
+        )
+    return size
+
+
+def _family(path: Path, source: str, form: str) -> str:
+    """Return the family of format, as the sheet says or as the content shows."""
+    seen = detect(path)
+    family = seen if form == "auto" else form
+    if family is None:
+        what = "a folder without a known export in it" if path.is_dir() else "its content is of no known format"
+        raise ExportError(
+            source, what, f"an export of one of {', '.join(FORMATS)}", "Name the right file in the sheet, or convert it to a table (CSV)."
+        )
+    if family not in READERS:
+        raise ExportError(
+            source, f"exports of format {family} cannot be read yet", f"one of {', '.join(READERS)}", "Convert it to a table (CSV)."
+        )
+    return family
+
+
+def _run(family: str, path: Path, sink: Sink, options: Options) -> ExportError | None:
+    """Let the first reader whose probe matches read; return the error that ended it early, if any."""
+    for name in READERS[family]:
+        reader = importlib.import_module(f"causeway.readers.{name}")
+        if reader.probe(path):
+            try:
+                reader.read(path, sink, options)
+            except ExportError as error:
+                return error
+            return None
+    kind = "a folder" if path.is_dir() else "a file with other content"
+    seen = detect(path)
+    found = f"it is {kind}" + (f", it looks like {seen}" if seen and seen != family else "")
+    advice = "Set its format in the sheet to `auto`, or name the right file."
+    raise ExportError(options.source, found, f"an export of format {family}", advice)
+
+
+def _refused(folder: Path, identity: dict, sink: Sink | None, error: ExportError) -> dict:
+    """Remove what was begun; return the capabilities of a refused export."""
+    for file in folder.iterdir():
+        file.unlink()
+    return describe(identity, sink, error, refused=True)
+
+
+def _report(document: dict, seconds: float) -> None:
+    size = document["bytes"] or 0
+    LOG.info(
+        "%s: %s, %s, %s in %.1f s (%.1f MB/s)",
+        document["source"],
+        document["status"],
+        document["format_version"] or document["format"],
+        ", ".join(f"{rows:,} {table}" for table, rows in sorted(document["tables"].items())) or "no tables",
+        seconds,
+        size / 1e6 / max(seconds, 1e-9),
+    )
+    if document["error"]:
+        error = document["error"]
+        LOG.warning("%s: %s; expected %s. %s", error["source"], error["found"], error["expected"], error["advice"])

@@ -1,0 +1,136 @@
+"""Any order in, start order out, in bounded memory: a natural merge with a held-back window.
+
+Exports are nearly sorted: rows are late by less than a window, so one run suffices and a row is sorted once, in memory. Anything else
+makes more runs, which are merged. Runs lie in one flat file of fixed-width records beside the output.
+"""
+
+import heapq
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+WINDOW_ROWS = 1 << 18
+"""Rows held in memory per kind of event; half of them stay behind at each spill, to meet late rows."""
+
+BLOCK_ROWS = 1 << 16
+"""Rows per block that `blocks` gives."""
+
+MERGE_ROWS = 1 << 20
+"""Rows that a merge holds over all its runs."""
+
+
+class Ordered:
+    """Records ordered by `start_ns`, then by the order in which they were added.
+
+    Parameters
+    ----------
+    spill : Path
+        The file for rows beyond the window; created when needed, removed by `close`.
+    dtype : dtype
+        A record with a field `start_ns`.
+    """
+
+    def __init__(self, spill: Path, dtype: np.dtype, window: int = WINDOW_ROWS) -> None:
+        self.spill, self.dtype, self.window = spill, dtype, window
+        self.rows = 0
+        self.runs: list[tuple[int, int]] = []  # (first row in the file, rows)
+        self._pending: list[np.ndarray] = []
+        self._waiting = 0
+        self._file = None
+        self._last = None
+
+    def add(self, rows: np.ndarray) -> None:
+        """Take a batch of records, in any order."""
+        for begin in range(0, len(rows), self.window):
+            part = rows[begin : begin + self.window]
+            self._pending.append(part)
+            self._waiting += len(part)
+            self.rows += len(part)
+            if self._waiting >= 2 * self.window:
+                self._settle()
+
+    def _sorted(self) -> np.ndarray:
+        rows = self._pending[0] if len(self._pending) == 1 else np.concatenate([np.empty(0, self.dtype), *self._pending])
+        start = rows["start_ns"]
+        return rows if (start[1:] >= start[:-1]).all() else rows[np.argsort(start, kind="stable")]
+
+    def _settle(self) -> None:
+        rows = self._sorted()
+        self._write(rows[: len(rows) - self.window])
+        self._pending = [rows[len(rows) - self.window :].copy()]
+        self._waiting = self.window
+
+    def _write(self, rows: np.ndarray) -> None:
+        if not len(rows):
+            return
+        if self._file is None:
+            self._file = open(self.spill, "w+b")  # noqa: SIM115 - closed by close(), lives as long as the rows
+        if self._last is None or rows["start_ns"][0] < self._last:
+            self.runs.append((sum(count for _, count in self.runs), 0))
+        first, count = self.runs[-1]
+        self.runs[-1] = (first, count + len(rows))
+        self._last = rows["start_ns"][-1]
+        rows.tofile(self._file)
+
+    def blocks(self) -> Iterator[np.ndarray]:
+        """Give all rows in order, in blocks; call once, after the last `add`."""
+        rest = self._sorted() if self._pending else np.empty(0, self.dtype)
+        self._pending = []
+        if not self.runs:
+            yield from (rest[at : at + BLOCK_ROWS] for at in range(0, len(rest), BLOCK_ROWS))
+            return
+        self._write(rest)
+        del rest
+        self._file.flush()
+        yield from self._merged()
+
+    def _read(self, first: int, count: int) -> np.ndarray:
+        self._file.seek(first * self.dtype.itemsize)
+        return np.fromfile(self._file, self.dtype, count)
+
+    def _run_blocks(self, run: tuple[int, int], size: int) -> Iterator[np.ndarray]:
+        first, count = run
+        for at in range(0, count, size):
+            yield self._read(first + at, min(size, count - at))
+
+    def _merged(self) -> Iterator[np.ndarray]:
+        """Merge the runs: everything before the earliest end of a loaded block is complete and can go.
+
+        A run's rows were all added before those of equal start in a later run, so concatenating in run order and sorting stably keeps the
+        order of addition.
+        """
+        if len(self.runs) == 1:
+            yield from self._run_blocks(self.runs[0], BLOCK_ROWS)
+            return
+        size = max(64, MERGE_ROWS // len(self.runs))
+        sources = [self._run_blocks(run, size) for run in self.runs]
+        loaded = [next(source, None) for source in sources]
+        while any(block is not None for block in loaded):
+            ends = [(block["start_ns"][-1], at) for at, block in enumerate(loaded) if block is not None]
+            bound, _ = heapq.nsmallest(1, ends)[0]
+            for at, block in enumerate(loaded):  # runs whose loaded rows end at the bound may go on with it: load on until they pass it
+                while block is not None and block["start_ns"][-1] == bound:
+                    more = next(sources[at], None)
+                    if more is None:
+                        break
+                    block = np.concatenate([block, more])
+                loaded[at] = block
+            parts = []
+            for at, block in enumerate(loaded):
+                if block is None:
+                    continue
+                cut = int(np.searchsorted(block["start_ns"], bound, "right"))
+                parts.append(block[:cut])
+                loaded[at] = block[cut:] if cut < len(block) else next(sources[at], None)
+            rows = np.concatenate(parts)
+            rows = rows[np.argsort(rows["start_ns"], kind="stable")]
+            yield from (rows[at : at + BLOCK_ROWS] for at in range(0, len(rows), BLOCK_ROWS))
+
+    def close(self) -> None:
+        """Forget the rows and remove the spill file."""
+        self._pending = []
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+            self.spill.unlink(missing_ok=True)

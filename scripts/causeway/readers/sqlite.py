@@ -1,0 +1,199 @@
+"""Columns out of a SQLite export, streamed: through ADBC (measured 3.5 times as fast), through sqlite3 from the first row ADBC cannot type.
+
+The file is opened read-only and never changed. Text comes as bytes, since exports hold text in any encoding.
+"""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from causeway.errors import ExportError
+from causeway.readers.events import NULL, integers
+
+BATCH_ROWS = 1 << 16
+ADVICE_CUT = "Export it again from the report file, or copy it again: a copy that was cut short is the usual cause."
+
+
+class SqliteExport:
+    """A database as named tables with columns.
+
+    Parameters
+    ----------
+    path : Path
+    source : str
+        How the sheet names it, for messages.
+
+    Raises
+    ------
+    ExportError
+        If it is not a database, or so damaged that its list of tables cannot be read.
+    """
+
+    def __init__(self, path: Path, source: str) -> None:
+        self.path, self.source = path, source
+        self.wal_ignored = False
+        self._uri = f"{path.resolve().as_uri()}?mode=ro"
+        try:
+            self._connection = self._open()
+            names = [
+                name.decode("utf-8", "replace")
+                for (name,) in self._connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
+            ]
+        except sqlite3.Error as error:
+            raise ExportError(source, f"the database cannot be read ({error})", "a complete SQLite file", ADVICE_CUT) from None
+        self.tables = {name: self._columns(name) for name in names}
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._uri, uri=True)
+        connection.text_factory = bytes
+        try:
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError:
+            # a write-ahead log beside a file in a folder that cannot be written: read the file without its log
+            connection.close()
+            self._uri += "&immutable=1"
+            connection = sqlite3.connect(self._uri, uri=True)
+            connection.text_factory = bytes
+            log = self.path.with_name(self.path.name + "-wal")
+            self.wal_ignored = log.exists() and log.stat().st_size > 0
+        return connection
+
+    def _columns(self, table: str) -> list[str]:
+        try:
+            rows = self._connection.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
+        except sqlite3.Error:
+            return []
+        return [row[1].decode("utf-8", "replace") for row in rows]
+
+    def estimated_rows(self, table: str) -> int:
+        """Return the highest row id, at once: the number of rows unless some were deleted."""
+        try:
+            return int(self._connection.execute(f"SELECT max(rowid) FROM {quoted(table)}").fetchone()[0] or 0)  # noqa: S608 - quoted name
+        except (sqlite3.Error, TypeError, ValueError):
+            return 0
+
+    def pairs(self, table: str, key: str, value: str) -> list[tuple]:
+        """Return two columns of a small table, text as str; [] if there is no such table or it cannot be read."""
+        return self.rows(table, [key, value]) if {key, value} <= set(self.tables.get(table, [])) else []
+
+    def rows(self, table: str, columns: list[str], limit: int = 100_000) -> list[tuple]:
+        """Return columns of a small table, absent columns as None, text as str; [] if it cannot be read."""
+        present = self.tables.get(table, [])
+        names = ", ".join(quoted(name) if name in present else "NULL" for name in columns)
+        try:
+            found = self._connection.execute(f"SELECT {names} FROM {quoted(table)} LIMIT {limit:d}").fetchall()  # noqa: S608
+        except sqlite3.Error:
+            return []
+        return [tuple(cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell for cell in row) for row in found]
+
+    def texts(self, table: str, key: str, value: str, wanted: Iterable[int]) -> dict[int, bytes]:
+        """Return the texts of the wanted ids only, never a whole table of strings: it holds the environments of processes.
+
+        Ids whose text is lost to damage are absent from the result.
+        """
+        wanted, found = sorted(wanted), {}
+        for at in range(0, len(wanted), 500):
+            part = wanted[at : at + 500]
+            query = f"SELECT {quoted(key)}, {quoted(value)} FROM {quoted(table)} WHERE {quoted(key)} IN ({', '.join('?' * len(part))})"  #
+            noqa: S608 try:
+                found.update(self._connection.execute(query, part).fetchall())
+            except sqlite3.Error:
+                for one in part:
+                    with contextlib.suppress(sqlite3.Error):
+                        found.update(self._connection.execute(query.replace(", ".join("?" * len(part)), "?"), (one,)).fetchall())
+        return {key: text if isinstance(text, bytes) else str(text).encode() for key, text in found.items() if text is not None}
+
+    def stream(self, table: str, columns: list[str], text: Iterable[str] = ()) -> Iterator[tuple[int, dict]]:
+        """Give a table's columns batch by batch, in row order.
+
+        Parameters
+        ----------
+        table : str
+        columns : list of str
+            Columns of the table. Those in `text` come as Arrow binary arrays, the others as int64 arrays with `NULL`.
+
+        Yields
+        ------
+        (int, dict of str to array)
+            Values that were not integers in this batch (now `NULL`), and its columns.
+
+        Raises
+        ------
+        ExportError
+            After the last good row, if the rest of the table is damaged.
+        """
+        query = f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(table)}"  # noqa: S608
+        from adbc_driver_manager.dbapi import Error
+
+        text, done = set(text), 0
+        with contextlib.suppress(OSError, pa.ArrowException, Error):  # a value of another type, or damage; sqlite3 will tell which
+            for batch in self._adbc(query):
+                yield 0, {name: self._column(batch.column(at), name in text) for at, name in enumerate(columns)}
+                done += batch.num_rows
+            return
+        yield from self._slowly(f"{query} LIMIT -1 OFFSET {done}", table, columns, text, done)
+
+    def _adbc(self, query: str) -> Iterator[pa.RecordBatch]:
+        import adbc_driver_sqlite.dbapi as adbc
+
+        with adbc.connect(self._uri) as connection, connection.cursor() as cursor:
+            cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": BATCH_ROWS})
+            cursor.execute(query)
+            yield from cursor.fetch_record_batch()
+
+    @staticmethod
+    def _column(column: pa.Array, text: bool) -> pa.Array | np.ndarray:
+        if text:
+            return column.cast(pa.binary()) if column.null_count < len(column) else pa.nulls(len(column), pa.binary())
+        if pa.types.is_null(column.type) or column.null_count == len(column):
+            return np.full(len(column), NULL)
+        if not pa.types.is_integer(column.type):
+            raise pa.ArrowInvalid("not integers")
+        return pc.fill_null(column, NULL).to_numpy(zero_copy_only=False)
+
+    def _slowly(self, query: str, table: str, columns: list[str], text: set[str], done: int) -> Iterator[tuple[int, dict]]:
+        try:
+            cursor = self._connection.execute(query)
+        except sqlite3.Error as error:
+            raise self._damage(table, done, error) from None
+        while True:
+            rows, failure = [], None
+            try:
+                for row in cursor:
+                    rows.append(row)
+                    if len(rows) == BATCH_ROWS:
+                        break
+            except sqlite3.Error as error:
+                failure = error
+            if rows:
+                bad, batch = 0, {}
+                for name, values in zip(columns, zip(*rows, strict=True), strict=True):
+                    if name in text:
+                        batch[name] = pa.array([v if v is None or isinstance(v, bytes) else str(v).encode() for v in values], pa.binary())
+                    else:
+                        decoded = [v.decode("ascii", "replace") if isinstance(v, bytes) else v for v in values]
+                        batch[name], wrong = integers(decoded)
+                        bad += wrong
+                yield bad, batch
+                done += len(rows)
+            if failure is not None:
+                raise self._damage(table, done, failure) from None
+            if len(rows) < BATCH_ROWS:
+                return
+
+    def _damage(self, table: str, done: int, error: sqlite3.Error) -> ExportError:
+        return ExportError(self.source, f"table {table} is damaged after {done} rows ({error})", "a complete SQLite file", ADVICE_CUT)
+
+    def close(self) -> None:
+        """Close the database."""
+        self._connection.close()
+
+
+def quoted(name: str) -> str:
+    """Return a table's or column's name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,305 @@
+"""Writing the star: facts in start order with final numbers, then the dimensions they refer to.
+
+Kernels and configurations are numbered in order of first appearance in the launches (then the counters), so that the same run read from
+two formats gives equal tables.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from causeway.readers.events import NO_KIND, NULL
+from causeway.readers.joins import LaunchCalls, OpenRanges
+from causeway.tables import LAUNCH_SHAPE, SCHEMAS
+
+if TYPE_CHECKING:
+    from causeway.readers.sink import CounterRows, Sink
+
+
+def nullable(values: np.ndarray, kind: pa.DataType) -> pa.Array:
+    """Return int64 values as an Arrow array of `kind`, `NULL` as null."""
+    absent = values == NULL
+    if not absent.any():
+        return pa.array(values).cast(kind)
+    return pa.array(np.where(absent, 0, values), mask=absent).cast(kind)
+
+
+def coded_text(codes: np.ndarray, texts: list[str]) -> pa.DictionaryArray:
+    """Return texts by code as a dictionary array with the used texts only."""
+    used, inverse = np.unique(codes, return_inverse=True)
+    return pa.DictionaryArray.from_arrays(
+        pa.array(inverse.astype(np.int32)), pa.array([texts[code] for code in used.tolist()], pa.string())
+    )
+
+
+class Numbers:
+    """Final numbers for codes, in order of first appearance."""
+
+    def __init__(self, size: int) -> None:
+        self._number = np.full(size, -1, np.int64)
+        self.codes: list[int] = []
+
+    def of(self, codes: np.ndarray) -> np.ndarray:
+        """Return the numbers of codes, new ones for codes not seen before."""
+        if len(self._number) <= (top := int(codes.max(initial=-1))):
+            self._number = np.append(self._number, np.full(top + 1 - len(self._number), -1))
+        fresh = codes[self._number[codes] < 0]
+        if len(fresh):
+            first, at = np.unique(fresh, return_index=True)
+            for code in first[np.argsort(at)].tolist():
+                self._number[code] = len(self.codes)
+                self.codes.append(code)
+        return self._number[codes]
+
+
+class StarWriter:
+    """Write a sink's events as tables, each fact once, in one pass over the ordered events."""
+
+    def __init__(self, sink: "Sink") -> None:
+        self.sink, self.facts = sink, sink.facts
+        self.configurations = Numbers(len(sink.configuration_rows()))
+        self.rank, self.facts.ranks_from = sink.processes.ranks(sink.sheet_rank, sink.position, sink.issues)
+        self.used_devices: set[tuple[int, int]] = set()  # (process, device)
+        self.has_queue = self.has_range = 0
+
+    def write(self) -> None:
+        """Write every table that has rows."""
+        with self._streams() as (ranges, calls):
+            self._write_launches(calls)
+            calls.drain()
+            ranges.drain()
+        self._write_transfers()
+        self._write_samples()
+        self._write_counters()
+        self._write_dimensions()
+        ranks = {int(self.rank[process]) for process, _ in self.used_devices}
+        self.facts.ranks = sorted(ranks - {-1})
+
+    def _streams(self) -> "_Streams":
+        return _Streams(self)
+
+    def _mine(self, rows: np.ndarray) -> np.ndarray:
+        """Return the rows of processes that are ranks; count the others."""
+        mine = self.rank[rows["process"]] >= 0
+        if mine.all():
+            return rows
+        self.sink.issues.add("other_processes", int((~mine).sum()))
+        return rows[mine]
+
+    def _span(self, rows: np.ndarray, launches: bool) -> None:
+        first, last = int(rows["start_ns"][0]), int((rows["start_ns"] + rows["duration_ns"]).max())
+        facts = self.facts
+        if launches or facts.first_ns is None:
+            facts.first_ns = first if facts.first_ns is None else min(facts.first_ns, first)
+        facts.last_ns = last if facts.last_ns is None else max(facts.last_ns, last)
+        facts.has_start = True
+
+    def _note_devices(self, process: np.ndarray, device: np.ndarray) -> None:
+        pairs = np.unique(process.astype(np.int64) << 16 | device.astype(np.int64))
+        self.used_devices.update((pair >> 16, pair & 0xFFFF) for pair in pairs.tolist())
+
+    def _write_launches(self, calls: LaunchCalls) -> None:
+        if not self.sink.n_launches:
+            return
+        early = without = 0
+        with self.sink.writer("launches") as writer:
+            for block in self.sink.events("launches"):
+                rows = self._mine(block)
+                if not len(rows):
+                    continue
+                end, ranges = calls.find(rows)
+                queue = np.where(end == NULL, NULL, rows["start_ns"] - end)
+                early += int(((queue < 0) & (end != NULL)).sum())
+                without += int((end == NULL).sum())
+                queue = np.where((rows["queue_ns"] != NULL), rows["queue_ns"], np.where(queue < 0, NULL, queue))
+                queue = np.where(queue < 0, NULL, queue)
+                self.facts.queue_known += int((queue != NULL).sum())
+                self.facts.ranges_known += int((ranges != NULL).sum())
+                self._span(rows, launches=True)
+                self._note_devices(rows["process"], rows["device"])
+                writer.write(
+                    pa.table(
+                        {
+                            "start_ns": rows["start_ns"],
+                            "duration_ns": rows["duration_ns"],
+                            "configuration": self.configurations.of(rows["configuration"]),
+                            "rank": self.rank[rows["process"]],
+                            "device": rows["device"],
+                            "stream": rows["stream"],
+                            "queue_ns": nullable(queue, pa.int64()),
+                            "range": nullable(ranges, pa.uint32()),
+                            "correlation": nullable(rows["correlation"], pa.int64()),
+                        }
+                    )
+                )
+            self.facts.tables["launches"] = writer.rows
+        if self.sink.count_of("calls"):
+            self.sink.issues.add("started_before_call_returned", early)
+            self.sink.issues.add("no_launch_calls", without)
+
+    def _write_transfers(self) -> None:
+        if not self.sink.n_transfers:
+            return
+        with self.sink.writer("transfers") as writer:
+            for block in self.sink.events("transfers"):
+                rows = self._mine(block)
+                if not len(rows):
+                    continue
+                self._span(rows, launches=False)
+                self._note_devices(rows["process"], rows["device"])
+                columns = {name: rows[name] for name in ("start_ns", "duration_ns", "copy_kind", "device", "stream")}
+                columns["rank"] = self.rank[rows["process"]]
+                for name in ("bytes", "correlation"):
+                    columns[name] = nullable(rows[name], pa.int64())
+                for name in ("src_kind", "dst_kind"):
+                    columns[name] = pa.array(rows[name], mask=rows[name] == NO_KIND)
+                writer.write(pa.table(columns))
+            self.facts.tables["transfers"] = writer.rows
+
+    def _write_samples(self) -> None:
+        if not self.sink.count_of("samples"):
+            return
+        with self.sink.writer("samples") as writer:
+            for block in self.sink.events("samples"):
+                rows = self._mine(block)
+                if len(rows):
+                    metric = coded_text(rows["metric"], self.sink.metrics.texts)
+                    columns = {"time_ns": rows["start_ns"], "rank": self.rank[rows["process"]], "device": rows["device"]}
+                    writer.write(pa.table(columns | {"metric": metric, "value": rows["value"]}))
+            self.facts.tables["samples"] = writer.rows
+
+    def _write_counters(self) -> None:
+        if not self.sink.has_counters:
+            return
+        fields, batches = self.sink.counter_rows()
+        with self.sink.writer("counters", fields) as writer:
+            for rows in batches:
+                writer.write(self._counter_table(rows, fields, writer.rows))
+            self.facts.tables["counters"] = writer.rows
+        for column in fields:
+            metadata = column.metadata or {}
+            if pa.types.is_string(column.type):
+                self.facts.text_columns.append(column.name)
+            else:
+                self.facts.values[column.name] = metadata.get(b"unit", b"").decode()
+
+    def _counter_table(self, rows: "CounterRows", fields: list[pa.Field], first: int) -> pa.Table:
+        n = len(rows.kernel)
+        process = np.broadcast_to(np.asarray(rows.process, np.int64), n)
+        device = np.full(n, NULL) if rows.device is None else rows.device
+        self._note_devices(process, np.where(device == NULL, 0, device))
+        columns = {
+            "launch": np.arange(first, first + n),
+            "start_ns": pa.nulls(n, pa.int64()) if rows.start_ns is None else nullable(rows.start_ns, pa.int64()),
+            "configuration": self.configurations.of(self.sink.counter_codes(rows)),
+            "rank": self.rank[process],
+            "device": nullable(device, pa.uint16()),
+        }
+        if rows.start_ns is not None and n:
+            duration = np.zeros(n, np.int64)
+            self._span(np.rec.fromarrays([rows.start_ns, duration], names="start_ns,duration_ns"), launches=True)
+        for column in fields:
+            values = rows.values[column.name]
+            if isinstance(values, np.ndarray):
+                values = pa.array(values, mask=~np.isfinite(values))
+            columns[column.name] = values
+        return pa.table(columns)
+
+    def _write_dimensions(self) -> None:
+        if not self.configurations.codes:
+            return
+        rows = [self.sink.configuration_rows()[code] for code in self.configurations.codes]
+        kernels = Numbers(len(self.sink.kernels.texts))
+        table = {
+            "configuration": np.arange(len(rows)),
+            "kernel": kernels.of(np.array([row[0] for row in rows])),
+            "label": pa.array([None if row[1] == NULL else self.sink.labels.texts[row[1]] for row in rows], pa.string()),
+        }
+        shape = np.array([row[2:] for row in rows], np.int64)
+        table |= {name: nullable(shape[:, at], pa.int64()) for at, name in enumerate(LAUNCH_SHAPE)}
+        with self.sink.writer("configurations") as writer:
+            writer.write(pa.table(table))
+        with self.sink.writer("kernels") as writer:
+            writer.write(self.sink.kernel_rows(kernels.codes))
+        if (shape[:, [LAUNCH_SHAPE.index("grid_x"), LAUNCH_SHAPE.index("block_x")]] == NULL).all() and not any(
+            row[1] != NULL for row in rows
+        ):
+            self.sink.issues.add("no_launch_configuration", len(rows))
+        self._write_devices()
+        self.facts.tables |= {"configurations": len(rows), "kernels": len(kernels.codes)}
+
+    def _write_devices(self) -> None:
+        known: dict[tuple[int, int], dict] = {}
+        for process, device in sorted(self.used_devices):
+            known.setdefault((int(self.rank[process]), device), {}).update(self.sink.device_facts(process, device))
+        schema = SCHEMAS["devices"]
+        rows = [{"rank": rank, "device": device, **facts} for (rank, device), facts in sorted(known.items()) if rank >= 0]
+        with self.sink.writer("devices") as writer:
+            writer.write(pa.table({f.name: pa.array([row.get(f.name) for row in rows], f.type) for f in schema}, schema=schema))
+        self.facts.tables["devices"] = len(rows)
+
+
+class _Streams:
+    """The ordered ranges and calls, written as they are read, and open for the joins that need them."""
+
+    def __init__(self, star: StarWriter) -> None:
+        self.star, self.sink = star, star.sink
+        self.writers: dict = {}
+
+    def __enter__(self) -> tuple[OpenRanges, LaunchCalls]:
+        for table in ("ranges", "calls"):
+            if self.sink.count_of(table):
+                self.writers[table] = self.sink.writer(table)
+        self.open_ranges = OpenRanges(self._ranges())
+        return self.open_ranges, LaunchCalls(self._calls())
+
+    def __exit__(self, *failure: object) -> None:
+        for table, writer in self.writers.items():
+            writer.__exit__(*failure)
+            self.star.facts.tables[table] = writer.rows
+
+    def _ranges(self) -> Iterator[np.ndarray]:
+        if "ranges" not in self.writers:
+            return
+        writer = self.writers["ranges"]
+        for block in self.sink.events("ranges"):
+            rows = self.star._mine(block)
+            if not len(rows):
+                continue
+            texts = {"name": (rows["name"], self.sink.range_names), "kind": (rows["kind"], self.sink.range_kinds)}
+            writer.write(
+                pa.table(
+                    {
+                        "start_ns": rows["start_ns"],
+                        "duration_ns": rows["duration_ns"],
+                        "range": np.arange(writer.rows, writer.rows + len(rows)),
+                        "rank": self.star.rank[rows["process"]],
+                        "thread": nullable(rows["thread"], pa.uint32()),
+                    }
+                    | {name: coded_text(codes, vocabulary.texts).cast(pa.string()) for name, (codes, vocabulary) in texts.items()}
+                )
+            )
+            yield rows
+
+    def _calls(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        if "calls" not in self.writers:
+            return
+        for block in self.sink.events("calls"):
+            rows = self.star._mine(block)
+            if not len(rows):
+                continue
+            self.writers["calls"].write(
+                pa.table(
+                    {
+                        "start_ns": rows["start_ns"],
+                        "duration_ns": rows["duration_ns"],
+                        "rank": self.star.rank[rows["process"]],
+                        "thread": nullable(rows["thread"], pa.uint32()),
+                        "name": coded_text(rows["name"], self.sink.call_names.texts),
+                        "correlation": nullable(rows["correlation"], pa.int64()),
+                    }
+                )
+            )
+            yield rows, self.open_ranges.find(rows)
