@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from causeway.plotting import theme
 from causeway.plotting.graph_layout import Layout, Line, arrange
+from causeway.plotting.marks import MARGIN, document, notice, text
 from causeway.plotting.markup import Markup, tag, text_width, wrapped
 from causeway.plotting.names import elided, full_name
 
 MOST_ARROWS = 15
-MARGIN = 18.0
 UNEXPLAINED = "unexplained"
 TIERS = {"launch": "launch configuration", "context": "context of the launch", "counter": "counters"}
 FILLS = {"launch": "#eaf1fa", "context": "#fdf3e4", "counter": "#e8f5f1"}
@@ -63,13 +63,6 @@ def arrow_of(edge: Mapping) -> Arrow:
     return Arrow(edge["source"], colour, width, head, fragile, f"{word} {share}".strip(), ", ".join(facts), "\n".join(hover))
 
 
-def text(
-    x: float, y: float, line: object, size: float = theme.SIZE, anchor: str = "start", colour: str = theme.INK, **more: object
-) -> Markup:
-    """Return one line of text with its baseline at `y`."""
-    return tag("text", line, x=x, y=y, font_size=size, text_anchor=None if anchor == "start" else anchor, fill=colour, **more)
-
-
 def box_of(name: str, lines: list[str], layout_box, fill: str, edge: str = theme.FAINT, bold: bool = False, hover: str = "") -> Markup:
     """Return a node: a rectangle with lines of text in its middle and a hover text."""
     top = layout_box.y - (len(lines) - 1) * LINE / 2 + 4.5
@@ -116,22 +109,6 @@ def head_of(x: float, y: float, arrow: Arrow, angle: float = 0.0) -> Markup | No
         stroke_width=1.4,
         stroke_linejoin="miter",
         transform=f"rotate({angle:.1f} {x:.1f} {y:.1f})" if angle else None,
-    )
-
-
-def document(width: float, height: float, label: str, *children: object) -> Markup:
-    """Return a stand-alone SVG, also fit to stand in a page."""
-    return tag(
-        "svg",
-        tag("title", label),
-        tag("rect", width=float(width), height=float(height), fill=theme.PAPER),
-        *children,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {width:.0f} {height:.0f}",
-        width=f"{width:.0f}",
-        height=f"{height:.0f}",
-        role="img",
-        font_family=theme.FONT,
     )
 
 
@@ -316,17 +293,5 @@ def _legend(width: float, fragile: bool) -> tuple[list[Markup], float]:
 
 
 def no_cause_svg(graph: Mapping, scope: str) -> Markup:
-    """Return the small figure of a graph without arrows: the target, and in words what was and would have been found."""
-    about, rests = headline(graph, scope)
-    width = max(560.0, text_width(about, 15, bold=True) + 2 * MARGIN)
-    lines = [line for words in said(graph)[:4] for line in wrapped(elided(words, 400), width - 2 * MARGIN - 20, theme.SIZE)]
-    height = 76 + 20 * len(lines)
-    return document(
-        width,
-        height + 8,
-        about,
-        text(MARGIN, 24, about, 15, font_weight="bold"),
-        text(MARGIN, 43, rests, theme.SMALL, colour=theme.MUTED),
-        tag("rect", x=MARGIN, y=56, width=4, height=float(height - 64), fill=theme.UNDECIDED),
-        [text(MARGIN + 16, 74 + 20 * i, line) for i, line in enumerate(lines)],
-    )
+    """Return the small figure of a graph without arrows: in words what was found, and what would have been."""
+    return notice(*headline(graph, scope), said(graph)[:4])

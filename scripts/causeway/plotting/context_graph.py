@@ -7,19 +7,17 @@ from pathlib import Path
 from causeway.plotting import theme
 from causeway.plotting.causal_graph import (
     FILLS,
-    MARGIN,
     TIERS,
     UNEXPLAINED,
     arrow_of,
     bezier,
     box_of,
     causal_graph_svg,
-    document,
     head_of,
-    text,
     unresolved,
 )
 from causeway.plotting.graph_layout import Line, arrange
+from causeway.plotting.marks import MARGIN, document, text
 from causeway.plotting.markup import Markup, escape, tag, text_width
 from causeway.plotting.names import elided, full_name, short_names
 

@@ -1,9 +1,14 @@
-"""Small drawings inside tables: sparkline, histogram, bar with interval, heat map. Each returns one `<svg>` element."""
+"""Parts of drawings in SVG: text, a stand-alone document, and the small ones inside tables: sparkline, histogram, bar."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from causeway.plotting import theme
-from causeway.plotting.markup import Markup, tag
+from causeway.plotting.markup import Markup, tag, text_width, wrapped
+from causeway.plotting.names import elided
+
+MARGIN = 18.0
+"""Pixels around a stand-alone drawing."""
 
 
 def frame(width: float, height: float, *children: object, label: str | None = None, **place: object) -> Markup:
@@ -81,3 +86,48 @@ def bar(
         for edge, thick in ((theme.PAPER, 3.2), (theme.INK, 1.2)):
             parts.append(tag("path", d=f"M{left:.1f} {height / 2}H{right:.1f}", stroke=edge, stroke_width=thick))
     return frame(width, height, parts, **place)
+
+
+def text(
+    x: float, y: float, line: object, size: float = theme.SIZE, anchor: str = "start", colour: str = theme.INK, **more: object
+) -> Markup:
+    """Return one line of text with its baseline at `y`."""
+    return tag("text", line, x=x, y=y, font_size=size, text_anchor=None if anchor == "start" else anchor, fill=colour, **more)
+
+
+def document(width: float, height: float, label: str, *children: object) -> Markup:
+    """Return a stand-alone SVG, also fit to stand in a page."""
+    return tag(
+        "svg",
+        tag("title", label),
+        tag("rect", width=float(width), height=float(height), fill=theme.PAPER),
+        *children,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {width:.0f} {height:.0f}",
+        width=f"{width:.0f}",
+        height=f"{height:.0f}",
+        role="img",
+        font_family=theme.FONT,
+    )
+
+
+def notice(title: str, below: str, sentences: Sequence[str]) -> Markup:
+    """Return the small figure that stands where there is nothing to draw: a title and, in words, why."""
+    width = max(560.0, text_width(title, 15, bold=True) + 2 * MARGIN)
+    lines = [line for words in sentences for line in wrapped(elided(words, 600), width - 2 * MARGIN - 20, theme.SIZE)]
+    height = 76.0 + 20 * len(lines)
+    return document(
+        width,
+        height + 8,
+        title,
+        text(MARGIN, 24, title, 15, font_weight="bold"),
+        text(MARGIN, 43, below, theme.SMALL, colour=theme.MUTED),
+        tag("rect", x=MARGIN, y=56, width=4, height=height - 64, fill=theme.UNDECIDED),
+        [text(MARGIN + 16, 74 + 20 * i, line) for i, line in enumerate(lines)],
+    )
+
+
+def write_svg(drawing: Markup, path: str | Path) -> None:
+    """Write a stand-alone drawing to a file of its own."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(f"{drawing}\n", encoding="utf-8")

@@ -1,0 +1,279 @@
+"""Variability over time: median and quartiles of the target in each bin, one lane per rank, or a heat map where ranks are many.
+
+Bins without launches stay empty: no line crosses them. A screen shows about a thousand columns; beyond that neighbouring bins share a
+column, which then spans from the lowest to the highest value of its bins. The figure says so.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from causeway.plotting import theme
+from causeway.plotting.marks import notice, write_svg
+from causeway.plotting.words import target_axis, target_name, target_unit
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from matplotlib.axes import Axes
+
+MOST_LANES = 16
+COLUMNS = 900
+SHADED = 15
+"""Runs of kept bins in a lane up to which they are shaded over its whole height."""
+LOG_BEYOND = 30.0
+"""Ratio of the largest to the smallest value from which an axis is logarithmic."""
+
+
+@dataclass
+class Lanes:
+    """Bins as columns of the figure; NaN in a column without launches.
+
+    `low`, `median_low`, `median_high`, `high`: shape (n_ranks, n_columns), the lower quartile, the medians and the upper quartile.
+    `kept`: bool, same shape. `edges`: n_columns + 1 positions on the x axis, in ns or, without start times, in bins.
+    """
+
+    ranks: list[int]
+    edges: np.ndarray
+    low: np.ndarray
+    median_low: np.ndarray
+    median_high: np.ndarray
+    high: np.ndarray
+    kept: np.ndarray
+    timed: bool
+    merged: int
+    bin_ns: int | None
+    own_start: bool
+    notes: list[str] = field(default_factory=list)
+
+
+def overlap_in_time(first: np.ndarray, last: np.ndarray) -> bool:
+    """Return whether the spans [first, last] of the lanes form one chain of overlapping spans."""
+    order = np.argsort(first, kind="stable")
+    reach = np.maximum.accumulate(last[order])
+    return bool(np.all(first[order][1:] <= reach[:-1]))
+
+
+def lanes_of(bins: "pa.Table", ranking: "pa.Table", columns: int = COLUMNS) -> Lanes | None:
+    """Return the bins of a dataset laid out for drawing, or None where there are none.
+
+    Parameters
+    ----------
+    bins, ranking : pyarrow.Table
+        The tables of that name, ordered by rank and bin.
+    columns : int
+        At most this many columns.
+    """
+    if not bins.num_rows:
+        return None
+    rank, number = (bins.column(name).to_numpy() for name in ("rank", "bin"))
+    q1, median, q3 = (bins.column(name).to_numpy() for name in ("q1", "median", "q3"))
+    marked = dict(
+        zip(zip(*(ranking.column(c).to_pylist() for c in ("rank", "bin")), strict=True), ranking.column("kept").to_pylist(), strict=True)
+    )
+    kept = np.array([marked.get(key, False) for key in zip(rank.tolist(), number.tolist(), strict=True)])
+    ranks = np.unique(rank)
+    timed = bins.column("start_ns").null_count == 0
+    bin_ns = _bin_width(number, bins.column("start_ns").to_numpy()) if timed else None
+    row = np.searchsorted(ranks, rank)
+    first, last = np.full(len(ranks), np.iinfo(np.int64).max), np.zeros(len(ranks), np.int64)
+    np.minimum.at(first, row, number)
+    np.maximum.at(last, row, number)
+    own = timed and len(ranks) > 1 and not overlap_in_time(first, last)
+    number = number - first[row] if own else number - first.min()
+    merged = -(-int(number.max() + 1) // columns)
+    column = number // merged
+    shape = (len(ranks), int(column.max()) + 1)
+    low, median_low = np.full(shape, np.inf), np.full(shape, np.inf)
+    high, median_high, chosen = np.full(shape, -np.inf), np.full(shape, -np.inf), np.zeros(shape, bool)
+    np.minimum.at(low, (row, column), q1)
+    np.minimum.at(median_low, (row, column), median)
+    np.maximum.at(median_high, (row, column), median)
+    np.maximum.at(high, (row, column), q3)
+    np.logical_or.at(chosen, (row, column), kept)
+    for values in (low, median_low, median_high, high):
+        values[~np.isfinite(values)] = np.nan
+    edges = np.arange(shape[1] + 1, dtype=float) * merged * (bin_ns or 1)
+    return Lanes(ranks.tolist(), edges, low, median_low, median_high, high, chosen, timed, merged, bin_ns, own)
+
+
+def _bin_width(number: np.ndarray, start_ns: np.ndarray) -> int | None:
+    """Return the width of a bin from two bins' numbers and starts (start = first start + number * width); None for a single bin."""
+    left, right = int(np.argmin(number)), int(np.argmax(number))
+    span = int(number[right] - number[left])
+    return int(start_ns[right] - start_ns[left]) // span if span else None
+
+
+def notes_of(lanes: Lanes, clocks: dict) -> list[str]:
+    """Return what a reader must know beside the lines: the bins, merging, and how the ranks' clocks lie to each other."""
+    if lanes.bin_ns:
+        notes = [f"bins of {theme.time(lanes.bin_ns)}"]
+    else:
+        notes = ["one bin" if lanes.timed else "bins of launches in order; this export has no start times"]
+    if lanes.merged > 1:
+        notes.append(f"each column spans {lanes.merged} bins, from their lowest to their highest value")
+    if lanes.own_start:
+        notes.append("the exports do not overlap in time: each rank is drawn from its own first bin")
+    elif lanes.timed and len(lanes.ranks) > 1 and clocks.get("method") == "zero":
+        notes.append("no common clock is known: each export begins at 0")
+    return notes
+
+
+def plot_bins(
+    bins: "pa.Table", ranking: "pa.Table", clocks: dict, dataset: str, target: str, path: str | Path, unit: str | None = None
+) -> None:
+    """Draw the bins of one target of a dataset.
+
+    Parameters
+    ----------
+    bins, ranking : pyarrow.Table
+        The tables of that name.
+    clocks : dict
+        The document `clocks.json`.
+    dataset, target : str
+        For the title and the axis.
+    path : str or Path
+        SVG to write.
+    unit : str or None
+        Unit of a counter's or table's target.
+    """
+    title = f"{target_name(target).capitalize()} over time, {dataset}"
+    lanes = lanes_of(bins, ranking)
+    if lanes is None:
+        write_svg(
+            notice(title, "0 bins", [f"No launch of this dataset has a {target_name(target)}; the data quality section says why."]), path
+        )
+        return
+    with theme.drawing():
+        draw = _draw_lanes if len(lanes.ranks) <= MOST_LANES else _draw_map
+        figure = draw(lanes, target, target_unit(target, unit))
+        figure.suptitle(title, x=0.012, y=1 - 0.12 / figure.get_figheight(), ha="left", va="top", fontsize=11.5, fontweight="bold")
+        notes = "; ".join(notes_of(lanes, clocks))
+        figure.text(0.012, 0.1 / figure.get_figheight(), notes[:1].upper() + notes[1:] + ".", ha="left", va="bottom", color=theme.MUTED)
+        theme.save(figure, path, title)
+
+
+def scale_of(values: np.ndarray, unit: str) -> tuple[float, str, bool, float]:
+    """Return the divisor and unit of an axis, whether it is logarithmic, and the least value it shows."""
+    known = values[np.isfinite(values)]
+    top = float(known.max()) if known.size else 0.0
+    name, size = theme.time_unit(top) if unit == "ns" else (unit, 1.0)
+    positive = known[known > 0]
+    least = float(positive.min()) if positive.size else 1.0
+    log = positive.size > 1 and top / least > LOG_BEYOND
+    return size, name, log, max(least, top * 1e-6) * 0.7 if log else 0.0
+
+
+def _axis_x(axis: "Axes", lanes: Lanes) -> float:
+    """Label the time axis; return its divisor."""
+    if not lanes.timed:
+        axis.set_xlabel("bin, in the order of the launches")
+        return 1.0
+    if lanes.bin_ns is None:
+        axis.set_xlabel("the only bin")
+        return 1.0
+    name, size = theme.time_unit(lanes.edges[-1])
+    axis.set_xlabel(f"time since {'the first bin of its rank' if lanes.own_start else 'the first launch'} ({name})")
+    return size
+
+
+def _thousands(value: float, _: int) -> str:
+    return theme.significant(value, 4)
+
+
+def _draw_lanes(lanes: Lanes, target: str, unit: str):
+    import matplotlib.pyplot as plt
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+    count = len(lanes.ranks)
+    each = min(1.7, max(0.62, 9.0 / count))
+    height = each * count + 1.75
+    figure, axes = plt.subplots(count, 1, sharex=True, sharey=True, squeeze=False, figsize=(10.4, height))
+    figure.subplots_adjust(left=0.115, right=0.985, top=1 - 0.85 / height, bottom=0.88 / height, hspace=0.14)
+    size, name, log, least = scale_of(np.concatenate([lanes.low, lanes.median_high, lanes.high]), unit)
+    x_size = _axis_x(axes[-1, 0], lanes)
+    edges = lanes.edges / x_size
+    for row, rank in enumerate(lanes.ranks):
+        axis = axes[row, 0]
+        low, middle_low, middle_high, high = (
+            np.maximum(values[row], least) / size for values in (lanes.low, lanes.median_low, lanes.median_high, lanes.high)
+        )
+        if log:
+            axis.set_yscale("log")
+        axis.grid(axis="y")
+        runs = _runs(lanes.kept[row])
+        for left, right in runs:
+            axis.axvspan(edges[left], edges[right], ymin=0.94, color=theme.DIVERGING[-2], linewidth=0)
+            if len(runs) <= SHADED:
+                axis.axvspan(edges[left], edges[right], ymax=0.94, color=theme.DIVERGING[5], linewidth=0)
+        axis.stairs(high, edges, baseline=low, fill=True, color=theme.SEQUENTIAL[4], alpha=0.35, linewidth=0)
+        if lanes.merged > 1:
+            axis.stairs(middle_high, edges, baseline=middle_low, fill=True, color=theme.SEQUENTIAL[6], linewidth=0.6)
+        axis.stairs(middle_high, edges, baseline=None, color=theme.SEQUENTIAL[6], linewidth=1.4)
+        axis.set_ylabel(f"rank {rank}", rotation=0, ha="right", va="center", labelpad=10, color=theme.INK)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0, 0].set_xlim(edges[0], edges[-1])
+    top = float(np.nanmax(lanes.high)) / size
+    axes[0, 0].set_ylim(least / size if log else 0, (top * 1.6 if log else top * 1.12) or 1.0)
+    axes[0, 0].xaxis.set_major_formatter(FuncFormatter(_thousands))
+    axes[0, 0].yaxis.set_major_formatter(FuncFormatter(_thousands))
+    if log:
+        axes[0, 0].yaxis.set_major_locator(LogLocator(numticks=4))
+        axes[0, 0].yaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes[0, 0].yaxis.set_major_locator(MaxNLocator(3))
+    scale = " (log axis, 0 at its foot)" if log else ""
+    below = f"{target_axis(target)}, in {name}{scale}" if name else f"{target_axis(target)}{scale}"
+    signs = "line: median; band: quartiles; orange: bins kept for the causal analysis"
+    figure.text(0.012, 1 - 0.4 / height, below, ha="left", va="top")
+    figure.text(0.985, 1 - 0.4 / height, signs, ha="right", va="top", color=theme.MUTED)
+    return figure
+
+
+def _runs(flags: np.ndarray) -> list[tuple[int, int]]:
+    """Return the runs of True as (first, one past the last)."""
+    steps = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
+    return list(zip(steps[::2].tolist(), steps[1::2].tolist(), strict=True))
+
+
+def _draw_map(lanes: Lanes, target: str, unit: str):
+    import matplotlib.pyplot as plt
+    import seaborn as sns
+    from matplotlib.colors import LogNorm, Normalize
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    height = min(max(0.11 * len(lanes.ranks), 2.6), 9.0) + 1.75
+    figure, axis = plt.subplots(figsize=(10.4, height))
+    figure.subplots_adjust(left=0.075, right=1.04, top=1 - 0.85 / height, bottom=0.88 / height)
+    size, name, log, least = scale_of(lanes.median_high, unit)
+    values = lanes.median_high / size
+    top = float(np.nanmax(values)) or 1.0
+    norm = LogNorm(least / size, top) if log else Normalize(0, top)
+    shown = np.where(np.isnan(values), np.nan, np.maximum(values, least / size))
+    label = f"median {target_name(target)}" + (f" ({name})" if name else "")
+    sns.heatmap(
+        shown,
+        ax=axis,
+        cmap=theme.colormap(),
+        norm=norm,
+        mask=np.isnan(shown),
+        rasterized=True,
+        xticklabels=False,
+        yticklabels=False,
+        cbar_kws={"label": label, "pad": 0.015, "format": FuncFormatter(_thousands), "fraction": 0.1},
+    )
+    rows, columns = np.nonzero(lanes.kept)
+    axis.plot(columns + 0.5, rows + 0.5, linestyle="none", marker=".", markersize=3, color=theme.DIVERGING[-2], rasterized=True)
+    step = max(1, -(-len(lanes.ranks) // 24))
+    axis.set_yticks(np.arange(0, len(lanes.ranks), step) + 0.5, [str(rank) for rank in lanes.ranks[::step]])
+    axis.set_ylabel("rank")
+    x_size = _axis_x(axis, lanes)
+    width = (lanes.edges[1] - lanes.edges[0]) / x_size
+    ticks = MaxNLocator(8).tick_values(0, lanes.edges[-1] / x_size)
+    ticks = ticks[(ticks >= 0) & (ticks <= lanes.edges[-1] / x_size)]
+    axis.set_xticks(ticks / width, [theme.significant(tick, 4) for tick in ticks], rotation=0)
+    signs = "white: no launches; orange dots: kept for the causal analysis" + ("; colour on a log scale" if log else "")
+    figure.text(0.012, 1 - 0.4 / height, target_axis(target), ha="left", va="top")
+    figure.text(0.985, 1 - 0.4 / height, signs, ha="right", va="top", color=theme.MUTED)
+    return figure

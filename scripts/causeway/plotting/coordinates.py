@@ -1,0 +1,259 @@
+"""Axes and lines of parallel coordinates: which features, in which order, on which scale, and which launches.
+
+A line is one launch of a kept bin; where those are few, launches of control bins join them. Axes stand in the order of contribution, the
+target last. Codes become names, a missing value has a tick of its own below the axis.
+"""
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from causeway.plotting import theme
+from causeway.plotting.markup import plain
+from causeway.plotting.names import elided, short_names
+from causeway.tables import COPY_KINDS, SCHEMAS, unit_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_AXES = 7
+FEWEST_AXES = 5
+FEWEST_ROWS = 300
+MOST_LEVELS = 12
+JITTER = 0.14
+"""Lines through one name are spread by up to this part of the distance between two names, so that their number shows."""
+WIDE = 100.0
+"""Ratio of the largest to the smallest positive value from which an axis is logarithmic."""
+LABELLED = frozenset({"device", "stream", "rank", "node", "range", "configuration", "kernel"})
+"""Numbers that are names: they get one tick each, never a scale."""
+NOT_AXES = frozenset(SCHEMAS["kept"].names)
+"""Columns that identify and weigh a row; one of them is an axis only where it is also a feature, which its tier tells."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis. `values` (shape (n_rows,)) are positions between `low` and `high`; ticks are (position, text) from below upwards.
+
+    `named`: its places are names, one apart, not numbers.
+    """
+
+    name: str
+    note: str
+    values: np.ndarray
+    ticks: list[tuple[float, str]]
+    low: float
+    high: float
+    named: bool = False
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """A finished selection: axes from left to right, quantile of the target of each line (0 to 1), and what was selected in words."""
+
+    axes: list[Axis]
+    quantile: np.ndarray
+    quartiles: list[tuple[float, str]]
+    lines: int
+    selection: str
+
+
+def seed_of(seed: int, *parts: str) -> np.random.Generator:
+    """Return the generator of one step, from the configuration's seed and the step's names."""
+    digest = hashlib.sha256("/".join([str(seed), *parts]).encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:8], "little"))
+
+
+def choose_rows(kept: np.ndarray, most: int, generator: np.random.Generator) -> tuple[np.ndarray, str]:
+    """Return the rows to draw, ascending, and in words which they are.
+
+    Parameters
+    ----------
+    kept : ndarray of bool, shape (n_rows,)
+        Whether a launch lies in a kept bin; the others lie in control bins.
+    most : int
+        At most this many rows, drawn without replacement.
+    generator : numpy.random.Generator
+    """
+    rows, wanted = np.flatnonzero(kept), min(FEWEST_ROWS, most)
+    if len(rows) < wanted and len(rows) < len(kept):
+        controls = np.flatnonzero(~kept)
+        if len(controls) > wanted - len(rows):
+            controls = generator.choice(controls, wanted - len(rows), replace=False)
+        parts = f"all {theme.count(len(rows))} of the kept bins and {theme.count(len(controls))} of control bins"
+        return np.sort(np.concatenate([rows, controls])), f"{theme.count(len(rows) + len(controls))} launches: {parts}"
+    if len(rows) > most:
+        whole = theme.count(len(rows))
+        return np.sort(
+            generator.choice(rows, most, replace=False)
+        ), f"{theme.count(most)} of {whole} launches of the kept bins, drawn at random"
+    return rows, f"{'the only launch' if len(rows) == 1 else f'all {theme.count(len(rows))} launches'} of the kept bins"
+
+
+def order_of(names: Sequence[str], contributions: Sequence[Mapping]) -> list[tuple[str, str]]:
+    """Return features in the order of their contribution with a note for the axis; features that are no cause fill up to five axes.
+
+    A cause named `feature=level` (a category's level) is drawn on the axis of its feature.
+    """
+    rows = [row for row in contributions if row["feature"] != "unexplained"]
+    rows.sort(key=lambda row: (-(row["contribution_percent"] or 0.0), row["feature"]))
+    chosen: dict[str, str] = {}
+    for row in rows:
+        name = row["feature"] if row["feature"] in names else row["feature"].rpartition("=")[0]
+        if name in names and name not in chosen and len(chosen) < MOST_AXES:
+            word = {"+": "raises", "-": "lowers"}.get(row["sign"], "undecided")
+            chosen[name] = f"{word} {theme.percent(row['contribution_percent'])}" if row["contribution_percent"] is not None else word
+    for name in names:
+        if len(chosen) >= FEWEST_AXES:
+            break
+        chosen.setdefault(name, "no cause found")
+    return list(chosen.items())
+
+
+def coordinates_of(
+    features: "pa.Table",
+    contributions: Sequence[Mapping],
+    names: Mapping[str, str],
+    dataset: str,
+    target: str,
+    unit: str,
+    most: int,
+    seed: int,
+) -> Coordinates | None:
+    """Return what is to be drawn, or None where no launch was kept.
+
+    Parameters
+    ----------
+    features : pyarrow.Table
+        The table of that name; its fields carry unit and tier.
+    contributions : sequence of mappings
+        Rows of the dataset's `contributions`.
+    names : mapping of str to str
+        Full kernel names by kernel id.
+    dataset, target, unit : str
+        What is drawn, and the unit of the target.
+    most : int
+        At most this many lines.
+    seed : int
+        The configuration's seed.
+    """
+    kept = np.asarray(features.column("kept").to_numpy(zero_copy_only=False), bool)
+    generator = seed_of(seed, dataset, target, "parallel_coordinates")
+    rows, selection = choose_rows(kept, most, generator)
+    if not len(rows):
+        return None
+    sample = features.take(rows)
+    usable = [
+        field.name
+        for field in features.schema
+        if (field.name not in NOT_AXES or (field.metadata or {}).get(b"tier")) and len(sample.column(field.name).unique()) > 1
+    ]
+    axes = []
+    kernels = sample.column("kernel").to_pylist()
+    if len(set(kernels)) > 1:
+        axes.append(_categories("kernel", "", _kernel_names(kernels, names)))
+    axes += [_axis(features.schema.field(name), note, sample.column(name)) for name, note in order_of(usable, contributions)]
+    axes = [replace(axis, values=axis.values + generator.uniform(-JITTER, JITTER, len(rows))) if axis.named else axis for axis in axes]
+    values = sample.column("target").to_numpy()
+    last = replace(_numbers(target, "target", values.astype(float), unit), note="the target")
+    places = np.linspace(0, 1, 5)
+    cuts = np.quantile(values, places)
+    marks = [(float(place), theme.quantity(float(cut), unit)) for place, cut in zip(places, cuts, strict=True)]
+    return Coordinates([*axes, last], quantiles(values), marks, len(rows), selection)
+
+
+def quantiles(values: np.ndarray) -> np.ndarray:
+    """Return the rank of each value between 0 and 1, ties alike; a single value is 0.5."""
+    if len(values) == 1:
+        return np.array([0.5])
+    ordered = np.sort(values)
+    middle = (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right") - 1) / 2
+    return middle / (len(values) - 1)
+
+
+def _kernel_names(kernels: list[str], names: Mapping[str, str]) -> list[str]:
+    full = [names.get(kernel, kernel) for kernel in kernels]
+    short = short_names(full, limit=24)
+    return [short[name] for name in full]
+
+
+def _axis(field: "pa.Field", note: str, column: "pa.ChunkedArray") -> Axis:
+    import pyarrow as pa
+
+    kind = field.type
+    values = column.to_pylist()
+    if field.name.endswith("copy_kind") and pa.types.is_integer(kind):
+        return _categories(field.name, note, [None if v is None else COPY_KINDS.get(v, f"kind {v}") for v in values])
+    if pa.types.is_string(kind) or pa.types.is_dictionary(kind) or pa.types.is_boolean(kind) or field.name in LABELLED:
+        return _categories(field.name, note, values)
+    return _numbers(field.name, note, np.array([math.nan if v is None else float(v) for v in values]), unit_of(field))
+
+
+def _categories(name: str, note: str, values: list) -> Axis:
+    """Return an axis with one place for each level, the most frequent twelve by name and the rest together at the foot."""
+    tally: dict[object, int] = {}
+    for value in values:
+        tally[value] = tally.get(value, 0) + 1
+    levels = sorted((v for v in tally if v is not None), key=lambda v: (-tally[v], str(v)))
+    few, rest = levels[:MOST_LEVELS], levels[MOST_LEVELS:]
+    numeric = all(isinstance(v, (int, float)) for v in few)
+    few.sort(key=(lambda v: v) if numeric else str, reverse=not numeric)
+    texts = [elided(plain(level), 26) for level in few]
+    place = {level: position for position, level in enumerate(few)}
+    foot = -1.0
+    ticks = [(float(i), text) for i, text in enumerate(texts)]
+    if rest:
+        place |= dict.fromkeys(rest, foot)
+        ticks.insert(0, (foot, f"{len(rest)} others"))
+        foot -= 1
+    if None in tally:
+        place[None] = foot
+        ticks.insert(0, (foot, "none"))
+    positions = np.array([place[value] for value in values], float)
+    return Axis(name, note, positions, ticks, min(tick for tick, _ in ticks) - 0.3, max(len(few) - 1, 0) + 0.3, named=True)
+
+
+def _numbers(name: str, note: str, values: np.ndarray, unit: str) -> Axis:
+    """Return a linear or logarithmic axis; zero on a logarithmic one, and a missing value, have places of their own below."""
+    known = values[np.isfinite(values)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    positive = known[known > 0]
+    if known.size and low >= 0 and positive.size and high / float(positive.min()) > WIDE:
+        least = math.log10(float(positive.min()))
+        with np.errstate(divide="ignore"):
+            places = np.log10(values)
+        room = max(math.log10(high) - least, 1.0)
+        zero = least - 0.1 * room
+        places[values == 0] = zero
+        step = max(1, round(room / 5))
+        ticks = [(float(e), theme.quantity(10.0**e, unit)) for e in range(math.ceil(least), math.floor(math.log10(high)) + 1, step)]
+        ticks = [(zero, "0"), *ticks] if np.any(known == 0) else ticks
+        low, high = (zero if np.any(known == 0) else least), math.log10(high)
+    else:
+        places = values.copy()
+        levels = np.unique(known)
+        marks = levels if len(levels) <= 6 else nice_ticks(low, high)
+        ticks = [(float(mark), theme.quantity(float(mark), unit)) for mark in marks]
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    if known.size < values.size:
+        missing = low - 0.12 * (high - low)
+        places[~np.isfinite(values)] = missing
+        ticks.insert(0, (missing, "none"))
+        low = missing
+    margin = 0.02 * (high - low)
+    return Axis(name, note, places, ticks, low - margin, high + margin)
+
+
+def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
+    """Return round numbers within [low, high], about `count` of them, in steps of 1, 2 or 5 times a power of ten."""
+    raw = (high - low) / count
+    if raw <= 0:
+        return [low]
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw * 0.999)
+    first = math.ceil(low / step - 1e-9)
+    return [round(i * step, 12) for i in range(first, math.floor(high / step + 1e-9) + 1)]

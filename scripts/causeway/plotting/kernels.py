@@ -1,0 +1,171 @@
+"""Kernels ranked by their share of the total variability, with what is known of each: the rows of a table, drawn or in a page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from causeway.plotting import theme
+from causeway.plotting.marks import MARGIN, bar, document, histogram, notice, sparkline, text, write_svg
+from causeway.plotting.markup import Markup, tag, text_width
+from causeway.plotting.names import full_name, short_names
+from causeway.plotting.words import target_name, target_unit
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_ROWS = 40
+ROW = 32.0
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel as it is shown; shares are 0 to 1."""
+
+    id: str
+    name: str
+    short: str
+    kind: str
+    share: float
+    value_share: float | None
+    launches: int
+    configurations: int
+    median: float
+    robust_cv: float | None
+    histogram: Sequence[int]
+    timeline: Sequence[float | None]
+
+
+def kernels_of(table: "pa.Table") -> list[Kernel]:
+    """Return the kernels of a `kernel_summary`, the largest share of the total variability first, ties by name."""
+    rows = table.to_pylist()
+    short = short_names(row["name"] for row in rows)
+    total = sum(row["value_sum"] for row in rows)
+    rows.sort(key=lambda row: (-row["target_share"], -row["target_sum"], row["name"]))
+    return [
+        Kernel(
+            row["kernel"],
+            row["name"],
+            short[row["name"]],
+            row["class"],
+            row["target_share"],
+            row["value_sum"] / total if total > 0 else None,
+            row["launches"],
+            row["configurations"],
+            row["value_median"],
+            row["robust_cv"],
+            row["histogram"] or [],
+            row["timeline"] or [],
+        )
+        for row in rows
+    ]
+
+
+def share_text(share: float | None) -> str:
+    """Return a share of 0 to 1 in percent with one decimal, `< 0.1 %` for what would round to nothing."""
+    if share is None:
+        return "–"
+    return f"{100 * share:.1f} %" if share == 0 or share >= 0.0005 else "< 0.1 %"
+
+
+def value_heading(target: str) -> str:
+    """Return what a launch's measured value is called: time for targets of traces, else the counter."""
+    return "time" if target_unit(target) == "ns" else target
+
+
+def columns_of(target: str) -> list[tuple[str, float, str]]:
+    """Return heading, width in pixels and alignment of the columns behind the kernel's name."""
+    value = value_heading(target)
+    return [
+        ("share of variability", 166, "start"),
+        (f"share of {value}", 104 if value == "time" else 146, "end"),
+        ("launches", 92, "end"),
+        (f"median {value}", 104 if value == "time" else 146, "end"),
+        ("robust CV", 96, "end"),
+        (f"{value} per launch", 130 if value == "time" else 164, "start"),
+        ("variability over time", 160, "start"),
+    ]
+
+
+def plot_kernels(table: "pa.Table", dataset: str, target: str, path: str | Path, unit: str | None = None) -> None:
+    """Draw the kernels of a dataset as a table of small figures.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        A `kernel_summary`: all launches, not only the kept ones.
+    dataset, target : str
+        For the title.
+    path : str or Path
+        SVG to write.
+    unit : str or None
+        Unit of a counter's or table's value.
+    """
+    kernels = kernels_of(table)
+    title = f"Kernels by their share of {target_name(target)}, {dataset}"
+    if not kernels:
+        write_svg(
+            notice(title, "0 kernels", [f"No launch of this dataset has a {target_name(target)}; the data quality section says why."]), path
+        )
+        return
+    unit = target_unit(target, unit)
+    shown = kernels[:MOST_ROWS]
+    columns = columns_of(target)
+    name_width = max(max(text_width(k.short, theme.SIZE) for k in shown) + 26, 160)
+    lefts = [MARGIN + name_width + sum(width for _, width, _ in columns[:i]) + 14 for i in range(len(columns))]
+    width = lefts[-1] + columns[-1][1] + MARGIN
+    top = 96.0
+    head = [text(MARGIN, top - 12, "kernel", theme.SMALL, colour=theme.MUTED)]
+    for left, (heading, room, align) in zip(lefts, columns, strict=True):
+        head.append(text(left if align == "start" else left + room - 14, top - 12, heading, theme.SMALL, align, theme.MUTED))
+    largest = max(k.share for k in shown)
+    rows = [_row(k, position, top + position * ROW, lefts, columns, largest, unit, width) for position, k in enumerate(shown)]
+    rest = kernels[MOST_ROWS:]
+    said = (
+        f"{theme.count(sum(k.launches for k in kernels))} launches of {theme.count(len(kernels))} kernel{'s' if len(kernels) > 1 else ''}"
+    )
+    if rest:
+        said += f"; the {len(rest)} kernels not drawn hold {share_text(sum(k.share for k in rest))} of the variability together"
+    kinds = list(dict.fromkeys(k.kind for k in shown))
+    key, x = [], 0.0
+    for kind in kinds:
+        key += [
+            tag("circle", cx=x + 5, cy=-4, r=4.5, fill=theme.class_colour(kind)),
+            text(x + 14, 0, kind, theme.SMALL, colour=theme.MUTED),
+        ]
+        x += text_width(kind, theme.SMALL) + 34
+    drawing = document(
+        width,
+        top + len(shown) * ROW + 34,
+        title,
+        text(MARGIN, 24, title, 15, font_weight="bold"),
+        text(MARGIN, 43, said + ".", theme.SMALL, colour=theme.MUTED),
+        head,
+        tag("line", x1=MARGIN, x2=width - MARGIN, y1=top - 4, y2=top - 4, stroke=theme.FAINT),
+        rows,
+        tag("g", key, transform=f"translate({MARGIN:.0f} {top + len(shown) * ROW + 20:.0f})"),
+    )
+    write_svg(drawing, path)
+
+
+def _row(kernel: Kernel, position: int, y: float, lefts: list[float], columns: list, largest: float, unit: str, width: float) -> Markup:
+    base = y + ROW / 2 + 4.5
+
+    def cell(column: int, words: str) -> Markup:
+        return text(lefts[column] + columns[column][1] - 14, base, words, theme.SIZE, "end")
+
+    place = {"y": y + 3}
+    return tag(
+        "g",
+        tag("rect", x=MARGIN - 6, y=y, width=width - 2 * MARGIN + 12, height=ROW, fill="#f6f8fa") if position % 2 else None,
+        tag("circle", cx=MARGIN + 5, cy=y + ROW / 2, r=4.5, fill=theme.class_colour(kernel.kind)),
+        tag("g", tag("title", full_name(kernel.name)), text(MARGIN + 16, base, kernel.short)),
+        bar(kernel.share, largest, theme.SEQUENTIAL[5], width=92, height=16, x=lefts[0], y=y + ROW / 2 - 8),
+        text(lefts[0] + 100, base, share_text(kernel.share)),
+        cell(1, share_text(kernel.value_share)),
+        cell(2, theme.count(kernel.launches)),
+        cell(3, theme.quantity(kernel.median, unit)),
+        cell(4, theme.ratio(kernel.robust_cv)),
+        histogram(kernel.histogram, 108, 26, x=lefts[5], **place),
+        sparkline(kernel.timeline, 150, 26, x=lefts[6], **place),
+    )
