@@ -5,6 +5,7 @@ Per kernel the mean duration follows from a few raw counters. Around them stand 
 one (proxies), counters without any relation, and aliases of the duration (cycles, amounts per second, percent of peak).
 """
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -103,9 +104,18 @@ def counter_scenario(values: Mapping[str, object] | None = None) -> CounterScena
     CausewayError
         For an unknown key, or fewer launches than kernels.
     """
-    scenario = CounterScenario(**{"kernels": demo_kernels(), **dict(values or {})})
-    if scenario.launches < len(scenario.kernels) or scenario.header not in (18, 20):
-        raise CausewayError(f"simulated counters: {scenario.launches} launches with a header of {scenario.header} columns; at least one")
+    values = dict(values or {})
+    known = {part.name for part in dataclasses.fields(CounterScenario)}
+    unknown = sorted(set(values) - known)
+    if unknown:
+        raise CausewayError(f"simulated counters: unknown keys {unknown}; known are {', '.join(sorted(known | {'kind'}))}")
+    scenario = CounterScenario(**{"kernels": demo_kernels(), **values})
+    if scenario.launches < len(scenario.kernels):
+        raise CausewayError(
+            f"simulated counters: {scenario.launches} launches of {len(scenario.kernels)} kernels; one of each is the least"
+        )
+    if scenario.header not in (18, 20):
+        raise CausewayError(f"simulated counters: a header of {scenario.header} columns; known are 18 and 20")
     return scenario
 
 

@@ -9,7 +9,7 @@ from causeway.logs import LOG, Progress
 from causeway.simulate import counters
 from causeway.simulate.ncu_csv import write_ncu_csv
 from causeway.simulate.nsys_sqlite import NsysSqlite
-from causeway.simulate.scenarios import causes_of, trace_scenario
+from causeway.simulate.scenarios import causes_of, is_collective, trace_scenario
 from causeway.simulate.schedule import play
 from causeway.tables import write_json
 
@@ -55,9 +55,10 @@ def _write_trace(values: Mapping[str, object], folder: Path) -> dict:
             done += len(batches[0].ranges["start"])
             progress.at(done)
     LOG.info("%s: %d exports, %d launches, seed %d", folder.name, len(exports), sum(launches.values()), scenario.seed)
-    autocorrelated = {kernel.name: {"previous_deviation": "+"} for kernel in scenario.kernels if kernel.rho > 0}
+    told = [kernel for kernel in scenario.kernels if scenario.collective == "noise" or not is_collective(kernel)]
+    autocorrelated = {kernel.name: {"previous_deviation": "+"} for kernel in told if kernel.rho > 0}
     return {
-        "targets": {"kernel_variability": {kernel.name: causes_of(kernel) for kernel in scenario.kernels}},
+        "targets": {"kernel_variability": {kernel.name: causes_of(kernel) for kernel in told}},
         "autocorrelated": {"kernel_variability": autocorrelated},
         "launches": {kernel.name: launches[number] for number, kernel in enumerate(scenario.kernels)},
         "exports": {export.path.name: dict(sorted(export.rows.items())) for export in exports},

@@ -106,9 +106,32 @@ class Copy:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A run: `program` and `closing` are the launches of one iteration on the compute stream, as indices into `kernels`.
+    """A run.
 
-    The neighbour stream's kernel is `neighbour`; it pauses before `closing` begins, where the compute stream waits for it.
+    Parameters
+    ----------
+    kernels : tuple of Kernel
+    program, closing : tuple of int
+        The launches of one iteration on the compute stream, as indices into `kernels`.
+    neighbour : int or None
+        The kernel of a second stream. It is launched beside `program`; the compute stream waits for it before `closing`.
+    neighbour_pause_us : float, microseconds
+        Mean pause between its launches.
+    copies : tuple of Copy
+    ranks, nodes, iterations : int
+        Each rank has a device and an export of its own; nodes hold equally many ranks.
+    iterations_per_batch : int
+        Played and written at once. Random numbers are drawn batch by batch, so another value is another run.
+    seed : int
+    gpu_metrics_us : float or None, microseconds
+        Interval of the sampled device metrics; None writes none.
+    collective : {"noise", "wait"}
+        Duration of the collective kernel: noise of its own, or until the last rank has begun it, so that all end together.
+    clock_rank, clock_from, clock_to, clock_factor
+        The rank whose device clock drops to `clock_factor` of its usual value, from and to these shares of the run. Only kernels with the
+        cause `gpc_clock_hz` slow down, by clock ** -strength.
+    clock_error_us : float, microseconds
+        Largest error of the ranks' session start times.
     """
 
     kernels: tuple[Kernel, ...]
@@ -137,28 +160,37 @@ def trace_scenario(values: Mapping[str, object] | None = None) -> Scenario:
     Parameters
     ----------
     values : mapping or None
-        Fields of `Scenario`; `kernels` may be a list of mappings with the fields of `Kernel` and `launches`, the number per iteration.
+        Fields of `Scenario`, and `causes`: for a kernel's short name the causes that replace its own, `{}` for none.
 
     Raises
     ------
     CausewayError
-        For an unknown key or cause, or a value out of its range.
+        For an unknown key, kernel or cause, or a value out of its range.
     """
     from causeway.simulate import demo
 
     values = dict(values or {})
+    causes = values.pop("causes", None) or {}
+    known = {field.name for field in dataclasses.fields(Scenario)}
+    unknown = sorted(set(values) - known)
+    if unknown:
+        raise CausewayError(f"simulated trace: unknown keys {unknown}; known are {', '.join(sorted(known | {'causes', 'kind'}))}")
     parts: dict[str, object] = {
         "kernels": demo.kernels(),
         "program": (0, 1, 2, 3, 4) * demo.PROGRAM_REPEATS,
         "closing": (5,) * demo.PROGRAM_REPEATS + (6,),
         "neighbour": 7,
         "copies": demo.copies(),
+        **values,
     }
-    known = {f.name for f in dataclasses.fields(Scenario)}
-    for key, value in values.items():
-        if key not in known:
-            raise CausewayError(f"simulated run: unknown key {key!r}; known are {', '.join(sorted(known))}")
-        parts[key] = value
+    names = [kernel.short_name for kernel in parts["kernels"]]
+    unknown = sorted(set(causes) - set(names))
+    if unknown:
+        raise CausewayError(f"simulated trace: causes for unknown kernels {unknown}; known are {names}")
+    parts["kernels"] = tuple(
+        dataclasses.replace(kernel, causes=causes[kernel.short_name]) if kernel.short_name in causes else kernel
+        for kernel in parts["kernels"]
+    )
     scenario = Scenario(**parts)
     check(scenario)
     return scenario
@@ -166,16 +198,32 @@ def trace_scenario(values: Mapping[str, object] | None = None) -> Scenario:
 
 def check(scenario: Scenario) -> None:
     """Raise `CausewayError` for a scenario that cannot be played."""
-    if scenario.ranks < 1 or scenario.iterations < 1 or scenario.nodes < 1:
-        raise CausewayError("simulated run: ranks, nodes and iterations must be 1 or more")
+    if min(scenario.iterations, scenario.nodes, scenario.iterations_per_batch) < 1 or scenario.ranks < scenario.nodes:
+        raise CausewayError(
+            f"simulated trace: {scenario.ranks} ranks on {scenario.nodes} nodes, {scenario.iterations} iterations; 1 is the least"
+        )
+    if scenario.clock_rank is not None and not 0 <= scenario.clock_rank < scenario.ranks:
+        raise CausewayError(f"simulated trace: clock_rank is {scenario.clock_rank}, the ranks are 0 to {scenario.ranks - 1}")
+    if not 0 < scenario.clock_factor <= 1 or not 0 <= scenario.clock_from < scenario.clock_to <= 1:
+        raise CausewayError("simulated trace: clock_factor, clock_from and clock_to are shares between 0 and 1, in this order of time")
+    if scenario.collective not in ("noise", "wait"):
+        raise CausewayError(f"simulated trace: collective is {scenario.collective!r}; known are noise and wait")
     for kernel in scenario.kernels:
+        where = f"simulated kernel {kernel.short_name}"
         unknown = sorted(set(kernel.causes) - set(SIGNS))
         if unknown:
-            raise CausewayError(f"simulated kernel {kernel.short_name}: unknown causes {unknown}; known are {sorted(SIGNS)}")
+            raise CausewayError(f"{where}: unknown causes {unknown}; known are {sorted(SIGNS)}")
         if min(kernel.causes.values(), default=1) <= 0:
-            raise CausewayError(f"simulated kernel {kernel.short_name}: a cause needs a positive strength; its sign is fixed")
+            raise CausewayError(f"{where}: a cause needs a positive strength; its sign is fixed")
+        if "gpc_clock_hz" in kernel.causes and scenario.clock_rank is None:
+            raise CausewayError(f"{where}: the clock is a cause, but it drops on no rank; set clock_rank")
         if kernel.base_us < 10:
-            raise CausewayError(f"simulated kernel {kernel.short_name}: base_us is {kernel.base_us}; a launch call needs 10 or more")
+            raise CausewayError(f"{where}: base_us is {kernel.base_us}; a launch call needs 10 or more")
+
+
+def is_collective(kernel: Kernel) -> bool:
+    """Tell whether a kernel is a collective operation, which all ranks end together where `collective` is `wait`."""
+    return "nccl" in kernel.short_name
 
 
 def causes_of(kernel: Kernel) -> dict[str, str]:

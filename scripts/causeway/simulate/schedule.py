@@ -12,7 +12,7 @@ import numpy as np
 
 from causeway.simulate import noise
 from causeway.simulate.lanes import Columns, Lane, busy_before, by_start, in_flight, issue, renewal
-from causeway.simulate.scenarios import SATURATION, Copy, Kernel, Scenario
+from causeway.simulate.scenarios import SATURATION, Copy, Kernel, Scenario, is_collective
 
 LEAD_NS = 30_000
 """Time from an iteration's start to its first launch: room for the calls that issue it."""
@@ -174,8 +174,9 @@ class _Player:
             scale = 1000 * kernel.base_us
             duration = base[..., position] + scale * ((1 + effect[..., position]) * slow * factors[number][..., slot] - 1)
             finish = begin + np.maximum(MIN_DURATION_NS, np.rint(duration)).astype(np.int64)
-            if scenario.collective == "wait" and "nccl" in kernel.name:
-                finish = np.maximum(finish, (begin.max(axis=0) + (finish - begin).min(axis=0))[None, :])
+            if scenario.collective == "wait" and is_collective(kernel):
+                together = begin.max(axis=0) + (finish - begin).min(axis=0)
+                finish = together[None, :] + random.integers(0, 500, shape)
             start[..., position], end[..., position] = begin, finish
             previous = busy_until = finish
         call_start, call_end = issue(noise.generator(scenario.seed, "calls", first), start, LEAD_NS // 2)
