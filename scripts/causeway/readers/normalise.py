@@ -96,7 +96,7 @@ def _read(path: Path, folder: Path, *, export: str, source: str, rank, position,
             source, f"it cannot be read ({error.strerror or type(error).__name__})", "a readable file", "Check its permissions."
         )
         return _refused(folder, identity, sink, reason)
-    except MemoryError:
+    except (MemoryError, ImportError, SyntaxError):
         raise
     except Exception as error:
         # what no reader foresaw: the place in our code is logged, the message is not, since it may quote the export

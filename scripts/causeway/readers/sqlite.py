@@ -97,15 +97,15 @@ class SqliteExport:
         Ids whose text is lost to damage are absent from the result.
         """
         wanted, found = sorted(wanted), {}
+        query = f"SELECT {quoted(key)}, {quoted(value)} FROM {quoted(table)} WHERE {quoted(key)} IN "  # noqa: S608 - quoted names
         for at in range(0, len(wanted), 500):
             part = wanted[at : at + 500]
-            query = f"SELECT {quoted(key)}, {quoted(value)} FROM {quoted(table)} WHERE {quoted(key)} IN ({', '.join('?' * len(part))})"  #
-            noqa: S608 try:
-                found.update(self._connection.execute(query, part).fetchall())
+            try:
+                found.update(self._connection.execute(f"{query} ({', '.join('?' * len(part))})", part).fetchall())
             except sqlite3.Error:
                 for one in part:
                     with contextlib.suppress(sqlite3.Error):
-                        found.update(self._connection.execute(query.replace(", ".join("?" * len(part)), "?"), (one,)).fetchall())
+                        found.update(self._connection.execute(f"{query} (?)", (one,)).fetchall())
         return {key: text if isinstance(text, bytes) else str(text).encode() for key, text in found.items() if text is not None}
 
     def stream(self, table: str, columns: list[str], text: Iterable[str] = ()) -> Iterator[tuple[int, dict]]:
