@@ -87,7 +87,8 @@ def test_launches_join_their_calls(folder):
     with opened(folder / "rank1.sqlite") as database:
         joined = database.execute(
             "SELECT r.end <= k.start, s.value, k.globalPid / 0x1000000 % 0x1000000, r.globalTid / 0x1000000 % 0x1000000"
-            " FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN CUPTI_ACTIVITY_KIND_RUNTIME r USING (correlationId) JOIN StringIds s ON s.id = r.nameId"
+            " FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN CUPTI_ACTIVITY_KIND_RUNTIME r USING (correlationId)"
+            " JOIN StringIds s ON s.id = r.nameId"
         ).fetchall()
         assert len(joined) == database.execute("SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL").fetchone()[0]
         assert all(in_time for in_time, *_ in joined)
