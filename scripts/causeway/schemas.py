@@ -180,7 +180,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         [
             *_fields("kernel name short_name class", TEXT),
             *_fields("launches configurations", I64),
-            _field("value_sum", F64),
+            *_fields("value_sum value_min value_max", F64),
             *_fields("value_median value_q1 value_q3", F64),
             _field("robust_cv", F64, nullable=True),
             _field("target_sum", F64),
