@@ -16,6 +16,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--iterations", type=int, help="of demo")
     parser.add_argument("--ranks", type=int, help="of demo")
+    parser.add_argument("--format", help="of demo: nsys or kineto")
     parser.add_argument("--launches", type=int, help="of demo_counters")
     chosen = vars(parser.parse_args(argv))
     log_to(None)

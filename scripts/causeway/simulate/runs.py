@@ -7,6 +7,7 @@ from pathlib import Path
 from causeway.errors import CausewayError
 from causeway.logs import LOG, Progress
 from causeway.simulate import counters
+from causeway.simulate.kineto_json import KinetoJson
 from causeway.simulate.ncu_csv import write_ncu_csv
 from causeway.simulate.nsys_sqlite import NsysSqlite
 from causeway.simulate.scenarios import causes_of, is_collective, trace_scenario
@@ -14,6 +15,7 @@ from causeway.simulate.schedule import play
 from causeway.tables import write_json
 
 KIND = "kind"
+WRITERS = {"nsys": (NsysSqlite, ".sqlite"), "kineto": (KinetoJson, ".json.gz")}
 
 
 def write_run(values: Mapping[str, object], folder: str | Path) -> dict:
@@ -40,12 +42,13 @@ def write_run(values: Mapping[str, object], folder: str | Path) -> dict:
 
 
 def _write_trace(values: Mapping[str, object], folder: Path) -> dict:
-    """Write `rank0.sqlite` and so on, one per rank."""
+    """Write `rank0.sqlite` or `rank0.json.gz` and so on, one per rank."""
     scenario = trace_scenario(values)
+    writer, suffix = WRITERS[scenario.format]
     progress = Progress(f"{folder.name}: iterations", scenario.iterations, "iterations")
     launches = dict.fromkeys(range(len(scenario.kernels)), 0)
     with contextlib.ExitStack() as stack:
-        exports = [stack.enter_context(NsysSqlite(folder / f"rank{rank}.sqlite", scenario, rank)) for rank in range(scenario.ranks)]
+        exports = [stack.enter_context(writer(folder / f"rank{rank}{suffix}", scenario, rank)) for rank in range(scenario.ranks)]
         done = 0
         for batches in play(scenario):
             for export, batch in zip(exports, batches, strict=True):

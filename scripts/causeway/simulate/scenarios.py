@@ -132,6 +132,8 @@ class Scenario:
         cause `gpc_clock_hz` slow down, by clock ** -strength.
     clock_error_us : float, microseconds
         Largest error of the ranks' session start times.
+    format : {"nsys", "kineto"}
+        What the exports are written as: Nsight Systems SQLite, or PyTorch profiler traces (without sampled metrics).
     """
 
     kernels: tuple[Kernel, ...]
@@ -152,6 +154,7 @@ class Scenario:
     clock_to: float = 0.75
     clock_factor: float = 0.8
     clock_error_us: float = 0.0
+    format: str = "nsys"
 
 
 def trace_scenario(values: Mapping[str, object] | None = None) -> Scenario:
@@ -208,6 +211,8 @@ def check(scenario: Scenario) -> None:
         raise CausewayError("simulated trace: clock_factor, clock_from and clock_to are shares between 0 and 1, in this order of time")
     if scenario.collective not in ("noise", "wait"):
         raise CausewayError(f"simulated trace: collective is {scenario.collective!r}; known are noise and wait")
+    if scenario.format not in ("nsys", "kineto"):
+        raise CausewayError(f"simulated trace: format is {scenario.format!r}; known are nsys and kineto")
     for kernel in scenario.kernels:
         where = f"simulated kernel {kernel.short_name}"
         unknown = sorted(set(kernel.causes) - set(SIGNS))

@@ -31,6 +31,7 @@ SCHEMA = yaml.safe_load((ROOT / "config" / "schemas" / "simulated.schema.yaml").
         ({"kind": "trace", "clock_rank": 4}, "clock_rank is 4"),
         ({"kind": "trace", "clock_from": 0.9}, "clock_from"),
         ({"kind": "trace", "collective": "tree"}, "'tree'"),
+        ({"kind": "trace", "format": "nvprof"}, "'nvprof'"),
         ({"kind": "trace", "causes": {"gemm": {}}}, "'gemm'"),
         ({"kind": "trace", "causes": {"Kernel2": {"weather": 1}}}, "'weather'"),
         ({"kind": "trace", "causes": {"Kernel2": {"block_x": -1}}}, "positive strength"),

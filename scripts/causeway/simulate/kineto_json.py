@@ -1,0 +1,192 @@
+"""Write a rank's events as a PyTorch profiler (Kineto) trace, in the layout of 2024: Chrome trace JSON, gzip, one event per line.
+
+Kineto's flow events ("s" and "f", category ac2g), which repeat the correlation numbers, are left out.
+"""
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+
+from causeway.simulate import schedule
+from causeway.simulate.nsys_sqlite import BASE_UTC_NS, FIRST_EVENT_NS, GPU
+from causeway.simulate.scenarios import Scenario, is_collective
+from causeway.simulate.schedule import RankBatch
+
+CALLS = {
+    schedule.LAUNCH: ("cuda_runtime", "cudaLaunchKernel", 211),
+    schedule.LAUNCH_DRIVER: ("cuda_driver", "cuLaunchKernelEx", 652),
+    schedule.MEMCPY: ("cuda_runtime", "cudaMemcpyAsync", 41),
+    schedule.MEMSET: ("cuda_runtime", "cudaMemsetAsync", 51),
+    schedule.SYNCHRONIZE: ("cuda_runtime", "cudaDeviceSynchronize", 165),
+}
+"""Category, name and CUPTI callback number (cupti_runtime_cbid.h, cupti_driver_cbid.h of CUDA 12) of each call."""
+COPIES = {1: "Memcpy HtoD (Pinned -> Device)", 2: "Memcpy DtoH (Device -> Pinned)", 8: "Memcpy DtoD (Device -> Device)"}
+COLLECTIVE_ELEMENTS = 6_637_568
+
+
+def microseconds(ns: int) -> str:
+    """Return integer nanoseconds as microseconds with three decimals, exactly."""
+    return f"{ns // 1000}.{ns % 1000:03d}"
+
+
+class KinetoJson:
+    """A trace being written, as a context manager; the file appears under its name when complete.
+
+    Times count from `baseTimeNanoseconds`, which is the same on all ranks.
+
+    Parameters
+    ----------
+    path : str or Path
+        Ends in `.json.gz`.
+    scenario : Scenario
+    rank : int
+    """
+
+    def __init__(self, path: str | Path, scenario: Scenario, rank: int) -> None:
+        self.path, self.scenario, self.rank = Path(path), scenario, rank
+        self.partial = self.path.with_name(self.path.name + ".partial")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        per_node = -(-scenario.ranks // scenario.nodes)
+        self.device, self.devices, self.pid = rank % per_node, per_node, 119_771 + 13 * rank
+        self.shift_ns = FIRST_EVENT_NS + int(1000 * scenario.clock_error_us * np.sin(1 + 2 * rank))
+        self.rows: dict[str, int] = {}
+        self.raw = open(self.partial, "wb")  # noqa: SIM115  closed with the trace
+        # no name and no time in gzip's header: equal runs give equal bytes
+        self.file = gzip.GzipFile(filename="", mode="wb", fileobj=self.raw, compresslevel=4, mtime=0)
+
+    def __enter__(self) -> "KinetoJson":
+        ranks = list(range(self.scenario.ranks))
+        groups = [{"pg_name": "0", "pg_desc": "default_pg", "backend_config": "cuda:nccl", "pg_size": len(ranks), "ranks": ranks}]
+        device = {
+            "name": GPU["name"],
+            "totalGlobalMem": GPU["totalMemory"],
+            "computeMajor": 9,
+            "computeMinor": 0,
+            "maxThreadsPerBlock": 1024,
+            "maxThreadsPerMultiprocessor": 2048,
+            "regsPerBlock": 65536,
+            "warpSize": 32,
+            "sharedMemPerBlock": 49152,
+            "numSms": GPU["smCount"],
+            "regsPerMultiprocessor": 65536,
+            "sharedMemPerBlockOptin": 232448,
+            "sharedMemPerMultiprocessor": 233472,
+        }
+        head = {
+            "schemaVersion": 1,
+            "deviceProperties": [{"id": number} | device for number in range(self.devices)],
+            "cupti_version": 24,
+            "cuda_runtime_version": 12060,
+            "cuda_driver_version": 12060,
+            "distributedInfo": {
+                "backend": "nccl",
+                "rank": self.rank,
+                "world_size": len(ranks),
+                "pg_count": 1,
+                "pg_config": groups,
+                "nccl_version": "2.21.5",
+            },
+            "displayTimeUnit": "ms",
+            "baseTimeNanoseconds": BASE_UTC_NS,
+        }
+        self.file.write((json.dumps(head, indent=1)[:-2] + ',\n "traceEvents": [\n').encode())
+        start = microseconds(self.shift_ns)
+        names = [("process_name", "name", "python"), ("process_labels", "labels", "CPU")]
+        lines = [
+            f'{{"name": "{name}", "ph": "M", "ts": {start}, "pid": {self.pid}, "tid": 0, "args": {{"{key}": "{value}"}}}}'
+            for name, key, value in names
+        ]
+        self.file.write(",\n".join(lines).encode())
+        return self
+
+    def __exit__(self, failure: object, *_: object) -> None:
+        if failure is None:
+            self.file.write(f'\n ],\n "traceName": "{self.path.name}"\n}}\n'.encode())
+        self.file.close()
+        self.raw.close()
+        if failure is None:
+            self.partial.replace(self.path)
+        else:
+            self.partial.unlink(missing_ok=True)
+
+    def write(self, batch: RankBatch) -> None:
+        """Append a batch of events: ranges, calls, then what ran on the device."""
+        self._ranges(batch)
+        self._calls(batch)
+        self._kernels(batch)
+        self._copies(batch)
+
+    def _events(
+        self, category: str | list[str], names: list[str], place: list[tuple[int, int]], table: dict[str, np.ndarray], args: list[str]
+    ) -> None:
+        """Append complete events; `args` are the arguments as JSON text without braces."""
+        categories = [category] * len(names) if isinstance(category, str) else category
+        starts, lengths = (table["start"] + self.shift_ns).tolist(), (table["end"] - table["start"]).tolist()
+        lines = [
+            f',\n{{"ph": "X", "cat": "{cat}", "name": {name}, "pid": {pid}, "tid": {tid}, "ts": {microseconds(start)}, '
+            f'"dur": {microseconds(length)}, "args": {{{arg}}}}}'
+            for cat, name, (pid, tid), start, length, arg in zip(categories, names, place, starts, lengths, args, strict=True)
+        ]
+        self.file.write("".join(lines).encode())
+        for cat in set(categories):
+            self.rows[cat] = self.rows.get(cat, 0) + categories.count(cat)
+
+    def _ranges(self, batch: RankBatch) -> None:
+        numbers = batch.ranges["iteration"].tolist()
+        args = [f'"External id": {number + 1}, "Record function id": 0, "Ev Idx": {number}' for number in numbers]
+        names = [f'"ProfilerStep#{number}"' for number in numbers]
+        self._events("user_annotation", names, [(self.pid, self.pid)] * len(numbers), batch.ranges, args)
+
+    def _calls(self, batch: RankBatch) -> None:
+        calls = batch.calls
+        kinds = [CALLS[call] for call in calls["call"].tolist()]
+        place = [(self.pid, self.pid + thread) for thread in calls["thread"].tolist()]
+        args = [
+            f'"External id": {number}, "cbid": {cbid}, "correlation": {number}'
+            for (_, _, cbid), number in zip(kinds, calls["correlation"].tolist(), strict=True)
+        ]
+        self._events([category for category, _, _ in kinds], [f'"{name}"' for _, name, _ in kinds], place, calls, args)
+
+    def _kernels(self, batch: RankBatch) -> None:
+        kernels, facts = batch.kernels, self.scenario.kernels
+        quoted, multiprocessors = [json.dumps(kernel.name) for kernel in facts], GPU["smCount"]
+        group = json.dumps(str(list(range(self.scenario.ranks))))
+        collective = (
+            f', "Collective name": "allreduce", "In msg nelems": {COLLECTIVE_ELEMENTS}, "Out msg nelems": {COLLECTIVE_ELEMENTS}, '
+            f'"Group size": {self.scenario.ranks}, "dtype": "Half", "In split size": "[]", "Out split size": "[]", '
+            f'"Process Group Name": "0", "Process Group Description": "default_pg", "Process Group Ranks": {group}'
+        )
+        columns = (kernels[name].tolist() for name in ("kernel", "stream", "correlation", "grid", "block"))
+        names, place, args = [], [], []
+        for number, stream, correlation, grid, block in zip(*columns, strict=True):
+            kernel = facts[number]
+            names.append(quoted[number])
+            place.append((self.device, stream))
+            args.append(
+                f'"External id": {correlation}, "queued": 0, "device": {self.device}, "context": 1, "stream": {stream}, '
+                f'"correlation": {correlation}, "registers per thread": {kernel.registers}, '
+                f'"shared memory": {kernel.static_shared_bytes + kernel.dynamic_shared_bytes}, '
+                f'"blocks per SM": {grid / multiprocessors:.6f}, '
+                f'"warps per SM": {grid * -(-block // 32) / multiprocessors:.6f}, "grid": [{grid}, 1, 1], "block": [{block}, 1, 1], '
+                f'"est. achieved occupancy %": {min(100, 100 * grid * block // (multiprocessors * 2048))}'
+                + (collective if is_collective(kernel) else "")
+            )
+        self._events("kernel", names, place, kernels, args)
+
+    def _copies(self, batch: RankBatch) -> None:
+        for category, table in (("gpu_memcpy", batch.copies), ("gpu_memset", batch.memsets)):
+            if not table:
+                continue
+            kinds = [COPIES[kind] for kind in table["kind"].tolist()] if "kind" in table else ["Memset (Device)"] * len(table["start"])
+            rates = (table["bytes"] / (table["end"] - table["start"])).tolist()
+            args = [
+                f'"External id": {correlation}, "device": {self.device}, "context": 1, "stream": {stream}, "correlation": {correlation}, '
+                f'"bytes": {size}, "memory bandwidth (GB/s)": {rate!r}'
+                for stream, correlation, size, rate in zip(
+                    *(table[k].tolist() for k in ("stream", "correlation", "bytes")), rates, strict=True
+                )
+            ]
+            place = [(self.device, stream) for stream in table["stream"].tolist()]
+            self._events(category, [f'"{kind}"' for kind in kinds], place, table, args)
