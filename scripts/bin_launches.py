@@ -1,0 +1,83 @@
+"""Targets, bins, ranking, kept and control rows of a dataset: an MPI program.
+
+`mpiexec -n N python -m mpi4py scripts/bin_launches.py --ranks N ...` writes OUT/<target>/{bins,ranking,kept,kernels,configurations}.parquet
+for every target. Without a launcher it runs as one rank.
+"""
+
+import argparse
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+from causeway.errors import CausewayError
+from causeway.ranks import ending_together
+
+
+def nanoseconds(microseconds: str, what: str, least: int) -> int:
+    """Return a time given in microseconds as whole nanoseconds."""
+    value = Fraction(microseconds) * 1000
+    if value.denominator != 1 or value < least:
+        raise CausewayError(f"{what}: {microseconds} microseconds are not a whole number of nanoseconds of at least {least}")
+    return int(value)
+
+
+def arguments(argv: list[str] | None) -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
+    parser.add_argument("--ranks", type=int, required=True, help="number of MPI ranks that the launcher was told to start")
+    parser.add_argument("--dataset", required=True, help="its name, for messages and metadata")
+    parser.add_argument("--tables", type=Path, required=True, help="folder with one folder of tables per export")
+    parser.add_argument("--exports", nargs="+", required=True, help="names of the exports")
+    parser.add_argument("--clocks", type=Path, required=True, help="clocks.json of the dataset")
+    parser.add_argument("--targets", nargs="+", required=True, help="kernel_variability, memory_stall, or columns of counters")
+    parser.add_argument("--out", type=Path, required=True, help="folder that gets a folder per target")
+    parser.add_argument("--width-us", default="10000", help="width of a bin in microseconds")
+    parser.add_argument("--launches-per-bin", type=int, default=32, help="width of a bin in launches, where there are no start times")
+    parser.add_argument(
+        "--score", choices=["variance", "robust_cv", "iqr"], default="variance", help="statistic of the target that ranks bins"
+    )
+    keep = parser.add_mutually_exclusive_group()
+    keep.add_argument("--keep-share", type=float, default=0.1, help="share of the bins to keep, 0 to 1")
+    keep.add_argument("--keep-count", type=int, help="number of bins to keep")
+    parser.add_argument("--control-ratio", type=float, default=1.0, help="launches in control bins per launch in kept bins")
+    parser.add_argument("--control-min-rows", type=int, default=20000, help="least number of launches in kept and control bins")
+    parser.add_argument("--mean", choices=["global", "rank"], default="global", help="means over all ranks, or over each alone")
+    parser.add_argument("--link-window-us", default="1000", help="how long before a launch its transfer may have ended, in microseconds")
+    parser.add_argument("--features", nargs="*", default=[], help="columns whose statistics stand beside the target's")
+    parser.add_argument("--seed", type=int, default=1, help="of the control sample")
+    parser.add_argument("--log", help="the log's file; standard error if absent")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str] | None = None) -> None:
+    options = arguments(argv)
+    with ending_together(options.ranks, options.log) as ranks:
+        from causeway.variability.program import Settings, run
+
+        with ranks.together():
+            if options.launches_per_bin < 1:
+                raise CausewayError(f"--launches-per-bin: {options.launches_per_bin}; expected at least 1")
+            settings = Settings(
+                dataset=options.dataset,
+                tables=options.tables,
+                exports=tuple(options.exports),
+                clocks=options.clocks,
+                targets=tuple(dict.fromkeys(options.targets)),
+                out=options.out,
+                width_ns=nanoseconds(options.width_us, "--width-us", 1),
+                launches_per_bin=options.launches_per_bin,
+                score=options.score,
+                keep_share=options.keep_share,
+                keep_count=options.keep_count,
+                control_ratio=options.control_ratio,
+                control_min_rows=options.control_min_rows,
+                mean=options.mean,
+                link_window_ns=nanoseconds(options.link_window_us, "--link-window-us", 0),
+                features=tuple(options.features),
+                seed=options.seed,
+            )
+        run(settings, ranks)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,189 @@
+"""MPI ranks: the check of size, exact reductions, and how all ranks end when one fails. The only module that imports mpi4py.
+
+Results must not depend on the number of ranks. So reductions here take integers, minima and maxima only: floating-point sums depend on the
+order of their terms, exact integers do not. Without a launcher there is one rank, and nothing needs MPI to be installed.
+"""
+
+import contextlib
+import logging
+import sys
+import traceback
+from collections.abc import Iterator
+from typing import TypeVar
+
+import numpy as np
+
+from causeway.errors import CausewayError
+from causeway.logs import LOG, log_to
+
+T = TypeVar("T")
+
+
+class _AgreedError(CausewayError):
+    """An error that every rank has been told of."""
+
+
+class Ranks:
+    """The processes that share one analysis.
+
+    Attributes
+    ----------
+    rank, size : int
+        This process's number, 0 to size - 1, and the number of processes. Rank 0 alone writes results.
+    """
+
+    def __init__(self, comm: object = None) -> None:
+        self._comm = comm
+        self.rank, self.size = (0, 1) if comm is None else (comm.Get_rank(), comm.Get_size())
+
+    @property
+    def first(self) -> bool:
+        """Whether this is rank 0, the one that writes."""
+        return self.rank == 0
+
+    def total(self, values: np.ndarray) -> np.ndarray:
+        """Sum int64 arrays of equal shape over ranks."""
+        if values.dtype != np.int64:
+            raise TypeError(f"sums over ranks are exact, so of int64, not {values.dtype}")
+        return self._reduce(values, "SUM")
+
+    def lowest(self, values: np.ndarray) -> np.ndarray:
+        """Smallest of each element over ranks."""
+        return self._reduce(values, "MIN")
+
+    def highest(self, values: np.ndarray) -> np.ndarray:
+        """Largest of each element over ranks."""
+        return self._reduce(values, "MAX")
+
+    def collect(self, value: T) -> list[T] | None:
+        """Bring every rank's value to rank 0, in rank order; None elsewhere."""
+        return [value] if self._comm is None else self._comm.gather(value, root=0)
+
+    def exchange(self, value: T) -> list[T]:
+        """Give every rank's value to every rank, in rank order."""
+        return [value] if self._comm is None else self._comm.allgather(value)
+
+    def share(self, value: T) -> T:
+        """Give rank 0's value to every rank."""
+        return value if self._comm is None else self._comm.bcast(value, root=0)
+
+    def wait(self) -> None:
+        """Return when every rank has come here."""
+        if self._comm is not None:
+            self._comm.Barrier()
+
+    def _reduce(self, values: np.ndarray, operation: str) -> np.ndarray:
+        if self._comm is None:
+            return values.copy()
+        from mpi4py import MPI
+
+        result = np.empty_like(values)
+        self._comm.Allreduce(np.ascontiguousarray(values), result, op=getattr(MPI, operation))
+        return result
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """Run a block in which ranks work alone; if it fails on any, it fails on all, with the error of the lowest such rank.
+
+        No other method may be called inside the block: a rank that failed would not answer.
+
+        Raises
+        ------
+        CausewayError
+            On every rank, if the block raised anything on one of them.
+        """
+        failure = None
+        try:
+            yield
+        except CausewayError as error:
+            failure = (str(error), None)
+        except Exception as error:
+            failure = (f"internal error: {type(error).__name__}: {error}. Please report it with the log.", traceback.format_exc())
+        failures = [(rank, *found) for rank, found in enumerate(self.exchange(failure)) if found]
+        if failures:
+            rank, sentence, trace = failures[0]
+            if trace and self.first:
+                LOG.error("rank %d of %d: %s", rank, self.size, trace)
+            raise _AgreedError(sentence)
+
+
+def start(requested: int) -> Ranks:
+    """Return the ranks of this program, after checking that as many were started as were asked for.
+
+    Parameters
+    ----------
+    requested : int
+        The number of ranks that the launcher was told to start.
+
+    Raises
+    ------
+    CausewayError
+        If the number differs: a launcher of another MPI library starts N programs of one rank each, and each would do the whole work.
+    """
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        if requested == 1:
+            return Ranks()
+        raise CausewayError(
+            f"{requested} ranks were asked for, but MPI cannot be loaded ({error}); install mpi4py and mpich from the lock"
+        ) from None
+    ranks = Ranks(MPI.COMM_WORLD)
+    if ranks.size != requested:
+        raise CausewayError(
+            f"{requested} ranks were asked for, but this program was started as one of {ranks.size}: the launcher does not belong to the"
+            " MPI library of this Python. Set the resource `mpi` of the rule to the one that does: locally the `mpiexec` beside this Python"
+            f' ({sys.prefix}/bin/mpiexec), on Slurm "srun --mpi=pmi2", as in'
+            f' --set-resources "bin_launches:mpi=srun --mpi=pmi2"; or start {ranks.size} with tasks={ranks.size}'
+        )
+    return ranks
+
+
+@contextlib.contextmanager
+def ending_together(requested: int, log: str | None) -> Iterator[Ranks]:
+    """Run a whole MPI program: rank 0 alone writes the log and says what failed, and every rank ends with the same exit status.
+
+    An error that ranks have agreed on (`Ranks.together`) ends each of them with status 1; any other, which the others cannot know of,
+    aborts them.
+    """
+    ranks = None
+    try:
+        ranks = start(requested)
+        _log(ranks, log)
+        yield ranks
+    except CausewayError as error:
+        if ranks is None:  # the check of size: every process comes here
+            ranks = Ranks(_world())
+            _log(ranks, log)
+            _end(ranks, str(error), agreed=True)
+        _end(ranks, str(error), agreed=isinstance(error, _AgreedError))
+    except Exception as error:
+        LOG.error("%s", traceback.format_exc())
+        _end(ranks, f"internal error: {type(error).__name__}: {error}. Please report it with the log.", agreed=False)
+
+
+def _log(ranks: Ranks, log: str | None) -> None:
+    if ranks.first:
+        log_to(log)
+    else:
+        logging.basicConfig(level=logging.ERROR, handlers=[logging.StreamHandler(sys.stderr)], force=True)
+
+
+def _world() -> object:
+    mpi = sys.modules.get("mpi4py.MPI")
+    return None if mpi is None else mpi.COMM_WORLD
+
+
+def _end(ranks: Ranks, sentence: str, agreed: bool) -> None:
+    if ranks.first or not agreed:
+        LOG.error("%s", sentence)
+        sys.stderr.write(f"error: {sentence}\n")
+        sys.stderr.flush()
+    if ranks.size > 1 and not agreed:
+        ranks._comm.Abort(1)
+    if ranks.size > 1 or "mpi4py.run" in sys.modules:
+        # with MPI already closed, `python -m mpi4py` does not take the exit status for a crash and comment on it
+        mpi = sys.modules.get("mpi4py.MPI")
+        if mpi is not None:
+            mpi.Finalize()
+    raise SystemExit(1)

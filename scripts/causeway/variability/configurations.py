@@ -1,0 +1,106 @@
+"""Number the configurations of all exports of a dataset alike.
+
+Each export numbers its own kernels and configurations. A configuration is the same everywhere if the full kernel name, the launch shape and
+the label agree; sorted by these, configurations get numbers that depend neither on the order of exports nor on the number of ranks.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from causeway.errors import TableError
+from causeway.tables import LAUNCH_SHAPE, SCHEMAS, read_table
+
+Key = tuple[str, tuple[int | None, ...], str | None]
+
+
+class Configurations:
+    """The configurations and kernels of a dataset.
+
+    Parameters
+    ----------
+    folders : dict of str to Path
+        The folder of tables of each export.
+
+    Attributes
+    ----------
+    keys : list of (kernel name, launch shape, label)
+        In order of their numbers.
+    kernels : list of dict
+        name, id, short_name and class of each kernel, in order of names.
+    kernel_of : ndarray of int64, shape (configurations,)
+        Place in `kernels` of each configuration.
+    """
+
+    def __init__(self, folders: dict[str, Path]) -> None:
+        self.kernels: list[dict] = []
+        self._local: dict[str, dict[int, Key]] = {}
+        named: dict[str, dict] = {}
+        for export, folder in folders.items():
+            kernels = {row["kernel"]: row for row in read_table(folder / "kernels.parquet", "kernels").to_pylist()}
+            for row in kernels.values():
+                named.setdefault(row["name"], row)
+            self._local[export] = {}
+            for row in read_table(folder / "configurations.parquet", "configurations").to_pylist():
+                if row["kernel"] not in kernels:
+                    raise TableError(f"{folder}/configurations.parquet: configuration {row['configuration']} names kernel {row['kernel']},"
+                                     " which kernels.parquet does not have")  # fmt: skip
+                shape = tuple(row[name] for name in LAUNCH_SHAPE)
+                self._local[export][row["configuration"]] = (kernels[row["kernel"]]["name"], shape, row["label"])
+        self.keys: list[Key] = sorted({key for local in self._local.values() for key in local.values()}, key=_order)
+        self.kernels = [named[name] for name in sorted({key[0] for key in self.keys})]
+        place = {row["name"]: place for place, row in enumerate(self.kernels)}
+        self.kernel_of = np.array([place[key[0]] for key in self.keys], np.int64)
+        self._number = {key: number for number, key in enumerate(self.keys)}
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def numbers(self, export: str) -> np.ndarray:
+        """Return the dataset's number for each of an export's numbers; int64, -1 where the export has no such configuration."""
+        local = self._local[export]
+        table = np.full(max(local, default=-1) + 1, -1, np.int64)
+        for own, key in local.items():
+            table[own] = self._number[key]
+        return table
+
+    def renumber(self, numbers: np.ndarray, own: np.ndarray, row: int, path: Path) -> np.ndarray:
+        """Replace an export's numbers by the dataset's.
+
+        Parameters
+        ----------
+        numbers : ndarray of int64
+            From `numbers(export)`.
+        own : ndarray of int64, shape (n,)
+            The export's numbers of consecutive rows.
+        row : int
+            Number of the first of these rows, for the message.
+        path : Path
+            Their table, for the message.
+
+        Raises
+        ------
+        TableError
+            For a number that the export's configurations do not have.
+        """
+        if own.size and (own.max() >= numbers.size or numbers[own].min() < 0):
+            wrong = np.flatnonzero(
+                (own >= numbers.size) | (numbers[np.minimum(own, max(numbers.size - 1, 0))] < 0) if numbers.size else own >= 0
+            )
+            raise TableError(f"{path}: row {row + wrong[0]} has configuration {own[wrong[0]]}, which configurations.parquet does not have")
+        return numbers[own]
+
+    def shapes(self) -> pa.Table:
+        """Return kernel id, launch shape and label by number, typed as in the schema."""
+        schema = SCHEMAS["configuration_summary"]
+        columns = {"kernel": [self.kernels[place]["id"] for place in self.kernel_of]}
+        columns |= {name: [key[1][place] for key in self.keys] for place, name in enumerate(LAUNCH_SHAPE)}
+        columns["label"] = [key[2] for key in self.keys]
+        return pa.table({name: pa.array(values, schema.field(name).type) for name, values in columns.items()})
+
+
+def _order(key: Key) -> tuple:
+    """Sort by name, then shape, then label; what is unknown comes first."""
+    name, shape, label = key
+    return name, tuple((value is not None, value or 0) for value in shape), (label is not None, label or "")

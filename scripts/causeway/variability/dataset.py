@@ -1,0 +1,163 @@
+"""Open the exports of a dataset that have a value, and put them on one time line."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from causeway.errors import CausewayError
+from causeway.logs import LOG
+from causeway.ranks import Ranks
+from causeway.tables import read_json, unit_of
+from causeway.variability.configurations import Configurations
+from causeway.variability.sources import Rows, Share, Source, shares
+from causeway.variability.targets import Counter, Duration, Sampler, counter_field
+from causeway.variability.transfers import transfers_of
+
+TRACE_FEATURES = ("duration_ns", "queue_ns")
+"""Columns of a trace's launches whose statistics may stand in `bins.parquet`."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an analysis asks for; `scripts/bin_launches.py` says what each means."""
+
+    dataset: str
+    tables: Path
+    exports: tuple[str, ...]
+    clocks: Path
+    targets: tuple[str, ...]
+    out: Path
+    width_ns: int
+    launches_per_bin: int
+    score: str
+    keep_share: float
+    keep_count: int | None
+    control_ratio: float
+    control_min_rows: int
+    mean: str
+    link_window_ns: int
+    features: tuple[str, ...]
+    seed: int
+
+
+@dataclass
+class Dataset:
+    """The exports of a dataset that have a value.
+
+    Attributes
+    ----------
+    timed : bool
+        Whether bins are slices of time; else they count launches.
+    origin_ns : int or None
+        Start of the dataset's first launch; None without start times.
+    width, span : int
+        Positions per bin, and of the whole dataset.
+    features : list of str
+        Columns whose statistics stand beside the target's.
+    shares : list of Share
+        What this rank works on.
+    transfers : dict of str to Rows or None
+        The transfers of each export.
+    rows : int
+        Launches in all exports.
+    """
+
+    sources: list[Source]
+    timed: bool
+    origin_ns: int | None
+    width: int
+    span: int
+    features: list[str]
+    configurations: Configurations
+    sampler: Sampler
+    shares: list[Share]
+    transfers: dict[str, Rows | None]
+    rows: int
+
+
+def open_sources(settings: Settings, value: Duration | Counter) -> list[Source]:
+    """Open the exports that have rows with the value; the list may be empty."""
+    folders = {export: settings.tables / export for export in settings.exports}
+    found = {export: folder for export, folder in folders.items() if (folder / f"{value.table}.parquet").is_file()}
+    if isinstance(value, Duration):
+        sources = [_on_the_clock(settings, export, folder, value.table) for export, folder in found.items()]
+        return [source for source in sources if source.rows.rows]
+    sources = [Source(export, folder, value.table, timed=False) for export, folder in found.items()]
+    sources = [source for source in sources if source.rows.rows]
+    fields = {source.export: counter_field(source, value.column) for source in sources}
+    lacking = [export for export, field in fields.items() if field is None]
+    if 0 < len(lacking) < len(fields):
+        LOG.warning("exports %s have no column %s and are left out", ", ".join(lacking), value.column)
+    sources = [source for source in sources if fields[source.export] is not None]
+    if not sources:
+        return []
+    value.unit = unit_of(fields[sources[0].export])
+    unordered = next((source for source in sources if not _starts_in_order(source)), None)
+    if unordered is not None:
+        LOG.info("export %s has no start times in order: bins count launches, %d each", unordered.export, settings.launches_per_bin)
+        return sources
+    return [_on_the_clock(settings, source.export, source.folder, value.table) for source in sources]
+
+
+def prepare(settings: Settings, value: Duration | Counter, sources: list[Source], ranks: Ranks) -> Dataset:
+    """Put opened exports on one time line, number their configurations and divide their rows among ranks.
+
+    Raises
+    ------
+    CausewayError
+        If two exports hold the same rank, or a feature is unknown.
+    """
+    owners: dict[int, str] = {}
+    for source in sources:
+        for rank in source.ranks:
+            if owners.setdefault(rank, source.export) != source.export:
+                raise CausewayError(
+                    f"dataset {settings.dataset}: exports {owners[rank]} and {source.export} both hold rank {rank};"
+                    " give each export a rank of its own in the sheet"
+                )
+    timed = sources[0].timed
+    origin_ns = min(source.first_ns for source in sources) if timed else None
+    for source in sources:
+        source.origin_ns = origin_ns or 0
+    width = settings.width_ns if timed else settings.launches_per_bin
+    configurations = Configurations({source.export: source.folder for source in sources})
+    return Dataset(
+        sources=sources,
+        timed=timed,
+        origin_ns=origin_ns,
+        width=width,
+        span=max(source.span for source in sources),
+        features=_features(settings, value, sources),
+        configurations=configurations,
+        sampler=Sampler(value, configurations, sorted(owners), settings.mean == "rank"),
+        shares=shares(sources, width, ranks.rank, ranks.size),
+        transfers={source.export: transfers_of(source.folder) if isinstance(value, Duration) else None for source in sources},
+        rows=sum(source.rows.rows for source in sources),
+    )
+
+
+def _on_the_clock(settings: Settings, export: str, folder: Path, table: str) -> Source:
+    clocks = read_json(settings.clocks)["exports"]
+    if export not in clocks:
+        raise CausewayError(f"{settings.clocks}: no clock of export {export}; delete the file and run again")
+    return Source(export, folder, table, int(clocks[export]["shift_ns"]))
+
+
+def _starts_in_order(source: Source) -> bool:
+    start = source.rows.file.read(columns=["start_ns"], use_threads=False).column(0)
+    return start.null_count == 0 and not (np.diff(start.to_numpy()) < 0).any()
+
+
+def _features(settings: Settings, value: Duration | Counter, sources: list[Source]) -> list[str]:
+    """Return the chosen features that this kind of export can have."""
+    if isinstance(value, Duration):
+        unknown = [name for name in settings.features if name not in TRACE_FEATURES]
+        if unknown:
+            raise CausewayError(f"bins: unknown features {', '.join(unknown)}; a trace's launches have {' and '.join(TRACE_FEATURES)}")
+        return list(settings.features)
+    columns = {name for source in sources for name in source.rows.columns}
+    left_out = [name for name in settings.features if name not in columns]
+    if left_out:
+        LOG.info("the counters have no columns %s: no statistics of them", ", ".join(left_out))
+    return [name for name in settings.features if name in columns]

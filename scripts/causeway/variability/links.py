@@ -1,0 +1,156 @@
+"""Link each launch to the transfer that it competes with: compiled sweeps over rows ordered by time.
+
+Definition (DESIGN): the transfer on the same rank and device with the longest overlap with the launch; if none overlaps, the last one that
+ended before it within the window; ties: earlier start, then smaller row number; else none.
+"""
+
+import numpy as np
+from numba import njit
+
+NONE = -1
+
+
+def link(
+    start: np.ndarray, end: np.ndarray, lane: np.ndarray, t_start: np.ndarray, t_end: np.ndarray, t_lane: np.ndarray, window: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Link launches to transfers, lane by lane.
+
+    Costs O(n + m) for n launches and m transfers, besides one step for each pair of a launch and a transfer that begins inside it, however
+    long a transfer lasts.
+
+    Parameters
+    ----------
+    start, end, lane : ndarray of int64, shape (n,)
+        Launches, ascending in `start`; `lane` numbers their (rank, device).
+    t_start, t_end, t_lane : ndarray of int64, shape (m,)
+        Transfers in the order of their rows, ascending in `t_start`.
+    window : int
+        Nanoseconds: a transfer that ended longer ago than this before a launch is not linked to it.
+
+    Returns
+    -------
+    linked : ndarray of int64, shape (n,)
+        Index of the transfer, or -1.
+    overlap : ndarray of int64, shape (n,)
+        Nanoseconds that the two share; 0 for a transfer that ended before, or none.
+    """
+    linked, overlap = np.full(start.size, NONE, np.int64), np.zeros(start.size, np.int64)
+    for value, rows in by_value(lane):
+        theirs = np.flatnonzero(t_lane == value)
+        if theirs.size == 0:
+            continue
+        whole = rows is None
+        s, e = (start, end) if whole else (start[rows], end[rows])
+        ts, te = (t_start, t_end) if theirs.size == t_lane.size else (t_start[theirs], t_end[theirs])
+        found, shared = np.empty(s.size, np.int64), np.empty(s.size, np.int64)
+        _sweep(s, e, ts, te, window, found, shared, np.empty(ts.size, np.int64))
+        _link_empty_launches(s, e, ts, te, window, found)
+        here = slice(None) if whole else rows
+        linked[here] = np.where(found == NONE, NONE, theirs[found])
+        overlap[here] = shared
+    return linked, overlap
+
+
+def by_value(values: np.ndarray) -> list[tuple[int, np.ndarray | None]]:
+    """Return each distinct value (ascending) with the ascending indices that have it; None for the indices if there is just one value."""
+    if values.size == 0:
+        return []
+    if (values == values[0]).all():
+        return [(int(values[0]), None)]
+    distinct = np.empty(64, np.int64)
+    n = _distinct(values, distinct)
+    known = np.sort(distinct[:n]) if n >= 0 else np.unique(values)
+    order, offset = np.empty(values.size, np.int64), np.zeros(known.size + 1, np.int64)
+    _spread(values, known, order, offset)
+    return [(int(value), order[offset[k] : offset[k + 1]]) for k, value in enumerate(known)]
+
+
+@njit(cache=True)
+def _distinct(values, distinct):
+    """Gather the distinct values; -1 if there are more than `distinct` holds."""
+    n = 0
+    last = values[0] - 1
+    for value in values:
+        if value == last:
+            continue
+        last = value
+        k = 0
+        while k < n and distinct[k] != value:
+            k += 1
+        if k == n:
+            if n == distinct.size:
+                return -1
+            distinct[n] = value
+            n += 1
+    return n
+
+
+@njit(cache=True)
+def _spread(values, known, order, offset):
+    """Counting sort: indices by value, in their order within each."""
+    place = np.searchsorted(known, values)
+    for p in place:
+        offset[p + 1] += 1
+    for k in range(known.size):
+        offset[k + 1] += offset[k]
+    fill = offset[:-1].copy()
+    for i in range(values.size):
+        order[fill[place[i]]] = i
+        fill[place[i]] += 1
+
+
+@njit(cache=True)
+def _sweep(start, end, t_start, t_end, window, linked, overlap, active):
+    """Link the launches of one lane.
+
+    `active[head:tail]` holds transfers that have begun and not ended, less those that an earlier row with no earlier end makes useless:
+    such a transfer never overlaps more, and loses ties. So rows and ends both ascend: the first to end leave at the head, the first that
+    covers a whole launch is found by bisection, and one very long transfer is one entry. The last to have ended matters only when none is
+    active, so all that began have ended: it is the one with the latest end so far.
+    """
+    head = tail = 0
+    j = 0
+    latest_end, latest = np.int64(-(1 << 62)), -1
+    for i in range(start.size):
+        s, e = start[i], end[i]
+        while j < t_start.size and t_start[j] <= s:
+            if t_end[j] > latest_end:
+                latest_end, latest = t_end[j], j
+            if tail == head or t_end[j] > t_end[active[tail - 1]]:
+                active[tail] = j
+                tail += 1
+            j += 1
+        while head < tail and t_end[active[head]] <= s:
+            head += 1
+        best, most = -1, np.int64(0)
+        if head < tail and e > s:
+            low, high = head, tail - 1
+            while low < high:
+                middle = (low + high) // 2
+                if t_end[active[middle]] >= e:
+                    high = middle
+                else:
+                    low = middle + 1
+            best = active[low]
+            most = min(t_end[best], e) - s
+        k = j
+        while k < t_start.size and t_start[k] < e and most < e - t_start[k]:
+            shared = min(t_end[k], e) - t_start[k]
+            if shared > most:
+                best, most = k, shared
+            k += 1
+        if best < 0 and latest >= 0 and latest_end <= s and s - latest_end <= window:
+            best = latest
+        linked[i], overlap[i] = best, most
+
+
+def _link_empty_launches(start, end, t_start, t_end, window, linked):
+    """Link launches of length zero, which overlap nothing, to the last transfer that ended before, while others may still be active."""
+    empty = np.flatnonzero(start == end)
+    if empty.size == 0:
+        return
+    order = np.lexsort((-np.arange(t_end.size), t_end))
+    place = np.searchsorted(t_end[order], start[empty], side="right") - 1
+    candidate = order[np.maximum(place, 0)]
+    near = (place >= 0) & (start[empty] - t_end[candidate] <= window)
+    linked[empty] = np.where(near, candidate, NONE)

@@ -1,0 +1,184 @@
+"""Describe kernels and configurations over all launches: histogram of the value, the target over time, shares."""
+
+import numpy as np
+import pyarrow as pa
+from numba import njit
+
+from causeway.moments import Moments
+from causeway.ranks import Ranks
+from causeway.tables import LAUNCH_SHAPE, SCHEMAS
+from causeway.variability.configurations import Configurations
+from causeway.variability.ranking import robust_cv
+
+HISTOGRAM_BINS = 32
+SLICES = 64
+FRACTION_BITS = 32
+
+
+class Histograms:
+    """Counts of values per group in 32 bins between the group's extremes.
+
+    Bins are of equal ratio, or of equal width where the lowest value is not positive.
+
+    Parameters
+    ----------
+    low, high : ndarray of float64, shape (groups,)
+        Extremes of each group's values.
+    """
+
+    def __init__(self, low: np.ndarray, high: np.ndarray) -> None:
+        steps = np.arange(HISTOGRAM_BINS + 1) / HISTOGRAM_BINS
+        low, high = low[:, None], high[:, None]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            self.edges = np.where(low > 0, low * (high / low) ** steps, low + (high - low) * steps)
+        self.counts = np.zeros((low.size, HISTOGRAM_BINS), np.int64)
+
+    def add(self, group: np.ndarray, value: np.ndarray) -> None:
+        """Count values (float64, shape (n,)) of groups (int64)."""
+        _count(group, value, self.edges, self.counts)
+
+
+class Timeline:
+    """Exact sums of a target per group and slice of the dataset's span.
+
+    A target is split into a whole number and a fraction of 32 bits, both in units of `2^exponent`, so that sums are integers and depend on
+    no order; what is beyond, less than 2^-32 units per launch, is cut off.
+
+    Parameters
+    ----------
+    groups : int
+        Number of groups.
+    span : int
+        Positions of the dataset: slice k begins at the first position p with 64 p >= k span.
+    largest : float
+        No target is larger.
+    """
+
+    def __init__(self, groups: int, span: int, largest: float) -> None:
+        self.edges = np.array([-(-slice_ * span // SLICES) for slice_ in range(SLICES + 1)], np.int64)
+        # whole units stay below 2^31, so that 2^32 launches can be added
+        self.exponent = int(np.frexp(largest)[1]) - 31
+        self.table = np.zeros((groups, SLICES, 3), np.int64)
+
+    def add(self, group: np.ndarray, position: np.ndarray, target: np.ndarray) -> None:
+        """Add targets (float64, shape (n,), not negative, NaN where null) of groups at positions (int64)."""
+        _add_targets(group, position, target, 2.0**-self.exponent, self.edges, self.table)
+
+    def sums(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return count (int64) and sum (float64) of targets, each of shape (groups, 64)."""
+        unit = 2.0**self.exponent
+        total = self.table[..., 1].astype(object) * (1 << FRACTION_BITS) + self.table[..., 2].astype(object)
+        return self.table[..., 0], (total / (1 << FRACTION_BITS)).astype(float) * unit
+
+
+@njit(cache=True)
+def _count(group, value, edges, counts):
+    for i in range(value.size):
+        g, v = group[i], value[i]
+        low, high = 0, counts.shape[1] - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            if edges[g, middle] <= v:
+                low = middle
+            else:
+                high = middle - 1
+        counts[g, low] += 1
+
+
+@njit(cache=True)
+def _add_targets(group, position, target, scale, edges, table):
+    k = 0
+    for i in range(target.size):
+        v = target[i] * scale
+        if v != v:
+            continue
+        p = position[i]
+        if p < edges[k]:
+            k = 0
+        while p >= edges[k + 1]:
+            k += 1
+        cell = table[group[i], k]
+        whole = np.int64(v)
+        cell[0] += 1
+        cell[1] += whole
+        cell[2] += np.int64((v - whole) * 4294967296.0)
+
+
+def kernel_table(
+    configurations: Configurations, values: Moments, quartiles: np.ndarray, histograms: Histograms, timeline: Timeline, launches: np.ndarray
+) -> pa.Table:
+    """Return `kernels.parquet`: kernels that have the target, the largest share of its sum first, then by name.
+
+    Parameters
+    ----------
+    values : Moments
+        Of the value, per kernel, over all its launches.
+    quartiles : ndarray of float64, shape (kernels, 3)
+    histograms, timeline
+        Summed over ranks.
+    launches : ndarray of int64, shape (configurations,)
+        Launches of each configuration.
+    """
+    count, target = timeline.sums()
+    sums = np.array([float(sum(line, start=0.0)) for line in target.tolist()])
+    whole = float(sum(sums.tolist(), start=0.0))
+    has_target = count.sum(axis=1) > 0
+    chosen = [k for k in np.lexsort((np.arange(sums.size), -sums)).tolist() if has_target[k]]
+    used = np.bincount(configurations.kernel_of[launches > 0], minlength=len(configurations.kernels))
+    cv = robust_cv(*quartiles.T)
+    with np.errstate(invalid="ignore"):
+        means = target / count
+    facts = [configurations.kernels[k] for k in chosen]
+    columns = {
+        "kernel": [fact["id"] for fact in facts],
+        **{name: [fact[name] for fact in facts] for name in ("name", "short_name", "class")},
+        "launches": values.count[chosen],
+        "configurations": used[chosen],
+        "value_sum": values.total()[chosen],
+        "value_min": values.low[chosen].astype(float),
+        "value_max": values.high[chosen].astype(float),
+        "value_median": quartiles[chosen, 1],
+        "value_q1": quartiles[chosen, 0],
+        "value_q3": quartiles[chosen, 2],
+        "robust_cv": pa.array(cv[chosen], mask=np.isnan(cv[chosen])),
+        "target_sum": sums[chosen],
+        "target_share": sums[chosen] / whole if whole > 0 else np.zeros(len(chosen)),
+        "histogram": histograms.counts[chosen].tolist(),
+        "timeline": [[value if n else None for value, n in zip(means[k].tolist(), count[k].tolist(), strict=True)] for k in chosen],
+    }
+    schema = SCHEMAS["kernel_summary"]
+    return pa.table({field.name: pa.array(columns[field.name], field.type, from_pandas=False) for field in schema}, schema=schema)
+
+
+def configuration_table(configurations: Configurations, moments: Moments, ranks: list[int] | None) -> pa.Table:
+    """Return `configurations.parquet`: mean and standard deviation of what the target deviates from, per configuration with launches.
+
+    Parameters
+    ----------
+    moments : Moments
+        Groups are configurations or, with `ranks`, configuration times number of ranks plus place of the rank.
+    ranks : list of int or None
+        Ranks of the traced program, if means are per rank.
+    """
+    mean, std = moments.mean(), np.sqrt(moments.variance())
+    groups = np.flatnonzero(moments.count)
+    number = groups // len(ranks) if ranks else groups
+    shapes = configurations.shapes().take(pa.array(number))
+    schema = SCHEMAS["configuration_summary"]
+    columns = {
+        "configuration": number,
+        **{name: shapes.column(name) for name in ("kernel", *LAUNCH_SHAPE, "label")},
+        "rank": np.array(ranks)[groups % len(ranks)] if ranks else pa.nulls(groups.size, pa.uint32()),
+        "launches": moments.count[groups],
+        "mean": mean[groups],
+        "std": pa.array(std[groups], mask=np.isnan(std[groups])),
+    }
+    return pa.table(columns).cast(schema)
+
+
+def merge(ranks: Ranks, moments: Moments) -> Moments:
+    """Add a table of moments over ranks, in place; return it."""
+    moments.fold()
+    moments.table = ranks.total(moments.table)
+    moments.low, moments.high = ranks.lowest(moments.low), ranks.highest(moments.high)
+    return moments
