@@ -6,6 +6,7 @@ one (proxies), counters without any relation, and aliases of the duration (cycle
 """
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -17,6 +18,20 @@ from causeway.simulate import noise
 DRAM, BANKS = "dram__bytes.sum", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
 L1_HITS, ATOMICS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum", "lts__t_sectors_op_atom.sum"
 DURATION = "gpu__time_duration.sum"
+SIMPLIFIED = {
+    "gpu__time_duration.sum": "gpu_time",
+    "sm__cycles_elapsed.avg": "sm_cycles",
+    "sm__cycles_elapsed.avg.per_second": "sm_clock",
+    "sm__inst_executed.sum": "sm_instr",
+    "smsp__thread_inst_executed_per_inst_executed.ratio": "avg_thread_exec",
+    "sm__warps_active.avg.pct_of_peak_sustained_active": "occupancy_ratio",
+    "lts__t_sector_hit_rate.pct": "l2_hit_ratio",
+    "dram__bytes.sum": "dram_bytes",
+    "dram__bytes_read.sum": "dram_read_bytes",
+    "dram__bytes_write.sum": "dram_write_bytes",
+    "dram__bytes.sum.per_second": "dram_bytes_per_second",
+}
+"""Names in Causeway's tables, of the counters here that config/columns/counters.yaml renames; a test holds them equal."""
 CLOCK_GHZ = 1.755
 PEAK_BYTES_PER_NS = 3352.32
 RARE_SHARE = 0.15
@@ -67,6 +82,11 @@ class CounterLaunches:
 
 
 METRICS, LAUNCH, OCCUPANCY = "Command line profiler metrics", "Launch Statistics", "Occupancy"
+
+
+def simplified(name: str) -> str:
+    """Return the name that a counter has in Causeway's tables."""
+    return SIMPLIFIED.get(name) or re.sub(r"\W+", "_", name)
 
 
 def demo_kernels() -> tuple[CounterKernel, ...]:

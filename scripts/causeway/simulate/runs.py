@@ -75,12 +75,14 @@ def _write_counters(values: Mapping[str, object], folder: Path) -> dict:
     launches = counters.draw(scenario)
     rows = write_ncu_csv(folder / "counters.csv", scenario, launches)
     LOG.info("%s: %d launches, %d rows, seed %d", folder.name, scenario.launches, rows, scenario.seed)
-    signs = {kernel.name: {name: "+" if strength > 0 else "-" for name, strength in kernel.causes.items()} for kernel in scenario.kernels}
+    named, signs = counters.simplified, {}
+    for kernel in scenario.kernels:
+        signs[kernel.name] = {named(name): "+" if strength > 0 else "-" for name, strength in kernel.causes.items()}
     return {
         "targets": {"gpu_time": signs},
         "launches": {kernel.name: int((launches.kernel == number).sum()) for number, kernel in enumerate(scenario.kernels)},
         "exports": {"counters.csv": {"rows": rows}},
-        "roles": launches.roles,
-        "sums": launches.sums,
+        "roles": {role: [named(name) for name in names] for role, names in launches.roles.items()},
+        "sums": {named(total): [named(part) for part in parts] for total, parts in launches.sums.items()},
         "seed": scenario.seed,
     }

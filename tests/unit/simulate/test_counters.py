@@ -1,12 +1,17 @@
 import csv
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
-from causeway.simulate.counters import DURATION, LAUNCH, METRICS, counter_scenario, draw
+from causeway.simulate.counters import DURATION, LAUNCH, METRICS, counter_scenario, draw, simplified
 from causeway.simulate.ncu_csv import HEADER, value_text
 from causeway.simulate.runs import write_run
+
+COLUMNS = Path(__file__).parents[3] / "config" / "columns" / "counters.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -117,3 +122,13 @@ def test_same_seed_same_bytes(tmp_path):
     assert (tmp_path / "a" / "truth.json").read_bytes() == (tmp_path / "b" / "truth.json").read_bytes()
     signs = json.loads((tmp_path / "a" / "truth.json").read_text())["targets"]["gpu_time"]
     assert {sign for causes in signs.values() for sign in causes.values()} == {"+", "-"}
+
+
+def test_names_in_the_truth_are_those_of_the_column_map(drawn):
+    _, launches = drawn
+    names = [name for section, name in launches.values if section == METRICS]
+    expected = {name: re.sub(r"[^A-Za-z0-9_]+", "_", name) for name in names}
+    for renamed, entry in yaml.safe_load(COLUMNS.read_text())["counters"].items():
+        present = [raw for raw in entry["raw"] if raw in expected]
+        expected |= dict.fromkeys(present[:1], renamed)
+    assert {name: simplified(name) for name in names} == expected
