@@ -62,7 +62,7 @@ class StarWriter:
         self.configurations = Numbers(len(sink.configuration_rows()))
         self.rank, self.facts.ranks_from = sink.processes.ranks(sink.sheet_rank, sink.position, sink.issues)
         self.used_devices: set[tuple[int, int]] = set()  # (process, device)
-        self.has_queue = self.has_range = 0
+        self.used_processes: set[int] = set()
 
     def write(self) -> None:
         """Write every table that has rows."""
@@ -74,8 +74,7 @@ class StarWriter:
         self._write_samples()
         self._write_counters()
         self._write_dimensions()
-        ranks = {int(self.rank[process]) for process, _ in self.used_devices}
-        self.facts.ranks = sorted(ranks - {-1})
+        self.facts.ranks = sorted(int(self.rank[process]) for process in self.used_processes if self.rank[process] >= 0)
 
     def _streams(self) -> "_Streams":
         return _Streams(self)
@@ -98,6 +97,7 @@ class StarWriter:
 
     def _note_devices(self, process: np.ndarray, device: np.ndarray) -> None:
         pairs = np.unique(process.astype(np.int64) << 16 | device.astype(np.int64))
+        self.used_processes.update((pairs >> 16).tolist())
         self.used_devices.update((pair >> 16, pair & 0xFFFF) for pair in pairs.tolist())
 
     def _write_launches(self, calls: LaunchCalls) -> None:
@@ -189,7 +189,8 @@ class StarWriter:
         n = len(rows.kernel)
         process = np.broadcast_to(np.asarray(rows.process, np.int64), n)
         device = np.full(n, NULL) if rows.device is None else rows.device
-        self._note_devices(process, np.where(device == NULL, 0, device))
+        self._note_devices(process[device != NULL], device[device != NULL])
+        self.used_processes.update(np.unique(process).tolist())
         columns = {
             "launch": np.arange(first, first + n),
             "start_ns": pa.nulls(n, pa.int64()) if rows.start_ns is None else nullable(rows.start_ns, pa.int64()),
@@ -236,6 +237,8 @@ class StarWriter:
             known.setdefault((int(self.rank[process]), device), {}).update(self.sink.device_facts(process, device))
         schema = SCHEMAS["devices"]
         rows = [{"rank": rank, "device": device, **facts} for (rank, device), facts in sorted(known.items()) if rank >= 0]
+        if not rows:
+            return
         with self.sink.writer("devices") as writer:
             writer.write(pa.table({f.name: pa.array([row.get(f.name) for row in rows], f.type) for f in schema}, schema=schema))
         self.facts.tables["devices"] = len(rows)

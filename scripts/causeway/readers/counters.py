@@ -1,0 +1,184 @@
+"""Counters gathered value by value, turned into one column per metric: names, units, gaps and duplicates settled once, for all formats."""
+
+from array import array
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from causeway.readers.columns import column_map, metric_field, plain_name
+from causeway.readers.events import NULL
+from causeway.readers.names import clean_text
+from causeway.readers.numbers import base_unit, number, scaled
+from causeway.readers.sink import CounterRows, Sink
+from causeway.tables import LAUNCH_SHAPE, SCHEMAS
+
+BLOCK_VALUES = 1 << 21
+"""Values per block that is handed to the writer."""
+
+TAKEN = frozenset([*SCHEMAS["counters"].names, *SCHEMAS["kept"].names, *LAUNCH_SHAPE])
+"""Column names that a metric cannot have, because tables on the way already use them."""
+
+_CONVERTED = frozenset({"ns", "bytes", "bytes/s", "Hz", "ratio"})
+"""Units that a value must have to bear a simplified name; counts may be printed as instructions, warps or nothing."""
+
+Key = tuple[str, str, str]
+"""A metric: its section ('' if none), its raw name and its base unit."""
+
+
+class CounterTable:
+    """Values of (launch, metric) in any order."""
+
+    def __init__(self, european: bool = False) -> None:
+        self.european = european
+        self.keys: dict[Key, int] = {}
+        self.launch, self.metric, self.value = array("q"), array("q"), array("d")
+        self.texts: dict[int, dict[int, str]] = {}  # metric -> launch -> text that is no number
+        self.numeric: set[int] = set()
+        self.units: dict[tuple[str, str], str] = {}
+        self.unknown_units: set[str] = set()
+
+    def parse(self, text: str, european: bool | None = None) -> float | None:
+        """Return a number's value in the file's notation, or in the one it can only be read in."""
+        return number(text, self.european if european is None else european)
+
+    def add(self, launch: int, section: str, metric: str, unit: str, text: str, european: bool | None = None) -> None:
+        """Take one value as printed; its base unit is part of what tells metrics apart."""
+        base, factor, known = base_unit(unit)
+        if not known:
+            self.unknown_units.add(unit)
+        value = self.parse(text, european)
+        at = self.keys.setdefault((section, metric, base), len(self.keys))
+        if value is None:
+            if text.strip():
+                self.texts.setdefault(at, {}).setdefault(launch, clean_text(text))
+            return
+        self.numeric.add(at)
+        self.launch.append(launch)
+        self.metric.append(at)
+        self.value.append(scaled(value, factor))
+
+    def add_number(self, launch: int, metric: str, value: float, unit: str = "") -> None:
+        """Take one value that is a number already."""
+        at = self.keys.setdefault(("", metric, unit), len(self.keys))
+        self.numeric.add(at)
+        self.launch.append(launch)
+        self.metric.append(at)
+        self.value.append(value)
+
+    def hand_over(
+        self,
+        sink: Sink,
+        kernel: np.ndarray,
+        process: np.ndarray,
+        device: np.ndarray | None,
+        shape: Mapping[str, np.ndarray],
+        start_ns: np.ndarray | None = None,
+    ) -> None:
+        """Give the table to the sink: launches 0, 1, ... with their columns and all metrics."""
+        text_only = {at for at in self.texts if at not in self.numeric}
+        stray = sum(len(values) for at, values in self.texts.items() if at in self.numeric)
+        sink.issues.add("not_a_number", stray)
+        sink.issues.add("unknown_units", len(self.unknown_units), clean_text(", ".join(sorted(self.unknown_units)))[:200])
+        fields = name_metrics(list(self.keys), text_only, sink)
+        derived = _derived_duration(fields)
+        if derived:
+            sink.issues.add("derived_duration")
+            fields = [*fields, metric_field("gpu_time", "sm__cycles_elapsed.avg / sm__cycles_elapsed.avg.per_second", "ns")]
+        rows = self._rows(sink, fields, text_only, derived, kernel, process, device, shape, start_ns)
+        sink.counters(fields, rows)
+
+    def _rows(self, sink, fields, text_only, derived, kernel, process, device, shape, start_ns) -> Iterator[CounterRows]:
+        launch, metric, value = (
+            np.frombuffer(part, part.typecode) if len(part) else np.empty(0) for part in (self.launch, self.metric, self.value)
+        )
+        if len(launch) and (launch[1:] < launch[:-1]).any():
+            order = np.argsort(launch, kind="stable")
+            launch, metric, value = launch[order], metric[order], value[order]
+        width = len(self.keys)
+        step = max(1, BLOCK_VALUES // max(1, width))
+        for first in range(0, len(kernel), step):
+            last = min(first + step, len(kernel))
+            begin, end = np.searchsorted(launch, [first, last])
+            matrix = np.full((width, last - first), np.nan)
+            at = (metric[begin:end].astype(np.int64), (launch[begin:end] - first).astype(np.int64))
+            matrix[at[0][::-1], at[1][::-1]] = value[begin:end][::-1]  # backwards, so that the first value of a duplicate stays
+            sink.issues.add("duplicate_values", len(at[0]) - int(np.isfinite(matrix).sum()))
+            values = {}
+            for number_, column in enumerate(fields[:width]):
+                if number_ in text_only:
+                    texts = self.texts[number_]
+                    values[column.name] = pa.array([texts.get(row) for row in range(first, last)], pa.string())
+                else:
+                    values[column.name] = matrix[number_]
+            if derived:
+                cycles, rate = (values[name] for name in derived)
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    values["gpu_time"] = np.where(rate > 0, cycles / rate * 1e9, np.nan)
+            part = slice(first, last)
+            yield CounterRows(
+                kernel=kernel[part],
+                process=process[part],
+                values=values,
+                start_ns=None if start_ns is None else start_ns[part],
+                device=None if device is None or (device == NULL).all() else device[part],
+                shape={name: column[part] for name, column in shape.items()},
+            )
+
+
+def _derived_duration(fields: list[pa.Field]) -> tuple[str, str] | None:
+    """Return the columns whose ratio is the duration, if no duration was measured."""
+    names = {(column.metadata or {}).get(b"raw", b"").decode().rsplit("/", 1)[-1]: column.name for column in fields}
+    if any(column.name == "gpu_time" for column in fields):
+        return None
+    wanted = ("sm__cycles_elapsed.avg", "sm__cycles_elapsed.avg.per_second")
+    return (names[wanted[0]], names[wanted[1]]) if all(name in names for name in wanted) else None
+
+
+def simplified() -> dict[str, tuple[str, int, str, str]]:
+    """Return raw name -> (our name, place among the raw names for it, unit, group)."""
+    found = {}
+    for name, entry in column_map("counters")["counters"].items():
+        for place, raw in enumerate(entry["raw"]):
+            found[raw] = (name, place, entry["unit"], entry["group"])
+    return found
+
+
+def name_metrics(keys: list[Key], text_only: set[int], sink: Sink) -> list[pa.Field]:
+    """Return a column description for each metric, with names that are unique and independent of the order of rows.
+
+    The simplified name goes to the best raw name that is there. Other metrics keep their own name; where it occurs in several sections,
+    the section goes before it, and where in several units, the unit behind it.
+    """
+    known = simplified()
+    claims: dict[str, list[tuple[int, int]]] = {}
+    for at, (section, metric, base) in enumerate(keys):
+        entry = known.get(f"{section}/{metric}" if section else metric) or known.get(metric)
+        if entry and at not in text_only and (base in (entry[2], "") or {base, entry[2]}.isdisjoint(_CONVERTED)):
+            claims.setdefault(entry[0], []).append((entry[1], at))
+    named = {min(candidates)[1]: name for name, candidates in claims.items()}
+    groups = {name: entry["group"] for name, entry in column_map("counters")["counters"].items()}
+    known_units = {name: entry["unit"] for name, entry in column_map("counters")["counters"].items()}
+    sections, units = {}, {}
+    for section, metric, base in keys:
+        sections.setdefault(metric, set()).add(section)
+        units.setdefault((section, metric), set()).add(base)
+    taken, fields, renamed = set(named.values()) | TAKEN, [], 0
+    for at, (section, metric, base) in enumerate(keys):
+        name = named.get(at)
+        if name is None:
+            raw = f"{section} {metric}" if len(sections[metric]) > 1 and section else metric
+            raw += f" {base}" if len(units[section, metric]) > 1 else ""
+            wish = name = plain_name(clean_text(raw))
+            number_ = 2
+            while name in taken:
+                name, number_ = f"{wish}_{number_}", number_ + 1
+            renamed += name != wish
+            taken.add(name)
+        base = base or (known_units[name] if at in named else "")
+        column = metric_field(name, clean_text(f"{section}/{metric}" if section else metric), base, text=at in text_only)
+        if name in groups:
+            column = column.with_metadata({**column.metadata, b"group": groups[name].encode()})
+        fields.append(column)
+    sink.issues.add("renamed_columns", renamed)
+    return fields

@@ -1,0 +1,258 @@
+"""Nsight Compute CSV: one row per launch and metric (long), or one row per launch (the wide raw page), to one row per launch with one
+column per metric.
+
+The text before the header is the program's own output. Rows are ragged: metric rows have one trailing empty field instead of the fields
+of the rule columns, rule rows have no metric. Everything is found by column name; names of processes and hosts are not read.
+"""
+
+import csv
+import io
+import re
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+
+from causeway.errors import ExportError
+from causeway.readers.columns import column_map
+from causeway.readers.counters import CounterTable
+from causeway.readers.detect import first_bytes
+from causeway.readers.events import NULL, integer
+from causeway.readers.numbers import base_unit, notation
+from causeway.readers.options import Options
+from causeway.readers.sink import Sink
+
+FIELD_BYTES = 64 << 20
+"""Longest field accepted; the csv module's own limit, 128 kB, is shorter than some kernel names."""
+
+_HEADER = re.compile(r'^\ufeff?"?ID"?,"?Process ID"?,')
+_MESSAGE = re.compile(rb"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
+ADVICE = "Capture again with `ncu --csv --page details` (or raw) and check that kernels run; the messages in the file say what went wrong."
+
+
+class _Restart(Exception):  # noqa: N818 - not an error
+    """The numbers turned out to be in the other notation."""
+
+
+def probe(path: Path) -> bool:
+    """Return whether the file is text with Nsight Compute's header or messages."""
+    try:
+        head = first_bytes(path)
+    except OSError:
+        return False
+    return bool(re.search(rb'^(?:\xef\xbb\xbf)?"?ID"?,"?Process ID"?,', head, re.MULTILINE) or _MESSAGE.search(head))
+
+
+def read(path: Path, sink: Sink, options: Options) -> None:
+    """Read one CSV file.
+
+    Raises
+    ------
+    ExportError
+        If the capture failed, no launch has a metric, or the file is cut; what stands before the cut is kept.
+    """
+    try:
+        reader = NcuReader(path, sink, options, european=False)
+        failure = reader.read()
+    except _Restart:
+        reader = NcuReader(path, sink, options, european=True)
+        failure = reader.read()
+    reader.hand_over()
+    if failure:
+        raise failure
+
+
+class NcuReader:
+    """One pass over a file."""
+
+    def __init__(self, path: Path, sink: Sink, options: Options, european: bool) -> None:
+        self.path, self.sink, self.options, self.european = path, sink, options, european
+        self.map = column_map("ncu")
+        self.table = CounterTable(european)
+        self.launches: dict[tuple, int] = {}
+        self.kernel, self.process, self.device = array("q"), array("q"), array("q")
+        self.shape: dict[str, dict[int, int]] = {}
+        self.metrics_of = array("q")
+        self.lengths: set[int] = set()
+        self.segment = self.rows = self.bad = self.mixed = 0
+        self.first_bad = ""
+
+    def read(self) -> ExportError | None:
+        """Read the file; return the error for a cut one."""
+        csv.field_size_limit(FIELD_BYTES)
+        progress = self.options.progress()
+        with open(self.path, "rb") as raw, io.TextIOWrapper(raw, "utf-8", errors="replace", newline="") as text:
+            header, before = self._find_header(text)
+            columns = self._columns(header)
+            rows = csv.reader(text)
+            held = None  # one row behind, since the last row of a cut file is not whole
+            for row in rows:
+                if held is not None:
+                    self._row(held, columns, header)
+                held = (row, before + rows.line_num)
+                if not rows.line_num & 0x3FFF:
+                    progress.at(raw.tell())
+            whole = self._ends_whole()
+            failure = None
+            if held is not None:
+                if not whole and self._is_cut(held[0], columns):
+                    self.sink.issues.add("truncated", 1, f"line {held[1]}")
+                    found = f"the file ends in the middle of line {held[1]}"
+                    failure = ExportError(self.options.source, found, "complete lines", "Copy it again, or capture again.")
+                else:
+                    self._row(held, columns, header)
+        self.sink.count_in("rows", self.rows)
+        if not self.launches:
+            raise failure or ExportError(
+                self.options.source, "there is a header but no metric of any launch", "one row per launch and metric", ADVICE
+            )
+        return failure
+
+    def _find_header(self, text: io.TextIOWrapper) -> tuple[list[str], int]:
+        """Return the header's columns and the number of lines up to it."""
+        counts = {"ERROR": 0, "WARNING": 0}
+        none_profiled, number = False, 0
+        for number, line in enumerate(iter(text.readline, ""), 1):
+            if _HEADER.match(line):
+                return next(csv.reader([line.removeprefix("\ufeff")])), number
+            if match := re.match(r"==(ERROR|WARNING)==", line):
+                counts[match[1]] += 1
+                none_profiled |= "No kernels were profiled" in line
+        found = f"there is no header line in its {number} lines, only messages ({counts['ERROR']} errors, {counts['WARNING']} warnings)"
+        if none_profiled:
+            found += "; Nsight Compute says that no kernels were profiled"
+        raise ExportError(self.options.source, found, 'a header that begins with "ID","Process ID"', ADVICE)
+
+    def _columns(self, header: list[str]) -> dict[str, int]:
+        """Return the place of each known column under our name, and of the metrics of a wide page."""
+        place = {ours: header.index(raw) for raw, ours in self.map["columns"].items() if raw in header}
+        if "kernel" not in place:
+            raise ExportError(self.options.source, "the header has no column Kernel Name", "the columns of `ncu --csv`", ADVICE)
+        known = {*self.map["columns"], *self.map["not_metrics"]}
+        self.wide = [] if "metric" in place else [(at, name) for at, name in enumerate(header) if name not in known]
+        self.units: list[str] = [""] * len(header)
+        self.needed = 1 + max(place[name] for name in place)
+        return place
+
+    def _ends_whole(self) -> bool:
+        with open(self.path, "rb") as handle:
+            handle.seek(-1, io.SEEK_END)
+            return handle.read(1) in b"\r\n"
+
+    def _is_cut(self, row: list[str], columns: dict[str, int]) -> bool:
+        """Return whether the last row, which has no line end, is not whole: too few fields, or its launch lacks metrics that others
+        have.
+        """
+        if len(row) not in self.lengths:
+            return True
+        if self.wide or len(self.launches) < 2:
+            return False
+        at = self.launches.get(self._key(row, columns))
+        return at is None or self.metrics_of[at] + 1 < max(self.metrics_of)
+
+    def _key(self, row: list[str], columns: dict[str, int]) -> tuple:
+        return (
+            self.segment,
+            row[columns["process"]] if "process" in columns else "",
+            row[columns["launch"]] if "launch" in columns else self.rows,
+        )
+
+    def _row(self, held: tuple[list[str], int], columns: dict[str, int], header: list[str]) -> None:
+        row, line = held
+        if not row:
+            return
+        if row == header:  # several captures, one after the other
+            self.segment += 1
+            return
+        self.rows += 1
+        if len(row) < self.needed:
+            if row[0].startswith("==") or len(row) == 1:  # a message between the rows
+                self.rows -= 1
+                return
+            self.bad += 1
+            self.first_bad = self.first_bad or f"line {line} has {len(row)} fields, the header {len(header)}"
+            return
+        self.lengths.add(len(row))
+        if self.wide:
+            if not row[columns["launch"]].strip():
+                self.units = row
+                self.rows -= 1
+                return
+            launch = self._launch(row, columns)
+            for at, name in self.wide:
+                if at < len(row) and row[at] != "":
+                    self._value(launch, "", name, self.units[at] if at < len(self.units) else "", row[at])
+            return
+        metric = row[columns["metric"]]
+        if metric:
+            launch = self._launch(row, columns)
+            section = row[columns["section"]] if "section" in columns else ""
+            unit = row[columns["unit"]] if "unit" in columns else ""
+            self._value(launch, section, metric, unit, row[columns["value"]])
+
+    def _launch(self, row: list[str], columns: dict[str, int]) -> int:
+        """Return the number of a row's launch."""
+        key = self._key(row, columns)
+        at = self.launches.get(key)
+        if at is None:
+            at = self.launches[key] = len(self.launches)
+            self.kernel.append(self.sink.kernel(row[columns["kernel"]]))
+            self.process.append(self.sink.processes.code(integer(key[1]) or 0))
+            device = integer(row[columns["device"]]) if "device" in columns else None
+            self.device.append(NULL if device is None else device)
+            self.metrics_of.append(0)
+            for column in ("grid", "block"):
+                if column in columns:
+                    sizes = re.findall(r"\d+", row[columns[column]])[:3]
+                    for axis, size in zip("xyz", sizes, strict=False):
+                        self.shape.setdefault(f"{column}_{axis}", {})[at] = int(size)
+        return at
+
+    def _value(self, launch: int, section: str, metric: str, unit: str, text: str) -> None:
+        self.metrics_of[launch] += 1
+        name = f"{section}/{metric}" if section else metric
+        shape = self.map["shape"].get(name) or self.map["shape"].get(metric)
+        seen = notation(text)
+        if seen and (seen == "european") != self.european:
+            if not self.european:
+                raise _Restart
+            self.mixed += 1
+        if shape:
+            value = self.table.parse(text)
+            if value is not None and value.is_integer():
+                _, factor, _ = base_unit(unit)
+                self.shape.setdefault(shape, {}).setdefault(launch, int(value * factor))
+            return
+        self.table.add(launch, section, metric, unit, text, european=seen == "european" if seen else None)
+
+    def hand_over(self) -> None:
+        """Give the launches and their metrics to the sink."""
+        import numpy as np
+
+        sink = self.sink
+        sink.issues.add("unreadable_rows", self.bad, self.first_bad)
+        sink.issues.add("mixed_locales", self.mixed)
+        counts = np.array(self.metrics_of)
+        most = int(counts.max())
+        sink.issues.add("incomplete_launches", int((counts < most).sum()), f"fewer than {most} metrics")
+        sink.issues.add("missing_name", sum(sink.kernels.texts[code].startswith("(unnamed") for code in self.kernel))
+        process = np.array(self.process)
+        sink.processes.note(process, np.zeros(len(process), np.int64), launches=True)
+        shape = {name: self._dense(values, len(process)) for name, values in self.shape.items()}
+        self.table.hand_over(sink, np.array(self.kernel), process, np.array(self.device), shape)
+
+    @staticmethod
+    def _dense(values: dict[int, int], n: int):
+        import numpy as np
+
+        column = np.full(n, NULL)
+        column[list(values)] = list(values.values())
+        return column
+
+
+def rows_of(path: Path) -> Iterator[list[str]]:
+    """Give the rows after the header of a file, for tests and curious readers."""
+    with open(path, encoding="utf-8", errors="replace", newline="") as text:
+        for line in text:
+            if _HEADER.match(line):
+                break
+        yield from csv.reader(text)

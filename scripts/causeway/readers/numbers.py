@@ -1,0 +1,104 @@
+"""Numbers and units as profilers print them: thousands separators in two notations, prefixes, per cent."""
+
+import functools
+import math
+import re
+
+_PREFIX = {"": 1.0, "K": 1e3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "m": 1e-3, "u": 1e-6, "n": 1e-9, "µ": 1e-6}
+_BINARY = {"Ki": 1024.0, "Mi": 1024.0**2, "Gi": 1024.0**3, "Ti": 1024.0**4}
+_SECONDS = {
+    "s": 1.0, "second": 1.0, "sec": 1.0, "ms": 1e-3, "msecond": 1e-3, "msec": 1e-3, "us": 1e-6, "usecond": 1e-6, "usec": 1e-6,
+    "ns": 1e-9, "nsecond": 1e-9, "nsec": 1e-9, "ps": 1e-12,
+}  # fmt: skip
+_PLURAL = {
+    "byte": "bytes", "B": "bytes", "bit": "bits", "cycle": "cycles", "inst": "instructions", "instruction": "instructions", "thread":
+    "threads", "warp": "warps", "block": "blocks", "register": "registers", "sector": "sectors", "request": "requests", "sample":
+    "samples", "wave": "waves", "SM": "multiprocessors", "flop": "flops", "op": "operations",
+}  # fmt: skip
+
+# unambiguous in one notation only; "1.234" and "1,234" alone could be either and count as the usual one (a comma groups thousands)
+_EUROPEAN = re.compile(
+    r"[+-]?\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?|[+-]?\d{1,3}(?:\.\d{3})+,\d+|[+-]?\d+,(?:\d{1,2}|\d{4,})|[+-]?(?:0|\d{4,}),\d+"
+)
+_USUAL = re.compile(
+    r"[+-]?\d{1,3}(?:,\d{3}){2,}(?:\.\d+)?|[+-]?\d{1,3}(?:,\d{3})+\.\d+|[+-]?\d+\.(?:\d{1,2}|\d{4,})(?:[eE][+-]?\d+)?|[+-]?(?:0|\d{4,})\.\d+"
+)
+
+
+def notation(text: str) -> str | None:
+    """Return "european" or "usual" if a number's text can be read in that notation only, else None."""
+    if "," not in text and text.count(".") < 2:
+        return "usual" if "." in text and _USUAL.fullmatch(text) else None
+    if _EUROPEAN.fullmatch(text):
+        return "european"
+    return "usual" if _USUAL.fullmatch(text) else None
+
+
+def number(text: str, european: bool = False) -> float | None:
+    """Return the value of a number's text, None if it is none or not finite.
+
+    >>> number("4,963,609,951.19"), number("27.595.520", european=True), number("nan")
+    (4963609951.19, 27595520.0, None)
+    """
+    text = text.strip().replace("\u202f", "").replace("\xa0", "").replace("'", "")
+    text = text.replace(".", "").replace(",", ".") if european else text.replace(",", "")
+    if "_" in text:  # Python would take it as a separator
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+@functools.lru_cache(maxsize=4096)
+def base_unit(unit: str) -> tuple[str, float, bool]:
+    """Return a unit's base unit in our words, the factor to it, and whether the unit is known.
+
+    Times become ns, byte counts bytes, frequencies Hz, per cent ratios; decimal prefixes are powers of 1000, as Nsight Compute prints them.
+
+    >>> base_unit("usecond"), base_unit("Gbyte/second"), base_unit("%"), base_unit("cycle/nsecond")
+    (('ns', 1000.0, True), ('bytes/s', 1000000000.0, True), ('ratio', 0.01, True), ('Hz', 1000000000.0, True))
+    """
+    unit = unit.strip()
+    if unit in ("", "1", "ratio"):
+        return ("ratio" if unit == "ratio" else "", 1.0, True)
+    if unit in ("%", "pct", "percent"):
+        return "ratio", 0.01, True
+    if unit in _SECONDS:
+        return "ns", _tidy(_SECONDS[unit] / 1e-9), True
+    if match := re.fullmatch(r"([KkMGT]?)[Hh]z", unit):
+        return "Hz", _PREFIX[match[1]], True
+    top, slash, bottom = unit.partition("/")
+    name, factor, known = _quantity(top.strip())
+    if not slash:
+        return name, factor, known
+    bottom = bottom.strip()
+    if bottom in _SECONDS:
+        factor /= _SECONDS[bottom]
+        return ("Hz" if name == "cycles" else f"{name}/s"), _tidy(factor), known
+    below, divisor, also = _quantity(bottom)
+    singular = next((short for short, long in _PLURAL.items() if long == below and len(short) > 2), below)
+    if name == "bytes" and singular == "block":
+        return "bytes", _tidy(factor / divisor), known and also
+    return f"{name}/{singular}", _tidy(factor / divisor), known and also
+
+
+def scaled(value: float, factor: float) -> float:
+    """Return a value in its base unit; divided rather than multiplied by a fraction, so that 3.98 % is 0.0398."""
+    return value * factor if factor >= 1 else value / _tidy(1 / factor)
+
+
+def _tidy(factor: float) -> float:
+    """Return a power of ten without the rounding of its division."""
+    exact = 10.0 ** round(math.log10(factor)) if factor > 0 else factor
+    return exact if math.isclose(exact, factor, rel_tol=1e-12) else factor
+
+
+def _quantity(text: str) -> tuple[str, float, bool]:
+    """Return a counted thing in the plural, its prefix's factor, and whether it is known."""
+    for prefix, factor in (_BINARY | _PREFIX).items():
+        rest = text[len(prefix) :]
+        if text.startswith(prefix) and (rest in _PLURAL or rest in _PLURAL.values()):
+            return _PLURAL.get(rest, rest), factor, True
+    return text, 1.0, False
