@@ -214,3 +214,18 @@ def test_sampled_activity_agrees_with_the_events():
     assert busy.min() >= 0
     assert busy.max() <= 100
     assert busy.mean() / 100 == pytest.approx(share, abs=0.02)  # the neighbour stream adds a little where the compute stream pauses
+
+
+@pytest.mark.parametrize("cause", ["d2h_bytes_in_flight", "d2d_bytes_in_flight", "transfers_in_flight", "since_start_ns"])
+def test_the_other_causes_can_be_planted_too(cause):
+    _, ranks = run(causes={"Kernel2": {cause: 0.1}, "softmax_warp_forward": {}})
+    seen = joined(
+        [rank["kernels"] | features(rank["kernels"], rank["copies"]) | {"since_start_ns": rank["kernels"]["start"]} for rank in ranks]
+    )
+    for number, strength in ((0, 0.1), (2, 0.0)):
+        own = seen["kernel"] == number
+        signed = deviations((seen["end"] - seen["start"])[own], seen["block"][own])
+        x = np.minimum(seen[cause][own], SATURATION[cause]).astype(float)
+        for y in (signed, np.abs(signed)):
+            r = np.corrcoef(x, y)[0, 1]
+            assert (np.sign(r) == (1 if SIGNS[cause] == "+" else -1) and abs(r) > 0.1) if strength else abs(r) < 4.2 / np.sqrt(own.sum())
