@@ -1,0 +1,273 @@
+"""Columns to candidates: every column either becomes a candidate, stands behind one, or is dropped with its reason.
+
+Order of the steps: categories to indicators, missing values, constants, aliases by name, logarithms of bytes, centring within
+configurations, aliases by data, clusters, deterministic columns, winsorising. A column that is constant within every configuration cannot
+move the deviation from the configuration's mean; it may only act on its scale and goes to the configuration level (`between.py`).
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from causeway.causal.basis import GroupCentring, normal_scores
+from causeway.causal.clusters import cluster_columns, medoids
+from causeway.causal.determinism import derived_name, determined_columns, precedence
+from causeway.causal.leaks import alias_by_name, aliases_by_data, aliases_where_positive, correlation_matrix
+from causeway.causal.rows import Candidate, Column, Dropped, Rows
+
+MAX_MISSING = 0.5
+MIN_LEVEL_SHARE = 0.01
+MAX_LEVELS = 30
+MIN_POSITIVE = 0.2
+"""A column with fewer positive values than this share has no logarithm to speak of."""
+WINSOR_SHARE = 0.002
+CLIP_SD = 6.0
+CONTROL_NAMES = frozenset({"previous_deviation"})
+"""Nuisance columns: entered like candidates so that they take away what they explain, never reported as causes."""
+
+
+@dataclass
+class Prepared:
+    """Candidates of a scope.
+
+    Attributes
+    ----------
+    within : list of Candidate
+        Vary within configurations.
+    between : list of Candidate
+        Constant within configurations; `values` has one entry per configuration.
+    dropped : list of Dropped
+    notes : list of str
+        What a reader should know, e.g. imputed values.
+    """
+
+    within: list[Candidate] = field(default_factory=list)
+    between: list[Candidate] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class _Number:
+    """A numeric column on its way."""
+
+    column: Column
+    name: str
+    values: np.ndarray  # float64, no missing values, on the scale of the analysis (log1p for bytes)
+    centred: np.ndarray | None = None
+    logs: np.ndarray | None = None  # logarithms, None if a value is negative or few are positive; zeros at a floor
+    positive: np.ndarray | None = None
+
+
+def prepare(columns: list[Column], rows: Rows, target: str) -> Prepared:
+    """Turn measured columns into candidates.
+
+    Parameters
+    ----------
+    columns : list of Column
+        In any order; equal names are told apart by `#2`, `#3`.
+    rows : Rows
+    target : str
+        The target's name, e.g. `gpu_time`: a counter of that name is the target itself.
+
+    Returns
+    -------
+    Prepared
+        The same for any order of the columns but for ties between equal columns.
+    """
+    prepared = Prepared()
+    centring = GroupCentring(rows.configuration, rows.weight)
+    numbers: list[_Number] = []
+    seen: dict[str, int] = {}
+    for column in columns:
+        seen[column.name] = seen.get(column.name, 0) + 1
+        name = column.name if seen[column.name] == 1 else f"{column.name}#{seen[column.name]}"
+        if column.tier == "counter" and alias_by_name(column.name, target):
+            prepared.dropped.append(Dropped(name, "its name says that it is the measured time itself, cycles, or a rate per time"))
+        elif column.values.dtype == object:
+            _category(column, name, rows, centring, prepared)
+        else:
+            number = _number(column, name, rows, centring, prepared)
+            if number is not None:
+                numbers.append(number)
+    numbers = _split(numbers, rows, centring, prepared)
+    if numbers:
+        numbers = _without_aliases(numbers, rows, centring, prepared)
+        _merge_and_finish(numbers, prepared)
+    prepared.within.sort(key=lambda candidate: candidate.name)
+    prepared.between.sort(key=lambda candidate: candidate.name)
+    prepared.dropped.sort(key=lambda dropped: dropped.feature)
+    return prepared
+
+
+def _number(column: Column, name: str, rows: Rows, centring: GroupCentring, prepared: Prepared) -> _Number | None:
+    """Check a numeric column and fill its gaps with the mean of the configuration."""
+    values = np.asarray(column.values, dtype=float)
+    known = np.isfinite(values)
+    infinite = int(np.isinf(values).sum())
+    if not known.any():
+        prepared.dropped.append(Dropped(name, "holds no value" + (f" ({infinite} infinite)" if infinite else "")))
+        return None
+    if known.mean() < 1 - MAX_MISSING:
+        prepared.dropped.append(Dropped(name, f"missing in {100 * (1 - known.mean()):.0f} % of the rows"))
+        return None
+    if values[known].min() == values[known].max():
+        prepared.dropped.append(Dropped(name, "constant"))
+        return None
+    if column.unit == "bytes" and values[known].min() >= 0:
+        values = np.where(known, np.log1p(np.where(known, values, 0.0)), np.nan)
+    largest = np.abs(values[known]).max()
+    if largest > 1e150:  # squares would overflow
+        values = values / largest
+    if not known.all():
+        prepared.notes.append(f"{name}: {np.sum(~known)} missing or infinite values set to the mean of their configuration")
+        values = _filled(values, known, rows)
+    return _Number(column, name, values)
+
+
+def _filled(values: np.ndarray, known: np.ndarray, rows: Rows) -> np.ndarray:
+    """Return values with gaps set to the weighted mean of the configuration's known values, or of all known values."""
+    weights = np.where(known, rows.weight, 0.0)
+    safe = np.where(known, values, 0.0)
+    sums = np.bincount(rows.configuration, weights * safe)
+    totals = np.bincount(rows.configuration, weights)
+    overall = float((weights * safe).sum() / weights.sum())
+    means = np.where(totals > 0, sums / np.where(totals > 0, totals, 1.0), overall)
+    return np.where(known, values, means[rows.configuration])
+
+
+def _category(column: Column, name: str, rows: Rows, centring: GroupCentring, prepared: Prepared) -> None:
+    """Turn a text column into indicators of its frequent levels; the most frequent level has none."""
+    text = np.asarray(["" if value is None else str(value) for value in column.values], dtype=str)
+    levels, codes, counts = np.unique(text, return_inverse=True, return_counts=True)
+    if levels.size < 2:
+        prepared.dropped.append(Dropped(name, "constant" if levels.size and levels[0] else "holds no value"))
+        return
+    order = sorted(range(levels.size), key=lambda i: (-counts[i], levels[i]))
+    frequent = [i for i in order if counts[i] >= MIN_LEVEL_SHARE * text.size][:MAX_LEVELS]
+    if not frequent:
+        prepared.dropped.append(Dropped(name, f"{levels.size:,} levels, none holds {100 * MIN_LEVEL_SHARE:.0f} % of the rows"))
+        return
+    shown = frequent[1:] if len(frequent) == levels.size else frequent
+    reference = levels[frequent[0]] if len(frequent) == levels.size else "other"
+    indicators = np.column_stack([(codes == i).astype(float) for i in shown])
+    names = (str(reference), *(str(levels[i]) for i in shown))
+    candidate = Candidate(name, column.tier, column.group, column.unit, indicators, (name,), names)
+    if _constant_within(codes.astype(float), rows, centring):
+        _add_between(candidate, indicators, rows, prepared)
+    else:
+        prepared.within.append(candidate)
+
+
+def _constant_within(values: np.ndarray, rows: Rows, centring: GroupCentring) -> bool:
+    """Tell whether a column never varies within a configuration (exactly, by minima and maxima)."""
+    ordered = values[centring.order]
+    low = np.minimum.reduceat(ordered, centring.starts)
+    return bool(np.all(low == np.maximum.reduceat(ordered, centring.starts)))
+
+
+def _add_between(candidate: Candidate, values: np.ndarray, rows: Rows, prepared: Prepared) -> None:
+    """Keep one value per configuration of a column that is constant within configurations."""
+    first = np.unique(rows.configuration, return_index=True)[1]
+    prepared.between.append(Candidate(**{**candidate.__dict__, "values": values[first]}))
+
+
+def _split(numbers: list[_Number], rows: Rows, centring: GroupCentring, prepared: Prepared) -> list[_Number]:
+    """Send columns that are constant within configurations to the configuration level; centre the others."""
+    kept = []
+    for number in numbers:
+        column = number.column
+        if _constant_within(number.values, rows, centring):
+            _add_between(Candidate(number.name, column.tier, column.group, column.unit, number.values, (number.name,)), number.values, rows, prepared)
+            continue
+        number.centred = centring.centred(number.values)
+        number.positive = number.values > 0
+        if number.values.min() >= 0 and number.positive.mean() > MIN_POSITIVE:
+            floor = 0.5 * number.values[number.positive].min()
+            number.logs = centring.centred(np.log(np.maximum(number.values, floor)))
+        kept.append(number)
+    return kept
+
+
+def _without_aliases(numbers: list[_Number], rows: Rows, centring: GroupCentring, prepared: Prepared) -> list[_Number]:
+    """Drop counters that are the measured value in other clothes; facts known at the launch's start cannot be."""
+    measured = rows.mean + rows.signed
+    alias = np.zeros(len(numbers), dtype=bool)
+    positive = bool(np.all(measured > 0))
+    scales = [(centring.centred(measured), [n.centred for n in numbers])]
+    if positive:
+        scales.append((centring.centred(np.log(measured)), [n.logs if n.positive.all() else None for n in numbers]))
+    for value, series in scales:
+        positions = [i for i, s in enumerate(series) if s is not None and numbers[i].column.tier == "counter" and not alias[i]]
+        if positions:
+            matrix = np.column_stack([series[i].astype(np.float32) for i in positions])
+            derived = np.asarray([derived_name(numbers[i].name) for i in positions])
+            alias[positions] |= aliases_by_data(value, matrix, correlation_matrix(matrix), derived)
+    if positive:
+        positions = [i for i, n in enumerate(numbers) if n.logs is not None and n.column.tier == "counter" and not alias[i]]
+        helpers = np.asarray([here for here, i in enumerate(positions) if not numbers[i].positive.all()], dtype=int)
+        if helpers.size:
+            logs = np.column_stack([numbers[i].logs for i in positions])
+            above = np.column_stack([numbers[i].positive for i in positions])
+            alias[positions] |= aliases_where_positive(scales[1][0], logs, above, helpers)
+    for i in np.flatnonzero(alias):
+        prepared.dropped.append(Dropped(numbers[i].name, "follows from the measured value itself (R² > .99 with at most two other columns)"))
+    return [number for number, drop in zip(numbers, alias, strict=True) if not drop]
+
+
+def _merge_and_finish(numbers: list[_Number], prepared: Prepared) -> None:
+    """Cluster, drop deterministic columns, winsorise; append the candidates."""
+    names = [number.name for number in numbers]
+    centred = np.column_stack([number.centred.astype(np.float32) for number in numbers])
+    similarity = np.abs(correlation_matrix(winsorised(centred)))
+    scores = np.column_stack([normal_scores(number.centred).astype(np.float32) for number in numbers])
+    np.maximum(similarity, np.abs(correlation_matrix(scores - scores.mean(axis=0))), out=similarity)
+    del scores
+    clusters = medoids(similarity, cluster_columns(similarity), names)
+    del similarity
+    heads = [_head(members, numbers) for members in clusters.values()]
+    members = dict(zip(heads, clusters.values(), strict=True))
+    for head, cluster in members.items():
+        for other in cluster:
+            if other != head:
+                prepared.dropped.append(Dropped(names[other], f"merged into {names[head]}: correlation above .95"))
+    levels = np.column_stack([numbers[i].centred for i in heads])
+    logs = np.column_stack([np.full(levels.shape[0], np.nan) if numbers[i].logs is None else numbers[i].logs for i in heads])
+    positive = np.column_stack([numbers[i].positive for i in heads])
+    head_names = [names[i] for i in heads]
+    determined = determined_columns(levels, logs, positive, head_names, precedence(head_names))
+    del levels, logs, positive
+    for position, head in enumerate(heads):
+        if position in determined:
+            others = ", ".join(head_names[i] for i in determined[position])
+            prepared.dropped.append(Dropped(names[head], f"deterministic: follows from {others}"))
+            continue
+        number = numbers[head]
+        prepared.within.append(
+            Candidate(
+                number.name,
+                number.column.tier,
+                number.column.group,
+                number.column.unit,
+                winsorised(number.centred[:, None].astype(np.float64))[:, 0].astype(np.float32),
+                tuple([number.name, *sorted(names[i] for i in members[head] if i != head)]),
+            )
+        )
+
+
+def _head(cluster: list[int], numbers: list[_Number]) -> int:
+    """Return who stands for a cluster: its medoid, but raw columns go before derived ones and facts known at the start before counters."""
+    return min(cluster, key=lambda i: (numbers[i].column.tier == "counter", derived_name(numbers[i].name), cluster.index(i)))
+
+
+def winsorised(columns: np.ndarray) -> np.ndarray:
+    """Return columns with `WINSOR_SHARE` of the rows pulled in (half at each end), scaled to standard deviation 1, clipped at `CLIP_SD`."""
+    low, high = np.quantile(columns, [WINSOR_SHARE / 2, 1 - WINSOR_SHARE / 2], axis=0)
+    found = np.clip(columns, low, high)
+    found -= found.mean(axis=0)
+    spread = found.std(axis=0)
+    rare = spread == 0  # varies in fewer rows than are winsorised
+    if rare.any():
+        found[:, rare] = columns[:, rare] - columns[:, rare].mean(axis=0)
+        spread = found.std(axis=0)
+    return np.clip(found / np.where(spread > 0, spread, 1.0), -CLIP_SD, CLIP_SD)

@@ -1,0 +1,109 @@
+"""Backward pruning: every chosen candidate must still add something when the others may act in any smooth way and in pairs.
+
+Forward selection describes each effect by two or three functions. What these miss of a true cause is picked up by its proxies. Here the
+others get piecewise straight lines over their ranks and pairwise products as well, so that only a candidate with news of its own stays.
+"""
+
+import numpy as np
+from scipy.special import ndtr
+
+from causeway.causal.basis import GroupCentring, normal_scores
+from causeway.causal.rows import Candidate
+from causeway.causal.search import ALPHA, MIN_PARTIAL_R2, MIN_TEST_SIZE, Model, Problem, Test, size_behind
+
+KNOTS = (0.02, 0.1, 0.25, 0.4, 0.6, 0.75, 0.9, 0.98)
+"""Quantiles at which the piecewise straight lines may bend."""
+ROOM = 6
+"""At least so many independent rows per column of the others' model; beyond that, products and then bends are left out."""
+
+
+def flexible_functions(values: np.ndarray) -> np.ndarray:
+    """Return functions of a candidate, shape (n_rows, k): lines with bends at `KNOTS` of the ranks, the values, a convex tail."""
+    if values.ndim > 1:
+        return values.astype(float)
+    values = values.astype(float)
+    if np.all((values == values.min()) | (values == values.max())):
+        return values[:, None]
+    scores = normal_scores(values)
+    ranks = ndtr(scores)
+    bends = [np.maximum(ranks - knot, 0.0) for knot in KNOTS]
+    return np.column_stack([*bends, values, np.exp(0.7 * np.clip(scores, -3, 3))])
+
+
+def first_function(values: np.ndarray) -> np.ndarray:
+    """Return the one column of a candidate that enters products: its normal score, or a category's first indicator."""
+    if values.ndim > 1:
+        return values[:, 0].astype(float)
+    values = values.astype(float)
+    two = np.all((values == values.min()) | (values == values.max()))
+    return values if two else normal_scores(values)
+
+
+def _unit(columns: np.ndarray) -> np.ndarray:
+    lengths = np.sqrt((columns**2).sum(axis=0))
+    return columns[:, lengths > 1e-8] / lengths[lengths > 1e-8]
+
+
+class Pruner:
+    """Prunes the choices of a scope's searches.
+
+    Parameters
+    ----------
+    problem : Problem
+    candidates : list of Candidate
+    centring : GroupCentring
+    """
+
+    def __init__(self, problem: Problem, candidates: list[Candidate], centring: GroupCentring) -> None:
+        self.problem, self.candidates, self.centring = problem, candidates, centring
+        self._flexible: dict[int, np.ndarray] = {}
+
+    def flexible(self, candidate: int) -> np.ndarray:
+        """Return a candidate's flexible functions, centred, weighted, of unit length."""
+        if candidate not in self._flexible:
+            self._flexible[candidate] = _unit(self.centring.weighted(flexible_functions(self.candidates[candidate].values)))
+        return self._flexible[candidate]
+
+    def products(self, others: list[int]) -> np.ndarray:
+        """Return the pairwise products of the others' first functions, centred, weighted, of unit length."""
+        single = [first_function(self.candidates[other].values) for other in others]
+        pairs = [a * b for i, a in enumerate(single) for b in single[i + 1 :]]
+        if not pairs:
+            return np.zeros((self.problem.basis.columns.shape[0], 0))
+        return _unit(self.centring.weighted(np.column_stack(pairs)))
+
+    def others_model(self, response: np.ndarray, others: list[int]) -> Model:
+        """Return the model of the others: their bases, and as many of the flexible functions as the rows can carry."""
+        model = Model(self.problem, response)
+        for other in others:
+            model.add(self.problem.basis.columns[:, self.problem.basis.of(other)])
+        room = self.problem.n_independent / ROOM - model.frame.shape[1]
+        bends = [self.flexible(other) for other in others]
+        if bends and sum(part.shape[1] for part in bends) < room:
+            model.add(np.hstack(bends))
+            room = self.problem.n_independent / ROOM - model.frame.shape[1]
+        if 1 < len(others) and len(others) * (len(others) - 1) / 2 < room:
+            model.add(self.products(others))
+        return model
+
+    def test(self, response: np.ndarray, candidate: int, others: list[int]) -> Test:
+        """Test a candidate given the others."""
+        model = self.others_model(response, others)
+        explained, df = model.scan()
+        full = model.copy()
+        full.add(self.problem.basis.columns[:, self.problem.basis.of(candidate)])
+        size = size_behind(self.problem, candidate, full.residual)
+        p_values, partial = model.tests(explained[[candidate]], df[[candidate]], np.asarray([size]))
+        p_value = float(p_values[0]) if size >= MIN_TEST_SIZE else 1.0
+        return Test(candidate, p_value, float(partial[0]), int(df[candidate]), size)
+
+    def prune(self, response: np.ndarray, chosen: list[int]) -> list[Test]:
+        """Remove the weakest candidate until every one's test holds; return the tests of those that stay."""
+        chosen = list(chosen)
+        while chosen:
+            tests = [self.test(response, candidate, [other for other in chosen if other != candidate]) for candidate in chosen]
+            weakest = max(tests, key=lambda test: (test.p_value, -test.partial_r2))
+            if weakest.p_value <= ALPHA / self.problem.n_tests and weakest.partial_r2 >= MIN_PARTIAL_R2:
+                return tests
+            chosen.remove(weakest.candidate)
+        return []

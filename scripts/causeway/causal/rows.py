@@ -1,0 +1,95 @@
+"""Rows and columns of a scope: what the search sees of `features.parquet`."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Column:
+    """A feature as it was measured.
+
+    Attributes
+    ----------
+    name, tier, group, unit : str
+        `tier` is "launch", "context" or "counter".
+    values : ndarray, shape (n_rows,)
+        Floats with NaN where missing, or objects (text, None where missing) for a category.
+    """
+
+    name: str
+    values: np.ndarray
+    tier: str = "counter"
+    group: str = "counters"
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The launches of a scope in time order; all arrays have shape (n_rows,).
+
+    Attributes
+    ----------
+    target : ndarray of float
+        The target: the absolute deviation for most, in the measured value's unit.
+    signed : ndarray of float
+        The deviation from the mean of the configuration, in the same unit.
+    mean, std : ndarray of float
+        Of the launch's configuration over all launches; `std` is NaN for a configuration with a single launch.
+    weight : ndarray of float, positive
+        Inverse inclusion probability.
+    kernel, configuration : ndarray of int
+        Codes 0, 1, ...; a configuration belongs to one kernel.
+    block : ndarray of int
+        Number of the (rank, bin) that a launch belongs to.
+    """
+
+    target: np.ndarray
+    signed: np.ndarray
+    mean: np.ndarray
+    std: np.ndarray
+    weight: np.ndarray
+    kernel: np.ndarray
+    configuration: np.ndarray
+    block: np.ndarray
+
+    def __len__(self) -> int:
+        return self.target.size
+
+    def take(self, keep: np.ndarray) -> "Rows":
+        """Return the rows of a mask or of positions, configurations and kernels numbered anew from 0."""
+        parts = {name: getattr(self, name)[keep] for name in self.__dataclass_fields__}
+        for name in ("kernel", "configuration"):
+            parts[name] = np.unique(parts[name], return_inverse=True)[1]
+        return Rows(**parts)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A prepared column that may be a cause; stands for its `members`.
+
+    Attributes
+    ----------
+    values : ndarray of float
+        Shape (n_rows,): centred within configurations, winsorised, in standard deviations. Shape (n_rows, n_levels - 1) for a category.
+    levels : tuple of str
+        The category's levels, the first is the one without an indicator; empty for numbers.
+    members : tuple of str
+        The merged columns, itself among them.
+    """
+
+    name: str
+    tier: str
+    group: str
+    unit: str
+    values: np.ndarray
+    members: tuple[str, ...]
+    levels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A column that is no candidate, and why."""
+
+    feature: str
+    reason: str

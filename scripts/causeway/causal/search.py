@@ -1,0 +1,194 @@
+"""Search for the target's parents: forward selection of whole candidates by partial F tests.
+
+The target is a sink (nothing measured at a launch is caused by its own deviation), so its parents are its Markov blanket and no arrow needs
+orienting. A candidate enters with all columns of its basis at once. The test is honest about what rows are worth: Kish's size for the
+weights, Bartlett's factor for autocorrelation, Bonferroni for the number of candidates.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.linalg import qr
+from scipy.special import fdtrc
+
+from causeway.causal.basis import NEW_SHARE, Basis
+from causeway.causal.effective_size import autocorrelations, bartlett_factor, lag_count
+
+ALPHA = 0.01
+"""Level of the family of tests in one step: a candidate enters at `ALPHA / n_tests`."""
+MIN_PARTIAL_R2 = 0.002
+MAX_PARENTS = 15
+MIN_TEST_SIZE = 30
+"""Fewer effective rows than this prove nothing, whatever the p-value."""
+MOST_TRIED = 40
+"""So many candidates are tried per step with their own autocorrelation before the step gives up."""
+
+
+@dataclass(frozen=True)
+class Test:
+    """A partial F test of one candidate given the others.
+
+    Attributes
+    ----------
+    candidate : int
+    p_value : float
+        Not adjusted for the number of candidates.
+    partial_r2 : float
+        Share of the variance left by the others that the candidate explains.
+    df : int
+        Columns that the candidate adds.
+    n_effective : float
+        Effective number of rows behind the test.
+    """
+
+    __test__ = False  # a name that pytest would collect
+
+    candidate: int
+    p_value: float
+    partial_r2: float
+    df: int
+    n_effective: float
+
+
+@dataclass
+class Problem:
+    """Candidates, their autocorrelations and what the rows are worth; shared by all searches of a scope.
+
+    Attributes
+    ----------
+    basis : Basis
+    n_candidates : int
+    n_independent : float
+        Effective number of rows for the weights and the fixed effects, before autocorrelation.
+    n_tests : int
+        Number that the level is divided by.
+    lags : ndarray of float32, shape (n_columns, n_lags)
+        Autocorrelations of the basis columns.
+    """
+
+    basis: Basis
+    n_candidates: int
+    n_independent: float
+    n_tests: int
+    lags: np.ndarray
+    widths: dict[int, tuple[np.ndarray, np.ndarray]] = field(init=False)
+    grams: dict[int, np.ndarray] = field(init=False)
+
+    def __post_init__(self) -> None:
+        counts = np.bincount(self.basis.owner, minlength=self.n_candidates)
+        first = np.concatenate(([0], np.cumsum(counts)))
+        self.widths, self.grams = {}, {}
+        for width in np.unique(counts[counts > 0]):
+            members = np.flatnonzero(counts == width)
+            columns = first[members][:, None] + np.arange(width)
+            self.widths[int(width)] = (members, columns)
+            self.grams[int(width)] = np.stack([self.basis.columns[:, c].T.astype(float) @ self.basis.columns[:, c] for c in columns])
+
+    @classmethod
+    def of(cls, basis: Basis, n_candidates: int, n_independent: float, n_tests: int | None = None) -> "Problem":
+        """Return the problem of a basis; autocorrelations are taken in the order of its rows."""
+        lags = autocorrelations(basis.columns, lag_count(basis.columns.shape[0]))
+        return cls(basis, n_candidates, n_independent, n_tests or max(n_candidates, 1), lags)
+
+
+class Model:
+    """A linear model that grows by whole candidates: an orthonormal frame, the residual and the candidates' part outside the frame."""
+
+    def __init__(self, problem: Problem, response: np.ndarray) -> None:
+        self.problem = problem
+        self.residual = response.astype(float)
+        self.frame = np.zeros((response.size, 0))
+        self.inside = np.zeros((0, problem.basis.columns.shape[1]))
+
+    def add(self, columns: np.ndarray) -> int:
+        """Add columns of unit length to the frame, skipping what it already holds; return how many directions were new."""
+        rest = columns.astype(float)
+        for _ in range(2):  # twice is enough: Kahan and Parlett's rule for Gram-Schmidt
+            rest = rest - self.frame @ (self.frame.T @ rest)
+        rest = rest[:, (rest**2).sum(axis=0) > NEW_SHARE]
+        if rest.shape[1] == 0:
+            return 0
+        block, triangle, _ = qr(rest, mode="economic", pivoting=True)
+        block = block[:, np.abs(np.diag(triangle)) > np.sqrt(NEW_SHARE)]
+        self.frame = np.hstack([self.frame, block])
+        self.inside = np.vstack([self.inside, (self.problem.basis.columns.T @ block.astype(np.float32)).T.astype(float)])
+        self.residual = self.residual - block @ (block.T @ self.residual)
+        return block.shape[1]
+
+    def scan(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return for every candidate the sum of squares it would explain of the residual, and its number of new columns."""
+        problem = self.problem
+        covariance = (problem.basis.columns.T @ self.residual.astype(np.float32)).astype(float)
+        explained, df = np.zeros(problem.n_candidates), np.zeros(problem.n_candidates, dtype=int)
+        for width, (members, columns) in problem.widths.items():
+            inside = self.inside[:, columns]
+            values, vectors = np.linalg.eigh(problem.grams[width] - np.einsum("sgi,sgj->gij", inside, inside))
+            along = np.einsum("gij,gi->gj", vectors, covariance[columns]) ** 2
+            new = values > NEW_SHARE
+            explained[members] = np.where(new, along / np.where(new, values, 1.0), 0.0).sum(axis=1)
+            df[members] = new.sum(axis=1)
+        return explained, df
+
+    def tests(self, explained: np.ndarray, df: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return p-values and partial R^2 of all candidates for the given effective sizes."""
+        total = float(self.residual @ self.residual)
+        partial = np.clip(explained / total if total > 0 else np.zeros_like(explained), 0.0, 1.0)
+        left = np.maximum(sizes - 1 - self.frame.shape[1] - df, 0.0)
+        testable = (df > 0) & (left >= 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(testable, (partial / np.maximum(df, 1)) / np.maximum((1 - partial) / np.maximum(left, 1), 1e-300), 0.0)
+        p_values = np.where(testable, fdtrc(np.maximum(df, 1), np.maximum(left, 1), ratio), 1.0)
+        return p_values, partial
+
+    def copy(self) -> "Model":
+        """Return a model that can grow without changing this one."""
+        other = Model.__new__(Model)
+        other.problem, other.residual, other.frame, other.inside = self.problem, self.residual, self.frame, self.inside
+        return other
+
+
+def size_behind(problem: Problem, candidate: int, residual: np.ndarray) -> float:
+    """Return the effective number of rows behind a candidate's test, for the residual of the model that holds it."""
+    of_residual = autocorrelations(residual[:, None], problem.lags.shape[1])[0]
+    columns = problem.basis.of(candidate)
+    return problem.n_independent / float(bartlett_factor(problem.lags[columns], of_residual).max())
+
+
+def best_test(model: Model, excluded: set[int], limit: float) -> Test | None:
+    """Return the most significant candidate outside `excluded` whose p-value is at most `limit`; None if there is none.
+
+    The residual's autocorrelation is taken with the candidate in the model: a true cause that changes slowly leaves white noise and is
+    found, a chance resemblance of two slow series leaves a slow residual and is not.
+    """
+    problem = model.problem
+    explained, df = model.scan()
+    df[list(excluded)] = 0
+    naive, partial = model.tests(explained, df, np.full(problem.n_candidates, problem.n_independent))
+    best: Test | None = None
+    for candidate in np.lexsort((-partial, naive))[:MOST_TRIED]:
+        if naive[candidate] > limit or (best is not None and naive[candidate] >= best.p_value and best.p_value > 0):
+            break  # autocorrelation can only weaken a test
+        if partial[candidate] < MIN_PARTIAL_R2:
+            continue
+        grown = model.copy()
+        grown.add(problem.basis.columns[:, problem.basis.of(int(candidate))])
+        size = size_behind(problem, int(candidate), grown.residual)
+        one = [candidate]
+        p_value = float(model.tests(explained[one], df[one], np.asarray([size]))[0][0]) if size >= MIN_TEST_SIZE else 1.0
+        if p_value <= limit and (best is None or p_value < best.p_value):
+            best = Test(int(candidate), p_value, float(partial[candidate]), int(df[candidate]), size)
+            if p_value == 0.0:
+                break
+    return best
+
+
+def forward(problem: Problem, response: np.ndarray) -> list[int]:
+    """Select candidates one by one while the best one's test holds; in the order of their entry."""
+    model, chosen = Model(problem, response), []
+    while len(chosen) < MAX_PARENTS:
+        test = best_test(model, set(chosen), ALPHA / problem.n_tests)
+        if test is None:
+            break
+        chosen.append(test.candidate)
+        model.add(problem.basis.columns[:, problem.basis.of(test.candidate)])
+    return chosen
