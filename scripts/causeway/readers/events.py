@@ -48,6 +48,18 @@ RECORDS = {
         [("start_ns", "<i8"), ("duration_ns", "<i8"), ("process", "<i4"), ("thread", "<i8"), ("name", "<i4"), ("kind", "<i4")]
     ),
     "samples": np.dtype([("start_ns", "<i8"), ("value", "<f8"), ("process", "<i4"), ("metric", "<i4"), ("device", "<u2")]),
+    "mpi": np.dtype(
+        [
+            ("start_ns", "<i8"),
+            ("duration_ns", "<i8"),
+            ("bytes", "<i8"),
+            ("peer", "<i8"),
+            ("communicator", "<i8"),
+            ("process", "<i4"),
+            ("thread", "<i8"),
+            ("name", "<i4"),
+        ]
+    ),
 }
 """Fixed-width records, so that a run that is too large for memory spills to a flat file. `process`, `name` and the like are codes."""
 

@@ -75,6 +75,7 @@ class Sink:
         self.format_version: str | None = None
         self.kernels, self.labels = Vocabulary(), Vocabulary()
         self.call_names, self.range_names, self.range_kinds, self.metrics = Vocabulary(), Vocabulary(), Vocabulary(), Vocabulary()
+        self.mpi_names = Vocabulary()
         self._configurations = Coder()
         self._events = {kind: Ordered(folder / f".{kind}.rows", dtype) for kind, dtype in RECORDS.items()}
         self._devices: dict[tuple[int, int], dict] = {}
@@ -139,6 +140,27 @@ class Sink:
         if n:
             columns["thread"] = self._fit("thread", columns["thread"])
             self._events["ranges"].add(records("ranges", n, columns))
+
+    def mpi(self, start_ns, end_ns, process, thread, name, size=NULL, peer=NULL, communicator=NULL):
+        """Take MPI calls; `name` are codes of `mpi_names`, `peer` the other rank or the root, `size` the bytes sent or received."""
+        columns = {"process": process, "thread": thread, "name": name, "bytes": size, "peer": peer, "communicator": communicator}
+        n, columns = self._times(start_ns, end_ns, columns)
+        if n:
+            columns["thread"] = self._fit("thread", columns["thread"])
+            for what in ("bytes", "peer"):  # MPI_ANY_SOURCE, MPI_PROC_NULL and the like are negative
+                columns[what] = np.where(columns[what] < 0, NULL, columns[what])
+            self._events["mpi"].add(records("mpi", n, columns))
+
+    def samples(self, time_ns, process, device, metric, value):
+        """Take samples of a device's metrics: int64 times, codes of `metrics`, float64 values (not finite: left out and counted)."""
+        n, columns = self._times(time_ns, time_ns, {"process": process, "device": device, "metric": metric, "at": np.arange(len(time_ns))})
+        values = np.asarray(value, np.float64)[columns["at"]]
+        finite = np.isfinite(values)
+        self.issues.add("not_a_number", int(n - finite.sum()))
+        if finite.any():
+            columns = {name: rows[finite] for name, rows in columns.items()} | {"value": values[finite]}
+            columns["device"] = self._fit("device", columns["device"])
+            self._events["samples"].add(records("samples", int(finite.sum()), columns))
 
     def device(self, process: int, device: int, **facts: object) -> None:
         """Remember facts of a device (name, multiprocessors, memory_bytes, clock_hz); only devices with launches or transfers are

@@ -72,6 +72,7 @@ class StarWriter:
             ranges.drain()
         self._write_transfers()
         self._write_samples()
+        self._write_mpi()
         self._write_counters()
         self._write_dimensions()
         self.facts.ranks = sorted(int(self.rank[process]) for process in self.used_processes if self.rank[process] >= 0)
@@ -169,6 +170,22 @@ class StarWriter:
                     columns = {"time_ns": rows["start_ns"], "rank": self.rank[rows["process"]], "device": rows["device"]}
                     writer.write(pa.table(columns | {"metric": metric, "value": rows["value"]}))
             self.facts.tables["samples"] = writer.rows
+
+    def _write_mpi(self) -> None:
+        if not self.sink.count_of("mpi"):
+            return
+        with self.sink.writer("mpi") as writer:
+            for block in self.sink.events("mpi"):
+                rows = self._mine(block)
+                if len(rows):
+                    columns = {name: rows[name] for name in ("start_ns", "duration_ns")}
+                    columns["rank"] = self.rank[rows["process"]]
+                    columns["thread"] = nullable(rows["thread"], pa.uint32())
+                    columns["name"] = coded_text(rows["name"], self.sink.mpi_names.texts)
+                    for name in ("bytes", "peer", "communicator"):
+                        columns[name] = nullable(rows[name], pa.int64())
+                    writer.write(pa.table(columns))
+            self.facts.tables["mpi"] = writer.rows
 
     def _write_counters(self) -> None:
         if not self.sink.has_counters:
