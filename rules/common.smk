@@ -18,7 +18,7 @@ from causeway.errors import CausewayError
 from causeway.readers.detect import detect, kind_of
 from causeway.sheet import find_file, read_sheet
 
-GROUND = ("errors", "logs", "schemas", "tables", "intervals", "moments", "ranks")
+GROUND = ("errors", "logs", "schemas", "tables", "intervals", "moments", "ranks", "results")
 
 
 def complaint(error):
