@@ -23,6 +23,10 @@ DENSE_FROM = {"device": (60_000, 1 << 16), "stream": (4_000_000_000, 1 << 32), "
 """Ids that do not fit their column (handles, pointers) are numbered from the first value; those from the second on do not fit."""
 
 
+COARSE_NS, COARSE_ROWS = 100, 3
+"""Launches whose times all share a tick of this many ns or more, in at least so many rows, were measured with a coarse clock."""
+
+
 @dataclass
 class Facts:
     """What the sink knows of a whole export, for `capabilities.json`."""
@@ -80,6 +84,8 @@ class Sink:
         self._events = {kind: Ordered(folder / f".{kind}.rows", dtype) for kind, dtype in RECORDS.items()}
         self._devices: dict[tuple[int, int], dict] = {}
         self._dense: dict[str, dict[int, int]] = {}
+        self._first: int | None = None
+        self._tick = 0
         self._counters: tuple[list[pa.Field], Iterable[CounterRows]] | None = None
 
     # what readers call
@@ -108,6 +114,11 @@ class Sink:
         self.issues.add("zero_duration", int((columns["duration_ns"] == 0).sum()))
         columns["device"], columns["stream"] = self._fit("device", columns["device"]), self._fit("stream", columns["stream"])
         columns["configuration"] = self._codes(columns, n)
+        first = int(columns["start_ns"].min())
+        self._first = first if self._first is None else min(first, self._first)
+        self._tick = int(
+            np.gcd.reduce(columns["start_ns"] - self._first, initial=int(np.gcd.reduce(columns["duration_ns"], initial=self._tick)))
+        )
         self.processes.note(columns["process"], columns["device"], launches=True)
         self._events["launches"].add(records("launches", n, columns))
 
@@ -229,6 +240,10 @@ class Sink:
         """Transfers taken so far."""
         return self._events["transfers"].rows
 
+    def first_start(self) -> int | None:
+        """Return the earliest start of a launch taken so far."""
+        return self._first
+
     def count_of(self, kind: str) -> int:
         """Return how many events of a kind (a key of `RECORDS`) were taken."""
         return self._events[kind].rows
@@ -242,6 +257,8 @@ class Sink:
         """Order, join and write everything; return what `capabilities.json` needs to know."""
         from causeway.readers.star import StarWriter
 
+        if self._tick >= COARSE_NS and self.n_launches >= COARSE_ROWS:
+            self.issues.add("coarse_clock", self.n_launches, f"a tick of {self._tick:,} ns")
         StarWriter(self).write()
         return self.facts
 

@@ -1,0 +1,183 @@
+"""The events of a Chrome trace, one after the other, in bounded memory, from damaged files too.
+
+Python's own JSON scanner reads value by value from a sliding window of text: measured 1.5 times as fast as an incremental C parser with
+exact numbers, and it can go on after an event that is damaged. Numbers with a fraction stay text, so that nothing is rounded on the way.
+"""
+
+import codecs
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+WINDOW_BYTES = 1 << 20
+LONGEST_EVENT = 64 << 20
+"""An event beyond this many characters is taken as damage."""
+
+_GAP = re.compile(r"[\s,]*")
+_NEXT_EVENT = re.compile(r'\}\s*,\s*(?=\{\s*"(?:ph|cat|name|pid|tid|ts|dur|args|id|bp|s)"\s*:)')
+_KEY = re.compile(r"\s*,?\s*")
+_COLON = re.compile(r"\s*:\s*")
+_UNREADABLE = (ValueError, RecursionError)
+
+
+class TraceText:
+    """The text of a trace, read through a window.
+
+    Parameters
+    ----------
+    path : Path
+        A JSON file, or a gzip file of one.
+    wanted : set of str
+        Top-level keys to keep in `facts`; others are skipped.
+    at : callable
+        Called with the number of bytes of the file read so far.
+    """
+
+    def __init__(self, path: Path, wanted: set[str], at: Callable[[int], None] = lambda _: None) -> None:
+        self.facts: dict = {}
+        self.damaged = 0
+        self.cut: str | None = None
+        self._wanted, self._at = wanted, at
+        self._raw = open(path, "rb")  # noqa: SIM115 - closed by close()
+        packed = self._raw.read(2) == b"\x1f\x8b"
+        self._raw.seek(0)
+        self._handle = gzip.GzipFile(fileobj=self._raw) if packed else self._raw
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
+        self._json = json.JSONDecoder(parse_float=str, strict=False)
+        self._text, self._pos, self._done, self._consumed = "", 0, False, 0
+
+    def close(self) -> None:
+        """Close the file."""
+        self._raw.close()
+
+    @property
+    def offset(self) -> int:
+        """Characters of uncompressed text consumed so far."""
+        return self._consumed + self._pos
+
+    def _more(self) -> bool:
+        """Slide the window on; return whether there was more."""
+        if self._done:
+            return False
+        try:
+            block = self._handle.read(WINDOW_BYTES)
+        except (EOFError, OSError, zlib.error) as error:
+            block = b""
+            what = "ends early" if isinstance(error, EOFError) else "is damaged"
+            self.cut = f"the compressed data {what} after {self.offset + len(self._text) - self._pos:,} characters"
+        self._done = not block
+        fresh = self._decoder.decode(block, final=self._done)
+        self._consumed += self._pos
+        self._text, self._pos = self._text[self._pos :] + fresh, 0
+        self._at(self._raw.tell())
+        return not self._done or bool(fresh)
+
+    def _skip(self, pattern: re.Pattern) -> str:
+        """Skip what a pattern matches; return the character there, '' at the end."""
+        while True:
+            self._pos = pattern.match(self._text, self._pos).end()
+            if self._pos < len(self._text):
+                return self._text[self._pos]
+            if not self._more():
+                return ""
+
+    def _value(self) -> object:
+        """Return the value at the window's start.
+
+        Raises
+        ------
+        ValueError, RecursionError
+            If there is none; the position stays.
+        """
+        size = len(self._text) - self._pos
+        while True:
+            try:
+                value, end = self._json.raw_decode(self._text, self._pos)
+                if end < len(self._text) or self._done:  # a number may go on in the next window
+                    self._pos = end
+                    return value
+            except json.JSONDecodeError as error:
+                inside = error.pos < len(self._text) - 64 and not error.msg.startswith("Unterminated string")
+                if self._done or inside or size > LONGEST_EVENT:
+                    raise
+            if not self._more() and self._done and len(self._text) - self._pos == size:
+                raise ValueError("the text ends inside a value")
+            size = len(self._text) - self._pos
+
+    def events(self) -> Iterator[dict]:
+        """Give the trace's events; `facts` is complete afterwards, and `cut` says where a damaged file ends.
+
+        Raises
+        ------
+        ValueError
+            If the text is not a trace at all.
+        """
+        first = self._skip(_GAP)
+        if first == "[":
+            self._pos += 1
+            yield from self._array()
+            return
+        if first != "{":
+            raise ValueError("the text does not begin with { or [")
+        self._pos += 1
+        while True:
+            char = self._skip(_KEY)
+            if char != '"':
+                if char != "}":
+                    self._note_cut()
+                return
+            try:
+                key = self._value()
+                self._skip(_COLON)
+                if key == "traceEvents" and self._skip(_GAP) == "[":
+                    self._pos += 1
+                    yield from self._array()
+                    if self.cut:
+                        return
+                    continue
+                value = self._value()
+            except _UNREADABLE:
+                self._note_cut()
+                return
+            if key in self._wanted:
+                self.facts[key] = value
+
+    def _note_cut(self) -> None:
+        self.cut = self.cut or f"the text ends early or is damaged after {self.offset:,} characters"
+
+    def _array(self) -> Iterator[dict]:
+        while True:
+            char = self._skip(_GAP)
+            if char == "]":
+                self._pos += 1
+                return
+            if not char:
+                self._note_cut()
+                return
+            try:
+                event = self._value()
+            except _UNREADABLE:
+                if not self._resume():
+                    self._note_cut()
+                    return
+                self.damaged += 1
+                continue
+            if isinstance(event, dict):
+                yield event
+            else:
+                self.damaged += 1
+
+    def _resume(self) -> bool:
+        """Go to the next event after a damaged one; return whether there is one."""
+        self._pos += 1
+        while True:
+            match = _NEXT_EVENT.search(self._text, self._pos)
+            if match:
+                self._pos = match.end()
+                return True
+            self._pos = max(self._pos, len(self._text) - 256)
+            if not self._more():
+                return False
