@@ -30,6 +30,12 @@ CATALOGUE = {
     ),
     "missing_name": Kind("caution", "launches without a kernel name"),
     "altered_text": Kind("info", "texts with control or undecodable characters, which were replaced"),
+    "no_launches": Kind(
+        "caution",
+        "no kernel launch in the export; what else it holds was read",
+        ("kernel_variability", "memory_stall", "causes", "queue_delay", "overlap"),
+    ),
+    "metrics_device_assumed": Kind("info", "sampled metrics of a GPU that the export does not tie to a CUDA device: its number was taken"),
     "no_transfers": Kind("info", "no memory copies or sets in the export", ("memory_stall", "overlap")),
     "no_launch_calls": Kind("info", "launches whose launch call is not in the export: their queue delay is unknown"),
     "started_before_call_returned": Kind("info", "launches that start before their launch call returns have no queue delay"),

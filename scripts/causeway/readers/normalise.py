@@ -19,7 +19,7 @@ from causeway.tables import sha256_of, write_json
 LOG = logging.getLogger("causeway")
 
 READERS = {
-    "nsys": ("nsys",),
+    "nsys": ("nsys", "nsys_folders", "nsys_jsonlines"),
     "ncu": ("ncu",),
     "kineto": ("kineto",),
     "table": ("table",),
@@ -83,7 +83,8 @@ def _read(path: Path, folder: Path, *, export: str, source: str, rank, position,
         options = Options(source, identity["bytes"], tuple(targets))
         sink = Sink(folder, {"source": source, "source_sha256": identity["sha256"]}, rank, position)
         error = _run(family, path, sink, options)
-        if not (sink.n_launches or sink.has_counters):
+        other = sink.n_transfers or sink.count_of("samples") or sink.count_of("ranges")
+        if not (sink.n_launches or sink.has_counters) and (error or not other):
             raise error or ExportError(
                 source, "no kernel launch was found in it", "at least one launch", "Profile again, with the GPU traced."
             )

@@ -1,5 +1,5 @@
-"""Nsight Systems exports: what their tables mean, whatever container they lie in (SQLite here; folders of Parquet or Arrow have the same
-tables).
+"""Nsight Systems exports: what their tables mean, whatever container they lie in (SQLite here; `nsys_folders` and `nsys_jsonlines` open the
+others, with the same tables).
 
 Every table but the kernels' is optional and so is every column but start and end; versions are recorded, never trusted. Strings are
 looked up by the ids that launches, calls and ranges use, since the table of strings also holds the environments of every process.
@@ -13,12 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.errors import ExportError
+from causeway.readers import nsys_beside
 from causeway.readers.columns import column_map
 from causeway.readers.detect import first_bytes
 from causeway.readers.events import NO_KIND, NULL, integer
 from causeway.readers.names import clean_text
 from causeway.readers.options import Options
 from causeway.readers.sink import Sink
+from causeway.readers.sources import TableSource
 from causeway.readers.sqlite import SqliteExport
 from causeway.tables import LAUNCH_SHAPE
 
@@ -49,7 +51,11 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     ExportError
         If it is no such export, holds no kernel launch, or is damaged; what was handed to the sink before stays there.
     """
-    export = SqliteExport(path, options.source)
+    read_tables(SqliteExport(path, options.source), sink, options)
+
+
+def read_tables(export: TableSource, sink: Sink, options: Options) -> None:
+    """Read the tables of an export, whatever their container, and close it; errors as `read`."""
     try:
         NsysReader(export, sink, options).read()
     finally:
@@ -59,12 +65,13 @@ def read(path: Path, sink: Sink, options: Options) -> None:
 class NsysReader:
     """One export on its way to the sink."""
 
-    def __init__(self, export: SqliteExport, sink: Sink, options: Options) -> None:
+    def __init__(self, export: TableSource, sink: Sink, options: Options) -> None:
         self.export, self.sink, self.options = export, sink, options
         self.tables = column_map("nsys")["tables"]
         self.progress, self.total, self.done = options.progress(), 0, 0
         self.several = "globalPid" in export.tables.get(KERNELS, [])
         self.failure: ExportError | None = None
+        self.users: dict[int, list[int]] = {}  # device -> processes seen on it, in order
 
     def read(self) -> None:
         """Read everything the map names."""
@@ -72,26 +79,40 @@ class NsysReader:
         sink.issues.add("wal_ignored", int(export.wal_ignored))
         self._metadata()
         self.total = sum(export.estimated_rows(table) for table in self.tables if table in export.tables)
+        self._broken()
         names: dict[int, int] = {}
-        for table, batch in self._tables("launches"):
+        for table, batch in self.tables_giving("launches"):
             self._launches(table, batch, names)
-        if not sink.n_launches:
-            raise self.failure or self._no_launches()
-        for table, batch in self._tables("transfers"):
+        for table, batch in self.tables_giving("transfers"):
             self._transfers(table, batch)
+        if not sink.n_launches:
+            if self.failure or not (sink.n_transfers or nsys_beside.METRICS in export.tables):
+                raise self.failure or self._no_launches()
+            sink.issues.add("no_launches")
         call_names: dict[int, int] = {}
-        for _, batch in self._tables("calls"):
+        for _, batch in self.tables_giving("calls"):
             self._calls(batch, call_names)
         range_names: dict[int, int] = {}
-        for _, batch in self._tables("ranges"):
+        for _, batch in self.tables_giving("ranges"):
             self._ranges(batch, range_names)
+        nsys_beside.read_graphs(self)
+        nsys_beside.read_samples(self)
+        nsys_beside.read_mpi(self)
         self._devices()
-        if "CUPTI_ACTIVITY_KIND_GRAPH_TRACE" in export.tables:
-            sink.issues.add("graphs_without_launches", export.estimated_rows("CUPTI_ACTIVITY_KIND_GRAPH_TRACE"))
         if self.failure:
             raise self.failure
 
-    def _tables(self, gives: str) -> Iterator[tuple[str, dict]]:
+    def _broken(self) -> None:
+        """Say which of the tables that matter cannot be opened."""
+        for table, reason in self.export.broken.items():
+            if table in self.tables or table == "StringIds" or table.startswith("("):
+                self.sink.issues.add("unreadable_table", 1, f"{table}: {reason}")
+                self.failure = self.failure or ExportError(
+                    self.options.source, f"table {table} cannot be opened ({reason})", "complete files, as `nsys export` writes them",
+                    "Export it again from the report file, or copy it again.",
+                )  # fmt: skip
+
+    def tables_giving(self, gives: str) -> Iterator[tuple[str, dict]]:
         """Give the batches of all tables that give a kind of event, columns under our names; damage ends a table and is kept in
         `failure`.
         """
@@ -104,7 +125,7 @@ class NsysReader:
                 self.sink.issues.add("unreadable_table", 1, f"{table} lacks {', '.join(lacking)}")
                 self.failure = self.failure or ExportError(
                     self.options.source, f"table {table} has no column {', '.join(lacking)}", "the columns that Nsight Systems writes",
-                    "Export the report again with `nsys export --type sqlite`.",
+                    "Export the report again with `nsys export`.",
                 )  # fmt: skip
                 continue
             columns = {raw: ours for raw, ours in entry["columns"].items() if raw in present}
@@ -157,7 +178,7 @@ class NsysReader:
         """Return what tells processes apart in a packed globalPid or globalTid: everything above the 24 bits of the thread id."""
         return packed >> 24 if self.several else 0
 
-    def _process(self, batch: dict, column: str, rows: int) -> np.ndarray:
+    def process(self, batch: dict, column: str, rows: int) -> np.ndarray:
         """Return process codes of a batch."""
         if not self.several or column not in batch:
             return np.full(rows, self.sink.processes.code(0))
@@ -165,7 +186,25 @@ class NsysReader:
         keys, inverse = np.unique(np.where(packed == NULL, NULL, packed >> 24), return_inverse=True)
         return np.array([self.sink.processes.code(key) for key in keys.tolist()])[inverse]
 
-    def _text_codes(self, ids: np.ndarray, known: dict[int, int], code_of) -> np.ndarray:
+    def note_users(self, process: np.ndarray, batch: dict) -> None:
+        """Remember which processes use which devices."""
+        if "device" in batch:
+            for device, code in np.unique(np.stack([batch["device"], process]), axis=1).T.tolist():
+                if code not in self.users.setdefault(device, []):
+                    self.users[device].append(code)
+
+    def user_of_gpu(self, gpu: int) -> tuple[int, int]:
+        """Return the process and CUDA device of a GPU as Nsight Systems numbers them: as the export says, else the same number."""
+        pids = {key & 0xFFFFFF: code for code, key in enumerate(self.sink.processes.keys) if isinstance(key, int)}
+        stated = self.export.rows("TARGET_INFO_CUDA_DEVICE", ["gpuId", "pid", "cudaId"])
+        for known, pid, device in stated:
+            if known == gpu and pid in pids and device in self.users:
+                return pids[pid], device
+        users = self.users.get(gpu) or [code for codes in self.users.values() for code in codes]
+        self.sink.issues.add("metrics_device_assumed", 1, f"GPU {gpu} taken as device {gpu}")
+        return (users[0] if users else self.sink.processes.code(0)), gpu
+
+    def text_codes(self, ids: np.ndarray, known: dict[int, int], code_of) -> np.ndarray:
         """Return codes of StringIds' ids; `known` keeps those seen before, `code_of(id, text or None)` gives new ones."""
         used, inverse = np.unique(ids, return_inverse=True)
         fresh = [key for key in used.tolist() if key not in known]
@@ -184,17 +223,19 @@ class NsysReader:
         ids = batch.get("name", batch.get("short_name", np.full(rows, NULL)))
         if "name" in batch and "short_name" in batch:
             ids = np.where(ids == NULL, batch["short_name"], ids)
-        kernel = self._text_codes(ids, names, self._kernel_code)
+        kernel = self.text_codes(ids, names, self._kernel_code)
         unnamed = [code for code, text in enumerate(self.sink.kernels.texts) if text.startswith("(unnamed kernel")]
         self.sink.issues.add("missing_name", int(np.isin(kernel, unnamed).sum()), table)
         self.sink.issues.add("graph_launches", int((batch.get("graph_node", ids[:0]) != NULL).sum()))
         if "device" not in batch:
             self.sink.issues.add("device_assumed", 1, table)
+        process = self.process(batch, "process", rows)
+        self.note_users(process, batch)
         self.sink.launches(
             batch["start_ns"],
             batch["end_ns"],
             kernel,
-            self._process(batch, "process", rows),
+            process,
             device=batch.get("device", 0),
             stream=batch.get("stream", 0),
             correlation=batch.get("correlation", NULL),
@@ -202,11 +243,12 @@ class NsysReader:
         )
 
     def _transfers(self, table: str, batch: dict) -> None:
-        rows = len(batch["start_ns"])
+        process = self.process(batch, "process", len(batch["start_ns"]))
+        self.note_users(process, batch)
         self.sink.transfers(
             batch["start_ns"],
             batch["end_ns"],
-            self._process(batch, "process", rows),
+            process,
             MEMSET_KIND if table.endswith("MEMSET") else batch.get("copy_kind", 0),
             size=batch.get("bytes", NULL),
             device=batch.get("device", 0),
@@ -225,9 +267,9 @@ class NsysReader:
         self.sink.calls(
             batch["start_ns"],
             batch["end_ns"],
-            self._process(batch, "global_thread", rows),
+            self.process(batch, "global_thread", rows),
             np.where(thread == NULL, NULL, thread & 0xFFFFFF),
-            self._text_codes(batch.get("name", np.full(rows, NULL)), names, self._call_code),
+            self.text_codes(batch.get("name", np.full(rows, NULL)), names, self._call_code),
             batch.get("correlation", NULL),
         )
 
@@ -237,12 +279,12 @@ class NsysReader:
     def _ranges(self, batch: dict, names: dict[int, int]) -> None:
         rows = len(batch["start_ns"])
         thread = batch.get("global_thread", np.full(rows, NULL))
-        process = self._process(batch, "global_thread", rows)
+        process = self.process(batch, "global_thread", rows)
         event = batch.get("event", np.full(rows, RANGE_EVENTS[0]))
         ids = batch.get("name", np.full(rows, NULL))
         ranges = np.isin(event, RANGE_EVENTS) & (batch["end_ns"] != NULL)
         code = np.full(rows, -1)
-        code[ranges & (ids != NULL)] = self._text_codes(ids[ranges & (ids != NULL)], names, self._range_code)
+        code[ranges & (ids != NULL)] = self.text_codes(ids[ranges & (ids != NULL)], names, self._range_code)
         inline = batch.get("text", pa.nulls(rows, pa.binary())).to_pylist()
         for at in np.flatnonzero(np.array([text is not None for text in inline], bool)):
             if ranges[at]:

@@ -37,6 +37,7 @@ class SqliteExport:
     def __init__(self, path: Path, source: str) -> None:
         self.path, self.source = path, source
         self.wal_ignored = False
+        self.broken: dict[str, str] = {}
         self._uri = f"{path.resolve().as_uri()}?mode=ro"
         try:
             self._connection = self._open()

@@ -1,0 +1,160 @@
+"""What a Nsight Systems export holds beside launches, transfers, calls and ranges: graphs traced as a whole, sampled metrics, MPI calls.
+
+A CUDA graph traced as a whole (`--cuda-graph-trace=graph`, the default of nsys) has one row for its execution and none for the kernels
+inside. Such an execution is not a launch of a kernel, so it does not count as one: it becomes a range of kind `cuda_graph` without a
+thread, and the export says how much time lies in graphs.
+"""
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from causeway.readers.events import NULL
+from causeway.readers.names import clean_text
+
+if TYPE_CHECKING:
+    from causeway.readers.nsys import NsysReader
+
+GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
+METRICS = "GPU_METRICS"
+LEAST_HZ = 100_000
+"""A clock above this cannot be in MHz: nsys labels clocks "[MHz]" and writes Hz (seen in every export that has them)."""
+
+_UNITS = (  # the unit in brackets at the end of a metric's name: suffix of our name, factor
+    (re.compile(r"(?:throughput )?%$", re.IGNORECASE), "ratio", 0.01),
+    (re.compile(r"mhz$", re.IGNORECASE), "hz", 1e6),
+    (re.compile(r"(?:avg )?warps per cycle$", re.IGNORECASE), "warps_per_cycle", 1.0),
+    (re.compile(r"requests$", re.IGNORECASE), "requests", 1.0),
+    (re.compile(r"avg$", re.IGNORECASE), "avg", 1.0),
+)
+
+
+def read_graphs(reader: "NsysReader") -> None:
+    """Take the executions of whole graphs as ranges named `CUDA graph <id>`, and say how long they took beside the launches."""
+    sink, names = reader.sink, {}
+    graphs = total = 0
+    for _, batch in reader.tables_giving("graphs"):
+        rows = len(batch["start_ns"])
+        ids = batch.get("graph", np.full(rows, NULL))
+        used, inverse = np.unique(ids, return_inverse=True)
+        for key in used.tolist():
+            names.setdefault(key, sink.range_names.code("CUDA graph" if key == NULL else f"CUDA graph {key}"))
+        process = reader.process(batch, "process", rows)
+        reader.note_users(process, batch)
+        sink.processes.note(process, np.clip(batch.get("device", np.zeros(rows, np.int64)), 0, 0xFFFF), launches=False)
+        sink.ranges(
+            batch["start_ns"],
+            batch["end_ns"],
+            process,
+            np.full(rows, NULL),
+            np.array([names[key] for key in used.tolist()])[inverse],
+            np.full(rows, sink.range_kinds.code("cuda_graph")),
+        )
+        graphs += rows
+        known = (batch["start_ns"] != NULL) & (batch["end_ns"] != NULL)
+        total += int(np.maximum(batch["end_ns"] - batch["start_ns"], 0)[known].sum())
+    sink.issues.add(
+        "graphs_without_launches",
+        graphs,
+        f"{graphs} executions of {len(names)} graphs, {total} ns in all; see the ranges of kind cuda_graph",
+    )
+
+
+def read_samples(reader: "NsysReader") -> None:
+    """Take GPU_METRICS as samples.
+
+    A metric is known by its type and its number within it (numbers start again for each GPU). The type's lowest byte is the GPU, as Nsight
+    Systems numbers them; where the export says which process uses it as which CUDA device, that device is taken.
+    """
+    sink, export = reader.sink, reader.export
+    metrics = {}
+    for kind, metric, name in export.rows("TARGET_INFO_GPU_METRICS", ["typeId", "metricId", "metricName"]):
+        if isinstance(kind, int) and isinstance(metric, int) and name:
+            metrics[kind, metric] = metric_name(str(name))
+    owner: dict[int, tuple[int, int]] = {}
+    clocks: dict[tuple[int, int], float] = {}
+    unknown = 0
+    for _, batch in reader.tables_giving("samples"):
+        kinds, numbers = batch["kind"], batch["metric"]
+        pairs, inverse = np.unique(np.stack([kinds, numbers]), axis=1, return_inverse=True)
+        inverse = inverse.reshape(-1)
+        value = np.where(batch["value"] == NULL, np.nan, batch["value"].astype(np.float64))
+        code, factor = np.empty(pairs.shape[1], np.int64), np.empty(pairs.shape[1])
+        process, device = np.empty(pairs.shape[1], np.int64), np.empty(pairs.shape[1], np.int64)
+        for at, key in enumerate(zip(*pairs.tolist(), strict=True)):
+            if key not in metrics:
+                unknown += 1
+                metrics[key] = (f"metric_{key[1]}", 1.0)
+            name, factor[at] = metrics[key]
+            if name.endswith("_hz"):
+                factor[at] = _clock_factor(clocks, key, value[inverse == at])
+            code[at] = sink.metrics.code(name)
+            gpu = key[0] & 0xFF
+            if gpu not in owner:
+                owner[gpu] = reader.user_of_gpu(gpu)
+            process[at], device[at] = owner[gpu]
+        ratios = factor[inverse] == 0.01
+        scaled = np.where(ratios, value / 100, value * factor[inverse])
+        sink.samples(batch["start_ns"], process[inverse], device[inverse], code[inverse], scaled)
+    sink.issues.add("unknown_units", unknown, f"{METRICS}: metrics without a name")
+
+
+def metric_name(raw: str) -> tuple[str, float]:
+    """Return our name of a sampled metric and the factor to its unit: ratios for per cent, Hz for MHz.
+
+    >>> metric_name("SMs Active [Throughput %]"), metric_name("PCIe RX Throughput [Throughput %]")
+    (('sms_active_ratio', 0.01), ('pcie_rx_throughput_ratio', 0.01))
+    """
+    match = re.fullmatch(r"(.*?)\s*(?:\[([^\]]*)\])?", clean_text(raw)[:200], re.DOTALL)
+    name, unit = match[1], (match[2] or "").strip()
+    plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "metric"
+    for pattern, suffix, factor in _UNITS:
+        if pattern.search(unit):
+            return f"{plain}_{suffix}", factor
+    suffix = re.sub(r"[^a-z0-9]+", "_", unit.lower()).strip("_")
+    return (f"{plain}_{suffix}" if suffix else plain), 1.0
+
+
+def _clock_factor(known: dict, key: tuple[int, int], values: np.ndarray) -> float:
+    """Return 1 if a clock labelled MHz holds Hz, else a million; decided by its first value that is not zero."""
+    if key not in known:
+        used = values[values > 0]
+        if not len(used):
+            return 1.0
+        known[key] = 1.0 if used[0] >= LEAST_HZ else 1e6
+    return known[key]
+
+
+def read_mpi(reader: "NsysReader") -> None:
+    """Take MPI calls: point to point, collectives, start and wait, others.
+
+    A call that waits for several requests has one row for each of them: rows with the same thread, times and name are one call.
+    """
+    sink, names, last = reader.sink, {}, None
+    for table, batch in reader.tables_giving("mpi"):
+        rows = len(batch["start_ns"])
+        thread = batch.get("global_thread", np.full(rows, NULL))
+        ids = batch.get("name", np.full(rows, NULL))
+        keep = np.ones(rows, bool)
+        if table == "MPI_START_WAIT_EVENTS" and rows:
+            same = np.stack([batch["start_ns"], batch["end_ns"], thread, ids])
+            before = np.concatenate([same[:, :1] if last is None else last, same[:, :-1]], axis=1)
+            keep = (same != before).any(axis=0)
+            keep[0] |= last is None
+            last = same[:, -1:]
+        code = reader.text_codes(ids, names, lambda _, text: sink.mpi_names.code(clean_text(text) if text else "(unnamed call)"))
+        size, received = batch.get("bytes", np.full(rows, NULL)), batch.get("received", np.full(rows, NULL))
+        columns = {
+            "size": np.where(size == NULL, received, np.where(received == NULL, size, np.maximum(size, received))),
+            "peer": batch.get("peer", np.full(rows, NULL)),
+            "communicator": batch.get("communicator", np.full(rows, NULL)),
+        }
+        sink.mpi(
+            batch["start_ns"][keep],
+            batch["end_ns"][keep],
+            reader.process(batch, "global_thread", rows)[keep],
+            np.where(thread == NULL, NULL, thread & 0xFFFFFF)[keep],
+            code[keep],
+            **{name: values[keep] for name, values in columns.items()},
+        )

@@ -1,0 +1,303 @@
+"""Nsight Systems exports as JSON lines (`--type json`, later `jsonlines`): one object per event, strings by number, 64-bit numbers as text.
+
+The lines are sorted into the tables that the other forms have, on disk beside the output, and read from there; so the meaning of the
+columns is written once (`nsys`). Strings stand in one line, first or last, or one by one (`--separate-strings`); only where each begins is
+remembered, since they hold the environments of every process. Lines of other kinds (processes, environments, call stacks) are passed over
+unread.
+"""
+
+import contextlib
+import json
+import mmap
+import re
+from array import array
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from causeway.errors import ExportError
+from causeway.logs import Progress
+from causeway.readers import nsys
+from causeway.readers.arrow_tables import ArrowExport, MappedFile, StreamTable
+from causeway.readers.columns import column_map
+from causeway.readers.detect import first_bytes
+from causeway.readers.events import integers
+from causeway.readers.options import Options
+from causeway.readers.sink import Sink
+
+LINE_BYTES = 16 << 20
+"""Longest line of an event that is read; a longer one is counted as unreadable."""
+
+SPOOL_ROWS = 1 << 15
+SCAN_BYTES = 8 << 20
+ADVICE = "Export the report again with `nsys export --type sqlite`, or copy the file again."
+
+_STRINGS_LINE = re.compile(rb'\{\s*"data"\s*:\s*\[\s*(?=["\]])')
+_EVENT = re.compile(rb'\{\s*(?:"Type"\s*:\s*"?\d+"?\s*,\s*)?"(\w+)"\s*:')
+_ONE_STRING = re.compile(rb'\{\s*"type"\s*:\s*"String"\s*,\s*"id"\s*:\s*"?(\d+)')
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_COMMA = re.compile(rb"\s*,\s*")
+
+
+def probe(path: Path) -> bool:
+    """Return whether the file begins like JSON lines of Nsight Systems."""
+    try:
+        head = b"" if path.is_dir() else first_bytes(path, 4096).lstrip()
+    except OSError:
+        return False
+    return any(pattern.match(head) for pattern in (_STRINGS_LINE, _EVENT, _ONE_STRING))
+
+
+def read(path: Path, sink: Sink, options: Options) -> None:
+    """Read one export; see `nsys.read`.
+
+    Raises
+    ------
+    ExportError
+        If it holds no event that can be used, or is cut; what stands before the cut is kept.
+    """
+    spool = Spool(sink.folder, column_map("nsys_jsonlines")["events"])
+    try:
+        strings = Strings(path)
+        cut = _sort_lines(path, strings, spool, sink, options)
+        export = spool.export(options.source, strings)
+        sink.format_version = "JSON lines"
+        try:
+            nsys.read_tables(export, sink, options)
+        except ExportError as error:
+            if cut and not sink.n_launches:
+                raise ExportError(error.source, f"{error.found} ({cut.found})", error.expected, ADVICE) from None
+            raise
+        if cut:
+            raise cut
+    finally:
+        spool.remove()
+
+
+def _sort_lines(path: Path, strings: "Strings", spool: "Spool", sink: Sink, options: Options) -> ExportError | None:
+    """Put each event's fields into its table; return the error of a cut file."""
+    progress = Progress(f"{options.source}: lines", options.size or None)
+    bad, first_bad, number, cut = 0, "", 0, None
+    with open(path, "rb") as file:
+        while line := file.readline(LINE_BYTES):
+            number += 1
+            if file.tell() - len(line) == strings.line_at:
+                file.seek(strings.line_end)
+                continue
+            whole = line.endswith(b"\n")
+            if not whole:
+                rest = line
+                while len(rest) == LINE_BYTES:  # the rest of a line that is too long
+                    rest = file.readline(LINE_BYTES)
+                    whole = rest.endswith(b"\n")
+            match = _EVENT.match(line)
+            if not number & 0xFFF:
+                progress.at(file.tell())
+            if match and match[1] in spool.kinds:
+                event = _parse(line) if len(line) < LINE_BYTES else None
+                if isinstance(event, dict) and spool.take(match[1], event):
+                    continue
+                if event is None and not whole:
+                    cut = f"the file ends in the middle of line {number}"
+                elif event is None:
+                    bad += 1
+                    first_bad = first_bad or f"line {number}"
+            elif not whole and line.strip() and _parse(line) is None:
+                cut = f"the file ends in the middle of line {number}"
+            elif not line.lstrip().startswith(b"{") and line.strip():
+                bad += 1
+                first_bad = first_bad or f"line {number}"
+    if strings.cut and not cut:
+        cut = "the line of strings has no end"
+    sink.issues.add("unreadable_rows", bad, first_bad)
+    sink.issues.add("truncated", int(cut is not None), cut or "")
+    return ExportError(options.source, cut, "complete lines", ADVICE) if cut else None
+
+
+def _parse(line: bytes) -> object:
+    """Return a line's object, None if it is none; undecodable text is replaced."""
+    try:
+        return json.loads(line)
+    except UnicodeDecodeError:
+        with contextlib.suppress(ValueError, RecursionError):
+            return json.loads(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        pass
+    return None
+
+
+class Strings:
+    """Where each string of the file stands; a text is fetched when a name is looked up, and never all of them."""
+
+    def __init__(self, path: Path) -> None:
+        self.line_at, self.line_end, self.cut = -1, -1, False
+        self._ids, self._at, self._file = array("q"), array("q"), None
+        with open(path, "rb") as file:
+            if path.stat().st_size:
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                self._find()
+
+    def _find(self) -> None:
+        """Index the strings: in the first line, else in a later one, else one by one."""
+        if match := _STRINGS_LINE.match(self._map, 0):
+            self._index(match.end(), 0)
+            return
+        at = 0
+        while (at := self._map.find(b"\n{", at)) >= 0:
+            at += 1
+            if match := _STRINGS_LINE.match(self._map, at):
+                self._index(match.end(), at)
+                return
+            if match := _ONE_STRING.match(self._map, at):
+                self._ids.append(int(match[1]) if len(match[1]) < 19 else -1)
+                self._at.append(at)
+            self._give_back(at)
+
+    def _index(self, at: int, line_at: int) -> None:
+        self.line_at = line_at
+        while match := _STRING.match(self._map, at):
+            self._ids.append(len(self._ids))
+            self._at.append(at)
+            at = match.end()
+            self._give_back(at)
+            comma = _COMMA.match(self._map, at)
+            if not comma:
+                break
+            at = comma.end()
+        end = self._map.find(b"\n", at)
+        self.cut = end < 0 and self._map[at : at + 1] != b"]"
+        self.line_end = len(self._map) if end < 0 else end + 1
+
+    def _give_back(self, at: int) -> None:
+        if at - getattr(self, "_given", 0) > SCAN_BYTES and hasattr(self._map, "madvise"):
+            self._map.madvise(mmap.MADV_DONTNEED)
+            self._given = at
+
+    def text(self, number: int) -> bytes | None:
+        """Return one string."""
+        if self.line_at >= 0:
+            at = number if 0 <= number < len(self._at) else None
+        else:
+            if self._file is None:
+                order = np.argsort(np.frombuffer(self._ids, np.int64), kind="stable")
+                self._file = (np.frombuffer(self._ids, np.int64)[order], np.frombuffer(self._at, np.int64)[order])
+            ids, _ = self._file
+            found = int(np.searchsorted(ids, number))
+            at = found if found < len(ids) and ids[found] == number else None
+        if at is None:
+            return None
+        try:
+            if self.line_at >= 0:
+                value = _parse(_STRING.match(self._map, self._at[at])[0])
+            else:
+                begin = int(self._file[1][at])
+                end = self._map.find(b"\n", begin)
+                value = _parse(self._map[begin : end if end >= 0 else len(self._map)])["value"]
+        except (TypeError, KeyError):
+            return None
+        return value.encode("utf-8", "replace") if isinstance(value, str) else None
+
+
+class Spool:
+    """The tables of one file, written as Arrow streams beside the output while its lines are read.
+
+    Parameters
+    ----------
+    folder : Path
+    events : dict
+        The map: per kind of event, the path of the object that makes it one of a table, the table, and its fields.
+    """
+
+    def __init__(self, folder: Path, events: dict) -> None:
+        self.folder = folder
+        self.kinds: dict[bytes, list[dict]] = {}
+        self._rows: dict[str, tuple[list[str], list[list]]] = {}
+        self._writers: dict[str, pa.RecordBatchStreamWriter] = {}
+        self._text: dict[str, set[str]] = {}
+        self.bad: dict[str, int] = {}
+        for kind, rules in events.items():
+            self.kinds[kind.encode()] = rules
+            for rule in rules:
+                columns = list(rule["columns"].values())
+                self._rows[rule["table"]] = (columns, [[] for _ in columns])
+                self._text[rule["table"]] = {name for name in columns if name == "text"}
+
+    def take(self, kind: bytes, event: dict) -> bool:
+        """Append an event to the table it belongs to; return whether it could be read, also if it belongs to none."""
+        event = event.get(kind.decode())
+        if not isinstance(event, dict):
+            return False
+        for rule in self.kinds[kind]:
+            inner = event.get(rule["object"]) if "object" in rule else event
+            if not isinstance(inner, dict):
+                continue
+            if "where" in rule and any(event.get(field) not in values for field, values in rule["where"].items()):
+                continue
+            _, cells = self._rows[rule["table"]]
+            for field, column in zip(rule["columns"], cells, strict=True):
+                _, dot, name = field.rpartition(".")
+                column.append((inner if dot else event).get(name))
+            if len(cells[0]) >= SPOOL_ROWS:
+                self._flush(rule["table"])
+            return True
+        return True
+
+    def _flush(self, table: str) -> None:
+        columns, cells = self._rows[table]
+        arrays = []
+        for name, values in zip(columns, cells, strict=True):
+            if name in self._text[table]:
+                arrays.append(
+                    pa.array([value.encode("utf-8", "replace") if isinstance(value, str) else None for value in values], pa.binary())
+                )
+            else:
+                numbers, bad = integers(values)
+                self.bad[table] = self.bad.get(table, 0) + bad
+                arrays.append(pa.array(numbers, mask=numbers == nsys.NULL))
+        batch = pa.RecordBatch.from_arrays(arrays, names=columns)
+        if table not in self._writers:
+            self._writers[table] = pa.ipc.new_stream(self._path(table), batch.schema)
+        self._writers[table].write_batch(batch)
+        self._rows[table] = (columns, [[] for _ in columns])
+
+    def _path(self, table: str) -> Path:
+        return self.folder / f".{table}.spool"
+
+    def export(self, source: str, strings: Strings) -> "SpooledExport":
+        """Return the tables, all rows written."""
+        tables = {}
+        for table, (_, cells) in list(self._rows.items()):
+            if cells[0]:
+                self._flush(table)
+            if table in self._writers:
+                self._writers.pop(table).close()
+                file = MappedFile(self._path(table))
+                tables[table] = StreamTable(file, 0, pa.ipc.open_stream(file.reader(0)).schema, len(file.map))
+        return SpooledExport(tables, source, strings, self.bad)
+
+    def remove(self) -> None:
+        """Remove what was written."""
+        for writer in self._writers.values():
+            writer.close()
+        for path in self.folder.glob(".*.spool"):
+            path.unlink()
+
+
+class SpooledExport(ArrowExport):
+    """The spooled tables, with the strings of the file."""
+
+    def __init__(self, tables: dict, source: str, strings: Strings, bad: dict[str, int]) -> None:
+        super().__init__(tables, {}, source)
+        self._strings, self._bad = strings, bad
+
+    def texts(self, table: str, key: str, value: str, wanted: Iterable[int]) -> dict[int, bytes]:
+        """Return the texts of the wanted strings."""
+        found = {number: self._strings.text(number) for number in wanted}
+        return {number: text for number, text in found.items() if text is not None}
+
+    def stream(self, table: str, columns: list[str], text: Iterable[str] = ()) -> Iterator[tuple[int, dict]]:
+        """Give a table's columns; values that were no integers are counted with its first batch."""
+        for bad, batch in super().stream(table, columns, text):
+            yield bad + self._bad.pop(table, 0), batch
