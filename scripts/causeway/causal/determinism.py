@@ -8,7 +8,9 @@ import re
 
 import numpy as np
 
-DERIVED = re.compile(r"pct|percent|ratio|rate|(^|_)avg_|mean|per_|_per|norm|util|efficiency|throughput|hit_|_of_|fraction|share", re.IGNORECASE)
+DERIVED = re.compile(
+    r"pct|percent|ratio|rate|(^|_)avg_|mean|per_|_per|norm|util|efficiency|throughput|hit_|_of_|fraction|share", re.IGNORECASE
+)
 DETERMINED_R2 = 0.995
 NEIGHBOURS = 10
 RIDGE = 1e-7
@@ -24,7 +26,9 @@ def precedence(names: list[str]) -> list[int]:
     return sorted(range(len(names)), key=lambda i: (derived_name(names[i]), len(names[i]), names[i]))
 
 
-def determined_columns(levels: np.ndarray, logs: np.ndarray, positive: np.ndarray, names: list[str], order: list[int]) -> dict[int, list[int]]:
+def determined_columns(
+    levels: np.ndarray, logs: np.ndarray, positive: np.ndarray, names: list[str], order: list[int]
+) -> dict[int, list[int]]:
     """Find columns that follow from the columns kept before them, in levels or in logarithms.
 
     Parameters
@@ -74,7 +78,9 @@ def _one_scale(matrix: np.ndarray, valid: np.ndarray, positions: list[int], foun
                 among = correlations[np.ix_(near, near)].astype(float)
                 towards = correlations[near, here].astype(float)
                 weights = np.linalg.solve(among + RIDGE * np.eye(near.size), towards)
-                holds = 2 * weights @ towards - weights @ among @ weights > DETERMINED_R2 and _tight(columns[:, here], columns[:, near] @ weights)
+                holds = 2 * weights @ towards - weights @ among @ weights > DETERMINED_R2 and _tight(
+                    columns[:, here], columns[:, near] @ weights
+                )
             else:
                 holds, weights = _on_positive_rows(columns, valid[:, positions], here, near)
             if holds:

@@ -86,7 +86,9 @@ def aliases_by_data(measured: np.ndarray, columns: np.ndarray, correlations: np.
         first = int(np.argmax(np.abs(row)))
         rest = 1.0 - min(float(row[first]) ** 2, 1.0)
         others = 1.0 - np.minimum(partial[first] ** 2, 1.0)
-        second = np.where(passed & (others > 1e-4), (row - row[first] * partial[first]) / np.sqrt(np.maximum(max(rest, 1e-9) * others, 1e-12)), 0.0)
+        second = np.where(
+            passed & (others > 1e-4), (row - row[first] * partial[first]) / np.sqrt(np.maximum(max(rest, 1e-9) * others, 1e-12)), 0.0
+        )
         second[first] = 0.0
         other = int(np.argmax(np.abs(second)))
         for helpers, unexplained in (([first], rest), ([first, other], rest * (1.0 - min(float(second[other]) ** 2, 1.0)))):

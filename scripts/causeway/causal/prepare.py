@@ -178,7 +178,9 @@ def _split(numbers: list[_Number], rows: Rows, centring: GroupCentring, prepared
     for number in numbers:
         column = number.column
         if _constant_within(number.values, rows, centring):
-            _add_between(Candidate(number.name, column.tier, column.group, column.unit, number.values, (number.name,)), number.values, rows, prepared)
+            _add_between(
+                Candidate(number.name, column.tier, column.group, column.unit, number.values, (number.name,)), number.values, rows, prepared
+            )
             continue
         number.centred = centring.centred(number.values)
         number.positive = number.values > 0
@@ -211,7 +213,9 @@ def _without_aliases(numbers: list[_Number], rows: Rows, centring: GroupCentring
             above = np.column_stack([numbers[i].positive for i in positions])
             alias[positions] |= aliases_where_positive(scales[1][0], logs, above, helpers)
     for i in np.flatnonzero(alias):
-        prepared.dropped.append(Dropped(numbers[i].name, "follows from the measured value itself (R² > .99 with at most two other columns)"))
+        prepared.dropped.append(
+            Dropped(numbers[i].name, "follows from the measured value itself (R² > .99 with at most two other columns)")
+        )
     return [number for number, drop in zip(numbers, alias, strict=True) if not drop]
 
 

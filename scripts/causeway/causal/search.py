@@ -18,7 +18,7 @@ ALPHA = 0.01
 """Level of the family of tests in one step: a candidate enters at `ALPHA / n_tests`."""
 MIN_PARTIAL_R2 = 0.002
 MAX_PARENTS = 15
-MIN_TEST_SIZE = 30
+MIN_TEST_SIZE = 50
 """Fewer effective rows than this prove nothing, whatever the p-value."""
 MOST_TRIED = 40
 """So many candidates are tried per step with their own autocorrelation before the step gives up."""

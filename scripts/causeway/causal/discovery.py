@@ -1,0 +1,311 @@
+"""The causes of one scope: from measured columns to arrows with effect, sign, share, stability and a verdict."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from causeway.causal.between import ConfigurationEffect, configuration_effects
+from causeway.causal.deviation import configuration_spread, standardised_deviation
+from causeway.causal.multiplicity import adjusted
+from causeway.causal.prepare import CONTROL_NAMES, Prepared, prepare
+from causeway.causal.robustness import robustness_value
+from causeway.causal.rows import Candidate, Column, Dropped, Rows
+from causeway.causal.search import Test
+from causeway.causal.seeds import generator
+from causeway.causal.sentences import cause_sentence, nothing_found
+from causeway.causal.shares import Shares, structural_shares
+from causeway.causal.signs import Effect, joint_effects
+from causeway.causal.stability import MIN_FREQUENCY, block_numbers, selection_frequencies
+from causeway.causal.stages import Stages, independent_rows, run_stages
+from causeway.causal.verdicts import FLAGGED_BELOW, INCONCLUSIVE, MAX_Q, REFUSED_BELOW, arrow_verdict, detectable_share, graph_verdict
+
+METHOD = (
+    "two-stage local search (partial F tests on groups of basis functions, Bonferroni, effective sample sizes of Kish and Bartlett), "
+    "half-samples of blocks, structural shares of a boosted location-scale model"
+)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What is searched, and how.
+
+    Attributes
+    ----------
+    dataset, target, scope : str
+        `scope` is a kernel's id or `dataset`.
+    name : str or None
+        The kernel's full name.
+    seed : int
+        The configured seed.
+    n_scopes : int
+        Number of kernels that are searched.
+    resamples : int
+        Half-samples for the stability of arrows; 0 leaves it out.
+    """
+
+    dataset: str
+    target: str
+    scope: str
+    name: str | None = None
+    seed: int = 1
+    n_scopes: int = 1
+    resamples: int = 20
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """A cause of the target; percentages in 0 .. 100, `effect` in standard deviations of the target per standard deviation of the cause."""
+
+    candidate: Candidate
+    stage: str
+    sign: str
+    effect: float
+    effect_low: float
+    effect_high: float
+    percent: float
+    percent_low: float
+    percent_high: float
+    stability: float | None
+    q_value: float
+    robustness: float
+    n_effective: float
+    verdict: str
+    level: str = ""
+
+
+@dataclass
+class Outcome:
+    """What a scope's analysis says; without `arrows` and `unexplained` it is a refusal."""
+
+    scope: Scope
+    n_rows: int
+    n_effective: float
+    verdict: str
+    reasons: list[str]
+    sentences: list[str]
+    arrows: list[Arrow] = field(default_factory=list)
+    unexplained: tuple[float, float, float] | None = None
+    dropped: list[Dropped] = field(default_factory=list)
+
+
+@dataclass
+class _Parent:
+    """A cause between search and report."""
+
+    candidate: Candidate
+    stage: str
+    p_value: float
+    partial_r2: float
+    n_effective: float
+    n_tests: int
+    stability: float | None
+    index: int = -1
+    effect: ConfigurationEffect | None = None
+
+
+def discover(columns: list[Column], rows: Rows, scope: Scope) -> Outcome:
+    """Find the causes of the target in one scope.
+
+    Parameters
+    ----------
+    columns : list of Column
+        Features, one value per row.
+    rows : Rows
+        In time order.
+    scope : Scope
+
+    Returns
+    -------
+    Outcome
+        A refusal with its reasons when the rows cannot carry an answer; never an exception for degenerate values.
+    """
+    rows, columns, refusal = _usable(columns, rows)
+    if refusal:
+        return Outcome(scope, len(rows), 0.0, INCONCLUSIVE, [refusal], [f"Inconclusive: {refusal}."])
+    size = independent_rows(rows)
+    if size < REFUSED_BELOW:
+        reason = f"{size:,.0f} effective samples, fewer than {REFUSED_BELOW:.0f}"
+        return Outcome(scope, len(rows), size, INCONCLUSIVE, [reason], [f"Inconclusive: {reason}."])
+    prepared = prepare(columns, rows, scope.target)
+    if not prepared.within and not prepared.between:
+        reason = "no feature is left after preparation"
+        return Outcome(scope, len(rows), size, INCONCLUSIVE, [reason], [f"Inconclusive: {reason}."], dropped=prepared.dropped)
+    spread = configuration_spread(rows)
+    deviation = standardised_deviation(rows, spread)
+    stages = run_stages(prepared.within, rows, deviation)
+    effects, dropped, n_between = configuration_effects(prepared.between, rows, stages.residual, spread)
+    prepared.dropped = sorted([*prepared.dropped, *dropped], key=lambda one: one.feature)
+    frequencies = selection_frequencies(
+        stages, scope.resamples, generator(scope.seed, scope.dataset, scope.target, scope.scope, "stability")
+    )
+    parents = _parents(stages, prepared, frequencies, effects, n_between, scope)
+    kept, reasons = _held(parents, prepared, scope)
+    reasons += prepared.notes
+    return _report(kept, reasons, prepared, stages, rows, deviation, size, scope)
+
+
+def _usable(columns: list[Column], rows: Rows) -> tuple[Rows, list[Column], str]:
+    """Leave out rows without a deviation; return a reason if nothing can be said."""
+    if len(rows) == 0:
+        return rows, columns, "no launch has the target"
+    known = np.isfinite(rows.target) & np.isfinite(rows.signed) & np.isfinite(rows.mean) & np.isfinite(rows.weight) & (rows.weight > 0)
+    if not known.any():
+        return rows.take(known), [], "the target holds no finite value"
+    alone = (np.bincount(rows.configuration, minlength=1) == 1)[rows.configuration] & (rows.signed == 0)
+    keep = known & ~alone
+    if not keep.any():
+        return rows.take(keep), [], "every configuration was launched once, so that no launch deviates from its mean"
+    if not keep.all():
+        columns = [Column(c.name, c.values[keep], c.tier, c.group, c.unit) for c in columns]
+        rows = rows.take(keep)
+    if np.all(rows.signed == 0):
+        return rows, columns, "the target is constant: no launch deviates from the mean of its configuration"
+    return rows, columns, ""
+
+
+def _parents(
+    stages: Stages, prepared: Prepared, frequencies: np.ndarray, effects: list[ConfigurationEffect], n_between: int, scope: Scope
+) -> list[_Parent]:
+    """Join the tests of both stages per candidate, and add the causes at the configuration level."""
+    by_stage: dict[int, dict[str, Test]] = {}
+    for name, tests in (("mean", stages.mean_tests), ("scale", stages.scale_tests)):
+        for test in tests:
+            by_stage.setdefault(test.candidate, {})[name] = test
+    found = []
+    for index, tests in sorted(by_stage.items()):
+        strongest = min(tests.values(), key=lambda test: test.p_value)
+        found.append(
+            _Parent(
+                prepared.within[index],
+                "both" if len(tests) == 2 else next(iter(tests)),
+                strongest.p_value,
+                max(test.partial_r2 for test in tests.values()),
+                strongest.n_effective,
+                2 * stages.problem.n_tests,
+                float(frequencies[index]) if scope.resamples else None,
+                index,
+            )
+        )
+    for effect in effects:
+        found.append(
+            _Parent(
+                effect.candidate,
+                "scale",
+                effect.p_value,
+                effect.partial_r2,
+                effect.n_configurations,
+                n_between,
+                effect.stability,
+                effect=effect,
+            )
+        )
+    return found
+
+
+def _held(parents: list[_Parent], prepared: Prepared, scope: Scope) -> tuple[list[_Parent], list[str]]:
+    """Drop parents that are unstable, do not survive the number of scopes, or are controls; say so."""
+    kept, reasons = [], []
+    for parent in parents:
+        name = parent.candidate.name
+        q_value = adjusted(parent.p_value, parent.n_tests, scope.n_scopes)
+        if name in CONTROL_NAMES:
+            reasons.append(
+                f"successive launches resemble each other: the previous deviation explains {100 * parent.partial_r2:.0f} % of what is left;"
+                " a lasting state that no feature measures (part of the unexplained share)"
+            )
+        elif parent.stability is not None and parent.stability < MIN_FREQUENCY:
+            share = f"{100 * parent.stability:.0f} % of resamples, below {100 * MIN_FREQUENCY:.0f} %"
+            prepared.dropped.append(Dropped(name, f"candidate cause, not stable: found in {share}"))
+        elif q_value > MAX_Q:
+            prepared.dropped.append(Dropped(name, f"candidate cause, not significant after {scope.n_scopes} kernels (q = {q_value:.2g})"))
+        else:
+            kept.append(parent)
+    prepared.dropped.sort(key=lambda dropped: dropped.feature)
+    return kept, reasons
+
+
+def _report(
+    parents: list[_Parent],
+    reasons: list[str],
+    prepared: Prepared,
+    stages: Stages,
+    rows: Rows,
+    deviation: np.ndarray,
+    size: float,
+    scope: Scope,
+) -> Outcome:
+    """Weigh, sign and word the parents."""
+    time_blocks = block_numbers(stages.residual, len(rows))
+    within = [parent for parent in parents if parent.effect is None]
+    between = [parent for parent in parents if parent.effect is not None]
+    gains = [parent.effect.slope * parent.effect.position[rows.configuration] for parent in between]
+    ordered = [*within, *between]
+    shares: Shares | None = None
+    if ordered:
+        rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "shares")
+        shares = structural_shares([p.candidate.values for p in within], gains, deviation, rows.weight, rng)
+    rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "signs")
+    folded = np.abs(deviation) * (np.exp(np.sum(gains, axis=0)) if gains else 1.0)
+    ceiling = np.quantile(folded, 0.998)
+    causes = [p.candidate.values if p.effect is None else p.effect.position[rows.configuration] for p in ordered]
+    effects = joint_effects(causes, [p.candidate.levels for p in ordered], np.minimum(folded, ceiling), rows.weight, time_blocks, rng)
+    arrows = [_arrow(parent, place, effects[place], shares, scope) for place, parent in enumerate(ordered)]
+    arrows.sort(key=lambda arrow: (-arrow.percent, arrow.candidate.name))
+    n_effective = min([arrow.n_effective for arrow in arrows if arrow.stage != "configuration"], default=_typical_size(stages, size))
+    if n_effective < FLAGGED_BELOW:
+        reasons = [f"{n_effective:,.0f} effective samples, fewer than {FLAGGED_BELOW:.0f}: read with care", *reasons]
+    sentences = [_sentence(arrow, scope) for arrow in arrows]
+    if not arrows:
+        sentence = nothing_found(n_effective, detectable_share(n_effective, stages.problem.n_tests))
+        reasons, sentences = [sentence.rstrip("."), *reasons], [sentence]
+    unexplained = (shares.unexplained, shares.unexplained_low, shares.unexplained_high) if shares else (100.0, 100.0, 100.0)
+    return Outcome(
+        scope, len(rows), n_effective, graph_verdict([a.verdict for a in arrows]), reasons, sentences, arrows, unexplained, prepared.dropped
+    )
+
+
+def _typical_size(stages: Stages, size: float) -> float:
+    """Return the effective size of the median candidate, given the autocorrelation of what is left."""
+    from causeway.causal.effective_size import autocorrelations, bartlett_factor
+
+    if not stages.problem.lags.size:
+        return size
+    of_residual = autocorrelations(stages.centring.weighted(stages.residual)[:, None], stages.problem.lags.shape[1])[0]
+    return size / float(np.median(bartlett_factor(stages.problem.lags, of_residual)))
+
+
+def _arrow(parent: _Parent, place: int, effect: Effect, shares: Shares, scope: Scope) -> Arrow:
+    sign = effect.sign
+    if parent.effect is not None:  # its sign rests on configurations, not on rows
+        sign = "+" if parent.effect.slope > 0 else "-"
+    return Arrow(
+        parent.candidate,
+        "configuration" if parent.effect is not None else parent.stage,
+        sign,
+        effect.effect,
+        effect.low,
+        effect.high,
+        float(shares.percent[place]),
+        float(shares.low[place]),
+        float(shares.high[place]),
+        parent.stability,
+        adjusted(parent.p_value, parent.n_tests, scope.n_scopes),
+        robustness_value(parent.partial_r2),
+        parent.n_effective,
+        arrow_verdict(parent.n_effective, parent.effect is not None),
+        effect.level,
+    )
+
+
+def _sentence(arrow: Arrow, scope: Scope) -> str:
+    return cause_sentence(
+        arrow.candidate.name,
+        len(arrow.candidate.members),
+        arrow.sign,
+        arrow.level,
+        scope.target,
+        (arrow.percent, arrow.percent_low, arrow.percent_high),
+        arrow.stability,
+        arrow.robustness,
+        arrow.verdict,
+    )

@@ -1,0 +1,39 @@
+"""Verdicts: what an arrow and a graph are worth, by stated thresholds. "Inconclusive" and "no cause found" are results."""
+
+import numpy as np
+from scipy.special import chndtrinc, fdtri
+
+from causeway.causal.search import ALPHA
+
+REFUSED_BELOW = 100.0
+FLAGGED_BELOW = 300.0
+MAX_Q = 0.05
+
+SUPPORTED, INCONCLUSIVE, REFUTED = "supported", "inconclusive", "refuted"
+
+
+def arrow_verdict(n_effective: float, between: bool = False) -> str:
+    """Return the verdict of an arrow that passed search, stability and multiplicity: it also needs 100 effective rows behind its own test.
+
+    A cause at the configuration level rests on configurations, and its test already counts them.
+    """
+    return SUPPORTED if between or n_effective >= REFUSED_BELOW else INCONCLUSIVE
+
+
+def graph_verdict(arrows: list[str]) -> str:
+    """Return the verdict of a graph from those of its arrows."""
+    return SUPPORTED if SUPPORTED in arrows else INCONCLUSIVE
+
+
+def detectable_share(n_effective: float, n_tests: int, df: int = 3, power: float = 0.8) -> float:
+    """Return the smallest share of the variance that the search would have found with the given power.
+
+    Notes
+    -----
+    With d tests at level `ALPHA / d` a group of `df` columns needs a noncentral chi-squared that exceeds the critical value with
+    probability `power`; its noncentrality over (noncentrality + n) is the partial R^2 (J. Cohen, Statistical Power Analysis, 1988, ch. 9).
+    """
+    left = max(n_effective - df - 1, 1.0)
+    critical = df * float(fdtri(df, left, 1 - ALPHA / max(n_tests, 1)))
+    noncentrality = float(chndtrinc(critical, df, 1 - power))
+    return float(np.clip(noncentrality / (noncentrality + n_effective), 0.0, 1.0))
