@@ -83,8 +83,8 @@ def detect(path: str | Path) -> str | None:
         return None
     if head.startswith(_SQLITE):
         return _detect_sqlite(path)
-    if head.startswith(b"PAR1"):
-        return "table"
+    if head.startswith(b"PAR1"):  # the column names stand in the footer
+        return "nsys" if b"Projected Start" in _last_bytes(path) else "table"
     if head.startswith((b"\xff\xff\xff\xff", b"ARROW1", b"\x89HDF\r\n")):
         return "nsys"
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -116,6 +116,12 @@ def first_bytes(path: Path, size: int = HEAD_BYTES) -> bytes:
             return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, size)
         except zlib.error:
             return b""
+
+
+def _last_bytes(path: Path, size: int = HEAD_BYTES) -> bytes:
+    with open(path, "rb") as handle:
+        handle.seek(max(0, path.stat().st_size - size))
+        return handle.read(size)
 
 
 def sqlite_tables(path: str | Path) -> list[str]:

@@ -35,6 +35,9 @@ CATALOGUE = {
         "no kernel launch in the export; what else it holds was read",
         ("kernel_variability", "memory_stall", "causes", "queue_delay", "overlap"),
     ),
+    "projected_ranges": Kind(
+        "caution", "ranges projected onto the GPU: each spans the kernels that its code launched, which have no rows of their own"
+    ),
     "metrics_device_assumed": Kind("info", "sampled metrics of a GPU that the export does not tie to a CUDA device: its number was taken"),
     "no_transfers": Kind("info", "no memory copies or sets in the export", ("memory_stall", "overlap")),
     "no_launch_calls": Kind("info", "launches whose launch call is not in the export: their queue delay is unknown"),

@@ -19,7 +19,7 @@ from causeway.tables import sha256_of, write_json
 LOG = logging.getLogger("causeway")
 
 READERS = {
-    "nsys": ("nsys", "nsys_folders", "nsys_jsonlines"),
+    "nsys": ("nsys", "nsys_folders", "nsys_recipe", "nsys_jsonlines"),
     "ncu": ("ncu",),
     "kineto": ("kineto",),
     "table": ("table",),

@@ -1,0 +1,134 @@
+"""Output of the Nsight Systems recipe `nvtx_gpu_proj_trace`: NVTX ranges projected onto the GPU, one row per range.
+
+A projected range spans the GPU work that its code launched: from the first kernel's start to the last one's end. It is no launch, so no
+kernel variability can be had from it; it gives ranges of kind `nvtx_projected`. The column Rank is the number of the report within one run
+of the recipe: 0 in all files if each process had a run of its own. The rank is taken from the sheet, else from the device's name as XLA
+writes it (`process=2`), else from the folder's name, and from the column only if it tells several reports apart.
+"""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from causeway.errors import ExportError
+from causeway.readers.arrow_tables import ArrowExport, ParquetTable
+from causeway.readers.detect import first_bytes
+from causeway.readers.events import NULL
+from causeway.readers.names import clean_text
+from causeway.readers.options import Options
+from causeway.readers.sink import Sink
+
+COLUMNS = {
+    "start_ns": "Projected Start",
+    "duration_ns": "Projected Duration",
+    "process": "PID",
+    "thread": "TID",
+    "report": "Rank",
+    "name": "Name",
+}
+DEVICE_NAME = "('TARGET_INFO_NVTX_CUDA_DEVICE', 'name')"
+
+_XLA_PROCESS = re.compile(r"\bprocess=(\d{1,9})\b")
+_FOLDER_RANK = re.compile(r"(?:proc|process|rank|node|task)[ _.-]?(\d{1,9})$", re.IGNORECASE)
+
+
+def probe(path: Path) -> bool:
+    """Return whether the path is a folder with the recipe's trace.parquet, or that file."""
+    try:
+        trace = _trace(path)
+        return (
+            trace is not None and first_bytes(trace, 4) == b"PAR1" and {"Projected Start", "NumGPUOps"} <= set(ParquetTable(trace).columns)
+        )
+    except (pa.ArrowException, OSError):
+        return path.is_dir()
+
+
+def _trace(path: Path) -> Path | None:
+    candidates = [path] if path.is_file() else [path / "trace.parquet", path / "nvtx_gpu_proj_trace" / "trace.parquet"]
+    return next((file for file in candidates if file.is_file()), None)
+
+
+def read(path: Path, sink: Sink, options: Options) -> None:
+    """Read one recipe's output.
+
+    Raises
+    ------
+    ExportError
+        If there is no usable row, or the file is damaged; what stands before the damage is kept.
+    """
+    advice = "Run the recipe again, or export the report with `nsys export`: that holds the kernels themselves."
+    trace = _trace(path)
+    if trace is None:
+        raise ExportError(options.source, "it is a folder without trace.parquet", "the output of nvtx_gpu_proj_trace", advice)
+    try:
+        table = ParquetTable(trace)
+    except (pa.ArrowException, OSError):
+        raise ExportError(options.source, "trace.parquet cannot be opened", "a complete Parquet file", advice) from None
+    lacking = [name for key, name in COLUMNS.items() if name not in table.columns and key not in ("report", "thread")]
+    if lacking:
+        raise ExportError(options.source, f"trace.parquet has no column {', '.join(lacking)}", "the columns of nvtx_gpu_proj_trace", advice)
+    sink.format_version = "recipe nvtx_gpu_proj_trace"
+    present = {ours: raw for ours, raw in COLUMNS.items() if raw in table.columns}
+    export = ArrowExport({"trace": table}, {}, options.source)
+    progress, total, done = options.progress(), max(1, table.estimated_rows()), 0
+    kind, processes = sink.range_kinds.code("nvtx_projected"), {}
+    several = _several_reports(export, "report" in present)
+    said = None if several else _stated_rank(trace)
+    for bad, raw_batch in export.stream("trace", list(present.values()), text=["Name"]):
+        batch = {ours: raw_batch[raw] for ours, raw in present.items()}
+        rows = len(batch["start_ns"])
+        sink.count_in("trace", rows)
+        sink.issues.add("out_of_range", bad, "trace.parquet")
+        pairs = np.stack([batch["report"] if several else np.zeros(rows, np.int64), batch["process"]])
+        used, inverse = np.unique(pairs, axis=1, return_inverse=True)
+        for report, pid in used.T.tolist():
+            if (report, pid) not in processes:
+                rank = report if several else said
+                processes[report, pid] = sink.processes.code((report, pid), rank if rank is not None and rank >= 0 else None)
+        process = np.array([processes[tuple(pair)] for pair in used.T.tolist()])[inverse.reshape(-1)]
+        sink.processes.note(process, np.zeros(rows, np.int64), launches=False)
+        known = (batch["start_ns"] != NULL) & (batch["duration_ns"] != NULL)
+        end = np.where(known, batch["start_ns"] + np.where(known, batch["duration_ns"], 0), NULL)
+        thread = batch.get("thread", np.full(rows, NULL))
+        sink.ranges(batch["start_ns"], end, process, thread, _name_codes(batch["name"], sink), np.full(rows, kind))
+        done += rows
+        progress.at(options.size * done // total)
+    if not sink.count_of("ranges"):
+        raise ExportError(options.source, "trace.parquet has no usable row", "projected ranges", advice)
+    sink.issues.add("no_launches")
+    sink.issues.add("projected_ranges", sink.count_of("ranges"))
+
+
+def _name_codes(names: pa.Array, sink: Sink) -> np.ndarray:
+    coded = names.dictionary_encode()
+    codes = [sink.range_names.code(clean_text(text) or "(unnamed range)") for text in coded.dictionary.to_pylist()]
+    codes.append(sink.range_names.code("(unnamed range)") if coded.null_count else -1)
+    return np.array(codes)[pc.fill_null(coded.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)]
+
+
+def _several_reports(export: ArrowExport, present: bool) -> bool:
+    """Return whether the column Rank tells several reports apart."""
+    seen = set()
+    if present:
+        for _, batch in export.stream("trace", ["Rank"]):
+            seen.update(np.unique(batch["Rank"]).tolist())
+    return len(seen) > 1
+
+
+def _stated_rank(trace: Path) -> int | None:
+    """Return the process number in the device's name, as XLA writes it, else the number at the end of the folder's name."""
+    folder = trace.parent.parent if trace.parent.name == "nvtx_gpu_proj_trace" else trace.parent
+    for file in (folder / "device-metadata.parquet", trace.parent / "device-metadata.parquet"):
+        if file.is_file():
+            try:
+                export = ArrowExport({"devices": ParquetTable(file)}, {}, "")
+            except (pa.ArrowException, OSError):
+                continue
+            found = {int(match[1]) for (name,) in export.rows("devices", [DEVICE_NAME], 64) if (match := _XLA_PROCESS.search(str(name)))}
+            if len(found) == 1:
+                return found.pop()
+    match = _FOLDER_RANK.search(folder.resolve().name)
+    return int(match[1]) if match else None
