@@ -19,6 +19,8 @@ TIERS = {"launch": "launch configuration", "context": "context of the launch", "
 FILLS = {"launch": "#eaf1fa", "context": "#fdf3e4", "counter": "#e8f5f1"}
 WORDS = {"+": "raises", "-": "lowers"}
 LINE = 16.0
+Tiers = list[tuple[str, list[str]]]
+"""Tiers that have causes, in causal order, each with its members."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ def arrows_into(graph: Mapping) -> tuple[list[Arrow], Arrow | None, int]:
     return [arrow_of(edge) for edge in causes[:MOST_ARROWS]], rest, max(len(causes) - MOST_ARROWS, 0)
 
 
-def causal_graph_svg(graph: Mapping, scope: str) -> Markup:
+def causal_graph_svg(graph: Mapping, scope: str, alone: bool = True) -> Markup:
     """Return the graph of the arrows into the target.
 
     Parameters
@@ -145,6 +147,8 @@ def causal_graph_svg(graph: Mapping, scope: str) -> Markup:
         A document of `config/schemas/graph.schema.json`.
     scope : str
         The scope in words for people: `whole dataset`, or a kernel's short name.
+    alone : bool
+        With a heading and the legend; without them where the page around it has both.
     """
     arrows, rest, omitted = arrows_into(graph)
     if not arrows:
@@ -165,11 +169,11 @@ def causal_graph_svg(graph: Mapping, scope: str) -> Markup:
         place = next((i for i, (_, members) in enumerate(tiers) if arrow.source in members), columns - 1)
         lines += [Line(arrow.source, f"label of {arrow.source}", columns - place, 50), Line(f"label of {arrow.source}", target)]
     layout = arrange(sizes, lines, row_gap=9, column_gap=34)
-    return _assemble(graph, scope, layout, drawn, tiers, nodes, target_lines, omitted)
+    return _assemble(graph, scope, layout, drawn, tiers, target_lines, omitted, alone)
 
 
-def _tiers(arrows: list[Arrow], nodes: Mapping) -> list[tuple[str, list[str]]]:
-    """Return the tiers that have causes, in causal order, with their members; an unknown tier is a column of its own."""
+def _tiers(arrows: list[Arrow], nodes: Mapping) -> Tiers:
+    """Return the tiers of the causes; one that is not known is a column of its own behind the others."""
     found: dict[str, list[str]] = {}
     for arrow in arrows:
         found.setdefault((nodes.get(arrow.source) or {}).get("tier") or "other", []).append(arrow.source)
@@ -205,75 +209,65 @@ def bezier(points: list[tuple[float, float]]) -> str:
     )
 
 
-def _assemble(graph, scope, layout: Layout, drawn, tiers, nodes, target_lines, omitted) -> Markup:
+def _assemble(graph: Mapping, scope: str, layout: Layout, drawn: list[Arrow], tiers: Tiers, lines: list[str], omitted: int, alone: bool):
+    nodes = {node["name"]: node for node in graph["nodes"]}
     about, rests = headline(graph, scope)
     target = layout.boxes[graph["target_node"]]
-    above, parts = 76.0, []
     ordered = sorted(drawn, key=lambda arrow: layout.boxes[f"label of {arrow.source}"].y)
-    spacing = target.height / len(ordered)
-    label_width = max(_label_width(arrow) for arrow in drawn)
-    for position, arrow in enumerate(ordered):
-        label = layout.boxes[f"label of {arrow.source}"]
-        port = target.y - target.height / 2 + spacing * (position + 0.5)
-        long = 0.0 if arrow.head == "none" else 9.0 + 0.5 * arrow.width
-        start = layout.lines[arrow.source, f"label of {arrow.source}"]
-        turn = label.left + 7 + label_width
-        bend = (target.left - long - turn) * 0.5
-        d = bezier(start) + f"L{turn:.1f} {label.y:.1f}"
-        d += f"C{turn + bend:.1f} {label.y:.1f} {target.left - long - bend:.1f} {port:.1f} {target.left - long:.1f} {port:.1f}"
-        stroke = tag(
-            "path", d=d, fill="none", stroke=arrow.colour, stroke_width=arrow.width, stroke_dasharray="7 4" if arrow.dashed else None
-        )
-        words = [
-            text(
-                label.left + 7,
-                label.y - 4 - arrow.width / 2,
-                arrow.label,
-                colour=arrow.colour if arrow.colour != theme.UNDECIDED else theme.MUTED,
-                font_weight="bold",
-            ),
-            text(label.left + 7, label.y + 13 + arrow.width / 2, arrow.detail, theme.SMALL, colour=theme.MUTED) if arrow.detail else None,
-        ]
-        parts.append(tag("g", tag("title", arrow.hover), stroke, head_of(target.left, port, arrow), words))
-    for arrow in drawn:
-        node, others = nodes.get(arrow.source) or {}, _others(arrow.source, nodes)
-        hover = [
-            arrow.source,
-            *([f"group: {node['group']}"] if node.get("group") else []),
-            *([f"moves with: {', '.join(others)}"] if others else []),
-        ]
-        fill = FILLS.get(node.get("tier") or "", "#f1f3f5")
-        parts.append(
-            box_of(arrow.source, _node_lines(arrow.source, nodes), layout.boxes[arrow.source], fill, hover=elided("\n".join(hover), 1500))
-        )
-    parts.append(
-        box_of(
-            graph["target_node"], target_lines, target, theme.PAPER, theme.INK, bold=True, hover=full_name(graph.get("scope_name") or scope)
-        )
-    )
-    headings = []
+    room = max(_label_width(arrow) for arrow in drawn)
+    ports = [target.y + target.height * ((place + 0.5) / len(ordered) - 0.5) for place in range(len(ordered))]
+    parts = [_stroke(arrow, layout, target.left, port, room) for arrow, port in zip(ordered, ports, strict=True)]
+    parts += [_cause(arrow.source, layout, nodes) for arrow in drawn]
+    hover = full_name(graph.get("scope_name") or scope)
+    parts.append(box_of(graph["target_node"], lines, target, theme.PAPER, theme.INK, bold=True, hover=hover))
     for tier, members in tiers:
         x = sum(layout.boxes[name].x for name in members) / len(members)
-        headings.append(text(x, -10, TIERS.get(tier, tier), theme.SMALL, "middle", theme.MUTED))
-    half = max((text_width(TIERS.get(t, t), theme.SMALL) / 2 - layout.boxes[m[0]].x for t, m in tiers), default=0)
-    shift = MARGIN + max(half, 0)
+        parts.append(text(x, -10, TIERS.get(tier, tier), theme.SMALL, "middle", theme.MUTED))
+    overhang = max((text_width(TIERS.get(t, t), theme.SMALL) / 2 - layout.boxes[m[0]].x for t, m in tiers), default=0.0)
+    left, top = MARGIN + max(overhang, 0.0), 76.0 if alone else 28.0
+    width = max(layout.width + left + MARGIN, *((text_width(about, 15, bold=True) + 2 * MARGIN, 560.0) if alone else (0.0,)))
+    y = top + layout.height
     more = f"{omitted} weaker arrow{'s are' if omitted > 1 else ' is'} not drawn; the table lists all." if omitted else ""
-    width = max(layout.width + shift + MARGIN, text_width(about, 15, bold=True) + 2 * MARGIN, 560)
-    legend, legend_height = _legend(width - 2 * MARGIN, any(arrow.dashed for arrow in drawn))
-    body = above + layout.height
-    return document(
-        width,
-        body + 22 + legend_height + (18 if more else 0),
-        about,
-        text(MARGIN, 24, about, 15, font_weight="bold"),
-        text(MARGIN, 43, rests, theme.SMALL, colour=theme.MUTED),
-        tag("g", headings, parts, transform=f"translate({shift:.1f} {above:.1f})"),
-        text(MARGIN, body + 24, more, theme.SMALL, colour=theme.MUTED) if more else None,
-        tag("g", legend, transform=f"translate({MARGIN:.1f} {body + 26 + (18 if more else 0):.1f})"),
+    below = []
+    if more:
+        y += 22
+        below.append(text(MARGIN, y, more, theme.SMALL, colour=theme.MUTED))
+    if alone:
+        signs, height = legend(width - 2 * MARGIN, any(arrow.dashed for arrow in drawn))
+        below.append(tag("g", signs, transform=f"translate({MARGIN:.1f} {y + 26:.1f})"))
+        y += 14 + height
+    head = [text(MARGIN, 24, about, 15, font_weight="bold"), text(MARGIN, 43, rests, theme.SMALL, colour=theme.MUTED)] if alone else []
+    return document(width, y + 8, about, head, tag("g", parts, transform=f"translate({left:.1f} {top:.1f})"), below)
+
+
+def _stroke(arrow: Arrow, layout: Layout, end: float, port: float, room: float) -> Markup:
+    """Return an arrow: from its cause through its label to the target's edge at x = `end`, height `port`."""
+    label = layout.boxes[f"label of {arrow.source}"]
+    tip = end - (0.0 if arrow.head == "none" else 9.0 + 0.5 * arrow.width)
+    turn = label.left + 7 + room
+    bend = (tip - turn) * 0.5
+    path = bezier(layout.lines[arrow.source, f"label of {arrow.source}"])
+    path += f"L{turn:.1f} {label.y:.1f}C{turn + bend:.1f} {label.y:.1f} {tip - bend:.1f} {port:.1f} {tip:.1f} {port:.1f}"
+    dashes = "7 4" if arrow.dashed else None
+    ink = theme.MUTED if arrow.colour == theme.UNDECIDED else arrow.colour
+    return tag(
+        "g",
+        tag("title", arrow.hover),
+        tag("path", d=path, fill="none", stroke=arrow.colour, stroke_width=arrow.width, stroke_dasharray=dashes),
+        head_of(end, port, arrow),
+        text(label.left + 7, label.y - 4 - arrow.width / 2, arrow.label, colour=ink, font_weight="bold"),
+        text(label.left + 7, label.y + 13 + arrow.width / 2, arrow.detail, theme.SMALL, colour=theme.MUTED) if arrow.detail else None,
     )
 
 
-def _legend(width: float, fragile: bool) -> tuple[list[Markup], float]:
+def _cause(name: str, layout: Layout, nodes: Mapping) -> Markup:
+    node, others = nodes.get(name) or {}, _others(name, nodes)
+    hover = [name, *([f"group: {node['group']}"] if node.get("group") else []), *([f"moves with: {', '.join(others)}"] if others else [])]
+    fill = FILLS.get(node.get("tier") or "", "#f1f3f5")
+    return box_of(name, _node_lines(name, nodes), layout.boxes[name], fill, hover=elided("\n".join(hover), 1500))
+
+
+def legend(width: float, fragile: bool) -> tuple[list[Markup], float]:
     """Return the signs explained, in as many rows as `width` needs, and their height."""
     samples = [("raises", theme.RAISES, "filled", False), ("lowers", theme.LOWERS, "open", False)]
     samples += [(f"fragile (robustness below {theme.ratio(theme.FRAGILE_BELOW)})", theme.RAISES, "filled", True)] if fragile else []

@@ -235,7 +235,7 @@ def _numbers(name: str, note: str, values: np.ndarray, unit: str) -> Axis:
     else:
         places = values.copy()
         levels = np.unique(known)
-        marks = levels if len(levels) <= 6 else nice_ticks(low, high)
+        marks = levels if len(levels) <= 6 else theme.nice_ticks(low, high)
         ticks = [(float(mark), theme.quantity(float(mark), unit)) for mark in marks]
     if low == high:
         low, high = low - 0.5, high + 0.5
@@ -246,14 +246,3 @@ def _numbers(name: str, note: str, values: np.ndarray, unit: str) -> Axis:
         low = missing
     margin = 0.02 * (high - low)
     return Axis(name, note, places, ticks, low - margin, high + margin)
-
-
-def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """Return round numbers within [low, high], about `count` of them, in steps of 1, 2 or 5 times a power of ten."""
-    raw = (high - low) / count
-    if raw <= 0:
-        return [low]
-    power = 10.0 ** math.floor(math.log10(raw))
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw * 0.999)
-    first = math.ceil(low / step - 1e-9)
-    return [round(i * step, 12) for i in range(first, math.floor(high / step + 1e-9) + 1)]

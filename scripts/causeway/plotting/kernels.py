@@ -31,6 +31,8 @@ class Kernel:
     launches: int
     configurations: int
     median: float
+    smallest: float
+    largest: float
     robust_cv: float | None
     histogram: Sequence[int]
     timeline: Sequence[float | None]
@@ -53,6 +55,8 @@ def kernels_of(table: "pa.Table") -> list[Kernel]:
             row["launches"],
             row["configurations"],
             row["value_median"],
+            row["value_min"],
+            row["value_max"],
             row["robust_cv"],
             row["histogram"] or [],
             row["timeline"] or [],

@@ -110,6 +110,17 @@ def _rgb(colour: str) -> tuple[int, ...]:
     return tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5))
 
 
+def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
+    """Return round numbers within [low, high], about `count` of them, in steps of 1, 2 or 5 times a power of ten."""
+    raw = (high - low) / count
+    if raw <= 0:
+        return [low]
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw * 0.999)
+    first = math.ceil(low / step - 1e-9)
+    return [round(i * step, 12) for i in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
 def class_colour(name: str) -> str:
     """Return the fixed colour of a class of GPU work."""
     return CLASSES.get(name, UNKNOWN)

@@ -1,11 +1,12 @@
 """Made-up results in the stable layout, written through the one door, for the tests of figures, findings and overview."""
 
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from causeway.tables import SCHEMAS, read_table, write_json, write_table
+from causeway.tables import SCHEMAS, write_json, write_table
 
 MS = 1_000_000
 HOSTILE = "</title><script>document.title='owned'</script>'; DROP TABLE kernels; -- $\\frac{a}$ &amp; \x00\u202e" + "<b onload=x>" * 9000
@@ -85,11 +86,13 @@ def kernels_table(names=NAMES, seed=2):
             {
                 "kernel": f"k{number}-{number:010x}",
                 "name": name,
-                "short_name": name[:60],
+                "short_name": name.split("(")[0].split("<")[0].split("::")[-1] or name,
                 "class": kind,
                 "launches": launches,
                 "configurations": int(rng.integers(1, 5)),
                 "value_sum": launches * median * 1.1,
+                "value_min": median * 0.4,
+                "value_max": median * 9.0,
                 "value_median": median,
                 "value_q1": median * 0.9,
                 "value_q3": median * 1.2,
@@ -219,6 +222,7 @@ def write_rows(folder, kernels, rows=1200, seed=4, features=FEATURES):
 
 def capabilities(export, rank, dataset="demo", status="read", kind="trace", launches=24_000, first=0, values=None):
     refused = status == "refused"
+    rows = "launches" if kind == "trace" else "counters"
     error = {
         "source": f"{export}.sqlite",
         "found": "the file holds 0 bytes",
@@ -238,9 +242,7 @@ def capabilities(export, rank, dataset="demo", status="read", kind="trace", laun
         "ranks": [] if refused else [rank],
         "ranks_from": "sheet",
         "node": None,
-        "tables": {}
-        if refused
-        else {"launches" if kind == "trace" else "counters": launches, "transfers": 900, "kernels": 6, "devices": 1},
+        "tables": {} if refused else {rows: launches, "transfers": 900, "kernels": 6, "devices": 1},
         "rows_in": {},
         "time": None
         if refused or kind != "trace"
@@ -311,5 +313,38 @@ def write_dataset(
     return folder
 
 
-def table_of(path, name):
-    return read_table(path, name)
+class Named(list):
+    """Files of a job, by place or by name, as Snakemake hands them to a script."""
+
+    def __init__(self, **entries):
+        super().__init__(entries.values())
+        self.__dict__.update(entries)
+
+
+def job_of(root, out, datasets=("demo",)):
+    """A job with the inputs of every script that draws or sums up, over what `write_dataset` wrote under `root`."""
+    root, out = Path(root), Path(out)
+    places = sorted(path.parent for name in datasets for path in (root / name).glob("*/kernels.parquet"))
+
+    def each(pattern):
+        return [str(path / pattern) for path in places]
+
+    class Job:
+        log: ClassVar = [str(out / "log.txt")]
+        input = Named(
+            quality=[str(root / name / "quality.json") for name in datasets],
+            clocks=[str(root / name / "clocks.json") for name in datasets],
+            tables=[str(path) for name in datasets for path in sorted((root / name / "tables").iterdir())],
+            kernels=each("kernels.parquet"),
+            bins=each("bins.parquet"),
+            ranking=each("ranking.parquet"),
+            graphs=each("causal/dataset/graph.json"),
+            contributions=each("causal/dataset/contributions.parquet"),
+            batches=[str(path) for place in places for path in sorted((place / "causal" / "batches").iterdir())],
+            findings=str(out / "findings.json"),
+        )
+        params = Named(config_hash="0123456789abcdef" * 4, settings={"seed": 1, "bins": {"width_us": 10000}, "causes": {"resamples": 20}})
+        output = Named(findings=str(out / "findings.json"), page=str(out / "overview.html"))
+
+    out.mkdir(parents=True, exist_ok=True)
+    return Job

@@ -1,0 +1,173 @@
+"""The overview's answer to why: causes of the whole dataset and of its kernels, each with its graph, and where kernels disagree."""
+
+from collections.abc import Mapping, Sequence
+
+from causeway.plotting import theme
+from causeway.plotting.causal_graph import UNEXPLAINED, causal_graph_svg, legend, said
+from causeway.plotting.kernels import Kernel, share_text
+from causeway.plotting.marks import bar
+from causeway.plotting.markup import Markup, tag
+from causeway.plotting.names import elided, full_name
+from causeway.plotting.words import target_name
+
+WBR = Markup("<wbr>")
+OPEN = 3
+"""Kernels whose causes stand open when the page does."""
+SIGNS = {"+": ("raises", "▲ raises"), "-": ("lowers", "▼ lowers")}
+
+
+def anchor(dataset: str, *parts: str) -> str:
+    """Return the id of a place in the page; findings link to it."""
+    return "--".join([dataset, *parts])
+
+
+def verdict_tag(verdict: str) -> Markup:
+    """Return a verdict as a small label."""
+    return tag("span", verdict, class_=f"verdict {verdict}")
+
+
+def breakable(name: str) -> list[object]:
+    """Return a feature's name with places, behind its underscores, where a line may end."""
+    return [part for piece in name.split("_") for part in (piece, "_", WBR)][:-2]
+
+
+def causes_of(search: object) -> list[Mapping]:
+    """Return the rows of a search's causes, largest contribution first."""
+    rows = [row for row in search.contributions if row["feature"] != UNEXPLAINED]
+    return sorted(rows, key=lambda row: (-(row["contribution_percent"] or 0.0), row["feature"]))
+
+
+def unexplained_of(graph: Mapping) -> float | None:
+    """Return the share, in percent, that no cause carries."""
+    return next((edge["contribution_percent"] for edge in graph["edges"] if edge["source"] == UNEXPLAINED), None)
+
+
+def cause_table(search: object) -> Markup:
+    """Return the causes of one scope as a table."""
+    rows = causes_of(search)
+    full = max([row["contribution_high"] or row["contribution_percent"] or 0.0 for row in rows], default=0.0)
+    body = []
+    for row in rows:
+        kind, word = SIGNS.get(row["sign"], ("undecided", "◇ undecided"))
+        others = [member for member in row["members"] or [] if member != row["feature"]]
+        name = [tag("code", breakable(elided(row["feature"], 60)), title=row["feature"] if len(row["feature"]) > 60 else None)]
+        name += [tag("span", f" +{len(others)}", class_="muted", title=f"moves with: {elided(', '.join(others), 800)}")] if others else []
+        percent, low, high = row["contribution_percent"], row["contribution_low"], row["contribution_high"]
+        colour = theme.RAISES if row["sign"] == "+" else theme.LOWERS if row["sign"] == "-" else theme.UNDECIDED
+        fragile = row["robustness"] is not None and row["robustness"] < theme.FRAGILE_BELOW
+        robust = tag("span", theme.ratio(row["robustness"]), class_="fragile" if fragile else None, title="fragile" if fragile else None)
+        found = "–" if row["stability"] is None else f"{100 * row['stability']:.0f} %"
+        share = [bar(percent, full, colour, low, high, width=48, height=14), " ", theme.percent(percent, low, high)]
+        body.append(
+            tag(
+                "tr",
+                tag("td", name, class_="name"),
+                tag("td", tag("span", word, class_=kind)),
+                tag("td", share, class_="share"),
+                tag("td", found, class_="n"),
+                tag("td", robust, class_="n"),
+                tag("td", verdict_tag(row["verdict"])),
+            )
+        )
+    heads = [("cause", ""), ("effect", ""), ("% of variance", ""), ("found in", "n"), ("robust", "n"), ("verdict", "")]
+    head = tag("thead", tag("tr", [tag("th", words, class_=kind or None) for words, kind in heads]))
+    rest = unexplained_of(search.graph)
+    below = tag("p", f"Unexplained: {theme.percent(rest)} of the variance.", class_="note") if rest is not None else None
+    return tag("div", tag("div", tag("table", head, tag("tbody", body)), class_="wide"), below)
+
+
+def lead_of(search: object) -> str:
+    """Return the strongest cause of a scope in a few words, for its closed row."""
+    rows = causes_of(search)
+    words = [
+        f"{elided(r['feature'], 30)} {SIGNS.get(r['sign'], ('', '◇'))[1][0]} {theme.percent(r['contribution_percent'])}" for r in rows[:3]
+    ]
+    return ", ".join(words) + (f", {len(rows) - 3} more" if len(rows) > 3 else "")
+
+
+def scope_block(search: object, place: str, name: str, full: str | None, share: float | None, is_open: bool) -> Markup:
+    """Return one scope with causes: its table, and the graph beside it."""
+    graph = search.graph
+    head = [tag("b", name, title=full_name(full) if full else None), verdict_tag(graph["verdict"])]
+    size = f"{theme.count(graph['n_rows'])} launches"
+    size += f", {theme.count(round(graph['n_effective']))} effective" if graph.get("n_effective") is not None else ""
+    head.append(tag("span", size, class_="muted"))
+    head += [tag("span", f"{share_text(share)} of the variability", class_="muted")] if share is not None else []
+    head.append(tag("span", lead_of(search), class_="lead"))
+    names = tag("p", tag("code", full_name(full)), class_="note") if full and full != name else None
+    reasons = tag("p", " ".join(graph.get("reasons", [])), class_="note") if graph.get("reasons") else None
+    drawing = tag("figure", causal_graph_svg(graph, name, alone=False))
+    body = tag("div", tag("div", names, cause_table(search), reasons), drawing, class_="beside")
+    return tag("details", tag("summary", head), body, class_="scope", id=place, open=True if is_open else None)
+
+
+def why(dataset: str, target: str, searches: Sequence[object], kernels: Sequence[Kernel]) -> Markup | None:
+    """Return the section of causes of one target, or None where nothing was searched.
+
+    Parameters
+    ----------
+    dataset, target : str
+    searches : sequence
+        The dataset's search and the kernels'; each has `graph` (a document) and `contributions` (rows).
+    kernels : sequence of Kernel
+        The kernels as shown above, which give names and order.
+    """
+    if not searches:
+        return None
+    known = {kernel.id: (position, kernel) for position, kernel in enumerate(kernels)}
+    ordered = sorted(
+        searches, key=lambda s: (s.graph["scope"] != "dataset", known.get(s.graph["scope"], (len(known),))[0], s.graph["scope"])
+    )
+    blocks, nothing, shown = [], [], 0
+    for search in ordered:
+        scope = search.graph["scope"]
+        whole = scope == "dataset"
+        kernel = known[scope][1] if scope in known else None
+        name = "Whole dataset" if whole else kernel.short if kernel else scope
+        full = None if whole else kernel.name if kernel else search.graph.get("scope_name")
+        place = anchor(dataset, target, scope)
+        if causes_of(search):
+            blocks.append(scope_block(search, place, name, full, kernel.share if kernel else None, whole or shown < OPEN))
+            shown += not whole
+        else:
+            cells = [tag("td", name, class_="name", title=full_name(full) if full else None)]
+            cells.append(tag("td", share_text(kernel.share) if kernel else "–", class_="n"))
+            cells.append(tag("td", [tag("div", elided(words, 400)) for words in said(search.graph)[:3]]))
+            nothing.append(tag("tr", cells, tag("td", verdict_tag(search.graph["verdict"])), id=place))
+    box = anchor(dataset, target, "why")
+    parts = [tag("h3", f"Why: causes of {target_name(target)}", id=box)]
+    if blocks:
+        words = "Bars: share of the target's variance, with its interval. A dashed robustness is fragile."
+        words += " A cause is direct only if no unmeasured common cause acts on both ends."
+        signs, height = legend(900, fragile=True)
+        key = tag("svg", tag("g", signs, transform="translate(0 10)"), width="900", height=height + 4, font_family=theme.FONT)
+        parts += [tag("p", words, class_="note"), tag("div", key, class_="wide")]
+        toggle = tag("button", "open or close all", type="button", data_toggle=f"{box}-all")
+        parts += [toggle if len(blocks) > OPEN else None, tag("div", blocks, id=f"{box}-all"), disagreements(ordered, known)]
+    if nothing:
+        heads = [("kernel", ""), ("of variability", "n"), ("what was found", ""), ("verdict", "")]
+        table = tag("table", tag("thead", tag("tr", [tag("th", w, class_=k or None) for w, k in heads])), tag("tbody", nothing))
+        parts += [tag("h4", "No cause found"), tag("div", table, class_="wide")]
+    return tag("div", parts)
+
+
+def disagreements(searches: Sequence[object], known: Mapping) -> Markup | None:
+    """Return the features that raise the target in one kernel and lower it in another, or None."""
+    seen: dict[str, dict[str, list[str]]] = {}
+    for search in searches:
+        scope = search.graph["scope"]
+        name = "whole dataset" if scope == "dataset" else known[scope][1].short if scope in known else scope
+        for row in causes_of(search):
+            if row["sign"] in SIGNS and row["verdict"] != "refuted":
+                seen.setdefault(row["feature"], {"+": [], "-": []})[row["sign"]].append(
+                    f"{name} ({theme.percent(row['contribution_percent'])})"
+                )
+    rows = [(feature, ends) for feature, ends in sorted(seen.items()) if ends["+"] and ends["-"]]
+    if not rows:
+        return None
+    body = [
+        tag("tr", tag("td", tag("code", elided(feature, 60))), tag("td", ", ".join(ends["+"])), tag("td", ", ".join(ends["-"])))
+        for feature, ends in rows
+    ]
+    head = tag("thead", tag("tr", [tag("th", words) for words in ("feature", "▲ raises it in", "▼ lowers it in")]))
+    return tag("div", tag("h4", "Where kernels disagree in sign"), tag("div", tag("table", head, tag("tbody", body)), class_="wide"))
