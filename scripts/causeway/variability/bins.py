@@ -171,5 +171,5 @@ def bins_table(bins: BinTable, features: list[str], width: int, origin_ns: int |
     names = [name for name in schema.names if name not in columns]
     for place, name in enumerate(names):
         values = bins.statistics[:, place // len(STATISTICS), place % len(STATISTICS)]
-        columns[name] = pa.array(values, mask=np.isnan(values))
+        columns[name] = pa.array(values, mask=~np.isfinite(values))
     return pa.table(columns).cast(schema)

@@ -115,10 +115,10 @@ class TransferWindow:
         return Linked(**facts, overlap=overlap)
 
     def _move(self, first: int, last: int) -> None:
-        """Hold every transfer that ends at or after `first` less the window, and starts before `last`."""
+        """Hold every transfer that ends at or after `first` less the window, and starts by `last`."""
         earliest = first - self.window_ns
         parts = [self.held]
-        while self.next < len(self.rows.groups) and self.rows.groups[self.next].first < last:
+        while self.next < len(self.rows.groups) and self.rows.groups[self.next].first <= last:
             if self.latest[self.next] >= earliest:
                 parts.append(self._read(self.rows.groups[self.next]))
             self.next += 1

@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from causeway import intervals
+
+FEW = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 12)), max_size=12)
+
+
+def arrays(pairs):
+    start = np.array([start for start, _ in pairs], np.int64)
+    return start, start + np.array([length for _, length in pairs], np.int64)
+
+
+def points(pairs):
+    """Return the unit cells that intervals cover: brute force."""
+    return {cell for start, length in pairs for cell in range(start, start + length)}
+
+
+def cells(found):
+    start, end = found
+    assert (start < end).all()
+    assert (start[1:] > end[:-1]).all()  # ascending, disjoint, not touching
+    return {cell for low, high in zip(start, end, strict=True) for cell in range(low, high)}
+
+
+@settings(deadline=None)
+@given(FEW, FEW)
+def test_sets_agree_with_cells(first, second):
+    a, b = arrays(first), arrays(second)
+    assert cells(intervals.union(*a)) == points(first)
+    assert cells(intervals.intersection(a, b)) == points(first) & points(second)
+    assert cells(intervals.difference(a, b)) == points(first) - points(second)
+    assert intervals.length(a) == len(points(first))
+
+
+@settings(deadline=None)
+@given(FEW, FEW)
+def test_overlap_of_each_with_a_union_agrees_with_cells(first, second):
+    start, end = arrays(first)
+    expected = [len(set(range(low, high)) & points(second)) for low, high in zip(start, end, strict=True)]
+    assert intervals.overlap(start, end, arrays(second)).tolist() == expected
+
+
+def test_touching_intervals_merge_and_empty_ones_cover_nothing():
+    start, end = intervals.union(np.array([10, 0, 5, 20]), np.array([12, 5, 10, 20]))
+    assert (start.tolist(), end.tolist()) == ([0], [12])
+
+
+def test_large_times_stay_exact():
+    far = 2**62
+    start, end = np.array([far, far + 3]), np.array([far + 2, far + 4])
+    assert intervals.length((start, end)) == 3
+    assert intervals.overlap(np.array([far + 1]), np.array([far + 4]), (start, end)).tolist() == [2]
+
+
+def test_an_interval_that_ends_before_it_starts_is_refused():
+    with pytest.raises(ValueError, match="interval 1 ends at 4, before its start 5"):
+        intervals.union(np.array([0, 5]), np.array([1, 4]))
