@@ -4,6 +4,8 @@ Required: `config` (the configuration as loaded). Sets: EXPORTS (rows of the she
 Nothing here depends on time or chance: every cluster job parses these files again.
 """
 
+import hashlib
+import json
 import re
 import sys
 from pathlib import Path
@@ -16,19 +18,9 @@ sys.path.insert(0, str(BASE / "scripts"))
 
 from causeway.errors import CausewayError
 from causeway.readers.detect import detect, kind_of
-from causeway.sheet import find_file, read_sheet
+from causeway.sheet import complaint, find_file, read_sheet
 
 GROUND = ("errors", "logs", "schemas", "tables", "intervals", "moments", "ranks", "results")
-
-
-def complaint(error):
-    """Return one sentence of a schema's complaint: where in the document, and what is wrong there."""
-    what = re.search(r"^(?:ValidationError: )(.+)$", str(error), re.M)
-    where = re.search(r"^On instance(.+):$", str(error), re.M)
-    keys = ": ".join(re.findall(r"\['?([^'\]]+)'?\]", where.group(1))) if where else ""
-    return " ".join(
-        filter(None, [keys and f"{keys}:", what.group(1) if what else str(error)])
-    )
 
 
 def check_config():
@@ -36,9 +28,7 @@ def check_config():
     try:
         validate(config, "../config/schemas/config.schema.yaml")
     except WorkflowError as error:
-        raise WorkflowError(
-            f"configuration: {complaint(error)}; config/schemas/config.schema.yaml describes every key"
-        ) from None
+        raise WorkflowError(f"configuration: {complaint(error)}; config/schemas/config.schema.yaml describes every key") from None
 
 
 def check_row(row):
@@ -85,14 +75,7 @@ EXPORTS = load_sheet()
 TARGETS = targets_by_dataset()
 DATASETS = list(TARGETS)
 TRACED = [dataset for dataset, kinds in TARGETS.items() if "trace" in kinds]
-MEASURED = sorted(
-    {
-        target
-        for kinds in TARGETS.values()
-        for kind in ("counters", "table")
-        for target in kinds.get(kind, [])
-    }
-)
+MEASURED = sorted({target for kinds in TARGETS.values() for kind in ("counters", "table") for target in kinds.get(kind, [])})
 
 
 def one_of(names):
@@ -108,21 +91,12 @@ wildcard_constraints:
     run=r"[A-Za-z0-9_-]+",
 
 
-def script_path(name):
-    """Return the path of a file under scripts/."""
-    return str(BASE / "scripts" / name)
-
-
 def modules(*wings):
     """Return the package's files that a job runs: the ground floor and the named wings. A change to one of them runs it again."""
     package = BASE / "scripts" / "causeway"
     files = [package / f"{name}.py" for name in GROUND]
     for wing in wings:
-        files += (
-            [package / f"{wing}.py"]
-            if (package / f"{wing}.py").is_file()
-            else sorted((package / wing).rglob("*.py"))
-        )
+        files += [package / f"{wing}.py"] if (package / f"{wing}.py").is_file() else sorted((package / wing).rglob("*.py"))
     return [str(file) for file in files]
 
 
@@ -177,75 +151,51 @@ def nodes(wildcards):
     return {row.export: row.node for row in exports_of(wildcards.dataset)}
 
 
-def scenario(wildcards):
-    """Return the configuration of a simulated run."""
-    return config["simulated"][wildcards.run]
-
-
 def table_folders(wildcards):
     """Return the folders of tables of a dataset, in the sheet's order."""
-    return [
-        f"results/{wildcards.dataset}/tables/{row.export}"
-        for row in exports_of(wildcards.dataset)
-    ]
+    return [f"results/{wildcards.dataset}/tables/{row.export}" for row in exports_of(wildcards.dataset)]
 
 
 def targets_of(dataset):
     """Return the targets of a dataset over all kinds of its exports."""
-    return list(
-        dict.fromkeys(
-            target for targets in TARGETS[dataset].values() for target in targets
-        )
-    )
+    return list(dict.fromkeys(target for targets in TARGETS[dataset].values() for target in targets))
 
 
 def each_target(pattern):
     """Return `pattern` filled in for every dataset and each of its targets."""
-    return [
-        pattern.format(dataset=dataset, target=target)
-        for dataset in DATASETS
-        for target in targets_of(dataset)
-    ]
+    return [pattern.format(dataset=dataset, target=target) for dataset in DATASETS for target in targets_of(dataset)]
 
 
-def batches():
-    """Return the numbers of the batches of kernels."""
-    return list(range(config["causes"]["batches"]))
+def each_dataset(pattern):
+    """Return `pattern` filled in for every dataset."""
+    return [pattern.format(dataset=dataset) for dataset in DATASETS]
 
 
-def binning_options():
-    """Return the arguments of `bin_launches` that the configuration sets."""
-    bins, ranking = config["bins"], config["ranking"]
-    keep = (
-        ["--keep-share", ranking["keep_share"]]
-        if ranking["keep_count"] is None
-        else ["--keep-count", ranking["keep_count"]]
-    )
-    options = [
-        "--width-us",
-        bins["width_us"],
-        "--launches-per-bin",
-        bins["launches"],
-        "--mean",
-        bins["mean"],
-    ]
-    options += [
-        "--link-window-us",
-        bins["link_window_us"],
-        "--score",
-        ranking["score"],
-        *keep,
-        "--control-ratio",
-        ranking["control_ratio"],
-    ]
-    options += [
-        "--control-min-rows",
-        ranking["control_min_rows"],
-        "--seed",
-        config["seed"],
-    ]
-    options += ["--features", *bins["features"]] if bins["features"] else []
-    return [str(option) for option in options]
+def every_table_folder():
+    """Return the folders of tables of all exports, in the sheet's order."""
+    return [f"results/{dataset}/tables/{export}" for dataset, export in EXPORTS]
+
+
+def batch_manifests(wildcards):
+    """Return the manifests of the batches of kernels of a dataset and target."""
+    folder = f"results/{wildcards.dataset}/{wildcards.target}/causal/batches"
+    return [f"{folder}/{batch}.json" for batch in range(config["causes"]["batches"])]
+
+
+def every_batch_manifest():
+    """Return the manifests of all batches."""
+    pattern = "results/{{dataset}}/{{target}}/causal/batches/{batch}.json"
+    return [path for batch in range(config["causes"]["batches"]) for path in each_target(pattern.format(batch=batch))]
+
+
+def config_hash():
+    """Return a hash of the configuration, which tells one analysis from another."""
+    return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def overview_settings():
+    """Return the choices that the overview's methods section states."""
+    return {key: config[key] for key in ("bins", "ranking", "causes", "seed")}
 
 
 def everything():
@@ -258,11 +208,7 @@ def everything():
         "bins.svg",
         "kernels.svg",
     )
-    return [
-        path
-        for figure in figures
-        for path in each_target(f"results/{{dataset}}/{{target}}/figures/{figure}")
-    ]
+    return [path for figure in figures for path in each_target(f"results/{{dataset}}/{{target}}/figures/{figure}")]
 
 
 def input_mb(wildcards, input, attempt):

@@ -20,7 +20,7 @@ rule simulate_run:
         mem_mb=2000,
         runtime=30,
     params:
-        scenario=scenario,
+        scenario=lookup("simulated/{run}", within=config),
     script:
         "../scripts/simulate_run.py"
 

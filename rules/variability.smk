@@ -11,7 +11,7 @@ rule bin_launches:
     input:
         tables=table_folders,
         clocks="<results>/{dataset}/clocks.json",
-        program=script_path("bin_launches.py"),
+        program=f"{BASE}/scripts/bin_launches.py",
         lib=modules("variability"),
     output:
         expand(

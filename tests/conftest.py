@@ -1,6 +1,7 @@
 """Fixtures of all tests."""
 
 import pytest
+
 from support import DATA
 
 

@@ -4,6 +4,7 @@ It is read whenever the workflow is parsed, so this module stays light.
 """
 
 import csv
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,14 @@ class Export:
     node: str
     path: Path
     run: str | None
+
+
+def complaint(error: Exception) -> str:
+    """Return one sentence of what a JSON schema complains of: where in the document, and what is wrong there."""
+    what = re.search(r"^(?:ValidationError: )(.+)$", str(error), re.M)
+    where = re.search(r"^On instance(.+):$", str(error), re.M)
+    keys = ": ".join(re.findall(r"\['?([^'\]]+)'?\]", where.group(1))) if where else ""
+    return " ".join(filter(None, [keys and f"{keys}:", what.group(1) if what else str(error)]))
 
 
 def find_file(name: str, folders: Iterable[Path], what: str) -> Path:

@@ -1,0 +1,185 @@
+"""Figures, findings and the overview: finished tables drawn and put into words; no statistic is computed here.
+
+Required: quality.json, clocks.json, the tables of each {dataset}/{target}. Produces: {target}/figures/, findings.json, overview.html.
+"""
+
+
+rule plot_causal_graphs:
+    input:
+        graph="<results>/{dataset}/{target}/causal/dataset/graph.json",
+        batches=batch_manifests,
+        kernels="<results>/{dataset}/{target}/kernels.parquet",
+        lib=modules("plotting"),
+    output:
+        page=report(
+            directory("<results>/{dataset}/{target}/figures/causal_graphs"),
+            htmlindex="index.html",
+            caption="captions/causal_graphs.rst",
+            category="Causal graphs",
+            labels={"dataset": "{dataset}", "target": "{target}", "figure": "each kernel"},
+        ),
+        dataset_svg=report(
+            "<results>/{dataset}/{target}/figures/causal_graph_dataset.svg",
+            caption="captions/causal_graph_dataset.rst",
+            category="Causal graphs",
+            labels={"dataset": "{dataset}", "target": "{target}", "figure": "whole dataset"},
+        ),
+    log:
+        "<logs>/plot_causal_graphs/{dataset}/{target}.log",
+    benchmark:
+        "<benchmarks>/plot_causal_graphs/{dataset}/{target}.jsonl"
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    script:
+        "../scripts/plot_causal_graphs.py"
+
+
+rule plot_parallel_coordinates:
+    input:
+        tables=table_folders,
+        features="<results>/{dataset}/{target}/features.parquet",
+        contributions="<results>/{dataset}/{target}/causal/dataset/contributions.parquet",
+        kernels="<results>/{dataset}/{target}/kernels.parquet",
+        lib=modules("plotting"),
+    output:
+        page=report(
+            directory("<results>/{dataset}/{target}/figures/parallel_coordinates"),
+            htmlindex="index.html",
+            caption="captions/parallel_coordinates.rst",
+            category="Features",
+            labels={"dataset": "{dataset}", "target": "{target}", "figure": "parallel coordinates, interactive"},
+        ),
+        svg=report(
+            "<results>/{dataset}/{target}/figures/parallel_coordinates.svg",
+            caption="captions/parallel_coordinates.rst",
+            category="Features",
+            labels={"dataset": "{dataset}", "target": "{target}", "figure": "parallel coordinates"},
+        ),
+    log:
+        "<logs>/plot_parallel_coordinates/{dataset}/{target}.log",
+    benchmark:
+        "<benchmarks>/plot_parallel_coordinates/{dataset}/{target}.jsonl"
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=rows_mb,
+        runtime=20,
+    params:
+        rows=config["figures"]["coordinates_rows"],
+        seed=config["seed"],
+    script:
+        "../scripts/plot_parallel_coordinates.py"
+
+
+rule plot_bins:
+    input:
+        tables=table_folders,
+        clocks="<results>/{dataset}/clocks.json",
+        bins="<results>/{dataset}/{target}/bins.parquet",
+        ranking="<results>/{dataset}/{target}/ranking.parquet",
+        lib=modules("plotting"),
+    output:
+        svg=report(
+            "<results>/{dataset}/{target}/figures/bins.svg",
+            caption="captions/bins.rst",
+            category="Variability",
+            labels={"dataset": "{dataset}", "target": "{target}", "figure": "over time and ranks"},
+        ),
+    log:
+        "<logs>/plot_bins/{dataset}/{target}.log",
+    benchmark:
+        "<benchmarks>/plot_bins/{dataset}/{target}.jsonl"
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=rows_mb,
+        runtime=20,
+    script:
+        "../scripts/plot_bins.py"
+
+
+rule plot_kernels:
+    input:
+        tables=table_folders,
+        kernels="<results>/{dataset}/{target}/kernels.parquet",
+        lib=modules("plotting"),
+    output:
+        svg=report(
+            "<results>/{dataset}/{target}/figures/kernels.svg",
+            caption="captions/kernels.rst",
+            category="Variability",
+            labels={"dataset": "{dataset}", "target": "{target}", "figure": "kernels"},
+        ),
+    log:
+        "<logs>/plot_kernels/{dataset}/{target}.log",
+    benchmark:
+        "<benchmarks>/plot_kernels/{dataset}/{target}.jsonl"
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    script:
+        "../scripts/plot_kernels.py"
+
+
+rule summarise_findings:
+    input:
+        quality=each_dataset("<results>/{dataset}/quality.json"),
+        tables=every_table_folder(),
+        kernels=each_target("<results>/{dataset}/{target}/kernels.parquet"),
+        graphs=each_target("<results>/{dataset}/{target}/causal/dataset/graph.json"),
+        batches=every_batch_manifest(),
+        lib=modules("findings"),
+    output:
+        findings="<results>/findings.json",
+    log:
+        "<logs>/summarise_findings.log",
+    benchmark:
+        "<benchmarks>/summarise_findings.jsonl"
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    params:
+        config_hash=config_hash(),
+    script:
+        "../scripts/summarise_findings.py"
+
+
+rule write_overview:
+    input:
+        quality=each_dataset("<results>/{dataset}/quality.json"),
+        clocks=each_dataset("<results>/{dataset}/clocks.json"),
+        tables=every_table_folder(),
+        bins=each_target("<results>/{dataset}/{target}/bins.parquet"),
+        ranking=each_target("<results>/{dataset}/{target}/ranking.parquet"),
+        kernels=each_target("<results>/{dataset}/{target}/kernels.parquet"),
+        graphs=each_target("<results>/{dataset}/{target}/causal/dataset/graph.json"),
+        batches=every_batch_manifest(),
+        findings="<results>/findings.json",
+        lib=modules("plotting"),
+    output:
+        page=report(
+            "<results>/overview.html",
+            caption="captions/overview.rst",
+            category="Overview",
+            labels={"figure": "overview"},
+        ),
+    log:
+        "<logs>/write_overview.log",
+    benchmark:
+        "<benchmarks>/write_overview.jsonl"
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=3000,
+        runtime=20,
+    params:
+        settings=overview_settings(),
+    script:
+        "../scripts/write_overview.py"

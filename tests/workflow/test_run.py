@@ -1,0 +1,144 @@
+"""The whole way on small inputs: simulated traces with planted causes, real exports, and damage beside them."""
+
+import gzip
+import json
+import sqlite3
+
+import pyarrow.compute as pc
+import pytest
+from support import ROOT, run_snakemake, write_analysis
+
+from causeway.tables import read_json, read_table
+
+SETTINGS = "causes: {batches: 2, resamples: 4, kernels_count: 3}\n"
+
+
+def run_whole(folder, rows, settings=SETTINGS):
+    """Run `all`; return the folder of the results."""
+    run = run_snakemake(folder, "--cores", "2", "--quiet", "rules", config=write_analysis(folder, rows, settings))
+    assert run.returncode == 0, run.stdout[-6000:]
+    return folder / "results"
+
+
+@pytest.fixture(scope="session")
+def real(tmp_path_factory, data):
+    """Run the workflow once on real exports of every kind, with damaged ones beside them."""
+    folder = tmp_path_factory.mktemp("real")
+    (folder / "zero.sqlite").write_bytes(b"")
+    (folder / "prose.sqlite").write_text("This is no export.\n")
+    whole = (data / "nsys_sqlite/rodinia-gaussian/report5.sqlite").read_bytes()
+    (folder / "cut.sqlite").write_bytes(whole[: len(whole) // 2])
+    rodinia = data / "nsys_sqlite/rodinia-gaussian"
+    kineto = data / "kineto/hta"
+    rows = [
+        ("h100", "", data / "nsys_sqlite/nsys-ai/h100_2gpu_1s.sqlite", "auto"),
+        ("rodinia", "0", rodinia / "report3.sqlite", "nsys"),
+        ("rodinia", "1", rodinia / "report5.sqlite", "nsys"),
+        ("kineto", "0", kineto / "sampled_rank-0.json.gz", "auto"),
+        ("kineto", "1", kineto / "sampled_rank-1.json.gz", "kineto"),
+        ("dropout", "", data / "ncu_csv/operators-a100/dropout_nsight162.csv", "auto"),
+        ("damaged", "0", rodinia / "report3.sqlite", "auto"),
+        ("damaged", "1", "zero.sqlite", "nsys"),
+        ("damaged", "2", "prose.sqlite", "auto"),
+        ("damaged", "3", data / "nsys_sqlite/no-gpu-activity/jacc_report1.sqlite", "auto"),
+        ("damaged", "4", data / "ncu_csv/operators-a100/failed/app_error.csv", "ncu"),
+        ("damaged", "5", "cut.sqlite", "nsys"),
+        ("hopeless", "0", data / "ncu_csv/operators-a100/failed/empty.csv", "ncu"),
+    ]
+    return run_whole(folder, rows)
+
+
+def nsys_answer(path, table="CUPTI_ACTIVITY_KIND_KERNEL"):
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as base:
+        return base.execute(f"SELECT count(*), sum(end - start) FROM {table}").fetchone()
+
+
+def rows_and_time(folder, table="launches"):
+    read = read_table(folder / f"{table}.parquet", table)
+    return read.num_rows, pc.sum(read["duration_ns"]).as_py()
+
+
+@pytest.mark.parametrize(
+    ("export", "source"),
+    [
+        ("h100/tables/e0", "nsys-ai/h100_2gpu_1s.sqlite"),
+        ("rodinia/tables/0", "rodinia-gaussian/report3.sqlite"),
+        ("rodinia/tables/1", "rodinia-gaussian/report5.sqlite"),
+    ],
+)
+def test_launches_and_kernel_time_equal_the_exports_own(real, data, export, source):
+    assert rows_and_time(real / export) == nsys_answer(data / "nsys_sqlite" / source)
+
+
+def test_transfers_equal_the_exports_own(real, data):
+    path = data / "nsys_sqlite/nsys-ai/h100_2gpu_1s.sqlite"
+    copies, sets = nsys_answer(path, "CUPTI_ACTIVITY_KIND_MEMCPY"), nsys_answer(path, "CUPTI_ACTIVITY_KIND_MEMSET")
+    assert rows_and_time(real / "h100/tables/e0", "transfers") == (copies[0] + sets[0], copies[1] + sets[1])
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_kineto_launches_equal_the_files_own(real, data, rank):
+    with gzip.open(data / f"kineto/hta/sampled_rank-{rank}.json.gz", "rt") as file:
+        events = json.load(file)["traceEvents"]
+    kernels = [event for event in events if event.get("cat") == "kernel" and event.get("ph") == "X"]
+    assert rows_and_time(real / f"kineto/tables/{rank}") == (len(kernels), sum(round(event["dur"] * 1000) for event in kernels))
+
+
+def test_two_processes_in_one_file_are_two_ranks(real):
+    assert read_json(real / "h100/tables/e0/capabilities.json")["ranks"] == [0, 1]
+    assert set(read_table(real / "h100/kernel_variability/bins.parquet", "bins")["rank"].to_pylist()) == {0, 1}
+
+
+def test_counters_have_a_target_of_their_own(real):
+    bins = read_table(real / "dropout/gpu_time/bins.parquet", "bins")
+    assert pc.sum(bins["count"]).as_py() == 162
+    assert not (real / "dropout/kernel_variability").exists()
+
+
+@pytest.mark.parametrize(
+    ("export", "status"), [("0", "read"), ("1", "refused"), ("2", "refused"), ("3", "refused"), ("4", "refused")]
+)
+def test_a_bad_export_is_a_gap_in_the_quality_and_the_rest_runs(real, export, status):
+    quality = read_json(real / "damaged/quality.json")
+    assert quality["status"] == "caution"
+    found = {entry["export"]: entry for entry in quality["exports"]}[export]
+    assert found["status"] == status
+    assert (found["error"] is None) == (status == "read")
+    if found["error"]:
+        assert all(found["error"][part] for part in ("source", "found", "expected", "advice"))
+
+
+def test_a_cut_export_is_read_as_far_as_it_goes_or_refused_but_never_looks_whole(real, data):
+    found = read_json(real / "damaged/tables/5/capabilities.json")
+    assert found["status"] in ("partial", "refused")
+    assert found["error"]["found"]
+    if found["status"] == "partial":
+        assert rows_and_time(real / "damaged/tables/5")[0] < nsys_answer(data / "nsys_sqlite/rodinia-gaussian/report5.sqlite")[0]
+
+
+def test_a_dataset_without_any_readable_export_is_blocked_and_says_why(real):
+    assert read_json(real / "hopeless/quality.json")["status"] == "blocked"
+    graph = read_json(real / "hopeless/gpu_time/causal/dataset/graph.json")
+    assert graph["verdict"] == "inconclusive"
+    assert graph["reasons"]
+
+
+def test_a_second_run_does_nothing(real):
+    run = run_snakemake(real.parent, "--dry-run", config=real.parent / "config.yaml")
+    assert "Nothing to be done" in run.stdout
+
+
+def test_editing_a_module_reruns_its_rules_alone(real):
+    touched = ROOT / "scripts" / "causeway" / "quality.py"
+    run = run_snakemake(real.parent, "--dry-run", "--quiet", "host", "--forcerun", "check_quality", config=real.parent / "config.yaml")
+    assert touched.is_file()
+    assert "check_quality" in run.stdout
+    assert "normalise_export" not in run.stdout
+
+
+def test_overview_and_findings_cover_every_dataset(real):
+    page = (real / "overview.html").read_text(encoding="utf-8")
+    findings = read_json(real / "findings.json")
+    assert {finding["dataset"] for finding in findings["findings"]} <= {"h100", "rodinia", "kineto", "dropout", "damaged", "hopeless"}
+    for dataset in ("h100", "rodinia", "kineto", "dropout", "damaged", "hopeless"):
+        assert dataset in page
