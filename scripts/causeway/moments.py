@@ -228,7 +228,7 @@ def slice_statistics(value: np.ndarray, offset: np.ndarray) -> tuple[np.ndarray,
 def _slice_statistics(value, offset, count, statistics, held, spare, bucket):
     histogram = np.zeros(BUCKETS, np.int32)
     for k in range(offset.size - 1):
-        n = 0
+        n = np.int64(0)  # a plain 0 would make numba compile every function below twice, for the constant too
         low, high = np.inf, -np.inf
         for i in range(offset[k], offset[k + 1]):
             v = value[i]

@@ -12,12 +12,14 @@ import pyarrow as pa
 from numba import njit
 
 from causeway.errors import CausewayError
-from causeway.tables import LAUNCH_SHAPE, ROW_GROUP_ROWS, SCHEMAS, TableWriter, extended
+from causeway.tables import LAUNCH_SHAPE, SCHEMAS, TableWriter, extended
 from causeway.variability.links import by_value
 from causeway.variability.sources import Share, Source
 from causeway.variability.targets import Deviation, Sample, Sampler, Stall
 from causeway.variability.transfers import UNKNOWN, Exposure, Linked, TransferWindow
 
+PIECE_ROWS, GROUP_ROWS = 1 << 16, 1 << 17
+"""Rows that are put together, and written, at once: kept rows have some forty columns, or thousands."""
 TRACE_FACTS = ("duration_ns", "device", "stream", "queue_ns", "range")
 TRANSFER_FACTS = {
     "transfer_bytes": pa.field("transfer_bytes", pa.int64(), metadata={"unit": "bytes"}),
@@ -159,9 +161,11 @@ class KeptRows:
             if isinstance(self.target, Stall):
                 has = np.flatnonzero(linked.found)
                 row, place, linked = row[has], place[has], linked.take(has)
-            if row.size:
-                facts = {} if linked is None else transfer_columns(share.source, linked, exposure)
-                self._write(share.source, pick(sample, row), chosen, place, linked, facts)
+            for begin in range(0, row.size, PIECE_ROWS):
+                piece = slice(begin, begin + PIECE_ROWS)
+                near = None if linked is None else linked.take(piece)
+                facts = {} if near is None else transfer_columns(share.source, near, exposure)
+                self._write(share.source, pick(sample, row[piece]), chosen, place[piece], near, facts)
 
     def _write(
         self, source: Source, sample: Sample, chosen: Chosen, place: np.ndarray, linked: Linked | None, facts: dict[str, pa.Array]
@@ -245,10 +249,10 @@ def join_parts(folder: Path, entries: list[list[tuple[int, int]]], path: Path, e
         for _, part, batch in order:
             waiting.append(readers[part].get_batch(batch))
             rows += waiting[-1].num_rows
-            while rows >= ROW_GROUP_ROWS:
+            while rows >= GROUP_ROWS:
                 table = pa.Table.from_batches(waiting)
-                writer.write(table.slice(0, ROW_GROUP_ROWS).combine_chunks())
-                waiting, rows = table.slice(ROW_GROUP_ROWS).to_batches(), rows - ROW_GROUP_ROWS
+                writer.write(table.slice(0, GROUP_ROWS).combine_chunks())
+                waiting, rows = table.slice(GROUP_ROWS).to_batches(), rows - GROUP_ROWS
         if waiting:
             writer.write(pa.Table.from_batches(waiting).combine_chunks())
     shutil.rmtree(folder)

@@ -73,7 +73,7 @@ class Linked:
         """Where a launch has a transfer; bool."""
         return self.row != NONE
 
-    def take(self, rows: np.ndarray) -> "Linked":
+    def take(self, rows: np.ndarray | slice) -> "Linked":
         """Return the elements at `rows`."""
         return Linked(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
 
