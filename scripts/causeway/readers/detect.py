@@ -34,7 +34,7 @@ _SQLITE_FAMILIES = (
     ("cupti", ("CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL", "StringTable")),
     ("nsys", ("StringIds", "META_DATA_EXPORT", "EXPORT_META_DATA", "CUPTI_ACTIVITY_KIND_KERNEL", "TARGET_INFO_SESSION_START_TIME")),
     ("rocpd", ("rocpd_", "rocpd_kernel_dispatch", "rocpd_op", "rocpd_string")),
-    ("rocprof", ("KERN",)),
+    ("rocprof", ("KERN", "compute_kernel", "compute_workload")),
 )
 _HEADERS = (
     # (family, columns of which all must be in the header line)
@@ -47,7 +47,8 @@ _HEADERS = (
     ("cupti", ("start", "end", "deviceId", "correlationId")),
 )
 _FOLDERS = (
-    ("nsys", ("CUPTI_ACTIVITY_KIND_*", "StringIds.*", "META_DATA_EXPORT.*", "EXPORT_META_DATA.*", "trace.parquet", "nvtx_gpu_proj_trace")),
+    ("nsys", ("CUPTI_ACTIVITY_KIND_*.parquet", "CUPTI_ACTIVITY_KIND_*.arrow", "StringIds.*", "META_DATA_EXPORT.*", "EXPORT_META_DATA.*")),
+    ("nsys", ("trace.parquet", "nvtx_gpu_proj_trace")),
     ("rocprofv3", ("*kernel_trace.csv", "*counter_collection.csv", "*_results.json")),
     ("rocprof", ("pmc_perf.csv", "results.csv", "timestamps.csv")),
     ("rocpd", ("*_results.db", "*.rpd")),
@@ -175,11 +176,25 @@ def _detect_csv(text: bytes) -> str | None:
         for family, columns in _HEADERS:
             if cells.issuperset(columns):
                 return family
+        if _are_activities(re.split(r"[,;\t]", line)):
+            return "cupti"
     return "table" if lines and ("," in lines[0] or "\t" in lines[0] or ";" in lines[0]) else None
+
+
+def _are_activities(cells: list[str]) -> bool:
+    """Return whether a header's columns are those of GPU activity records: times, and where on a device or by which call."""
+    plain = {re.sub(r"[^a-z0-9]", "", re.sub(r"_(?:ns|us|ms|s)$|\s*[(\[].*", "", cell.lower())) for cell in cells}
+    timed = "start" in plain and plain & {"end", "duration"}
+    placed = plain & {"device", "deviceid"} and plain & {"stream", "streamid", "strm", "ctx", "context", "contextid"}
+    named = plain & {"name", "kernel", "kernelname", "copykind", "gridx", "grdx"}
+    return bool(timed and named and "y" not in plain and (placed or plain & {"correlationid", "corrid"}))
 
 
 def _detect_folder(path: Path) -> str | None:
     for family, patterns in _FOLDERS:
         if any(next(path.glob(pattern), None) is not None for pattern in patterns):
             return family
+    for file in sorted(path.glob("*.csv")):
+        if file.is_file() and _detect_csv(first_bytes(file).removeprefix(b"\xef\xbb\xbf").lstrip()) == "cupti":
+            return "cupti"
     return None

@@ -21,7 +21,11 @@ LOG = logging.getLogger("causeway")
 READERS = {
     "nsys": ("nsys", "nsys_folders", "nsys_recipe", "nsys_jsonlines"),
     "ncu": ("ncu",),
+    "rocprof": ("rocprof_v1", "rocprof_compute"),
+    "rocprofv3": ("rocprofv3_csv", "rocprofv3_json"),
+    "rocpd": ("rpd", "rocpd"),
     "kineto": ("kineto",),
+    "cupti": ("nvprof", "cupti_csv"),
     "table": ("table",),
 }
 """Modules that read a family's layouts, tried in order; a further layout is one more module here."""

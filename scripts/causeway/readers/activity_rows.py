@@ -1,0 +1,187 @@
+"""Rows of activity CSV: lines that a damaged quotation cannot swallow, and what kind of event a row is."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+
+from causeway.readers.columns import column_map
+from causeway.readers.events import NO_KIND, integer
+
+LINE_CHARS = 4 << 20
+QUOTED_LINES = 64
+"""Lines that one quoted field may span; beyond, the quotation counts as never closed."""
+
+COPY_KINDS = {
+    "htod": 1, "h2d": 1, "hosttodevice": 1, "dtoh": 2, "d2h": 2, "devicetohost": 2, "htoa": 3, "hosttoarray": 3, "atoh": 4,
+    "arraytohost": 4, "atoa": 5, "arraytoarray": 5, "atod": 6, "arraytodevice": 6, "dtoa": 7, "devicetoarray": 7, "dtod": 8, "d2d": 8,
+    "devicetodevice": 8, "htoh": 9, "h2h": 9, "hosttohost": 9, "ptop": 10, "p2p": 10, "peertopeer": 10,
+}  # fmt: skip
+"""Spellings of CUPTI's copy kinds; unified memory's are 11 to 13."""
+
+MEMORY_KINDS = {"pageable": 0, "pinned": 1, "device": 2, "array": 3, "managed": 4, "devicestatic": 5, "managedstatic": 6, "unknown": 7}
+"""Spellings of memory kinds, numbered as in `tables.MEMORY_KINDS`."""
+
+_COPY_NAME = re.compile(r"\[?\s*(?:cuda|unified memory)?\s*memcpy\b\s*(?:\(?([\w-]+)\)?)?(?:\s*\([^)]*\))?\s*\]?", re.IGNORECASE)
+_SET_NAME = re.compile(r"\[?\s*(?:cuda\s+)?memset\b[^(<]*(?:\([^)]*\))?\s*\]?", re.IGNORECASE)
+_UNIFIED = re.compile(r"\[\s*unified memory", re.IGNORECASE)
+
+
+class CsvLines:
+    """Rows of a text file, line by line; one damaged row costs one row."""
+
+    def __init__(self, text: io.TextIOWrapper) -> None:
+        self._text, self.delimiter = text, ","
+        self.number = self.unclosed = 0
+        self._again: list[str] = []
+
+    def next_line(self) -> str | None:
+        """Return the next line with its end, None after the last one; a line that is too long is cut off there."""
+        line = self._again.pop(0) if self._again else self._text.readline(LINE_CHARS)
+        if not line:
+            return None
+        self.number += 1
+        return line
+
+    @staticmethod
+    def cells(line: str, delimiter: str) -> list[str]:
+        """Return the cells of one line, stripped of blanks."""
+        if '"' not in line:
+            return [cell.strip() for cell in line.split(delimiter)]
+        try:
+            return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
+        except csv.Error:
+            return []
+
+    def rows(self) -> Iterator[tuple[list[str], bool]]:
+        """Give the cells of each row, and whether it is whole: only the file's last one may lack its line end."""
+        csv.field_size_limit(2 * LINE_CHARS * QUOTED_LINES)
+        while (line := self.next_line()) is not None:
+            if line.count('"') % 2:
+                joined = self._joined(line)
+                if joined is None:
+                    if line.endswith(("\n", "\r")):
+                        self.unclosed += 1
+                    else:
+                        yield [], False
+                    continue
+                line = joined
+            stripped = line.rstrip("\r\n")
+            if stripped.strip():
+                yield self.cells(stripped, self.delimiter), len(stripped) < len(line)
+
+    def _joined(self, line: str) -> str | None:
+        """Return a row whose quoted field spans lines; None, and the lines after the first given back, if the quotation does not end."""
+        parts, size = [line], len(line)
+        while len(parts) < QUOTED_LINES and size < LINE_CHARS:
+            more = self.next_line()
+            if more is None:
+                break
+            parts.append(more)
+            size += len(more)
+            if more.count('"') % 2:
+                return "".join(parts)
+        self._again = parts[1:] + self._again
+        self.number -= len(parts) - 1
+        return None
+
+
+class RowKinds:
+    """What kind of event each row of a file is: as its kind column says, else by its name, else by which columns it fills.
+
+    Parameters
+    ----------
+    place : dict of str to int
+        Columns by our names.
+    file_name : str
+        A hint where nothing else tells: `memset.csv`.
+    """
+
+    LAUNCHES, COPIES, MEMSETS, CALLS, OTHER = range(5)
+    NAMES = ("kernels", "memory copies", "memory sets", "calls", "other records")
+
+    def __init__(self, place: dict[str, int], file_name: str) -> None:
+        self.place, self.hint = place, file_name.lower()
+        kinds = column_map("cupti_csv")["kinds"]
+        numbers = {"launches": self.LAUNCHES, "memcpy": self.COPIES, "memset": self.MEMSETS, "calls": self.CALLS, "other": self.OTHER}
+        self._kinds = {spelling: numbers[kind] for kind, spellings in kinds.items() for spelling in spellings}
+        self._by_name: dict[str, int | None] = {}
+
+    def _cell(self, row: list[str], ours: str) -> str:
+        at = self.place.get(ours)
+        return row[at] if at is not None and at < len(row) else ""
+
+    def of(self, row: list[str]) -> int:
+        """Return the kind of one row."""
+        if stated := self._cell(row, "kind"):
+            plain = re.sub(r"[^a-z0-9]", "", stated.lower()).removeprefix("cuptiactivitykind")
+            if plain in self._kinds:
+                return self._kinds[plain]
+        name = self._cell(row, "name")
+        if name not in self._by_name:
+            if len(self._by_name) > 1 << 16:
+                self._by_name.clear()
+            self._by_name[name] = self._from_name(name)
+        known = self._by_name[name]
+        return self._from_columns(row, name) if known is None else known
+
+    def _from_name(self, name: str) -> int | None:
+        if _COPY_NAME.fullmatch(name):
+            return self.COPIES
+        if _SET_NAME.fullmatch(name):
+            return self.MEMSETS
+        return self.OTHER if _UNIFIED.match(name) else None
+
+    def _from_columns(self, row: list[str], name: str) -> int:
+        if self._cell(row, "grid_x") or self._cell(row, "grid"):
+            return self.LAUNCHES
+        if self._cell(row, "copy_kind"):
+            return self.COPIES
+        could_tell = self.place.keys() & {"device", "stream", "grid_x", "grid", "thread", "call"}
+        if could_tell and not (self._cell(row, "device") or self._cell(row, "stream")):
+            return self.CALLS
+        if self._cell(row, "bytes") and not name:
+            return self.COPIES if "memcpy" in self.hint or "memset" not in self.hint else self.MEMSETS
+        return self.LAUNCHES
+
+
+def copy_kind(text: str) -> int:
+    """Return a copy kind in CUPTI's numbers from a number or a spelling, also within a name; 0 if it is unknown.
+
+    >>> copy_kind("[CUDA memcpy HtoD]"), copy_kind("CUPTI_ACTIVITY_MEMCPY_KIND_DTOH"), copy_kind("[Unified Memory Memcpy DtoH]")
+    (1, 2, 12)
+    """
+    number = integer(text.strip())
+    if number is not None:
+        return number if 0 <= number <= 13 else 0
+    plain = re.sub(r"[^a-z0-9]", "", text.lower().partition("(")[0])
+    for prefix in ("cudamemcpykind", "cuptiactivitymemcpykind", "cudamemcpy", "unifiedmemorymemcpy", "memcpy"):
+        plain = plain.removeprefix(prefix)
+    kind = COPY_KINDS.get(plain, 0)
+    return {1: 11, 2: 12, 8: 13}.get(kind, kind) if _UNIFIED.match(text) else kind
+
+
+def memory_kind(text: str) -> int:
+    """Return a memory kind as in `tables.MEMORY_KINDS` from CUPTI's number or a spelling; `NO_KIND` if there is none.
+
+    >>> memory_kind("Pageable"), memory_kind("3"), memory_kind("")
+    (0, 2, 255)
+    """
+    number = integer(text.strip())
+    if number is not None:
+        return column_map("nvprof")["memory_kinds"].get(number, NO_KIND)
+    plain = re.sub(r"[^a-z]", "", text.lower()).removeprefix("cuptiactivitymemorykind")
+    return MEMORY_KINDS.get(plain, NO_KIND)
+
+
+def device_number(text: str) -> tuple[int | None, str | None]:
+    """Return a device's number and name.
+
+    >>> device_number("GeForce RTX 2080 Ti (0)"), device_number("1"), device_number("")
+    ((0, 'GeForce RTX 2080 Ti'), (1, None), (None, None))
+    """
+    number = integer(text.strip())
+    if number is not None:
+        return (number, None) if number >= 0 else (None, None)
+    match = re.fullmatch(r"(.*?)\s*[(\[](\d{1,5})[)\]]\s*", text, re.DOTALL)
+    return (int(match[2]), match[1].strip() or None) if match else (None, text.strip() or None)
