@@ -243,12 +243,12 @@ def _report(
     shares: Shares | None = None
     if ordered:
         rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "shares")
-        shares = structural_shares([p.candidate.values for p in within], gains, deviation, rows.weight, rng)
+        shares = structural_shares([p.candidate.values for p in within], gains, deviation, rows.weight, rng, rows.folded)
     rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "signs")
-    folded = np.abs(deviation) * (np.exp(np.sum(gains, axis=0)) if gains else 1.0)
-    ceiling = np.quantile(folded, 0.998)
+    varies = (np.abs(deviation) if rows.folded else deviation) * (np.exp(np.sum(gains, axis=0)) if gains else 1.0)
+    varies = np.clip(varies, *np.quantile(varies, [0.0 if rows.folded else 0.002, 0.998]))
     causes = [p.candidate.values if p.effect is None else p.effect.position[rows.configuration] for p in ordered]
-    effects = joint_effects(causes, [p.candidate.levels for p in ordered], np.minimum(folded, ceiling), rows.weight, time_blocks, rng)
+    effects = joint_effects(causes, [p.candidate.levels for p in ordered], varies, rows.weight, time_blocks, rng)
     arrows = [_arrow(parent, place, effects[place], shares, scope) for place, parent in enumerate(ordered)]
     arrows.sort(key=lambda arrow: (-arrow.percent, arrow.candidate.name))
     n_effective = min([arrow.n_effective for arrow in arrows if arrow.stage != "configuration"], default=_typical_size(stages, size))

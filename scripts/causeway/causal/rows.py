@@ -40,8 +40,8 @@ class Rows:
         Inverse inclusion probability.
     kernel, configuration : ndarray of int
         Codes 0, 1, ...; a configuration belongs to one kernel.
-    block : ndarray of int
-        Number of the (rank, bin) that a launch belongs to.
+    folded : bool
+        The target is the absolute deviation; else it is the measured value itself and moves with the signed deviation (memory stall).
     """
 
     target: np.ndarray
@@ -51,17 +51,17 @@ class Rows:
     weight: np.ndarray
     kernel: np.ndarray
     configuration: np.ndarray
-    block: np.ndarray
+    folded: bool = True
 
     def __len__(self) -> int:
         return self.target.size
 
     def take(self, keep: np.ndarray) -> "Rows":
         """Return the rows of a mask or of positions, configurations and kernels numbered anew from 0."""
-        parts = {name: getattr(self, name)[keep] for name in self.__dataclass_fields__}
+        parts = {name: getattr(self, name)[keep] for name in self.__dataclass_fields__ if name != "folded"}
         for name in ("kernel", "configuration"):
             parts[name] = np.unique(parts[name], return_inverse=True)[1]
-        return Rows(**parts)
+        return Rows(**parts, folded=self.folded)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ MAX_ROWS = 5000
 SWAPS = 6
 """Times each cause is exchanged between rows; more changes no share by more than a tenth of a percent."""
 TREES = dict(max_iter=120, learning_rate=0.06, max_leaf_nodes=8, min_samples_leaf=25, l2_regularization=2.0, early_stopping=False)
+LEVELS = 50
 WINSOR = 8.0
 """The deviation is clipped at so many standard deviations, so that one outage does not own the variance."""
 MIN_SIGMA = 0.1
@@ -113,7 +114,7 @@ class _Causes:
             self.spans.append(slice(span, span + width))
             start, span = start + columns.shape[1], span + width
         self.design = np.hstack([np.ones((self.n_rows, 1)), *functions]) if within else np.ones((0, 1))
-        self.features = np.hstack([values.reshape(self.n_rows, -1) for values in within]).astype(float) if within else np.zeros((0, 0))
+        self.features = np.hstack([_coarse(values) for values in within]) if within else np.zeros((0, 0))
 
     def swapped(self, cause: int, rows: np.ndarray, partners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return design and features of `rows` with the cause's columns of `partners`."""
@@ -121,6 +122,14 @@ class _Causes:
         design[:, self.slices[cause]] = self.design[partners, self.slices[cause]]
         features[:, self.spans[cause]] = self.features[partners, self.spans[cause]]
         return design, features
+
+
+def _coarse(values: np.ndarray) -> np.ndarray:
+    """Return a cause's columns for the trees, numbers as one of `LEVELS` quantile levels: what trees would make of them, but quicker."""
+    if values.ndim > 1:
+        return values.astype(float)
+    cuts = np.unique(np.quantile(values, np.linspace(0, 1, LEVELS + 1)[1:-1]))
+    return np.searchsorted(cuts, values).astype(float)[:, None]
 
 
 def _functions(values: np.ndarray) -> np.ndarray:
@@ -137,6 +146,7 @@ def structural_shares(
     deviation: np.ndarray,
     weights: np.ndarray,
     rng: np.random.Generator,
+    folded: bool = True,
     draws: int = 40,
 ) -> Shares:
     """Estimate the contributions of all causes, those within configurations first, then those between them.
@@ -151,6 +161,8 @@ def structural_shares(
         Standardised per configuration.
     weights : ndarray, shape (n_rows,), positive
     rng : Generator
+    folded : bool
+        y is the absolute value of the deviation; else the deviation itself.
     draws : int
         Resamples of blocks for the intervals.
 
@@ -164,6 +176,7 @@ def structural_shares(
     exchanged for that of another row (M. Jansen, Comput. Phys. Commun. 117 (1999) 35). The intervals are those of the linear model under
     resampling of blocks, moved to the point estimate: refitting trees 40 times would cost a minute and changes their width little.
     """
+    fold_target = np.abs if folded else np.positive
     blocks = block_numbers(deviation, deviation.size)
     if deviation.size > MAX_ROWS:
         pick = np.sort(rng.permutation(deviation.size)[:MAX_ROWS])
@@ -181,12 +194,12 @@ def structural_shares(
         if train.size < 20:
             train = np.arange(deviation.size)
         model = _fitted(causes, deviation, weights, train, seed, boosted=True)
-        sums += _sums(model, causes, between, deviation, weights, test, rng)
+        sums += _sums(model, causes, between, deviation, weights, test, rng, fold_target)
     percent = _percent(sums)
-    spreads = np.asarray([_percent(_linear_sums(causes, between, deviation, weights, blocks, rng)) for _ in range(draws)])
+    spreads = np.asarray([_percent(_linear_sums(causes, between, deviation, weights, blocks, rng, fold_target)) for _ in range(draws)])
     low, high = percent, percent
     if draws:
-        centre = _percent(_linear_sums(causes, between, deviation, weights, None, rng))
+        centre = _percent(_linear_sums(causes, between, deviation, weights, None, rng, fold_target))
         low = np.clip(percent + np.quantile(spreads, 0.025, axis=0) - centre, 0.0, percent)
         high = np.clip(percent + np.quantile(spreads, 0.975, axis=0) - centre, percent, 100.0)
     return Shares(percent[:-1], low[:-1], high[:-1], float(percent[-1]), float(low[-1]), float(high[-1]))
@@ -205,7 +218,7 @@ def _fitted(
     return LocationScale(seed, boosted).fit(causes.design[rows], causes.features[rows], deviation[rows], weights[rows])
 
 
-def _linear_sums(causes, between, deviation, weights, blocks, rng) -> np.ndarray:
+def _linear_sums(causes, between, deviation, weights, blocks, rng, fold_target) -> np.ndarray:
     """Return the sums of the linear model, on a resample of blocks or (blocks None) on all rows."""
     rows = np.arange(deviation.size)
     if blocks is not None:
@@ -214,15 +227,15 @@ def _linear_sums(causes, between, deviation, weights, blocks, rng) -> np.ndarray
         drawn = rng.integers(0, blocks.max() + 1, blocks.max() + 1)
         rows = np.concatenate([order[starts[b] : starts[b + 1]] for b in drawn])
     model = _fitted(causes, deviation, weights, rows, 0, boosted=False)
-    return _sums(model, causes, between, deviation, weights, rows, rng, swaps=2)
+    return _sums(model, causes, between, deviation, weights, rows, rng, fold_target, swaps=2)
 
 
-def _sums(model, causes: _Causes, between, deviation, weights, rows, rng, swaps: int = SWAPS) -> np.ndarray:
+def _sums(model, causes: _Causes, between, deviation, weights, rows, rng, fold_target, swaps: int = SWAPS) -> np.ndarray:
     """Return the weighted sums of half squared changes over `rows`: one per cause, the last for the noise."""
     g = np.sum([part[rows] for part in between], axis=0) if between else np.zeros(rows.size)
     mean, sigma = model.predict(causes.design[rows], causes.features[rows]) if model else (np.zeros(rows.size), np.ones(rows.size))
     noise = (deviation[rows] - mean) / sigma
-    y = np.exp(g) * np.abs(mean + sigma * noise)
+    y = np.exp(g) * fold_target(mean + sigma * noise)
     own = weights[rows]
     chance = own / own.sum()
     sums = np.zeros(len(causes.slices) + len(between) + 1)
@@ -231,9 +244,9 @@ def _sums(model, causes: _Causes, between, deviation, weights, rows, rng, swaps:
         partners = rows[local]
         for cause in range(len(causes.slices)):
             other_mean, other_sigma = model.predict(*causes.swapped(cause, rows, partners))
-            sums[cause] += own @ (np.exp(g) * np.abs(other_mean + other_sigma * noise) - y) ** 2
+            sums[cause] += own @ (np.exp(g) * fold_target(other_mean + other_sigma * noise) - y) ** 2
         for place, part in enumerate(between):
             moved = g - part[rows] + part[partners]
-            sums[len(causes.slices) + place] += own @ (np.exp(moved) * np.abs(mean + sigma * noise) - y) ** 2
-        sums[-1] += own @ (np.exp(g) * np.abs(mean + sigma * noise[local]) - y) ** 2
+            sums[len(causes.slices) + place] += own @ (np.exp(moved) * fold_target(mean + sigma * noise) - y) ** 2
+        sums[-1] += own @ (np.exp(g) * fold_target(mean + sigma * noise[local]) - y) ** 2
     return sums / (2 * swaps)

@@ -1,0 +1,25 @@
+"""Features of the kept launches: configuration, context at their start, counters."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from causeway.causal.features import assemble, exports_of, write_features
+from causeway.logs import failing_clearly
+from causeway.tables import read_json, read_table
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+
+def main(job) -> None:
+    with failing_clearly(job.log[0]):
+        kept = Path(job.input.kept)
+        folders = [job.input.tables] if isinstance(job.input.tables, str) else list(job.input.tables)
+        exports = exports_of(folders, read_json(job.input.clocks), dict(job.params.nodes))
+        configurations = read_table(kept.with_name("configurations.parquet"), "configuration_summary")
+        table, fields = assemble(read_table(kept, "kept"), exports, configurations, kept.parent.name)
+        write_features(table, fields, job.output.features)
+
+
+if "snakemake" in globals():
+    main(snakemake)

@@ -1,0 +1,220 @@
+"""Features of the kept launches: launch configuration, context at the start, counters; written as `features.parquet`.
+
+A context feature describes what was so when the launch began, never anything that depends on how long it then took: a longer launch meets
+more copies merely by being longer.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from causeway.causal.context import BYTES_BY_KIND, Queries, from_launches, from_ranges, from_samples, from_transfers
+from causeway.logs import LOG
+from causeway.tables import COPY_KINDS, LAUNCH_SHAPE, SCHEMAS, read_json, read_table, write_table
+
+CONTEXT = {
+    "launches_in_flight": ("contention", ""),
+    "transfers_in_flight": ("contention", ""),
+    **{name: ("contention", "bytes") for name in BYTES_BY_KIND},
+    "queue_ns": ("time", "ns"),
+    "idle_before_ns": ("time", "ns"),
+    "iteration_position": ("time", "ns"),
+    "since_start_ns": ("time", "ns"),
+    "previous_deviation": ("state", "ns"),
+}
+"""Context features of a trace with their group and unit, in the order of the columns."""
+
+STALL_FACTS = {"transfer_bytes": "bytes", "transfer_copy_kind": ""}
+"""What is known beforehand of the transfer that makes a memory stall."""
+
+TRACE_ONLY = frozenset(
+    "duration_ns range transfer_bytes transfer_copy_kind transfer_start_ns transfer_duration_ns transfer_overlap_ns exposed_transfer_ns".split()
+)
+"""Facts of a trace's launches that are no features: measured on the launch itself, or on a transfer that is linked by its duration."""
+
+
+@dataclass(frozen=True)
+class Export:
+    """An export of the dataset: its folder of tables, the shift of its clock, its ranks and its node."""
+
+    folder: Path
+    shift_ns: int
+    ranks: tuple[int, ...]
+    node: str | None
+
+
+def exports_of(folders: list[str | Path], clocks: dict, nodes: dict[str, str | None]) -> list[Export]:
+    """Return the readable exports of a dataset.
+
+    Parameters
+    ----------
+    folders : list of path
+        One per export, named after it.
+    clocks : dict
+        `clocks.json`.
+    nodes : dict of str to str or None
+        Node per export, as in the sheet.
+    """
+    found = []
+    for folder in map(Path, folders):
+        clock = clocks["exports"].get(folder.name)
+        if clock is not None and (folder / "kernels.parquet").is_file():
+            node = nodes.get(folder.name) or read_json(folder / "capabilities.json").get("node")
+            found.append(Export(folder, int(clock["shift_ns"]), tuple(clock["ranks"]), node or None))
+    return found
+
+
+def assemble(kept: pa.Table, exports: list[Export], configurations: pa.Table | None, target: str) -> tuple[pa.Table, list[pa.Field]]:
+    """Return the features of kept launches and the fields that describe them.
+
+    Parameters
+    ----------
+    kept : Table
+        `kept.parquet`.
+    exports : list of Export
+    configurations : Table or None
+        `configurations.parquet` of the target: the exact means that previous_deviation needs.
+    target : str
+
+    Returns
+    -------
+    table : Table
+        The columns of `kept` that identify and weigh a row, then one per feature, in the order of `kept`.
+    fields : list of Field
+        With unit, tier and group in the metadata.
+    """
+    base = kept.select(SCHEMAS["kept"].names)
+    trace = "duration_ns" in kept.column_names
+    columns: dict[str, pa.Array] = {}
+    fields: list[pa.Field] = []
+
+    def add(name: str, values: object, kind: pa.DataType, tier: str, group: str, unit: str = "", raw: str = "") -> None:
+        facts = {"tier": tier, "group": group} | ({"unit": unit} if unit else {}) | ({"raw": raw} if raw else {})
+        fields.append(pa.field(name, kind, metadata=facts))
+        columns[name] = values if isinstance(values, pa.ChunkedArray | pa.Array) else pa.array(values, kind)
+
+    for name in LAUNCH_SHAPE:
+        if name in kept.column_names:
+            unit = "bytes" if name.endswith("_bytes") else ""
+            add(name, kept.column(name).cast(pa.float64()), pa.float64(), "launch", "launch configuration", unit)
+    if trace:
+        for name, values in _context(kept, exports, configurations if target == "kernel_variability" else None).items():
+            group, unit = CONTEXT.get(name, ("device metrics", _sample_unit(name)))
+            add(name, pa.array(values, pa.float64(), from_pandas=True), pa.float64(), "context", group, unit)
+        add("queue_ns", kept.column("queue_ns").cast(pa.float64()), pa.float64(), "context", *CONTEXT["queue_ns"])
+        if target == "memory_stall":
+            add("transfer_bytes", kept.column("transfer_bytes").cast(pa.float64()), pa.float64(), "context", "transfer", "bytes")
+            kinds = [None if kind is None else COPY_KINDS.get(kind, str(kind)) for kind in kept.column("transfer_copy_kind").to_pylist()]
+            add("transfer_copy_kind", kinds, pa.string(), "context", "transfer")
+        add("stream", _text(kept.column("stream")), pa.string(), "context", "placement")
+    if "device" in kept.column_names:
+        add("device", _text(kept.column("device")), pa.string(), "context", "placement")
+    node_of = {rank: export.node for export in exports for rank in export.ranks}
+    if any(node_of.values()):
+        add("node", [node_of.get(rank) for rank in kept.column("rank").to_pylist()], pa.string(), "context", "placement")
+    if not trace:
+        _counters(kept, columns, add)
+    table = base
+    for name, values in columns.items():
+        table = table.append_column(name, values)
+    return table, fields
+
+
+def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Numbers of devices and streams are names."""
+    return column.cast(pa.string())
+
+
+def _sample_unit(name: str) -> str:
+    return next((unit for suffix, unit in (("_hz", "Hz"), ("_ratio", "ratio"), ("_bytes", "bytes"), ("_w", "W")) if name.endswith(suffix)), "")
+
+
+def _counters(kept: pa.Table, columns: dict[str, pa.Array], add) -> None:
+    """Pass the metrics of a counter export or table on."""
+    known = {*SCHEMAS["kept"].names, *LAUNCH_SHAPE, "device", *columns}
+    for field in kept.schema:
+        if field.name in known:
+            continue
+        facts = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
+        text = pa.types.is_string(field.type) or pa.types.is_dictionary(field.type) or pa.types.is_boolean(field.type)
+        kind = pa.string() if text else pa.float64()
+        add(field.name, kept.column(field.name).cast(kind), kind, "counter", facts.get("group", "counters"), facts.get("unit", ""),
+            facts.get("raw", ""))  # fmt: skip
+
+
+def _context(kept: pa.Table, exports: list[Export], configurations: pa.Table | None) -> dict[str, np.ndarray]:
+    """Return the context features of a trace's kept launches, NaN where unknown, in the order of `CONTEXT`, sampled metrics last."""
+    n = kept.num_rows
+    found: dict[str, np.ndarray] = {name: np.full(n, np.nan) for name in CONTEXT if name != "queue_ns"}
+    sampled: dict[str, np.ndarray] = {}
+    rank = kept.column("rank").to_numpy()
+    launch = kept.column("launch").to_numpy()
+    ranges = kept.column("range").fill_null(np.iinfo(np.uint32).max).to_numpy().astype(np.int64)
+    ranges[ranges == np.iinfo(np.uint32).max] = -1
+    begun = [start for start in (_first_start(export) for export in exports) if start is not None]
+    if n:
+        found["since_start_ns"] = kept.column("start_ns").to_numpy() - float(min(begun))
+    for export in exports:
+        for number in export.ranks:
+            rows = np.flatnonzero(rank == number)
+            if rows.size == 0:
+                continue
+            rows = rows[np.argsort(launch[rows], kind="stable")]
+            queries = Queries(number, launch[rows])
+            LOG.info("%s, rank %d: context of %d launches", export.folder.name, number, rows.size)
+            means, kernel_of = _means(export, configurations, number)
+            from_launches(export.folder / "launches.parquet", queries, means, kernel_of)
+            if (export.folder / "transfers.parquet").is_file():
+                from_transfers(export.folder / "transfers.parquet", queries)
+            if (export.folder / "ranges.parquet").is_file():
+                from_ranges(export.folder / "ranges.parquet", queries, ranges[rows])
+            if (export.folder / "samples.parquet").is_file():
+                for metric in from_samples(export.folder / "samples.parquet", queries):
+                    sampled.setdefault(metric, np.full(n, np.nan))
+            for name, values in queries.features.items():
+                unknown = values == -1 if name in ("idle_before_ns", "iteration_position") else np.zeros(rows.size, bool)
+                (found if name in found else sampled)[name][rows] = np.where(unknown, np.nan, values)
+    known = {name: values for name, values in found.items() if n == 0 or not np.isnan(values).all()}
+    return known | {name: sampled[name] for name in sorted(sampled)}
+
+
+def _first_start(export: Export) -> int | None:
+    """Return the aligned start of an export's first launch."""
+    path = export.folder / "launches.parquet"
+    if not path.is_file():
+        return None
+    starts = read_table(path, "launches", ["start_ns"]).column("start_ns")
+    return int(starts[0].as_py()) + export.shift_ns if len(starts) else None
+
+
+def _means(export: Export, configurations: pa.Table | None, rank: int) -> tuple[np.ndarray | None, np.ndarray]:
+    """Return the exact mean of each of the export's own configurations on a rank, and their kernels.
+
+    A configuration is the same in an export and in the dataset if kernel, launch shape and label agree. A configuration without launches
+    on the rank has no mean and NaN.
+    """
+    kernels = {row["kernel"]: row["id"] for row in read_table(export.folder / "kernels.parquet", "kernels").to_pylist()}
+    own = read_table(export.folder / "configurations.parquet", "configurations").to_pylist()
+    size = max((row["configuration"] for row in own), default=-1) + 1
+    kernel_of = np.zeros(size, dtype=np.int64)
+    for row in own:
+        kernel_of[row["configuration"]] = row["kernel"]
+    if configurations is None:
+        return None, kernel_of
+
+    def key(row: dict, kernel: str) -> tuple:
+        return (kernel, *(row[name] for name in LAUNCH_SHAPE), row["label"])
+
+    exact = {(key(row, row["kernel"]), row["rank"]): row["mean"] for row in configurations.to_pylist()}
+    means = np.full(size, np.nan)
+    for row in own:
+        identity = key(row, kernels[row["kernel"]])
+        means[row["configuration"]] = exact.get((identity, rank), exact.get((identity, None), np.nan))
+    return means, kernel_of
+
+
+def write_features(table: pa.Table, fields: list[pa.Field], path: str | Path) -> None:
+    """Write `features.parquet`."""
+    write_table(table, path, "features", extra=[*SCHEMAS["kept"], *fields])

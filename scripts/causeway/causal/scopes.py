@@ -1,0 +1,128 @@
+"""Scopes: which kernels matter, and the rows and columns of a scope out of `features.parquet`."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from causeway.causal.rows import Column, Rows
+from causeway.tables import SCHEMAS, open_table, read_table
+
+IDENTITY = tuple(SCHEMAS["kept"].names)
+DATASET_SCOPE = "dataset"
+MIN_KERNEL_ROWS = 30
+"""A kernel with fewer rows has no say in the pooled search."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel of a dataset: id, full name and its share of the sum of the target."""
+
+    id: str
+    name: str
+    share: float
+
+
+def kernels_that_matter(path: str | Path, share: float, count: int) -> list[Kernel]:
+    """Return the kernels that carry the target, largest share first: until they sum to `share`, at most `count`."""
+    table = read_table(path, "kernel_summary", ["kernel", "name", "target_share"])
+    rows = sorted(table.to_pylist(), key=lambda row: (-row["target_share"], row["kernel"]))
+    chosen: list[Kernel] = []
+    total = 0.0
+    for row in rows:
+        if len(chosen) >= count or total >= share or not row["target_share"] > 0:
+            break
+        chosen.append(Kernel(row["kernel"], row["name"], row["target_share"]))
+        total += row["target_share"]
+    return chosen
+
+
+def read_features(path: str | Path, kernels: list[str] | None = None) -> pa.Table:
+    """Read `features.parquet`, or only the rows of some kernels, row group by row group."""
+    with open_table(path, "features") as file:
+        parts = []
+        for group in range(file.num_row_groups):
+            part = file.read_row_group(group)
+            if kernels is not None:
+                part = part.filter(pc.is_in(part.column("kernel"), value_set=pa.array(kernels, part.schema.field("kernel").type)))
+            if part.num_rows:
+                parts.append(part)
+        return pa.concat_tables(parts) if parts else file.schema_arrow.empty_table()
+
+
+def in_time_order(table: pa.Table) -> pa.Table:
+    """Sort rows by start over all ranks (unknown starts: by position), so that neighbours in the table are neighbours in time."""
+    columns = [table.column(name).to_numpy(zero_copy_only=False) for name in ("launch", "rank")]
+    start = table.column("start_ns")
+    order = np.lexsort(columns[::-1] if start.null_count else [columns[0], columns[1], start.to_numpy()])
+    return table.take(pa.array(order))
+
+
+def capped(table: pa.Table, max_rows: int, seed: int) -> pa.Table:
+    """Return at most about `max_rows` rows: whole (rank, bin) blocks, chosen by a hash, never by position or outcome."""
+    if table.num_rows <= max_rows:
+        return table
+    rank, number = table.column("rank").to_numpy().astype(np.int64), table.column("bin").to_numpy()
+    blocks, inverse, counts = np.unique(np.column_stack([rank, number]), axis=0, return_inverse=True, return_counts=True)
+    ranks = [hashlib.sha256(f"{seed}/{r}/{b}".encode()).digest() for r, b in blocks]
+    order = sorted(range(len(ranks)), key=lambda i: ranks[i])
+    taken = np.zeros(len(ranks), dtype=bool)
+    reached = np.cumsum(counts[order])
+    taken[np.asarray(order)[: max(1, int(np.searchsorted(reached, max_rows, side="right")))]] = True
+    return table.filter(pa.array(taken[inverse.ravel()]))
+
+
+def rows_of(table: pa.Table, equal_kernels: bool = False) -> Rows:
+    """Return the rows of a table of features.
+
+    Parameters
+    ----------
+    table : Table
+        In time order.
+    equal_kernels : bool
+        Weigh every kernel alike, however often it was launched.
+    """
+
+    def numbers(name: str) -> np.ndarray:
+        return table.column(name).cast(pa.float64()).to_numpy(zero_copy_only=False).astype(float)
+
+    target, signed, mean = numbers("target"), numbers("signed_deviation"), numbers("configuration_mean")
+    kernel = np.unique(np.asarray(table.column("kernel").to_pylist(), dtype=str), return_inverse=True)[1]
+    own = table.column("configuration").to_numpy().astype(np.int64)
+    pair = np.unique(np.column_stack([kernel, own]), axis=0, return_inverse=True)[1].ravel() if len(own) else own
+    chance = numbers("inclusion_probability")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weight = np.where(chance > 0, 1.0 / chance, np.nan)
+    if equal_kernels and len(own):
+        weight = weight / np.bincount(kernel, np.nan_to_num(weight))[kernel] * len(own)
+    known = np.isfinite(target) & np.isfinite(signed)
+    folded = bool(np.allclose(target[known], np.abs(signed[known]), rtol=1e-6, atol=1e-9)) if known.any() else True
+    return Rows(target, signed, mean, numbers("configuration_std"), weight, kernel, pair, folded)
+
+
+def columns_of(table: pa.Table) -> list[Column]:
+    """Return the features of a table, and the rank as a category where there are several."""
+    found = []
+    for position, field in enumerate(table.schema):
+        if field.name in IDENTITY:
+            continue
+        facts = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
+        values = table.column(position)
+        text = pa.types.is_string(field.type) or pa.types.is_dictionary(field.type) or pa.types.is_boolean(field.type)
+        array = np.asarray(values.cast(pa.string()).to_pylist(), dtype=object) if text else values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        found.append(Column(field.name, array, facts.get("tier", "counter"), facts.get("group", "counters"), facts.get("unit", "")))
+    if pc.count_distinct(table.column("rank")).as_py() > 1:
+        names = np.asarray([str(rank) for rank in table.column("rank").to_pylist()], dtype=object)
+        found.append(Column("rank", names, "context", "placement"))
+    return found
+
+
+def pooled_table(table: pa.Table, max_rows: int, seed: int) -> tuple[pa.Table, int]:
+    """Return the rows of all kernels with enough of them, each kernel capped at an equal part of `max_rows`; and how many kernels those are."""
+    counts = {row["values"]: row["counts"] for row in pc.value_counts(table.column("kernel")).to_pylist()}
+    chosen = sorted(kernel for kernel, count in counts.items() if count >= MIN_KERNEL_ROWS)
+    parts = [capped(table.filter(pc.equal(table.column("kernel"), kernel)), max(max_rows // max(len(chosen), 1), 1), seed) for kernel in chosen]
+    return (pa.concat_tables(parts) if parts else table.slice(0, 0)), len(chosen)

@@ -1,0 +1,36 @@
+"""Causal graphs of one batch of the kernels that matter."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from causeway.causal.discovery import Scope, discover
+from causeway.causal.graph import write_outcome
+from causeway.causal.scopes import capped, columns_of, in_time_order, kernels_that_matter, read_features, rows_of
+from causeway.causal.seeds import derived_seed
+from causeway.logs import LOG, failing_clearly
+from causeway.tables import write_json
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+
+def main(job) -> None:
+    with failing_clearly(job.log[0]):
+        causes, seed = job.params.causes, job.params.seed
+        dataset, target, batch = job.wildcards.dataset, job.wildcards.target, int(job.wildcards.batch)
+        manifest = Path(job.output.scopes)
+        kernels = kernels_that_matter(job.input.kernels, causes["kernels_share"], causes["kernels_count"])
+        mine = kernels[batch :: causes["batches"]]
+        features = read_features(job.input.features, [kernel.id for kernel in mine]) if mine else None
+        for kernel in mine:
+            table = features.filter([value == kernel.id for value in features.column("kernel").to_pylist()])
+            table = in_time_order(capped(table, causes["max_rows"], derived_seed(seed, dataset, target, kernel.id, "rows")))
+            scope = Scope(dataset, target, kernel.id, kernel.name, seed, len(kernels), causes["resamples"])
+            outcome = discover(columns_of(table), rows_of(table), scope)
+            LOG.info("%s: %d rows, %s; %s", kernel.id, outcome.n_rows, outcome.verdict, " ".join(outcome.sentences))
+            write_outcome(outcome, manifest.parent.parent / kernel.id)
+        write_json({"scopes": [kernel.id for kernel in mine]}, manifest)
+
+
+if "snakemake" in globals():
+    main(snakemake)

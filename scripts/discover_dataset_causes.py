@@ -1,0 +1,30 @@
+"""Causal graph of the whole dataset: all kernels together, with fixed effects, each kernel weighing the same."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from causeway.causal.discovery import Scope, discover
+from causeway.causal.graph import write_outcome
+from causeway.causal.scopes import DATASET_SCOPE, columns_of, in_time_order, pooled_table, read_features, rows_of
+from causeway.causal.seeds import derived_seed
+from causeway.logs import LOG, failing_clearly
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+
+def main(job) -> None:
+    with failing_clearly(job.log[0]):
+        causes, seed = job.params.causes, job.params.seed
+        dataset, target = job.wildcards.dataset, job.wildcards.target
+        table = read_features(job.input.features)
+        table, n_kernels = pooled_table(table, causes["max_rows"], derived_seed(seed, dataset, target, DATASET_SCOPE, "rows"))
+        table = in_time_order(table)
+        scope = Scope(dataset, target, DATASET_SCOPE, None, seed, 1, causes["resamples"])
+        outcome = discover(columns_of(table), rows_of(table, equal_kernels=True), scope)
+        LOG.info("%d kernels, %d rows, %s; %s", n_kernels, outcome.n_rows, outcome.verdict, " ".join(outcome.sentences))
+        write_outcome(outcome, Path(job.output.graph).parent)
+
+
+if "snakemake" in globals():
+    main(snakemake)
