@@ -1,0 +1,297 @@
+"""CSV files of AMD's profilers, batch by batch: columns are found by name, damaged rows are left out and counted, a cut file is noticed.
+
+The csv module parses; lines that an unclosed quote has swallowed are given back to it, so that one damaged row costs one row.
+"""
+
+import csv
+import gzip
+import io
+import itertools
+import math
+import zlib
+from collections.abc import Callable, Iterator
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+import numpy as np
+
+from causeway.errors import ExportError
+from causeway.readers.events import NULL, integer
+from causeway.readers.issues import Issues
+from causeway.readers.numbers import number
+
+FIELD_CHARS = 4 << 20
+"""Longest field; kernel names of 100 kB exist, and a quote that is never closed must not swallow the file."""
+
+LINE_CHARS = 8 << 20
+BATCH_CELLS = 1 << 18
+LONGEST_EXPONENT = 40
+ROUNDED_NS = 1_000_000
+"""A start equal to its end and a multiple of this is a rounded time: no kernel lasts 0 ns, few start on a full millisecond."""
+
+_ADVICE = "Export it again, or copy it again: a copy that was cut short is the usual cause."
+
+
+def open_text(path: Path) -> tuple[io.BufferedReader, io.TextIOWrapper]:
+    """Open a text file, perhaps compressed; return the raw file (for its position) and its text."""
+    raw = open(path, "rb")  # noqa: SIM115 - closed by the caller
+    packed = raw.read(2) == b"\x1f\x8b"
+    raw.seek(0)
+    return raw, io.TextIOWrapper(gzip.GzipFile(fileobj=raw) if packed else raw, "utf-8-sig", errors="replace", newline="")
+
+
+def header_of(path: Path) -> list[str]:
+    """Return the columns of a CSV file, [] if it cannot be read or its first line is no header."""
+    try:
+        raw, text = open_text(path)
+        with raw, text:
+            return _cells(text.readline(LINE_CHARS))
+    except (OSError, EOFError, zlib.error):
+        return []
+
+
+def _cells(line: str) -> list[str]:
+    try:
+        return [cell.strip() for cell in next(csv.reader([line]), [])]
+    except csv.Error:
+        return []
+
+
+class CsvFile:
+    """One file with a header line.
+
+    Parameters
+    ----------
+    path : Path
+    label : str
+        How messages name the file: its place in the export.
+    source : str
+        How the sheet names the export.
+    issues : Issues
+    at : callable
+        Called with the number of bytes of this file read so far.
+
+    Raises
+    ------
+    ExportError
+        If there is no header.
+    """
+
+    def __init__(self, path: Path, label: str, source: str, issues: Issues, at: Callable[[int], None] = lambda _: None) -> None:
+        self.path, self.label, self.source, self.issues, self._at = path, label, source, issues, at
+        self.rows = 0
+        self.failure: ExportError | None = None
+        self._raw, self._text = open_text(path)
+        self._line = 1
+        self.columns = _cells(next(self._lines(), ""))
+        if len(self.columns) < 2:
+            self.close()
+            raise ExportError(source, f"{label} has no header line", "a CSV file as the profiler wrote it", _ADVICE)
+        self.place: dict[str, int] = {}
+        for at_, name in enumerate(self.columns):
+            self.place.setdefault(name, at_)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._text.close()
+        self._raw.close()
+
+    def __enter__(self) -> "CsvFile":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _lines(self) -> Iterator[str]:
+        try:
+            while line := self._text.readline(LINE_CHARS):
+                yield line
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            self._cut("the compressed data ends early or is damaged")
+
+    def _cut(self, found: str) -> None:
+        self.issues.add("truncated", 1, f"{self.label}, line {self._line}")
+        self.failure = self.failure or ExportError(self.source, f"{self.label}: {found} at line {self._line}", "complete lines", _ADVICE)
+
+    def _parsed(self) -> Iterator[tuple[int, list[str], bool]]:
+        """Give rows with their line's number and whether they have the header's number of cells."""
+        csv.field_size_limit(FIELD_CHARS)
+        lines, fed, width = self._lines(), [], len(self.columns)
+
+        def feed(source: Iterator[str]) -> Iterator[str]:
+            for line in source:
+                fed.append(line)
+                yield line
+
+        while True:
+            reader, again = csv.reader(feed(lines)), False
+            fed.clear()
+            while True:
+                try:
+                    row = next(reader, None)
+                except csv.Error:
+                    row = []
+                    again = True
+                if row is None:
+                    return
+                first = self._line + 1
+                whole = len(row) == width
+                again = again or (not whole and len(fed) > 1)
+                self._line += 1 if again else len(fed)
+                if row or again:
+                    yield first, row, whole
+                if again:  # the quote that was never closed is in the first of these lines
+                    lines = itertools.chain(fed[1:], lines)
+                    break
+                fed.clear()
+
+    def batches(self) -> Iterator["Batch"]:
+        """Give the rows, in batches; `failure` says afterwards whether the file is cut."""
+        size = max(1, BATCH_CELLS // len(self.columns))
+        kept: list[list[str]] = []
+        held = None  # one row behind, since the last row of a cut file is not whole
+        for item in self._parsed():
+            if held is not None:
+                self._keep(held, kept)
+            held = item
+            if len(kept) >= size:
+                self._at(self._raw.tell())
+                yield Batch(kept, self)
+                kept = []
+        if held is not None:
+            if self._is_cut(held, kept):
+                self.rows += 1
+                self._line = held[0]
+                self._cut("the file ends in the middle of a row")
+            else:
+                self._keep(held, kept)
+        self._at(self._raw.tell())
+        if kept:
+            yield Batch(kept, self)
+
+    def _keep(self, item: tuple[int, list[str], bool], kept: list[list[str]]) -> None:
+        line, row, whole = item
+        self.rows += 1
+        if whole:
+            kept.append(row)
+        elif row != self.columns:
+            self.issues.add("unreadable_rows", 1, f"{self.label}, line {line}: {len(row)} cells, the header has {len(self.columns)}")
+
+    def _is_cut(self, item: tuple[int, list[str], bool], kept: list[list[str]]) -> bool:
+        """Return whether the last row is not whole: no line end behind it, and cells missing or its last number shorter than before."""
+        _, row, whole = item
+        last = self._last_byte()
+        if last in b"\r\n":
+            return False
+        if not whole or self.failure is not None:
+            return True
+        before = kept[-1][-1] if kept else ""
+        return last != b'"' and len(row[-1]) < len(before) and row[-1].isdecimal() and before.isdecimal()
+
+    def _last_byte(self) -> bytes:
+        """Return the file's last byte; of a compressed one, whose checksum tells of a cut, a line end."""
+        if self._text.buffer is not self._raw:
+            return b"\n" if self.failure is None else b""
+        self._raw.seek(-1, io.SEEK_END)
+        return self._raw.read(1)
+
+
+class Batch:
+    """Some rows of a file, as columns."""
+
+    def __init__(self, rows: list[list[str]], file: CsvFile) -> None:
+        self.rows, self.file = rows, file
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def texts(self, column: str) -> list[str]:
+        """Return a column as printed; '' everywhere if there is no such column."""
+        at = self.file.place.get(column)
+        return [""] * len(self.rows) if at is None else [row[at] for row in self.rows]
+
+    def integers(self, column: str) -> np.ndarray:
+        """Return a column as int64, `NULL` where empty, or if there is no such column; values that are no integers are counted."""
+        if column not in self.file.place:
+            return np.full(len(self.rows), NULL)
+        texts = self.texts(column)
+        try:
+            return np.array(list(map(int, texts)), np.int64)
+        except (ValueError, OverflowError):
+            values = [whole(text) for text in texts]
+        bad = sum(value is None and text.strip() != "" for value, text in zip(values, texts, strict=True))
+        self.file.issues.add("out_of_range", bad, f"{self.file.label}, column {column}")
+        return np.array([NULL if value is None else value for value in values], np.int64)
+
+    def times(self, start: str, end: str) -> tuple[np.ndarray, np.ndarray, int]:
+        """Return starts and ends in ns, `NULL` where unknown, and how many rows have rounded times (now `NULL`)."""
+        try:
+            begin, stop = (np.array(list(map(int, self.texts(column))), np.int64) for column in (start, end))
+            saved = np.zeros(len(begin), bool)
+        except (ValueError, OverflowError):
+            pairs = [[_time(text) for text in self.texts(column)] for column in (start, end)]
+            saved = np.array([one[1] or two[1] for one, two in zip(*pairs, strict=True)])
+            begin, stop = (np.array([NULL if value is None else value for value, _ in column], np.int64) for column in pairs)
+            bad = sum(value is None and text.strip() != "" for c, p in zip((start, end), pairs, strict=True)
+                      for (value, _), text in zip(p, self.texts(c), strict=True))  # fmt: skip
+            self.file.issues.add("out_of_range", bad, f"{self.file.label}, columns {start}, {end}")
+        return without_rounded(begin, stop, saved)
+
+    def floats(self, columns: list[str]) -> np.ndarray:
+        """Return columns as float64, shape (rows, columns); NaN where empty. What is no finite number is counted."""
+        places = [self.file.place[name] for name in columns]
+        return numbers([[row[at] for at in places] for row in self.rows], len(columns), self.file.issues, self.file.label)
+
+
+def numbers(cells: list[list[str]], width: int, issues: Issues, label: str) -> np.ndarray:
+    """Return cells as float64, shape (rows, width); NaN where empty. What is no finite number is NaN too, and counted."""
+    try:
+        matrix, empty = np.array([[float(cell) for cell in row] for row in cells]), 0
+    except (ValueError, OverflowError):
+        matrix = np.array([[math.nan if (value := number(cell)) is None else value for cell in row] for row in cells])
+        empty = sum(cell.strip() == "" for row in cells for cell in row)
+    matrix = matrix.reshape(len(cells), width)
+    finite = np.isfinite(matrix)
+    issues.add("not_a_number", int((~finite).sum()) - empty, label)
+    return np.where(finite, matrix, np.nan)
+
+
+def without_rounded(start: np.ndarray, stop: np.ndarray, saved: np.ndarray | bool = False) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return times with `NULL` where they are rounded (as `saved` says, or by their values), and how many are."""
+    rounded = saved | ((start == stop) & (start != NULL) & (start != 0) & (start % ROUNDED_NS == 0))
+    return np.where(rounded, NULL, start), np.where(rounded, NULL, stop), int(rounded.sum())
+
+
+def whole(text: str) -> int | None:
+    """Return an integer's text as an int that fits 64 bits; also `64.0`, as data frames print integers with gaps.
+
+    >>> whole("64.0"), whole("0x10"), whole(""), whole("1.5")
+    (64, 16, None, None)
+    """
+    value = integer(text.strip())
+    if value is None and text.strip():
+        value = _exact(text)
+        value = None if value is None else integer(value)
+    return value
+
+
+def _exact(text: str) -> int | None:
+    try:
+        value = Decimal(text.strip())
+        if not value.is_finite() or abs(value.adjusted()) > LONGEST_EXPONENT or value != value.to_integral_value():
+            return None
+        return int(value)
+    except InvalidOperation:
+        return None
+
+
+def _time(text: str) -> tuple[int | None, bool]:
+    """Return a time and whether it was saved rounded.
+
+    >>> _time("1410078545959517.0"), _time("1.62068E+14")
+    ((1410078545959517, False), (162068000000000, True))
+    """
+    value = whole(text)
+    if value is None or not ("e" in text or "E" in text):
+        return value, False
+    return value, Decimal(text.strip()).as_tuple().exponent > 0

@@ -1,0 +1,276 @@
+"""Dispatch tables of rocprof v1 and rocprofiler-compute: one row per launch, with times, counters or both, in one file or several passes.
+
+A folder's timing run gives the launches, its other files the counters; without a timing run, the passes' own times give the launches.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from causeway.errors import ExportError
+from causeway.readers.columns import column_map
+from causeway.readers.events import NULL
+from causeway.readers.options import Options
+from causeway.readers.rocm_counters import CounterStore, checked
+from causeway.readers.rocm_csv import CsvFile, header_of, numbers, without_rounded
+from causeway.readers.sink import Sink
+from causeway.readers.sqlite import SqliteExport
+from causeway.tables import LAUNCH_SHAPE
+
+OTHER_CLOCK_NS = 1_000_000
+"""Times further than this outside dispatch to completion are of another clock or execution; signals are noted within microseconds."""
+
+KERN = "KERN"
+ADVICE = "Profile again, or name the folder that holds the timing run beside the counter passes."
+
+
+def is_database(path: Path) -> bool:
+    """Return whether a file is a SQLite database."""
+    try:
+        with open(path, "rb") as handle:
+            return handle.read(16) == b"SQLite format 3\x00"
+    except OSError:
+        return False
+
+
+class KernBatch:
+    """Rows of table KERN, with the methods of a CSV file's batch."""
+
+    def __init__(self, columns: dict, source: "KernSource") -> None:
+        self.columns, self.file = columns, source
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def texts(self, column: str) -> list[str]:
+        """Return a text column."""
+        if column not in self.columns:
+            return [""] * len(self)
+        return ["" if value is None else value.decode("utf-8", "replace") for value in self.columns[column].to_pylist()]
+
+    def integers(self, column: str) -> np.ndarray:
+        """Return an integer column, `NULL` everywhere if there is none."""
+        return self.columns.get(column, np.full(len(self), NULL))
+
+    def times(self, start: str, end: str) -> tuple[np.ndarray, np.ndarray, int]:
+        """Return starts and ends, and how many were rounded."""
+        return without_rounded(self.integers(start), self.integers(end))
+
+    def floats(self, columns: list[str]) -> np.ndarray:
+        """Return counters, shape (rows, columns)."""
+        cells = [list(row) for row in zip(*[self.texts(name) for name in columns], strict=True)]
+        return numbers(cells, len(columns), self.file.issues, self.file.label)
+
+
+class KernSource:
+    """Table KERN of results.db, with the methods of a CSV file."""
+
+    def __init__(self, path: Path, label: str, sink: Sink, options: Options, known: dict[str, str]) -> None:
+        self.label, self.issues, self.rows, self.failure = f"{label}, table {KERN}", sink.issues, 0, None
+        self._export, self._known = SqliteExport(path, options.source), known
+        self.columns = self._export.tables.get(KERN, [])
+        sink.issues.add("wal_ignored", int(self._export.wal_ignored))
+
+    def __enter__(self) -> "KernSource":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._export.close()
+
+    def batches(self) -> Iterator[KernBatch]:
+        """Give the rows; `failure` says afterwards whether the table is damaged."""
+        text = [name for name in self.columns if self._known.get(name, "name") == "name"]
+        try:
+            for bad, batch in self._export.stream(KERN, self.columns, text=text):
+                self.issues.add("out_of_range", bad, self.label)
+                rows = KernBatch(batch, self)
+                self.rows += len(rows)
+                yield rows
+        except ExportError as error:
+            self.issues.add("truncated", 1, self.label)
+            self.failure = error
+
+
+class Pass:
+    """A file's columns under our names, its counters, and whether it has times."""
+
+    def __init__(self, path: Path, columns: Sequence[str], rules: dict) -> None:
+        self.path = path
+        self.ours: dict[str, str] = {}
+        for raw in columns:
+            if raw in rules["columns"]:
+                self.ours.setdefault(rules["columns"][raw], raw)
+        present, real = set(columns), set(rules.get("real_names", []))
+        heads = {*rules["columns"], *rules["not_counters"]}
+        self.counters, self.again, self.merged = [], {}, False
+        for raw in dict.fromkeys(columns):
+            match = re.fullmatch(r"(.+)_\d+", raw)
+            repeats = match[1] if match and match[1] in present and raw not in real else None
+            if raw in heads or repeats in heads:
+                self.merged |= repeats in heads
+            elif repeats:
+                self.again[raw] = repeats
+            elif raw:
+                self.counters.append(raw)
+        self.timed = {"start", "stop"} <= self.ours.keys()
+
+
+class PassReader:
+    """The files of one export on their way to the sink."""
+
+    def __init__(self, form: str, sink: Sink, options: Options) -> None:
+        self.rules = column_map(form)
+        self.sink, self.options = sink, options
+        self.store = CounterStore(sink, self.rules["units"], self.rules["duration"])
+        self.progress, self.done = options.progress(), 0
+        self.kernels: dict[str, int] = {}
+        self.failure: ExportError | None = None
+        self.rounded = self.other_clock = 0
+
+    def columns_of(self, path: Path) -> list[str]:
+        """Return a file's columns, [] if it is not of this form."""
+        if is_database(path):
+            try:
+                export = SqliteExport(path, self.options.source)
+            except ExportError:
+                return []
+            columns = export.tables.get(KERN, [])
+            export.close()
+        else:
+            columns = header_of(path)
+        return columns if set(self.rules["required"]) <= set(columns) else []
+
+    def read(self, files: list[tuple[Path, str]]) -> None:
+        """Read files, given with their labels; the first timing run gives the launches.
+
+        Raises
+        ------
+        ExportError
+            If nothing was measured in them, or one is cut; what stands before the cut stays.
+        """
+        passes = [(Pass(path, columns, self.rules), label) for path, label in files if (columns := self.columns_of(path))]
+        self.qualified = {name for name in self.rules.get("per_pass", []) if sum(name in one.counters for one, _ in passes) > 1}
+        try:
+            timing = None
+            for one, label in passes:
+                if not one.timed or one.counters:
+                    continue
+                if timing is not None:
+                    self.sink.issues.add("second_run", 1, label)
+                    continue
+                before = self.sink.n_launches
+                self._file(one, label, counters=any(other.counters for other, _ in passes))
+                timing = label if self.sink.n_launches > before else None
+            for one, label in passes:
+                if one.counters or one.again:
+                    self._file(one, label, counters=True)
+            self.store.hand_over()
+        except BaseException:
+            self.store.close()
+            raise
+        self.sink.issues.add("rounded_times", self.rounded, self.rules["duration"])
+        self.sink.issues.add("other_clock", self.other_clock)
+        if self.failure:
+            raise self.failure
+        if not (self.sink.n_launches or self.sink.has_counters):
+            raise self._nothing(passes)
+
+    def _nothing(self, passes: list[tuple[Pass, str]]) -> ExportError:
+        if self.rounded:
+            found = f"the times of its {self.rounded} launches were saved rounded (like 1.62068E+14), and it has no counters"
+        elif any(one.timed for one, _ in passes):
+            found = "it has a header but no launch with usable times"
+        else:
+            found = "it lists launches without times and without counters"
+        return ExportError(self.options.source, found, "start and end times in ns, or counters, for each launch", ADVICE)
+
+    def _open(self, one: Pass, label: str) -> CsvFile | KernSource:
+        if is_database(one.path):
+            return KernSource(one.path, label, self.sink, self.options, self.rules["columns"])
+        return CsvFile(one.path, label, self.options.source, self.sink.issues, lambda done: self.progress.at(self.done + done))
+
+    def _file(self, one: Pass, label: str, counters: bool) -> None:
+        """Read one file: a timing run, or a pass with counters."""
+        processes: dict[int, int] = {}
+        rounded = outside = 0  # the same launches in every pass: the most of any pass counts
+        stem = one.path.name.partition(".")[0]
+        names = [f"{stem} {name}" if name in self.qualified else name for name in one.counters]
+        with self._open(one, label) as file:
+            for batch in file.batches():
+                heads = self._heads(one, batch, processes, label)
+                if one.timed:
+                    rounded += self._times(one, batch, heads)
+                    outside += self._queue(heads)
+                if one.counters or one.again:
+                    self._counters(one, batch, heads, names)
+                else:
+                    self._launches(heads, counters)
+            self.sink.count_in(label, file.rows)
+            self.failure = self.failure or file.failure
+        self.rounded, self.other_clock = max(self.rounded, rounded), max(self.other_clock, outside)
+        self.done += one.path.stat().st_size
+
+    def _heads(self, one: Pass, batch, processes: dict[int, int], label: str) -> dict[str, np.ndarray]:
+        """Return a batch's columns under our names: launch number, kernel, process, times and launch configuration."""
+        sink, issues = self.sink, self.sink.issues
+        names = batch.texts(one.ours["name"])
+        issues.add("missing_name", sum(not name.strip() for name in names), label)
+        for name in set(names) - self.kernels.keys():
+            self.kernels[name] = sink.kernel(name)
+        heads = {ours: batch.integers(raw) for ours, raw in one.ours.items() if ours not in ("name", "start", "stop")}
+        heads["kernel"] = np.array([self.kernels[name] for name in names], np.int64)
+        pids = heads.get("process", np.zeros(len(names), np.int64))
+        for pid in dict.fromkeys(pids.tolist()):
+            processes.setdefault(pid, sink.processes.code(len(processes)))
+        heads["process"] = np.array([processes[pid] for pid in pids.tolist()], np.int64)
+        if "device" not in heads:
+            issues.add("device_assumed", 1, label)
+            heads["device"] = np.zeros(len(names), np.int64)
+        return heads
+
+    @staticmethod
+    def _times(one: Pass, batch, heads: dict[str, np.ndarray]) -> int:
+        """Add the times; return how many were rounded."""
+        heads["start"], heads["stop"], rounded = batch.times(one.ours["start"], one.ours["stop"])
+        return rounded
+
+    @staticmethod
+    def _queue(heads: dict[str, np.ndarray]) -> int:
+        """Add the queue delay, from the dispatch of a launch to its begin; return how many launches have times of another clock."""
+        absent = np.full(len(heads["start"]), NULL)
+        dispatched, completed, start, stop = (heads.get(name, absent) for name in ("dispatched", "completed", "start", "stop"))
+        timed = (start != NULL) & (stop != NULL)
+        known = timed & (dispatched != NULL)
+        outside = known & (start < np.where(known, dispatched, 0) - OTHER_CLOCK_NS)
+        known_end = timed & (completed != NULL)
+        outside |= known_end & (stop > np.where(known_end, completed, 0) + OTHER_CLOCK_NS)
+        known &= ~outside & (start >= dispatched)
+        heads["queue"] = np.where(known, start - np.where(known, dispatched, 0), NULL)
+        return int(outside.sum())
+
+    def _launches(self, heads: dict[str, np.ndarray], counters: bool) -> None:
+        # a rounded row has no time and is counted as rounded, not as a row without a time
+        timed = (heads["start"] != NULL) & (heads["stop"] != NULL)
+        heads = {name: column[timed] for name, column in heads.items()}
+        self.sink.launches(
+            heads["start"],
+            heads["stop"],
+            heads["kernel"],
+            heads["process"],
+            device=heads["device"],
+            stream=heads.get("stream", 0),
+            queue_ns=heads["queue"],
+            shape={name: heads[name] for name in LAUNCH_SHAPE if name in heads},
+        )
+        if counters:
+            self.store.launches(heads)
+
+    def _counters(self, one: Pass, batch, heads: dict[str, np.ndarray], names: list[str]) -> None:
+        if one.timed:
+            heads["start"], heads["stop"] = checked(self.sink, heads["start"], heads["stop"])
+        self.store.take(heads, self.store.layout(names), batch.floats(one.counters))
+        if one.again:
+            self.store.take(heads, self.store.layout(list(one.again.values())), batch.floats(list(one.again)))
+        self.store.several |= one.merged  # counters of several runs of the program in one row
