@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from causeway.logs import failing_clearly
 from causeway.plotting.kernels import plot_kernels
-from causeway.results import read_capabilities, unit_of_target
 from causeway.tables import read_table
 
 if TYPE_CHECKING:
@@ -13,9 +12,7 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
-        dataset, target = job.wildcards.dataset, job.wildcards.target
-        unit = unit_of_target(target, read_capabilities(job.input.tables).get(dataset, []))
-        plot_kernels(read_table(job.input.kernels, "kernel_summary"), dataset, target, job.output.svg, unit)
+        plot_kernels(read_table(job.input.kernels, "kernel_summary"), job.wildcards.dataset, job.wildcards.target, job.output.svg)
 
 
 if "snakemake" in globals():

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from causeway.logs import LOG, failing_clearly
 from causeway.plotting.coordinates import coordinates_of
 from causeway.plotting.parallel import write_page, write_static
-from causeway.results import read_capabilities, unit_of_target
+from causeway.plotting.words import unit_stated
 from causeway.tables import read_table
 
 if TYPE_CHECKING:
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
-        params = job.params
-        unit = unit_of_target(job.wildcards.target, read_capabilities(job.input.tables).get(job.wildcards.dataset, []))
+        dataset, target = job.wildcards.dataset, job.wildcards.target
         features = read_table(job.input.features, "features")
         contributions = read_table(job.input.contributions, "contributions").to_pylist()
         kernels = read_table(job.input.kernels, "kernel_summary", ["kernel", "name"])
         names = dict(zip(kernels.column("kernel").to_pylist(), kernels.column("name").to_pylist(), strict=True))
-        chosen = coordinates_of(features, contributions, names, job.wildcards.dataset, job.wildcards.target, unit, params.rows, params.seed)
+        unit = unit_stated(kernels)
+        chosen = coordinates_of(features, contributions, names, dataset, target, unit, job.params.rows, job.params.seed)
         LOG.info("drawn: %s", "nothing" if chosen is None else chosen.selection)
-        write_page(chosen, job.wildcards.dataset, job.wildcards.target, job.output.page)
-        write_static(chosen, job.wildcards.dataset, job.wildcards.target, job.output.svg)
+        write_page(chosen, dataset, target, job.output.page)
+        write_static(chosen, dataset, target, job.output.svg)
 
 
 if "snakemake" in globals():

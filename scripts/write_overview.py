@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from causeway.logs import failing_clearly
 from causeway.plotting.overview import DatasetView, TargetView, write_overview
-from causeway.results import by_place, dataset_of, read_capabilities, read_searches, unit_of_target
+from causeway.results import by_place, dataset_of, read_capabilities, read_searches
 from causeway.tables import read_json
 
 if TYPE_CHECKING:
@@ -21,15 +21,12 @@ def views(job) -> list[DatasetView]:
     found = []
     for path in job.input.quality:
         dataset = dataset_of(path)
-        exports = capabilities.get(dataset, [])
         targets = [
-            TargetView(
-                target, unit_of_target(target, exports), table, bins[name, target], ranking[name, target], searches.get((name, target), [])
-            )
+            TargetView(target, table, bins[name, target], ranking[name, target], searches.get((name, target), []))
             for (name, target), table in kernels.items()
             if name == dataset
         ]
-        found.append(DatasetView(dataset, read_json(path), clocks[dataset], exports, targets))
+        found.append(DatasetView(dataset, read_json(path), clocks[dataset], capabilities.get(dataset, []), targets))
     return found
 
 

@@ -3,35 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from causeway.errors import TableError
+
 SCHEMA_VERSION = "1"
 UNEXPLAINED = "unexplained"
-FRAGILE_BELOW = 0.27
-"""Robustness value (Cinelli and Hazlett 2020) under which a cause is called fragile."""
 ASSUMPTION = "no unmeasured common cause of the feature and the target"
-TIME_TARGETS = frozenset({"kernel_variability"})
-"""Targets, beside counters in nanoseconds, whose values are deviations of a duration."""
 NAME_LENGTH = 60
 
-# the subject of a sentence, and whether it is plural
-PHRASES: dict[str, tuple[str, bool]] = {
-    "launches_in_flight": ("More launches in flight on the device", True),
-    "transfers_in_flight": ("More transfers in flight on the device", True),
-    "h2d_bytes_in_flight": ("More bytes being copied host-to-device as the kernel starts", True),
-    "d2h_bytes_in_flight": ("More bytes being copied device-to-host as the kernel starts", True),
-    "d2d_bytes_in_flight": ("More bytes being copied device-to-device as the kernel starts", True),
-    "p2p_bytes_in_flight": ("More bytes being copied between devices as the kernel starts", True),
-    "queue_ns": ("A longer wait between the launch call and the start", False),
-    "idle_before_ns": ("A longer idle time of the device before the launch", False),
-    "iteration_position": ("A later position in the iteration", False),
-    "since_start_ns": ("A later time in the run", False),
-    "previous_deviation": ("A larger deviation of the previous launch", False),
-    "registers_per_thread": ("More registers per thread", True),
-    "static_shared_bytes": ("More static shared memory", False),
-    "dynamic_shared_bytes": ("More dynamic shared memory", False),
-    **{f"grid_{axis}": (f"A larger grid (grid_{axis})", False) for axis in "xyz"},
-    **{f"block_{axis}": (f"A larger block (block_{axis})", False) for axis in "xyz"},
-}
-VERBS = {"+": ("raises", "raise"), "-": ("lowers", "lower")}
 ORDER = {
     ("cause", "supported"): 0,
     ("variability", "supported"): 1,
@@ -45,25 +23,6 @@ ORDER = {
 
 
 @dataclass(frozen=True)
-class Scope:
-    """The result of one causal search.
-
-    Parameters
-    ----------
-    graph : mapping
-        The document `graph.json`.
-    contributions : sequence of mappings
-        Rows of `contributions.parquet`, in its order.
-    table : str
-        Path of that table, relative to the results folder.
-    """
-
-    graph: Mapping
-    contributions: Sequence[Mapping]
-    table: str
-
-
-@dataclass(frozen=True)
 class Analysis:
     """All that is known of one target of a dataset.
 
@@ -71,12 +30,14 @@ class Analysis:
     ----------
     dataset, target : str
     unit : str
-        Unit of the target's values: `ns`, another one, or ''.
+        Unit of the measured value: `ns`, another one, or ''.
     kernels : sequence of mappings
         Rows of `kernels.parquet`, in its order.
     kernels_table : str
         Path of that table, relative to the results folder.
-    scopes : sequence of Scope
+    searches : sequence
+        The causal searches, each with `graph` (the document), `contributions` (rows of the table, in its order) and `table` (its path,
+        relative to the results folder).
     """
 
     dataset: str
@@ -84,17 +45,7 @@ class Analysis:
     unit: str
     kernels: Sequence[Mapping]
     kernels_table: str
-    scopes: Sequence[Scope]
-
-
-def percent(value: float, low: float | None = None, high: float | None = None, of: str = "") -> str:
-    """Return `27 % of the variance [21, 33]`: one decimal below one percent, none above."""
-
-    def short(number: float) -> str:
-        return "0" if number == 0 else f"{number:.1f}" if abs(number) < 1 else f"{number:.0f}"
-
-    interval = "" if low is None or high is None else f" [{short(low)}, {short(high)}]"
-    return f"{short(value)} %{of}{interval}"
+    searches: Sequence
 
 
 def shortened(name: str) -> str:
@@ -127,70 +78,9 @@ def link_to(dataset: str, target: str | None, scope: str) -> str:
     return f"overview.html#{'--'.join(part for part in (dataset, target, scope) if part)}"
 
 
-def subject_of(row: Mapping) -> tuple[str, bool]:
-    """Return the subject of a sentence about a feature and whether it is plural; `feature=level` names a category's level."""
-    feature, is_level, level = row["feature"].rpartition("=")
-    if is_level and feature:
-        return f"Running with {feature} = {level}", False
-    others = [member for member in row.get("members") or [] if member != row["feature"]]
-    words, plural = PHRASES.get(row["feature"], (f"A higher {row['feature']}", False))
-    return words + (f" (or one of {len(others)} features that move with it)" if others else ""), plural
-
-
-def object_of(target: str, name: str | None) -> str:
-    """Return what a cause acts upon, e.g. `the deviation of saxpy`."""
-    what = {"kernel_variability": "deviation", "memory_stall": "memory stall"}.get(target, f"deviation of {target}")
-    if name is not None:
-        return f"the {what} {'in' if ' of ' in what else 'of'} {shortened(name)}"
-    return f"the {what} of the kernels taken together"
-
-
-def cause_sentence(row: Mapping, target: str, name: str | None) -> str:
-    """Return the sentence of one row of `contributions`.
-
-    Parameters
-    ----------
-    row : mapping
-        One row of the table.
-    target : str
-    name : str or None
-        The kernel's short name; None for the dataset.
-    """
-    words, plural = subject_of(row)
-    acted = object_of(target, name)
-    verb = VERBS.get(row["sign"])
-    if row["verdict"] == "refuted":
-        claim = f"{words}: a test contradicts an effect on {acted}"
-    elif verb is None:
-        claim = f"{words} {'change' if plural else 'changes'} {acted}, in a direction on which the resamples do not agree"
-    elif row["verdict"] == "inconclusive":
-        claim = f"{words} may {verb[1]} {acted}"
-    else:
-        claim = f"{words} {verb[plural]} {acted}"
-    if row["contribution_percent"] is not None:
-        share = percent(row["contribution_percent"], row["contribution_low"], row["contribution_high"], " of the variance")
-        claim += f" ({share})"
-    parts = [claim]
-    if row["stability"] is not None:
-        parts.append(f"found in {100 * row['stability']:.0f} % of resamples")
-    if row["robustness"] is not None:
-        text = f"{row['robustness']:.2f}".removeprefix("0")
-        parts.append(f"robustness {text}{', fragile' if row['robustness'] < FRAGILE_BELOW else ''}")
-    if row["verdict"] != "refuted":
-        parts.append("direct cause if no unmeasured common cause")
-    return "; ".join(parts) + "."
-
-
-def no_cause_sentence(graph: Mapping, target: str, name: str | None) -> str:
-    """Return the sentence of a search that named no cause: what the graph says, and how many launches it rests on."""
-    words = next((sentence for sentence in [*graph.get("sentences", []), *graph.get("reasons", [])] if sentence), None)
-    if words is None:
-        effective = graph.get("n_effective")
-        size = f"{graph['n_rows']:,} launches" if effective is None else f"{effective:,.0f} effective samples"
-        words = f"No cause found: {size}."
-    begins = "No cause found"
-    rest = words[len(begins) :] if words.startswith(begins) else f": {words}"
-    return f"{begins} for {object_of(target, name)}{rest}"
+def named(name: str | None, sentence: str) -> str:
+    """Return a sentence about a scope with the scope's name before it; None stands for all kernels together."""
+    return f"{'All kernels together' if name is None else shortened(name)}: {sentence}"
 
 
 def _finding(dataset: str, target: str | None, scope: str, kind: str, what: str, **facts: object) -> dict:
@@ -205,55 +95,52 @@ def _finding(dataset: str, target: str | None, scope: str, kind: str, what: str,
     return {**base, **known, "kind": kind, "link": link_to(dataset, target, shown), **facts}
 
 
-def of_scope(analysis: Analysis, scope: Scope) -> list[dict]:
-    """Return the findings of one causal search: its causes, or that there is none."""
-    graph, kernel = scope.graph, scope.graph["scope"]
-    summary = next((row for row in analysis.kernels if row["kernel"] == kernel), None)
-    name = None if kernel == "dataset" else (summary or {}).get("short_name") or graph.get("scope_name") or kernel
-    facts = {"scope_name": graph.get("scope_name"), "n": graph["n_rows"], "n_effective": graph.get("n_effective")}
-    timed = analysis.target in TIME_TARGETS or (analysis.unit == "ns" and analysis.target != "memory_stall")
+def of_search(analysis: Analysis, search: object) -> list[dict]:
+    """Return the findings of one causal search: its causes, or that there is none.
+
+    Raises
+    ------
+    TableError
+        If the graph does not have one sentence for each cause of the table.
+    """
+    graph, scope = search.graph, search.graph["scope"]
+    summary = next((row for row in analysis.kernels if row["kernel"] == scope), None)
+    name = None if scope == "dataset" else (summary or {}).get("short_name") or graph["scope_name"] or scope
+    facts = {"scope_name": graph["scope_name"], "n": graph["n_rows"], "n_effective": graph["n_effective"], "assumption": ASSUMPTION}
+    causes = [(number, row) for number, row in enumerate(search.contributions) if row["feature"] != UNEXPLAINED]
+    if not causes:
+        words = " ".join(graph["sentences"] or graph["reasons"]) or "No cause found."
+        facts |= {
+            "evidence": {"table": search.table.replace("contributions.parquet", "graph.json"), "rows": []},
+            "verdict": graph["verdict"],
+        }
+        return [_finding(analysis.dataset, analysis.target, scope, "no_cause", "", sentence=named(name, words), **facts)]
+    if len(causes) != len(graph["sentences"]):
+        raise TableError(
+            f"{search.table}: {len(causes)} causes but {len(graph['sentences'])} sentences in its graph; delete both and run again"
+        )
+    deviates = analysis.unit == "ns" and analysis.target != "memory_stall"
     found = []
-    for number, row in enumerate(scope.contributions):
-        if row["feature"] == UNEXPLAINED:
-            continue
-        value = row["contribution_percent"]
-        low, high = row["contribution_low"], row["contribution_high"]
-        bounded = timed and summary is not None and row["verdict"] == "supported"
+    for (number, row), sentence in zip(causes, graph["sentences"], strict=True):
+        percent = row["contribution_percent"]
+        ends = {"value": percent, "low": row["contribution_low"], "high": row["contribution_high"], "unit": "percent of the variance"}
+        bounded = deviates and summary is not None and row["verdict"] == "supported"
         found.append(
             _finding(
                 analysis.dataset,
                 analysis.target,
-                kernel,
+                scope,
                 "cause",
                 row["feature"],
                 **facts,
-                sentence=cause_sentence(row, analysis.target, name),
-                effect=None if value is None else {"value": value, "low": low, "high": high, "unit": "percent of the variance"},
-                assumption=ASSUMPTION,
+                sentence=named(name, sentence),
+                effect=None if percent is None else ends,
                 verdict=row["verdict"],
-                evidence={"table": scope.table, "rows": [number]},
-                recoverable_ns=recoverable_ns(value, summary["target_sum"]) if bounded else None,
+                evidence={"table": search.table, "rows": [number]},
+                recoverable_ns=recoverable_ns(percent, summary["target_sum"]) if bounded else None,
             )
         )
-    if found:
-        return found
-    words = no_cause_sentence(graph, analysis.target, name)
-    evidence = {"table": scope.table.replace("contributions.parquet", "graph.json"), "rows": []}
-    verdict = graph["verdict"]
-    return [
-        _finding(
-            analysis.dataset,
-            analysis.target,
-            kernel,
-            "no_cause",
-            "",
-            **facts,
-            sentence=words,
-            assumption=ASSUMPTION,
-            verdict=verdict,
-            evidence=evidence,
-        )
-    ]
+    return found
 
 
 def of_kernels(analysis: Analysis) -> list[dict]:
@@ -265,8 +152,8 @@ def of_kernels(analysis: Analysis) -> list[dict]:
         analysis.target, f"deviation of {analysis.target}"
     )
     total = sum(kernel["launches"] for kernel in analysis.kernels)
-    share = percent(100 * row["target_share"])
-    words = f"{shortened(row['short_name'])} holds {share} of the {what}, in {row['launches']:,} of {total:,} launches"
+    share, name = f"{100 * row['target_share']:.0f} %", shortened(row["short_name"])
+    words = f"{name} holds {share} of the {what}, in {row['launches']:,} of {total:,} launches"
     words += f"; robust CV {row['robust_cv']:.2f}." if row["robust_cv"] is not None else "."
     return [
         _finding(
@@ -332,5 +219,5 @@ def summarise(qualities: Iterable[Mapping], analyses: Iterable[Analysis], config
         if not analysis.kernels:
             continue  # nothing was measured: a search over no launches claims nothing
         found += of_kernels(analysis)
-        found += [finding for scope in analysis.scopes for finding in of_scope(analysis, scope)]
+        found += [finding for search in analysis.searches for finding in of_search(analysis, search)]
     return {"schema_version": SCHEMA_VERSION, "config_hash": config_hash, "findings": ranked(found)}

@@ -88,10 +88,3 @@ def read_capabilities(folders: Iterable[str | Path]) -> dict[str, list[dict]]:
     for folder in map(Path, folders):
         found.setdefault(folder.parts[-3], []).append(read_json(folder / "capabilities.json"))
     return found
-
-
-def unit_of_target(target: str, capabilities: Iterable[Mapping]) -> str:
-    """Return the unit of a target's values: ns for those of traces, else what the exports state of that counter or column, else ''."""
-    if target in ("kernel_variability", "memory_stall"):
-        return "ns"
-    return next((export["values"][target] for export in capabilities if target in export["values"]), "")

@@ -12,7 +12,7 @@ import numpy as np
 
 from causeway.plotting import theme
 from causeway.plotting.marks import notice, write_svg
-from causeway.plotting.words import target_axis, target_name, target_unit
+from causeway.plotting.words import stated, target_axis, target_name, unit_stated
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +31,8 @@ class Lanes:
     """Bins as columns of the figure; NaN in a column without launches.
 
     `low`, `median_low`, `median_high`, `high`: shape (n_ranks, n_columns), the lower quartile, the medians and the upper quartile.
-    `kept`: bool, same shape. `edges`: n_columns + 1 positions on the x axis, in ns or, without start times, in bins.
+    `kept`: bool, same shape. `edges`: n_columns + 1 positions on the x axis, in ns or, without start times, in bins. `width`: of a bin,
+    in ns or, without start times, in launches.
     """
 
     ranks: list[int]
@@ -43,7 +44,7 @@ class Lanes:
     kept: np.ndarray
     timed: bool
     merged: int
-    bin_ns: int | None
+    width: int
     own_start: bool
     notes: list[str] = field(default_factory=list)
 
@@ -75,7 +76,7 @@ def lanes_of(bins: "pa.Table", ranking: "pa.Table", columns: int = COLUMNS) -> L
     kept = np.array([marked.get(key, False) for key in zip(rank.tolist(), number.tolist(), strict=True)])
     ranks = np.unique(rank)
     timed = bins.column("start_ns").null_count == 0
-    bin_ns = _bin_width(number, bins.column("start_ns").to_numpy()) if timed else None
+    width = int(stated(bins, "bin_width", "1"))
     row = np.searchsorted(ranks, rank)
     first, last = np.full(len(ranks), np.iinfo(np.int64).max), np.zeros(len(ranks), np.int64)
     np.minimum.at(first, row, number)
@@ -94,23 +95,16 @@ def lanes_of(bins: "pa.Table", ranking: "pa.Table", columns: int = COLUMNS) -> L
     np.logical_or.at(chosen, (row, column), kept)
     for values in (low, median_low, median_high, high):
         values[~np.isfinite(values)] = np.nan
-    edges = np.arange(shape[1] + 1, dtype=float) * merged * (bin_ns or 1)
-    return Lanes(ranks.tolist(), edges, low, median_low, median_high, high, chosen, timed, merged, bin_ns, own)
-
-
-def _bin_width(number: np.ndarray, start_ns: np.ndarray) -> int | None:
-    """Return the width of a bin from two bins' numbers and starts (start = first start + number * width); None for a single bin."""
-    left, right = int(np.argmin(number)), int(np.argmax(number))
-    span = int(number[right] - number[left])
-    return int(start_ns[right] - start_ns[left]) // span if span else None
+    edges = np.arange(shape[1] + 1, dtype=float) * merged * (width if timed else 1)
+    return Lanes(ranks.tolist(), edges, low, median_low, median_high, high, chosen, timed, merged, width, own)
 
 
 def notes_of(lanes: Lanes, clocks: dict) -> list[str]:
     """Return what a reader must know beside the lines: the bins, merging, and how the ranks' clocks lie to each other."""
-    if lanes.bin_ns:
-        notes = [f"bins of {theme.time(lanes.bin_ns)}"]
+    if lanes.timed:
+        notes = [f"bins of {theme.time(lanes.width)}"]
     else:
-        notes = ["one bin" if lanes.timed else "bins of launches in order; this export has no start times"]
+        notes = [f"bins of {lanes.width} launches in the order of the export, which has no start times"]
     if lanes.merged > 1:
         notes.append(f"each column spans {lanes.merged} bins, from their lowest to their highest value")
     if lanes.own_start:
@@ -120,9 +114,7 @@ def notes_of(lanes: Lanes, clocks: dict) -> list[str]:
     return notes
 
 
-def plot_bins(
-    bins: "pa.Table", ranking: "pa.Table", clocks: dict, dataset: str, target: str, path: str | Path, unit: str | None = None
-) -> None:
+def plot_bins(bins: "pa.Table", ranking: "pa.Table", clocks: dict, dataset: str, target: str, path: str | Path) -> None:
     """Draw the bins of one target of a dataset.
 
     Parameters
@@ -135,8 +127,6 @@ def plot_bins(
         For the title and the axis.
     path : str or Path
         SVG to write.
-    unit : str or None
-        Unit of a counter's or table's target.
     """
     title = f"{target_name(target).capitalize()} over time, {dataset}"
     lanes = lanes_of(bins, ranking)
@@ -147,7 +137,7 @@ def plot_bins(
         return
     with theme.drawing():
         draw = _draw_lanes if len(lanes.ranks) <= MOST_LANES else _draw_map
-        figure = draw(lanes, target, target_unit(target, unit))
+        figure = draw(lanes, target, unit_stated(bins))
         figure.suptitle(title, x=0.012, y=1 - 0.12 / figure.get_figheight(), ha="left", va="top", fontsize=11.5, fontweight="bold")
         notes = "; ".join(notes_of(lanes, clocks))
         figure.text(0.012, 0.1 / figure.get_figheight(), notes[:1].upper() + notes[1:] + ".", ha="left", va="bottom", color=theme.MUTED)
@@ -169,9 +159,6 @@ def _axis_x(axis: "Axes", lanes: Lanes) -> float:
     """Label the time axis; return its divisor."""
     if not lanes.timed:
         axis.set_xlabel("bin, in the order of the launches")
-        return 1.0
-    if lanes.bin_ns is None:
-        axis.set_xlabel("the only bin")
         return 1.0
     name, size = theme.time_unit(lanes.edges[-1])
     axis.set_xlabel(f"time since {'the first bin of its rank' if lanes.own_start else 'the first launch'} ({name})")

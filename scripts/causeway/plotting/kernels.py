@@ -9,7 +9,7 @@ from causeway.plotting import theme
 from causeway.plotting.marks import MARGIN, bar, document, histogram, notice, sparkline, text, write_svg
 from causeway.plotting.markup import Markup, tag, text_width
 from causeway.plotting.names import full_name, short_names
-from causeway.plotting.words import target_name, target_unit
+from causeway.plotting.words import TARGETS, target_name, unit_stated
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,7 +74,7 @@ def share_text(share: float | None) -> str:
 
 def value_heading(target: str) -> str:
     """Return what a launch's measured value is called: time for targets of traces, else the counter."""
-    return "time" if target_unit(target) == "ns" else target
+    return "time" if target in TARGETS else target
 
 
 def columns_of(target: str) -> list[tuple[str, float, str]]:
@@ -91,7 +91,7 @@ def columns_of(target: str) -> list[tuple[str, float, str]]:
     ]
 
 
-def plot_kernels(table: "pa.Table", dataset: str, target: str, path: str | Path, unit: str | None = None) -> None:
+def plot_kernels(table: "pa.Table", dataset: str, target: str, path: str | Path) -> None:
     """Draw the kernels of a dataset as a table of small figures.
 
     Parameters
@@ -102,8 +102,6 @@ def plot_kernels(table: "pa.Table", dataset: str, target: str, path: str | Path,
         For the title.
     path : str or Path
         SVG to write.
-    unit : str or None
-        Unit of a counter's or table's value.
     """
     kernels = kernels_of(table)
     title = f"Kernels by their share of {target_name(target)}, {dataset}"
@@ -112,7 +110,7 @@ def plot_kernels(table: "pa.Table", dataset: str, target: str, path: str | Path,
             notice(title, "0 kernels", [f"No launch of this dataset has a {target_name(target)}; the data quality section says why."]), path
         )
         return
-    unit = target_unit(target, unit)
+    unit = unit_stated(table)
     shown = kernels[:MOST_ROWS]
     columns = columns_of(target)
     name_width = max(max(text_width(k.short, theme.SIZE) for k in shown) + 26, 160)

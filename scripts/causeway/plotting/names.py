@@ -49,7 +49,7 @@ def _pieces(name: str) -> tuple[str, str]:
     text = name.replace("(anonymous namespace)", "anonymous").replace("{anonymous}", "anonymous")
     text = re.sub(r"\s*\[(clone|with)\b[^\]]*\]\s*$", "", text).strip()
     depths = _top_level(text)
-    if depths is None or "operator" in text.split("(")[0].split("<")[0]:
+    if depths is None or "operator" in "".join(letter for letter, depth in zip(text, depths, strict=True) if depth == 0):
         return text, ""
     if text.endswith(")") and "(" in text:  # the parameter list: the last group that opens at the top level
         start = max(i for i, (c, d) in enumerate(zip(text, depths, strict=True)) if c == "(" and d == 0)

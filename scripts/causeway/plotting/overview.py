@@ -13,7 +13,7 @@ from causeway.plotting.overview_methods import methods, provenance
 from causeway.plotting.overview_parts import facts, kernel_table, quality_strip, sentences
 from causeway.plotting.overview_why import anchor, why
 from causeway.plotting.page_style import SCRIPT, STYLE
-from causeway.plotting.words import target_axis, target_name
+from causeway.plotting.words import target_axis, target_name, unit_stated
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TargetView:
-    """One target of a dataset: its unit, tables and causal searches (objects with `graph` and `contributions`)."""
+    """One target of a dataset: its tables and causal searches (objects with `graph` and `contributions`)."""
 
     target: str
-    unit: str
     kernels: "pa.Table"
     bins: "pa.Table"
     ranking: "pa.Table"
@@ -115,12 +114,12 @@ def _target(view: DatasetView, one: TargetView, several: bool) -> Markup:
         states = [view.quality["analyses"].get(key) for key in (one.target, "counter_deviation")]
         reason = next((state["why"] for state in states if state and not state["possible"] and state["why"]), None)
         return tag("div", heading, tag("p", f"No launch of this dataset has a {name}" + (f": {reason}." if reason else ".")))
-    drawn = heat_map(one.bins, one.ranking, dict(view.clocks), one.target, one.unit)
+    drawn = heat_map(one.bins, one.ranking, dict(view.clocks), one.target)
     return tag(
         "div",
         heading,
         tag("p", f"{target_axis(one.target)}.", class_="note"),
         [tag("h3", "Over time and ranks"), drawn] if drawn is not None else None,
-        [tag("h3", "What varies"), kernel_table(kernels, view.name, one.target, one.unit)],
+        [tag("h3", "What varies"), kernel_table(kernels, view.name, one.target, unit_stated(one.kernels))],
         why(view.name, one.target, one.searches, kernels),
     )

@@ -10,7 +10,7 @@ from causeway.plotting import theme
 from causeway.plotting.bins import Lanes, lanes_of, notes_of, scale_of
 from causeway.plotting.marks import text
 from causeway.plotting.markup import Markup, tag, text_width
-from causeway.plotting.words import target_name
+from causeway.plotting.words import target_name, unit_stated
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,12 +21,12 @@ WIDTH, HEAD, FOOT = 1180.0, 6.0, 54.0
 SHADES = 32
 
 
-def heat_map(bins: "pa.Table", ranking: "pa.Table", clocks: dict, target: str, unit: str) -> Markup | None:
+def heat_map(bins: "pa.Table", ranking: "pa.Table", clocks: dict, target: str) -> Markup | None:
     """Return the heat map of the bins' medians, or None without bins.
 
     Bins that share a column, and ranks that share a row beyond 48, show their largest median; the note under the map says so.
     """
-    lanes = lanes_of(bins, ranking, COLUMNS)
+    lanes, unit = lanes_of(bins, ranking, COLUMNS), unit_stated(bins)
     if lanes is None:
         return None
     together = -(-len(lanes.ranks) // MOST_ROWS)
@@ -105,7 +105,7 @@ def _cells(medians: np.ndarray, kept: np.ndarray, unit: str, merged: bool) -> li
 
 
 def _column_names(lanes: Lanes) -> list[str]:
-    if not lanes.timed or lanes.bin_ns is None:
+    if not lanes.timed:
         first = [round(edge) for edge in lanes.edges[:-1]]
         return [f"bin {number}" if lanes.merged == 1 else f"bins {number}–{number + lanes.merged - 1}" for number in first]
     name, size = theme.time_unit(lanes.edges[-1])
@@ -114,7 +114,7 @@ def _column_names(lanes: Lanes) -> list[str]:
 
 
 def _time_axis(lanes: Lanes, left: float, y: float) -> list[Markup]:
-    timed = lanes.timed and lanes.bin_ns is not None
+    timed = lanes.timed
     name, size = theme.time_unit(lanes.edges[-1]) if timed else ("", 1.0)
     last = lanes.edges[-1] / size
     parts = []

@@ -76,8 +76,9 @@ def quality_strip(quality: Mapping, place: str) -> Markup:
     chips = [tag("span", tag("b", STATUS_WORDS.get(status, status)), class_=f"chip {status}")]
     doubtful = {name for issue in quality["issues"] if issue["severity"] != "info" for name in issue["rules_out"]}
     ruled_out = []
-    for name, state in quality["analyses"].items():
-        words = ANALYSES.get(name, name)
+    known = [name for name in ANALYSES if name in quality["analyses"]]
+    for name in known + sorted(set(quality["analyses"]) - set(known)):
+        words, state = ANALYSES.get(name, name), quality["analyses"][name]
         kind = "absent" if not state["possible"] else "caution" if name in doubtful else "ok"
         chips.append(tag("span", words, class_=f"chip {kind}", title=state["why"]))
         if not state["possible"]:

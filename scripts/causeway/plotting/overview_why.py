@@ -46,6 +46,9 @@ def cause_table(search: object) -> Markup:
     """Return the causes of one scope as a table."""
     rows = causes_of(search)
     full = max([row["contribution_high"] or row["contribution_percent"] or 0.0 for row in rows], default=0.0)
+    said = dict(
+        zip((row["feature"] for row in search.contributions if row["feature"] != UNEXPLAINED), search.graph["sentences"], strict=False)
+    )
     body = []
     for row in rows:
         kind, word = SIGNS.get(row["sign"], ("undecided", "◇ undecided"))
@@ -61,7 +64,7 @@ def cause_table(search: object) -> Markup:
         body.append(
             tag(
                 "tr",
-                tag("td", name, class_="name"),
+                tag("td", name, class_="name", title=said.get(row["feature"])),
                 tag("td", tag("span", word, class_=kind)),
                 tag("td", share, class_="share"),
                 tag("td", found, class_="n"),

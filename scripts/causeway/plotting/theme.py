@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from causeway.plotting.markup import plain
 
 if TYPE_CHECKING:
-    from matplotlib.colors import Colormap, LinearSegmentedColormap
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
 FONT = "'DejaVu Sans', Verdana, Arial, sans-serif"
@@ -126,13 +126,11 @@ def class_colour(name: str) -> str:
     return CLASSES.get(name, UNKNOWN)
 
 
-def colormap() -> "LinearSegmentedColormap":
+def colormap() -> "Colormap":
     """Return the sequential scale for matplotlib; empty cells stay white."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    scale: Colormap = LinearSegmentedColormap.from_list("causeway", SEQUENTIAL)
-    scale.set_bad(PAPER)
-    return scale
+    return LinearSegmentedColormap.from_list("causeway", SEQUENTIAL).with_extremes(bad=PAPER)
 
 
 @contextlib.contextmanager

@@ -1,10 +1,24 @@
-"""What targets, tiers and verdicts are called on axes and in headings."""
+"""What targets are called on axes and in headings, and what tables state about them."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 TARGETS = {
     "kernel_variability": ("kernel variability", "|duration − mean of its configuration|, per launch"),
     "memory_stall": ("memory stall", "|kernel − linked transfer| duration, per launch"),
 }
-TIME_TARGETS = frozenset(TARGETS)
+
+
+def stated(table: "pa.Table", name: str, default: str = "") -> str:
+    """Return what a table's own metadata says under `name`, e.g. the unit of the measured value."""
+    return (table.schema.metadata or {}).get(f"causeway.{name}".encode(), default.encode()).decode()
+
+
+def unit_stated(table: "pa.Table") -> str:
+    """Return the unit of a target's values, which all tables of a target state: `ns`, another one, or '' if it is not known."""
+    return stated(table, "value_unit")
 
 
 def target_name(target: str) -> str:
@@ -15,8 +29,3 @@ def target_name(target: str) -> str:
 def target_axis(target: str) -> str:
     """Return what one value of the target is, for an axis."""
     return TARGETS[target][1] if target in TARGETS else f"|{target} − mean of its configuration|, per launch"
-
-
-def target_unit(target: str, stated: str | None = None) -> str:
-    """Return the unit of a target's values: nanoseconds for those of traces, else what the table states, else ''."""
-    return "ns" if target in TIME_TARGETS else stated or ""

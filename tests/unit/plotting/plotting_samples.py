@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import ClassVar
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ NAMES = (
     "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas",
     "reduce_final",
 )
+FACTS = {"value_unit": "ns", "bin_width": "10000000", "bin_unit": "ns"}
 FEATURES = (
     # name, tier, group, unit
     ("h2d_bytes_in_flight", "context", "contention", "bytes"),
@@ -30,6 +32,11 @@ FEATURES = (
     ("dram_read_bytes", "counter", "memory system", "bytes"),
     ("previous_deviation", "context", "time", "ns"),
 )
+
+
+def parsed(svg):
+    """The elements of an SVG; raises if it is not well formed."""
+    return ET.fromstring(svg)  # noqa: S314
 
 
 def field(name, kind, **facts):
@@ -50,7 +57,8 @@ def bins_table(ranks=4, bins=60, seed=1, gap=(20, 26), width=10 * MS, starts=Tru
             start = number * width + rank * shift if starts else None
             values = [0.0, middle + 3 * spread, middle * 1.1, spread**2, spread, middle * 0.6, middle, middle * 1.7]
             rows.append([rank, number, start, int(rng.integers(20, 400)), *values])
-    return pa.table({name: [row[i] for row in rows] for i, name in enumerate(SCHEMAS["bins"].names)}, schema=SCHEMAS["bins"])
+    schema = SCHEMAS["bins"].with_metadata({f"causeway.{key}": value for key, value in FACTS.items()})
+    return pa.table({name: [row[i] for row in rows] for i, name in enumerate(schema.names)}, schema=schema)
 
 
 def ranking_table(bins, share=0.1):
@@ -103,7 +111,8 @@ def kernels_table(names=NAMES, seed=2):
                 "timeline": [None if 20 <= i < 27 else float(v) for i, v in enumerate(line)],
             }
         )
-    return pa.Table.from_pylist(rows, schema=SCHEMAS["kernel_summary"])
+    facts = {f"causeway.{key}": value for key, value in FACTS.items()}
+    return pa.Table.from_pylist(rows, schema=SCHEMAS["kernel_summary"].with_metadata(facts))
 
 
 def contribution_rows(causes=6, seed=3, features=FEATURES):
@@ -137,6 +146,13 @@ def contribution_rows(causes=6, seed=3, features=FEATURES):
     return rows, float(shares[0])
 
 
+def sentence_of(row):
+    verb = {"+": "raise", "-": "lower"}.get(row["sign"], "change")
+    share = f"{row['contribution_percent']:.0f} % of its variance [{row['contribution_low']:.0f}, {row['contribution_high']:.0f}]"
+    ends = f"found in {100 * row['stability']:.0f} % of resamples; robustness {row['robustness']}"
+    return f"Higher values of {row['feature']} {verb} its deviation ({share}); {ends}; direct cause if no unmeasured common cause."
+
+
 def graph_of(dataset="demo", target="kernel_variability", scope="dataset", name=None, causes=6, seed=3, context=0, features=FEATURES):
     rows, rest = contribution_rows(causes, seed, features)
     keys = ("sign", "effect", "contribution_percent", "contribution_low", "contribution_high", "stability", "q_value", "robustness")
@@ -150,8 +166,8 @@ def graph_of(dataset="demo", target="kernel_variability", scope="dataset", name=
         other = nodes[int(rng.integers(0, len(nodes) - 1))]["name"]
         kind = ("directed", "undirected", "bidirected")[number % 3]
         edges.append({"source": other, "target": nodes[-1]["name"], "kind": kind, **empty, "sign": "+-?"[number % 3]})
-    nodes.append({"name": "unexplained", "group": None, "tier": "rest", "members": []})
-    nodes.append({"name": target, "group": None, "tier": "target", "members": []})
+    nodes.append({"name": "unexplained", "group": "unexplained", "tier": "unexplained", "members": []})
+    nodes.append({"name": target, "group": "target", "tier": "target", "members": [target]})
     nothing = "No cause found: 412 effective samples; an effect above 8 % of the variance would have been seen."
     return {
         "dataset": dataset,
@@ -168,7 +184,7 @@ def graph_of(dataset="demo", target="kernel_variability", scope="dataset", name=
         "verdict": "supported" if causes else "inconclusive",
         "reasons": [] if causes else [nothing],
         "dropped": [],
-        "sentences": [] if causes else [nothing],
+        "sentences": [sentence_of(row) for row in rows] if causes else [nothing],
     }
 
 
@@ -176,7 +192,7 @@ def write_scope(folder, graph, rows):
     names = SCHEMAS["contributions"].names
     table = pa.Table.from_pylist([{name: row[name] for name in names} for row in rows], schema=SCHEMAS["contributions"])
     write_table(table, folder / graph["scope"] / "contributions.parquet", "contributions")
-    write_json(graph, folder / graph["scope"] / "graph.json")
+    write_json(graph, folder / graph["scope"] / "graph.json", "graph")
 
 
 def write_rows(folder, kernels, rows=1200, seed=4, features=FEATURES):
@@ -220,6 +236,12 @@ def write_rows(folder, kernels, rows=1200, seed=4, features=FEATURES):
     write_table(every, folder / "features.parquet", "features", [*(f for f in every.schema if f.name not in values), *fields])
 
 
+def analyses(possible):
+    names = ("kernel_variability", "memory_stall", "counter_deviation", "causes", "time_line", "queue_delay", "ranges", "overlap")
+    states = {name: {"possible": possible, "why": None if possible else "no launches were read"} for name in names}
+    return states | {"ranges": {"possible": False, "why": "no export has ranges"}}
+
+
 def capabilities(export, rank, dataset="demo", status="read", kind="trace", launches=24_000, first=0, values=None):
     refused = status == "refused"
     rows = "launches" if kind == "trace" else "counters"
@@ -248,7 +270,7 @@ def capabilities(export, rank, dataset="demo", status="read", kind="trace", laun
         if refused or kind != "trace"
         else {"first_ns": first, "last_ns": first + 600 * MS, "session_start_ns": 1_718_000_000_000_000_000, "has_start": True},
         "values": values or {},
-        "analyses": {},
+        "analyses": analyses(not refused),
         "issues": [],
     }
 
@@ -261,7 +283,7 @@ def write_dataset(
     exports, issues = [], []
     for rank in range(ranks):
         facts = capabilities(str(rank), rank, dataset, "refused" if rank in refused else "read")
-        write_json(facts, folder / "tables" / str(rank) / "capabilities.json")
+        write_json(facts, folder / "tables" / str(rank) / "capabilities.json", "capabilities")
         exports.append({key: facts[key] for key in ("export", "source", "status", "kind", "ranks", "error", "sha256")} | {"rows": 24_000})
         if rank in refused:
             detail = "the file holds 0 bytes; expected a database written by nsys export. Export it again."
@@ -277,12 +299,9 @@ def write_dataset(
         "status": "blocked" if not possible else "caution" if refused else "ok",
         "exports": exports,
         "issues": issues,
-        "analyses": {
-            "kernel_variability": {"possible": possible, "why": None if possible else "no launches were read"},
-            "ranges": {"possible": False, "why": "no export has ranges"},
-        },
+        "analyses": analyses(possible),
     }
-    write_json(quality, folder / "quality.json")
+    write_json(quality, folder / "quality.json", "quality")
     shifts = {str(rank): {"shift_ns": 0, "ranks": [rank]} for rank in range(ranks)}
     clocks = {
         "dataset": dataset,
@@ -291,13 +310,13 @@ def write_dataset(
         "residual_ns": None,
         "reason": "every export knows its start",
     }
-    write_json(clocks, folder / "clocks.json")
+    write_json(clocks, folder / "clocks.json", "clocks")
     for target in targets:
         place = folder / target
         kernels = kernels_table(names if possible else ())
-        write_table(kernels, place / "kernels.parquet", "kernel_summary")
+        write_table(kernels, place / "kernels.parquet", "kernel_summary", metadata=FACTS)
         table = bins_table(ranks, bins if possible else 0, **kept)
-        write_table(table, place / "bins.parquet", "bins")
+        write_table(table, place / "bins.parquet", "bins", metadata=FACTS)
         write_table(ranking_table(table), place / "ranking.parquet", "ranking")
         write_rows(place, kernels)
         graph = graph_of(dataset, target, causes=causes if possible else 0)

@@ -1,0 +1,139 @@
+"""Causal graphs: what is drawn, that nothing overlaps, and what is said where there is nothing to draw."""
+
+import itertools
+import re
+
+import pytest
+from plotting_samples import FEATURES, HOSTILE, NAMES, graph_of, parsed
+
+from causeway.plotting import theme
+from causeway.plotting.causal_graph import MOST_ARROWS, arrow_of, causal_graph_svg
+from causeway.plotting.context_graph import context_graph_svg, write_graphs
+from causeway.plotting.graph_layout import Line, arrange
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts(svg):
+    return [element.text for element in parsed(svg).iter(f"{SVG}text")]
+
+
+def edge(**changes):
+    base = {"source": "f", "target": "t", "kind": "directed", "sign": "+", "effect": 0.3, "q_value": 0.001}
+    base |= {"contribution_percent": 34.2, "contribution_low": 27.0, "contribution_high": 41.0, "stability": 0.95, "robustness": 0.38}
+    return base | changes
+
+
+def test_signs_kinds_and_robustness_decide_how_an_arrow_looks():
+    raises, lowers = arrow_of(edge()), arrow_of(edge(sign="-"))
+    assert (raises.colour, raises.head, raises.dashed, raises.label) == (theme.RAISES, "filled", False, "raises 34 % [27, 41]")
+    assert (lowers.colour, lowers.head, lowers.label) == (theme.LOWERS, "open", "lowers 34 % [27, 41]")
+    assert raises.detail == "found in 95 %, robust .38"
+    assert arrow_of(edge(robustness=0.26)).dashed
+    assert not arrow_of(edge(robustness=None)).dashed
+    for grey in (edge(sign="?"), edge(kind="undirected"), edge(kind="bidirected"), edge(source="unexplained", sign="?")):
+        assert arrow_of(grey).colour == theme.UNDECIDED
+    assert arrow_of(edge(kind="undirected")).head == "none"
+    assert arrow_of(edge(contribution_percent=None)).label == "raises share not measured"
+    widths = [arrow_of(edge(contribution_percent=share)).width for share in (1, 10, 60)]
+    assert widths == sorted(widths)
+    assert widths[2] > 3 * widths[0]
+
+
+@pytest.mark.parametrize("causes", [1, 2, 5, 9, 15, 22])
+def test_the_largest_arrows_are_drawn_each_with_its_label(causes):
+    graph = graph_of(causes=causes)
+    svg = causal_graph_svg(graph, "whole dataset")
+    drawn = texts(svg)
+    percents = sum(bool(re.search(r"\d %", text)) and not text.startswith(("found", "width")) for text in drawn)
+    assert percents == min(causes, MOST_ARROWS) + 1, "the unexplained share has an arrow of its own"
+    assert "unexplained" in drawn
+    assert any("weaker arrow" in text for text in drawn) == (causes > MOST_ARROWS)
+    assert min(float(element.get("font-size")) for element in parsed(svg).iter(f"{SVG}text")) >= 12, "9 pt"
+
+
+@pytest.mark.parametrize("causes", [0, 1, 6])
+def test_nothing_is_cut_off(causes):
+    svg = parsed(causal_graph_svg(graph_of(causes=causes), "a kernel with a name of forty characters…"))
+    width, height = float(svg.get("width")), float(svg.get("height"))
+    for group in svg.iter(f"{SVG}g"):
+        if move := re.match(r"translate\((\S+) (\S+)\)", group.get("transform") or ""):
+            for rect in group.iter(f"{SVG}rect"):
+                x, y = float(rect.get("x")) + float(move[1]), float(rect.get("y")) + float(move[2])
+                assert x >= 0
+                assert x + float(rect.get("width")) <= width
+                assert y >= 0
+                assert y + float(rect.get("height")) <= height
+
+
+def test_a_search_without_result_is_a_small_figure_that_says_so():
+    svg = causal_graph_svg(graph_of(causes=0), "saxpy")
+    said = " ".join(texts(svg))
+    assert "No cause found: 412 effective samples; an effect above 8 %" in said
+    assert float(parsed(svg).get("height")) < 200
+    assert "polygon" not in svg
+
+
+def test_hostile_names_are_shown_not_run():
+    graph = graph_of(causes=2, scope="k", name=HOSTILE)
+    graph["nodes"][0]["name"] = graph["edges"][0]["source"] = "<script>alert(1)</script>"
+    graph["nodes"][0]["members"] = [f"<b>{i}" for i in range(5000)]
+    svg = causal_graph_svg(graph, "<svg onload=x>")
+    assert parsed(svg) is not None
+    assert "<script" not in svg
+    assert "<b" not in svg
+    assert len(svg) < 40_000
+
+
+@pytest.mark.parametrize("count", [5, 20, 60])
+def test_boxes_never_overlap(count):
+    sizes = {f"n{i}": (60.0 + 7 * (i % 13), 26.0) for i in range(count)} | {"target": (140.0, 60.0)}
+    lines = [Line(f"n{i}", "target", 1 + i % 3) for i in range(min(count, 15))]
+    lines += [Line(f"n{i}", f"n{i + 1 + i % 4}") for i in range(count - 5)]
+    layout = arrange(sizes, lines, last="target")
+    for one, other in itertools.combinations(layout.boxes.values(), 2):
+        apart = abs(one.x - other.x) >= (one.width + other.width) / 2 - 0.5 or abs(one.y - other.y) >= (one.height + other.height) / 2 - 0.5
+        assert apart
+    right = max(box.right for box in layout.boxes.values())
+    assert layout.boxes["target"].right >= right - 0.5
+    assert all(len(points) % 3 == 1 for points in layout.lines.values())
+
+
+@pytest.mark.parametrize("causes", [5, 15])
+def test_labels_of_arrows_never_overlap(causes):
+    svg = causal_graph_svg(graph_of(causes=causes), "whole dataset", alone=False)
+    labels = [element for element in parsed(svg).iter(f"{SVG}text") if re.match(r"(raises|lowers|sign)", element.text)]
+    places = [(float(label.get("x")), float(label.get("y"))) for label in labels]
+    assert len({x for x, _ in places}) == 1, "labels begin in one line"
+    heights = sorted(y for _, y in places)
+    assert min(b - a for a, b in itertools.pairwise(heights)) >= 30
+
+
+def test_context_graph_only_where_features_hang_together():
+    assert context_graph_svg(graph_of(causes=3), "x") is None
+    svg = context_graph_svg(graph_of(causes=15, context=70), "x")
+    shown = set(texts(svg))
+    assert sum(text.startswith("gpu_counter") for text in shown) == 60 - 15
+    assert any("25 with fewer edges not drawn" in text for text in shown)
+
+
+def test_the_page_holds_every_scope_and_equal_input_gives_equal_bytes(tmp_path):
+    graphs = [graph_of(causes=6)] + [
+        graph_of(scope=f"k{i}", name=name, causes=i + 1, context=4) for i, name in enumerate((*NAMES, HOSTILE))
+    ]
+    for folder in ("a", "b"):
+        write_graphs(graphs, tmp_path / folder, "Causes of x")
+    names = sorted(path.name for path in (tmp_path / "a").iterdir())
+    assert names == sorted(["index.html", *(f"{g['scope']}.svg" for g in graphs), *(f"k{i}.context.svg" for i in range(7))])
+    assert all((tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes() for name in names)
+    page = (tmp_path / "a" / "index.html").read_text()
+    assert page.count("<figure") == len(graphs)
+    assert "<script" not in page
+    assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
+    for name in names:
+        assert f'href="{name}"' in page or name == "index.html"
+
+
+def test_features_of_an_unknown_tier_have_a_column_of_their_own():
+    graph = graph_of(causes=3, features=(("clock_hz", "device state", "clock", "Hz"), *FEATURES))
+    assert "device state" in texts(causal_graph_svg(graph, "x"))

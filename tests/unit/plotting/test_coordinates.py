@@ -1,0 +1,135 @@
+"""Parallel coordinates: which lines, which axes, on which scale; drawn alike in both figures."""
+
+import json
+import re
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from plotting_samples import FEATURES, HOSTILE, NAMES, contribution_rows, field, kernels_table, parsed, write_rows
+
+from causeway.plotting.coordinates import _categories, _numbers, choose_rows, coordinates_of, order_of, quantiles, seed_of
+from causeway.plotting.parallel import write_page, write_static
+from causeway.tables import read_table
+
+
+def chosen(folder, names=NAMES, rows=800, causes=6, most=500, seed=7):
+    kernels = kernels_table(names)
+    write_rows(folder, kernels, rows)
+    features = read_table(folder / "features.parquet", "features")
+    known = dict(zip(kernels["kernel"].to_pylist(), kernels["name"].to_pylist(), strict=True))
+    return coordinates_of(features, contribution_rows(causes)[0], known, "demo", "kernel_variability", "ns", most, seed)
+
+
+def test_rows_are_those_of_kept_bins_and_the_number_is_said():
+    kept = np.arange(1000) >= 400
+    rows, said = choose_rows(kept, 500, seed_of(1, "a"))
+    assert len(set(rows)) == 500
+    assert rows.min() >= 400
+    assert said == "500 of 600 launches of the kept bins, drawn at random"
+    assert (rows == choose_rows(kept, 500, seed_of(1, "a"))[0]).all()
+    assert (rows != choose_rows(kept, 500, seed_of(2, "a"))[0]).any()
+    assert choose_rows(kept, 600, seed_of(1, "a"))[1] == "all 600 launches of the kept bins"
+    rows, said = choose_rows(np.arange(1000) < 20, 500, seed_of(1, "a"))
+    assert (len(rows), said) == (300, "300 launches: all 20 of the kept bins and 280 of control bins")
+    assert choose_rows(np.array([True]), 500, seed_of(1))[1] == "the only launch of the kept bins"
+    assert len(choose_rows(np.zeros(0, bool), 500, seed_of(1))[0]) == 0
+
+
+def test_axes_follow_the_contribution_and_the_target_is_last(tmp_path):
+    picture = chosen(tmp_path)
+    assert [axis.name for axis in picture.axes] == ["kernel", *(name for name, *_ in FEATURES[:6]), "kernel_variability"]
+    assert picture.axes[1].note.startswith("raises ")
+    assert picture.lines == len(picture.quantile) == len(picture.axes[3].values)
+    assert all(((axis.low <= axis.values) & (axis.values <= axis.high)).all() for axis in picture.axes)
+    assert all(axis.low <= place <= axis.high for axis in picture.axes for place, _ in axis.ticks)
+
+
+def test_features_without_a_cause_fill_up_and_say_so():
+    rows = [{"feature": "b", "sign": "-", "contribution_percent": 9.0}, {"feature": "c=x", "sign": "?", "contribution_percent": None}]
+    rows.append({"feature": "unexplained", "sign": "?", "contribution_percent": 91.0})
+    assert order_of(["a", "b", "c"], rows) == [("b", "lowers 9 %"), ("c", "undecided"), ("a", "no cause found")]
+
+
+def test_codes_become_names(tmp_path):
+    axis = next(axis for axis in chosen(tmp_path).axes if axis.name == "transfer_copy_kind")
+    assert [words for _, words in axis.ticks] == ["none", "host to device", "device to host", "device to device"]
+    axis = next(axis for axis in chosen(tmp_path).axes if axis.name == "device")
+    assert [words for _, words in axis.ticks] == ["0", "1"]
+
+
+def test_many_levels_are_joined():
+    axis = _categories("k", "", [f"level {i % 30:02}" for i in range(100)])
+    assert len(axis.ticks) == 13
+    assert axis.ticks[0][1] == "18 others"
+
+
+def test_zero_and_missing_have_places_of_their_own():
+    axis = _numbers("bytes", "", np.array([0.0, 1e3, 1e6, np.nan]), "bytes")
+    assert [words for _, words in axis.ticks] == ["none", "0", "1 kB", "10 kB", "100 kB", "1 MB"]
+    assert np.isfinite(axis.values).all()
+    assert (np.argsort(axis.values) == [3, 0, 1, 2]).all()
+    flat = _numbers("x", "", np.array([2.0, 2.0]), "")
+    assert flat.low < 2 < flat.high
+    negative = _numbers("x", "", np.array([-1e6, 1e6]), "")
+    assert negative.values.tolist() == [-1e6, 1e6]
+    assert _numbers("x", "", np.array([np.nan]), "").ticks[0][1] == "none"
+
+
+def test_colour_is_the_rank_of_the_target():
+    assert quantiles(np.array([5.0, 1.0, 3.0])).tolist() == [1.0, 0.0, 0.5]
+    assert quantiles(np.array([2.0, 2.0])).tolist() == [0.5, 0.5]
+    assert quantiles(np.array([2.0])).tolist() == [0.5]
+
+
+CASES = {
+    "usual": {},
+    "no cause": {"causes": 0},
+    "one kernel": {"names": NAMES[:1]},
+    "one launch": {"rows": 1, "names": NAMES[:1]},
+    "no launch": {"names": ()},
+    "hostile": {"names": (HOSTILE, "$\\alpha_", "<a href='javascript:alert(1)'>x</a>")},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_both_figures_are_drawn_and_equal_when_drawn_again(case, tmp_path):
+    for folder in ("a", "b"):
+        picture = chosen(tmp_path / folder, **CASES[case])
+        assert (picture is None) == (case == "no launch")
+        write_page(picture, "demo", "kernel_variability", tmp_path / folder / "page")
+        write_static(picture, "demo", "kernel_variability", tmp_path / folder / "still.svg")
+    for file in [*(tmp_path / "a" / "page").iterdir(), tmp_path / "a" / "still.svg"]:
+        assert file.read_bytes() == (tmp_path / "b" / file.relative_to(tmp_path / "a")).read_bytes()
+    page, still = (tmp_path / "a" / "page" / "index.html").read_text(), (tmp_path / "a" / "still.svg").read_text()
+    assert (tmp_path / "a" / "page" / "plotly.min.js").exists() == (case != "no launch")
+    assert parsed(still.encode()) is not None
+    for text in (page, still):
+        assert "<b onload" not in text
+        assert "document.title='owned'" not in text
+        assert "<a href='javascript" not in text
+        assert "cdn" not in text
+    assert "Parallel coordinates of kernel variability, demo" in page
+
+
+def test_the_page_and_the_still_have_the_same_axes_in_the_same_order(tmp_path):
+    picture = chosen(tmp_path)
+    write_page(picture, "demo", "kernel_variability", tmp_path / "page")
+    write_static(picture, "demo", "kernel_variability", tmp_path / "still.svg")
+    page = (tmp_path / "page" / "index.html").read_text()
+    labels = [json.loads(f'"{label}"').split("<br>") for label in re.findall(r'"label":"(.*?)"', page)]
+    assert ["".join(lines[:-1] or lines) for lines in labels] == [axis.name for axis in picture.axes]
+    drawn = [element.text for element in parsed((tmp_path / "still.svg").read_bytes()).iter("{http://www.w3.org/2000/svg}text")]
+    places = [next(place for place, word in enumerate(drawn) if axis.name.startswith(word)) for axis in picture.axes[:-1]]
+    assert places == sorted(places)
+
+
+def test_a_column_of_identity_is_an_axis_only_where_it_is_a_feature(tmp_path):
+    picture = chosen(tmp_path, causes=0)
+    assert "rank" not in [axis.name for axis in picture.axes]
+    features = read_table(tmp_path / "features.parquet", "features")
+    rank = features.schema.get_field_index("rank")
+    told = features.set_column(rank, field("rank", pa.uint32(), tier="context", group="placement", unit=""), features["rank"])
+    rows = [{"feature": "rank", "sign": "+", "contribution_percent": 12.0}]
+    picture = coordinates_of(told, rows, {}, "demo", "kernel_variability", "ns", 100, 1)
+    assert [axis.name for axis in picture.axes][1] == "rank"

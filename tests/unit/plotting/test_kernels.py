@@ -1,0 +1,64 @@
+"""Kernels by their share of the variability: order, shares, shapes, and names from outside."""
+
+import pytest
+from plotting_samples import HOSTILE, NAMES, kernels_table, parsed
+
+from causeway.plotting.kernels import MOST_ROWS, kernels_of, plot_kernels, share_text
+from causeway.plotting.marks import bar, histogram, sparkline
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_order_and_shares():
+    table = kernels_table()
+    kernels = kernels_of(table.take([3, 1, 5, 0, 2, 4]))
+    assert [kernel.share for kernel in kernels] == sorted(table["target_share"].to_pylist(), reverse=True)
+    assert sum(kernel.value_share for kernel in kernels) == pytest.approx(1)
+    assert kernels == kernels_of(table)
+
+
+def test_shares_never_round_to_nothing():
+    assert [share_text(v) for v in (0.0, 0.0004, 0.001, 0.5, 1.0, None)] == ["0.0 %", "< 0.1 %", "0.1 %", "50.0 %", "100.0 %", "–"]
+
+
+@pytest.mark.parametrize(
+    ("case", "names"),
+    [("six", NAMES), ("one", NAMES[:1]), ("none", ()), ("hostile", (HOSTILE, *NAMES)), ("seventy", [f"k{i}<{i}>(int)" for i in range(70)])],
+)
+def test_each_case_is_drawn_and_equal_when_drawn_again(case, names, tmp_path):
+    table = kernels_table(names)
+    for name in ("a.svg", "b.svg"):
+        plot_kernels(table, "demo", "kernel_variability", tmp_path / name)
+    text = (tmp_path / "a.svg").read_text()
+    assert text == (tmp_path / "b.svg").read_text()
+    svg = parsed(text)
+    words = [element.text or "" for element in svg.iter(f"{SVG}text")]
+    assert sum("%" in word for word in words) == 2 * min(len(names), MOST_ROWS) + (case == "seventy")
+    assert any("30 kernels not drawn" in word for word in words) == (case == "seventy")
+    assert any("No launch of this dataset" in word for word in words) == (case == "none")
+    assert "<script" not in text
+    assert len(text) < 200_000
+
+
+def paths(mark):
+    return [element.get("d") for element in parsed(mark.replace("<svg", f'<svg xmlns="{SVG[1:-1]}"', 1)).iter(f"{SVG}path")]
+
+
+def test_a_sparkline_never_crosses_a_gap():
+    (path,) = paths(sparkline([1.0, 2.0, None, None, 3.0, None, 1.0, 1.0]))
+    assert path.count("M") == 3
+    assert path.count("L") == 2
+    assert sparkline([1.0, None, 2.0]).count("<circle") == 3, "a value alone is a dot, the peak one more"
+    assert "path" not in sparkline([None, None])
+    assert sparkline([])
+
+
+def test_a_histogram_keeps_rare_classes_in_sight():
+    (path,) = paths(histogram([1_000_000, 0, 1]))
+    assert path.count("M") == 2
+    assert "path" not in histogram([0, 0])
+
+
+def test_a_bar_without_a_value_is_empty():
+    assert "rect" not in bar(None, 10.0, "#000000")
+    assert bar(5.0, 10.0, "#000000", 2.0, 30.0).count("path") == 2

@@ -1,0 +1,36 @@
+"""Markup: everything from outside is escaped, files stay well formed."""
+
+import pytest
+from plotting_samples import parsed
+
+from causeway.plotting.markup import Markup, escape, joined, number, plain, tag, text_width, wrapped
+
+
+def test_text_and_attributes_are_escaped_and_markup_is_not():
+    made = tag("p", "<script>'\"&", tag("b", 1), None, [tag("i", "x"), "y"], title='"><img onerror=x>', class_="a", data_v=0.5, hidden=True)
+    assert made == (
+        '<p title="&quot;&gt;&lt;img onerror=x&gt;" class="a" data-v="0.5" hidden="">&lt;script&gt;&#x27;&quot;&amp;<b>1</b><i>x</i>y</p>'
+    )
+    assert isinstance(made, Markup)
+    assert tag("br") == "<br>"
+    assert tag("rect", x=1.0, y=None) == '<rect x="1"/>'
+    assert joined(["<", tag("b", ">")], ", ") == "&lt;, <b>&gt;</b>"
+
+
+@pytest.mark.parametrize("bad", ["\x00", "\x1b", "\u202e", "\u200b", "\ud800", "\ufffe", "\x85"])
+def test_characters_that_no_xml_may_hold_or_that_hide_text_are_replaced(bad):
+    assert plain(f"a{bad}b") == "a\ufffdb"
+    assert parsed(tag("text", f"{bad}<>&", title=bad)).text == "\ufffd<>&"
+    assert escape(bad) == "\ufffd"
+
+
+def test_coordinates_are_short():
+    assert [number(v) for v in (1.0, 1.239, -0.001, 0.5, 3)] == ["1", "1.24", "0", "0.5", "3"]
+
+
+def test_width_grows_with_the_text_and_lines_fit():
+    assert 0 < text_width("abc", 12) < text_width("abcd", 12) < text_width("abcd", 12, bold=True) < text_width("abcd", 14, bold=True)
+    lines = wrapped("one two three " + "x" * 100, 90, 12)
+    assert "".join(lines).replace(" ", "") == "onetwothree" + "x" * 100
+    assert all(text_width(line, 12) <= 90 for line in lines)
+    assert wrapped("", 90, 12) == []

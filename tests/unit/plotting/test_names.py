@@ -1,0 +1,67 @@
+"""Kernel names for people: short, told apart, never trusted."""
+
+import time
+
+import pytest
+from plotting_samples import HOSTILE
+
+from causeway.plotting.names import LIMIT, elided, full_name, short_names
+
+
+@pytest.mark.parametrize(
+    ("full", "short"),
+    [
+        ("Fan2(float *, float *, float *, int, int, int)", "Fan2"),
+        ("void stencil::advance<4, double>(double const*, double*, int)", "advance<…>"),
+        ("void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, 2>(float*)", "CatArrayBatchedCopy<…>"),
+        ("void <unnamed>::softmax_warp_forward<float, float, float, (int)6>(T2 *, const T1 *)", "softmax_warp_forward<…>"),
+        ("std::enable_if<!T7, void>::type internal::gemvx::kernel<int, (bool)0>(T1)", "kernel<…>"),
+        ("main::{lambda(int)#1}::operator()(int) const", "main::{lambda(int)#1}::operator()(int) const"),
+        ("triton_poi_fused_add_0", "triton_poi_fused_add_0"),
+        ("f(void (*)(int))", "f"),
+        ("saxpy(double *) [clone .kd]", "saxpy"),
+        ("a->b(int)", "a->b"),
+        ("x > y (", "x > y ("),
+        ("", "(no name)"),
+    ],
+)
+def test_namespace_return_type_and_parameters_go_template_arguments_fold(full, short):
+    assert short_names([full]) == {full: short}
+
+
+def test_middle_is_elided():
+    name = "sm90_xmma_gemm_f64f64_f64f64_f64_nn_n_tilesize32x32x32_stage3_warpsize2x2x1_tensor16x8x16_aligna8_execute_kernel__5x_cublas"
+    short = short_names([name])[name]
+    assert len(short) == LIMIT
+    assert short.startswith("sm90_xmma_gemm")
+    assert short.endswith("_cublas")
+    assert "…" in short
+    assert elided("abcdef", 6) == "abcdef"
+    assert elided("abcdefghij", 6) == "abc…ij"
+
+
+def test_names_that_would_look_alike_show_where_they_differ():
+    names = [f"void at::native::vectorized_elementwise_kernel<4, at::native::{what}Functor<float>>(int)" for what in ("Add", "Mul")]
+    short = short_names(names)
+    assert [("Add" in short[names[0]]), ("Mul" in short[names[1]])] == [True, True]
+    nested = [f"k<Wrapper<long_shared_beginning_{'x' * 60}, {i}>>()" for i in range(3)]
+    assert sorted(text[-3:] for text in short_names(nested).values()) == ["0>>", "1>>", "2>>"]
+
+
+def test_no_two_names_are_equal_whatever_comes():
+    names = [f"ns{i}::same(int)" for i in range(5)] + ["same", "same #2", "same #3", " same", "k<1>()", "k<1>(int)", "x\x00", "x\x01"]
+    short = short_names(names)
+    assert len(set(short.values())) == len(set(names)) == len(short)
+    assert short_names(reversed(names)) == short, "the order of the names does not matter"
+
+
+def test_a_name_of_100_kb_is_quick_and_short():
+    names = [HOSTILE, HOSTILE + "1", "<" * 100_000, "(" * 50_000 + ")" * 50_000, "k<" * 50_000]
+    began = time.process_time()
+    short = short_names(names)
+    assert time.process_time() - began < 2
+    assert max(map(len, short.values())) < LIMIT + 8
+    assert len(set(short.values())) == len(names)
+    assert len(full_name(HOSTILE)) < 1600
+    assert f"{len(HOSTILE):,} characters" in full_name(HOSTILE)
+    assert not any(character in full_name(HOSTILE) for character in "\x00\u202e")
