@@ -29,6 +29,7 @@ HEAD_BYTES = 64 * 1024
 _SQLITE = b"SQLite format 3\x00"
 _NCU_HEADER = re.compile(rb'^(?:\xef\xbb\xbf)?"?ID"?,"?Process ID"?,', re.MULTILINE)
 _NCU_MESSAGE = re.compile(rb"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
+_NCU_PIVOT = re.compile(rb'"?Metric Name"?,[^\n]*[a-z0-9]__[a-z]')
 _SQLITE_FAMILIES = (
     # (family, names of tables of which one is enough), in this order: nvprof's tables also start with CUPTI_ACTIVITY_KIND
     ("cupti", ("CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL", "StringTable")),
@@ -42,7 +43,8 @@ _HEADERS = (
     ("rocprofv3", ("Domain", "Function", "Correlation_Id")),
     ("rocprofv3", ("Direction", "Source_Agent_Id")),
     ("rocprof", ("KernelName", "gpu-id")),
-    ("rocprof", ("Dispatch_ID", "Kernel_Name", "GPU_ID")),
+    ("rocprof", ("Dispatch_ID", "Kernel_Name")),
+    ("rocprof", ("Name", "Calls", "TotalDurationNs")),
     ("cupti", ("Start", "Duration", "Grid X", "Device")),
     ("cupti", ("start", "end", "deviceId", "correlationId")),
 )
@@ -91,7 +93,7 @@ def detect(path: str | Path) -> str | None:
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith((b"{", b"[")):
         return _detect_json(text)
-    if _NCU_HEADER.search(head) or _NCU_MESSAGE.search(head):
+    if _NCU_HEADER.search(head) or _NCU_MESSAGE.search(head) or _NCU_PIVOT.match(text):
         return "ncu"
     return _detect_csv(text)
 

@@ -20,7 +20,7 @@ LOG = logging.getLogger("causeway")
 
 READERS = {
     "nsys": ("nsys", "nsys_folders", "nsys_recipe", "nsys_jsonlines"),
-    "ncu": ("ncu",),
+    "ncu": ("ncu_wide", "ncu"),
     "rocprof": ("rocprof_v1", "rocprof_compute"),
     "rocprofv3": ("rocprofv3_csv", "rocprofv3_json"),
     "rocpd": ("rpd", "rocpd"),

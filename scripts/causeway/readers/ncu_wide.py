@@ -1,0 +1,293 @@
+"""Nsight Compute's wide raw page (`ncu --csv --page raw`): one row per launch, one column per metric, units in the row below the header;
+and a pivot of the long page, as pandas writes it: its header begins with `Metric Name`, and the units are lost.
+
+A file is read twice, row by row, so that memory does not grow with it: once to learn the notation of its numbers (one for the whole file),
+which columns are numbers and which rows are launches; once to hand the values over.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from causeway.errors import ExportError
+from causeway.readers import counters
+from causeway.readers.activity_rows import CsvLines
+from causeway.readers.columns import column_map, metric_field
+from causeway.readers.detect import first_bytes
+from causeway.readers.events import NULL, integer
+from causeway.readers.names import clean_text
+from causeway.readers.numbers import base_unit, notation, number, scaled
+from causeway.readers.options import Options
+from causeway.readers.sink import CounterRows, Sink
+
+BLOCK_VALUES = 1 << 20
+NO_KERNEL = "(all launches)"
+"""The kernel of a page without kernel names."""
+
+ADVICE = "Capture again with `ncu --csv --page raw` and check that kernels run."
+_MISSING = re.compile(r"(?:n/a|[+-]?nan(?:\(.*\))?|[+-]?inf(?:inity)?|-|no data)?", re.IGNORECASE)
+_INSTANCES = re.compile(r"(\S+)\s*\(.*[;,].*\)", re.DOTALL)
+_METRIC = re.compile(r"[a-z0-9]+__[\w.\[\]]+$")
+_PIVOT_UNITS = (  # what the parts of a metric's name say of its unit; Nsight Compute's base units
+    (re.compile(r"\.pct|\.ratio_pct|pct_of_peak"), "%"),
+    (re.compile(r"cycles_elapsed\.\w+\.per_second$"), "hz"),
+    (re.compile(r"bytes.*\.per_second$"), "byte/second"),
+    (re.compile(r"time_duration"), "nsecond"),
+    (re.compile(r"__t?_?bytes(?:_\w+)?\.(?:sum|avg|max|min)$"), "byte"),
+    (re.compile(r"cycles_elapsed\.\w+$"), "cycle"),
+)
+
+
+def probe(path: Path) -> bool:
+    """Return whether the file has the header of a wide page or of a pivot."""
+    try:
+        head = b"" if path.is_dir() else first_bytes(path)
+    except OSError:
+        return False
+    return _find_header(CsvLines(io.StringIO(head.decode("utf-8-sig", "replace"), newline=""))) is not None
+
+
+@dataclass
+class Page:
+    """A page's header: the place of each known column, the metrics, and for a pivot the number of its index columns."""
+
+    header: list[str]
+    place: dict[str, int]
+    metrics: list[tuple[int, str]]
+    pivot: bool
+    units: dict[int, str] = field(default_factory=dict)
+
+
+def _find_header(lines: CsvLines) -> Page | None:
+    known = column_map("ncu")
+    skipped = {*known["columns"], *known["not_metrics"]}
+    while (line := lines.next_line()) is not None:
+        if line.startswith("=="):
+            continue
+        cells = lines.cells(line.strip(), ",")
+        if cells[:2] == ["ID", "Process ID"]:
+            if "Metric Name" in cells or "Kernel Name" not in cells:
+                return None
+            place = {ours: cells.index(raw) for raw, ours in known["columns"].items() if raw in cells}
+            return Page(cells, place, [(at, name) for at, name in enumerate(cells) if name and name not in skipped], pivot=False)
+        if cells[:1] == ["Metric Name"]:
+            first = next((at for at, cell in enumerate(cells) if at and cell), len(cells))
+            metrics = [(at, name) for at, name in enumerate(cells) if at >= first and name]
+            if any(_METRIC.match(name) for _, name in metrics):
+                return Page(cells, {}, metrics, pivot=True)
+            return None
+    return None
+
+
+def read(path: Path, sink: Sink, options: Options) -> None:
+    """Read one page.
+
+    Raises
+    ------
+    ExportError
+        If there is no launch in it, or it is cut; what stands before the cut is kept.
+    """
+    reader = WideReader(path, sink, options)
+    failure = reader.survey()
+    if not reader.launches:
+        raise failure or ExportError(options.source, "there is a header but no launch", "one row per launch", ADVICE)
+    reader.hand_over()
+    if failure:
+        raise failure
+
+
+class WideReader:
+    """One page, twice."""
+
+    def __init__(self, path: Path, sink: Sink, options: Options) -> None:
+        self.path, self.sink, self.options = path, sink, options
+        self.shapes = column_map("ncu")["shape"]
+        self.launches = self.bad = 0
+        self.first_bad = ""
+        self.european = False
+
+    def _rows(self) -> Iterator[tuple[int, list[str], bool]]:
+        """Give the rows of launches: line, cells, whether the line is whole. Sets `page` at each header, and its units."""
+        progress = self.options.progress()
+        with open(self.path, "rb") as raw, io.TextIOWrapper(raw, "utf-8-sig", errors="replace", newline="") as text:
+            lines = CsvLines(text)
+            self.page = _find_header(lines)
+            first = True
+            for row, whole in lines.rows():
+                if not lines.number & 0xFF:
+                    progress.at(raw.tell())
+                if row == self.page.header or (row and row[0].startswith("==")):
+                    first = True
+                    continue
+                if first and self._is_second_header(row):
+                    first = False
+                    continue
+                first = False
+                yield lines.number, row, whole
+            self.unclosed = lines.unclosed
+
+    def _is_second_header(self, row: list[str]) -> bool:
+        """Take the row of units, or a pivot's row of index names; return whether this is one."""
+        page = self.page
+        if page.pivot:
+            for at, name in enumerate(row[: page.metrics[0][0]]):
+                ours = column_map("ncu")["columns"].get(name)
+                if ours:
+                    page.place[ours] = at
+            return not any(row[at] for at, _ in page.metrics if at < len(row))
+        launch = page.place.get("launch", 0)
+        if launch < len(row) and row[launch] == "":
+            page.units = {at: row[at] for at, _ in page.metrics if at < len(row)}
+            return True
+        return False
+
+    def survey(self) -> ExportError | None:
+        """Learn the notation, the columns' types and the launches; return the error of a cut file."""
+        usual = european = 0
+        self.numeric, self.texts, self.processes = set(), set(), set()
+        cut = None
+        for line, row, whole in self._rows():
+            if not self._usable(row, whole):
+                if not whole:
+                    cut = f"the file ends in the middle of line {line}"
+                else:
+                    self.bad += 1
+                    self.first_bad = self.first_bad or f"line {line} has {len(row)} fields, the header {len(self.page.header)}"
+                continue
+            self.launches += 1
+            self.processes.add(row[self.page.place["process"]] if "process" in self.page.place else "")
+            for at, _ in self.page.metrics:
+                cell = row[at] if at < len(row) else ""
+                seen = notation(cell)
+                usual += seen == "usual"
+                european += seen == "european"
+                if number(_plain(cell)) is not None or seen:
+                    self.numeric.add(at)
+                elif not _MISSING.fullmatch(cell):
+                    self.texts.add(at)
+        self.european = european > usual
+        self.sink.issues.add("mixed_locales", min(usual, european))
+        self.bad += self.unclosed
+        self.sink.issues.add("unreadable_rows", self.bad, self.first_bad or "a quotation that is never closed")
+        self.sink.count_in("rows", self.launches + self.bad)
+        if cut is None:
+            return None
+        self.sink.issues.add("truncated", 1, cut)
+        return ExportError(self.options.source, cut, "complete lines", "Copy it again, or capture again.")
+
+    def _usable(self, row: list[str], whole: bool) -> bool:
+        if not whole and len(row) < len(self.page.header):
+            return False
+        return len(row) > max([self.page.metrics[0][0] if self.page.metrics else 0, *self.page.place.values()])
+
+    def _unit(self, at: int, name: str) -> str:
+        if not self.page.pivot:
+            return self.page.units.get(at, "")
+        return next((unit for pattern, unit in _PIVOT_UNITS if pattern.search(name)), "")
+
+    def hand_over(self) -> None:
+        """Describe the columns and give the rows to the sink, which takes them when it writes."""
+        sink, page = self.sink, self.page
+        units = {at: base_unit(self._unit(at, name)) for at, name in page.metrics}
+        unknown = sorted({self._unit(at, name) for at, name in page.metrics if not units[at][2]})
+        sink.issues.add("unknown_units", len(unknown), clean_text(", ".join(unknown))[:200])
+        if page.pivot:
+            sink.issues.add("unknown_units", 1, "a pivot without units: the base units of the metrics' names were taken")
+        columns: dict[tuple, int] = {}
+        for at, name in page.metrics:
+            if name not in self.shapes and (at in self.numeric or at in self.texts):
+                columns.setdefault(("", name, units[at][0]), at)
+        self.columns = list(columns.values())
+        text_only = {place for place, at in enumerate(self.columns) if at not in self.numeric}
+        fields = counters.name_metrics(list(columns), text_only, sink)
+        derived = counters._derived_duration(fields)
+        if derived:
+            sink.issues.add("derived_duration")
+            fields = [*fields, metric_field("gpu_time", "sm__cycles_elapsed.avg / sm__cycles_elapsed.avg.per_second", "ns")]
+        ordered = sorted(self.processes, key=lambda text: (integer(text) or 0, text))
+        codes = {text: sink.processes.code(integer(text) or 0) for text in ordered}
+        sink.processes.note(np.array(sorted(set(codes.values()))), np.zeros(len(set(codes.values())), np.int64), launches=True)
+        if "kernel" not in page.place:
+            sink.issues.add("missing_name", self.launches)
+        sink.counters(fields, self._blocks(fields, text_only, derived, units, codes))
+
+    def _blocks(self, fields, text_only, derived, units, codes) -> Iterator[CounterRows]:
+        step = max(1, BLOCK_VALUES // max(1, len(self.page.header)))
+        held: list[list[str]] = []
+        stray = incomplete = 0
+        for _, row, whole in self._rows():
+            if not self._usable(row, whole):
+                continue
+            held.append(row)
+            if len(held) == step:
+                block, more, gaps = self._block(held, fields, text_only, derived, units, codes)
+                stray, incomplete, held = stray + more, incomplete + gaps, []
+                yield block
+        if held:
+            block, more, gaps = self._block(held, fields, text_only, derived, units, codes)
+            stray, incomplete = stray + more, incomplete + gaps
+            yield block
+        self.sink.issues.add("not_a_number", stray)
+        self.sink.issues.add("incomplete_launches", incomplete)
+
+    def _block(self, rows, fields, text_only, derived, units, codes) -> tuple[CounterRows, int, int]:
+        """Return a block of launches, its values that are no numbers, and its launches with gaps."""
+        n, place, stray = len(rows), self.page.place, 0
+        values: dict[str, object] = {}
+        gaps = np.zeros(n, bool)
+        for column, (at, described) in enumerate(zip(self.columns, fields, strict=False)):
+            cells = [row[at] if at < len(row) else "" for row in rows]
+            if column in text_only:
+                texts = [None if _MISSING.fullmatch(cell) else clean_text(cell) for cell in cells]
+                values[described.name] = pa.array(texts, pa.string())
+                continue
+            parsed = [number(_plain(cell), self.european) for cell in cells]
+            factor = units[at][1]
+            numbers = np.array([np.nan if value is None else scaled(value, factor) for value in parsed])
+            stray += sum(value is None and cell != "" for value, cell in zip(parsed, cells, strict=True))
+            gaps |= np.isnan(numbers)
+            values[described.name] = numbers
+        if derived:
+            cycles, rate = (values[name] for name in derived)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                values["gpu_time"] = np.where(rate > 0, cycles / rate * 1e9, np.nan)
+        kernels = [row[place["kernel"]] if "kernel" in place else NO_KERNEL for row in rows]
+        device = np.array([_or_null(integer(row[place["device"]])) for row in rows]) if "device" in place else None
+        process = np.array([codes[row[place["process"]] if "process" in place else ""] for row in rows])
+        kernel = np.array([self.sink.kernel(name) for name in kernels])
+        return CounterRows(kernel, process, values, device=device, shape=self._shape(rows, units)), stray, int(gaps.sum())
+
+    def _shape(self, rows: list[list[str]], units: dict) -> dict[str, np.ndarray]:
+        """Return the launch configuration: from the columns Grid Size and Block Size, else from the metrics of it."""
+        shape: dict[str, np.ndarray] = {}
+        for ours in ("grid", "block"):
+            if ours in self.page.place:
+                sizes = [re.findall(r"\d+", row[self.page.place[ours]])[:3] for row in rows]
+                for at, axis in enumerate("xyz"):
+                    shape[f"{ours}_{axis}"] = np.array([_or_null(integer(three[at]) if len(three) > at else None) for three in sizes])
+        for at, name in self.page.metrics:
+            ours = self.shapes.get(name)
+            if ours and ours not in shape:
+                parsed = [number(row[at], self.european) if at < len(row) else None for row in rows]
+                whole = [None if value is None else scaled(value, units[at][1]) for value in parsed]
+                shape[ours] = np.array([_or_null(int(value) if value is not None and value.is_integer() else None) for value in whole])
+        return shape
+
+
+def _plain(cell: str) -> str:
+    """Return a metric's value without the list of its instances: `12 (1; 2; 9)` is 12."""
+    match = _INSTANCES.fullmatch(cell) if cell.endswith(")") else None
+    return match[1] if match else cell
+
+
+def _or_null(value: int | None) -> int:
+    return NULL if value is None else value
+
+
+csv.field_size_limit(64 << 20)
