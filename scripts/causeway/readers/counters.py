@@ -11,12 +11,12 @@ from causeway.readers.events import NULL
 from causeway.readers.names import clean_text
 from causeway.readers.numbers import base_unit, number, scaled
 from causeway.readers.sink import CounterRows, Sink
-from causeway.tables import LAUNCH_SHAPE, SCHEMAS
+from causeway.tables import SCHEMAS
 
 BLOCK_VALUES = 1 << 21
 """Values per block that is handed to the writer."""
 
-TAKEN = frozenset([*SCHEMAS["counters"].names, *SCHEMAS["kept"].names, *LAUNCH_SHAPE])
+TAKEN = frozenset([*SCHEMAS["counters"].names, *SCHEMAS["kept"].names])
 """Column names that a metric cannot have, because tables on the way already use them."""
 
 _CONVERTED = frozenset({"ns", "bytes", "bytes/s", "Hz", "ratio"})

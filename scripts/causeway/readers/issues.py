@@ -54,6 +54,7 @@ CATALOGUE = {
     "mixed_units": Kind("caution", "one metric in several units; all values were converted to one"),
     "mixed_locales": Kind("caution", "numbers in two notations (1,234.5 and 1.234,5); each was read by its own"),
     "renamed_columns": Kind("info", "columns renamed, because their name was taken or could not be a column's name"),
+    "unusable_columns": Kind("info", "columns of a type that is neither number nor text were left out"),
     "derived_duration": Kind("info", "gpu_time was computed as elapsed cycles / cycles per second, because the export has no duration"),
     "incomplete_launches": Kind("info", "launches that lack some of the metrics; the gaps are null"),
     "duplicate_values": Kind("caution", "a metric more than once for one launch; the first value was kept"),

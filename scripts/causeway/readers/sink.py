@@ -85,7 +85,7 @@ class Sink:
         self._devices: dict[tuple[int, int], dict] = {}
         self._dense: dict[str, dict[int, int]] = {}
         self._first: int | None = None
-        self._tick = 0
+        self._origin, self._tick = 0, None
         self._counters: tuple[list[pa.Field], Iterable[CounterRows]] | None = None
 
     # what readers call
@@ -114,11 +114,7 @@ class Sink:
         self.issues.add("zero_duration", int((columns["duration_ns"] == 0).sum()))
         columns["device"], columns["stream"] = self._fit("device", columns["device"]), self._fit("stream", columns["stream"])
         columns["configuration"] = self._codes(columns, n)
-        first = int(columns["start_ns"].min())
-        self._first = first if self._first is None else min(first, self._first)
-        self._tick = int(
-            np.gcd.reduce(columns["start_ns"] - self._first, initial=int(np.gcd.reduce(columns["duration_ns"], initial=self._tick)))
-        )
+        self._note_times(columns["start_ns"], columns["duration_ns"])
         self.processes.note(columns["process"], columns["device"], launches=True)
         self._events["launches"].add(records("launches", n, columns))
 
@@ -209,6 +205,14 @@ class Sink:
         return len(start), columns | {"start_ns": start, "duration_ns": duration}
 
     def _fit(self, what: str, values: np.ndarray) -> np.ndarray:
+    def _note_times(self, start: np.ndarray, duration: np.ndarray) -> None:
+        """Keep the earliest start, and the largest tick that all times of launches share."""
+        self._origin = int(start[0]) if self._first is None else self._origin
+        self._first = min(int(start.min()), self._origin if self._first is None else self._first)
+        if self._tick is None or self._tick >= COARSE_NS:
+            tick = np.gcd.reduce(duration, initial=self._tick or 0)
+            self._tick = int(np.gcd.reduce(start - self._origin, initial=tick))
+
         """Return ids that fit their column; absent ones are 0, ids too large are numbered in order of first use."""
         first, limit = DENSE_FROM[what]
         if what == "thread":
@@ -257,7 +261,7 @@ class Sink:
         """Order, join and write everything; return what `capabilities.json` needs to know."""
         from causeway.readers.star import StarWriter
 
-        if self._tick >= COARSE_NS and self.n_launches >= COARSE_ROWS:
+        if (self._tick or 0) >= COARSE_NS and self.n_launches >= COARSE_ROWS:
             self.issues.add("coarse_clock", self.n_launches, f"a tick of {self._tick:,} ns")
         StarWriter(self).write()
         return self.facts

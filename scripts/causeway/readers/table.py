@@ -1,0 +1,192 @@
+"""Plain tables, CSV or Parquet: one row per launch, one column measured, optional kernel, configuration and order, every other column a
+feature.
+
+A file is read block by block, so that memory does not grow with its rows; only rows that are out of order are needed all at once.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from causeway.errors import ExportError
+from causeway.readers.columns import column_map, metric_field
+from causeway.readers.counters import TAKEN
+from causeway.readers.detect import first_bytes
+from causeway.readers.events import NULL
+from causeway.readers.names import clean_text
+from causeway.readers.options import Options
+from causeway.readers.sink import CounterRows, Sink
+from causeway.readers.table_sources import CsvTable, ParquetTable
+
+ALL = "(all launches)"
+"""The kernel of a table without a kernel column."""
+
+ORDERED_ROWS = 1 << 15
+"""Rows per block that are handed over when the file's order is not the rows' order."""
+
+
+def probe(path: Path) -> bool:
+    """Return whether the file is Parquet, or text that is no JSON."""
+    try:
+        head = first_bytes(path) if path.is_file() else b""
+    except OSError:
+        return False
+    return head.startswith(b"PAR1") or (bool(head) and b"\x00" not in head and not head.startswith((b"SQLite", b"\x89HDF", b"{", b"[")))
+
+
+def read(path: Path, sink: Sink, options: Options) -> None:
+    """Read one table.
+
+    Raises
+    ------
+    ExportError
+        If it has no column that may be the target, no number in it, or cannot be parsed.
+    """
+    known = column_map("table")
+    table = ParquetTable if first_bytes(path, 4) == b"PAR1" else CsvTable
+    TableReader(table(path, options.source, known["missing"], {*options.targets, "kernel", "configuration"}), sink, options).read()
+
+
+class TableReader:
+    """One table on its way to the sink."""
+
+    def __init__(self, table: CsvTable | ParquetTable, sink: Sink, options: Options) -> None:
+        self.table, self.sink, self.options = table, sink, options
+        self.targets = [name for name in options.targets if name in table.columns]
+        names = column_map("table")["columns"]
+        self.place = {ours: raw for raw, ours in names.items() if raw in table.columns and raw not in self.targets}
+        self.rows = self.odd = 0
+        self.first_odd: dict[str, int] = {}
+
+    def read(self) -> None:
+        """Check the columns, then hand the rows over."""
+        columns = self.table.columns
+        twice = sorted({name for name in columns if columns.count(name) > 1}) if len(set(columns)) < len(columns) else []
+        if twice:
+            raise self._error(f"columns occur twice: {', '.join(twice[:5])}", "a header with distinct names", "Rename them.")
+        if not self.targets:
+            wanted = " or ".join(self.options.targets)
+            have = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
+            advice = "Rename the column, or name it under `targets.tables` in the configuration."
+            raise self._error(f"there is no column {wanted}; it has {have}", f"a column {wanted} with the measured value", advice)
+        order = self._look()
+        self.sink.count_in("rows", self.rows + self.table.bad)
+        if not self.measured:
+            raise self._error(
+                f"column {self.targets[0]} has no number in {self.rows} rows", "a measured value per row", "Check the column."
+            )
+        self.sink.processes.note(np.array([self.sink.processes.code(0)]), np.zeros(1, np.int64), launches=True)
+        self.sink.counters(self._fields(), self._batches(order))
+
+    def _error(self, found: str, expected: str, advice: str) -> ExportError:
+        return ExportError(self.options.source, found, expected, advice)
+
+    def _look(self) -> np.ndarray | None:
+        """Count rows and measured values; return the order of the rows if it is not that of the file."""
+        progress, self.measured, order = self.options.progress(), 0, []
+        for done, block in self.table.blocks():
+            self.rows += len(block[self.targets[0]])
+            self.measured += sum(len(column) - numbers(column).null_count for column in (block[name] for name in self.targets))
+            if "order" in self.place:
+                order.append(block[self.place["order"]])
+            progress.at(done // 2)
+        if not order:
+            return None
+        places = pc.sort_indices(pa.chunked_array(order)).to_numpy()  # stable, absent values last
+        return None if (places[1:] > places[:-1]).all() else places
+
+    def _fields(self) -> list[pa.Field]:
+        """Describe the columns; names that tables on the way already use get an ending."""
+        special, taken, renamed = set(self.place.values()), set(TAKEN), []
+        self.columns: dict[str, str] = {}
+        for name in self.table.columns:
+            if name not in special:
+                column = name or "unnamed"
+                while column in taken:
+                    column += "_2"
+                if column != name:
+                    renamed.append(f"{name} -> {column}")
+                taken.add(column)
+                self.columns[name] = column
+        self.sink.issues.add("renamed_columns", len(renamed), ", ".join(renamed)[:200])
+        unusable = getattr(self.table, "unusable", [])
+        self.sink.issues.add("unusable_columns", len(unusable), ", ".join(unusable)[:200])
+        numeric = {*self.table.numeric, *self.targets}
+        return [metric_field(column, name, "", text=name not in numeric) for name, column in self.columns.items() if name not in unusable]
+
+    def _batches(self, order: np.ndarray | None) -> Iterator[CounterRows]:
+        progress = self.options.progress()
+        blocks = self._blocks(progress)
+        if order is not None:
+            parts = list(blocks)
+            whole = {name: pa.concat_arrays([part[name] for part in parts]) for name in parts[0]}
+            places = [pa.array(order[at : at + ORDERED_ROWS]) for at in range(0, self.rows, ORDERED_ROWS)]
+            blocks = ({name: column.take(part) for name, column in whole.items()} for part in places)
+        first = 0
+        for block in blocks:
+            yield self._rows(block, first, order)
+            first += len(block[self.targets[0]])
+        issues = self.sink.issues
+        issues.add("unreadable_rows", self.table.bad, self.table.first_bad)
+        issues.add("not_a_number", self.odd, ", ".join(f"column {name}, row {row}" for name, row in list(self.first_odd.items())[:3]))
+
+    def _blocks(self, progress) -> Iterator[dict[str, pa.Array]]:
+        for done, block in self.table.blocks():
+            progress.at(self.table.size // 2 + done // 2)
+            yield block
+
+    def _rows(self, block: dict[str, pa.Array], first: int, order: np.ndarray | None) -> CounterRows:
+        """Return a block's rows: numbers with NaN for what is none, codes of kernels and configurations."""
+        sink, place, n = self.sink, self.place, len(block[self.targets[0]])
+        kernel = codes(block[place["kernel"]], sink.kernel, sink.kernel(None)) if "kernel" in place else np.full(n, sink.kernel(ALL))
+        label = codes(block[place["label"]], lambda text: sink.labels.code(clean_text(text)), NULL) if "label" in place else None
+        if "kernel" in place:
+            sink.issues.add("missing_name", int((kernel == sink.kernel(None)).sum()))
+        values = {}
+        for name, column in self.columns.items():
+            if name in self.targets:
+                found = numbers(block[name]).to_numpy(zero_copy_only=False)
+                absent = ~np.isfinite(found)
+                sink.issues.add("no_target", int(absent.sum()), f"column {name}")
+                self._count_odd(name, absent & block[name].is_valid().to_numpy(zero_copy_only=False), first, order)
+            elif name in self.table.numeric:
+                found = block[name].to_numpy(zero_copy_only=False)
+                if np.isinf(found).any():
+                    self._count_odd(name, np.isinf(found), first, order)
+            else:
+                found = block[name]
+            values[column] = found
+        return CounterRows(kernel=kernel, process=0, values=values, label=label)
+
+    def _count_odd(self, name: str, odd: np.ndarray, first: int, order: np.ndarray | None) -> None:
+        if odd.any():
+            self.odd += int(odd.sum())
+            at = first + int(np.flatnonzero(odd)[0])
+            self.first_odd.setdefault(name, 1 + int(at if order is None else order[at]))
+
+
+def numbers(column: pa.Array) -> pa.Array:
+    """Return a column as float64, null where it is no finite number."""
+    if pa.types.is_string(column.type):
+        try:
+            column = column.cast(pa.float64())
+        except pa.ArrowInvalid:
+            column = pa.array([_float(cell) for cell in column.to_pylist()], pa.float64())
+    return pc.if_else(pc.fill_null(pc.is_finite(column), False), column, pa.scalar(None, pa.float64()))
+
+
+def _float(cell: str | None) -> float | None:
+    try:
+        return float(cell) if cell is not None and "_" not in cell else None
+    except ValueError:
+        return None
+
+
+def codes(column: pa.Array, code_of, absent: int) -> np.ndarray:
+    """Return codes of texts, `absent` for null."""
+    coded = column.cast(pa.string()).dictionary_encode()
+    known = np.array([*(code_of(text) for text in coded.dictionary.to_pylist()), absent])
+    return known[pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy(zero_copy_only=False)]

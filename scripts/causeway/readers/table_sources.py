@@ -1,0 +1,202 @@
+"""Plain tables as blocks of columns, numbers as float64 and text as strings: CSV and Parquet behind one interface.
+
+Both give `columns` (the header), `numeric` (the columns that are numbers, known before the first block of `blocks`), `blocks()` and
+`bad`, the number of rows that could not be split into the header's columns.
+"""
+
+import csv
+import re
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from causeway.errors import ExportError
+from causeway.readers.names import clean_text
+
+BLOCK_BYTES = 8 << 20
+BLOCK_ROWS = 1 << 15
+RETRIES = 40
+"""Columns that may turn out to be text after the first block before all columns are looked at one by one."""
+
+Block = tuple[int, dict[str, pa.Array]]
+"""Bytes of the file read so far, and the block's columns."""
+
+
+class CsvTable:
+    """A CSV file; commas, semicolons or tabs, whichever the header has most of.
+
+    Parameters
+    ----------
+    path : Path
+    source : str
+        How the sheet names it, for messages.
+    missing : collection of str
+        Texts that mean "no value" in a column of numbers.
+    as_text : collection of str
+        Columns to give as text whatever they hold: the target, whose odd values are to be counted, and names.
+    """
+
+    def __init__(self, path: Path, source: str, missing: Collection[str], as_text: Collection[str]) -> None:
+        self.path, self.source, self.missing = path, source, sorted(missing)
+        self.bad, self.first_bad = 0, ""
+        self.size = path.stat().st_size
+        with open(path, encoding="utf-8-sig", errors="replace", newline="") as text:
+            line = text.readline(1 << 24)
+            self.delimiter = max(",;\t", key=line.count)
+            text.seek(0)
+            self.columns = [clean_text(name) for name in next(csv.reader(text, delimiter=self.delimiter), [])]
+        self._fixed = {at for at, name in enumerate(self.columns) if name in as_text}
+        self._numbers: set[int] = set(range(len(self.columns))) - self._fixed
+        self._settle()
+        self.numeric = {self.columns[at] for at in self._numbers}
+
+    def _settle(self) -> None:
+        """Find the columns of numbers: all are tried as such, a column that fails is text."""
+        first = next(self._read(set()), None)
+        if first is None:
+            return
+        self._numbers = {at for at in self._numbers if self._is_numeric(first.column(at))}
+        for _ in range(RETRIES):
+            try:
+                for _ in self._read(self._numbers):
+                    pass
+                return
+            except pa.ArrowInvalid as error:
+                match = re.search(r"CSV column #(\d+)", str(error))
+                if not match or int(match[1]) not in self._numbers:
+                    raise self._unreadable(error) from None
+                self._numbers.discard(int(match[1]))
+        for block in self._read(set()):
+            self._numbers = {at for at in self._numbers if self._is_numeric(block.column(at))}
+
+    def _is_numeric(self, column: pa.Array) -> bool:
+        text = stripped(column)
+        try:
+            pc.if_else(pc.is_in(text, pa.array(self.missing)), pa.scalar(None, pa.string()), text).cast(pa.float64())
+        except pa.ArrowInvalid:
+            return False
+        return True
+
+    def _skip(self, row: object) -> str:
+        self.bad += 1
+        self.first_bad = self.first_bad or f"a row has {row.actual_columns} fields, the header {row.expected_columns}"
+        return "skip"
+
+    def _read(self, numbers: set[int]) -> Iterator[pa.RecordBatch]:
+        names = [str(at) for at in range(len(self.columns))]
+        types = {name: pa.float64() if at in numbers else pa.binary() for at, name in enumerate(names)}
+        self.bad = 0
+        try:
+            yield from pacsv.open_csv(
+                self.path,
+                read_options=pacsv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES, column_names=names, skip_rows=1),
+                parse_options=pacsv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=self._skip),
+                convert_options=pacsv.ConvertOptions(
+                    column_types=types, check_utf8=False, strings_can_be_null=False, null_values=self.missing, include_columns=names
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            if "Empty CSV" in str(error):
+                return
+            raise
+
+    def blocks(self) -> Iterator[Block]:
+        """Give the table; empty text is null.
+
+        Raises
+        ------
+        ExportError
+            If the file cannot be split into rows and columns.
+        """
+        done = 0
+        try:
+            for batch in self._read(self._numbers):
+                columns = {}
+                for at, name in enumerate(self.columns):
+                    column = batch.column(at)
+                    if at not in self._numbers:
+                        column = stripped(column)
+                        column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+                    columns[name] = column
+                done += BLOCK_BYTES
+                yield min(done, self.size), columns
+        except pa.ArrowInvalid as error:
+            raise self._unreadable(error) from None
+
+    def _unreadable(self, error: pa.ArrowInvalid) -> ExportError:
+        found = f"it cannot be read as CSV ({clean_text(str(error)).splitlines()[0][:120]})"
+        return ExportError(self.source, found, "rows of fields under a header", "Write the table again.")
+
+
+def stripped(column: pa.Array) -> pa.Array:
+    """Return bytes as text without spaces at its ends; what is not UTF-8 becomes U+FFFD."""
+    try:
+        text = column.cast(pa.string())
+        text.validate(full=True)
+    except pa.ArrowInvalid:
+        text = pa.array([None if cell is None else cell.decode("utf-8", "replace") for cell in column.to_pylist()], pa.string())
+    return pc.utf8_trim_whitespace(text)
+
+
+class ParquetTable:
+    """A Parquet file; the arguments are those of `CsvTable`, of which only the first two matter."""
+
+    bad, first_bad = 0, ""
+
+    def __init__(self, path: Path, source: str, *_: object) -> None:
+        self.source, self.size = source, path.stat().st_size
+        try:
+            self._file = pq.ParquetFile(path)
+        except (pa.ArrowException, OSError):
+            raise ExportError(source, "its footer cannot be read", "a complete Parquet file", "Write or copy the table again.") from None
+        schema = self._file.schema_arrow
+        self.columns = [clean_text(name) for name in schema.names]
+        self._kinds = [_kind(kind) for kind in schema.types]
+        self.numeric = {name for name, kind in zip(self.columns, self._kinds, strict=True) if kind == "number"}
+        self.unusable = [name for name, kind in zip(self.columns, self._kinds, strict=True) if kind is None]
+
+    def blocks(self) -> Iterator[Block]:
+        """Give the table; columns of types that are neither numbers nor text are null.
+
+        Raises
+        ------
+        ExportError
+            After the last good row, if the rest is damaged.
+        """
+        done, total = 0, max(1, self._file.metadata.num_rows)
+        rows = max(256, min(BLOCK_ROWS, (1 << 22) // max(1, len(self.columns))))
+        try:
+            for batch in self._file.iter_batches(rows, use_threads=False):
+                done += batch.num_rows
+                yield (
+                    self.size * done // total,
+                    {name: _converted(column, kind) for name, column, kind in zip(self.columns, batch.columns, self._kinds, strict=True)},
+                )
+        except (pa.ArrowException, OSError):
+            found = f"it is damaged after row {done:,}"
+            raise ExportError(self.source, found, "a complete Parquet file", "Write or copy the table again.") from None
+
+
+def _kind(kind: pa.DataType) -> str | None:
+    types = pa.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_null(kind):
+        return "number"
+    return "text" if types.is_string(kind) or types.is_large_string(kind) or types.is_temporal(kind) else None
+
+
+def _converted(column: pa.Array, kind: str | None) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if kind is None:
+        return pa.nulls(len(column), pa.string())
+    if kind == "text":
+        return column.cast(pa.string())
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    return column.cast(pa.float64(), safe=False)
