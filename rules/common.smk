@@ -188,6 +188,18 @@ def every_batch_manifest():
     return [path for batch in range(config["causes"]["batches"]) for path in each_target(pattern.format(batch=batch))]
 
 
+def binning_options():
+    """Return the arguments of `bin_launches` that the configuration sets."""
+    bins, ranking = config["bins"], config["ranking"]
+    options = {"width-us": bins["width_us"], "launches-per-bin": bins["launches"], "mean": bins["mean"]}
+    options |= {"link-window-us": bins["link_window_us"], "score": ranking["score"], "control-ratio": ranking["control_ratio"]}
+    options |= {"control-min-rows": ranking["control_min_rows"], "seed": config["seed"]}
+    count = ranking["keep_count"]
+    options |= {"keep-share": ranking["keep_share"]} if count is None else {"keep-count": count}
+    arguments = [text for name, value in options.items() for text in (f"--{name}", str(value))]
+    return [*arguments, *(["--features", *bins["features"]] if bins["features"] else [])]
+
+
 def config_hash():
     """Return a hash of the configuration, which tells one analysis from another."""
     return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:16]
