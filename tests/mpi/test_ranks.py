@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support import ROOT
-from variability_tables import digests, export_from_nsys, launcher, run_here, run_ranks, write_clocks, write_export
+from variability_tables import command, digests, export_from_nsys, launcher, run_here, run_ranks, write_clocks, write_export
 
 TARGETS = ("kernel_variability", "memory_stall")
 RANKS = (1, 2, 3, 4)
@@ -135,6 +135,15 @@ def test_a_wrong_number_of_ranks_is_refused_with_what_to_set(tmp_path):
     assert "3 ranks were asked for, but this program was started as one of 2" in done.stderr
     assert "srun --mpi=pmi2" in done.stderr
     assert len(done.stderr.splitlines()) <= 2  # the log goes to standard error, too
+
+
+def test_a_launcher_of_another_library_starts_single_ranks_and_each_stops(tmp_path):
+    """Such a launcher starts N programs that each see one rank; here one of them, without any launcher."""
+    line = [sys.executable, "-m", "mpi4py", ROOT / "scripts" / "bin_launches.py", *command(tmp_path, ["y"], ["a"], ranks=2)]
+    done = subprocess.run([str(part) for part in line], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "2 ranks were asked for, but this program was started as one of 1" in done.stderr
+    assert "Abort" not in done.stderr
 
 
 def test_a_crash_on_one_rank_ends_all(tmp_path):

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from causeway.logs import LOG
 from causeway.ranks import Ranks
-from causeway.tables import SCHEMAS, write_table
+from causeway.tables import extended, write_table
 from causeway.variability.bins import bins_table, feature_fields
 from causeway.variability.dataset import Dataset, Settings, open_sources, prepare
 from causeway.variability.kept import Chosen, KeptRows, counter_fields, fresh_folder, join_parts, trace_fields
@@ -52,9 +52,11 @@ def analyse(settings: Settings, ranks: Ranks, value: Duration | Counter, names: 
         reason = f"no export of dataset {settings.dataset} has rows with {value.column} in its table {value.table}"
         with ranks.together():
             for name in names if ranks.first else []:
-                LOG.warning("%s: %s; its tables are empty", name, reason)
-                empty = {file: (SCHEMAS[schema].empty_table(), []) for file, schema in OUTPUTS.items()}
-                write_tables(settings, name, empty, facts(settings, value, name))
+                LOG.warning("%s: %s; its tables have no rows", name, reason)
+                traced = isinstance(value, Duration)
+                more = {"bins": feature_fields(list(settings.features)), "kept": trace_fields()} if traced else {}
+                empty = {file: (extended(schema, more.get(file, ())).empty_table(), more.get(file, [])) for file, schema in OUTPUTS.items()}
+                write_tables(settings, name, empty, facts(settings, value, name, timed=traced))
         return
     LOG.info(
         "%s: %d launches in %d exports, %d configurations of %d kernels; %d rank(s)",
@@ -65,7 +67,7 @@ def analyse(settings: Settings, ranks: Ranks, value: Duration | Counter, names: 
         finish_target(settings, dataset, ranks, passes, place)
 
 
-def facts(settings: Settings, value: Duration | Counter, target: str) -> dict[str, str]:
+def facts(settings: Settings, value: Duration | Counter, target: str, timed: bool) -> dict[str, str]:
     """Return what the files' metadata says about how they were made."""
     return {
         "dataset": settings.dataset,
@@ -75,6 +77,8 @@ def facts(settings: Settings, value: Duration | Counter, target: str) -> dict[st
         "mean": settings.mean,
         "score": settings.score,
         "seed": str(settings.seed),
+        "bin_width": str(settings.width_ns if timed else settings.launches_per_bin),
+        "bin_unit": "ns" if timed else "launches",
     }
 
 
@@ -87,8 +91,7 @@ def write_tables(settings: Settings, target: str, tables: dict[str, tuple[pa.Tab
 def finish_target(settings: Settings, dataset: Dataset, ranks: Ranks, passes: Passes, place: int) -> None:
     """Rank the bins of a target, write the launches of the chosen ones, and its tables."""
     target, sampler = passes.targets[place], passes.sampler
-    metadata = facts(settings, sampler.value, target.name)
-    metadata |= {"bin_width": str(dataset.width), "bin_unit": "ns" if dataset.timed else "launches"}
+    metadata = facts(settings, sampler.value, target.name, dataset.timed)
     parts = settings.out / target.name / "kept.parts"
     ranking = None
     with ranks.together():
