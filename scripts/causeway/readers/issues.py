@@ -60,15 +60,6 @@ CATALOGUE = {
     "duplicate_values": Kind("caution", "a metric more than once for one launch; the first value was kept"),
     "no_target": Kind("caution", "rows without a value of the target"),
     "wal_ignored": Kind("caution", "the database has a write-ahead log that cannot be read here: its newest rows may be missing"),
-    # of a whole dataset
-    "refused_export": Kind("caution", "an export of the dataset could not be used"),
-    "no_export": Kind("blocked", "no export of the dataset could be used", ANALYSES),
-    "missing_ranks": Kind("caution", "the ranks' numbers have gaps"),
-    "duplicate_ranks": Kind("blocked", "two exports claim the same rank: their rows cannot be told apart", ANALYSES),
-    "same_file": Kind("caution", "two exports have the same content"),
-    "mixed_kinds": Kind("caution", "traces and counters in one dataset: each target uses its own part only"),
-    "few_launches": Kind("caution", "a rank with far fewer launches than the others: perhaps cut, perhaps idle"),
-    "other_kernels": Kind("caution", "a rank that shares no kernel with the others: perhaps another program"),
 }
 
 

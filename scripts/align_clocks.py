@@ -1,0 +1,21 @@
+"""How far each export's clock is shifted onto the dataset's time line."""
+
+from typing import TYPE_CHECKING
+
+from causeway.clocks import align
+from causeway.logs import LOG, failing_clearly
+from causeway.tables import write_json
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+
+def main(job) -> None:
+    with failing_clearly(job.log[0]):
+        clocks = align(job.wildcards.dataset, job.input.tables)
+        LOG.info("%s: %s", clocks["method"], clocks["reason"])
+        write_json(clocks, job.output.clocks, schema="clocks")
+
+
+if "snakemake" in globals():
+    main(snakemake)

@@ -1,0 +1,193 @@
+"""What the exports of a dataset allow together: their own issues, and what only shows when they are put side by side."""
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow.compute as pc
+
+from causeway.tables import open_table, read_json, read_table
+
+SEVERITIES = ("info", "caution", "blocked")
+FEW = 0.1
+"""A rank with less than this share of the median rank's launches is worth a word."""
+
+MEANINGS = {
+    "refused_export": ("caution", "the export could not be used"),
+    "partial_export": ("caution", "only a part of the export could be read"),
+    "no_export": ("blocked", "no export of the dataset could be used"),
+    "duplicate_ranks": ("blocked", "two exports claim the same rank, so that their rows cannot be told apart"),
+    "missing_ranks": ("caution", "the numbers of the ranks have gaps: exports of the run are missing, or were refused"),
+    "later_ranks_only": ("info", "the lowest rank of the run is not among the exports"),
+    "same_file": ("caution", "two exports have the same content"),
+    "mixed_kinds": ("caution", "traces and counters in one dataset: each target uses its own part of the exports only"),
+    "few_launches": ("caution", "a rank with far fewer launches than the others: cut, idle, or profiled for a shorter time"),
+    "other_kernels": ("caution", "an export that shares no kernel with the others: perhaps another program"),
+    "clocks_unknown": ("info", "not every export says when its session started: each one's first launch is taken as the same moment"),
+    "not_concurrent": ("caution", "the exports do not all overlap in time: separate runs rather than ranks of one"),
+}
+"""Kinds of issues of a whole dataset: severity and meaning. Those of one export stand in its capabilities."""
+
+Folders = Iterable[Path]
+
+
+def issue(kind: str, export: str | None, count: int, example: str, rules_out: Iterable[str] = ()) -> dict:
+    """Return one entry of the list of issues."""
+    severity, meaning = MEANINGS[kind]
+    detail = f"{meaning}: {example}" if example else meaning
+    return {"kind": kind, "severity": severity, "count": count, "detail": detail, "rules_out": sorted(rules_out), "export": export}
+
+
+def check(dataset: str, folders: Folders) -> dict:
+    """Return the quality of a dataset.
+
+    Parameters
+    ----------
+    dataset : str
+    folders : iterable of Path
+        The folders of tables of its exports, in the sheet's order; each holds a `capabilities.json`.
+
+    Returns
+    -------
+    dict
+        As `config/schemas/quality.schema.json` describes it.
+    """
+    folders = [Path(folder) for folder in folders]
+    documents = [read_json(folder / "capabilities.json") for folder in folders]
+    usable = [(document, folder) for document, folder in zip(documents, folders, strict=True) if document["status"] != "refused"]
+    issues = []
+    for document in documents:
+        if document["status"] != "read":
+            kind = "refused_export" if document["status"] == "refused" else "partial_export"
+            issues.append(issue(kind, document["export"], 1, document["error"]["found"]))
+        issues += [entry | {"export": document["export"]} for entry in document["issues"]]
+    issues += _together(usable, list(documents[0]["analyses"]) if documents else [])
+    worst = max((SEVERITIES.index(entry["severity"]) for entry in issues), default=0)
+    return {
+        "dataset": dataset,
+        "status": ("ok", "caution", "blocked")[worst],
+        "exports": [_export(document) for document in documents],
+        "issues": issues,
+        "analyses": _analyses(documents, issues),
+    }
+
+
+def _export(document: dict) -> dict:
+    rows = document["tables"].get("launches", document["tables"].get("counters", 0))
+    return {name: document[name] for name in ("export", "source", "status", "kind", "ranks", "error", "sha256")} | {"rows": rows}
+
+
+def _together(usable: list[tuple[dict, Path]], analyses: list[str]) -> list[dict]:
+    """Return the issues that only show when the exports are put side by side."""
+    if not usable:
+        return [issue("no_export", None, 1, "", analyses)]
+    documents = [document for document, _ in usable]
+    issues = _ranks(documents, analyses)
+    twins = [names for names in _by(documents, "sha256").values() if len(names) > 1]
+    issues += [issue("same_file", None, len(names), ", ".join(names)) for names in twins]
+    kinds = sorted({document["kind"] for document in documents})
+    if len(kinds) > 1:
+        issues.append(issue("mixed_kinds", None, len(kinds), ", ".join(kinds)))
+    issues += _launch_counts(usable)
+    issues += _kernels(usable)
+    issues += _clocks(documents)
+    return issues
+
+
+def _by(documents: list[dict], key: str) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
+    for document in documents:
+        groups.setdefault(document[key], []).append(document["export"])
+    return groups
+
+
+def _ranks(documents: list[dict], analyses: list[str]) -> list[dict]:
+    claims = Counter(rank for document in documents for rank in document["ranks"])
+    twice = sorted(rank for rank, count in claims.items() if count > 1)
+    issues = []
+    if twice:
+        issues.append(issue("duplicate_ranks", None, len(twice), f"rank {_listed(twice)}", analyses))
+    if claims:
+        low, high = min(claims), max(claims)
+        gaps = [rank for rank in range(low, high) if rank not in claims] if high - low < 100_000 else []
+        if gaps or high - low >= 100_000:
+            issues.append(issue("missing_ranks", None, len(gaps) or high - low + 1 - len(claims), f"{_listed(gaps)}" if gaps else ""))
+        if low > 0:
+            issues.append(issue("later_ranks_only", None, 1, f"the lowest here is {low}"))
+    return issues
+
+
+def _listed(numbers: list[int], most: int = 8) -> str:
+    return ", ".join(map(str, numbers[:most])) + (f" and {len(numbers) - most} more" if len(numbers) > most else "")
+
+
+def launches_by_rank(document: dict, folder: Path) -> Counter:
+    """Return the number of launches (or rows of counters) of each rank of an export."""
+    table = "launches" if "launches" in document["tables"] else "counters"
+    if len(document["ranks"]) == 1:
+        return Counter({document["ranks"][0]: document["tables"].get(table, 0)})
+    counts: Counter = Counter()
+    with open_table(folder / f"{table}.parquet", table) as file:
+        for batch in file.iter_batches(columns=["rank"]):
+            for entry in pc.value_counts(batch.column(0)).to_pylist():
+                counts[entry["values"]] += entry["counts"]
+    return counts
+
+
+def _launch_counts(usable: list[tuple[dict, Path]]) -> list[dict]:
+    """Compare the ranks' launches, traces among traces and counters among counters."""
+    issues = []
+    for kind in sorted({document["kind"] for document, _ in usable}):
+        counts: Counter = Counter()
+        for document, folder in usable:
+            if document["kind"] == kind and ("launches" in document["tables"] or "counters" in document["tables"]):
+                counts += launches_by_rank(document, folder)
+        ordered = sorted(counts.values())
+        few = sorted(rank for rank, count in counts.items() if count < FEW * ordered[len(ordered) // 2])
+        if few:
+            example = f"rank {_listed(few)}, at least {counts[few[0]]:,} against a median of {ordered[len(ordered) // 2]:,}"
+            issues.append(issue("few_launches", None, len(few), example.replace("at least ", "") if len(few) == 1 else example))
+    return issues
+
+
+def _kernels(usable: list[tuple[dict, Path]]) -> list[dict]:
+    names = {
+        document["export"]: set(read_table(folder / "kernels.parquet", "kernels", ["name"]).column("name").to_pylist())
+        for document, folder in usable
+        if document["kind"] in ("trace", "counters") and "kernels" in document["tables"]
+    }
+    issues = []
+    for export, mine in names.items():
+        others = set().union(*(theirs for other, theirs in names.items() if other != export))
+        if others and mine.isdisjoint(others):
+            issues.append(issue("other_kernels", export, len(mine), ""))
+    return issues
+
+
+def _clocks(documents: list[dict]) -> list[dict]:
+    timed = [document for document in documents if document["time"] and document["time"]["has_start"]]
+    if len(timed) < 2:
+        return []
+    if any(document["time"]["session_start_ns"] is None for document in timed):
+        return [issue("clocks_unknown", None, len(timed), "")]
+    spans = sorted(
+        tuple(document["time"]["session_start_ns"] + document["time"][edge] for edge in ("first_ns", "last_ns")) for document in timed
+    )
+    end, gaps = spans[0][1], []
+    for first, last in spans[1:]:
+        if first >= end:
+            gaps.append(first - end)
+        end = max(end, last)
+    return [issue("not_concurrent", None, len(gaps), f"gaps of up to {max(gaps) / 1e9:,.1f} s")] if gaps else []
+
+
+def _analyses(documents: list[dict], issues: list[dict]) -> dict:
+    """Return for each analysis whether at least one export allows it and nothing rules it out."""
+    blocked = {name: entry["detail"] for entry in issues if entry["severity"] == "blocked" for name in entry["rules_out"]}
+    found = {}
+    for name in documents[0]["analyses"] if documents else []:
+        entries = [document["analyses"][name] for document in documents]
+        possible = any(entry["possible"] for entry in entries) and name not in blocked
+        reasons = dict.fromkeys(entry["why"] for entry in entries if entry["why"])
+        found[name] = {"possible": possible, "why": None if possible else blocked.get(name) or "; ".join(reasons)}
+    return found

@@ -1,0 +1,22 @@
+"""What the exports of a dataset allow together, with every issue, its severity and what it rules out."""
+
+from typing import TYPE_CHECKING
+
+from causeway.logs import LOG, failing_clearly
+from causeway.quality import check
+from causeway.tables import write_json
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+
+def main(job) -> None:
+    with failing_clearly(job.log[0]):
+        quality = check(job.wildcards.dataset, job.input.tables)
+        for issue in quality["issues"]:
+            LOG.info("%s: %s %s", issue["export"] or "dataset", issue["severity"], issue["detail"])
+        write_json(quality, job.output.quality, schema="quality")
+
+
+if "snakemake" in globals():
+    main(snakemake)
