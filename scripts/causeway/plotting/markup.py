@@ -9,7 +9,7 @@ import html
 import re
 from collections.abc import Iterable
 
-VOID = frozenset({"br", "col", "hr", "img", "input", "link", "meta"})
+VOID = frozenset({"br", "col", "hr", "img", "input", "link", "meta", "wbr"})
 EMPTY = frozenset({"circle", "ellipse", "image", "line", "path", "polygon", "polyline", "rect", "use"})
 UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff\ufffe\uffff]")
 """Characters that XML 1.0 forbids (section 2.2), and invisible ones that reorder or hide the text around them."""

@@ -10,7 +10,6 @@ from causeway.plotting.markup import Markup, tag
 from causeway.plotting.names import elided, full_name
 from causeway.plotting.words import target_name
 
-WBR = Markup("<wbr>")
 OPEN = 3
 """Kernels whose causes stand open when the page does."""
 SIGNS = {"+": ("raises", "▲ raises"), "-": ("lowers", "▼ lowers")}
@@ -28,7 +27,7 @@ def verdict_tag(verdict: str) -> Markup:
 
 def breakable(name: str) -> list[object]:
     """Return a feature's name with places, behind its underscores, where a line may end."""
-    return [part for piece in name.split("_") for part in (piece, "_", WBR)][:-2]
+    return [part for piece in name.split("_") for part in (piece, "_", tag("wbr"))][:-2]
 
 
 def causes_of(search: object) -> list[Mapping]:

@@ -1,0 +1,52 @@
+"""Captions: each renders with the default configuration, is clean reStructuredText, and says what a caption must."""
+
+import io
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import yaml
+
+jinja2 = pytest.importorskip("jinja2")
+docutils = pytest.importorskip("docutils.core")
+
+ROOT = Path(__file__).resolve().parents[3]
+CAPTIONS = sorted((ROOT / "rules" / "captions").glob("*.rst"))
+FIGURES = [path for path in CAPTIONS if path.stem not in ("workflow", "overview")]
+
+
+def rendered(path, **ranking):
+    config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+    config["ranking"] |= ranking
+    job = SimpleNamespace(
+        config=config,
+        wildcards=SimpleNamespace(dataset="demo", target="kernel_variability"),
+        params=SimpleNamespace(rows=2000, seed=7),
+    )
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(path.read_text()).render(snakemake=job)
+
+
+@pytest.mark.parametrize("path", CAPTIONS, ids=lambda path: path.stem)
+def test_caption_is_clean(path):
+    warnings = io.StringIO()
+    docutils.publish_parts(rendered(path), writer="html", settings_overrides={"warning_stream": warnings})
+    assert warnings.getvalue() == ""
+
+
+@pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
+def test_a_figures_caption_says_how_to_read_it_and_what_it_rests_on(path):
+    text = rendered(path).lower()
+    for word in ("read it so", "demo", "kernel_variability", "interval", "assumption", "launches"):
+        assert word in text
+
+
+def test_every_figure_of_the_rules_has_its_caption_and_none_is_idle():
+    rules = "".join(path.read_text() for path in (ROOT / "rules").glob("*.smk")) + (ROOT / "Snakefile").read_text()
+    assert [path.name for path in CAPTIONS if f"captions/{path.name}" not in rules] == []
+
+
+def test_values_come_from_the_configuration():
+    path = ROOT / "rules" / "captions" / "workflow.rst"
+    assert "the highest 10 %\nare kept" in rendered(path)
+    assert "the 200 highest\nare kept" in rendered(path, keep_count=200)

@@ -1,0 +1,181 @@
+"""The overview, made by its entry script from results in the stable layout."""
+
+import html.parser
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import plotting_samples as samples
+import pytest
+
+import summarise_findings
+import write_overview
+from causeway.plotting.overview_methods import runs_of
+from causeway.results import read_searches
+from causeway.tables import read_json
+
+VOID = {"wbr", "meta", "link", "br", "hr", "img", "input"}
+
+
+class Page(html.parser.HTMLParser):
+    """A page's ids, links, tags and text; complains about tags that do not nest."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.ids, self.links, self.tags, self.open, self.words = [], [], [], [], []
+        self.feed(text)
+        assert self.open == []
+        self.text = " ".join(" ".join(self.words).split())
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.ids += [value for key, value in attrs if key == "id"]
+        self.links += [value for key, value in attrs if key == "href"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open[-1:] not in (["style"], ["script"], ["title"]):
+            self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Three datasets: a usual one with a refused export and hostile names, one of which nothing could be read, one with many ranks."""
+    root = tmp_path_factory.mktemp("overview")
+    targets, names = ("kernel_variability", "memory_stall"), (samples.HOSTILE, *samples.NAMES)
+    samples.write_dataset(root / "results", "demo", targets, refused=(3,), names=names)
+    samples.write_dataset(root / "results", "broken", ranks=2, refused=(0, 1))
+    samples.write_dataset(root / "results", "wide", ranks=60, bins=300, causes=0, names=[f"k{i}" for i in range(40)])
+    job = samples.job_of(root / "results", root, ("demo", "broken", "wide"))
+    summarise_findings.main(job)
+    write_overview.main(job)
+    return root
+
+
+@pytest.fixture(scope="module")
+def page(made):
+    return Page((made / "overview.html").read_text())
+
+
+def test_the_page_is_whole_and_stands_alone(page):
+    assert page.tags[0][0] == "html"
+    for tag, attributes in page.tags:
+        assert "src" not in attributes
+        assert tag not in ("iframe", "object", "embed", "base", "form")
+        assert not any(name.startswith("on") for name in attributes)
+    assert all(link.startswith("#") or link == "data:," for link in page.links)
+    assert sum(tag == "script" for tag, _ in page.tags) == 1
+    assert len(page.ids) == len(set(page.ids))
+
+
+def test_every_link_has_its_place_also_those_of_findings(made, page):
+    assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
+    findings = read_json(made / "findings.json")["findings"]
+    assert len(findings) > 20
+    assert {finding["link"].removeprefix("overview.html#") for finding in findings} <= set(page.ids)
+
+
+def test_hostile_names_are_text(made, page):
+    assert "<script>document" not in (made / "overview.html").read_text()
+    assert "</title><script>document.title='owned'" in page.text
+    assert "108,092 characters in all" in page.text
+
+
+def test_the_parts_stand_in_their_order(page):
+    words = ["Where these runs vary", "ranks × devices", "Data quality", "What to know first", "Kernel variability, demo"]
+    words += ["Over time and ranks", "What varies", "Why: causes of kernel variability", "Memory stall, demo", "0 of 2 exports"]
+    words += ["Methods and limits", "Glossary", "Provenance"]
+    places = [page.text.index(word) for word in words]
+    assert places == sorted(places)
+    for absent in ("Where the time goes", "Which rank", "What would help", "NaN", "nan ", "None", "inf "):
+        assert absent not in page.text
+
+
+def test_what_could_not_be_read_is_said(page):
+    broken = page.text[page.text.index("no analysis possible") :]
+    assert "0 of 2 exports" in page.text
+    assert "the file holds 0 bytes" in broken
+    assert "No launch of this dataset has a kernel variability: no launches were read." in broken
+
+
+def test_no_cause_found_is_said_in_words(page):
+    wide = page.text[page.text.index("Kernel variability, wide") :]
+    assert "No cause found: 412 effective samples; an effect above 8 % of the variance would have been seen." in wide
+    assert "25 more kernels" in wide
+
+
+def test_sign_disagreements_are_listed(page):
+    assert "Where kernels disagree in sign" not in page.text, "all samples agree"
+
+
+def test_kernels_that_disagree_in_sign(tmp_path):
+    samples.write_dataset(tmp_path / "results", scopes=0)
+    place = tmp_path / "results/demo/kernel_variability"
+    for scope, sign in (("k0-0000000000", "+"), ("k1-0000000001", "-")):
+        rows, _ = samples.contribution_rows(1)
+        rows[0]["sign"] = sign
+        graph = samples.graph_of(scope=scope, name=samples.NAMES[int(scope[1])], causes=1)
+        graph["edges"][0]["sign"] = sign
+        samples.write_scope(place / "causal", graph, rows)
+        samples.write_json({"scopes": [scope]}, place / "causal" / "batches" / f"{scope[1]}.json")
+    job = samples.job_of(tmp_path / "results", tmp_path)
+    summarise_findings.main(job)
+    write_overview.main(job)
+    text = Page((tmp_path / "overview.html").read_text()).text
+    assert "Where kernels disagree in sign feature ▲ raises it in ▼ lowers it in h2d_bytes_in_flight" in text
+
+
+def test_one_dataset_has_its_targets_in_the_contents(tmp_path):
+    samples.write_dataset(tmp_path / "results", targets=("kernel_variability", "memory_stall"))
+    job = samples.job_of(tmp_path / "results", tmp_path)
+    summarise_findings.main(job)
+    write_overview.main(job)
+    text = (tmp_path / "overview.html").read_text()
+    assert '<a href="#demo--memory_stall">memory stall</a>' in text
+    assert text.count("<h1") == 1
+    assert "Where this run varies" in text
+
+
+AGAIN = """
+import sys
+sys.path[:0] = sys.argv[1:3]
+import plotting_samples as samples, summarise_findings, write_overview
+job = samples.job_of(sys.argv[3], sys.argv[4], ("demo", "broken", "wide"))
+summarise_findings.main(job)
+write_overview.main(job)
+"""
+
+
+@pytest.mark.parametrize("hash_seed", ["1", "2"])
+def test_another_process_writes_the_same_bytes(made, tmp_path, hash_seed):
+    places = [str(Path(write_overview.__file__).parent), str(Path(samples.__file__).parent), str(made / "results"), str(tmp_path)]
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    subprocess.run([sys.executable, "-c", AGAIN, *places], check=True, env=environment)
+    for name in ("overview.html", "findings.json"):
+        assert (tmp_path / name).read_bytes() == (made / name).read_bytes()
+
+
+def test_searches_come_dataset_first_then_by_name(made):
+    job = samples.job_of(made / "results", made, ("demo",))
+    found = read_searches(job.input.graphs, job.input.batches)
+    scopes = [search.graph["scope"] for search in found["demo", "kernel_variability"]]
+    assert scopes == ["dataset", *sorted(scopes[1:])]
+    assert len(scopes) == 4
+    assert found["demo", "kernel_variability"][0].table == "demo/kernel_variability/causal/dataset/contributions.parquet"
+
+
+def test_runs_of_numbers():
+    assert [runs_of(numbers) for numbers in ([0, 1, 2, 7], [], [3], [2, 1])] == ["0–2, 7", "–", "3", "1–2"]
+
+
+def test_no_path_of_this_machine_is_in_the_page(made):
+    assert not re.search(r"/(tmp|home|work|root)/", (made / "overview.html").read_text())
