@@ -105,12 +105,14 @@ class NsysReader:
     def _broken(self) -> None:
         """Say which of the tables that matter cannot be opened."""
         for table, reason in self.export.broken.items():
-            if table in self.tables or table == "StringIds" or table.startswith("("):
-                self.sink.issues.add("unreadable_table", 1, f"{table}: {reason}")
+            rest = table.startswith("(")  # of a file of several tables
+            if table in self.tables or table == "StringIds" or rest:
+                self.sink.issues.add("truncated" if rest else "unreadable_table", 1, f"{table}: {reason}")
+                found = f"the file is cut or damaged {table[1:-1]}" if rest else f"table {table} cannot be opened ({reason})"
+                advice = "Export it again from the report file, or copy it again."
                 self.failure = self.failure or ExportError(
-                    self.options.source, f"table {table} cannot be opened ({reason})", "complete files, as `nsys export` writes them",
-                    "Export it again from the report file, or copy it again.",
-                )  # fmt: skip
+                    self.options.source, found, "complete files, as `nsys export` writes them", advice
+                )
 
     def tables_giving(self, gives: str) -> Iterator[tuple[str, dict]]:
         """Give the batches of all tables that give a kind of event, columns under our names; damage ends a table and is kept in

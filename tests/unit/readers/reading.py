@@ -1,0 +1,51 @@
+"""Read an export in a test: the tables and capabilities that come of it, and every text that they hold."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from causeway.readers.normalise import normalise
+
+
+class Read:
+    """One export, read: `capabilities`, and tables by name."""
+
+    def __init__(self, path: Path, folder: Path, **row) -> None:
+        self.folder = folder
+        self.capabilities = normalise(Path(path), folder, export="e", source=row.pop("source", "export"), **row)
+
+    def __getattr__(self, table: str) -> pa.Table:
+        return pq.read_table(self.folder / f"{table}.parquet")
+
+    @property
+    def status(self) -> str:
+        return self.capabilities["status"]
+
+    @property
+    def error(self) -> dict:
+        return self.capabilities["error"]
+
+    @property
+    def names(self) -> set[str]:
+        return {path.stem for path in self.folder.glob("*.parquet")}
+
+    def issue(self, kind: str) -> dict | None:
+        return next((issue for issue in self.capabilities["issues"] if issue["kind"] == kind), None)
+
+    def count(self, kind: str) -> int:
+        return (self.issue(kind) or {"count": 0})["count"]
+
+    def total(self, table: str) -> int:
+        return sum(getattr(self, table).column("duration_ns").to_pylist())
+
+    def texts(self) -> str:
+        """Return everything that was written, as one text."""
+        found = [(self.folder / "capabilities.json").read_text(encoding="utf-8")]
+        for path in sorted(self.folder.iterdir()):
+            assert path.suffix in (".parquet", ".json"), f"{path.name} was left behind"
+            if path.suffix == ".parquet":
+                table = pq.read_table(path)
+                found.append(str(table.schema.metadata) + str([field.metadata for field in table.schema]))
+                found += [str(column.to_pylist()) for column in table.columns if not pa.types.is_integer(column.type)]
+        return "\n".join(found)
