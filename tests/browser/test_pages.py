@@ -1,0 +1,140 @@
+"""The pages in a browser: no error, no network, no sideways scroll, and what they promise to do on a click."""
+
+import plotting_samples as samples
+import pytest
+
+import summarise_findings
+import write_overview
+from causeway.plotting.context_graph import write_graphs
+from causeway.plotting.coordinates import coordinates_of
+from causeway.plotting.parallel import write_page
+from causeway.tables import read_table
+
+NAMES = (samples.HOSTILE, *samples.NAMES, *(f"app::stage_{i}<{i}>(float*)" for i in range(20)))
+
+FEATURES = (("<img src=x onerror=alert(1)>", "context", "contention", "bytes"), *samples.FEATURES)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """An overview of a usual and an unreadable dataset, a page of graphs, a page of parallel coordinates."""
+    root = tmp_path_factory.mktemp("pages")
+    samples.write_dataset(root / "results", "demo", ("kernel_variability", "memory_stall"), names=NAMES, scopes=8, causes=14)
+    samples.write_dataset(root / "results", "broken", ranks=2, refused=(0, 1))
+    job = samples.job_of(root / "results", root, ("demo", "broken"))
+    summarise_findings.main(job)
+    write_overview.main(job)
+    graphs = [samples.graph_of()] + [
+        samples.graph_of(scope=f"k{i}", name=name, causes=i % 7 + 1, context=8) for i, name in enumerate(NAMES)
+    ]
+    write_graphs(graphs, root / "graphs", "Causes")
+    kernels = samples.kernels_table(NAMES[:3])
+    samples.write_rows(root, kernels, features=FEATURES)
+    names = dict(zip(kernels["kernel"].to_pylist(), kernels["name"].to_pylist(), strict=True))
+    rows = samples.contribution_rows(features=FEATURES)[0]
+    chosen = coordinates_of(read_table(root / "features.parquet", "features"), rows, names, "demo", "kernel_variability", "ns", 500, 1)
+    write_page(chosen, "demo", "kernel_variability", root / "coordinates")
+    return root
+
+
+def no_sideways_scroll(page):
+    return page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+@pytest.mark.parametrize("name", ["overview.html", "graphs/index.html", "graphs/k1.svg", "coordinates/index.html"])
+def test_a_page_is_silent_needs_no_network_and_fits(made, watched, name):
+    page = watched.show(made / name)
+    page.wait_for_timeout(300)
+    assert watched.said == []
+    assert watched.outside() == []
+    assert no_sideways_scroll(page)
+    assert page.title() != "owned"
+
+
+def test_nothing_in_the_overview_is_cut_at_1280_pixels(made, watched):
+    page = watched.show(made / "overview.html")
+    page.evaluate("document.querySelectorAll('details').forEach(function (one) { one.open = true; })")
+    assert no_sideways_scroll(page)
+    cut = "Array.from(document.querySelectorAll('.wide')).filter(function (one) { return one.scrollWidth > one.clientWidth + 1; }).length"
+    assert page.evaluate(cut) == 0
+
+
+def test_small_text_is_nine_points_at_least(made, watched):
+    page = watched.show(made / "overview.html")
+    sizes = """Array.from(document.querySelectorAll('body *')).filter(function (e) {
+      return e.children.length === 0 && e.textContent.trim() && !e.closest('script, style, title') && !e.closest('.beside figure');
+    }).map(function (e) { return parseFloat(getComputedStyle(e).fontSize); })"""
+    assert min(page.evaluate(sizes)) >= 11.5
+
+
+def test_tables_sort_by_their_numbers_and_back(made, watched):
+    page = watched.show(made / "overview.html")
+    column = """Array.from(document.querySelector('#demo table.kernels').tBodies[0].rows).map(function (row) {
+      return Number(row.cells[3].dataset.v);
+    })"""
+    head = page.locator("#demo table.kernels").first.locator("th").nth(3)
+    head.locator("button").click()
+    launches = page.evaluate(column)
+    assert launches == sorted(launches, reverse=True)
+    assert head.get_attribute("aria-sort") == "descending"
+    head.locator("button").click()
+    assert page.evaluate(column) == sorted(launches)
+    assert head.get_attribute("aria-sort") == "ascending"
+
+
+def test_the_heat_map_tells_what_a_cell_holds(made, watched):
+    page = watched.show(made / "overview.html")
+    svg = page.locator("#demo .map svg").first
+    svg.scroll_into_view_if_needed()
+    box = svg.bounding_box()
+    page.mouse.move(box["x"] + 100, box["y"] + 15)
+    assert page.locator("#demo .map output").first.inner_text().startswith("rank 0, ")
+    page.mouse.move(box["x"] + 10, box["y"] + box["height"] - 5)
+    assert page.locator("#demo .map output").first.inner_text() == ""
+
+
+def test_a_finding_opens_what_it_points_to(made, watched):
+    page = watched.show(made / "overview.html")
+    closed = page.locator("details.scope:not([open])").last
+    place = closed.get_attribute("id")
+    page.evaluate(f"location.hash = '#{place}'")
+    page.wait_for_timeout(100)
+    assert page.evaluate(f"document.getElementById('{place}').open")
+
+
+def test_all_scopes_open_and_close_at_once(made, watched):
+    page = watched.show(made / "overview.html")
+    group = page.locator("[id$='kernel_variability--why-all']").first
+    button = page.locator("button[data-toggle]").first
+    button.click()
+    assert group.locator("details.scope:not([open])").count() == 0
+    button.click()
+    assert group.locator("details.scope[open]").count() == 0
+
+
+def test_parallel_coordinates_are_drawn_and_brushed(made, watched):
+    page = watched.show(made / "coordinates" / "index.html")
+    page.wait_for_selector(".parcoords .axis-title, .axis-title")
+    titles = page.locator(".axis-title").all_text_contents()
+    assert titles[0].startswith("kernel")
+    assert titles[-1].startswith("kernel_")
+    brushed = """new Promise(function (done) {
+      var plot = document.getElementById('parallel-coordinates');
+      Plotly.restyle(plot, {'dimensions[1].constraintrange': [[0, 5]]}).then(function () {
+        done(plot.data[0].dimensions[1].constraintrange.length);
+      });
+    })"""
+    assert page.evaluate(brushed) in (1, 2)
+    assert page.evaluate("Array.from(document.querySelectorAll('canvas')).some(function (c) { return c.width > 300; })")
+    assert watched.said == []
+
+
+def test_hostile_names_are_text_in_the_interactive_page(made, watched):
+    page = watched.show(made / "coordinates" / "index.html")
+    page.wait_for_timeout(300)
+    assert page.title() == "Parallel coordinates of kernel variability, demo"
+    ticks = page.locator("#parallel-coordinates text").all_text_contents()
+    assert any("</title><scrip" in tick for tick in ticks)
+    assert page.locator("#parallel-coordinates img").count() == 0
+    assert "<img src=x onerror=alert(1)>" in page.locator(".axis-title").nth(1).text_content()
+    assert watched.said == []
