@@ -129,6 +129,13 @@ class SqliteExport:
             After the last good row, if the rest of the table is damaged.
         """
         query = f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(table)}"  # noqa: S608
+        yield from self.select(query, table, columns, text)
+
+    def select(self, query: str, table: str, columns: list[str], text: Iterable[str] = ()) -> Iterator[tuple[int, dict]]:
+        """Give a query's columns batch by batch, like `stream`; `columns` are their names and `table` is the one that errors name.
+
+        The query must give its rows in the order of a table's rows: it may be asked again for the rest, by LIMIT and OFFSET.
+        """
         from adbc_driver_manager.dbapi import Error
 
         text, done = set(text), 0

@@ -1,0 +1,284 @@
+"""rocprofv3's CSV files: kernel and copy traces, calls, markers, counters and agents; one file, or a folder of any depth.
+
+Files that share a folder and the beginning of their names are one process. Counters of other files are of another execution of the program;
+they find their launch by its number and kernel name.
+"""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from causeway.errors import ExportError
+from causeway.readers.columns import column_map
+from causeway.readers.events import NULL
+from causeway.readers.options import Options
+from causeway.readers.rocm_counters import CounterStore, checked
+from causeway.readers.rocm_csv import Batch, CsvFile, header_of, numbers
+from causeway.readers.rocm_events import RocmEvents, agents
+from causeway.readers.sink import Sink
+from causeway.tables import LAUNCH_SHAPE
+
+ORDER = ("agent_info", "kernel_trace", "memory_copy_trace", "api_trace", "counter_collection")
+OPEN_ROWS = 1 << 12
+"""Launches gathered before their counters are stored."""
+
+ADVICE = "Profile again with `rocprofv3 --kernel-trace --memory-copy-trace`, or name the folder that holds its *_kernel_trace.csv."
+
+_KIND = re.compile(
+    r"[-_.]*(?:kernel_trace|memory_copy_trace|counter_collection|(?:hip|hsa|marker|rccl|rocdecode|rocjpeg)_\w+|agent_info|kernel_names)$",
+    re.IGNORECASE,
+)
+_PASS = re.compile(r"(?:pass|pmc)_?\d+", re.IGNORECASE)
+_RANK = re.compile(r"(?:^|[-_.])rank[-_.]?(\d+)(?=[-_.]|$)", re.IGNORECASE)
+
+
+@dataclass
+class Table:
+    """A CSV file, what it holds, its columns under our names, and the group of files that it belongs to."""
+
+    path: Path
+    label: str
+    kind: str
+    ours: dict[str, str]
+    group: tuple[str, str] = field(default=("", ""))
+
+
+def probe(path: Path) -> bool:
+    """Return whether a file, or one below a folder, has one of the headers."""
+    return bool(_tables(path))
+
+
+def read(path: Path, sink: Sink, options: Options) -> None:
+    """Read one file or folder.
+
+    Raises
+    ------
+    ExportError
+        If there is neither a launch nor a counter, or a file is cut; what stands before the cut is kept.
+    """
+    sink.format_version = "rocprofv3 csv"
+    V3Reader(_tables(path), sink, options).read()
+
+
+def _tables(path: Path) -> list[Table]:
+    """Return the files with known headers, in the order in which they are read."""
+    if path.is_dir():
+        files = [file for file in sorted(path.rglob("*")) if file.is_file() and file.name.lower().endswith((".csv", ".csv.gz"))]
+    else:
+        files = [path]
+    rules, found = column_map("rocprofv3")["tables"], []
+    for file in files:
+        header = {name.lower(): name for name in header_of(file)}
+        for kind, entry in rules.items():
+            if {mark.lower() for mark in entry["marks"]} <= header.keys():
+                ours: dict[str, str] = {}
+                for raw, name in entry["columns"].items():
+                    if raw.lower() in header:
+                        ours.setdefault(name, header[raw.lower()])
+                label = str(file.relative_to(path)) if path.is_dir() else file.name
+                stem = re.sub(r"\.csv(\.gz)?$", "", file.name, flags=re.IGNORECASE)
+                found.append(Table(file, label, kind, ours, (str(file.parent), _KIND.sub("", stem))))
+                break
+    return sorted(found, key=lambda table: (ORDER.index(table.kind), table.label))
+
+
+class V3Reader:
+    """The files of one export on their way to the sink."""
+
+    def __init__(self, tables: list[Table], sink: Sink, options: Options) -> None:
+        self.tables, self.sink, self.options = tables, sink, options
+        rules = column_map("rocprofv3")
+        self.markers = rules["markers"]
+        counted = any(table.kind == "counter_collection" for table in tables)
+        self.store = CounterStore(sink, rules["units"], rules["duration"]) if counted else None
+        self.events = RocmEvents(sink, self.store)
+        self.progress, self.done = options.progress(), 0
+        self.failure: ExportError | None = None
+        self.agents: list[tuple[int, dict]] = []
+        self.home = self._homes()
+
+    def read(self) -> None:
+        """Read everything."""
+        readers = {"agent_info": self._agents, "kernel_trace": self._launches, "memory_copy_trace": self._copies, "api_trace": self._calls}
+        try:
+            for table in self.tables:
+                with CsvFile(table.path, table.label, self.options.source, self.sink.issues, self._at) as file:
+                    if table.kind == "counter_collection":
+                        self._counters(table, file)
+                    else:
+                        for batch in file.batches():
+                            readers[table.kind](table, batch)
+                    self.sink.count_in(table.label, file.rows)
+                    self.failure = self.failure or file.failure
+                self.done += table.path.stat().st_size
+            if self.store is not None:
+                self.store.hand_over()
+        except BaseException:
+            if self.store is not None:
+                self.store.close()
+            raise
+        self.sink.issues.add("rounded_times", self.events.rounded)
+        for code in range(len(self.sink.processes.keys)):
+            for device, facts in self.agents:
+                self.sink.device(code, device, **facts)
+        if self.failure:
+            raise self.failure
+        if not (self.sink.n_launches or self.sink.n_transfers or self.sink.has_counters):
+            kinds = sorted({table.kind for table in self.tables})
+            found = f"it holds {', '.join(kinds)} and no launch of a kernel"
+            raise ExportError(self.options.source, found, "a kernel trace, or counters", ADVICE)
+        self.sink.issues.add("no_launches", int(not self.sink.n_launches and not self.sink.has_counters))
+
+    def _at(self, done: int) -> None:
+        self.progress.at(self.done + done)
+
+    # processes
+
+    def _homes(self) -> dict[tuple[str, str], tuple[str, int]]:
+        """Return for each group of files its process: a key, and the process id that its calls bear (-1: any)."""
+        launching = sorted({table.group for table in self.tables if table.kind in ("kernel_trace", "memory_copy_trace")})
+        homes = {group: self._home(group) for group in launching or sorted({table.group for table in self.tables})}
+        if not launching:
+            return self._passes(homes)
+        others = sorted({table.group for table in self.tables} - homes.keys())  # another execution of the same program
+        paired = len(others) == len(launching)
+        return homes | {group: homes[launching[number if paired else 0]] for number, group in enumerate(others)}
+
+    def _home(self, group: tuple[str, str]) -> tuple[str, int]:
+        """Return the key and the process id of a group: the one of its calls, of several the one whose main thread launched."""
+        mine = [table for table in self.tables if table.group == group]
+        pids = {pid for table in mine if table.kind == "api_trace" for pid in self._first(table, "process")}
+        threads = {thread for table in mine if table.kind == "kernel_trace" for thread in self._first(table, "thread")}
+        pid = min(pids & threads or pids, default=-1)
+        return f"{max(pid, 0):020d} {group[1]}", pid
+
+    @staticmethod
+    def _passes(homes: dict[tuple[str, str], tuple[str, int]]) -> dict[tuple[str, str], tuple[str, int]]:
+        """Return the processes of an export that has counters only.
+
+        Folders `pass_1`, `pass_2` ... are executions one after the other, as are files whose names begin with words; files whose names
+        begin with a process id are processes of one execution.
+        """
+        seen: dict[tuple[str, ...], int] = {}
+        for folder, prefix in homes:
+            execution = tuple(part for part in Path(folder).parts if _PASS.fullmatch(part)) or (("",) if prefix.isdecimal() else (prefix,))
+            number = seen[execution] = seen.get(execution, -1) + 1
+            homes[folder, prefix] = (f"{number:020d}", -1)
+        return homes
+
+    def _first(self, table: Table, column: str) -> set[int]:
+        """Return a column's value in a file's first row, as a set of none or one."""
+        if column not in table.ours:
+            return set()
+        with CsvFile(table.path, table.label, self.options.source, type(self.sink.issues)()) as file:
+            batch = next(file.batches(), None)
+            value = batch.integers(table.ours[column])[0] if batch is not None else NULL
+        return set() if value == NULL else {int(value)}
+
+    def _process(self, table: Table, batch: Batch) -> np.ndarray:
+        """Return process codes: by the trace's own id of a process (`rocpd convert`), else the group's."""
+        key, pid = self.home[table.group]
+        rank = int(match[1]) if (match := _RANK.search(table.group[1])) else None
+        if "guid" in table.ours:
+            guids = batch.texts(table.ours["guid"])
+            codes = {guid: self.sink.processes.code(f"{guid}") for guid in dict.fromkeys(guids)}
+            return np.array([codes[guid] for guid in guids], np.int64)
+        mine = self.sink.processes.code(key, rank)
+        if pid < 0 or "process" not in table.ours or table.kind == "counter_collection":
+            return np.full(len(batch), mine)
+        pids = batch.integers(table.ours["process"])
+        codes = {one: mine if one in (pid, NULL) else self.sink.processes.code(f"{one:020d}") for one in np.unique(pids).tolist()}
+        return np.array([codes[one] for one in pids.tolist()], np.int64)
+
+    # tables
+
+    def _agents(self, table: Table, batch: Batch) -> None:
+        kinds, names = batch.texts(table.ours["kind"]), batch.texts(table.ours.get("name", ""))
+        columns = {name: batch.integers(table.ours.get(name, "")) for name in ("device", "node", "multiprocessors", "clock_mhz")}
+        for at, kind in enumerate(kinds):
+            device = int(columns["device"][at] if columns["device"][at] != NULL else columns["node"][at])
+            if kind == "GPU" and 0 <= device < 1 << 16:
+                units, clock = int(columns["multiprocessors"][at]), int(columns["clock_mhz"][at])
+                facts = {"name": names[at] or None, "multiprocessors": units if units > 0 else None}
+                self.agents.append((device, facts | {"clock_hz": clock * 1_000_000 if clock > 0 else None}))
+
+    def _heads(self, table: Table, batch: Batch) -> dict[str, np.ndarray]:
+        """Return the columns of launches under our names."""
+        heads = {
+            name: batch.integers(table.ours[name]) for name in ("number", "thread", "correlation", *LAUNCH_SHAPE) if name in table.ours
+        }
+        heads["kernel"] = self.events.kernels(batch.texts(table.ours["name"]))
+        heads["process"] = self._process(table, batch)
+        stream = table.ours.get("stream", table.ours.get("queue_id"))
+        heads["stream"] = batch.integers(stream) if stream else np.zeros(len(batch), np.int64)
+        if "device" in table.ours:
+            heads["device"] = agents(batch.texts(table.ours["device"]))
+        else:
+            heads["device"] = np.zeros(len(batch), np.int64)
+            self.sink.issues.add("device_assumed", 1, table.label)
+        return heads
+
+    def _launches(self, table: Table, batch: Batch) -> None:
+        heads = self._heads(table, batch)
+        heads["start"], heads["stop"], rounded = batch.times(table.ours["start"], table.ours["stop"])
+        self.events.rounded += rounded
+        if rounded:
+            timed = heads["start"] != NULL
+            heads = {name: column[timed] for name, column in heads.items()}
+        self.events.launches(heads)
+
+    def _copies(self, table: Table, batch: Batch) -> None:
+        columns = {
+            name: batch.integers(table.ours[name]) for name in ("stream", "correlation", "bytes", "start", "stop") if name in table.ours
+        }
+        columns["process"] = self._process(table, batch)
+        source, target = (agents(batch.texts(table.ours.get(end, ""))) for end in ("source", "target"))
+        self.events.copies(columns, batch.texts(table.ours["direction"]), source, target)
+
+    def _calls(self, table: Table, batch: Batch) -> None:
+        columns = {name: batch.integers(table.ours[name]) for name in ("thread", "correlation", "start", "stop") if name in table.ours}
+        columns["process"] = self._process(table, batch)
+        names = batch.texts(table.ours["name"])
+        marker = np.array([domain.upper().startswith(self.markers) for domain in batch.texts(table.ours["domain"])], bool)
+        for mine, take in ((~marker, self.events.calls), (marker, self.events.ranges)):
+            if mine.any():
+                at = np.flatnonzero(mine)
+                take({name: column[at] for name, column in columns.items()}, [names[one] for one in at.tolist()])
+
+    def _counters(self, table: Table, file: CsvFile) -> None:
+        """Gather the rows of a launch, which follow one another; a launch that comes back later is joined with itself in the store."""
+        place = {name: file.place[raw] for name, raw in table.ours.items()}
+        identity = [place[name] for name in ("guid", "process", "number") if name in place]
+        rows: list[list[str]] = []
+        counters: list[list[str]] = []
+        values: list[list[str]] = []
+        last = None
+        for batch in file.batches():
+            for row in batch.rows:
+                key = [row[at] for at in identity]
+                if key != last:
+                    if len(rows) >= OPEN_ROWS:
+                        self._store(table, file, rows, counters, values)
+                        rows, counters, values = [], [], []
+                    last = key
+                    rows.append(row)
+                    counters.append([])
+                    values.append([])
+                counters[-1].append(row[place["counter"]])
+                values[-1].append(row[place["value"]])
+        self._store(table, file, rows, counters, values)
+
+    def _store(self, table: Table, file: CsvFile, rows: list, counters: list, values: list) -> None:
+        if not rows:
+            return
+        batch = Batch(rows, file)
+        heads = self._heads(table, batch)
+        if {"start", "stop"} <= table.ours.keys():
+            start, stop, rounded = batch.times(table.ours["start"], table.ours["stop"])
+            heads["start"], heads["stop"] = checked(self.sink, start, stop)
+            self.events.rounded += rounded
+        layouts = [self.store.layout(names) for names in counters]
+        cells = [numbers([row], len(row), self.sink.issues, table.label)[0] for row in values]
+        self.store.take(heads, layouts, cells)
