@@ -101,9 +101,10 @@ class CounterTable:
             last = min(first + step, len(kernel))
             begin, end = np.searchsorted(launch, [first, last])
             matrix = np.full((width, last - first), np.nan)
-            at = (metric[begin:end].astype(np.int64), (launch[begin:end] - first).astype(np.int64))
-            matrix[at[0][::-1], at[1][::-1]] = value[begin:end][::-1]  # backwards, so that the first value of a duplicate stays
-            sink.issues.add("duplicate_values", len(at[0]) - int(np.isfinite(matrix).sum()))
+            cell = metric[begin:end].astype(np.int64) * (last - first) + launch[begin:end].astype(np.int64) - first
+            filled, earliest = np.unique(cell, return_index=True)  # the first value of a duplicate stays
+            matrix.ravel()[filled] = value[begin:end][earliest]
+            sink.issues.add("duplicate_values", len(cell) - len(filled))
             values = {}
             for number_, column in enumerate(fields[:width]):
                 if number_ in text_only:

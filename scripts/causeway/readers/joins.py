@@ -28,6 +28,8 @@ def innermost(start: np.ndarray, end: np.ndarray, times: np.ndarray) -> np.ndarr
     -------
     ndarray of int64, shape (n,)
     """
+    if not len(start):
+        return np.full(len(times), -1, np.int64)
     parent = np.full(len(start), -1, np.int64)
     stack: list[int] = []
     for at, (begin, stop) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):

@@ -1,5 +1,4 @@
-"""Nsight Compute CSV: one row per launch and metric (long), or one row per launch (the wide raw page), to one row per launch with one
-column per metric.
+"""Nsight Compute CSV, long form: one row per launch and metric, to one row per launch with one column per metric.
 
 The text before the header is the program's own output. Rows are ragged: metric rows have one trailing empty field instead of the fields
 of the rule columns, rule rows have no metric. Everything is found by column name; names of processes and hosts are not read.
@@ -9,8 +8,9 @@ import csv
 import io
 import re
 from array import array
-from collections.abc import Iterator
 from pathlib import Path
+
+import numpy as np
 
 from causeway.errors import ExportError
 from causeway.readers.columns import column_map
@@ -123,13 +123,11 @@ class NcuReader:
         raise ExportError(self.options.source, found, 'a header that begins with "ID","Process ID"', ADVICE)
 
     def _columns(self, header: list[str]) -> dict[str, int]:
-        """Return the place of each known column under our name, and of the metrics of a wide page."""
+        """Return the place of each known column under our name."""
         place = {ours: header.index(raw) for raw, ours in self.map["columns"].items() if raw in header}
-        if "kernel" not in place:
-            raise ExportError(self.options.source, "the header has no column Kernel Name", "the columns of `ncu --csv`", ADVICE)
-        known = {*self.map["columns"], *self.map["not_metrics"]}
-        self.wide = [] if "metric" in place else [(at, name) for at, name in enumerate(header) if name not in known]
-        self.units: list[str] = [""] * len(header)
+        lacking = [raw for raw in ("Kernel Name", "Metric Name", "Metric Value") if raw not in header]
+        if lacking:
+            raise ExportError(self.options.source, f"the header has no column {', '.join(lacking)}", "the columns of `ncu --csv`", ADVICE)
         self.needed = 1 + max(place[name] for name in place)
         return place
 
@@ -144,7 +142,7 @@ class NcuReader:
         """
         if len(row) not in self.lengths:
             return True
-        if self.wide or len(self.launches) < 2:
+        if len(self.launches) < 2:
             return False
         at = self.launches.get(self._key(row, columns))
         return at is None or self.metrics_of[at] + 1 < max(self.metrics_of)
@@ -172,16 +170,6 @@ class NcuReader:
             self.first_bad = self.first_bad or f"line {line} has {len(row)} fields, the header {len(header)}"
             return
         self.lengths.add(len(row))
-        if self.wide:
-            if not row[columns["launch"]].strip():
-                self.units = row
-                self.rows -= 1
-                return
-            launch = self._launch(row, columns)
-            for at, name in self.wide:
-                if at < len(row) and row[at] != "":
-                    self._value(launch, "", name, self.units[at] if at < len(self.units) else "", row[at])
-            return
         metric = row[columns["metric"]]
         if metric:
             launch = self._launch(row, columns)
@@ -226,8 +214,6 @@ class NcuReader:
 
     def hand_over(self) -> None:
         """Give the launches and their metrics to the sink."""
-        import numpy as np
-
         sink = self.sink
         sink.issues.add("unreadable_rows", self.bad, self.first_bad)
         sink.issues.add("mixed_locales", self.mixed)
@@ -241,18 +227,7 @@ class NcuReader:
         self.table.hand_over(sink, np.array(self.kernel), process, np.array(self.device), shape)
 
     @staticmethod
-    def _dense(values: dict[int, int], n: int):
-        import numpy as np
-
+    def _dense(values: dict[int, int], n: int) -> np.ndarray:
         column = np.full(n, NULL)
         column[list(values)] = list(values.values())
         return column
-
-
-def rows_of(path: Path) -> Iterator[list[str]]:
-    """Give the rows after the header of a file, for tests and curious readers."""
-    with open(path, encoding="utf-8", errors="replace", newline="") as text:
-        for line in text:
-            if _HEADER.match(line):
-                break
-        yield from csv.reader(text)

@@ -1,0 +1,94 @@
+"""Formats are recognised by content, without heavy imports."""
+
+import gzip
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from causeway.readers.detect import FORMATS, detect, kind_of
+from support import ROOT
+
+EXPECTED = {
+    "kineto": {"kineto"},
+    "ncu_csv": {"ncu", None},  # None: the capture with zero bytes
+    "nsys_arrow": {"nsys"},
+    "nsys_hdf": {"nsys"},
+    "nsys_jsonlines": {"nsys"},
+    "nsys_sqlite": {"nsys"},
+    "rocpd": {"rocpd"},
+    "rpd": {"rocpd"},
+}
+
+
+@pytest.mark.parametrize("folder", sorted(EXPECTED))
+def test_every_real_file_is_recognised(data, folder):
+    files = [path for path in (data / folder).rglob("*") if path.is_file()]
+    assert files
+    assert {detect(path) for path in files} == EXPECTED[folder]
+
+
+@pytest.mark.parametrize("folder", ["nsys_parquetdir", "nsys_arrowdir"])
+def test_folders_of_tables_are_nsight_systems(data, folder):
+    folders = [path for path in (data / folder).glob("*/*") if path.is_dir()]
+    assert folders
+    assert {detect(path) for path in folders} == {"nsys"}
+
+
+@pytest.mark.parametrize(
+    ("content", "family"),
+    [
+        (b"", None),
+        (b"\x00" * 2000, None),
+        (b"GIF89a,,,,", "table"),  # one line with commas: its reader will say what is missing
+        (b"PAR1....", "table"),
+        (b"y,x\n1,2\n", "table"),
+        (b"\xef\xbb\xbfy;x\n1;2\n", "table"),
+        (b'\xef\xbb\xbf"ID","Process ID","Process Name"\n', "ncu"),
+        (b"hello from the program\n" * 200 + b'"ID","Process ID","Process Name"\n', "ncu"),
+        (b"==ERROR== The application returned an error code (2).\n", "ncu"),
+        (b'{"schemaVersion": 1, "traceEvents": [', "kineto"),
+        (b'[{"ph": "X"}]', "kineto"),
+        (b'{"rocprofiler-sdk-tool": [', "rocprofv3"),
+        (b'{"a": 1}', None),
+        (gzip.compress(b'{"traceEvents": []}'), "kineto"),
+        (gzip.compress(b'{"schemaVersion": 1, ' + b" " * 4000)[:-12], "kineto"),  # cut
+        (b"\x1f\x8bnot gzip at all", None),
+        (b"SQLite format 3\x00 and nothing else", None),
+        (b"SQLite format 3\x00" + b"\x00" * 84 + b"CREATE TABLE StringIds (id INTEGER)", "nsys"),  # no page left, but a name
+    ],
+)
+def test_content_decides(tmp_path, content, family):
+    path = tmp_path / "anything.bin"
+    path.write_bytes(content)
+    assert detect(path) == family
+
+
+def test_databases_are_told_apart_by_their_tables(tmp_path):
+    for name, family in {"KERN": "rocprof", "rocpd_kernel_dispatch_1a": "rocpd", "StringIds": "nsys", "other": None}.items():
+        with sqlite3.connect(tmp_path / name) as connection:
+            connection.execute(f"CREATE TABLE {name} (id INTEGER)")
+        connection.close()
+        assert detect(tmp_path / name) == family
+
+
+def test_absent_and_unreadable_paths_and_plain_folders_are_nothing(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    assert detect(tmp_path / "absent") is None
+    assert detect(tmp_path / "loop") is None
+    assert detect(tmp_path) is None
+
+
+def test_kinds_cover_all_families():
+    assert {kind_of(family) for family in FORMATS} == {"trace", "counters", "table"}
+    assert kind_of("ncu") == "counters"
+    with pytest.raises(KeyError):
+        kind_of("auto")
+
+
+def test_detection_imports_nothing_heavy():
+    code = "import sys; sys.path.insert(0, 'scripts'); import causeway.readers.detect; print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    assert not {"numpy", "pyarrow", "pandas", "yaml", "jsonschema"} & {Path(name).name.split(".")[0] for name in modules}

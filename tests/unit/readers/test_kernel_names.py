@@ -1,0 +1,115 @@
+"""Classes, short names and ids of kernels; the peers' known wrong answers come out right."""
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from causeway.readers.names import (
+    UNNAMED,
+    Vocabulary,
+    clean_kernel_name,
+    clean_text,
+    kernel_class,
+    kernel_id,
+    qualified_name,
+    short_name,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        # HolisticTraceAnalysis files the first two under communication, the next two under compute
+        ("hipblasLtGemmKernel", "compute"),
+        ("hipMemcpyAsync", "memory"),
+        ("rcclGenericKernel", "communication"),
+        ("void vllm::cross_device_reduce_1stage<__nv_bfloat16, 2>(RankData*, RankSignals, int)", "communication"),
+        ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "communication"),
+        ("ncclKernel_Broadcast_RING_LL_Sum_int8_t(ncclWorkElem)", "communication"),
+        ("void mscclpp::allreduce<float>(float*)", "communication"),
+        ("nvshmemi_init_array_kernel", "communication"),
+        ("void deep_ep::internode::dispatch<true>(int)", "communication"),
+        ("hcclAllReduce", "communication"),
+        ("Memcpy HtoD (Pageable -> Device)", "memory"),
+        ("Memset (Device)", "memory"),
+        ("[CUDA memcpy Device-to-Host]", "memory"),
+        ("__amd_rocclr_copyBuffer", "memory"),
+        ("__amd_rocclr_fillBufferAligned", "memory"),
+        ("MEMORY_COPY_HOST_TO_DEVICE", "memory"),
+        ("CopyHostToDevice", "memory"),
+        ("FillBuffer", "memory"),
+        ("Fan2(float *, float *, float *, int, int, int)", "compute"),
+        ("void fused<ncclComm>(ncclComm*)", "compute"),  # a communicator among its arguments only
+        ("CatArrayBatchedCopy", "compute"),
+        ("MemcpyLikeKernel", "compute"),
+        ("", "compute"),
+    ],
+)
+def test_classes(name, expected):
+    assert kernel_class(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>(at::native::ReduceOp<float>)", "reduce_kernel"),
+        ("Fan1(float *, float *, int, int)", "Fan1"),
+        ("void (anonymous namespace)::elementwise_kernel_with_index<int, at::f(int)::{lambda()#1}>(int)", "elementwise_kernel_with_index"),
+        ("at::native::<unnamed>::fused<float, (int)4, void a::b<c>(d)::[lambda() (instance 1)]>(x)", "fused"),
+        ("copy_blocked[v1,cw51cXT](Array<long long, 1, C, mutable, aligned>, long long)", "copy_blocked"),
+        ("void cutlass::Kernel<cutlass_80_tensorop_d884gemm_32x32>(T1::Params)", "Kernel<cutlass_80_tensorop_d884gemm_32x32>"),
+        ("std::enable_if<!T7, void>::type internal::gemvx::kernel<int, int, double>(p)", "kernel"),
+        ("void shift::operator<< <int>(int)", "operator__"),
+        ("ampere_sgemm_128x64_nn", "ampere_sgemm_128x64_nn"),
+        ("_ZN5aiter4normEv", "_ZN5aiter4normEv"),
+        ("void less<(a<b)>(int) const", "less"),
+    ],
+)
+def test_short_names(name, expected):
+    assert short_name(name) == expected
+
+
+def test_amd_symbol_marks_do_not_make_another_kernel():
+    assert {clean_kernel_name(f"vecCopy(double*){mark}") for mark in ("", ".kd", " [clone .kd]", " (.kd)")} == {"vecCopy(double*)"}
+
+
+def test_names_that_are_missing_or_cannot_be_shown():
+    assert clean_kernel_name(None) == clean_kernel_name("") == clean_kernel_name("  ") == UNNAMED
+    assert clean_kernel_name(b"a\x00b\xffc") == "a\ufffdb\ufffdc"
+    assert clean_text("two\nlines\x1b[31m") == "two lines\ufffd[31m"
+    assert clean_text("Überlauf µs 核") == "Überlauf µs 核"
+
+
+def test_ids_are_short_safe_and_follow_from_the_full_name():
+    one, other = kernel_id("void f<1>(int)"), kernel_id("void f<2>(int)")
+    assert one != other
+    assert one == "f-" + one[-10:]
+    long = kernel_id("k" * 100_000)
+    assert len(long) == 51
+    assert set(long) <= set(string.ascii_lowercase + string.digits + "-")
+
+
+@given(st.text(max_size=300))
+def test_any_text_has_a_name_a_class_and_an_id(text):
+    name = clean_kernel_name(text)
+    assert name
+    assert name == clean_kernel_name(name)
+    assert name.isprintable()
+    assert short_name(name)
+    assert kernel_class(name) in ("compute", "communication", "memory")
+    assert len(kernel_id(name)) <= 51
+    qualified_name(name)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", ["<" * 100_000, "a<" * 50_000, "void a<" + "x<b>," * 20_000 + ">(c)", "<script>alert(1)</script>" * 4_000])
+def test_long_names_take_no_long_time(name):
+    assert short_name(clean_kernel_name(name))
+
+
+def test_a_vocabulary_numbers_in_order_of_first_use():
+    words = Vocabulary()
+    assert [words.code(text) for text in "abcab"] == [0, 1, 2, 0, 1]
+    assert words.texts == ["a", "b", "c"]

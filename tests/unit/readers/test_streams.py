@@ -1,0 +1,157 @@
+"""Bounded-memory pieces against brute force: ordering, coding, the joins of ranges and launch calls, numbers of any origin."""
+
+import numpy as np
+import pytest
+
+from causeway.readers import joins, order
+from causeway.readers.events import NULL, Coder, integer, integers
+from causeway.readers.joins import LaunchCalls, OpenRanges, innermost
+from causeway.readers.order import Ordered
+from causeway.readers.star import Numbers
+
+ROW = np.dtype([("start_ns", "<i8"), ("added", "<i8")])
+
+
+def starts(kind, n, rng):
+    if kind == "random":
+        return rng.integers(0, max(1, n // 3), n)
+    if kind == "nearly sorted":
+        return np.arange(n) + rng.integers(0, 20, n)
+    if kind == "reversed":
+        return np.arange(n)[::-1]
+    return np.arange(n) // 7  # ties
+
+
+@pytest.mark.parametrize("kind", ["random", "nearly sorted", "reversed", "ties"])
+def test_rows_come_out_by_start_then_by_addition(tmp_path, monkeypatch, kind):
+    rng = np.random.default_rng(3)
+    for _ in range(40):
+        monkeypatch.setattr(order, "BLOCK_ROWS", int(rng.integers(1, 50)))
+        monkeypatch.setattr(order, "MERGE_ROWS", int(rng.integers(1, 200)))
+        n = int(rng.integers(0, 2000))
+        rows = np.empty(n, ROW)
+        rows["start_ns"], rows["added"] = starts(kind, n, rng), np.arange(n)
+        events = Ordered(tmp_path / "spill", ROW, window=int(rng.integers(1, 150)))
+        at = 0
+        while at < n:
+            step = int(rng.integers(1, 100))
+            events.add(rows[at : at + step])
+            at += step
+        found = np.concatenate([np.empty(0, ROW), *events.blocks()])
+        events.close()
+        assert np.array_equal(found, rows[np.argsort(rows["start_ns"], kind="stable")])
+        assert not (tmp_path / "spill").exists()
+
+
+def test_nearly_sorted_rows_need_one_run_only(tmp_path):
+    rows = np.empty(5000, ROW)
+    rows["start_ns"], rows["added"] = np.arange(5000) + np.tile([0, 7, 3], 1667)[:5000], np.arange(5000)
+    events = Ordered(tmp_path / "spill", ROW, window=100)
+    events.add(rows)
+    assert sum(map(len, events.blocks())) == 5000
+    assert len(events.runs) == 1
+    events.close()
+
+
+def test_codes_are_dense_and_follow_first_use():
+    coder = Coder()
+    first = coder.codes([np.array([3, 1, 3, 1, 2]), np.array([NULL, 1, NULL, 1, 2])])
+    second = coder.codes([np.array([2, 9]), np.array([2, 9])])
+    assert first.tolist() == [0, 1, 0, 1, 2]
+    assert second.tolist() == [2, 3]
+    assert coder.rows[0] == (3, NULL)
+
+
+def test_final_numbers_follow_first_appearance():
+    numbers = Numbers(2)
+    assert numbers.of(np.array([5, 1, 5])).tolist() == [0, 1, 0]
+    assert numbers.of(np.array([7, 1])).tolist() == [2, 1]
+    assert numbers.codes == [5, 1, 7]
+
+
+def brute_innermost(start, end, time):
+    holding = [at for at in range(len(start)) if start[at] <= time < end[at]]
+    return holding[-1] if holding else -1
+
+
+def test_the_innermost_range_is_the_latest_started_that_holds_the_time():
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        n = int(rng.integers(0, 30))
+        start = np.sort(rng.integers(0, 40, n))
+        end = start + rng.integers(0, 25, n)  # not always nested, sometimes empty
+        times = rng.integers(-2, 70, 25)
+        assert innermost(start, end, times).tolist() == [brute_innermost(start, end, time) for time in times]
+
+
+def blocks_of(rows, rng):
+    at = 0
+    while at < len(rows):
+        step = int(rng.integers(1, 6))
+        yield rows[at : at + step]
+        at += step
+
+
+def test_streamed_ranges_and_calls_equal_brute_force(monkeypatch):
+    monkeypatch.setattr(joins, "AHEAD_NS", 10)
+    rng = np.random.default_rng(7)
+    for _ in range(60):
+        n_ranges, n_calls, n_launches = rng.integers(0, 40, 3)
+        ranges = np.zeros(n_ranges, [("start_ns", "<i8"), ("duration_ns", "<i8"), ("process", "<i4"), ("thread", "<i8")])
+        ranges["start_ns"], ranges["duration_ns"] = np.sort(rng.integers(0, 100, n_ranges)), rng.integers(0, 60, n_ranges)
+        ranges["process"], ranges["thread"] = rng.integers(0, 2, n_ranges), rng.choice([1, 2, NULL], n_ranges)
+        calls = np.zeros(n_calls, [*ranges.dtype.descr, ("correlation", "<i8")])
+        calls["start_ns"], calls["duration_ns"] = np.sort(rng.integers(0, 100, n_calls)), rng.integers(0, 9, n_calls)
+        calls["process"], calls["thread"] = rng.integers(0, 2, n_calls), rng.choice([1, 2, NULL], n_calls)
+        calls["correlation"] = rng.choice([*range(15), NULL, -3, 1 << 50], n_calls)
+        launches = np.zeros(n_launches, [("start_ns", "<i8"), ("process", "<i4"), ("correlation", "<i8")])
+        launches["start_ns"] = np.sort(rng.integers(120, 200, n_launches))
+        launches["process"], launches["correlation"] = rng.integers(0, 2, n_launches), rng.choice([*range(15), NULL], n_launches)
+
+        def holder(call, ranges=ranges):
+            mine = [
+                at
+                for at, row in enumerate(ranges)
+                if row["process"] == call["process"] and row["thread"] == call["thread"] != NULL
+                and row["start_ns"] <= call["start_ns"] < row["start_ns"] + row["duration_ns"]
+            ]  # fmt: skip
+            return mine[-1] if mine else NULL
+
+        open_ranges = OpenRanges(blocks_of(ranges, rng))
+        made = LaunchCalls((block, open_ranges.find(block)) for block in blocks_of(calls, rng))
+        found = [made.find(block) for block in blocks_of(launches, rng)]
+        made.drain()
+        open_ranges.drain()
+        ends, of = (np.concatenate([part[place] for part in found] or [np.empty(0)]) for place in (0, 1))
+        for launch, end, range_number in zip(launches, ends, of, strict=True):
+            mine = [
+                c
+                for c in calls
+                if c["process"] == launch["process"] and c["correlation"] == launch["correlation"] and c["correlation"] >= 0
+            ]
+            last = max((c["start_ns"] + c["duration_ns"] for c in mine), default=NULL)
+            assert end == last
+            if len(mine) == 1:
+                assert range_number == holder(mine[0])
+
+
+@pytest.mark.parametrize(
+    ("values", "expected", "bad"),
+    [
+        ([1, None, ""], [1, NULL, NULL], 0),
+        (["1", 2.0, "0x10", True], [1, 2, 16, 1], 0),
+        (["x", 1.5, 10**30, [1], float("nan")], [NULL] * 5, 5),
+        (np.array([1, 2**63], np.uint64), [1, NULL], 1),
+        ([], [], 0),
+    ],
+)
+def test_integers_of_any_origin(values, expected, bad):
+    found, count = integers(values)
+    assert found.tolist() == expected
+    assert count == bad
+
+
+def test_integer_limits():
+    assert integer(2**63 - 1) == 2**63 - 1
+    assert integer(2**63) is None
+    assert integer(NULL) is None  # the mark of absence itself
