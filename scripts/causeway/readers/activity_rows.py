@@ -1,4 +1,4 @@
-"""Rows of activity CSV: lines that a damaged quotation cannot swallow, and what kind of event a row is."""
+"""Rows of profilers' CSV that a damaged quotation cannot swallow, and what kind of event a row of activity records is."""
 
 import csv
 import io
@@ -9,8 +9,6 @@ from causeway.readers.columns import column_map
 from causeway.readers.events import NO_KIND, integer
 
 LINE_CHARS = 4 << 20
-QUOTED_LINES = 64
-"""Lines that one quoted field may span; beyond, the quotation counts as never closed."""
 
 COPY_KINDS = {
     "htod": 1, "h2d": 1, "hosttodevice": 1, "dtoh": 2, "d2h": 2, "devicetohost": 2, "htoa": 3, "hosttoarray": 3, "atoh": 4,
@@ -24,24 +22,25 @@ MEMORY_KINDS = {"pageable": 0, "pinned": 1, "device": 2, "array": 3, "managed": 
 
 _COPY_NAME = re.compile(r"\[?\s*(?:cuda|unified memory)?\s*memcpy\b\s*(?:\(?([\w-]+)\)?)?(?:\s*\([^)]*\))?\s*\]?", re.IGNORECASE)
 _SET_NAME = re.compile(r"\[?\s*(?:cuda\s+)?memset\b[^(<]*(?:\([^)]*\))?\s*\]?", re.IGNORECASE)
+_API_NAME = re.compile(r"cu(?:da)?[A-Z]\w*")
 _UNIFIED = re.compile(r"\[\s*unified memory", re.IGNORECASE)
 
 
 class CsvLines:
-    """Rows of a text file, line by line; one damaged row costs one row."""
+    """Rows of a text file, a line each; one damaged row costs one row, since a quotation ends with its line.
 
-    def __init__(self, text: io.TextIOWrapper) -> None:
+    `number` is the number of the latest line, `unclosed` how many lines had a quotation without an end.
+    """
+
+    def __init__(self, text: io.TextIOBase) -> None:
         self._text, self.delimiter = text, ","
         self.number = self.unclosed = 0
-        self._again: list[str] = []
 
     def next_line(self) -> str | None:
-        """Return the next line with its end, None after the last one; a line that is too long is cut off there."""
-        line = self._again.pop(0) if self._again else self._text.readline(LINE_CHARS)
-        if not line:
-            return None
-        self.number += 1
-        return line
+        """Return the next line with its end, None after the last one; a line that is too long is cut into several."""
+        line = self._text.readline(LINE_CHARS)
+        self.number += bool(line)
+        return line or None
 
     @staticmethod
     def cells(line: str, delimiter: str) -> list[str]:
@@ -55,35 +54,16 @@ class CsvLines:
 
     def rows(self) -> Iterator[tuple[list[str], bool]]:
         """Give the cells of each row, and whether it is whole: only the file's last one may lack its line end."""
-        csv.field_size_limit(2 * LINE_CHARS * QUOTED_LINES)
+        csv.field_size_limit(LINE_CHARS)
         while (line := self.next_line()) is not None:
-            if line.count('"') % 2:
-                joined = self._joined(line)
-                if joined is None:
-                    if line.endswith(("\n", "\r")):
-                        self.unclosed += 1
-                    else:
-                        yield [], False
-                    continue
-                line = joined
             stripped = line.rstrip("\r\n")
-            if stripped.strip():
-                yield self.cells(stripped, self.delimiter), len(stripped) < len(line)
-
-    def _joined(self, line: str) -> str | None:
-        """Return a row whose quoted field spans lines; None, and the lines after the first given back, if the quotation does not end."""
-        parts, size = [line], len(line)
-        while len(parts) < QUOTED_LINES and size < LINE_CHARS:
-            more = self.next_line()
-            if more is None:
-                break
-            parts.append(more)
-            size += len(more)
-            if more.count('"') % 2:
-                return "".join(parts)
-        self._again = parts[1:] + self._again
-        self.number -= len(parts) - 1
-        return None
+            whole = len(stripped) < len(line)
+            if line.count('"') % 2:
+                self.unclosed += whole
+                if not whole:
+                    yield [], False
+            elif stripped.strip():
+                yield self.cells(stripped, self.delimiter), whole
 
 
 class RowKinds:
@@ -137,6 +117,8 @@ class RowKinds:
             return self.LAUNCHES
         if self._cell(row, "copy_kind"):
             return self.COPIES
+        if _API_NAME.fullmatch(name):
+            return self.CALLS
         could_tell = self.place.keys() & {"device", "stream", "grid_x", "grid", "thread", "call"}
         if could_tell and not (self._cell(row, "device") or self._cell(row, "stream")):
             return self.CALLS

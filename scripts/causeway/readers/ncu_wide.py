@@ -5,7 +5,6 @@ A file is read twice, row by row, so that memory does not grow with it: once to 
 which columns are numbers and which rows are launches; once to hand the values over.
 """
 
-import csv
 import io
 import re
 from collections.abc import Iterator
@@ -288,6 +287,3 @@ def _plain(cell: str) -> str:
 
 def _or_null(value: int | None) -> int:
     return NULL if value is None else value
-
-
-csv.field_size_limit(64 << 20)
