@@ -139,7 +139,7 @@ class LaunchCalls:
         if fresh:
             held = np.concatenate([self._held, *fresh])
             held = held[np.lexsort((held["end"], held["key"]))]
-            last = np.append(held["key"][1:] != held["key"][:-1], True)  # of nested calls, the one that returns last
+            last = np.append(held["key"][1:] != held["key"][:-1], True)[: len(held)]  # of nested calls, the one that returns last
             self._held = held[last]
             if len(self._held) > CALLS_HELD:
                 oldest = np.partition(self._held["end"], len(self._held) - CALLS_HELD)[len(self._held) - CALLS_HELD]
