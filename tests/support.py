@@ -1,6 +1,7 @@
 """Run the workflow as a user does: from this checkout, with results in a folder of their own."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,14 +10,22 @@ ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
 
 
-def run_snakemake(folder, *arguments, config=None):
-    """Run Snakemake with `--directory folder`; return the finished process, its output as text."""
-    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--directory", str(folder)]
+def copy_checkout(folder):
+    """Copy what a run needs of this checkout, so that a test may edit it; return the copy's folder."""
+    for name in ("config", "envs", "profiles", "rules", "scripts"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy2(ROOT / "Snakefile", folder)
+    return folder
+
+
+def run_snakemake(folder, *arguments, config=None, root=ROOT):
+    """Run the workflow under `root` with `--directory folder`; return the finished process, its output as text."""
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(root / "Snakefile"), "--directory", str(folder)]
     command += ["--configfile", str(config)] if config else []
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
     return subprocess.run(
-        [*command, *arguments], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        [*command, *arguments], cwd=root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
 
 
