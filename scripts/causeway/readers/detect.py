@@ -54,7 +54,14 @@ _FOLDERS = (
     ("rocprofv3", ("*kernel_trace.csv", "*counter_collection.csv", "*_results.json")),
     ("rocprof", ("pmc_perf.csv", "results.csv", "timestamps.csv")),
     ("rocpd", ("*_results.db", "*.rpd")),
+    (
+        "rocprofv3",
+        tuple(f"{deep}*_{what}" for deep in ("*/", "*/*/") for what in ("kernel_trace.csv", "counter_collection.csv", "results.json")),
+    ),
+    ("rocpd", ("*/*_results.db", "*/*/*_results.db")),
 )
+_CSV_FOLDERS = ("cupti", "rocprof", "rocprofv3")
+"""Families whose CSV files may lie together in a folder under any names."""
 
 
 def kind_of(family: str) -> str:
@@ -197,6 +204,7 @@ def _detect_folder(path: Path) -> str | None:
         if any(next(path.glob(pattern), None) is not None for pattern in patterns):
             return family
     for file in sorted(path.glob("*.csv")):
-        if file.is_file() and _detect_csv(first_bytes(file).removeprefix(b"\xef\xbb\xbf").lstrip()) == "cupti":
-            return "cupti"
-    return None
+        if file.is_file() and (family := _detect_csv(first_bytes(file).removeprefix(b"\xef\xbb\xbf").lstrip())) in _CSV_FOLDERS:
+            return family
+    families = (_detect_sqlite(file) for file in sorted(path.glob("*.db")) if file.is_file() and first_bytes(file, 16) == _SQLITE)
+    return next((family for family in families if family in ("rocprof", "rocpd")), None)

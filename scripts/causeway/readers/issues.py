@@ -57,6 +57,19 @@ CATALOGUE = {
     "unusable_columns": Kind("info", "columns of a type that is neither number nor text were left out"),
     "derived_duration": Kind("info", "gpu_time was computed as elapsed cycles / cycles per second, because the export has no duration"),
     "incomplete_launches": Kind("info", "launches that lack some of the metrics; the gaps are null"),
+    "other_operations": Kind("info", "operations of a GPU that are neither kernels nor transfers were left out"),
+    "repeated_counters": Kind("info", "counters measured again in a later pass; the first pass's values were kept"),
+    "other_execution": Kind(
+        "caution",
+        "launches whose times and counters, or counters of several passes, come from several executions of the program: joined by the"
+        " launch's number and kernel name, never by time",
+    ),
+    "unmatched_counters": Kind("caution", "counters without a launch or pass that agrees in number and kernel name: they stand alone"),
+    "rounded_times": Kind("caution", "launches whose times were saved rounded: their durations are unknown, only their counters were read"),
+    "other_clock": Kind(
+        "caution", "launches whose times lie outside dispatch to completion: of another clock or execution; no queue delay"
+    ),
+    "second_run": Kind("caution", "further timing runs in the folder, which were left out: give each a row of its own in the sheet"),
     "duplicate_values": Kind("caution", "a metric more than once for one launch; the first value was kept"),
     "no_target": Kind("caution", "rows without a value of the target"),
     "wal_ignored": Kind("caution", "the database has a write-ahead log that cannot be read here: its newest rows may be missing"),

@@ -87,6 +87,10 @@ class RocmEvents:
             correlation=np.where(correlation == 0, NULL, correlation),
         )
 
+    def knows(self, way: str) -> bool:
+        """Return whether a copy's direction can be told by its name."""
+        return self._copy_kind(way) > 0
+
     def _copy_kind(self, name: str) -> int:
         return next((kind for end, kind in self.copy_kinds.items() if name.upper().endswith(end)), 0)
 

@@ -54,6 +54,7 @@ class CounterRows:
     device: np.ndarray | None = None
     shape: Mapping[str, np.ndarray] = field(default_factory=dict)
     label: np.ndarray | None = None
+    launch: np.ndarray | None = None  # rows of the launches table, or numbers beyond them; None: the row's own number
 
 
 class Sink:
@@ -204,7 +205,6 @@ class Sink:
             columns = {name: values[good] for name, values in columns.items()}
         return len(start), columns | {"start_ns": start, "duration_ns": duration}
 
-    def _fit(self, what: str, values: np.ndarray) -> np.ndarray:
     def _note_times(self, start: np.ndarray, duration: np.ndarray) -> None:
         """Keep the earliest start, and the largest tick that all times of launches share."""
         self._origin = int(start[0]) if self._first is None else self._origin
@@ -213,6 +213,7 @@ class Sink:
             tick = np.gcd.reduce(duration, initial=self._tick or 0)
             self._tick = int(np.gcd.reduce(start - self._origin, initial=tick))
 
+    def _fit(self, what: str, values: np.ndarray) -> np.ndarray:
         """Return ids that fit their column; absent ones are 0, ids too large are numbered in order of first use."""
         first, limit = DENSE_FROM[what]
         if what == "thread":

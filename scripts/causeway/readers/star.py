@@ -209,15 +209,14 @@ class StarWriter:
         self._note_devices(process[device != NULL], device[device != NULL])
         self.used_processes.update(np.unique(process).tolist())
         columns = {
-            "launch": np.arange(first, first + n),
+            "launch": np.arange(first, first + n) if rows.launch is None else rows.launch,
             "start_ns": pa.nulls(n, pa.int64()) if rows.start_ns is None else nullable(rows.start_ns, pa.int64()),
             "configuration": self.configurations.of(self.sink.counter_codes(rows)),
             "rank": self.rank[process],
             "device": nullable(device, pa.uint16()),
         }
-        if rows.start_ns is not None and n:
-            duration = np.zeros(n, np.int64)
-            self._span(np.rec.fromarrays([rows.start_ns, duration], names="start_ns,duration_ns"), launches=True)
+        if rows.start_ns is not None and len(start := rows.start_ns[rows.start_ns != NULL]):
+            self._span(np.rec.fromarrays([start, np.zeros_like(start)], names="start_ns,duration_ns"), launches=True)
         for column in fields:
             values = rows.values[column.name]
             if isinstance(values, np.ndarray):

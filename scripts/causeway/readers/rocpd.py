@@ -1,0 +1,260 @@
+"""rocpd databases of rocprofv3: launches, copies, calls, markers, counters and samples; one file or a folder, of one process or many.
+
+A set of tables is one process's; sets of several files are merged by their guid. Numbers of nodes, processes and threads are row ids.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from causeway.errors import ExportError
+from causeway.readers.columns import column_map
+from causeway.readers.detect import sqlite_tables
+from causeway.readers.events import NULL, integers
+from causeway.readers.options import Options
+from causeway.readers.rocm_counters import ANY_KERNEL, CounterStore
+from causeway.readers.rocm_events import RocmEvents
+from causeway.readers.rocm_passes import is_database
+from causeway.readers.rocpd_tables import COPIES, COUNTERS, DISPATCHES, REGIONS, ProcessTables, message, open_database, suffixes
+from causeway.readers.sink import Sink
+from causeway.tables import LAUNCH_SHAPE
+
+ADVICE = "Profile again with `rocprofv3 --kernel-trace --output-format rocpd`."
+OPEN_ROWS = 1 << 12
+"""Launches gathered before their counters are stored."""
+
+
+def probe(path: Path) -> bool:
+    """Return whether a file, or a database of a folder, has rocpd tables."""
+    return bool(_files(path))
+
+
+def _files(path: Path) -> list[Path]:
+    files = sorted(file for file in path.rglob("*.db") if file.is_file()) if path.is_dir() else [path]
+    return [file for file in files if is_database(file) and (not path.is_dir() or suffixes(dict.fromkeys(sqlite_tables(file))))]
+
+
+def read(path: Path, sink: Sink, options: Options) -> None:
+    """Read one database, or all of a folder.
+
+    Raises
+    ------
+    ExportError
+        If there is neither a launch nor a counter, or a database is damaged; what could be read is kept.
+    """
+    reader = RocpdReader(sink, options)
+    try:
+        for file in _files(path):
+            reader.read(file, "" if path.is_file() else f"{file.relative_to(path)}: ")
+        reader.finish()
+    except BaseException:
+        reader.store.close()
+        raise
+
+
+class RocpdReader:
+    """The databases of one export on their way to the sink."""
+
+    def __init__(self, sink: Sink, options: Options) -> None:
+        self.sink, self.options = sink, options
+        self.rules, shared = column_map("rocpd"), column_map("rocprofv3")
+        self.markers, self.lds_step = shared["markers"], shared["lds_granularity"]
+        self.store = CounterStore(sink, shared["units"], self.rules["duration"])
+        self.events = RocmEvents(sink)
+        self.progress, self.done, self.total, self.before = options.progress(), 0, 1, 0
+        self.failure: ExportError | None = None
+        self.guids: set[str] = set()
+        self.sets = 0
+
+    def read(self, path: Path, label: str) -> None:
+        """Read one database; keep in `failure` what is wrong with it."""
+        try:
+            export = open_database(path, self.options.source)
+        except ExportError as error:
+            self.failure = self.failure or error
+            return
+        try:
+            self.sink.issues.add("wal_ignored", int(export.wal_ignored))
+            self.done, self.total = 0, max(1, sum(export.estimated_rows(name) for name in export.tables if name.startswith("rocpd_")))
+            for suffix in suffixes(export.tables):
+                tables = ProcessTables(export, suffix)
+                guid = tables.guid() or f"{label}{suffix}"
+                if guid in self.guids:  # a copy of a process that was read already
+                    self.sink.issues.add("same_file", 1, f"{label}guid {guid[:40]}")
+                    continue
+                self.guids.add(guid)
+                self.sink.format_version = self.sink.format_version or f"rocpd schema {(tables.metadata('schema_version') or '?')[:20]}"
+                self._set(tables, guid, label)
+        finally:
+            export.close()
+        self.before += path.stat().st_size
+
+    def finish(self) -> None:
+        """Give the counters to the sink; say what is wrong."""
+        self.store.hand_over(only_linked=True)
+        self.sink.issues.add("rounded_times", self.events.rounded)
+        if self.failure:
+            raise self.failure
+        if not (self.sink.n_launches or self.sink.n_transfers or self.sink.has_counters):
+            raise ExportError(
+                self.options.source, "no kernel was launched in it, or launches were not traced", f"rows in {DISPATCHES}", ADVICE
+            )
+        self.sink.issues.add("no_launches", int(not self.sink.n_launches))
+
+    def _set(self, tables: ProcessTables, guid: str, label: str) -> None:
+        """Read one process's tables, each as far as it can be read."""
+        takes: dict[str, Callable] = {DISPATCHES: self._launches, COPIES: self._copies, REGIONS: self._regions}
+        self.counted = tables.has_rows(COUNTERS)
+        self.processes: dict[int, int] = {}
+        for table, take in takes.items():
+            if not tables.has(table):
+                continue
+            entry = self.rules["tables"][table]
+            lacking = [name for name in entry["required"] if name not in tables.columns(table)]
+            if lacking:
+                self._damage(f"{label}table {table} has no column {', '.join(lacking)}", f"{label}{table} lacks {', '.join(lacking)}")
+                continue
+            event = ("stack_id", "category_id", "extdata") if table == REGIONS else ("stack_id",)
+            self._try(lambda table=table, entry=entry, event=event, take=take: self._table(tables, table, entry, event, take, guid, label))
+        if self.counted:
+            self._try(lambda: self._counters(tables, guid, label))
+            self._try(lambda: self._samples(tables, guid))
+        for code in self.processes.values():
+            for device, facts in tables.devices():
+                self.sink.device(code, device, **facts)
+
+    def _try(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except ExportError as error:
+            self.sink.issues.add("truncated", 1, error.found.partition(" (")[0])
+            self.failure = self.failure or error
+
+    def _damage(self, found: str, detail: str) -> None:
+        self.sink.issues.add("unreadable_table", 1, detail)
+        self.failure = self.failure or ExportError(self.options.source, found, "the columns that rocprofv3 writes", ADVICE)
+
+    def _table(self, tables: ProcessTables, table: str, entry: dict, event: tuple, take: Callable, guid: str, label: str) -> None:
+        for bad, batch in tables.rows(table, entry["columns"], event):
+            rows = len(batch["start"])
+            self._count(label + table, rows, bad)
+            take(tables, batch, rows, self._process(tables, batch, rows, guid))
+
+    def _count(self, table: str, rows: int, bad: int) -> None:
+        self.sink.count_in(table, rows)
+        self.sink.issues.add("out_of_range", bad, table)
+        self.done += rows
+        self.progress.at(self.before + int((self.options.size - self.before) * min(1.0, self.done / self.total)))
+
+    def _process(self, tables: ProcessTables, batch: dict, rows: int, guid: str) -> np.ndarray:
+        """Return process codes: of each row id, the process that it stands for."""
+        ids = batch.get("process", np.full(rows, NULL))
+        for one in np.unique(ids).tolist():
+            if one not in self.processes:
+                pid = tables.processes.get(one, one if one != NULL else next(iter(tables.processes.values()), 0))
+                self.processes[one] = self.sink.processes.code(f"{max(int(pid or 0), 0):020d} {guid}")
+        return np.array([self.processes[one] for one in ids.tolist()], np.int64)
+
+    def _launches(self, tables: ProcessTables, batch: dict, rows: int, process: np.ndarray) -> None:
+        ids = batch["kernel"]
+        symbols = tables.kernel_symbols()
+        none = (None,) * 5
+        heads = {name: batch[name] for name in LAUNCH_SHAPE if name in batch}
+        heads |= {"start": batch["start"], "stop": batch["stop"], "process": process, "stream": _stream(batch, rows)}
+        heads["kernel"] = self.events.kernels([symbols.get(one, none)[0] or "" for one in ids.tolist()])
+        heads["device"] = self._agents(tables, batch.get("agent"), rows)
+        heads["thread"] = batch.get("thread", np.full(rows, NULL))
+        heads["correlation"] = batch.get("stack_id", np.full(rows, NULL))
+        for at, name in enumerate(("lds_bytes", "arch_vgpr", "accum_vgpr", "sgpr"), 1):
+            stated = integers([symbols.get(one, none)[at] for one in ids.tolist()])[0]
+            if name == "lds_bytes":  # as in the CSV: what is allocated, not what is asked for
+                stated = np.where(stated == NULL, heads.get(name, stated), -(-stated // self.lds_step) * self.lds_step)
+            if (stated != NULL).any():
+                heads[name] = stated
+        self.events.launches(heads)
+        if self.counted and "event" in batch:
+            self.store.launches(heads | {"number": batch["event"], "kernel": np.full(rows, ANY_KERNEL)}, heads["kernel"])
+
+    def _agents(self, tables: ProcessTables, agents: np.ndarray | None, rows: int) -> np.ndarray:
+        if agents is None:
+            self.sink.issues.add("device_assumed", 1)
+            return np.zeros(rows, np.int64)
+        known = {one: tables.device(one) for one in np.unique(agents).tolist()}
+        return np.array([known[one] for one in agents.tolist()], np.int64)
+
+    def _copies(self, tables: ProcessTables, batch: dict, rows: int, process: np.ndarray) -> None:
+        columns = {"start": batch["start"], "stop": batch["stop"], "process": process, "stream": _stream(batch, rows)}
+        columns |= {"bytes": batch.get("bytes", NULL), "correlation": batch.get("stack_id", np.full(rows, NULL))}
+        absent = np.full(rows, NULL)
+        ends = [self._agents(tables, batch.get(end, absent), rows) for end in ("source", "target")]
+        ways = tables.texts(batch.get("name", absent))
+        stated = [way if self.events.knows(way) else self._way(tables, batch, at) for at, way in enumerate(ways)]
+        self.events.copies(columns, stated, *ends)
+
+    @staticmethod
+    def _way(tables: ProcessTables, batch: dict, at: int) -> str:
+        """Return a copy's direction by the kinds of agents at its ends."""
+        kinds = [tables.agents.get(int(batch[end][at]), (None,) * 3)[2] if end in batch else None for end in ("source", "target")]
+        words = ["HOST" if kind == "CPU" else "DEVICE" if kind == "GPU" else "?" for kind in kinds]
+        return "_TO_".join(words)
+
+    def _regions(self, tables: ProcessTables, batch: dict, rows: int, process: np.ndarray) -> None:
+        absent = np.full(rows, NULL)
+        columns = {"start": batch["start"], "stop": batch["stop"], "process": process}
+        columns["thread"] = np.array([tables.threads.get(one, one) for one in batch.get("thread", absent).tolist()], np.int64)
+        columns["correlation"] = batch.get("stack_id", absent)
+        names = tables.texts(batch.get("name", absent))
+        place = ("rocpd_info_category", "name") if tables.has("rocpd_info_category") else ("rocpd_string", "string")
+        categories = tables.texts(batch.get("category_id", absent), *place)
+        marker = np.array([not one or one.upper().startswith(self.markers) for one in categories], bool)
+        facts = batch["extdata"].to_pylist() if "extdata" in batch else [None] * rows
+        for mine, take in ((~marker, self.events.calls), (marker, self.events.ranges)):
+            at = np.flatnonzero(mine)
+            if len(at):
+                named = [(marker[one] and message(facts[one])) or names[one] for one in at.tolist()]
+                take({name: column[at] for name, column in columns.items()}, named)
+
+    def _counters(self, tables: ProcessTables, guid: str, label: str) -> None:
+        """Take the counters of events; values of one counter (one per shader engine, say) are summed, as in the tool's own view."""
+        code = next(iter(self.processes.values()), None)
+        if code is None:
+            return
+        last, events, sums = None, [], []
+        for bad, batch in tables.counter_values():
+            self._count(label + COUNTERS, len(batch["event"]), bad)
+            values = [float(value) if value else float("nan") for value in batch["value"].to_pylist()]
+            for event, counter, value in zip(batch["event"].tolist(), batch["counter"].tolist(), values, strict=True):
+                if event != last:
+                    if len(events) >= OPEN_ROWS:
+                        self._store(code, events, sums)
+                        events, sums = [], []
+                    last = event
+                    events.append(event)
+                    sums.append({})
+                name = tables.counters.get(counter, ("", None))[0] or f"counter {counter}"
+                sums[-1][name] = sums[-1].get(name, 0.0) + value
+        self._store(code, events, sums)
+
+    def _store(self, process: int, events: list[int], sums: list[dict[str, float]]) -> None:
+        if events:
+            layouts = [self.store.layout(list(one)) for one in sums]
+            heads = {"process": process, "number": np.array(events), "kernel": ANY_KERNEL}
+            self.store.take(heads, layouts, [np.array(list(one.values()), float) for one in sums])
+
+    def _samples(self, tables: ProcessTables, guid: str) -> None:
+        for bad, batch in tables.sampled():
+            rows = len(batch["time"])
+            self._count("rocpd_sample", rows, bad)
+            stated = [tables.counters.get(one, ("", None)) for one in batch["counter"].tolist()]
+            self.sink.samples(
+                batch["time"],
+                self._process(tables, batch, rows, guid),
+                np.array([tables.device(agent) if isinstance(agent, int) else 0 for _, agent in stated], np.int64),
+                np.array([self.sink.metrics.code(name or "(unnamed metric)") for name, _ in stated], np.int64),
+                np.array([float(value) if value else float("nan") for value in batch["value"].to_pylist()]),
+            )
+
+
+def _stream(batch: dict, rows: int) -> np.ndarray:
+    return batch.get("stream", batch.get("queue_id", np.zeros(rows, np.int64)))

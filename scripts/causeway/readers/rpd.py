@@ -1,0 +1,243 @@
+"""rocm_profile_data (.rpd): operations of the GPU with the calls that made them, markers, and the clock monitor as samples."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from causeway.errors import ExportError
+from causeway.readers.columns import column_map
+from causeway.readers.detect import sqlite_tables
+from causeway.readers.events import NULL
+from causeway.readers.names import clean_text
+from causeway.readers.options import Options
+from causeway.readers.rocm_events import RocmEvents
+from causeway.readers.rocm_passes import is_database
+from causeway.readers.sink import Sink
+from causeway.readers.sqlite import SqliteExport, quoted
+from causeway.tables import LAUNCH_SHAPE
+
+OPERATIONS, CALLS, LINKS, MONITOR, STRINGS = "rocpd_op", "rocpd_api", "rocpd_api_ops", "rocpd_monitor", "rocpd_string"
+MEMSET_KIND = 255
+ADVICE = "Trace again with `runTracer.sh`, or export the .rpd file again."
+
+
+def probe(path: Path) -> bool:
+    """Return whether a file is a database with tables of operations and calls."""
+    return path.is_file() and is_database(path) and bool({OPERATIONS, CALLS} & set(sqlite_tables(path)))
+
+
+def read(path: Path, sink: Sink, options: Options) -> None:
+    """Read one database.
+
+    Raises
+    ------
+    ExportError
+        If there is no kernel in it, or it is damaged; what could be read is kept.
+    """
+    export = SqliteExport(path, options.source)
+    try:
+        RpdReader(export, sink, options).read()
+    finally:
+        export.close()
+
+
+class RpdReader:
+    """One database on its way to the sink."""
+
+    def __init__(self, export: SqliteExport, sink: Sink, options: Options) -> None:
+        self.export, self.sink, self.options = export, sink, options
+        self.rules = column_map("rpd")
+        self.events = RocmEvents(sink)
+        self.progress, self.done = options.progress(), 0
+        self.total = max(1, sum(export.estimated_rows(table) for table in (OPERATIONS, CALLS, MONITOR)))
+        self.failure: ExportError | None = None
+        self._texts: dict[int, str] = {}
+        self._kinds: dict[int, tuple[str, int]] = {}
+        self.others: dict[str, int] = {}
+        self.devices: set[int] = set()
+
+    def read(self) -> None:
+        """Read everything."""
+        export, sink = self.export, self.sink
+        sink.issues.add("wal_ignored", int(export.wal_ignored))
+        version = next((value for tag, value in export.pairs("rocpd_metadata", "tag", "value") if tag == "schema_version"), "?")
+        sink.format_version = f"rpd schema {clean_text(str(version))[:20]}"
+        for table, step in ((OPERATIONS, self._operations), (CALLS, self._calls), (MONITOR, self._monitor)):
+            if table not in export.tables:
+                continue
+            lacking = [name for name in self.rules["tables"][table]["required"] if name not in export.tables[table]]
+            if lacking:
+                found = f"table {table} has no column {', '.join(lacking)}"
+                self._fail(
+                    ExportError(self.options.source, found, "the columns that rocm_profile_data writes", ADVICE), "unreadable_table", found
+                )
+                continue
+            try:
+                step()
+            except ExportError as error:
+                self._fail(error, "truncated", f"table {table}")
+        sink.issues.add("rounded_times", self.events.rounded)
+        if self.failure:
+            raise self.failure
+        if not (sink.n_launches or sink.n_transfers):
+            raise ExportError(self.options.source, "there is no operation of a GPU in it", f"rows in {OPERATIONS}", ADVICE)
+        sink.issues.add("no_launches", int(not sink.n_launches))
+
+    def _fail(self, error: ExportError, kind: str, detail: str) -> None:
+        self.sink.issues.add(kind, 1, detail)
+        self.failure = self.failure or error
+
+    def _count(self, table: str, rows: int, bad: int) -> None:
+        self.sink.count_in(table, rows)
+        self.sink.issues.add("out_of_range", bad, table)
+        self.done += rows
+        self.progress.at(int(self.options.size * min(1.0, self.done / self.total)))
+
+    def _names(self, ids: np.ndarray) -> list[str]:
+        """Return the texts of ids, '' where there is none; only those asked for, since the table also holds arguments of calls."""
+        wanted = {one for one in np.unique(ids).tolist() if one != NULL and one not in self._texts}
+        if wanted:
+            found = self.export.texts(STRINGS, "id", "string", wanted)
+            self._texts |= {one: found.get(one, b"").decode("utf-8", "replace") for one in wanted}
+        return [self._texts.get(one, "") for one in ids.tolist()]
+
+    def _chosen(self, table: str, alias: str, columns: dict[str, str]) -> dict[str, str]:
+        present = self.export.tables.get(table, [])
+        return {ours: f"{alias}.{quoted(raw)}" for raw, ours in columns.items() if raw in present}
+
+    def _operations(self) -> None:
+        """Read the operations, each with its call's process and what its call or its own row tells of its size."""
+        rules, tables = self.rules["tables"], self.export.tables
+        chosen = self._chosen(OPERATIONS, "o", rules[OPERATIONS]["columns"])
+        query = f" FROM {OPERATIONS} o"
+        linked = LINKS in tables and {"api_id", "op_id"} <= set(tables[LINKS])
+        if linked:
+            links = f"SELECT op_id, min(api_id) AS call FROM {LINKS} GROUP BY op_id"  # noqa: S608 - our own name
+            query += f" LEFT JOIN ({links}) x ON x.op_id = o.id"
+            chosen["call"] = "x.call"
+            if "pid" in tables.get(CALLS, []):
+                query += f" LEFT JOIN {CALLS} a ON a.id = x.call"
+                chosen["process"] = "a.pid"
+        for ours, table, alias in (("rocpd_kernelapi", "rocpd_kernelapi", "k"), ("rocpd_kernelapi", "rocpd_kernelop", "k"),
+                                   ("rocpd_copyapi", "rocpd_copyapi", "c"), ("rocpd_copyapi", "rocpd_copyop", "c")):  # fmt: skip
+            key, of = ("api_ptr_id", "x.call") if table.endswith("api") else ("op_ptr_id", "o.id")
+            if table not in tables or key not in tables[table] or (of == "x.call" and not linked) or f" {alias} ON" in query:
+                continue
+            query += f" LEFT JOIN {table} {alias} ON {alias}.{key} = {of}"
+            chosen |= {name: place for name, place in self._chosen(table, alias, rules[ours]["columns"]).items() if name not in chosen}
+        statement = f"SELECT {', '.join(chosen.values())}{query}"
+        for bad, batch in self.export.select(statement, OPERATIONS, list(chosen)):
+            self._count(OPERATIONS, len(batch["start"]), bad)
+            self._take(batch)
+        if self.others:
+            named = ", ".join(f"{kind or '(unnamed)'}: {count}" for kind, count in sorted(self.others.items()))
+            self.sink.issues.add("other_operations", sum(self.others.values()), clean_text(named)[:200])
+
+    def _operation(self, kind: int) -> tuple[str, int]:
+        """Return what an operation of a type is (`kernel`, `set`, `copy` or '') and its copy kind."""
+        if kind not in self._kinds:
+            name = self._names(np.array([kind]))[0]
+            what = next((what for what, words in self.rules["operations"].items() if any(word in name for word in words)), "")
+            way = next((number for word, number in self.rules["copy_kinds"].items() if word in name), 0)
+            self._kinds[kind] = (what, MEMSET_KIND if what == "set" else way)
+            if not what:
+                self.others.setdefault(name, 0)
+        return self._kinds[kind]
+
+    def _take(self, batch: dict) -> None:
+        """Divide a batch into launches and transfers."""
+        rows = len(batch["start"])
+        kinds = [self._operation(one) for one in batch["kind"].tolist()]
+        process = self._processes(batch.get("process", np.full(rows, NULL)))
+        self.devices |= set(np.unique(batch.get("device", np.zeros(1, np.int64))).tolist())
+        for what in ("kernel", "transfer"):
+            at = np.flatnonzero([kind == "kernel" if what == "kernel" else kind in ("set", "copy") for kind, _ in kinds])
+            if not len(at):
+                continue
+            mine = {name: column[at] for name, column in batch.items()} | {"process": process[at]}
+            mine["correlation"] = mine.get("call", np.full(len(at), NULL))
+            mine.setdefault("device", np.zeros(len(at), np.int64))
+            mine.setdefault("stream", np.zeros(len(at), np.int64))
+            if what == "kernel":
+                self._launches(mine)
+            else:
+                self.sink.transfers(
+                    mine["start"], mine["stop"], mine["process"], np.array([kinds[one][1] for one in at.tolist()]),
+                    size=mine.get("bytes", NULL), device=mine["device"], stream=mine["stream"], correlation=mine["correlation"],
+                )  # fmt: skip
+        for one, (what, _) in zip(batch["kind"].tolist(), kinds, strict=True):
+            if not what:
+                self.others[self._texts.get(one, "")] += 1
+
+    def _launches(self, mine: dict) -> None:
+        absent = np.full(len(mine["start"]), NULL)
+        stated, beside = self._names(mine.get("description", absent)), self._names(mine.get("name", absent))
+        heads = {
+            name: mine[name] for name in (*LAUNCH_SHAPE, "start", "stop", "process", "device", "stream", "correlation") if name in mine
+        }
+        heads["kernel"] = self.events.kernels([name or other for name, other in zip(stated, beside, strict=True)])
+        self.events.launches(heads)
+
+    def _processes(self, pids: np.ndarray) -> np.ndarray:
+        """Return process codes; operations without a call are the only process's, or one of their own."""
+        known = self.sink.processes
+        codes = {}
+        for pid in sorted(np.unique(pids).tolist(), reverse=True):  # those without a call last
+            if pid == NULL and len(known.keys) == 1:
+                codes[pid] = 0
+            else:
+                codes[pid] = known.code(max(pid, -1))
+        return np.array([codes[pid] for pid in pids.tolist()], np.int64)
+
+    def _calls(self) -> None:
+        markers = set(self.rules["markers"])
+        columns = {raw: ours for raw, ours in self.rules["tables"][CALLS]["columns"].items() if raw in self.export.tables[CALLS]}
+        for bad, batch in self.export.stream(CALLS, list(columns)):
+            rows = {columns[raw]: values for raw, values in batch.items()}
+            n = len(rows["start"])
+            self._count(CALLS, n, bad)
+            names = self._names(rows["name"])
+            marker = np.array([name in markers for name in names], bool)
+            events = {"start": rows["start"], "stop": rows["stop"], "process": self._processes(rows.get("process", np.full(n, NULL)))}
+            events["thread"] = rows.get("thread", np.full(n, NULL))
+            events["correlation"] = rows.get("id", np.full(n, NULL))
+            texts = self._names(np.where(marker, rows.get("text", rows["name"]), NULL))
+            takes: tuple[tuple[np.ndarray, Callable, list[str]], ...] = (
+                (~marker, self.events.calls, names),
+                (marker, self.events.ranges, texts),
+            )
+            for mine, take, said in takes:
+                at = np.flatnonzero(mine)
+                if len(at):
+                    take({name: column[at] for name, column in events.items()}, [said[one] for one in at.tolist()])
+
+    def _monitor(self) -> None:
+        """Read the monitor: a value holds from its start to the next one's.
+
+        It numbers devices in its own way: only where there is one of each is it known which is which.
+        """
+        known, process = self.rules["monitors"], self._processes(np.array([NULL]))[0]
+        seen: set[int] = set()
+        monitored = {row[0] for row in self.export.rows(MONITOR, ["deviceId"])}
+        only = next(iter(self.devices)) if len(monitored) == len(self.devices) == 1 else None
+        for bad, batch in self.export.stream(MONITOR, ["deviceId", "monitorType", "start", "value"], text=["monitorType", "value"]):
+            rows = len(batch["start"])
+            self._count(MONITOR, rows, bad)
+            metric, values = np.empty(rows, np.int64), np.empty(rows)
+            for at, (kind, value) in enumerate(zip(batch["monitorType"].to_pylist(), batch["value"].to_pylist(), strict=True)):
+                name = clean_text(kind or b"") or "(unnamed metric)"
+                entry = known.get(name, {"name": name, "factor": 1})
+                metric[at], values[at] = self.sink.metrics.code(entry["name"]), _value(value) * entry["factor"]
+            seen |= set(np.unique(batch["deviceId"]).tolist())
+            device = batch["deviceId"] if only is None else np.full(rows, only)
+            self.sink.samples(batch["start"], np.full(rows, process), device, metric, values)
+        if only is None:
+            self.sink.issues.add("metrics_device_assumed", len(seen), MONITOR)
+
+
+def _value(text: bytes | None) -> float:
+    try:
+        return float(text) if text else float("nan")
+    except ValueError:
+        return float("nan")
