@@ -21,7 +21,8 @@ def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("pages")
     samples.write_dataset(root / "results", "demo", ("kernel_variability", "memory_stall"), names=NAMES, scopes=8, causes=14)
     samples.write_dataset(root / "results", "broken", ranks=2, refused=(0, 1))
-    job = samples.job_of(root / "results", root, ("demo", "broken"))
+    samples.write_dataset(root / "results", "counters", ("a_counter_with_a_long_name",), ranks=1, starts=False)
+    job = samples.job_of(root / "results", root, ("demo", "broken", "counters"))
     summarise_findings.main(job)
     write_overview.main(job)
     graphs = [samples.graph_of()] + [

@@ -125,8 +125,10 @@ def headline(graph: Mapping, scope: str) -> tuple[str, str]:
 
 def said(graph: Mapping) -> list[str]:
     """Return what a graph without arrows says in words."""
-    words = [sentence for sentence in [*graph.get("sentences", []), *graph.get("reasons", [])] if sentence]
-    return list(dict.fromkeys(words)) or [f"No cause found ({theme.count(graph['n_rows'])} launches)."]
+    words = [sentence.strip().removesuffix(".") for sentence in [*graph["sentences"], *graph["reasons"]]]
+    return [f"{word[:1].upper()}{word[1:]}." for word in dict.fromkeys(words) if word] or [
+        f"No cause found ({theme.count(graph['n_rows'])} launches)."
+    ]
 
 
 def arrows_into(graph: Mapping) -> tuple[list[Arrow], Arrow | None, int]:
@@ -157,7 +159,7 @@ def causal_graph_svg(graph: Mapping, scope: str, alone: bool = True) -> Markup:
     drawn = arrows + ([rest] if rest else [])
     tiers = _tiers(arrows, nodes)
     target = graph["target_node"]
-    target_lines = [*wrapped(elided(target, 60), 150, theme.SIZE, bold=True), *wrapped(scope, 150, theme.SMALL)][:5]
+    target_lines = [*wrapped(elided(target, 60), 190, theme.SIZE, bold=True), *wrapped(scope, 190, theme.SMALL)][:5]
     sizes = {arrow.source: _node_size(arrow.source, nodes) for arrow in drawn}
     label_width = max(_label_width(arrow) for arrow in drawn) + 24 + 3.0 * len(drawn)
     sizes |= {f"label of {arrow.source}": (label_width, 38.0) for arrow in drawn}

@@ -14,6 +14,8 @@ HOVER = 1500
 """Characters of the full name shown on hover and in a table's cell."""
 SURPLUS = re.compile(r"\b(?:\w+::)+|\((?:bool|(?:unsigned )?(?:int|long|short|char))\)|\s+(?=>)")
 """In template arguments: namespaces, and the casts that nvcc's demangler writes before each number."""
+WRAPPERS = frozenset({"Kernel", "Kernel2", "device_kernel", "kernel"})
+"""Names that say nothing without their template arguments, CUTLASS's among them."""
 OPEN, CLOSE = "<([{", ">)]}"
 
 
@@ -111,7 +113,8 @@ def short_names(names: Iterable[str], limit: int = LIMIT) -> dict[str, str]:
     groups = defaultdict(list)
     for name in ordered:
         base, argument = pieces[name]
-        groups[elided(f"{base}<…>" if argument else base, limit)].append(name)
+        folded = f"{base}<{argument}>" if base in WRAPPERS else f"{base}<…>"
+        groups[elided(folded if argument else base, limit)].append(name)
     short: dict[str, str] = {}
     for text, members in groups.items():
         if len(members) == 1:

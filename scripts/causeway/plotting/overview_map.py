@@ -48,7 +48,8 @@ def heat_map(bins: "pa.Table", ranking: "pa.Table", clocks: dict, target: str) -
         ],
     }
     size, unit_name, log, least = scale_of(medians, unit)
-    top = float(np.nanmax(medians))
+    low, top = float(np.nanmin(medians)), float(np.nanmax(medians))
+    low = max(low, least) if log else low
     foot = HEAD + height * len(groups)
     every = max(1, round(14 / height + 0.49))
     middles = [(name, HEAD + (row + 0.5) * height + 4) for row, name in enumerate(names) if row % every == 0]
@@ -56,11 +57,11 @@ def heat_map(bins: "pa.Table", ranking: "pa.Table", clocks: dict, target: str) -
     drawing = tag(
         "svg",
         tag("title", f"Median {target_name(target)} by rank and time"),
-        _colours(medians, top, log, least, left, width, height),
+        _colours(medians, (low, top, log), left, width, height),
         _marks(kept, left, width, height),
         labels,
         _time_axis(lanes, left, foot),
-        _legend(top / size, least / size, unit_name, log, left, foot + 40, target),
+        _legend(low / size, top / size, unit_name, log, left, foot + 40, target),
         viewBox=f"0 0 {WIDTH:.0f} {foot + FOOT:.0f}",
         role="img",
         data_map=json.dumps(facts, ensure_ascii=False, separators=(",", ":")),
@@ -72,12 +73,12 @@ def heat_map(bins: "pa.Table", ranking: "pa.Table", clocks: dict, target: str) -
     return tag("div", drawing, tag("output"), note, class_="map")
 
 
-def _colours(medians: np.ndarray, top: float, log: bool, least: float, left: float, width: float, height: float) -> list[Markup]:
+def _colours(medians: np.ndarray, scale: tuple[float, float, bool], left: float, width: float, height: float) -> list[Markup]:
     """Return the cells, those of one shade as one path: a few kilobytes instead of an element for each."""
     paths: dict[int, list[str]] = {}
     for row, column in zip(*np.nonzero(np.isfinite(medians)), strict=True):
         place = f"M{left + column * width:.1f} {HEAD + row * height:.1f}h{width + 0.15:.2f}v{height - 1:.1f}h-{width + 0.15:.2f}z"
-        paths.setdefault(_shade(medians[row, column], top, log, least), []).append(place)
+        paths.setdefault(_shade(medians[row, column], *scale), []).append(place)
     return [tag("path", d="".join(places), fill=theme.shade(level / (SHADES - 1))) for level, places in sorted(paths.items())]
 
 
@@ -91,10 +92,11 @@ def _rank_name(first: int, last: int) -> str:
     return f"rank {first}" if first == last else f"ranks {first}–{last}"
 
 
-def _shade(value: float, top: float, log: bool, least: float) -> int:
-    if top <= 0:
-        return 0
-    fraction = np.log(max(value, least) / least) / np.log(top / least) if log else value / top
+def _shade(value: float, low: float, top: float, log: bool) -> int:
+    """Return the step of the scale, which runs from the lowest to the highest median."""
+    if top <= low:
+        return SHADES // 2
+    fraction = np.log(max(value, low) / low) / np.log(top / low) if log else (value - low) / (top - low)
     return round(float(min(max(fraction, 0.0), 1.0)) * (SHADES - 1))
 
 
@@ -127,8 +129,8 @@ def _time_axis(lanes: Lanes, left: float, y: float) -> list[Markup]:
     return parts
 
 
-def _legend(top: float, least: float, name: str, log: bool, left: float, y: float, target: str) -> Markup:
+def _legend(low: float, top: float, name: str, log: bool, left: float, y: float, target: str) -> Markup:
     steps = [tag("rect", x=left + i * 5, y=y, width=5.2, height=10, fill=theme.shade(i / (SHADES - 1))) for i in range(SHADES)]
-    low = theme.significant(least if log else 0.0)
-    words = f"{low} to {theme.significant(top)} {name}".strip() + f", median {target_name(target)}" + (", log scale" if log else "")
+    ends = f"{theme.significant(low)} to {theme.significant(top)} {name}".strip()
+    words = f"{ends}, median {target_name(target)}" + (", log scale" if log else "")
     return tag("g", steps, text(left + SHADES * 5 + 10, y + 9.5, words, theme.SMALL, colour=theme.MUTED))

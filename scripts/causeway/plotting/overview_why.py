@@ -45,9 +45,6 @@ def cause_table(search: object) -> Markup:
     """Return the causes of one scope as a table."""
     rows = causes_of(search)
     full = max([row["contribution_high"] or row["contribution_percent"] or 0.0 for row in rows], default=0.0)
-    said = dict(
-        zip((row["feature"] for row in search.contributions if row["feature"] != UNEXPLAINED), search.graph["sentences"], strict=False)
-    )
     body = []
     for row in rows:
         kind, word = SIGNS.get(row["sign"], ("undecided", "◇ undecided"))
@@ -63,7 +60,7 @@ def cause_table(search: object) -> Markup:
         body.append(
             tag(
                 "tr",
-                tag("td", name, class_="name", title=said.get(row["feature"])),
+                tag("td", name, class_="name"),
                 tag("td", tag("span", word, class_=kind)),
                 tag("td", share, class_="share"),
                 tag("td", found, class_="n"),
@@ -75,7 +72,9 @@ def cause_table(search: object) -> Markup:
     head = tag("thead", tag("tr", [tag("th", words, class_=kind or None) for words, kind in heads]))
     rest = unexplained_of(search.graph)
     below = tag("p", f"Unexplained: {theme.percent(rest)} of the variance.", class_="note") if rest is not None else None
-    return tag("div", tag("div", tag("table", head, tag("tbody", body)), class_="wide"), below)
+    words = tag("ul", [tag("li", sentence) for sentence in search.graph["sentences"]], class_="limits note")
+    details = tag("details", tag("summary", "in words"), words)
+    return tag("div", tag("div", tag("table", head, tag("tbody", body)), class_="wide"), below, details)
 
 
 def lead_of(search: object) -> str:
@@ -97,7 +96,7 @@ def scope_block(search: object, place: str, name: str, full: str | None, share: 
     head += [tag("span", f"{share_text(share)} of the variability", class_="muted")] if share is not None else []
     head.append(tag("span", lead_of(search), class_="lead"))
     names = tag("p", tag("code", full_name(full)), class_="note") if full and full != name else None
-    reasons = tag("p", " ".join(graph.get("reasons", [])), class_="note") if graph.get("reasons") else None
+    reasons = [tag("p", f"{reason[:1].upper()}{reason[1:].removesuffix('.')}.", class_="note") for reason in graph["reasons"]]
     drawing = tag("figure", causal_graph_svg(graph, name, alone=False))
     body = tag("div", tag("div", names, cause_table(search), reasons), drawing, class_="beside")
     return tag("details", tag("summary", head), body, class_="scope", id=place, open=True if is_open else None)
@@ -156,7 +155,7 @@ def why(dataset: str, target: str, searches: Sequence[object], kernels: Sequence
 def disagreements(searches: Sequence[object], known: Mapping) -> Markup | None:
     """Return the features that raise the target in one kernel and lower it in another, or None."""
     seen: dict[str, dict[str, list[str]]] = {}
-    for search in searches:
+    for search in sorted(searches, key=lambda search: search.graph["scope"] == "dataset"):
         scope = search.graph["scope"]
         name = "whole dataset" if scope == "dataset" else known[scope][1].short if scope in known else scope
         for row in causes_of(search):
@@ -168,7 +167,12 @@ def disagreements(searches: Sequence[object], known: Mapping) -> Markup | None:
     if not rows:
         return None
     body = [
-        tag("tr", tag("td", tag("code", elided(feature, 60))), tag("td", ", ".join(ends["+"])), tag("td", ", ".join(ends["-"])))
+        tag(
+            "tr",
+            tag("td", tag("code", breakable(elided(feature, 60))), class_="name"),
+            tag("td", ", ".join(ends["+"])),
+            tag("td", ", ".join(ends["-"])),
+        )
         for feature, ends in rows
     ]
     head = tag("thead", tag("tr", [tag("th", words) for words in ("feature", "▲ raises it in", "▼ lowers it in")]))

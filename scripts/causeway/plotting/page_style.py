@@ -15,6 +15,7 @@ header.top {{ border-bottom: 3px solid var(--accent); padding: 26px 0 14px; marg
 h1 {{ font-size: 26px; line-height: 1.2; margin: 0; letter-spacing: -.01em; }}
 h2 {{ font-size: 21px; line-height: 1.25; margin: 34px 0 10px; padding-top: 10px; border-top: 1px solid var(--line); }}
 h2.dataset {{ font-size: 24px; border-top: 3px solid var(--accent); }}
+header.top + section h2.dataset {{ border-top: none; margin-top: 0; padding-top: 0; }}
 h3 {{ font-size: 16.5px; margin: 26px 0 6px; }}
 h4 {{ font-size: 14px; margin: 18px 0 4px; }}
 p {{ margin: 4px 0 10px; max-width: 110ch; }}
@@ -64,6 +65,7 @@ th.n, td.n {{ text-align: right; white-space: nowrap; }}
 td svg {{ vertical-align: middle; }}
 td.name {{ overflow-wrap: anywhere; min-width: 130px; }}
 td.share {{ white-space: nowrap; }}
+table.kernels th {{ white-space: normal; overflow-wrap: anywhere; min-width: 74px; }}
 table.kernels td.name {{ white-space: nowrap; max-width: 320px; overflow: hidden; text-overflow: ellipsis; }}
 th button {{ all: unset; cursor: pointer; }}
 th button:focus-visible, button:focus-visible, summary:focus-visible {{ outline: 2px solid var(--link); outline-offset: 2px; }}

@@ -129,8 +129,8 @@ def _static(coordinates: "Coordinates"):
     count = len(axes)
     kernels_first = axes[0].name == "kernel"
     width = max(10.4, 1.18 * count + (2.6 if kernels_first else 1.0) + 1.3)
-    figure, axis = plt.subplots(figsize=(width, 5.6))
-    figure.subplots_adjust(left=(2.3 if kernels_first else 0.5) / width, right=1 - 2.2 / width, top=0.74, bottom=0.05)
+    figure, axis = plt.subplots(figsize=(width, 5.9))
+    figure.subplots_adjust(left=(2.3 if kernels_first else 0.5) / width, right=1 - 2.2 / width, top=0.71, bottom=0.05)
     heights = np.column_stack([(a.values - a.low) / (a.high - a.low) for a in axes])
     order = np.argsort(coordinates.quantile, kind="stable")
     points = np.empty((len(order), count, 2))

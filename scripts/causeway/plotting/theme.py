@@ -78,6 +78,8 @@ def quantity(value: float | None, unit: str = "") -> str:
     prefix, size = next(((p, s) for p, s in SI_PREFIXES if abs(value) >= s), SI_PREFIXES[-1])
     if unit in ("bytes", "B", "Hz") and prefix:
         return f"{significant(value / size)} {prefix}{'B' if unit == 'bytes' else unit}"
+    if unit and prefix in ("G", "M"):
+        return f"{significant(value / size)} {prefix} {unit}"
     return f"{significant(value)} {unit}".strip()
 
 
@@ -87,7 +89,7 @@ def percent(value: float | None, low: float | None = None, high: float | None = 
         return "–"
 
     def short(number: float) -> str:
-        return "0" if number == 0 else f"{number:.1f}" if abs(number) < 1 else f"{number:.0f}"
+        return "0" if number == 0 else "<0.1" if 0 < number < 0.05 else f"{number:.1f}" if abs(number) < 1 else f"{number:.0f}"
 
     interval = "" if low is None or high is None else f" [{short(low)}, {short(high)}]"
     return f"{short(value)} %{interval}"

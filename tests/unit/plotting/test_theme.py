@@ -26,6 +26,8 @@ def test_times_have_si_units_and_thousands(ns, text):
         (12345.6, "", "12,346"),
         (0.00001, "", "1.00e-05"),
         (3.0, "ratio", "3 ratio"),
+        (6_100_000.0, "sectors", "6.1 M sectors"),
+        (45_000.0, "sectors", "45,000 sectors"),
     ],
 )
 def test_quantities(value, unit, text):
@@ -34,7 +36,8 @@ def test_quantities(value, unit, text):
 
 def test_percent_as_on_an_arrow():
     assert theme.percent(34.2, 27.4, 40.6) == "34 % [27, 41]"
-    assert theme.percent(0.62, 0.04, 1.2) == "0.6 % [0.0, 1]"
+    assert theme.percent(0.62, 0.06, 1.2) == "0.6 % [0.1, 1]"
+    assert theme.percent(0.01, 0.0, 0.04) == "<0.1 % [0, <0.1]", "what is there never rounds to nothing"
     assert theme.percent(None) == "–"
     assert theme.percent(0.0) == "0 %"
 
