@@ -4,9 +4,9 @@ import shutil
 import zipfile
 
 import pytest
-from support import copy_checkout, run_snakemake
 
 from causeway.tables import read_json, read_table
+from support import copy_checkout, run_snakemake
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
