@@ -12,6 +12,7 @@ from causeway.plotting.graph_layout import Layout, Line, arrange
 from causeway.plotting.marks import MARGIN, document, notice, text
 from causeway.plotting.markup import Markup, tag, text_width, wrapped
 from causeway.plotting.names import elided, full_name
+from causeway.plotting.words import sentence
 
 MOST_ARROWS = 15
 UNEXPLAINED = "unexplained"
@@ -125,10 +126,8 @@ def headline(graph: Mapping, scope: str) -> tuple[str, str]:
 
 def said(graph: Mapping) -> list[str]:
     """Return what a graph without arrows says in words."""
-    words = [sentence.strip().removesuffix(".") for sentence in [*graph["sentences"], *graph["reasons"]]]
-    return [f"{word[:1].upper()}{word[1:]}." for word in dict.fromkeys(words) if word] or [
-        f"No cause found ({theme.count(graph['n_rows'])} launches)."
-    ]
+    words = dict.fromkeys(sentence(text) for text in [*graph["sentences"], *graph["reasons"]] if text)
+    return list(words) or [f"No cause found ({theme.count(graph['n_rows'])} launches)."]
 
 
 def arrows_into(graph: Mapping) -> tuple[list[Arrow], Arrow | None, int]:

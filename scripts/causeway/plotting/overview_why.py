@@ -8,7 +8,7 @@ from causeway.plotting.kernels import Kernel, share_text
 from causeway.plotting.marks import bar
 from causeway.plotting.markup import Markup, tag
 from causeway.plotting.names import elided, full_name
-from causeway.plotting.words import target_name
+from causeway.plotting.words import sentence, target_name
 
 OPEN = 3
 """Kernels whose causes stand open when the page does."""
@@ -72,7 +72,7 @@ def cause_table(search: object) -> Markup:
     head = tag("thead", tag("tr", [tag("th", words, class_=kind or None) for words, kind in heads]))
     rest = unexplained_of(search.graph)
     below = tag("p", f"Unexplained: {theme.percent(rest)} of the variance.", class_="note") if rest is not None else None
-    words = tag("ul", [tag("li", sentence) for sentence in search.graph["sentences"]], class_="limits note")
+    words = tag("ul", [tag("li", text) for text in search.graph["sentences"]], class_="limits note")
     details = tag("details", tag("summary", "in words"), words)
     return tag("div", tag("div", tag("table", head, tag("tbody", body)), class_="wide"), below, details)
 
@@ -96,7 +96,7 @@ def scope_block(search: object, place: str, name: str, full: str | None, share: 
     head += [tag("span", f"{share_text(share)} of the variability", class_="muted")] if share is not None else []
     head.append(tag("span", lead_of(search), class_="lead"))
     names = tag("p", tag("code", full_name(full)), class_="note") if full and full != name else None
-    reasons = [tag("p", f"{reason[:1].upper()}{reason[1:].removesuffix('.')}.", class_="note") for reason in graph["reasons"]]
+    reasons = [tag("p", sentence(reason), class_="note") for reason in graph["reasons"]]
     drawing = tag("figure", causal_graph_svg(graph, name, alone=False))
     body = tag("div", tag("div", names, cause_table(search), reasons), drawing, class_="beside")
     return tag("details", tag("summary", head), body, class_="scope", id=place, open=True if is_open else None)

@@ -21,6 +21,13 @@ def unit_stated(table: "pa.Table") -> str:
     return stated(table, "value_unit")
 
 
+def sentence(text: str) -> str:
+    """Return a remark as a sentence: a capital, unless it begins with a feature's name, and a full stop."""
+    text = text.strip().removesuffix(".")
+    named = "_" in text.partition(" ")[0]
+    return f"{text if named else text[:1].upper() + text[1:]}."
+
+
 def target_name(target: str) -> str:
     """Return a target's name for a heading."""
     return TARGETS[target][0] if target in TARGETS else f"deviation of {target}"
