@@ -19,7 +19,7 @@ from causeway.errors import ExportError
 from causeway.readers.events import NULL, integers
 
 BATCH_ROWS = 1 << 16
-GIVE_BACK_BYTES = 64 << 20
+GIVE_BACK_BYTES = 16 << 20
 """Mapped bytes that may be read before the pages are given back to the system."""
 
 ADVICE_CUT = "Export it again from the report file, or copy it again: a copy that was cut short is the usual cause."
@@ -100,11 +100,13 @@ class StreamTable(ArrowTable):
             try:
                 batch = reader.read_next_batch()
             except StopIteration:
+                self.file.give_back()
                 return
             picked = pa.RecordBatch.from_arrays([_as_bytes(batch.column(at)) for at in wanted], names=columns)
-            picked.validate(full=True)
+            picked.validate()
             for begin in range(0, picked.num_rows, BATCH_ROWS):
                 part = picked.slice(begin, BATCH_ROWS)
+                part.validate(full=True)
                 read += part.nbytes
                 yield pa.RecordBatch.from_arrays([_copied(column) for column in part.columns], names=columns)
                 if read > GIVE_BACK_BYTES:

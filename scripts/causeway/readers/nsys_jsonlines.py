@@ -6,7 +6,6 @@ remembered, since they hold the environments of every process. Lines of other ki
 unread.
 """
 
-import contextlib
 import json
 import mmap
 import re
@@ -79,24 +78,22 @@ def read(path: Path, sink: Sink, options: Options) -> None:
 def _sort_lines(path: Path, strings: "Strings", spool: "Spool", sink: Sink, options: Options) -> ExportError | None:
     """Put each event's fields into its table; return the error of a cut file."""
     progress = Progress(f"{options.source}: lines", options.size or None)
-    bad, first_bad, number, cut = 0, "", 0, None
-    with open(path, "rb") as file:
+    bad, first_bad, number, at, cut = 0, "", 0, 0, None
+    with open(path, "rb", buffering=1 << 20) as file:
         while line := file.readline(LINE_BYTES):
             number += 1
-            if file.tell() - len(line) == strings.line_at:
-                file.seek(strings.line_end)
+            if at == strings.line_at:
+                at = file.seek(strings.line_end)
                 continue
-            whole = line.endswith(b"\n")
-            if not whole:
-                rest = line
-                while len(rest) == LINE_BYTES:  # the rest of a line that is too long
-                    rest = file.readline(LINE_BYTES)
-                    whole = rest.endswith(b"\n")
-            match = _EVENT.match(line)
+            at += len(line)
+            size, whole = len(line), line.endswith(b"\n")
+            while not whole and size % LINE_BYTES == 0 and (rest := file.readline(LINE_BYTES)):  # the rest of a line that is too long
+                size, whole, at = size + len(rest), rest.endswith(b"\n"), at + len(rest)
             if not number & 0xFFF:
-                progress.at(file.tell())
+                progress.at(at)
+            match = _EVENT.match(line)
             if match and match[1] in spool.kinds:
-                event = _parse(line) if len(line) < LINE_BYTES else None
+                event = _parse(line) if size == len(line) else None
                 if isinstance(event, dict) and spool.take(match[1], event):
                     continue
                 if event is None and not whole:
@@ -106,7 +103,7 @@ def _sort_lines(path: Path, strings: "Strings", spool: "Spool", sink: Sink, opti
                     first_bad = first_bad or f"line {number}"
             elif not whole and line.strip() and _parse(line) is None:
                 cut = f"the file ends in the middle of line {number}"
-            elif not line.lstrip().startswith(b"{") and line.strip():
+            elif not match and not line.lstrip().startswith(b"{") and line.strip():
                 bad += 1
                 first_bad = first_bad or f"line {number}"
     if strings.cut and not cut:
@@ -116,16 +113,17 @@ def _sort_lines(path: Path, strings: "Strings", spool: "Spool", sink: Sink, opti
     return ExportError(options.source, cut, "complete lines", ADVICE) if cut else None
 
 
+_scan = json.JSONDecoder().scan_once
+
+
 def _parse(line: bytes) -> object:
     """Return a line's object, None if it is none; undecodable text is replaced."""
+    text = line.decode("utf-8", "replace")
     try:
-        return json.loads(line)
-    except UnicodeDecodeError:
-        with contextlib.suppress(ValueError, RecursionError):
-            return json.loads(line.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        pass
-    return None
+        value, end = _scan(text, len(text) - len(text.lstrip()))
+    except (StopIteration, ValueError, RecursionError):
+        return None
+    return value if not text[end:].strip() else None
 
 
 class Strings:
@@ -200,6 +198,43 @@ class Strings:
         return value.encode("utf-8", "replace") if isinstance(value, str) else None
 
 
+class Rule:
+    """Which events are rows of a table, and the fields that are its columns.
+
+    Parameters
+    ----------
+    entry : dict
+        `table`, `columns` (field -> column; a field after a dot stands in the event's inner object), and perhaps `object`, the inner
+        object that such an event has, and `where`, the values that fields must have.
+    """
+
+    def __init__(self, entry: dict) -> None:
+        self.table, self.object, self.where = entry["table"], entry.get("object"), entry.get("where", {})
+        fields = entry["columns"]
+        self._outer = [field for field in fields if not field.startswith(".")]
+        self._inner = [field[1:] for field in fields if field.startswith(".")]
+        self.columns = [fields[field] for field in self._outer] + [fields[f".{field}"] for field in self._inner]
+
+    def row(self, event: dict) -> list | None:
+        """Return the event's cells, None if it is not one of the table's."""
+        inner = event if self.object is None else event.get(self.object)
+        if not isinstance(inner, dict):
+            return None
+        for field, values in self.where.items():
+            if event.get(field) not in values:
+                return None
+        return [event.get(field) for field in self._outer] + [inner.get(field) for field in self._inner]
+
+
+def _numbers(values: tuple) -> tuple[pa.Array, int]:
+    """Return decimal texts or numbers as int64, what is neither as null, and how many those are."""
+    try:
+        return pa.array(values, pa.string() if isinstance(values[0], str) else pa.int64()).cast(pa.int64()), 0
+    except (pa.ArrowException, TypeError, OverflowError):
+        numbers, bad = integers(values)
+        return pa.array(numbers, mask=numbers == nsys.NULL), bad
+
+
 class Spool:
     """The tables of one file, written as Arrow streams beside the output while its lines are read.
 
@@ -212,17 +247,16 @@ class Spool:
 
     def __init__(self, folder: Path, events: dict) -> None:
         self.folder = folder
-        self.kinds: dict[bytes, list[dict]] = {}
-        self._rows: dict[str, tuple[list[str], list[list]]] = {}
+        self.kinds: dict[bytes, list[Rule]] = {}
+        self._columns: dict[str, list[str]] = {}
+        self._rows: dict[str, list[list]] = {}
         self._writers: dict[str, pa.RecordBatchStreamWriter] = {}
-        self._text: dict[str, set[str]] = {}
         self.bad: dict[str, int] = {}
-        for kind, rules in events.items():
-            self.kinds[kind.encode()] = rules
-            for rule in rules:
-                columns = list(rule["columns"].values())
-                self._rows[rule["table"]] = (columns, [[] for _ in columns])
-                self._text[rule["table"]] = {name for name in columns if name == "text"}
+        for kind, entries in events.items():
+            for entry in entries:
+                rule = Rule(entry)
+                self.kinds.setdefault(kind.encode(), []).append(rule)
+                self._columns[rule.table], self._rows[rule.table] = rule.columns, []
 
     def take(self, kind: bytes, event: dict) -> bool:
         """Append an event to the table it belongs to; return whether it could be read, also if it belongs to none."""
@@ -230,37 +264,30 @@ class Spool:
         if not isinstance(event, dict):
             return False
         for rule in self.kinds[kind]:
-            inner = event.get(rule["object"]) if "object" in rule else event
-            if not isinstance(inner, dict):
-                continue
-            if "where" in rule and any(event.get(field) not in values for field, values in rule["where"].items()):
-                continue
-            _, cells = self._rows[rule["table"]]
-            for field, column in zip(rule["columns"], cells, strict=True):
-                _, dot, name = field.rpartition(".")
-                column.append((inner if dot else event).get(name))
-            if len(cells[0]) >= SPOOL_ROWS:
-                self._flush(rule["table"])
-            return True
+            row = rule.row(event)
+            if row is not None:
+                rows = self._rows[rule.table]
+                rows.append(row)
+                if len(rows) >= SPOOL_ROWS:
+                    self._flush(rule.table)
+                break
         return True
 
     def _flush(self, table: str) -> None:
-        columns, cells = self._rows[table]
         arrays = []
-        for name, values in zip(columns, cells, strict=True):
-            if name in self._text[table]:
-                arrays.append(
-                    pa.array([value.encode("utf-8", "replace") if isinstance(value, str) else None for value in values], pa.binary())
-                )
+        for name, values in zip(self._columns[table], zip(*self._rows[table], strict=True), strict=True):
+            if name == "text":
+                texts = [value.encode("utf-8", "replace") if isinstance(value, str) else None for value in values]
+                arrays.append(pa.array(texts, pa.binary()))
             else:
-                numbers, bad = integers(values)
+                array, bad = _numbers(values)
                 self.bad[table] = self.bad.get(table, 0) + bad
-                arrays.append(pa.array(numbers, mask=numbers == nsys.NULL))
-        batch = pa.RecordBatch.from_arrays(arrays, names=columns)
+                arrays.append(array)
+        batch = pa.RecordBatch.from_arrays(arrays, names=self._columns[table])
         if table not in self._writers:
             self._writers[table] = pa.ipc.new_stream(self._path(table), batch.schema)
         self._writers[table].write_batch(batch)
-        self._rows[table] = (columns, [[] for _ in columns])
+        self._rows[table].clear()
 
     def _path(self, table: str) -> Path:
         return self.folder / f".{table}.spool"
@@ -268,8 +295,8 @@ class Spool:
     def export(self, source: str, strings: Strings) -> "SpooledExport":
         """Return the tables, all rows written."""
         tables = {}
-        for table, (_, cells) in list(self._rows.items()):
-            if cells[0]:
+        for table, rows in self._rows.items():
+            if rows:
                 self._flush(table)
             if table in self._writers:
                 self._writers.pop(table).close()

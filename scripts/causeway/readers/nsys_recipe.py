@@ -15,20 +15,13 @@ import pyarrow.compute as pc
 
 from causeway.errors import ExportError
 from causeway.readers.arrow_tables import ArrowExport, ParquetTable
+from causeway.readers.columns import column_map
 from causeway.readers.detect import first_bytes
 from causeway.readers.events import NULL
 from causeway.readers.names import clean_text
 from causeway.readers.options import Options
 from causeway.readers.sink import Sink
 
-COLUMNS = {
-    "start_ns": "Projected Start",
-    "duration_ns": "Projected Duration",
-    "process": "PID",
-    "thread": "TID",
-    "report": "Rank",
-    "name": "Name",
-}
 DEVICE_NAME = "('TARGET_INFO_NVTX_CUDA_DEVICE', 'name')"
 
 _XLA_PROCESS = re.compile(r"\bprocess=(\d{1,9})\b")
@@ -67,11 +60,12 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         table = ParquetTable(trace)
     except (pa.ArrowException, OSError):
         raise ExportError(options.source, "trace.parquet cannot be opened", "a complete Parquet file", advice) from None
-    lacking = [name for key, name in COLUMNS.items() if name not in table.columns and key not in ("report", "thread")]
+    known = column_map("nsys_recipe")["tables"]["trace.parquet"]
+    lacking = [name for name in known["required"] if name not in table.columns]
     if lacking:
         raise ExportError(options.source, f"trace.parquet has no column {', '.join(lacking)}", "the columns of nvtx_gpu_proj_trace", advice)
     sink.format_version = "recipe nvtx_gpu_proj_trace"
-    present = {ours: raw for ours, raw in COLUMNS.items() if raw in table.columns}
+    present = {ours: raw for raw, ours in known["columns"].items() if raw in table.columns}
     export = ArrowExport({"trace": table}, {}, options.source)
     progress, total, done = options.progress(), max(1, table.estimated_rows()), 0
     kind, processes = sink.range_kinds.code("nvtx_projected"), {}
