@@ -135,7 +135,8 @@ class CsvFile:
                 if row is None:
                     return
                 first = self._line + 1
-                whole = len(row) == width
+                # a line that is a row by itself was swallowed by a quote that was never closed, even if the cells add up
+                whole = len(row) == width and not any(len(_cells(line)) == width for line in fed[1:])
                 again = again or (not whole and len(fed) > 1)
                 self._line += 1 if again else len(fed)
                 if row or again:
@@ -223,8 +224,8 @@ class Batch:
         self.file.issues.add("out_of_range", bad, f"{self.file.label}, column {column}")
         return np.array([NULL if value is None else value for value in values], np.int64)
 
-    def times(self, start: str, end: str) -> tuple[np.ndarray, np.ndarray, int]:
-        """Return starts and ends in ns, `NULL` where unknown, and how many rows have rounded times (now `NULL`)."""
+    def times(self, start: str, end: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return starts and ends in ns, `NULL` where unknown, and which rows have rounded times (now `NULL`)."""
         try:
             begin, stop = (np.array(list(map(int, self.texts(column))), np.int64) for column in (start, end))
             saved = np.zeros(len(begin), bool)
@@ -256,10 +257,10 @@ def numbers(cells: list[list[str]], width: int, issues: Issues, label: str) -> n
     return np.where(finite, matrix, np.nan)
 
 
-def without_rounded(start: np.ndarray, stop: np.ndarray, saved: np.ndarray | bool = False) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return times with `NULL` where they are rounded (as `saved` says, or by their values), and how many are."""
+def without_rounded(start: np.ndarray, stop: np.ndarray, saved: np.ndarray | bool = False) -> tuple[np.ndarray, ...]:
+    """Return starts and stops with `NULL` where they are rounded (as `saved` says, or by their values), and which are."""
     rounded = saved | ((start == stop) & (start != NULL) & (start != 0) & (start % ROUNDED_NS == 0))
-    return np.where(rounded, NULL, start), np.where(rounded, NULL, stop), int(rounded.sum())
+    return np.where(rounded, NULL, start), np.where(rounded, NULL, stop), rounded
 
 
 def whole(text: str) -> int | None:

@@ -48,10 +48,9 @@ class RocmEvents:
     def launches(self, heads: Mapping[str, np.ndarray]) -> None:
         """Take launches: arrays under the names of `CounterStore.take`, and `correlation` (0 means none)."""
         start, _, rounded = without_rounded(heads["start"], heads["stop"])
-        self.rounded += rounded
-        if rounded:
-            timed = start != NULL
-            heads = {name: np.broadcast_to(column, start.shape)[timed] for name, column in heads.items()}
+        self.rounded += int(rounded.sum())
+        if rounded.any():
+            heads = {name: np.broadcast_to(column, start.shape)[~rounded] for name, column in heads.items()}
         correlation = np.asarray(heads.get("correlation", NULL))
         self.sink.launches(
             heads["start"],

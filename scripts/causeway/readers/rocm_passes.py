@@ -45,17 +45,18 @@ class KernBatch:
         return len(next(iter(self.columns.values())))
 
     def texts(self, column: str) -> list[str]:
-        """Return a text column."""
+        """Return a text column, without the quotes that rocprof leaves around it."""
         if column not in self.columns:
             return [""] * len(self)
-        return ["" if value is None else value.decode("utf-8", "replace") for value in self.columns[column].to_pylist()]
+        texts = ["" if value is None else value.decode("utf-8", "replace") for value in self.columns[column].to_pylist()]
+        return [text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text for text in texts]
 
     def integers(self, column: str) -> np.ndarray:
         """Return an integer column, `NULL` everywhere if there is none."""
         return self.columns.get(column, np.full(len(self), NULL))
 
-    def times(self, start: str, end: str) -> tuple[np.ndarray, np.ndarray, int]:
-        """Return starts and ends, and how many were rounded."""
+    def times(self, start: str, end: str) -> tuple[np.ndarray, ...]:
+        """Return starts and ends, and which were rounded."""
         return without_rounded(self.integers(start), self.integers(end))
 
     def floats(self, columns: list[str]) -> np.ndarray:
@@ -201,7 +202,8 @@ class PassReader:
             for batch in file.batches():
                 heads = self._heads(one, batch, processes, label)
                 if one.timed:
-                    rounded += self._times(one, batch, heads)
+                    heads["start"], heads["stop"], heads["rounded"] = batch.times(one.ours["start"], one.ours["stop"])
+                    rounded += int(heads["rounded"].sum())
                     outside += self._queue(heads)
                 if one.counters or one.again:
                     self._counters(one, batch, heads, names)
@@ -231,12 +233,6 @@ class PassReader:
         return heads
 
     @staticmethod
-    def _times(one: Pass, batch, heads: dict[str, np.ndarray]) -> int:
-        """Add the times; return how many were rounded."""
-        heads["start"], heads["stop"], rounded = batch.times(one.ours["start"], one.ours["stop"])
-        return rounded
-
-    @staticmethod
     def _queue(heads: dict[str, np.ndarray]) -> int:
         """Add the queue delay, from the dispatch of a launch to its begin; return how many launches have times of another clock."""
         absent = np.full(len(heads["start"]), NULL)
@@ -251,9 +247,8 @@ class PassReader:
         return int(outside.sum())
 
     def _launches(self, heads: dict[str, np.ndarray], counters: bool) -> None:
-        # a rounded row has no time and is counted as rounded, not as a row without a time
-        timed = (heads["start"] != NULL) & (heads["stop"] != NULL)
-        heads = {name: column[timed] for name, column in heads.items()}
+        kept = ~heads["rounded"]  # the others are counted as rounded, not as rows without a time
+        heads = {name: column[kept] for name, column in heads.items()}
         self.sink.launches(
             heads["start"],
             heads["stop"],

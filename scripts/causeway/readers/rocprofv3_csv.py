@@ -223,10 +223,8 @@ class V3Reader:
     def _launches(self, table: Table, batch: Batch) -> None:
         heads = self._heads(table, batch)
         heads["start"], heads["stop"], rounded = batch.times(table.ours["start"], table.ours["stop"])
-        self.events.rounded += rounded
-        if rounded:
-            timed = heads["start"] != NULL
-            heads = {name: column[timed] for name, column in heads.items()}
+        self.events.rounded += int(rounded.sum())
+        heads = {name: column[~rounded] for name, column in heads.items()}
         self.events.launches(heads)
 
     def _copies(self, table: Table, batch: Batch) -> None:
@@ -278,7 +276,7 @@ class V3Reader:
         if {"start", "stop"} <= table.ours.keys():
             start, stop, rounded = batch.times(table.ours["start"], table.ours["stop"])
             heads["start"], heads["stop"] = checked(self.sink, start, stop)
-            self.events.rounded += rounded
+            self.events.rounded += int(rounded.sum())
         layouts = [self.store.layout(names) for names in counters]
         cells = [numbers([row], len(row), self.sink.issues, table.label)[0] for row in values]
         self.store.take(heads, layouts, cells)

@@ -290,7 +290,7 @@ class JsonReader:
         heads["thread"] = self._integers(record.get("thread_id") for record in records)
         start, stop = (self._integers(one.get(raw) for one in data) for raw in ("start_timestamp", "end_timestamp"))
         start, stop, rounded = without_rounded(start, stop)
-        self.events.rounded += rounded
+        self.events.rounded += int(rounded.sum())
         heads["start"], heads["stop"] = checked(self.sink, start, stop)
         for size, ours in (("grid_size", "grid_x"), ("workgroup_size", "block_x")):
             heads[ours] = self._integers(product(info.get(size)) for info in infos)
