@@ -105,14 +105,16 @@ class Pass:
                 self.ours.setdefault(rules["columns"][raw], raw)
         present, real = set(columns), set(rules.get("real_names", []))
         heads = {*rules["columns"], *rules["not_counters"]}
-        self.counters, self.again, self.merged = [], {}, False
+        self.counters: list[str] = []
+        self.again: dict[int, dict[str, str]] = {}  # of each later pass: column -> counter
+        self.merged = False
         for raw in dict.fromkeys(columns):
-            match = re.fullmatch(r"(.+)_\d+", raw)
+            match = re.fullmatch(r"(.+)_(\d{1,6})", raw)
             repeats = match[1] if match and match[1] in present and raw not in real else None
             if raw in heads or repeats in heads:
                 self.merged |= repeats in heads
             elif repeats:
-                self.again[raw] = repeats
+                self.again.setdefault(int(match[2]), {})[raw] = repeats
             elif raw:
                 self.counters.append(raw)
         self.timed = {"start", "stop"} <= self.ours.keys()
@@ -266,6 +268,6 @@ class PassReader:
         if one.timed:
             heads["start"], heads["stop"] = checked(self.sink, heads["start"], heads["stop"])
         self.store.take(heads, self.store.layout(names), batch.floats(one.counters))
-        if one.again:
-            self.store.take(heads, self.store.layout(list(one.again.values())), batch.floats(list(one.again)))
+        for again in one.again.values():
+            self.store.take(heads, self.store.layout(list(again.values())), batch.floats(list(again)))
         self.store.several |= one.merged  # counters of several runs of the program in one row
