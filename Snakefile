@@ -31,3 +31,7 @@ rule all:
         "<results>/overview.html",
         "<results>/findings.json",
         everything(),
+
+
+onsuccess:
+    print("Open results/overview.html first; `snakemake --report results/report.zip` packs everything with captions and provenance.")

@@ -6,6 +6,7 @@ Nothing here depends on time or chance: every cluster job parses these files aga
 
 import hashlib
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -97,12 +98,12 @@ def modules(*wings):
     files = [package / f"{name}.py" for name in GROUND]
     for wing in wings:
         files += [package / f"{wing}.py"] if (package / f"{wing}.py").is_file() else sorted((package / wing).rglob("*.py"))
-    return [str(file) for file in files]
+    return [os.path.relpath(file) for file in files]
 
 
 def column_maps():
     """Return the maps from vendors' column names to ours."""
-    return [str(file) for file in sorted((BASE / "config" / "columns").iterdir())]
+    return [os.path.relpath(file) for file in sorted((BASE / "config" / "columns").iterdir())]
 
 
 def exports_of(dataset):

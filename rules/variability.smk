@@ -11,7 +11,7 @@ rule bin_launches:
     input:
         tables=table_folders,
         clocks="<results>/{dataset}/clocks.json",
-        program=f"{BASE}/scripts/bin_launches.py",
+        program=os.path.relpath(f"{BASE}/scripts/bin_launches.py"),
         lib=modules("variability"),
     output:
         expand(
