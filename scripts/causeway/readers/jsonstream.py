@@ -5,7 +5,6 @@ exact numbers, and it can go on after an event that is damaged. Numbers with a f
 """
 
 import codecs
-import gzip
 import json
 import re
 import zlib
@@ -18,8 +17,7 @@ LONGEST_EVENT = 64 << 20
 
 _GAP = re.compile(r"[\s,]*")
 _NEXT_EVENT = re.compile(r'\}\s*,\s*(?=\{\s*"(?:ph|cat|name|pid|tid|ts|dur|args|id|bp|s)"\s*:)')
-_KEY = re.compile(r"\s*,?\s*")
-_COLON = re.compile(r"\s*:\s*")
+_SPACE = re.compile(r"\s*")
 _UNREADABLE = (ValueError, RecursionError)
 
 
@@ -42,9 +40,8 @@ class TraceText:
         self.cut: str | None = None
         self._wanted, self._at = wanted, at
         self._raw = open(path, "rb")  # noqa: SIM115 - closed by close()
-        packed = self._raw.read(2) == b"\x1f\x8b"
+        self._blocks = self._unpacked() if self._raw.read(2) == b"\x1f\x8b" else iter(lambda: self._raw.read(WINDOW_BYTES), b"")
         self._raw.seek(0)
-        self._handle = gzip.GzipFile(fileobj=self._raw) if packed else self._raw
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
         self._json = json.JSONDecoder(parse_float=str, strict=False)
         self._text, self._pos, self._done, self._consumed = "", 0, False, 0
@@ -62,18 +59,35 @@ class TraceText:
         """Slide the window on; return whether there was more."""
         if self._done:
             return False
-        try:
-            block = self._handle.read(WINDOW_BYTES)
-        except (EOFError, OSError, zlib.error) as error:
-            block = b""
-            what = "ends early" if isinstance(error, EOFError) else "is damaged"
-            self.cut = f"the compressed data {what} after {self.offset + len(self._text) - self._pos:,} characters"
+        block = next(self._blocks, b"")
         self._done = not block
         fresh = self._decoder.decode(block, final=self._done)
         self._consumed += self._pos
         self._text, self._pos = self._text[self._pos :] + fresh, 0
         self._at(self._raw.tell())
         return not self._done or bool(fresh)
+
+    def _unpacked(self) -> Iterator[bytes]:
+        """Give the uncompressed bytes, also those just before a cut, which `gzip` would keep to itself."""
+        packed, stream = b"", zlib.decompressobj(zlib.MAX_WBITS | 16)
+        while True:
+            packed = packed or self._raw.read(WINDOW_BYTES)
+            if not packed:
+                self.cut = f"the compressed data ends early, after {self._raw.tell():,} bytes"
+                return
+            try:
+                block = stream.decompress(packed, WINDOW_BYTES)
+            except zlib.error:
+                self.cut = f"the compressed data is damaged before byte {self._raw.tell():,}"
+                return
+            packed = stream.unconsumed_tail
+            if block:
+                yield block
+            if stream.eof:
+                packed = stream.unused_data or self._raw.read(WINDOW_BYTES)
+                if not packed.strip(b"\x00"):
+                    return
+                stream = zlib.decompressobj(zlib.MAX_WBITS | 16)  # a further member
 
     def _skip(self, pattern: re.Pattern) -> str:
         """Skip what a pattern matches; return the character there, '' at the end."""
@@ -124,15 +138,18 @@ class TraceText:
             raise ValueError("the text does not begin with { or [")
         self._pos += 1
         while True:
-            char = self._skip(_KEY)
+            char = self._skip(_GAP)
             if char != '"':
                 if char != "}":
                     self._note_cut()
                 return
             try:
                 key = self._value()
-                self._skip(_COLON)
-                if key == "traceEvents" and self._skip(_GAP) == "[":
+                if self._skip(_SPACE) != ":":
+                    self._note_cut()
+                    return
+                self._pos += 1
+                if self._skip(_SPACE) == "[" and key == "traceEvents":
                     self._pos += 1
                     yield from self._array()
                     if self.cut:

@@ -122,14 +122,14 @@ class KinetoReader:
     def _events(self) -> None:
         categories, pending, seen = self.map["categories"], self.pending, self.seen
         for event in self.text.events():
-            if event.get("ph") != "X":
-                continue
             category = event.get("cat")
+            if event.get("ph") != "X" or type(category) is not str:
+                continue
             kind = categories.get(category)
             if kind is None:
-                if not isinstance(category, str) or (kind := categories.get(category.lower())) is None:
-                    continue
                 category = category.lower()
+                if (kind := categories.get(category)) is None:
+                    continue
             seen[category] = seen.get(category, 0) + 1
             args = event.get("args")
             if not isinstance(args, dict):

@@ -91,10 +91,9 @@ class NcuReader:
                 held = (row, before + rows.line_num)
                 if not rows.line_num & 0x3FFF:
                     progress.at(raw.tell())
-            whole = self._ends_whole()
-            failure = None
+            failure, last = None, self._last_line()
             if held is not None:
-                if not whole and self._is_cut(held[0], columns):
+                if last and (last.count(b'"') % 2 or self._is_cut(held[0], columns)):
                     self.sink.issues.add("truncated", 1, f"line {held[1]}")
                     found = f"the file ends in the middle of line {held[1]}"
                     failure = ExportError(self.options.source, found, "complete lines", "Copy it again, or capture again.")
@@ -131,10 +130,11 @@ class NcuReader:
         self.needed = 1 + max(place[name] for name in place)
         return place
 
-    def _ends_whole(self) -> bool:
+    def _last_line(self) -> bytes:
+        """Return what stands after the last line end, b"" if the file ends with one."""
         with open(self.path, "rb") as handle:
-            handle.seek(-1, io.SEEK_END)
-            return handle.read(1) in b"\r\n"
+            handle.seek(max(0, self.path.stat().st_size - FIELD_BYTES))
+            return handle.read().replace(b"\r", b"\n").rsplit(b"\n", 1)[-1]
 
     def _is_cut(self, row: list[str], columns: dict[str, int]) -> bool:
         """Return whether the last row, which has no line end, is not whole: too few fields, or its launch lacks metrics that others

@@ -39,6 +39,7 @@ class SqliteExport:
         self.wal_ignored = False
         self.broken: dict[str, str] = {}
         self._uri = f"{path.resolve().as_uri()}?mode=ro"
+        self._missing = missing_pages(path)
         try:
             self._connection = self._open()
             names = [
@@ -52,6 +53,8 @@ class SqliteExport:
     def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._uri, uri=True)
         connection.text_factory = bytes
+        if self._missing:  # SQLite then opens a file that is cut, and fails only where pages are missing; the file stays read-only
+            connection.execute("PRAGMA writable_schema = ON")
         try:
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
         except sqlite3.OperationalError:
@@ -143,6 +146,8 @@ class SqliteExport:
             for batch in self._adbc(query):
                 yield 0, {name: self._column(batch.column(at), name in text) for at, name in enumerate(columns)}
                 done += batch.num_rows
+            if self._missing:  # of a page that is cut, SQLite reads what is left as if it were whole
+                raise self._damage(table, done, self._missing)
             return
         yield from self._slowly(f"{query} LIMIT -1 OFFSET {done}", table, columns, text, done)
 
@@ -192,14 +197,33 @@ class SqliteExport:
             if failure is not None:
                 raise self._damage(table, done, failure) from None
             if len(rows) < BATCH_ROWS:
+                if self._missing:
+                    raise self._damage(table, done, self._missing)
                 return
 
-    def _damage(self, table: str, done: int, error: sqlite3.Error) -> ExportError:
-        return ExportError(self.source, f"table {table} is damaged after {done} rows ({error})", "a complete SQLite file", ADVICE_CUT)
+    def _damage(self, table: str, done: int, error: sqlite3.Error | str) -> ExportError:
+        found = f"table {table} is damaged after {done:,} rows ({error})"
+        if error is self._missing:
+            found = f"{error}: of table {table}, {done:,} rows are left"
+        return ExportError(self.source, found, "a complete SQLite file", ADVICE_CUT)
 
     def close(self) -> None:
         """Close the database."""
         self._connection.close()
+
+
+def missing_pages(path: Path) -> str | None:
+    """Return in words how much of a database file is missing, by its header; None if nothing is, or the header does not say.
+
+    Source: sqlite.org/fileformat2.html, section 1.3: page size at offset 16, size in pages at 28, valid if the numbers at 24 and 92 agree.
+    """
+    with open(path, "rb") as handle:
+        header = handle.read(100)
+    size = int.from_bytes(header[16:18], "big")
+    size, pages, present = 65_536 if size == 1 else size, int.from_bytes(header[28:32], "big"), path.stat().st_size
+    if header[24:28] != header[92:96] or pages * size <= present:
+        return None
+    return f"the file ends in page {present // size + 1} of {pages}"
 
 
 def quoted(name: str) -> str:

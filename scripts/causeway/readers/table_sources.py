@@ -4,7 +4,9 @@ Both give `columns` (the header), `numeric` (the columns that are numbers, known
 `bad`, the number of rows that could not be split into the header's columns.
 """
 
+import codecs
 import csv
+import io
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -49,6 +51,7 @@ class CsvTable:
             self.delimiter = max(",;\t", key=line.count)
             text.seek(0)
             self.columns = [clean_text(name) for name in next(csv.reader(text, delimiter=self.delimiter), [])]
+        self._utf8 = is_utf8(path)
         self._fixed = {at for at, name in enumerate(self.columns) if name in as_text}
         self._numbers: set[int] = set(range(len(self.columns))) - self._fixed
         self._settle()
@@ -88,11 +91,11 @@ class CsvTable:
 
     def _read(self, numbers: set[int]) -> Iterator[pa.RecordBatch]:
         names = [str(at) for at in range(len(self.columns))]
-        types = {name: pa.float64() if at in numbers else pa.binary() for at, name in enumerate(names)}
+        types = {name: pa.float64() if at in numbers else pa.string() for at, name in enumerate(names)}
         self.bad = 0
         try:
             yield from pacsv.open_csv(
-                self.path,
+                self.path if self._utf8 else pa.PythonFile(Utf8(self.path), "r"),
                 read_options=pacsv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES, column_names=names, skip_rows=1),
                 parse_options=pacsv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=self._skip),
                 convert_options=pacsv.ConvertOptions(
@@ -133,13 +136,50 @@ class CsvTable:
 
 
 def stripped(column: pa.Array) -> pa.Array:
-    """Return bytes as text without spaces at its ends; what is not UTF-8 becomes U+FFFD."""
-    try:
-        text = column.cast(pa.string())
-        text.validate(full=True)
-    except pa.ArrowInvalid:
-        text = pa.array([None if cell is None else cell.decode("utf-8", "replace") for cell in column.to_pylist()], pa.string())
-    return pc.utf8_trim_whitespace(text)
+    """Return text without spaces at its ends."""
+    return pc.utf8_trim_whitespace(column)
+
+
+def is_utf8(path: Path) -> bool:
+    """Return whether a file is UTF-8 throughout."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with open(path, "rb") as handle:
+        try:
+            while block := handle.read(BLOCK_BYTES):
+                decoder.decode(block)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return False
+    return True
+
+
+class Utf8(io.RawIOBase):
+    """A file of another encoding as UTF-8: what cannot be decoded becomes U+FFFD."""
+
+    def __init__(self, path: Path) -> None:
+        self._handle = open(path, "rb")  # noqa: SIM115 - closed by close()
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._rest = b""
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return up to `size` bytes, all that are left if it is negative."""
+        while size < 0 or len(self._rest) < size:
+            block = self._handle.read(BLOCK_BYTES)
+            self._rest += self._decoder.decode(block, final=not block).encode()
+            if not block:
+                break
+        size = len(self._rest) if size < 0 else size
+        found, self._rest = self._rest[:size], self._rest[size:]
+        return found
+
+    def close(self) -> None:
+        """Close the file."""
+        self._handle.close()
+        super().close()
 
 
 class ParquetTable:

@@ -1,0 +1,151 @@
+"""Plain tables: columns, types, order, odd values, refusals; CSV and Parquet alike."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+from reading import Read
+
+
+def read(tmp_path, text, name="t", **row):
+    path = tmp_path / "x.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return Read(path, tmp_path / name, form="table", **row)
+
+
+def test_columns_kernel_configuration_and_order(tmp_path):
+    export = read(tmp_path, "y,kernel,configuration,order,x1,cat\n3,b,c1,3,30,red\n1,a,c1,1,10,blue\n2,a,c2,2,NA,\n")
+    assert (export.status, export.capabilities["kind"]) == ("read", "table")
+    table = export.counters.to_pydict()
+    assert (table["y"], table["x1"], table["cat"]) == ([1.0, 2.0, 3.0], [10.0, None, 30.0], ["blue", None, "red"])
+    assert (table["launch"], table["start_ns"], table["device"]) == ([0, 1, 2], [None] * 3, [None] * 3)
+    assert not {"kernel", "order", "label"} & set(table)
+    assert [(row["kernel"], row["label"]) for row in export.configurations.to_pylist()] == [(0, "c1"), (0, "c2"), (1, "c1")]
+    assert export.kernels.column("name").to_pylist() == ["a", "b"]
+    assert export.capabilities["values"] == {"x1": "", "y": ""}
+    assert export.capabilities["analyses"]["counter_deviation"]["possible"]
+    assert export.capabilities["analyses"]["time_line"] == {"possible": False, "why": "no start times"}
+
+
+def test_without_optional_columns_all_rows_are_one_kernel(tmp_path):
+    export = read(tmp_path, "y\n1\n2\n")
+    assert export.kernels.column("name").to_pylist() == ["(all launches)"]
+    assert export.counters.column("configuration").to_pylist() == [0, 0]
+
+
+def test_equal_orders_keep_the_rows_order_and_text_orders_sort_as_text(tmp_path):
+    assert read(tmp_path, "y,order\n1,2\n2,1\n3,2\n4,1\n").counters.column("y").to_pylist() == [2, 4, 1, 3]
+    assert read(tmp_path, "y,order\n1,2024-02\n2,2024-01\n", "u").counters.column("y").to_pylist() == [2, 1]
+
+
+def test_values_that_are_no_finite_numbers_are_null_and_named(tmp_path):
+    export = read(tmp_path, "y,x\n1,1\nnan,2\nfoo,inf\n,4\n5,nan\n")
+    assert export.counters.column("y").to_pylist() == [1, None, None, None, 5]
+    assert export.counters.column("x").to_pylist() == [1, 2, None, 4, None]
+    assert export.count("no_target") == 3
+    assert export.issue("not_a_number")["count"] == 3
+    assert "column y, row 2, column x, row 3" in export.issue("not_a_number")["detail"]
+
+
+def test_another_target_and_several(tmp_path):
+    export = read(tmp_path, "time,loss,y2\n1,2,3\n", targets=("y", "time", "loss"))
+    assert export.counters.select(["time", "loss", "y2"]).to_pylist() == [{"time": 1.0, "loss": 2.0, "y2": 3.0}]
+
+
+def test_names_that_tables_use_are_changed_and_launch_configuration_is_free(tmp_path):
+    export = read(tmp_path, "y,rank,target,grid_x,block x\n1,2,3,4,5\n")
+    values = export.counters.to_pylist()[0]
+    assert [values[name] for name in ("rank", "rank_2", "target_2", "grid_x", "block x")] == [0, 2.0, 3.0, 4.0, 5.0]
+    assert "rank -> rank_2" in export.issue("renamed_columns")["detail"]
+    assert export.configurations.column("grid_x").to_pylist() == [None]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,b\n1,2\n", "there is no column y; it has a, b"),
+        ("y,x\n", "no number in 0 rows"),
+        ("y,x\nfoo,1\nbar,2\n", "no number in 2 rows"),
+        ("y,y\n1,2\n", "occur twice: y"),
+        ("{}", "a file with other content"),
+    ],
+)
+def test_refusals(tmp_path, text, words):
+    export = read(tmp_path, text)
+    assert export.status == "refused"
+    assert words in export.error["found"]
+
+
+def test_rows_that_do_not_fit_the_header_are_left_out_and_counted(tmp_path):
+    export = read(tmp_path, "y,x\n1,2\n3\n4,5,6\n7,8\n9")
+    assert export.counters.column("y").to_pylist() == [1, 7]
+    assert export.issue("unreadable_rows")["count"] == 3
+    assert export.capabilities["rows_in"] == {"rows": 5}
+
+
+def test_semicolons_tabs_byte_order_marks_and_other_encodings(tmp_path):
+    assert read(tmp_path, b"\xef\xbb\xbfy;x\r\n1;a\r\n").counters.column("x").to_pylist() == ["a"]
+    assert read(tmp_path, "y\tx\n1\tb\n", "u").counters.column("x").to_pylist() == ["b"]
+    assert read(tmp_path, b"y,x\n1,\xfcber\n2,b\n", "v").counters.column("x").to_pylist() == ["\ufffdber", "b"]
+    assert read(tmp_path, 'y,x\n1,"a, ""b""\nc"\n', "w").counters.column("x").to_pylist() == ['a, "b"\nc']
+
+
+def test_a_column_that_turns_to_text_late_is_text(tmp_path, monkeypatch):
+    monkeypatch.setattr("causeway.readers.table_sources.BLOCK_BYTES", 4096)
+    rows = "".join(f"{n},{n},{n}\n" for n in range(5000))
+    export = read(tmp_path, "y,a,b\n" + rows + "1,x,2\n")
+    assert export.counters.column("a").to_pylist()[-2:] == ["4999", "x"]
+    assert export.counters.column("b").to_pylist()[-2:] == [4999.0, 2.0]
+
+
+def test_csv_and_parquet_give_equal_tables(tmp_path):
+    rng = np.random.default_rng(2)
+    n = 40_000
+    numbers = {"y": rng.normal(size=n), "x": rng.integers(0, 9, n), "order": rng.permutation(n)}
+    table = pa.table(numbers | {"kernel": rng.choice(["a", "b"], n), "c": rng.choice(["u", "v"], n)})
+    pacsv.write_csv(table, tmp_path / "x.csv")
+    pq.write_table(table, tmp_path / "x.parquet")
+    one, other = (Read(tmp_path / f"x.{form}", tmp_path / form, form="table") for form in ("csv", "parquet"))
+    for name in ("counters", "configurations", "kernels"):
+        assert getattr(one, name).equals(getattr(other, name))
+    place = np.argsort(table.column("order").to_numpy())
+    assert one.counters.column("y").to_numpy().tolist() == table.column("y").to_numpy()[place].tolist()
+
+
+def test_parquet_types(tmp_path):
+    table = pa.table(
+        {
+            "y": pa.array([1, 2, None], pa.int32()),
+            "flag": [True, False, None],
+            "category": pa.array(["p", "q", None]).dictionary_encode(),
+            "nothing": pa.nulls(3),
+            "nested": [[1], [2], [3]],
+            "large": pa.array([1e300, float("inf"), float("nan")]),
+        }
+    )
+    pq.write_table(table, tmp_path / "x.parquet")
+    export = Read(tmp_path / "x.parquet", tmp_path / "t")
+    found = export.counters.to_pydict()
+    assert (found["y"], found["flag"], found["category"]) == ([1, 2, None], [1, 0, None], ["p", "q", None])
+    assert (found["nothing"], found["large"]) == ([None] * 3, [1e300, None, None])
+    assert "nested" not in found
+    assert "nested" in export.issue("unusable_columns")["detail"]
+
+
+def test_parquet_with_a_bad_footer_is_refused(tmp_path):
+    pq.write_table(pa.table({"y": list(range(1000))}), tmp_path / "x.parquet")
+    content = (tmp_path / "x.parquet").read_bytes()
+    for bad in (content[:-100], content[:200], b"PAR1" + b"\x00" * 100 + b"PAR1"):
+        (tmp_path / "x.parquet").write_bytes(bad)
+        export = Read(tmp_path / "x.parquet", tmp_path / "t")
+        assert export.status == "refused"
+        assert "footer" in export.error["found"]
+
+
+def test_thousands_of_columns(tmp_path):
+    values = np.arange(300 * 3000, dtype=float).reshape(300, 3000)
+    header = "y," + ",".join(f"x{n}" for n in range(2999))
+    np.savetxt(tmp_path / "x.csv", values, delimiter=",", header=header, comments="", fmt="%.0f")
+    export = Read(tmp_path / "x.csv", tmp_path / "t")
+    assert export.counters.column("x2998").to_numpy().tolist() == values[:, -1].tolist()

@@ -1,0 +1,147 @@
+"""Quality of a dataset's inputs: each issue, what it rules out, and the schema."""
+
+import copy
+
+import pyarrow as pa
+import pytest
+
+from causeway.quality import MEANINGS, check, launches_by_rank
+from causeway.tables import TableError, write_json, write_table
+
+ANALYSES = ("kernel_variability", "memory_stall", "counter_deviation", "causes", "time_line", "queue_delay", "ranges", "overlap")
+
+
+def capabilities(export, ranks=(0,), launches=100, first=0, last=10, session=None, status="read", kind="trace", **changes):
+    usable = status != "refused"
+    error = None if status == "read" else {"source": export, "found": "it has zero bytes", "expected": "x", "advice": "y"}
+    possible = {"possible": usable, "why": None if usable else "the export was refused"}
+    document = {
+        "export": export,
+        "source": f"{export}.sqlite",
+        "format": "nsys",
+        "format_version": None,
+        "bytes": 5,
+        "node": None,
+        "values": {},
+    }
+    document |= {"sha256": f"{ord(export):02x}" * 32, "status": status, "error": error, "kind": kind if usable else "none"}
+    document |= {
+        "ranks": list(ranks) if usable else [],
+        "ranks_from": "sheet",
+        "tables": {"launches": launches} if usable else {},
+        "rows_in": {},
+    }
+    time = {"first_ns": first, "last_ns": last, "session_start_ns": session, "has_start": True}
+    document |= {"time": time if usable else None, "analyses": dict.fromkeys(ANALYSES, possible), "issues": []}
+    return document | changes
+
+
+def write_launches(folder, ranks):
+    n = len(ranks)
+    columns = {name: [0] * n for name in ("start_ns", "duration_ns", "configuration", "device", "stream")}
+    columns |= {name: pa.nulls(n) for name in ("queue_ns", "range", "correlation")}
+    write_table(pa.table(columns | {"rank": ranks}), folder / "launches.parquet", "launches")
+
+
+def quality(tmp_path, *documents):
+    folders = []
+    for document in documents:
+        folders.append(tmp_path / document["export"])
+        if len(document["ranks"]) > 1:
+            write_launches(folders[-1], document["ranks"] * 50)
+        write_json(document, folders[-1] / "capabilities.json", schema="capabilities")
+    found = check("d", folders)
+    write_json(found, tmp_path / "quality.json", schema="quality")
+    return found
+
+
+def kinds(found):
+    return {issue["kind"]: issue for issue in found["issues"]}
+
+
+def test_nothing_wrong(tmp_path):
+    found = quality(tmp_path, capabilities("0", session=5), capabilities("1", ranks=[1], session=6))
+    assert (found["status"], found["issues"]) == ("ok", [])
+    assert all(entry == {"possible": True, "why": None} for entry in found["analyses"].values())
+    assert [(entry["export"], entry["ranks"], entry["rows"]) for entry in found["exports"]] == [("0", [0], 100), ("1", [1], 100)]
+
+
+def test_issues_of_exports_keep_their_export(tmp_path):
+    mine = {"kind": "zero_duration", "severity": "info", "count": 3, "detail": "x", "rules_out": []}
+    found = quality(tmp_path, capabilities("0", issues=[mine]))
+    assert (found["status"], found["issues"]) == ("ok", [mine | {"export": "0"}])
+
+
+def test_a_refused_export_is_a_gap_and_the_rest_goes_on(tmp_path):
+    found = quality(tmp_path, capabilities("0"), capabilities("1", status="refused"), capabilities("2", ranks=[2]))
+    assert found["status"] == "caution"
+    assert "zero bytes" in kinds(found)["refused_export"]["detail"]
+    assert kinds(found)["missing_ranks"]["count"] == 1
+    assert found["analyses"]["memory_stall"]["possible"]
+    assert found["exports"][1]["rows"] == 0
+
+
+def test_no_usable_export_blocks_everything(tmp_path):
+    found = quality(tmp_path, capabilities("0", status="refused"))
+    assert found["status"] == "blocked"
+    assert not any(entry["possible"] for entry in found["analyses"].values())
+    assert sorted(kinds(found)["no_export"]["rules_out"]) == sorted(ANALYSES)
+
+
+def test_two_exports_of_one_rank_block_everything(tmp_path):
+    found = quality(tmp_path, capabilities("0", ranks=[0, 1]), capabilities("1", ranks=[1, 2]))
+    assert found["status"] == "blocked"
+    assert "rank 1" in kinds(found)["duplicate_ranks"]["detail"]
+    assert "same rank" in found["analyses"]["causes"]["why"]
+
+
+def test_gaps_and_later_ranks(tmp_path):
+    found = kinds(quality(tmp_path, capabilities("0", ranks=[2]), capabilities("1", ranks=[5, 7])))
+    assert found["missing_ranks"]["count"] == 3
+    assert found["missing_ranks"]["detail"].endswith("3, 4, 6")
+    assert "lowest here is 2" in found["later_ranks_only"]["detail"]
+
+
+def test_equal_content_different_kinds_and_few_launches(tmp_path):
+    first = capabilities("0", session=0)
+    found = kinds(
+        quality(
+            tmp_path,
+            first,
+            capabilities("1", ranks=[1], session=0, sha256=first["sha256"]),
+            capabilities("2", ranks=[2], session=0, launches=9),
+        )
+    )
+    assert found["same_file"]["detail"].endswith("0, 1")
+    assert "rank 2, 9 against a median of 100" in found["few_launches"]["detail"]
+    other = capabilities("1", ranks=[1], kind="counters", tables={"counters": 3}, time=None)
+    assert "counters, trace" in kinds(quality(tmp_path, first, other))["mixed_kinds"]["detail"]
+
+
+def test_exports_that_do_not_overlap_or_do_not_say_when(tmp_path):
+    apart = kinds(quality(tmp_path, capabilities("0", session=0), capabilities("1", ranks=[1], session=3_000_000_010)))
+    assert "3.0 s" in apart["not_concurrent"]["detail"]
+    assert set(kinds(quality(tmp_path, capabilities("0", session=0), capabilities("1", ranks=[1])))) == {"clocks_unknown"}
+
+
+def test_launches_of_several_ranks_are_counted_in_the_table(tmp_path):
+    write_launches(tmp_path, [0, 0, 1, 0, 0, 0, 1])
+    assert launches_by_rank(capabilities("0", ranks=[0, 1]), tmp_path) == {0: 5, 1: 2}
+
+
+def test_an_export_with_no_kernel_in_common(tmp_path):
+    documents = []
+    for export, names in (("0", ["a", "b"]), ("1", ["b"]), ("2", ["c"])):
+        columns = {"kernel": range(len(names)), **dict.fromkeys(("id", "name", "short_name", "class"), names)}
+        write_table(pa.table(columns), tmp_path / export / "kernels.parquet", "kernels")
+        documents.append(capabilities(export, ranks=[int(export)], session=0, tables={"launches": 100, "kernels": len(names)}))
+    assert [issue["export"] for issue in quality(tmp_path, *documents)["issues"]] == ["2"]
+
+
+def test_the_schema_refuses_what_it_does_not_know(tmp_path):
+    good = quality(tmp_path, capabilities("0"))
+    bad = copy.deepcopy(good)
+    bad["analyses"]["telepathy"] = {"possible": True, "why": None}
+    with pytest.raises(TableError, match="telepathy"):
+        write_json(bad, tmp_path / "x.json", schema="quality")
+    assert all(severity in ("info", "caution", "blocked") for severity, _ in MEANINGS.values())
