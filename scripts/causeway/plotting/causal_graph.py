@@ -126,8 +126,11 @@ def headline(graph: Mapping, scope: str) -> tuple[str, str]:
 
 def said(graph: Mapping) -> list[str]:
     """Return what a graph without arrows says in words."""
-    words = dict.fromkeys(sentence(text) for text in [*graph["sentences"], *graph["reasons"]] if text)
-    return list(words) or [f"No cause found ({theme.count(graph['n_rows'])} launches)."]
+    words: list[str] = []
+    for remark in [*graph["sentences"], *graph["reasons"]]:
+        if remark and not any(remark.strip().removesuffix(".").lower() in known.lower() for known in words):
+            words.append(sentence(remark))
+    return words or [f"No cause found ({theme.count(graph['n_rows'])} launches)."]
 
 
 def arrows_into(graph: Mapping) -> tuple[list[Arrow], Arrow | None, int]:

@@ -79,12 +79,12 @@ def _told_apart(texts: dict[str, str], limit: int, kept: str = "", depth: int = 
     head = kept
     if not head:
         head = whole[0][:start].split("<")[0].rstrip("_ ")
-        head = elided(head, limit // 2) + ("<" if "<" in whole[0][:start] else "")
+        head = f"{elided(head, limit // 2)}<" if "<" in whole[0][:start] else elided(head, limit // 3)
     shown, words, alike = {}, {}, defaultdict(list)
     for name, text in texts.items():
         rest, room = text[start:], limit - len(head) - 1
         shown[name] = f"{head}…{rest if len(rest) <= room else rest[: room - 1].rstrip(' ,') + '…'}"
-        words[name] = re.match(r"\w*", rest)[0]
+        words[name] = re.match(r"[^\W_]*", rest)[0]
         alike[shown[name]].append(name)
     for members in alike.values():
         if depth < 8 and len({texts[name] for name in members}) > 1:

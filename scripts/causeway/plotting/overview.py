@@ -105,15 +105,22 @@ def _dataset(view: DatasetView, findings: Sequence[Mapping], several: bool) -> M
     )
 
 
+def _why_not(quality: Mapping, target: str) -> str:
+    """Return why a target has no launches: the inputs' reason, or else what a launch needs to have it."""
+    state = quality["analyses"].get(target) or quality["analyses"].get("counter_deviation") or {}
+    if not state.get("possible", True) and state["why"]:
+        return state["why"].removesuffix(".")
+    needed = {"memory_stall": "no transfer overlaps a launch or ends shortly before one", "kernel_variability": "there are no launches"}
+    return needed.get(target, f"no row holds a value of {target}")
+
+
 def _target(view: DatasetView, one: TargetView, several: bool) -> Markup:
     name = target_name(one.target)
     words = f"{name[:1].upper()}{name[1:]}" + (f", {view.name}" if several else "")
     heading = tag("h2", words, id=anchor(view.name, one.target))
     kernels = kernels_of(one.kernels)
     if not kernels:
-        states = [view.quality["analyses"].get(key) for key in (one.target, "counter_deviation")]
-        reason = next((state["why"] for state in states if state and not state["possible"] and state["why"]), None)
-        return tag("div", heading, tag("p", f"No launch of this dataset has a {name}" + (f": {reason}." if reason else ".")))
+        return tag("div", heading, tag("p", f"No launch of this dataset has a {name}: {_why_not(view.quality, one.target)}."))
     drawn = heat_map(one.bins, one.ranking, dict(view.clocks), one.target)
     return tag(
         "div",

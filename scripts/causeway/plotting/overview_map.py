@@ -47,7 +47,7 @@ def heat_map(bins: "pa.Table", ranking: "pa.Table", clocks: dict, target: str) -
             for name, values, flags in zip(names, medians, kept, strict=True)
         ],
     }
-    size, unit_name, log, least = scale_of(medians, unit)
+    _, _, log, least = scale_of(medians, unit)
     low, top = float(np.nanmin(medians)), float(np.nanmax(medians))
     low = max(low, least) if log else low
     foot = HEAD + height * len(groups)
@@ -61,7 +61,7 @@ def heat_map(bins: "pa.Table", ranking: "pa.Table", clocks: dict, target: str) -
         _marks(kept, left, width, height),
         labels,
         _time_axis(lanes, left, foot),
-        _legend(low / size, top / size, unit_name, log, left, foot + 40, target),
+        _legend(f"{theme.quantity(low, unit)} to {theme.quantity(top, unit)}", log, left, foot + 40, target),
         viewBox=f"0 0 {WIDTH:.0f} {foot + FOOT:.0f}",
         role="img",
         data_map=json.dumps(facts, ensure_ascii=False, separators=(",", ":")),
@@ -129,8 +129,7 @@ def _time_axis(lanes: Lanes, left: float, y: float) -> list[Markup]:
     return parts
 
 
-def _legend(low: float, top: float, name: str, log: bool, left: float, y: float, target: str) -> Markup:
+def _legend(ends: str, log: bool, left: float, y: float, target: str) -> Markup:
     steps = [tag("rect", x=left + i * 5, y=y, width=5.2, height=10, fill=theme.shade(i / (SHADES - 1))) for i in range(SHADES)]
-    ends = f"{theme.significant(low)} to {theme.significant(top)} {name}".strip()
     words = f"{ends}, median {target_name(target)}" + (", log scale" if log else "")
     return tag("g", steps, text(left + SHADES * 5 + 10, y + 9.5, words, theme.SMALL, colour=theme.MUTED))

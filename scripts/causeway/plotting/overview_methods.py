@@ -91,7 +91,7 @@ def export_row(dataset: str, export: Mapping) -> Markup:
     cells = [dataset, export["export"], source, form, export["status"], runs_of(export["ranks"])]
     numbers = [theme.count(export["bytes"]) if export["bytes"] is not None else "–", theme.count(total)]
     digest = tag("code", f"{export['sha256'][:12]}…", title=export["sha256"]) if export["sha256"] else "–"
-    return tag("tr", [tag("td", cell) for cell in cells], [tag("td", n, class_="n") for n in numbers], tag("td", digest))
+    return tag("tr", [tag("td", cell) for cell in cells], [tag("td", n, class_="n") for n in numbers], tag("td", digest, class_="hash"))
 
 
 def setting(values: object) -> str:

@@ -10,6 +10,8 @@ from causeway.plotting.markup import Markup, tag
 from causeway.plotting.names import elided, full_name
 from causeway.plotting.overview_why import anchor, verdict_tag
 
+SHOWN_ISSUES = 6
+"""Issues above `info` that stand in sight."""
 TOP_KERNELS = 15
 MOST_KERNELS = 200
 STATUS_WORDS = {"ok": "inputs complete", "caution": "use with caution", "blocked": "no analysis possible"}
@@ -85,8 +87,8 @@ def quality_strip(quality: Mapping, place: str) -> Markup:
             ruled_out.append(tag("li", tag("b", words), f" is not possible: {state['why'] or 'no reason stated'}"))
     issues = sorted(quality["issues"], key=lambda issue: (SEVERITIES.get(issue["severity"], 3), issue["kind"], issue.get("export") or ""))
     parts = [tag("div", chips, class_="strip")]
-    worst = [issue for issue in issues if issue["severity"] == "blocked"][:5]
-    parts += [tag("p", tag("span", "blocked", class_="chip blocked"), f" {issue_text(issue)}") for issue in worst]
+    worst = [issue for issue in issues if issue["severity"] != "info"][:SHOWN_ISSUES]
+    parts += [tag("p", tag("span", issue["severity"], class_=f"chip {issue['severity']}"), f" {issue_text(issue)}") for issue in worst]
     rows = ruled_out + [tag("li", tag("b", issue["severity"]), f": {issue_text(issue)}") for issue in issues if issue not in worst]
     if rows:
         words = f"{counted(len(ruled_out), 'analysis', 'analyses')} ruled out, {counted(len(issues), 'note')} on the inputs"

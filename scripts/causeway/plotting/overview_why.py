@@ -96,7 +96,7 @@ def scope_block(search: object, place: str, name: str, full: str | None, share: 
     head += [tag("span", f"{share_text(share)} of the variability", class_="muted")] if share is not None else []
     head.append(tag("span", lead_of(search), class_="lead"))
     names = tag("p", tag("code", full_name(full)), class_="note") if full and full != name else None
-    reasons = [tag("p", sentence(reason), class_="note") for reason in graph["reasons"]]
+    reasons = tag("p", " ".join(sentence(reason) for reason in graph["reasons"]), class_="note") if graph["reasons"] else None
     drawing = tag("figure", causal_graph_svg(graph, name, alone=False))
     body = tag("div", tag("div", names, cause_table(search), reasons), drawing, class_="beside")
     return tag("details", tag("summary", head), body, class_="scope", id=place, open=True if is_open else None)

@@ -64,9 +64,9 @@ td {{ padding: 3px 6px; border-bottom: 1px solid #eaeef2; vertical-align: middle
 th.n, td.n {{ text-align: right; white-space: nowrap; }}
 td svg {{ vertical-align: middle; }}
 td.name {{ overflow-wrap: anywhere; min-width: 130px; }}
-td.share {{ white-space: nowrap; }}
+td.share, td.hash {{ white-space: nowrap; }}
 table.kernels th {{ white-space: normal; overflow-wrap: anywhere; min-width: 74px; }}
-table.kernels td.name {{ white-space: nowrap; max-width: 320px; overflow: hidden; text-overflow: ellipsis; }}
+table.kernels td.name {{ white-space: nowrap; max-width: 370px; overflow: hidden; text-overflow: ellipsis; }}
 th button {{ all: unset; cursor: pointer; }}
 th button:focus-visible, button:focus-visible, summary:focus-visible {{ outline: 2px solid var(--link); outline-offset: 2px; }}
 th button::after {{ content: ' ▼'; font-size: 9px; visibility: hidden; }}
