@@ -28,6 +28,10 @@ JITTER = 0.14
 """Lines through one name are spread by up to this part of the distance between two names, so that their number shows."""
 WIDE = 100.0
 """Ratio of the largest to the smallest positive value from which an axis is logarithmic."""
+FILL = ("context", "counter", "launch")
+"""Tiers in the order in which features that are no cause fill the axes: the launch configuration mostly repeats the kernel's name."""
+CROWDED = 0.045
+"""Part of an axis that a tick's text takes: ticks nearer to the one below are left out."""
 LABELLED = frozenset({"device", "stream", "rank", "node", "range", "configuration", "kernel"})
 """Numbers that are names: they get one tick each, never a scale."""
 NOT_AXES = frozenset(SCHEMAS["kept"].names)
@@ -149,12 +153,13 @@ def coordinates_of(
     usable = [
         field.name
         for field in features.schema
-        if (field.name not in NOT_AXES or (field.metadata or {}).get(b"tier")) and len(sample.column(field.name).unique()) > 1
+        if (field.name not in NOT_AXES or _tier(field)) and len(sample.column(field.name).unique()) > 1
     ]
     axes = []
     kernels = sample.column("kernel").to_pylist()
     if len(set(kernels)) > 1:
         axes.append(_categories("kernel", "", _kernel_names(kernels, names)))
+    usable.sort(key=lambda name: FILL.index(tier) if (tier := _tier(features.schema.field(name))) in FILL else len(FILL))
     axes += [_axis(features.schema.field(name), note, sample.column(name)) for name, note in order_of(usable, contributions)]
     axes = [replace(axis, values=axis.values + generator.uniform(-JITTER, JITTER, len(rows))) if axis.named else axis for axis in axes]
     values = sample.column("target").to_numpy()
@@ -163,6 +168,10 @@ def coordinates_of(
     cuts = np.quantile(values, places)
     marks = [(float(place), theme.quantity(float(cut), unit)) for place, cut in zip(places, cuts, strict=True)]
     return Coordinates([*axes, last], quantiles(values), marks, len(rows), selection)
+
+
+def _tier(field: "pa.Field") -> str:
+    return (field.metadata or {}).get(b"tier", b"").decode()
 
 
 def quantiles(values: np.ndarray) -> np.ndarray:
@@ -245,4 +254,8 @@ def _numbers(name: str, note: str, values: np.ndarray, unit: str) -> Axis:
         ticks.insert(0, (missing, "none"))
         low = missing
     margin = 0.02 * (high - low)
-    return Axis(name, note, places, ticks, low - margin, high + margin)
+    apart = ticks[:1]
+    for tick in ticks[1:]:
+        if tick[0] - apart[-1][0] >= CROWDED * (high - low):
+            apart.append(tick)
+    return Axis(name, note, places, apart, low - margin, high + margin)

@@ -127,7 +127,7 @@ def plot_kernels(table: "pa.Table", dataset: str, target: str, path: str | Path)
         f"{theme.count(sum(k.launches for k in kernels))} launches of {theme.count(len(kernels))} kernel{'s' if len(kernels) > 1 else ''}"
     )
     if rest:
-        said += f"; the {len(rest)} kernels not drawn hold {share_text(sum(k.share for k in rest))} of the variability together"
+        said += f"; {len(rest)} more, not drawn, with {share_text(sum(k.share for k in rest))} of the variability together"
     kinds = list(dict.fromkeys(k.kind for k in shown))
     key, x = [], 0.0
     for kind in kinds:

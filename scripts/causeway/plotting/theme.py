@@ -75,6 +75,7 @@ def quantity(value: float | None, unit: str = "") -> str:
         return "–"
     if unit == "ns":
         return time(value)
+    unit = "" if unit == "ratio" else unit
     prefix, size = next(((p, s) for p, s in SI_PREFIXES if abs(value) >= s), SI_PREFIXES[-1])
     if unit in ("bytes", "B", "Hz") and prefix:
         return f"{significant(value / size)} {prefix}{'B' if unit == 'bytes' else unit}"

@@ -76,6 +76,11 @@ def test_zero_and_missing_have_places_of_their_own():
     assert _numbers("x", "", np.array([np.nan]), "").ticks[0][1] == "none"
 
 
+def test_ticks_keep_apart():
+    axis = _numbers("grid_z", "", np.array([1.0, 2, 3, 4, 8, 64]), "")
+    assert [words for _, words in axis.ticks] == ["1", "4", "8", "64"]
+
+
 def test_colour_is_the_rank_of_the_target():
     assert quantiles(np.array([5.0, 1.0, 3.0])).tolist() == [1.0, 0.0, 0.5]
     assert quantiles(np.array([2.0, 2.0])).tolist() == [0.5, 0.5]

@@ -25,7 +25,7 @@ def test_times_have_si_units_and_thousands(ns, text):
         (1.41e9, "Hz", "1.41 GHz"),
         (12345.6, "", "12,346"),
         (0.00001, "", "1.00e-05"),
-        (3.0, "ratio", "3 ratio"),
+        (0.3, "ratio", "0.3"),
         (6_100_000.0, "sectors", "6.1 M sectors"),
         (45_000.0, "sectors", "45,000 sectors"),
     ],
