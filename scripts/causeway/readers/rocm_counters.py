@@ -49,6 +49,7 @@ class CounterStore:
         self._layout_codes: dict[tuple[str, ...], int] = {}
         self._shapes = Coder()
         self._used = np.zeros(0, bool)
+        self._joined: set[int] = set()
         self._database: sqlite3.Connection | None = None
         self._files = [sink.folder / ".counters.sqlite", sink.folder / ".counters.values"]
 
@@ -166,7 +167,8 @@ class CounterStore:
             self._emit_launches(database)
         for process, device in database.execute("SELECT DISTINCT process, device FROM whole"):
             self.sink.processes.note(np.array([process]), np.array([max(0, min(device, 0xFFFF))]), launches=True)
-        used = [name for name, at in self.columns.items() if at < len(self._used) and self._used[at]]
+        joined = {at for code in self._joined for at in self._layouts[code].tolist()}
+        used = [name for name, at in self.columns.items() if at in joined and at < len(self._used) and self._used[at]]
         keys = [("", name, self.units.get(name, "")) for name in used] + ([("", self.duration, "ns")] if timed else [])
         fields = name_metrics(keys, set(), self.sink)
         self.sink.counters(fields, self._rows(database, [self.columns[name] for name in used], fields, timed == rows, bool(timed)))
@@ -198,6 +200,7 @@ class CounterStore:
                 kernel, device, stream, queue, shape = first[13], first[17], first[18], first[19], first[20]
                 if start is None:
                     start, stop = first[14], first[15]
+            self._joined.update(row[10] for row in parts)
             places = b"".join(_PART.pack(row[10], row[11]) for row in parts)
             yield start, stop, process, number, kernel, device, stream, queue, shape, launch, places
         if only_linked:

@@ -16,7 +16,7 @@ from causeway.readers.options import Options
 from causeway.readers.rocm_counters import ANY_KERNEL, CounterStore
 from causeway.readers.rocm_events import RocmEvents
 from causeway.readers.rocm_passes import is_database
-from causeway.readers.rocpd_tables import COPIES, COUNTERS, DISPATCHES, REGIONS, ProcessTables, message, open_database, suffixes
+from causeway.readers.rocpd_tables import COPIES, COUNTERS, DISPATCHES, REGIONS, ProcessTables, message, open_database, real, suffixes
 from causeway.readers.sink import Sink
 from causeway.tables import LAUNCH_SHAPE
 
@@ -223,7 +223,7 @@ class RocpdReader:
         last, events, sums = None, [], []
         for bad, batch in tables.counter_values():
             self._count(label + COUNTERS, len(batch["event"]), bad)
-            values = [float(value) if value else float("nan") for value in batch["value"].to_pylist()]
+            values = [real(value) for value in batch["value"].to_pylist()]
             for event, counter, value in zip(batch["event"].tolist(), batch["counter"].tolist(), values, strict=True):
                 if event != last:
                     if len(events) >= OPEN_ROWS:
@@ -252,7 +252,7 @@ class RocpdReader:
                 self._process(tables, batch, rows, guid),
                 np.array([tables.device(agent) if isinstance(agent, int) else 0 for _, agent in stated], np.int64),
                 np.array([self.sink.metrics.code(name or "(unnamed metric)") for name, _ in stated], np.int64),
-                np.array([float(value) if value else float("nan") for value in batch["value"].to_pylist()]),
+                np.array([real(value) for value in batch["value"].to_pylist()]),
             )
 
 

@@ -121,8 +121,8 @@ class ProcessTables:
         yield from self.export.select(f"SELECT {', '.join(chosen.values())}{query}", table + self.suffix, list(chosen), text)
 
     def counter_values(self) -> Iterator[tuple[int, dict]]:
-        """Give event, counter and value (as text, exact) of all counters, in the order in which they were written."""
-        query = f"SELECT event_id, pmc_id, printf('%.17g', value) FROM {quoted(COUNTERS + self.suffix)} WHERE event_id IS NOT NULL"  # noqa: S608
+        """Give event, counter and value (as SQL text, exact) of all counters, in the order in which they were written."""
+        query = f"SELECT event_id, pmc_id, quote(value) FROM {quoted(COUNTERS + self.suffix)} WHERE event_id IS NOT NULL"  # noqa: S608
         yield from self.export.select(query, COUNTERS + self.suffix, ["event", "counter", "value"], ["value"])
 
     def sampled(self) -> Iterator[tuple[int, dict]]:
@@ -131,7 +131,7 @@ class ProcessTables:
         if not (self.has(COUNTERS) and self.has("rocpd_track") and "event_id" in own):
             return
         query = (
-            f"SELECT s.timestamp, t.pid, p.pmc_id, printf('%.17g', p.value) FROM {quoted('rocpd_sample' + self.suffix)} s"  # noqa: S608
+            f"SELECT s.timestamp, t.pid, p.pmc_id, quote(p.value) FROM {quoted('rocpd_sample' + self.suffix)} s"  # noqa: S608
             f" JOIN {quoted(COUNTERS + self.suffix)} p ON p.event_id = s.event_id"
             f" JOIN {quoted('rocpd_track' + self.suffix)} t ON t.id = s.track_id"
             f" LEFT JOIN {quoted('rocpd_string' + self.suffix)} n ON n.id = t.name_id WHERE n.string IS NOT 'pc_sample'"
@@ -150,6 +150,14 @@ def _fact(facts: object, key: str) -> object:
     except (ValueError, RecursionError):
         return None
     return document.get(key) if isinstance(document, dict) else None
+
+
+def real(text: bytes | None) -> float:
+    """Return a number from SQL text, NaN where it is none."""
+    try:
+        return float(text) if text else float("nan")
+    except ValueError:
+        return float("nan")
 
 
 def message(facts: bytes | None) -> str | None:
