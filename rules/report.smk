@@ -39,7 +39,6 @@ rule plot_causal_graphs:
 
 rule plot_parallel_coordinates:
     input:
-        tables=table_folders,
         features="<results>/{dataset}/{target}/features.parquet",
         contributions="<results>/{dataset}/{target}/causal/dataset/contributions.parquet",
         kernels="<results>/{dataset}/{target}/kernels.parquet",
@@ -76,7 +75,6 @@ rule plot_parallel_coordinates:
 
 rule plot_bins:
     input:
-        tables=table_folders,
         clocks="<results>/{dataset}/clocks.json",
         bins="<results>/{dataset}/{target}/bins.parquet",
         ranking="<results>/{dataset}/{target}/ranking.parquet",
@@ -103,7 +101,6 @@ rule plot_bins:
 
 rule plot_kernels:
     input:
-        tables=table_folders,
         kernels="<results>/{dataset}/{target}/kernels.parquet",
         lib=modules("plotting"),
     output:
@@ -129,7 +126,6 @@ rule plot_kernels:
 rule summarise_findings:
     input:
         quality=each_dataset("<results>/{dataset}/quality.json"),
-        tables=every_table_folder(),
         kernels=each_target("<results>/{dataset}/{target}/kernels.parquet"),
         graphs=each_target("<results>/{dataset}/{target}/causal/dataset/graph.json"),
         batches=every_batch_manifest(),

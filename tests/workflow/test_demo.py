@@ -91,7 +91,7 @@ def test_the_report_opens_offline_without_a_complaint(demo, tmp_path):
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         for path in pages:
             page = browser.new_page(viewport={"width": 1280, "height": 900})
-            page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None)
+            page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
             page.on("pageerror", lambda error: complaints.append(str(error)))
             page.on("request", lambda request: requests.append(request.url))
             page.goto(path.as_uri())
