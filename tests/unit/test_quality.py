@@ -145,3 +145,10 @@ def test_the_schema_refuses_what_it_does_not_know(tmp_path):
     with pytest.raises(TableError, match="telepathy"):
         write_json(bad, tmp_path / "x.json", schema="quality")
     assert all(severity in ("info", "caution", "blocked") for severity, _ in MEANINGS.values())
+
+
+def test_the_schema_of_capabilities_refuses_a_rank_that_is_no_number(tmp_path):
+    write_json(capabilities("0"), tmp_path / "good.json", schema="capabilities")
+    with pytest.raises(TableError, match=r"\$\.ranks\[0\]"):
+        write_json(capabilities("0", ranks=["zero"]), tmp_path / "bad.json", schema="capabilities")
+    assert not (tmp_path / "bad.json").exists()

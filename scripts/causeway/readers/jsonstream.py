@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 WINDOW_BYTES = 1 << 20
-LONGEST_EVENT = 64 << 20
-"""An event beyond this many characters is taken as damage."""
+LONGEST_EVENT, LONGEST_VALUE = 16 << 20, 64 << 20
+"""An event, or another value beside the events, beyond this many characters is taken as damage."""
 
 _GAP = re.compile(r"[\s,]*")
 _NEXT_EVENT = re.compile(r'\}\s*,\s*(?=\{\s*"(?:ph|cat|name|pid|tid|ts|dur|args|id|bp|s)"\s*:)')
@@ -98,8 +98,8 @@ class TraceText:
             if not self._more():
                 return ""
 
-    def _value(self) -> object:
-        """Return the value at the window's start.
+    def _value(self, longest: int = LONGEST_VALUE) -> object:
+        """Return the value at the window's start. A value that is not whole yet is tried again with twice the text.
 
         Raises
         ------
@@ -115,9 +115,12 @@ class TraceText:
                     return value
             except json.JSONDecodeError as error:
                 inside = error.pos < len(self._text) - 64 and not error.msg.startswith("Unterminated string")
-                if self._done or inside or size > LONGEST_EVENT:
+                if self._done or inside or size > longest:
                     raise
-            if not self._more() and self._done and len(self._text) - self._pos == size:
+            wanted = 2 * size
+            while len(self._text) - self._pos <= wanted and self._more():
+                pass
+            if len(self._text) - self._pos == size:
                 raise ValueError("the text ends inside a value")
             size = len(self._text) - self._pos
 
@@ -175,7 +178,7 @@ class TraceText:
                 self._note_cut()
                 return
             try:
-                event = self._value()
+                event = self._value(LONGEST_EVENT)
             except _UNREADABLE:
                 if not self._resume():
                     self._note_cut()

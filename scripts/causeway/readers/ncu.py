@@ -24,6 +24,9 @@ from causeway.readers.sink import Sink
 FIELD_BYTES = 64 << 20
 """Longest field accepted; the csv module's own limit, 128 kB, is shorter than some kernel names."""
 
+TAIL_BYTES = 4 << 20
+"""How much of the file's end is looked at for an unfinished last line."""
+
 _HEADER = re.compile(r'^\ufeff?"?ID"?,"?Process ID"?,')
 _MESSAGE = re.compile(rb"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
 ADVICE = "Capture again with `ncu --csv --page details` (or raw) and check that kernels run; the messages in the file say what went wrong."
@@ -131,10 +134,11 @@ class NcuReader:
         return place
 
     def _last_line(self) -> bytes:
-        """Return what stands after the last line end, b"" if the file ends with one."""
+        """Return what stands after the last line end (its last megabytes), b"" if the file ends with one."""
         with open(self.path, "rb") as handle:
-            handle.seek(max(0, self.path.stat().st_size - FIELD_BYTES))
-            return handle.read().replace(b"\r", b"\n").rsplit(b"\n", 1)[-1]
+            handle.seek(max(0, self.path.stat().st_size - TAIL_BYTES))
+            tail = handle.read()
+        return b"" if tail.endswith((b"\n", b"\r")) else tail.replace(b"\r", b"\n").rsplit(b"\n", 1)[-1]
 
     def _is_cut(self, row: list[str], columns: dict[str, int]) -> bool:
         """Return whether the last row, which has no line end, is not whole: too few fields, or its launch lacks metrics that others
