@@ -129,7 +129,8 @@ class CounterTable:
 
 def _derived_duration(fields: list[pa.Field]) -> tuple[str, str] | None:
     """Return the columns whose ratio is the duration, if no duration was measured."""
-    names = {(column.metadata or {}).get(b"raw", b"").decode().rsplit("/", 1)[-1]: column.name for column in fields}
+    numbers = [column for column in fields if not pa.types.is_string(column.type)]
+    names = {(column.metadata or {}).get(b"raw", b"").decode().rsplit("/", 1)[-1]: column.name for column in numbers}
     if any(column.name == "gpu_time" for column in fields):
         return None
     wanted = ("sm__cycles_elapsed.avg", "sm__cycles_elapsed.avg.per_second")

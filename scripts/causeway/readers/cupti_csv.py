@@ -279,7 +279,9 @@ class CsvReader:
         if names is not None:
             return [clean_text(text) or "(unnamed call)" for text in names]
         known, numbers = column_map("nvprof")["runtime_calls"], self._numbers(rows, "call")
-        return [known.get(number) or f"CUDA runtime call {number}" for number in (numbers.tolist() if numbers is not None else [])]
+        if numbers is None:
+            return ["(unnamed call)"] * len(rows)
+        return [known.get(number) or f"CUDA runtime call {number if number != NULL else '?'}" for number in numbers.tolist()]
 
     def _process(self, rows: list[list[str]]) -> np.ndarray:
         """Return process codes: by process id and, where the file has such a column, rank."""

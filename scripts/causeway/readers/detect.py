@@ -30,6 +30,7 @@ _SQLITE = b"SQLite format 3\x00"
 _NCU_HEADER = re.compile(rb'^(?:\xef\xbb\xbf)?"?ID"?,"?Process ID"?,', re.MULTILINE)
 _NCU_MESSAGE = re.compile(rb"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
 _NCU_PIVOT = re.compile(rb'"?Metric Name"?,[^\n]*[a-z0-9]__[a-z]')
+_NVPROF_BANNER = re.compile(rb"==\d+== |=======+ (?:Profiling|Warning|NVPROF)")
 _SQLITE_FAMILIES = (
     # (family, names of tables of which one is enough), in this order: nvprof's tables also start with CUPTI_ACTIVITY_KIND
     ("cupti", ("CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL", "StringTable")),
@@ -98,6 +99,8 @@ def detect(path: str | Path) -> str | None:
     if head.startswith((b"\xff\xff\xff\xff", b"ARROW1", b"\x89HDF\r\n")):
         return "nsys"
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if _NVPROF_BANNER.match(text):  # also with a damaged header: the banner holds the command line, which no other reader must see
+        return "cupti"
     if text.startswith((b"{", b"[")):
         return _detect_json(text)
     if _NCU_HEADER.search(head) or _NCU_MESSAGE.search(head) or _NCU_PIVOT.match(text):
@@ -142,7 +145,7 @@ def sqlite_tables(path: str | Path) -> list[str]:
         return []
     try:
         return [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")]
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):  # a message may quote undecodable bytes of a damaged schema
         return []
     finally:
         connection.close()

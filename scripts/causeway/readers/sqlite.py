@@ -16,6 +16,9 @@ from causeway.errors import ExportError
 from causeway.readers.events import NULL, integers
 
 BATCH_ROWS = 1 << 16
+DAMAGE = (sqlite3.Error, UnicodeDecodeError, MemoryError)
+"""What sqlite3 raises for a damaged file: its messages may quote undecodable bytes, and a record may claim to be larger than memory."""
+
 ADVICE_CUT = "Export it again from the report file, or copy it again: a copy that was cut short is the usual cause."
 
 
@@ -46,7 +49,7 @@ class SqliteExport:
                 name.decode("utf-8", "replace")
                 for (name,) in self._connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
             ]
-        except sqlite3.Error as error:
+        except DAMAGE as error:
             raise ExportError(source, f"the database cannot be read ({error})", "a complete SQLite file", ADVICE_CUT) from None
         self.tables = {name: self._columns(name) for name in names}
 
@@ -70,7 +73,7 @@ class SqliteExport:
     def _columns(self, table: str) -> list[str]:
         try:
             rows = self._connection.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
-        except sqlite3.Error:
+        except DAMAGE:
             return []
         return [row[1].decode("utf-8", "replace") for row in rows]
 
@@ -78,7 +81,7 @@ class SqliteExport:
         """Return the highest row id, at once: the number of rows unless some were deleted."""
         try:
             return int(self._connection.execute(f"SELECT max(rowid) FROM {quoted(table)}").fetchone()[0] or 0)  # noqa: S608 - quoted name
-        except (sqlite3.Error, TypeError, ValueError):
+        except (*DAMAGE, TypeError, ValueError):
             return 0
 
     def pairs(self, table: str, key: str, value: str) -> list[tuple]:
@@ -91,7 +94,7 @@ class SqliteExport:
         names = ", ".join(quoted(name) if name in present else "NULL" for name in columns)
         try:
             found = self._connection.execute(f"SELECT {names} FROM {quoted(table)} LIMIT {limit:d}").fetchall()  # noqa: S608
-        except sqlite3.Error:
+        except DAMAGE:
             return []
         return [tuple(cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell for cell in row) for row in found]
 
@@ -106,9 +109,9 @@ class SqliteExport:
             part = wanted[at : at + 500]
             try:
                 found.update(self._connection.execute(f"{query} ({', '.join('?' * len(part))})", part).fetchall())
-            except sqlite3.Error:
+            except DAMAGE:
                 for one in part:
-                    with contextlib.suppress(sqlite3.Error):
+                    with contextlib.suppress(*DAMAGE):
                         found.update(self._connection.execute(f"{query} (?)", (one,)).fetchall())
         return {key: text if isinstance(text, bytes) else str(text).encode() for key, text in found.items() if text is not None}
 
@@ -172,7 +175,7 @@ class SqliteExport:
     def _slowly(self, query: str, table: str, columns: list[str], text: set[str], done: int) -> Iterator[tuple[int, dict]]:
         try:
             cursor = self._connection.execute(query)
-        except sqlite3.Error as error:
+        except DAMAGE as error:
             raise self._damage(table, done, error) from None
         while True:
             rows, failure = [], None
@@ -181,7 +184,7 @@ class SqliteExport:
                     rows.append(row)
                     if len(rows) == BATCH_ROWS:
                         break
-            except sqlite3.Error as error:
+            except DAMAGE as error:
                 failure = error
             if rows:
                 bad, batch = 0, {}
@@ -201,7 +204,7 @@ class SqliteExport:
                     raise self._damage(table, done, self._missing)
                 return
 
-    def _damage(self, table: str, done: int, error: sqlite3.Error | str) -> ExportError:
+    def _damage(self, table: str, done: int, error: Exception | str) -> ExportError:
         found = f"table {table} is damaged after {done:,} rows ({error})"
         if error is self._missing:
             found = f"{error}: of table {table}, {done:,} rows are left"

@@ -75,7 +75,7 @@ class StarWriter:
         self._write_mpi()
         self._write_counters()
         self._write_dimensions()
-        self.facts.ranks = sorted(int(self.rank[process]) for process in self.used_processes if self.rank[process] >= 0)
+        self.facts.ranks = sorted({int(self.rank[process]) for process in self.used_processes if self.rank[process] >= 0})
 
     def _streams(self) -> "_Streams":
         return _Streams(self)
