@@ -47,10 +47,11 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     try:
         for file in _files(path):
             reader.read(file, "" if path.is_file() else f"{file.relative_to(path)}: ")
-        reader.finish()
+        reader.store.hand_over(only_linked=True)
     except BaseException:
         reader.store.close()
         raise
+    reader.finish()
 
 
 class RocpdReader:
@@ -91,8 +92,7 @@ class RocpdReader:
         self.before += path.stat().st_size
 
     def finish(self) -> None:
-        """Give the counters to the sink; say what is wrong."""
-        self.store.hand_over(only_linked=True)
+        """Say what is wrong with the export."""
         self.sink.issues.add("rounded_times", self.events.rounded)
         if self.failure:
             raise self.failure

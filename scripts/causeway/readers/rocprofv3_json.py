@@ -56,10 +56,11 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     try:
         for file in files:
             reader.read(file, file.name if path.is_file() else str(file.relative_to(path)))
-        reader.hand_over()
+        reader.store.hand_over()
     except BaseException:
         reader.store.close()
         raise
+    reader.finish()
 
 
 class JsonReader:
@@ -95,9 +96,8 @@ class JsonReader:
             text.close()
         self.done += path.stat().st_size
 
-    def hand_over(self) -> None:
-        """Give the counters to the sink."""
-        self.store.hand_over()
+    def finish(self) -> None:
+        """Say what is wrong with the export."""
         self.sink.issues.add("rounded_times", self.events.rounded)
         if self.failure:
             raise self.failure
@@ -123,16 +123,13 @@ class JsonReader:
 
     def _process(self, text: Nested, path: Path, number: int) -> None:
         """Read one process."""
-        names, pid, callbacks = Names(), 0, False
+        names, callbacks = Names(), False
         self.counted = True
         for key in text.members():
-            if key == "metadata":
-                metadata = text.value()
-                pid = integer(metadata.get("pid")) or 0 if isinstance(metadata, dict) else 0
-            elif key in ("callback_records", "buffer_records") and text.enter("{"):
+            if key in ("callback_records", "buffer_records") and text.enter("{"):
                 if not names.complete:
                     self._names_first(path, number, names)
-                process = self.sink.processes.code((pid, path.name, number))
+                process = self.sink.processes.code((names.pid, path.name, number))
                 if key == "buffer_records" and callbacks:  # written after the counters, if there are any
                     self.counted = self.store.rows > 0
                 callbacks |= key == "callback_records"
@@ -144,14 +141,17 @@ class JsonReader:
                         self._records(text, part, take, names, process)
             else:
                 self._name_table(text, key, names)
-        code = self.sink.processes.code((pid, path.name, number))
+        code = self.sink.processes.code((names.pid, path.name, number))
         for agent in names.agents.values():
             self._device(code, agent)
 
     @staticmethod
     def _name_table(text: Nested, key: str, names: Names) -> None:
         takes = {"agents": names.agent, "counters": names.counter, "kernel_symbols": names.kernel}
-        if key in takes:
+        if key == "metadata":
+            metadata = text.value()
+            names.pid = names.pid or integer(inner(metadata, "pid")) or 0
+        elif key in takes:
             for record in text.records():
                 takes[key](record)
             names.complete |= key == "kernel_symbols"

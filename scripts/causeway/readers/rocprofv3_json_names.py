@@ -48,6 +48,7 @@ class Names:
         self.counters: dict[tuple, str] = {}
         self.operations: list[dict] = []
         self.markers = Markers()
+        self.pid = 0
         self.complete = False
 
     def kernel(self, symbol: dict) -> None:
