@@ -85,7 +85,7 @@ def _together(usable: list[tuple[dict, Path]], analyses: list[str]) -> list[dict
     issues = _ranks(documents, analyses)
     twins = [names for names in _by(documents, "sha256").values() if len(names) > 1]
     issues += [issue("same_file", None, len(names), ", ".join(names)) for names in twins]
-    kinds = sorted({document["kind"] for document in documents})
+    kinds = sorted({document["kind"] for document in documents} - {"none"})
     if len(kinds) > 1:
         issues.append(issue("mixed_kinds", None, len(kinds), ", ".join(kinds)))
     issues += _launch_counts(usable)

@@ -63,6 +63,7 @@ class StarWriter:
         self.rank, self.facts.ranks_from = sink.processes.ranks(sink.sheet_rank, sink.position, sink.issues)
         self.used_devices: set[tuple[int, int]] = set()  # (process, device)
         self.used_processes: set[int] = set()
+        self.other_processes: set[int] = set()  # with ranges or samples only: ranks of an export without any launch or transfer
 
     def write(self) -> None:
         """Write every table that has rows."""
@@ -75,7 +76,8 @@ class StarWriter:
         self._write_mpi()
         self._write_counters()
         self._write_dimensions()
-        self.facts.ranks = sorted({int(self.rank[process]) for process in self.used_processes if self.rank[process] >= 0})
+        used = self.used_processes or self.other_processes
+        self.facts.ranks = sorted({int(self.rank[process]) for process in used if self.rank[process] >= 0})
 
     def _streams(self) -> "_Streams":
         return _Streams(self)
@@ -166,6 +168,7 @@ class StarWriter:
             for block in self.sink.events("samples"):
                 rows = self._mine(block)
                 if len(rows):
+                    self.other_processes.update(np.unique(rows["process"]).tolist())
                     metric = coded_text(rows["metric"], self.sink.metrics.texts)
                     columns = {"time_ns": rows["start_ns"], "rank": self.rank[rows["process"]], "device": rows["device"]}
                     writer.write(pa.table(columns | {"metric": metric, "value": rows["value"]}))
@@ -287,6 +290,7 @@ class _Streams:
             rows = self.star._mine(block)
             if not len(rows):
                 continue
+            self.star.other_processes.update(np.unique(rows["process"]).tolist())
             texts = {"name": (rows["name"], self.sink.range_names), "kind": (rows["kind"], self.sink.range_kinds)}
             writer.write(
                 pa.table(

@@ -259,6 +259,7 @@ def test_recipe_output_is_projected_ranges_with_the_rank_from_the_device(data, t
         assert read.total("ranges") == sum(raw.column("Projected Duration").to_pylist())
         assert set(read.ranges.column("rank").to_pylist()) == {rank}  # the column Rank is 0 in all four
         assert set(read.ranges.column("kind").to_pylist()) == {"nvtx_projected"}
+        assert read.capabilities["ranks"] == [rank]
         assert read.issue("projected_ranges")["severity"] == "caution"
         assert {name for name, can in read.capabilities["analyses"].items() if can["possible"]} == {"ranges"}
 

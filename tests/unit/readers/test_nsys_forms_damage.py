@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import random
 import shutil
 import sqlite3
 
@@ -158,6 +159,49 @@ def test_arrow_bytes_that_are_wrong_never_crash(data, tmp_path):
         read = Read(written(tmp_path / "spoilt.arrow", bytes(spoilt)), tmp_path / str(step))
         assert "did not foresee" not in str(read.error), read.error
         assert read.status in ("read", "partial", "refused")
+
+
+def spoilt(content, noise):
+    """Return bytes with a few places overwritten, cut out or doubled, and perhaps the end cut off."""
+    content = bytearray(content)
+    for _ in range(noise.choice([1, 1, 2, 8, 32])):
+        at, size = noise.randrange(len(content)), noise.choice([1, 2, 8, 64])
+        change = noise.randrange(4)
+        if change == 0:
+            content[at : at + size] = noise.randbytes(size)
+        elif change == 1:
+            content[at : at + size] = noise.choice([b"\x00", b"\xff"]) * size
+        elif change == 2 and len(content) > 2 * size:
+            del content[at : at + size]
+        else:
+            content[at:at] = content[at : at + size]
+    return bytes(content[: noise.randrange(len(content)) + 1] if noise.random() < 0.2 else content)
+
+
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [
+        ("nsys_arrow", f"{PDL}.arrow"),
+        ("nsys_jsonlines", f"{PDL}.jsonl"),
+        ("nsys_parquetdir", f"{PDL}/{KERNEL}.parquet"),
+        ("nsys_parquetdir", f"{PDL}/StringIds.parquet"),
+        ("nsys_arrowdir", f"{PDL}/{KERNEL}.arrow"),
+        ("nsys_parquet", "jax-toolbox-pax-fsdp4/proc2/trace.parquet"),
+    ],
+)
+def test_mutated_bytes_are_read_or_refused(data, form, name, tmp_path):
+    source, noise = data / form / name, random.Random(7)
+    copy = tmp_path / "copy"
+    whole = source if source.suffix != ".parquet" and form != "nsys_arrowdir" else source.parent
+    if whole.is_dir():
+        shutil.copytree(whole, copy, copy_function=shutil.copyfile)
+    for _ in range(40):
+        target = copy / source.name if copy.is_dir() else copy
+        target.write_bytes(spoilt(source.read_bytes(), noise))
+        read = Read(copy, tmp_path / "e", form="nsys")
+        assert read.status in ("read", "partial", "refused")
+        assert "did not foresee" not in str(read.error), read.error
+        assert bool(read.names) == (read.status != "refused")
 
 
 # JSON lines
