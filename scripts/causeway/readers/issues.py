@@ -69,6 +69,7 @@ CATALOGUE = {
     "other_clock": Kind(
         "caution", "launches whose times lie outside dispatch to completion: of another clock or execution; no queue delay"
     ),
+    "copied_process": Kind("caution", "a process that was read from another file of the folder already was left out"),
     "second_run": Kind("caution", "further timing runs in the folder, which were left out: give each a row of its own in the sheet"),
     "duplicate_values": Kind("caution", "a metric more than once for one launch; the first value was kept"),
     "no_target": Kind("caution", "rows without a value of the target"),

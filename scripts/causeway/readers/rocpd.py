@@ -82,7 +82,7 @@ class RocpdReader:
                 tables = ProcessTables(export, suffix)
                 guid = tables.guid() or f"{label}{suffix}"
                 if guid in self.guids:  # a copy of a process that was read already
-                    self.sink.issues.add("same_file", 1, f"{label}guid {guid[:40]}")
+                    self.sink.issues.add("copied_process", 1, f"{label}guid {guid[:40]}")
                     continue
                 self.guids.add(guid)
                 self.sink.format_version = self.sink.format_version or f"rocpd schema {(tables.metadata('schema_version') or '?')[:20]}"

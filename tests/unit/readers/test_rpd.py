@@ -1,0 +1,200 @@
+"""rocm_profile_data: the real files against SQL, made-up ones for markers, several GPUs and the older tables, and damage."""
+
+import shutil
+import sqlite3
+
+import pytest
+from reading import Read
+
+from support import DATA
+
+FILES = sorted((DATA / "rpd").rglob("*.rpd")) if DATA.is_dir() else []
+SECRET = "hunter2-s3cr3t"  # noqa: S105 - planted, to be looked for
+
+
+def real():
+    why = pytest.mark.skip(reason="the folder of real exports, ../shared/data, is absent")
+    return [pytest.param(path, id=path.stem) for path in FILES] or [pytest.param(None, marks=why)]
+
+
+def sql(path, query):
+    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    rows = connection.execute(query).fetchall()
+    connection.close()
+    return rows
+
+
+def changed(path, *statements):
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+    return path
+
+
+@pytest.fixture
+def copy(data, tmp_path):
+    """Return a copy of a real file that may be spoiled: 29 launches, 56 transfers, 125 calls, 15 samples."""
+    return shutil.copyfile(data / "rpd/rocm-profile-data/matmul_result.rpd", tmp_path / "copy.rpd")
+
+
+@pytest.mark.parametrize("path", real())
+def test_launches_transfers_and_calls_equal_the_views(path, tmp_path):
+    export = Read(path, tmp_path / "t")
+    assert (export.status, export.capabilities["kind"], export.capabilities["format_version"]) == ("read", "trace", "rpd schema 2")
+    kernels = sql(path, "SELECT start, end - start, gpuId, kernelName, gridX, gridY, workgroupX FROM kernel ORDER BY start, id")
+    names = {row["kernel"]: row["name"] for row in export.kernels.to_pylist()}
+    shapes = {row["configuration"]: row for row in export.configurations.to_pylist()}
+    found = []
+    for row in export.launches.to_pylist():
+        shape = shapes[row["configuration"]]
+        sizes = [shape[name] for name in ("grid_x", "grid_y", "block_x")]
+        found.append((row["start_ns"], row["duration_ns"], row["device"], names[shape["kernel"]], *sizes))
+    assert found == kernels
+    assert export.total("launches") == sql(path, "SELECT sum(end - start) FROM kernel")[0][0]
+    kinds = {"CopyHostToDevice": 1, "CopyDeviceToHost": 2, "FillBuffer": 255}
+    copies = sql(
+        path,
+        "SELECT op.start, op.end - op.start, op.opType, c.size FROM op LEFT JOIN copyop c ON c.id = op.id"
+        " WHERE op.opType != 'KernelExecution' ORDER BY op.start, op.id",
+    )
+    assert [(row["start_ns"], row["duration_ns"], row["copy_kind"], row["bytes"]) for row in export.transfers.to_pylist()] == [
+        (start, length, kinds[kind], size if size != "" else None) for start, length, kind, size in copies
+    ]
+    calls = sql(path, "SELECT start, end - start, apiName, tid FROM api ORDER BY start, id")
+    assert [(row["start_ns"], row["duration_ns"], row["name"], row["thread"]) for row in export.calls.to_pylist()] == calls
+    assert export.capabilities["rows_in"] == {"rocpd_op": 85, "rocpd_api": 125, "rocpd_monitor": len(export.samples)}
+    possible = {name for name, one in export.capabilities["analyses"].items() if one["possible"]}
+    assert possible == {"kernel_variability", "memory_stall", "causes", "time_line", "queue_delay", "overlap"}
+
+
+@pytest.mark.parametrize("path", real())
+def test_queue_delays_are_from_the_call_that_launched(path, tmp_path):
+    expected = {
+        start: start - end
+        for start, end in sql(
+            path, "SELECT o.start, a.end FROM rocpd_op o JOIN rocpd_api_ops x ON x.op_id = o.id JOIN rocpd_api a ON a.id = x.api_id"
+        )
+    }
+    found = {row["start_ns"]: row["queue_ns"] for row in Read(path, tmp_path / "t").launches.to_pylist()}
+    assert found == {start: queue if (queue := expected[start]) >= 0 else None for start in found}
+
+
+@pytest.mark.parametrize("path", real())
+def test_the_monitor_gives_samples_of_the_clock_in_hz(path, tmp_path):
+    rows = sql(path, "SELECT start, value FROM rocpd_monitor ORDER BY start, id")
+    export = Read(path, tmp_path / "t")
+    found = export.samples.to_pylist()
+    assert [(row["time_ns"], row["value"]) for row in found] == [(start, float(value) * 1e6) for start, value in rows]
+    assert {row["metric"] for row in found} == {"gpu_clock_hz"}
+    assert {row["device"] for row in found} == {2}  # the only GPU of the run is the only one monitored
+    assert {800e6, 1700e6} <= {row["value"] for row in found}
+
+
+# made-up changes
+
+
+def test_monitored_gpus_that_cannot_be_told_keep_their_numbers(copy, tmp_path):
+    changed(copy, "INSERT INTO rocpd_monitor SELECT id + 100, deviceType, 1, 'power', start, end, '91.5' FROM rocpd_monitor")
+    export = Read(copy, tmp_path / "t")
+    assert export.count("metrics_device_assumed") == 2
+    assert {(row["device"], row["metric"]) for row in export.samples.to_pylist()} == {(0, "gpu_clock_hz"), (1, "power_watts")}
+
+
+def test_markers_are_ranges_and_only_their_arguments_are_read(copy, tmp_path, caplog):
+    changed(
+        copy,
+        f"UPDATE rocpd_string SET string = 'ptr={SECRET}' WHERE id = 8",
+        "INSERT INTO rocpd_string VALUES (900, 'UserMarker'), (901, 'epoch 1, step <2>')",
+        "INSERT INTO rocpd_api SELECT 5000, pid, tid, min(start), max(end), 900, 901 FROM rocpd_api",
+        f"INSERT INTO rocpd_metadata VALUES (77, 'command', '{SECRET}')",
+    )
+    export = Read(copy, tmp_path / "t")
+    assert [(row["name"], row["kind"]) for row in export.ranges.to_pylist()] == [("epoch 1, step <2>", "roctx")]
+    assert export.launches.column("range").null_count == 0
+    assert SECRET not in export.texts() + caplog.text
+
+
+def test_processes_are_ranks_and_operations_of_other_kinds_are_counted(copy, tmp_path):
+    changed(
+        copy,
+        "UPDATE rocpd_api SET pid = 7 WHERE id IN (SELECT api_id FROM rocpd_api_ops WHERE op_id IN (10, 11))",
+        "INSERT INTO rocpd_string VALUES (900, 'Barrier')",
+        "UPDATE rocpd_op SET opType_id = 900 WHERE id = 12",
+    )
+    export = Read(copy, tmp_path / "t")
+    assert export.count("other_operations") == 1
+    assert "Barrier: 1" in export.issue("other_operations")["detail"]
+    assert export.launches.num_rows + export.transfers.num_rows == 84
+
+
+def test_the_older_tables_of_operations(copy, tmp_path):
+    whole = Read(copy, tmp_path / "a")
+    changed(
+        copy,
+        "CREATE TABLE rocpd_kernelop AS SELECT x.op_id AS op_ptr_id, gridX, gridY, gridZ AS gridz, workgroupX, workgroupY, workgroupZ,"
+        " groupSegmentSize, privateSegmentSize, kernelName_id FROM rocpd_kernelapi JOIN rocpd_api_ops x ON x.api_id = api_ptr_id",
+        "CREATE TABLE rocpd_copyop AS SELECT x.op_id AS op_ptr_id, size FROM rocpd_copyapi JOIN rocpd_api_ops x ON x.api_id = api_ptr_id",
+        "DROP TABLE rocpd_kernelapi",
+        "DROP TABLE rocpd_copyapi",
+    )
+    export = Read(copy, tmp_path / "b")
+    for table in ("launches", "transfers", "configurations", "kernels"):
+        assert getattr(export, table).equals(getattr(whole, table)), table
+
+
+def test_names_beside_the_launch_where_the_operation_has_none(copy, tmp_path):
+    whole = Read(copy, tmp_path / "a").kernels
+    changed(copy, "UPDATE rocpd_op SET description_id = 1")
+    export = Read(copy, tmp_path / "b")
+    assert export.kernels.equals(whole)
+    changed(copy, "DROP TABLE rocpd_kernelapi")
+    export = Read(copy, tmp_path / "c")
+    assert (export.launches.num_rows, export.count("missing_name"), export.count("no_launch_configuration")) == (29, 29, 1)
+
+
+# damage
+
+
+def test_tables_that_are_absent_or_lack_columns(copy, tmp_path):
+    views = sql(copy, "SELECT name FROM sqlite_master WHERE type = 'view'")
+    changed(copy, *(f"DROP VIEW {name}" for (name,) in views), "DROP TABLE rocpd_api_ops", "DROP TABLE rocpd_monitor")
+    export = Read(copy, tmp_path / "a")
+    assert (export.status, export.launches.num_rows, export.launches.column("queue_ns").null_count) == ("read", 29, 29)
+    changed(copy, "ALTER TABLE rocpd_api RENAME COLUMN end TO stop")
+    export = Read(copy, tmp_path / "b")
+    assert (export.status, export.launches.num_rows) == ("partial", 29)
+    assert "rocpd_api has no column end" in export.error["found"]
+    changed(copy, "DROP TABLE rocpd_op")
+    assert Read(copy, tmp_path / "c", form="rocpd").status == "refused"
+
+
+def test_odd_values_cost_their_rows(copy, tmp_path):
+    changed(
+        copy,
+        "UPDATE rocpd_op SET end = start - 5 WHERE id = 3",
+        "UPDATE rocpd_op SET start = 'x' WHERE id = 4",
+        "UPDATE rocpd_monitor SET value = 'fast' WHERE id = 1",
+        "UPDATE rocpd_monitor SET value = '' WHERE id = 2",
+        "UPDATE rocpd_string SET string = x'6bff00' WHERE id = 18",
+    )
+    export = Read(copy, tmp_path / "t")
+    assert (export.status, export.launches.num_rows, export.samples.num_rows) == ("read", 27, 13)
+    assert (export.count("end_before_start"), export.count("no_time"), export.count("not_a_number")) == (1, 1, 2)
+
+
+@pytest.mark.parametrize("keep", [0.05, 0.4, 0.8])
+def test_a_truncated_file(copy, keep, tmp_path):
+    content = copy.read_bytes()
+    copy.write_bytes(content[: int(len(content) * keep)])
+    export = Read(copy, tmp_path / "t")
+    assert export.status in ("refused", "partial")
+    assert "foresee" not in export.error["found"]
+
+
+def test_a_folder_for_a_file(tmp_path):
+    (tmp_path / "x.rpd").mkdir()
+    export = Read(tmp_path / "x.rpd", tmp_path / "t", form="rocpd")
+    assert export.status == "refused"
+    assert "folder" in export.error["found"]
