@@ -1,7 +1,8 @@
 """Basis of a candidate: what a column may do to the target without assuming a straight line.
 
 A numeric column gives its normal score (any monotone effect), itself in standard deviations (a straight effect and heavy tails) and the
-absolute normal score (both ends against the middle). A category gives one indicator per level but the last. Columns that add nothing to those before them are left out.
+absolute normal score (both ends against the middle). A category gives one indicator per level but the most frequent. Columns that add
+nothing to those before them are left out.
 """
 
 from dataclasses import dataclass
@@ -126,5 +127,5 @@ def build_basis(candidates: list[np.ndarray], centring: GroupCentring) -> Basis:
             columns = columns[:, independent_columns(columns)]
             blocks.append(columns.astype(np.float32))
             owners += [number] * columns.shape[1]
-    rows = candidates[0].shape[0] if candidates else 0
-    return Basis(np.hstack(blocks) if blocks else np.zeros((rows, 0), np.float32), np.asarray(owners, dtype=np.int64))
+    nothing = np.zeros((centring.groups.size, 0), np.float32)
+    return Basis(np.hstack(blocks) if blocks else nothing, np.asarray(owners, dtype=np.int64))

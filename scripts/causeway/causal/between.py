@@ -1,12 +1,13 @@
-"""The configuration level: do features that are constant within a configuration change how much its launches vary?
+"""The configuration level: features that are constant within a configuration, and how much its launches vary.
 
-A deviation from the configuration's own mean cannot be moved by what all launches of the configuration share; only its scale can. Deviations
-that are standardised per configuration would erase exactly that, so here each configuration gives one number, the logarithm of the
-mean absolute residual of its launches, and the number of *configurations* is the sample size: ten million launches of two
+A deviation from the configuration's own mean cannot be moved by what all launches of the configuration share; only its scale can.
+Deviations that are standardised per configuration would erase exactly that, so here each configuration gives one number, the logarithm of
+the mean absolute residual of its launches, and the number of *configurations* is the sample size: ten million launches of two
 configurations are still two points and prove nothing.
 
-The number is taken twice, in the measured unit and relative to the configuration's mean. Longer launches vary more in ns merely because they
-are longer, and less relative to their mean if the noise is a constant; only a feature that acts in the same direction both ways counts.
+The number is taken twice, in the measured unit and relative to the configuration's mean. Longer launches vary more in ns merely because
+they are longer, and less relative to their mean if the noise is a constant; only a feature that acts in the same direction both ways
+counts.
 """
 
 from dataclasses import dataclass
@@ -108,7 +109,7 @@ class ConfigurationLevel:
         self.responses = [logs] + ([logs - np.log(self.mean[self.usable])] if relative else [])
 
     def test(self, columns: np.ndarray, one: int, keep: np.ndarray | None = None) -> tuple[float, float, float]:
-        """Return the weaker p-value and partial R^2 over both scalings, and the slope in the measured unit; 1, 0, 0 if the signs disagree."""
+        """Return the weaker p-value and partial R^2 of both scalings, and the slope in the measured unit; 1, 0, 0 if the signs disagree."""
         keep = np.arange(self.usable.size) if keep is None else keep
         kernels = np.unique(self.kernels[keep], return_inverse=True)[1]
         results = [_test(response[keep], columns[keep], one, self.weights[keep], kernels) for response in self.responses]

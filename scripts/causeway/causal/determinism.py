@@ -61,7 +61,8 @@ def _one_scale(matrix: np.ndarray, valid: np.ndarray, positions: list[int], foun
     if len(positions) < 3:
         return
     columns = matrix[:, positions].astype(np.float64)
-    whole = valid[:, positions].all(axis=0)
+    valid = np.ascontiguousarray(np.broadcast_to(valid, matrix.shape)[:, positions])
+    whole = valid.all(axis=0)
     columns -= columns.mean(axis=0)
     lengths = np.sqrt((columns**2).sum(axis=0))
     columns /= np.where(lengths > 0, lengths, 1.0)
@@ -82,7 +83,7 @@ def _one_scale(matrix: np.ndarray, valid: np.ndarray, positions: list[int], foun
                     columns[:, here], columns[:, near] @ weights
                 )
             else:
-                holds, weights = _on_positive_rows(columns, valid[:, positions], here, near)
+                holds, weights = _on_positive_rows(columns, valid, here, near)
             if holds:
                 found[position] = [positions[i] for i, weight in zip(near, weights, strict=True) if abs(weight) > 0.03]
                 continue

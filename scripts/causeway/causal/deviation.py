@@ -49,7 +49,12 @@ def configuration_spread(rows: Rows) -> np.ndarray:
             typical[mine] = weighted_quantile(relative[known], rows.weight[known], 0.5)
     launches = np.bincount(rows.configuration, rows.weight)[rows.configuration]
     own = np.where(np.isfinite(rows.std), rows.std, typical * base)
-    return np.sqrt((launches * own**2 + PRIOR_LAUNCHES * (typical * base) ** 2) / (launches + PRIOR_LAUNCHES))
+    prior = typical * base
+    largest = max(float(own.max(initial=0.0)), float(prior.max(initial=0.0)))
+    if largest == 0:
+        return np.zeros(len(rows))
+    own, prior = own / largest, prior / largest  # squares of extreme values would overflow
+    return largest * np.sqrt((launches * own**2 + PRIOR_LAUNCHES * prior**2) / (launches + PRIOR_LAUNCHES))
 
 
 def standardised_deviation(rows: Rows, spread: np.ndarray) -> np.ndarray:

@@ -8,15 +8,17 @@ from causeway.causal.between import ConfigurationEffect, configuration_effects
 from causeway.causal.deviation import configuration_spread, standardised_deviation
 from causeway.causal.multiplicity import adjusted
 from causeway.causal.prepare import CONTROL_NAMES, Prepared, prepare
+from causeway.causal.representative import better_members
 from causeway.causal.robustness import robustness_value
 from causeway.causal.rows import Candidate, Column, Dropped, Rows
 from causeway.causal.search import Test
 from causeway.causal.seeds import generator
 from causeway.causal.sentences import cause_sentence, nothing_found
 from causeway.causal.shares import Shares, structural_shares
-from causeway.causal.signs import Effect, joint_effects
-from causeway.causal.stability import MIN_FREQUENCY, block_numbers, selection_frequencies
+from causeway.causal.signs import level_of, sign_of
+from causeway.causal.stability import MIN_FREQUENCY, selection_frequencies
 from causeway.causal.stages import Stages, independent_rows, run_stages
+from causeway.causal.threads import single_threaded
 from causeway.causal.verdicts import FLAGGED_BELOW, INCONCLUSIVE, MAX_Q, REFUSED_BELOW, arrow_verdict, detectable_share, graph_verdict
 
 METHOD = (
@@ -104,7 +106,7 @@ class _Parent:
 
 
 def discover(columns: list[Column], rows: Rows, scope: Scope) -> Outcome:
-    """Find the causes of the target in one scope.
+    """Find the causes of the target in one scope, on one thread.
 
     Parameters
     ----------
@@ -119,6 +121,11 @@ def discover(columns: list[Column], rows: Rows, scope: Scope) -> Outcome:
     Outcome
         A refusal with its reasons when the rows cannot carry an answer; never an exception for degenerate values.
     """
+    with single_threaded(), np.errstate(over="ignore", under="ignore"):
+        return _discover(columns, rows, scope)
+
+
+def _discover(columns: list[Column], rows: Rows, scope: Scope) -> Outcome:
     rows, columns, refusal = _usable(columns, rows)
     if refusal:
         return Outcome(scope, len(rows), 0.0, INCONCLUSIVE, [refusal], [f"Inconclusive: {refusal}."])
@@ -133,6 +140,8 @@ def discover(columns: list[Column], rows: Rows, scope: Scope) -> Outcome:
     spread = configuration_spread(rows)
     deviation = standardised_deviation(rows, spread)
     stages = run_stages(prepared.within, rows, deviation)
+    if better_members(stages, prepared):
+        stages = run_stages(prepared.within, rows, deviation)
     effects, dropped, n_between = configuration_effects(prepared.between, rows, stages.residual, spread)
     prepared.dropped = sorted([*prepared.dropped, *dropped], key=lambda one: one.feature)
     frequencies = selection_frequencies(
@@ -235,21 +244,16 @@ def _report(
     scope: Scope,
 ) -> Outcome:
     """Weigh, sign and word the parents."""
-    time_blocks = block_numbers(stages.residual, len(rows))
     within = [parent for parent in parents if parent.effect is None]
     between = [parent for parent in parents if parent.effect is not None]
-    gains = [parent.effect.slope * parent.effect.position[rows.configuration] for parent in between]
-    ordered = [*within, *between]
     shares: Shares | None = None
-    if ordered:
+    if parents:
+        positions = [parent.effect.position[rows.configuration] for parent in between]
+        gains = [parent.effect.slope * position for parent, position in zip(between, positions, strict=True)]
         rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "shares")
-        shares = structural_shares([p.candidate.values for p in within], gains, deviation, rows.weight, rng, rows.folded)
-    rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "signs")
-    varies = (np.abs(deviation) if rows.folded else deviation) * (np.exp(np.sum(gains, axis=0)) if gains else 1.0)
-    varies = np.clip(varies, *np.quantile(varies, [0.0 if rows.folded else 0.002, 0.998]))
-    causes = [p.candidate.values if p.effect is None else p.effect.position[rows.configuration] for p in ordered]
-    effects = joint_effects(causes, [p.candidate.levels for p in ordered], varies, rows.weight, time_blocks, rng)
-    arrows = [_arrow(parent, place, effects[place], shares, scope) for place, parent in enumerate(ordered)]
+        values = [parent.candidate.values for parent in within]
+        shares = structural_shares(values, gains, positions, deviation, rows.weight, rng, rows.folded)
+    arrows = [_arrow(parent, place, shares, scope) for place, parent in enumerate([*within, *between])]
     arrows.sort(key=lambda arrow: (-arrow.percent, arrow.candidate.name))
     n_effective = min([arrow.n_effective for arrow in arrows if arrow.stage != "configuration"], default=_typical_size(stages, size))
     if n_effective < FLAGGED_BELOW:
@@ -274,17 +278,18 @@ def _typical_size(stages: Stages, size: float) -> float:
     return size / float(np.median(bartlett_factor(stages.problem.lags, of_residual)))
 
 
-def _arrow(parent: _Parent, place: int, effect: Effect, shares: Shares, scope: Scope) -> Arrow:
-    sign = effect.sign
+def _arrow(parent: _Parent, place: int, shares: Shares, scope: Scope) -> Arrow:
+    slope = shares.slopes[place]
+    sign = sign_of(slope)
     if parent.effect is not None:  # its sign rests on configurations, not on rows
         sign = "+" if parent.effect.slope > 0 else "-"
     return Arrow(
         parent.candidate,
         "configuration" if parent.effect is not None else parent.stage,
         sign,
-        effect.effect,
-        effect.low,
-        effect.high,
+        slope.value,
+        slope.low,
+        slope.high,
         float(shares.percent[place]),
         float(shares.low[place]),
         float(shares.high[place]),
@@ -293,7 +298,7 @@ def _arrow(parent: _Parent, place: int, effect: Effect, shares: Shares, scope: S
         robustness_value(parent.partial_r2),
         parent.n_effective,
         arrow_verdict(parent.n_effective, parent.effect is not None),
-        effect.level,
+        level_of(slope, parent.candidate.levels),
     )
 
 

@@ -17,7 +17,7 @@ from causeway.tables import COPY_KINDS, LAUNCH_SHAPE, SCHEMAS, read_json, read_t
 CONTEXT = {
     "launches_in_flight": ("contention", ""),
     "transfers_in_flight": ("contention", ""),
-    **{name: ("contention", "bytes") for name in BYTES_BY_KIND},
+    **dict.fromkeys(BYTES_BY_KIND, ("contention", "bytes")),
     "queue_ns": ("time", "ns"),
     "idle_before_ns": ("time", "ns"),
     "iteration_position": ("time", "ns"),
@@ -27,12 +27,8 @@ CONTEXT = {
 """Context features of a trace with their group and unit, in the order of the columns."""
 
 STALL_FACTS = {"transfer_bytes": "bytes", "transfer_copy_kind": ""}
-"""What is known beforehand of the transfer that makes a memory stall."""
-
-TRACE_ONLY = frozenset(
-    "duration_ns range transfer_bytes transfer_copy_kind transfer_start_ns transfer_duration_ns transfer_overlap_ns exposed_transfer_ns".split()
-)
-"""Facts of a trace's launches that are no features: measured on the launch itself, or on a transfer that is linked by its duration."""
+"""What is known beforehand of the transfer that makes a memory stall. The other facts of a trace's launches are no features: they are
+measured on the launch itself, or on a transfer that is linked by the launch's duration."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +124,9 @@ def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _sample_unit(name: str) -> str:
-    return next((unit for suffix, unit in (("_hz", "Hz"), ("_ratio", "ratio"), ("_bytes", "bytes"), ("_w", "W")) if name.endswith(suffix)), "")
+    return next(
+        (unit for suffix, unit in (("_hz", "Hz"), ("_ratio", "ratio"), ("_bytes", "bytes"), ("_w", "W")) if name.endswith(suffix)), ""
+    )
 
 
 def _counters(kept: pa.Table, columns: dict[str, pa.Array], add) -> None:

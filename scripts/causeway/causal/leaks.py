@@ -18,6 +18,7 @@ ALIAS_NAMES = re.compile(
 
 ALIAS_R2 = 0.99
 MIN_ROWS = 50
+HELPERS_AT_ONCE = 64
 OWN_SHARE = 0.1
 """An alias loses this much: with the measured value the unexplained part shrinks below a tenth of what the other columns leave."""
 
@@ -117,27 +118,31 @@ def aliases_where_positive(measured: np.ndarray, logs: np.ndarray, positive: np.
     ndarray of bool, shape (p,)
     """
     found = np.zeros(logs.shape[1], dtype=bool)
-    for helper in helpers:
-        rows = np.flatnonzero(positive[:, helper])
-        if rows.size < MIN_ROWS:
-            continue
-        t, u = (part - part.mean() for part in (measured[rows], logs[rows, helper]))
-        t2, u2, tu = float(t @ t), float(u @ u), float(t @ u)
-        if min(t2, u2) <= 0:
-            continue
-        columns = np.flatnonzero(~found & positive[rows].all(axis=0))
-        columns = columns[columns != helper]
-        x = logs[np.ix_(rows, columns)]
-        x = x - x.mean(axis=0)
-        total = (x**2).sum(axis=0)
-        xt, xu = x.T @ t, x.T @ u
-        rest_u = np.where(total > 0, 1.0 - xu**2 / (np.where(total > 0, total, 1.0) * u2), 0.0)
-        t_given_u = t2 - tu**2 / u2
-        if t_given_u <= 1e-9 * t2:
-            continue
-        own = (xt - xu * tu / u2) ** 2 / (t_given_u * np.where(total > 0, total, 1.0))
-        left = np.maximum(rest_u - own, 0.0)
-        found[columns[(total > 0) & (left < 1 - ALIAS_R2) & (left < OWN_SHARE * rest_u)]] = True
+    squares = logs**2
+    above = positive.astype(np.float32)
+    for first in range(0, helpers.size, HELPERS_AT_ONCE):
+        part = helpers[first : first + HELPERS_AT_ONCE]
+        rows = positive[:, part].astype(float)
+        counts = rows.sum(axis=0)
+        # all sums over the rows of each helper at once; u is the helper, t the measured value, x any column
+        u, t = logs[:, part] * rows, measured[:, None] * rows
+        x, xx, xt, xu = logs.T @ rows, squares.T @ rows, logs.T @ t, logs.T @ u
+        everywhere = above.T @ rows.astype(np.float32) >= counts - 0.5
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean_u, mean_t, mean_x = u.sum(axis=0) / counts, t.sum(axis=0) / counts, x / counts
+            var_u = (u * logs[:, part]).sum(axis=0) / counts - mean_u**2
+            var_t = (t * measured[:, None]).sum(axis=0) / counts - mean_t**2
+            cov_ut = (u * measured[:, None]).sum(axis=0) / counts - mean_u * mean_t
+            var_x = xx / counts - mean_x**2
+            cov_xt, cov_xu = xt / counts - mean_x * mean_t, xu / counts - mean_x * mean_u
+            rest = 1.0 - cov_xu**2 / (var_x * var_u)
+            t_given_u = var_t - cov_ut**2 / var_u
+            own = (cov_xt - cov_xu * cov_ut / var_u) ** 2 / (t_given_u * var_x)
+            left = np.maximum(rest - own, 0.0)
+            alias = everywhere & (var_x > 1e-12) & (left < 1 - ALIAS_R2) & (left < OWN_SHARE * rest)
+        usable = (counts >= MIN_ROWS) & (var_u > 1e-12) & (t_given_u > 1e-9 * var_t)
+        alias[part, np.arange(part.size)] = False
+        found |= (alias & usable).any(axis=1)
     return found
 
 

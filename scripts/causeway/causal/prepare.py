@@ -39,12 +39,15 @@ class Prepared:
     dropped : list of Dropped
     notes : list of str
         What a reader should know, e.g. imputed values.
+    merged : dict of str to Candidate
+        The columns that another one stands for.
     """
 
     within: list[Candidate] = field(default_factory=list)
     between: list[Candidate] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    merged: dict[str, Candidate] = field(default_factory=dict)
 
 
 @dataclass
@@ -81,7 +84,7 @@ def prepare(columns: list[Column], rows: Rows, target: str) -> Prepared:
     seen: dict[str, int] = {}
     for column in columns:
         seen[column.name] = seen.get(column.name, 0) + 1
-        name = column.name if seen[column.name] == 1 else f"{column.name}#{seen[column.name]}"
+        name = str(column.name) if seen[column.name] == 1 else f"{column.name}#{seen[column.name]}"
         if column.tier == "counter" and alias_by_name(column.name, target):
             prepared.dropped.append(Dropped(name, "its name says that it is the measured time itself, cycles, or a rate per time"))
         elif column.values.dtype == object:
@@ -117,7 +120,7 @@ def _number(column: Column, name: str, rows: Rows, centring: GroupCentring, prep
     if column.unit == "bytes" and values[known].min() >= 0:
         values = np.where(known, np.log1p(np.where(known, values, 0.0)), np.nan)
     largest = np.abs(values[known]).max()
-    if largest > 1e150:  # squares would overflow
+    if not 1e-150 < largest < 1e150:  # squares would overflow or vanish
         values = values / largest
     if not known.all():
         prepared.notes.append(f"{name}: {np.sum(~known)} missing or infinite values set to the mean of their configuration")
@@ -234,7 +237,7 @@ def _merge_and_finish(numbers: list[_Number], prepared: Prepared) -> None:
     for head, cluster in members.items():
         for other in cluster:
             if other != head:
-                prepared.dropped.append(Dropped(names[other], f"merged into {names[head]}: correlation above .95"))
+                prepared.dropped.append(Dropped(names[other], merged_reason(names[head])))
     levels = np.column_stack([numbers[i].centred for i in heads])
     logs = np.column_stack([np.full(levels.shape[0], np.nan) if numbers[i].logs is None else numbers[i].logs for i in heads])
     positive = np.column_stack([numbers[i].positive for i in heads])
@@ -246,17 +249,21 @@ def _merge_and_finish(numbers: list[_Number], prepared: Prepared) -> None:
             others = ", ".join(head_names[i] for i in determined[position])
             prepared.dropped.append(Dropped(names[head], f"deterministic: follows from {others}"))
             continue
-        number = numbers[head]
-        prepared.within.append(
-            Candidate(
-                number.name,
-                number.column.tier,
-                number.column.group,
-                number.column.unit,
-                winsorised(number.centred[:, None].astype(np.float64))[:, 0].astype(np.float32),
-                tuple([number.name, *sorted(names[i] for i in members[head] if i != head)]),
-            )
-        )
+        others = [i for i in members[head] if i != head]
+        prepared.within.append(_candidate(numbers[head], (names[head], *sorted(names[i] for i in others))))
+        prepared.merged.update({names[i]: _candidate(numbers[i], (names[i],)) for i in others})
+
+
+def _candidate(number: _Number, members: tuple[str, ...]) -> Candidate:
+    """Return the candidate of a numeric column: winsorised, in standard deviations."""
+    column = number.column
+    values = winsorised(number.centred[:, None].astype(np.float64))[:, 0].astype(np.float32)
+    return Candidate(number.name, column.tier, column.group, column.unit, values, members)
+
+
+def merged_reason(head: str) -> str:
+    """Return the reason of a column that another one stands for."""
+    return f"merged into {head}: correlation above .95"
 
 
 def _head(cluster: list[int], numbers: list[_Number]) -> int:

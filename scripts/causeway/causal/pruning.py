@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from causeway.causal.basis import GroupCentring, normal_scores
 from causeway.causal.rows import Candidate
-from causeway.causal.search import ALPHA, MIN_PARTIAL_R2, MIN_TEST_SIZE, Model, Problem, Test, size_behind
+from causeway.causal.search import ALPHA, MIN_PARTIAL_R2, MIN_TEST_SIZE, Model, Problem, Test, model_of, size_behind
 
 KNOTS = (0.02, 0.1, 0.25, 0.4, 0.6, 0.75, 0.9, 0.98)
 """Quantiles at which the piecewise straight lines may bend."""
@@ -52,10 +52,13 @@ class Pruner:
     problem : Problem
     candidates : list of Candidate
     centring : GroupCentring
+    kernels : ndarray of int, shape (n_rows,)
+        Where several kernels are searched together, the others may act differently in each.
     """
 
-    def __init__(self, problem: Problem, candidates: list[Candidate], centring: GroupCentring) -> None:
-        self.problem, self.candidates, self.centring = problem, candidates, centring
+    def __init__(self, problem: Problem, candidates: list[Candidate], centring: GroupCentring, kernels: np.ndarray) -> None:
+        self.problem, self.candidates, self.centring, self.kernels = problem, candidates, centring, kernels
+        self.n_kernels = int(kernels.max()) + 1 if kernels.size else 0
         self._flexible: dict[int, np.ndarray] = {}
 
     def flexible(self, candidate: int) -> np.ndarray:
@@ -72,17 +75,23 @@ class Pruner:
             return np.zeros((self.problem.basis.columns.shape[0], 0))
         return _unit(self.centring.weighted(np.column_stack(pairs)))
 
+    def by_kernel(self, others: list[int]) -> np.ndarray:
+        """Return the others' first functions in each kernel alone, centred, weighted, of unit length."""
+        parts = [first_function(self.candidates[other].values) * (self.kernels == k) for other in others for k in range(self.n_kernels)]
+        return _unit(self.centring.weighted(np.column_stack(parts)))
+
     def others_model(self, response: np.ndarray, others: list[int]) -> Model:
         """Return the model of the others: their bases, and as many of the flexible functions as the rows can carry."""
-        model = Model(self.problem, response)
-        for other in others:
-            model.add(self.problem.basis.columns[:, self.problem.basis.of(other)])
+        model = model_of(self.problem, response, others)
         room = self.problem.n_independent / ROOM - model.frame.shape[1]
+        if others and self.n_kernels > 1 and len(others) * (self.n_kernels - 1) < room:
+            model.add(self.by_kernel(others))
+            room = self.problem.n_independent / ROOM - model.frame.shape[1]
         bends = [self.flexible(other) for other in others]
         if bends and sum(part.shape[1] for part in bends) < room:
             model.add(np.hstack(bends))
             room = self.problem.n_independent / ROOM - model.frame.shape[1]
-        if 1 < len(others) and len(others) * (len(others) - 1) / 2 < room:
+        if len(others) > 1 and len(others) * (len(others) - 1) / 2 < room:
             model.add(self.products(others))
         return model
 
@@ -90,9 +99,8 @@ class Pruner:
         """Test a candidate given the others."""
         model = self.others_model(response, others)
         explained, df = model.scan()
-        full = model.copy()
-        full.add(self.problem.basis.columns[:, self.problem.basis.of(candidate)])
-        size = size_behind(self.problem, candidate, full.residual)
+        residual = model.residual_with(self.problem.basis.columns[:, self.problem.basis.of(candidate)])
+        size = size_behind(self.problem, candidate, residual)
         p_values, partial = model.tests(explained[[candidate]], df[[candidate]], np.asarray([size]))
         p_value = float(p_values[0]) if size >= MIN_TEST_SIZE else 1.0
         return Test(candidate, p_value, float(partial[0]), int(df[candidate]), size)

@@ -112,7 +112,11 @@ def columns_of(table: pa.Table) -> list[Column]:
         facts = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
         values = table.column(position)
         text = pa.types.is_string(field.type) or pa.types.is_dictionary(field.type) or pa.types.is_boolean(field.type)
-        array = np.asarray(values.cast(pa.string()).to_pylist(), dtype=object) if text else values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        array = (
+            np.asarray(values.cast(pa.string()).to_pylist(), dtype=object)
+            if text
+            else values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        )
         found.append(Column(field.name, array, facts.get("tier", "counter"), facts.get("group", "counters"), facts.get("unit", "")))
     if pc.count_distinct(table.column("rank")).as_py() > 1:
         names = np.asarray([str(rank) for rank in table.column("rank").to_pylist()], dtype=object)
@@ -121,8 +125,10 @@ def columns_of(table: pa.Table) -> list[Column]:
 
 
 def pooled_table(table: pa.Table, max_rows: int, seed: int) -> tuple[pa.Table, int]:
-    """Return the rows of all kernels with enough of them, each kernel capped at an equal part of `max_rows`; and how many kernels those are."""
+    """Return the rows of all kernels with enough of them, each capped at an equal part of `max_rows`, and how many kernels those are."""
     counts = {row["values"]: row["counts"] for row in pc.value_counts(table.column("kernel")).to_pylist()}
     chosen = sorted(kernel for kernel, count in counts.items() if count >= MIN_KERNEL_ROWS)
-    parts = [capped(table.filter(pc.equal(table.column("kernel"), kernel)), max(max_rows // max(len(chosen), 1), 1), seed) for kernel in chosen]
+    parts = [
+        capped(table.filter(pc.equal(table.column("kernel"), kernel)), max(max_rows // max(len(chosen), 1), 1), seed) for kernel in chosen
+    ]
     return (pa.concat_tables(parts) if parts else table.slice(0, 0)), len(chosen)

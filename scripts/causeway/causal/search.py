@@ -20,6 +20,9 @@ MIN_PARTIAL_R2 = 0.002
 MAX_PARENTS = 15
 MIN_TEST_SIZE = 50
 """Fewer effective rows than this prove nothing, whatever the p-value."""
+EXCHANGE_ROUNDS = 3
+EXCHANGE_GAIN = 2.0
+"""Difference of the Bayesian information criterion from which a candidate gives way to another."""
 MOST_TRIED = 40
 """So many candidates are tried per step with their own autocorrelation before the step gives up."""
 
@@ -100,20 +103,33 @@ class Model:
         self.frame = np.zeros((response.size, 0))
         self.inside = np.zeros((0, problem.basis.columns.shape[1]))
 
-    def add(self, columns: np.ndarray) -> int:
-        """Add columns of unit length to the frame, skipping what it already holds; return how many directions were new."""
+    def _new_directions(self, columns: np.ndarray) -> np.ndarray:
+        """Return an orthonormal basis of what columns of unit length add to the frame, shape (n_rows, k)."""
         rest = columns.astype(float)
         for _ in range(2):  # twice is enough: Kahan and Parlett's rule for Gram-Schmidt
             rest = rest - self.frame @ (self.frame.T @ rest)
         rest = rest[:, (rest**2).sum(axis=0) > NEW_SHARE]
         if rest.shape[1] == 0:
-            return 0
+            return rest
         block, triangle, _ = qr(rest, mode="economic", pivoting=True)
-        block = block[:, np.abs(np.diag(triangle)) > np.sqrt(NEW_SHARE)]
-        self.frame = np.hstack([self.frame, block])
-        self.inside = np.vstack([self.inside, (self.problem.basis.columns.T @ block.astype(np.float32)).T.astype(float)])
-        self.residual = self.residual - block @ (block.T @ self.residual)
-        return block.shape[1]
+        return block[:, np.abs(np.diag(triangle)) > np.sqrt(NEW_SHARE)]
+
+    def add(self, columns: np.ndarray) -> None:
+        """Add columns of unit length to the frame, skipping what it already holds."""
+        block = self._new_directions(columns)
+        if block.shape[1]:
+            self.frame = np.hstack([self.frame, block])
+            self.inside = np.vstack([self.inside, (self.problem.basis.columns.T @ block.astype(np.float32)).T.astype(float)])
+            self.residual = self.residual - block @ (block.T @ self.residual)
+
+    def residual_with(self, columns: np.ndarray) -> np.ndarray:
+        """Return the residual that the model would leave with further columns, without changing it."""
+        block = self._new_directions(columns)
+        return self.residual - block @ (block.T @ self.residual)
+
+    def add_candidate(self, candidate: int) -> None:
+        """Add a candidate's basis."""
+        self.add(self.problem.basis.columns[:, self.problem.basis.of(candidate)])
 
     def scan(self) -> tuple[np.ndarray, np.ndarray]:
         """Return for every candidate the sum of squares it would explain of the residual, and its number of new columns."""
@@ -140,12 +156,6 @@ class Model:
         p_values = np.where(testable, fdtrc(np.maximum(df, 1), np.maximum(left, 1), ratio), 1.0)
         return p_values, partial
 
-    def copy(self) -> "Model":
-        """Return a model that can grow without changing this one."""
-        other = Model.__new__(Model)
-        other.problem, other.residual, other.frame, other.inside = self.problem, self.residual, self.frame, self.inside
-        return other
-
 
 def size_behind(problem: Problem, candidate: int, residual: np.ndarray) -> float:
     """Return the effective number of rows behind a candidate's test, for the residual of the model that holds it."""
@@ -170,9 +180,8 @@ def best_test(model: Model, excluded: set[int], limit: float) -> Test | None:
             break  # autocorrelation can only weaken a test
         if partial[candidate] < MIN_PARTIAL_R2:
             continue
-        grown = model.copy()
-        grown.add(problem.basis.columns[:, problem.basis.of(int(candidate))])
-        size = size_behind(problem, int(candidate), grown.residual)
+        residual = model.residual_with(problem.basis.columns[:, problem.basis.of(int(candidate))])
+        size = size_behind(problem, int(candidate), residual)
         one = [candidate]
         p_value = float(model.tests(explained[one], df[one], np.asarray([size]))[0][0]) if size >= MIN_TEST_SIZE else 1.0
         if p_value <= limit and (best is None or p_value < best.p_value):
@@ -183,12 +192,52 @@ def best_test(model: Model, excluded: set[int], limit: float) -> Test | None:
 
 
 def forward(problem: Problem, response: np.ndarray) -> list[int]:
-    """Select candidates one by one while the best one's test holds; in the order of their entry."""
-    model, chosen = Model(problem, response), []
+    """Select candidates one by one while the best one's test holds, then exchange those that another fits better.
+
+    A ratio or another mixture may enter first because it stands for two causes at once; once these are in, it is exchanged or pruned.
+    """
+    chosen = _grow(problem, response, [])
+    for _ in range(EXCHANGE_ROUNDS):
+        exchanged = _exchange(problem, response, chosen)
+        if exchanged == chosen:
+            break
+        chosen = _grow(problem, response, exchanged)
+    return chosen
+
+
+def model_of(problem: Problem, response: np.ndarray, chosen: list[int]) -> Model:
+    """Return the model that holds the chosen candidates' bases."""
+    model = Model(problem, response)
+    for candidate in chosen:
+        model.add_candidate(candidate)
+    return model
+
+
+def _grow(problem: Problem, response: np.ndarray, chosen: list[int]) -> list[int]:
+    """Add candidates while the best one's test holds."""
+    model, chosen = model_of(problem, response, chosen), list(chosen)
     while len(chosen) < MAX_PARENTS:
         test = best_test(model, set(chosen), ALPHA / problem.n_tests)
         if test is None:
             break
         chosen.append(test.candidate)
-        model.add(problem.basis.columns[:, problem.basis.of(test.candidate)])
+        model.add_candidate(test.candidate)
+    return chosen
+
+
+def _exchange(problem: Problem, response: np.ndarray, chosen: list[int]) -> list[int]:
+    """Exchange each chosen candidate for the one that, with the others, explains clearly more."""
+    chosen = list(chosen)
+    for place, candidate in enumerate(chosen):
+        others = [other for other in chosen if other != candidate]
+        model = model_of(problem, response, others)
+        explained, df = model.scan()
+        df[others] = 0
+        total = float(model.residual @ model.residual)
+        with np.errstate(divide="ignore"):
+            score = problem.n_independent * np.log(np.maximum(1 - explained / total, 1e-12)) + np.log(problem.n_independent) * df
+        score[df == 0] = np.inf
+        best = int(np.argmin(score))
+        if best != candidate and score[best] < score[candidate] - EXCHANGE_GAIN:
+            chosen[place] = best
     return chosen

@@ -47,7 +47,7 @@ def cause_sentence(
     level: str,
     target: str,
     contribution: tuple[float, float, float],
-    stability: float,
+    stability: float | None,
     robustness: float,
     verdict: str,
 ) -> str:
@@ -68,7 +68,7 @@ def cause_sentence(
     verb = {"+": "deviate more in", "-": "deviate less in", "?": "differ in"}[sign] if level else VERBS[sign]
     percent, low, high = contribution
     amount = f"{percent:.0f} % of its variance [{low:.0f}, {high:.0f}]"
-    found = f"found in {100 * stability:.0f} % of resamples"
+    found = "not resampled" if stability is None else f"found in {100 * stability:.0f} % of resamples"
     fragile = ", fragile" if robustness < FRAGILE_BELOW else ""
     tail = "" if verdict == "supported" else f"; {verdict}: too few effective samples behind it"
     return f"{subject} {verb} {what_varies(target)} ({amount}); {found}; robustness {short(robustness)}{fragile}; {ASSUMPTION}{tail}."
@@ -76,4 +76,5 @@ def cause_sentence(
 
 def nothing_found(n_effective: float, share: float) -> str:
     """Return the sentence for a search that found no cause."""
-    return f"No cause found: {n_effective:,.0f} effective samples; an effect above {max(100 * share, 0.1):.1f} % of the variance would have been seen."
+    least = max(100 * share, 0.1)
+    return f"No cause found: {n_effective:,.0f} effective samples; an effect above {least:.1f} % of the variance would have been seen."

@@ -1,26 +1,46 @@
-"""Structural shares: how much of the target's variance each cause carries, and how much none of them explains.
+"""Structural shares and slopes: how much of the target's variance each cause carries, which way it moves it, and what nothing explains.
 
 With the fitted model `y = exp(g) |mu(x) + sigma(x) N|` (mu and sigma of the causes within configurations, g of those at the configuration
 level, N the standardised rest), the share of a cause is the variance of y when it alone varies and all else, N included, is held:
-`S_j = E[Var over x_j of y]`; likewise `S_noise` for N. Contributions are `100 S_j / (sum S + S_noise)`.
+`S_j = E[Var over x_j of y]`; likewise `S_noise` for N. Contributions are `100 S_j / (sum S + S_noise)`. The slope is that of y on x_j when
+x_j alone is set.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from causeway.causal.basis import numeric_functions
+from causeway.causal.location_scale import Causes, LocationScale
 from causeway.causal.stability import block_numbers
 
 FOLDS = 5
 MAX_ROWS = 5000
 SWAPS = 6
 """Times each cause is exchanged between rows; more changes no share by more than a tenth of a percent."""
-TREES = dict(max_iter=120, learning_rate=0.06, max_leaf_nodes=8, min_samples_leaf=25, l2_regularization=2.0, early_stopping=False)
-LEVELS = 50
+DRAWS = 60
 WINSOR = 8.0
 """The deviation is clipped at so many standard deviations, so that one outage does not own the variance."""
-MIN_SIGMA = 0.1
+
+
+@dataclass(frozen=True)
+class Slope:
+    """How y moves with a cause: in standard deviations of y per standard deviation of a number, or for a level against all others.
+
+    Attributes
+    ----------
+    value, low, high : float
+        With a 95 % interval.
+    agreement : float
+        Share of resamples with the same sign.
+    direction : int
+        0 for a number; for a category the position of the level that stands out.
+    """
+
+    value: float
+    low: float
+    high: float
+    agreement: float
+    direction: int = 0
 
 
 @dataclass(frozen=True)
@@ -32,6 +52,7 @@ class Shares:
     percent, low, high : ndarray, shape (n_causes,)
         Contribution with a 95 % interval.
     unexplained, unexplained_low, unexplained_high : float
+    slopes : list of Slope
     """
 
     percent: np.ndarray
@@ -40,213 +61,156 @@ class Shares:
     unexplained: float
     unexplained_low: float
     unexplained_high: float
+    slopes: list[Slope]
 
 
-class LocationScale:
-    """mu and log sigma of the deviation given the causes: a linear model on their bases, and boosted trees on what it leaves.
+@dataclass
+class _Sums:
+    """Sums over exchanged pairs: squared changes per cause and for the noise, and changes along each direction of each cause."""
 
-    Parameters
-    ----------
-    causes : list of ndarray
-        Shape (n_rows,) for numbers, (n_rows, n_levels - 1) for categories.
-    seed : int
-    boosted : bool
-        Without trees it is the linear model alone, quick enough for resampling.
-    """
+    squares: np.ndarray
+    cross: list[np.ndarray]
+    moved: list[np.ndarray]
 
-    def __init__(self, seed: int, boosted: bool) -> None:
-        self.seed, self.boosted = seed, boosted
+    @classmethod
+    def empty(cls, directions: list[np.ndarray]) -> "_Sums":
+        zeros = [np.zeros(columns.shape[1]) for columns in directions]
+        return cls(np.zeros(len(directions) + 1), zeros, [zero.copy() for zero in zeros])
 
-    def fit(self, design: np.ndarray, features: np.ndarray, deviation: np.ndarray, weights: np.ndarray) -> "LocationScale":
-        """Fit to `design` (bases, shape (n, k)) and `features` (columns, shape (n, m)) the deviation, shape (n,)."""
-        self.mean_linear = _ridge(design, deviation, weights)
-        mean = design @ self.mean_linear
-        self.mean_trees = self._trees(features, deviation - mean, weights)
-        mean = mean + self._of(self.mean_trees, features)
-        size = np.abs(deviation - mean)
-        # log of |N| has mean -0.635 and sd 1.11 for normal N: a constant that drops out, since sigma is scaled below
-        logs = np.log(np.maximum(size, MIN_SIGMA * max(float(np.median(size)), 1e-12)))
-        self.scale_linear = _ridge(design, logs, weights)
-        log_sigma = design @ self.scale_linear
-        self.scale_trees = self._trees(features, logs - log_sigma, weights)
-        log_sigma = log_sigma + self._of(self.scale_trees, features)
-        self.low, self.high = np.quantile(log_sigma, [0.005, 0.995])
-        sigma = np.exp(np.clip(log_sigma, self.low, self.high))
-        self.factor = float(np.sqrt(np.average(np.minimum(size / sigma, 20.0) ** 2, weights=weights)))
-        return self
+    def add(self, cause: int, change: np.ndarray, weights: np.ndarray, step: np.ndarray) -> None:
+        """Add one exchange of a cause; `step` is how far each pair moved along the cause's directions."""
+        self.squares[cause] += weights @ change**2
+        self.cross[cause] += (weights * change) @ step
+        self.moved[cause] += weights @ step**2
 
-    def predict(self, design: np.ndarray, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return mu and sigma."""
-        mean = design @ self.mean_linear + self._of(self.mean_trees, features)
-        log_sigma = design @ self.scale_linear + self._of(self.scale_trees, features)
-        return mean, self.factor * np.exp(np.clip(log_sigma, self.low, self.high))
+    def percent(self) -> np.ndarray:
+        total = self.squares.sum()
+        return 100.0 * self.squares / total if total > 0 else np.append(np.zeros(self.squares.size - 1), 100.0)
 
-    def _trees(self, features: np.ndarray, response: np.ndarray, weights: np.ndarray):
-        if not self.boosted or features.shape[1] == 0:
-            return None
-        from sklearn.ensemble import HistGradientBoostingRegressor
-
-        return HistGradientBoostingRegressor(random_state=self.seed % (1 << 31), **TREES).fit(features, response, sample_weight=weights)
-
-    @staticmethod
-    def _of(trees, features: np.ndarray) -> np.ndarray:
-        return trees.predict(features) if trees is not None else np.zeros(features.shape[0])
+    def slopes(self) -> list[np.ndarray]:
+        return [cross / np.where(moved > 0, moved, 1.0) for cross, moved in zip(self.cross, self.moved, strict=True)]
 
 
-def _ridge(design: np.ndarray, response: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return weighted least squares coefficients; the first column of `design` is the intercept and is not shrunk."""
-    scaled = design * weights[:, None]
-    penalty = np.full(design.shape[1], 1e-3 * weights.sum())
-    penalty[0] = 0.0
-    return np.linalg.solve(design.T @ scaled + np.diag(penalty), scaled.T @ response)
-
-
-class _Causes:
-    """Designs and features of the causes, with one cause at a time taken from other rows."""
-
-    def __init__(self, within: list[np.ndarray]) -> None:
-        functions = [_functions(values) for values in within]
-        self.n_rows = within[0].shape[0] if within else 0
-        self.slices, self.spans, start, span = [], [], 1, 0
-        for values, columns in zip(within, functions, strict=True):
-            self.slices.append(slice(start, start + columns.shape[1]))
-            width = 1 if values.ndim == 1 else values.shape[1]
-            self.spans.append(slice(span, span + width))
-            start, span = start + columns.shape[1], span + width
-        self.design = np.hstack([np.ones((self.n_rows, 1)), *functions]) if within else np.ones((0, 1))
-        self.features = np.hstack([_coarse(values) for values in within]) if within else np.zeros((0, 0))
-
-    def swapped(self, cause: int, rows: np.ndarray, partners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return design and features of `rows` with the cause's columns of `partners`."""
-        design, features = self.design[rows].copy(), self.features[rows].copy()
-        design[:, self.slices[cause]] = self.design[partners, self.slices[cause]]
-        features[:, self.spans[cause]] = self.features[partners, self.spans[cause]]
-        return design, features
-
-
-def _coarse(values: np.ndarray) -> np.ndarray:
-    """Return a cause's columns for the trees, numbers as one of `LEVELS` quantile levels: what trees would make of them, but quicker."""
-    if values.ndim > 1:
-        return values.astype(float)
-    cuts = np.unique(np.quantile(values, np.linspace(0, 1, LEVELS + 1)[1:-1]))
-    return np.searchsorted(cuts, values).astype(float)[:, None]
-
-
-def _functions(values: np.ndarray) -> np.ndarray:
-    """Return a cause's basis, centred and in standard deviations."""
-    columns = numeric_functions(values.astype(float)) if values.ndim == 1 else values.astype(float)
-    columns = columns - columns.mean(axis=0)
-    spread = columns.std(axis=0)
-    return columns[:, spread > 1e-9] / spread[spread > 1e-9]
-
-
-def structural_shares(
-    within: list[np.ndarray],
-    between: list[np.ndarray],
-    deviation: np.ndarray,
-    weights: np.ndarray,
-    rng: np.random.Generator,
-    folded: bool = True,
-    draws: int = 40,
-) -> Shares:
-    """Estimate the contributions of all causes, those within configurations first, then those between them.
+class Exchange:
+    """Exchanges the values of one cause at a time between rows.
 
     Parameters
     ----------
     within : list of ndarray, shape (n_rows,) or (n_rows, n_levels - 1)
         Causes that vary within configurations.
-    between : list of ndarray, shape (n_rows,)
-        For each cause at the configuration level, its part of g.
+    gains, positions : lists of ndarray, shape (n_rows,)
+        For each cause at the configuration level, its part of g, and its value in standard deviations.
     deviation : ndarray, shape (n_rows,)
         Standardised per configuration.
     weights : ndarray, shape (n_rows,), positive
-    rng : Generator
     folded : bool
         y is the absolute value of the deviation; else the deviation itself.
-    draws : int
-        Resamples of blocks for the intervals.
+    """
 
-    Returns
-    -------
-    Shares
+    def __init__(self, within, gains, positions, deviation, weights, folded: bool) -> None:
+        self.causes = Causes(within, deviation.size)
+        self.gains, self.deviation, self.weights = gains, deviation, weights
+        self.fold = np.abs if folded else np.positive
+        self.n_within = len(within)
+        self.directions = [_directions(values) for values in (*within, *positions)]
+
+    def sums(self, model: LocationScale, rows: np.ndarray, rng: np.random.Generator, swaps: int, into: _Sums | None = None) -> _Sums:
+        """Exchange among `rows`, whose noise is what the model leaves of them."""
+        into = _Sums.empty(self.directions) if into is None else into
+        g = np.sum([gain[rows] for gain in self.gains], axis=0) if self.gains else np.zeros(rows.size)
+        mean, sigma = model.predict(rows)
+        noise = (self.deviation[rows] - mean) / sigma
+        y = np.exp(g) * self.fold(mean + sigma * noise)
+        own = self.weights[rows]
+        for _ in range(swaps):
+            local = rng.choice(rows.size, size=rows.size, p=own / own.sum())
+            partners = rows[local]
+            for cause, columns in enumerate(self.directions):
+                step = columns[partners] - columns[rows]
+                if cause < self.n_within:
+                    other_mean, other_sigma = model.predict(rows, cause, partners)
+                    change = np.exp(g) * self.fold(other_mean + other_sigma * noise) - y
+                else:
+                    gain = self.gains[cause - self.n_within]
+                    change = (np.exp(gain[partners] - gain[rows]) - 1) * y
+                into.add(cause, change, own, step)
+            into.squares[-1] += own @ (np.exp(g) * self.fold(mean + sigma * noise[local]) - y) ** 2
+        return into
+
+
+def _directions(values: np.ndarray) -> np.ndarray:
+    """Return along which columns a cause's slope is taken: itself in standard deviations, or an indicator per level."""
+    if values.ndim == 1:
+        spread = float(values.std())
+        return ((values - values.mean()) / (spread if spread > 0 else 1.0))[:, None].astype(float)
+    return np.column_stack([1.0 - values.sum(axis=1), values])
+
+
+def structural_shares(
+    within: list[np.ndarray],
+    gains: list[np.ndarray],
+    positions: list[np.ndarray],
+    deviation: np.ndarray,
+    weights: np.ndarray,
+    rng: np.random.Generator,
+    folded: bool = True,
+) -> Shares:
+    """Estimate contributions and slopes of all causes, those within configurations first; parameters as of `Exchange`.
 
     Notes
     -----
     mu and sigma are cross-fitted in five folds of whole blocks. `E[Var over x_j]` is half the mean squared change of y when x_j is
     exchanged for that of another row (M. Jansen, Comput. Phys. Commun. 117 (1999) 35). The intervals are those of the linear model under
-    resampling of blocks, moved to the point estimate: refitting trees 40 times would cost a minute and changes their width little.
+    resampling of blocks, moved to the point estimate: refitting trees 60 times would cost a minute and changes their width little.
     """
-    fold_target = np.abs if folded else np.positive
     blocks = block_numbers(deviation, deviation.size)
     if deviation.size > MAX_ROWS:
         pick = np.sort(rng.permutation(deviation.size)[:MAX_ROWS])
-        within, between = [values[pick] for values in within], [part[pick] for part in between]
+        within, gains, positions = ([values[pick] for values in columns] for columns in (within, gains, positions))
         deviation, weights, blocks = deviation[pick], weights[pick], np.unique(blocks[pick], return_inverse=True)[1]
     spread = np.sqrt(np.average(deviation**2, weights=weights))
     deviation = np.clip(deviation, -WINSOR * spread, WINSOR * spread)
-    n_causes = len(within) + len(between)
-    causes = _Causes(within)
+    exchange = Exchange(within, gains, positions, deviation, weights, folded)
     folds = (np.arange(blocks.max() + 1) * FOLDS // (blocks.max() + 1))[blocks]
-    sums = np.zeros(n_causes + 1)
+    point = _Sums.empty(exchange.directions)
     seed = int(rng.integers(1 << 31))
+    everything = np.arange(deviation.size)
     for fold in np.unique(folds):
         train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        if train.size < 20:
-            train = np.arange(deviation.size)
-        model = _fitted(causes, deviation, weights, train, seed, boosted=True)
-        sums += _sums(model, causes, between, deviation, weights, test, rng, fold_target)
-    percent = _percent(sums)
-    spreads = np.asarray([_percent(_linear_sums(causes, between, deviation, weights, blocks, rng, fold_target)) for _ in range(draws)])
-    low, high = percent, percent
-    if draws:
-        centre = _percent(_linear_sums(causes, between, deviation, weights, None, rng, fold_target))
-        low = np.clip(percent + np.quantile(spreads, 0.025, axis=0) - centre, 0.0, percent)
-        high = np.clip(percent + np.quantile(spreads, 0.975, axis=0) - centre, percent, 100.0)
-    return Shares(percent[:-1], low[:-1], high[:-1], float(percent[-1]), float(low[-1]), float(high[-1]))
+        model = LocationScale(exchange.causes, train if train.size >= 20 else everything, deviation, weights, seed)
+        exchange.sums(model, test, rng, SWAPS, point)
+    centre = exchange.sums(LocationScale(exchange.causes, everything, deviation, weights, None), everything, rng, SWAPS)
+    draws = [_resampled(exchange, blocks, rng) for _ in range(DRAWS)]
+    percent = point.percent()
+    around = np.asarray([draw.percent() for draw in draws]) - centre.percent()
+    low = np.clip(percent + np.quantile(around, 0.025, axis=0), 0.0, percent)
+    high = np.clip(percent + np.quantile(around, 0.975, axis=0), percent, 100.0)
+    size = np.exp(np.sum(gains, axis=0)) * exchange.fold(deviation) if gains else exchange.fold(deviation)
+    unit = float(np.sqrt(np.average((size - np.average(size, weights=weights)) ** 2, weights=weights)))
+    slopes = _slopes(point, centre, draws, unit if unit > 0 else 1.0, exchange)
+    return Shares(percent[:-1], low[:-1], high[:-1], float(percent[-1]), float(low[-1]), float(high[-1]), slopes)
 
 
-def _percent(sums: np.ndarray) -> np.ndarray:
-    total = sums.sum()
-    return 100.0 * sums / total if total > 0 else np.append(np.zeros(sums.size - 1), 100.0)
+def _resampled(exchange: Exchange, blocks: np.ndarray, rng: np.random.Generator) -> _Sums:
+    """Return the sums of the linear model on a resample of whole blocks."""
+    order = np.argsort(blocks, kind="stable")
+    starts = np.searchsorted(blocks[order], np.arange(blocks.max() + 2))
+    drawn = rng.integers(0, blocks.max() + 1, blocks.max() + 1)
+    rows = np.concatenate([order[starts[b] : starts[b + 1]] for b in drawn])
+    model = LocationScale(exchange.causes, rows, exchange.deviation, exchange.weights, None)
+    return exchange.sums(model, rows, rng, 2)
 
 
-def _fitted(
-    causes: _Causes, deviation: np.ndarray, weights: np.ndarray, rows: np.ndarray, seed: int, boosted: bool
-) -> LocationScale | None:
-    if causes.n_rows == 0:
-        return None
-    return LocationScale(seed, boosted).fit(causes.design[rows], causes.features[rows], deviation[rows], weights[rows])
-
-
-def _linear_sums(causes, between, deviation, weights, blocks, rng, fold_target) -> np.ndarray:
-    """Return the sums of the linear model, on a resample of blocks or (blocks None) on all rows."""
-    rows = np.arange(deviation.size)
-    if blocks is not None:
-        order = np.argsort(blocks, kind="stable")
-        starts = np.searchsorted(blocks[order], np.arange(blocks.max() + 2))
-        drawn = rng.integers(0, blocks.max() + 1, blocks.max() + 1)
-        rows = np.concatenate([order[starts[b] : starts[b + 1]] for b in drawn])
-    model = _fitted(causes, deviation, weights, rows, 0, boosted=False)
-    return _sums(model, causes, between, deviation, weights, rows, rng, fold_target, swaps=2)
-
-
-def _sums(model, causes: _Causes, between, deviation, weights, rows, rng, fold_target, swaps: int = SWAPS) -> np.ndarray:
-    """Return the weighted sums of half squared changes over `rows`: one per cause, the last for the noise."""
-    g = np.sum([part[rows] for part in between], axis=0) if between else np.zeros(rows.size)
-    mean, sigma = model.predict(causes.design[rows], causes.features[rows]) if model else (np.zeros(rows.size), np.ones(rows.size))
-    noise = (deviation[rows] - mean) / sigma
-    y = np.exp(g) * fold_target(mean + sigma * noise)
-    own = weights[rows]
-    chance = own / own.sum()
-    sums = np.zeros(len(causes.slices) + len(between) + 1)
-    for _ in range(swaps):
-        local = rng.choice(rows.size, size=rows.size, p=chance)
-        partners = rows[local]
-        for cause in range(len(causes.slices)):
-            other_mean, other_sigma = model.predict(*causes.swapped(cause, rows, partners))
-            sums[cause] += own @ (np.exp(g) * fold_target(other_mean + other_sigma * noise) - y) ** 2
-        for place, part in enumerate(between):
-            moved = g - part[rows] + part[partners]
-            sums[len(causes.slices) + place] += own @ (np.exp(moved) * fold_target(mean + sigma * noise) - y) ** 2
-        sums[-1] += own @ (np.exp(g) * fold_target(mean + sigma * noise[local]) - y) ** 2
-    return sums / (2 * swaps)
+def _slopes(point: _Sums, centre: _Sums, draws: list[_Sums], unit: float, exchange: Exchange) -> list[Slope]:
+    """Return the slopes with intervals, like the shares'; of a category that of the level that stands out."""
+    found = []
+    resampled = [draw.slopes() for draw in draws]
+    for cause, (values, middle) in enumerate(zip(point.slopes(), centre.slopes(), strict=True)):
+        spread = exchange.directions[cause].std(axis=0)
+        direction = int(np.argmax(np.abs(values) * spread))
+        around = np.asarray([draw[cause][direction] for draw in resampled]) - middle[direction]
+        moved = (values[direction] + around) / unit
+        low, high = np.quantile(moved, [0.025, 0.975])
+        value = float(values[direction] / unit)
+        found.append(Slope(value, float(low), float(high), float(np.mean(np.sign(moved) == np.sign(value))), direction))
+    return found

@@ -7,14 +7,14 @@ import numpy as np
 
 from causeway.causal.basis import Basis
 from causeway.causal.effective_size import autocorrelations, correlation_time, lag_count
-from causeway.causal.search import ALPHA, MIN_PARTIAL_R2, Model, Problem, forward
+from causeway.causal.search import ALPHA, MIN_PARTIAL_R2, Model, Problem, forward, model_of
 from causeway.causal.stages import Stages
 
 MIN_FREQUENCY = 0.6
 TIMES_PER_BLOCK = 5
 MIN_BLOCKS = 10
 SCREENED = 200
-"""So many candidates enter the half-samples: those that come nearest to being chosen in the whole sample. The level is still divided by all."""
+"""So many candidates enter the half-samples: those nearest to being chosen in the whole sample. The level is still divided by all."""
 
 
 def block_numbers(series: np.ndarray, n_rows: int) -> np.ndarray:
@@ -48,7 +48,7 @@ def _screen(stages: Stages) -> np.ndarray:
         model = Model(problem, response)
         for test in (None, *tests):
             if test is not None:
-                model.add(problem.basis.columns[:, problem.basis.of(test.candidate)])
+                model.add_candidate(test.candidate)
             total = float(model.residual @ model.residual)
             if total > 0:
                 np.maximum(strength, model.scan()[0] / total, out=strength)
@@ -99,10 +99,7 @@ def _forward_and_back(problem: Problem, response: np.ndarray) -> list[int]:
         return chosen
     kept = list(chosen)
     for candidate in chosen:
-        others = Model(problem, response)
-        for other in kept:
-            if other != candidate:
-                others.add(problem.basis.columns[:, problem.basis.of(other)])
+        others = model_of(problem, response, [other for other in kept if other != candidate])
         explained, df = others.scan()
         sizes = np.full(problem.n_candidates, problem.n_independent)
         p_values, partial = others.tests(explained, df, sizes)

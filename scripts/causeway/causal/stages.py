@@ -1,7 +1,7 @@
 """The two stages of the search: parents of the mean of the signed deviation, then parents of its scale.
 
-The target is an absolute deviation, and folding destroys straight signal; so the signed deviation is explained first, then the size of what is
-left. A parent of either is a parent of the target.
+The target is an absolute deviation, and folding destroys straight signal; so the signed deviation is explained first, then the size of
+what is left. A parent of either is a parent of the target.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from causeway.causal.deviation import robust_scale
 from causeway.causal.effective_size import kish_size
 from causeway.causal.pruning import Pruner
 from causeway.causal.rows import Candidate, Rows
-from causeway.causal.search import Model, Problem, Test, forward
+from causeway.causal.search import Problem, Test, forward, model_of
 
 CLIP_MEAN = 2.5
 """Huber's clipping of the deviation, in robust standard deviations: rare long launches count as long, not as everything."""
@@ -76,9 +76,7 @@ def scale_response_of(residual: np.ndarray, centring: GroupCentring) -> np.ndarr
 def residual_after(problem: Problem, deviation: np.ndarray, centring: GroupCentring, chosen: list[int]) -> np.ndarray:
     """Return the deviation minus the part that the chosen candidates' bases explain of the clipped deviation, in the deviation's unit."""
     response = mean_response_of(deviation, centring)
-    model = Model(problem, response)
-    for candidate in chosen:
-        model.add(problem.basis.columns[:, problem.basis.of(candidate)])
+    model = model_of(problem, response, chosen)
     scale = robust_scale(deviation, centring.weights)
     return centring.centred(deviation) - (response - model.residual) / centring.roots * (scale if scale > 0 else 1.0)
 
@@ -88,7 +86,7 @@ def run_stages(candidates: list[Candidate], rows: Rows, deviation: np.ndarray) -
     centring = GroupCentring(rows.configuration, rows.weight)
     basis = build_basis([candidate.values for candidate in candidates], centring)
     problem = Problem.of(basis, len(candidates), independent_rows(rows))
-    pruner = Pruner(problem, candidates, centring)
+    pruner = Pruner(problem, candidates, centring, rows.kernel)
     mean_response = mean_response_of(deviation, centring)
     mean_tests = pruner.prune(mean_response, forward(problem, mean_response))
     residual = residual_after(problem, deviation, centring, [test.candidate for test in mean_tests])

@@ -70,7 +70,9 @@ def scores(x):
     return ndtri((rankdata(x) - 0.5) / len(x))
 
 
-def make_table(seed, n=1642, p=100, n_drivers=25, n_causes=6, noise=1.0, rho=0.0, noise_rho=None, interactions=True, hidden=False, load=(0.0, 0.6)):
+def make_table(
+    seed, n=1642, p=100, n_drivers=25, n_causes=6, noise=1.0, rho=0.0, noise_rho=None, interactions=True, hidden=False, load=(0.0, 0.6)
+):
     rng = np.random.default_rng(seed)
     noise_rho = rho if noise_rho is None else noise_rho
     n_drivers = min(n_drivers, max(p // 3, n_causes + 2))
@@ -87,27 +89,35 @@ def make_table(seed, n=1642, p=100, n_drivers=25, n_causes=6, noise=1.0, rho=0.0
     drivers = np.column_stack([marginal(KINDS[rng.integers(len(KINDS))], z[:, j], rng) for j in range(n_drivers)])
     names = [f"unit{j % 7}_events_{j:03d}" for j in range(n_drivers)]
     # what the causes do
-    mean, log_scale = np.zeros(n), np.zeros(n)
-    causes = {}
-    parts = []
+    causes, acts, inputs = {}, [], []
     for c in range(n_causes):
         u = scores(drivers[:, c]) if np.unique(drivers[:, c]).size > n / 3 else (drivers[:, c] - drivers[:, c].mean()) / drivers[:, c].std()
         in_mean = c % 3 != 2
-        if in_mean:
-            g = effect(("straight", "saturating", "threshold", "convex")[rng.integers(4)], u)
-            g = (g - g.mean()) / g.std() * rng.uniform(0.5, 1.1) * rng.choice([-1, 1])
-            mean += g
-            parts.append(g)
-            causes[names[c]] = "mean"
-        if not in_mean or rng.random() < 0.2:
-            log_scale += rng.uniform(0.45, 0.8) * rng.choice([-1, 1]) * np.clip(u, -3, 3)
-            causes[names[c]] = "both" if in_mean else "scale"
-    if interactions and len(parts) >= 2:
-        mean += 0.4 * parts[0] * parts[1]
-    if hidden:
-        mean += 0.8 * hide
+        kind = ("straight", "saturating", "threshold", "convex")[rng.integers(4)]
+        g = effect(kind, u)
+        size = rng.uniform(0.5, 1.1) * rng.choice([-1, 1]) if in_mean else 0.0
+        in_scale = not in_mean or rng.random() < 0.2
+        slope = rng.uniform(0.45, 0.8) * rng.choice([-1, 1]) if in_scale else 0.0
+        acts.append((kind, g.mean(), g.std(), size, slope))
+        inputs.append(u)
+        causes[names[c]] = "both" if in_mean and in_scale else "mean" if in_mean else "scale"
     eps = series(rng, n, 1, noise_rho)[:, 0] if noise_rho else rng.standard_t(5, n) / np.sqrt(5 / 3)
-    y = 1e5 * np.exp(0.1 * mean + 0.1 * noise * np.exp(log_scale - 0.5 * log_scale.var()) * eps)
+    inputs = np.column_stack(inputs)
+    centre = np.var(inputs @ np.asarray([act[4] for act in acts]))
+
+    def structure(values, noise_values):
+        parts = [(effect(kind, u) - m) / s * size for u, (kind, m, s, size, _) in zip(values.T, acts, strict=True)]
+        mean = np.sum(parts, axis=0)
+        moving = [part for part, act in zip(parts, acts, strict=True) if act[3]]
+        if interactions and len(moving) >= 2:
+            mean = mean + 0.4 * moving[0] * moving[1]
+        if hidden:
+            mean = mean + 0.8 * hide
+        log_scale = np.clip(values, -3, 3) @ np.asarray([act[4] for act in acts])
+        return 1e5 * np.maximum(1 + 0.03 * mean + 0.03 * noise * np.exp(np.clip(log_scale - 0.5 * centre, -2.0, 1.5)) * noise_values, 0.2)
+
+    y = structure(inputs, eps)
+    shares, slopes = true_shares(structure, inputs, eps, drivers[:, :n_causes], rng)
     columns = {name: drivers[:, j] for j, name in enumerate(names)}
     same = {name: {name} for name in names}
     aliases = set()
@@ -115,15 +125,13 @@ def make_table(seed, n=1642, p=100, n_drivers=25, n_causes=6, noise=1.0, rho=0.0
     def add(name, values):
         columns[name] = values
 
-    for i, (name, values) in enumerate(
-        [
-            ("gpu_time_duration", y * 1.0),
-            ("sm_cycles_elapsed", y * 1.41 * np.exp(0.002 * rng.standard_normal(n))),
-            ("dram_bytes_per_second", (drivers[:, -1] + 1) / y),
-            ("wall", y + 5.0 * rng.standard_normal(n)),
-            ("rate_of_events", (np.abs(drivers[:, 0]) + 1) / y),
-        ]
-    ):
+    for name, values in [
+        ("gpu_time_duration", y * 1.0),
+        ("sm_cycles_elapsed", y * 1.41 * np.exp(0.002 * rng.standard_normal(n))),
+        ("dram_bytes_per_second", (drivers[:, -1] + 1) / y),
+        ("wall", y + 5.0 * rng.standard_normal(n)),
+        ("rate_of_events", (np.abs(drivers[:, 0]) + 1) / y),
+    ]:
         add(name, values)
         aliases.add(name)
     add("compute_capability", np.full(n, 8.0))
@@ -143,7 +151,38 @@ def make_table(seed, n=1642, p=100, n_drivers=25, n_causes=6, noise=1.0, rho=0.0
         else:
             add(f"idle_unit_{k}", marginal(KINDS[rng.integers(len(KINDS))], series(rng, n, 1, rho)[:, 0], rng))
     order = rng.permutation(list(columns))
-    return Table(y, {name: columns[name] for name in order}, causes, aliases, same)
+    signs = {name: "+" if slope > 0 else "-" for name, slope in zip(causes, slopes, strict=True) if abs(slope) > 0.05}
+    return Table(
+        y,
+        {name: columns[name] for name in order},
+        causes,
+        aliases,
+        same,
+        shares=dict(zip([*causes, "unexplained"], shares, strict=True)),
+        signs=signs,
+    )
+
+
+def true_shares(structure, inputs, eps, drivers, rng, swaps=40):
+    """Percent of the variance of |y - mean| that each cause and the noise carry, and the slope of |y - mean| on each driver, in sd."""
+    y = structure(inputs, eps)
+    middle = y.mean()
+    folded = np.abs(y - middle)
+    x = (drivers - drivers.mean(axis=0)) / drivers.std(axis=0)
+    x = np.clip(x, *np.quantile(x, [0.001, 0.999], axis=0))
+    sums, cross, square = np.zeros(inputs.shape[1] + 1), np.zeros(inputs.shape[1]), np.zeros(inputs.shape[1])
+    for _ in range(swaps):
+        partner = rng.permutation(len(y))
+        for j in range(inputs.shape[1]):
+            other = inputs.copy()
+            other[:, j] = inputs[partner, j]
+            change = np.abs(structure(other, eps) - middle) - folded
+            moved = x[partner, j] - x[:, j]
+            sums[j] += (change**2).sum()
+            cross[j] += change @ moved
+            square[j] += moved @ moved
+        sums[-1] += ((np.abs(structure(inputs, eps[partner]) - middle) - folded) ** 2).sum()
+    return 100 * sums / sums.sum(), cross / square / folded.std()
 
 
 def null_table(seed, n=1642, p=60, rho=0.0):
@@ -151,3 +190,41 @@ def null_table(seed, n=1642, p=60, rho=0.0):
     z = series(rng, n, p + 1, rho)
     columns = {f"metric_{j:03d}": marginal(KINDS[j % len(KINDS)], z[:, j], rng) for j in range(p)}
     return Table(1e5 * (1 + 0.05 * z[:, p]), columns, {})
+
+
+def pooled_table(seed, n=1201, p=100, n_kernels=17, n_causes=6, heterogeneity=0.5):
+    """Kernels whose means of drivers and of y are related opposite to what happens within each kernel (Simpson's paradox)."""
+    rng = np.random.default_rng(seed)
+    kernel = np.sort(rng.integers(0, n_kernels, n))
+    kernel = kernel[rng.permutation(n)]
+    n_drivers = max(n_causes + 4, p // 3)
+    level = rng.standard_normal((n_kernels, n_drivers))
+    z = rng.standard_normal((n, n_drivers)) * 0.7
+    factor = rng.standard_normal(n)
+    z[:, ::3] += 0.5 * factor[:, None]
+    sign = rng.choice([-1, 1], n_causes)
+    mean = np.zeros(n)
+    base = rng.standard_normal(n_kernels)
+    causes, signs = {}, {}
+    names = [f"counter_{j:03d}" for j in range(n_drivers)]
+    for c in range(n_causes):
+        u = np.exp(0.5 * z[:, c])  # rare and large: a skewed driver moves the deviation and its size alike
+        u = (u - u.mean()) / u.std()
+        strength = rng.uniform(0.6, 1.0) * (1 + heterogeneity * rng.uniform(-1, 1, n_kernels))
+        mean += sign[c] * strength[kernel] * u
+        base -= 2.0 * sign[c] * level[:, c]  # between kernels the other way round
+        causes[names[c]] = "mean"
+        signs[names[c]] = "+"  # a skewed driver's tail raises the deviation whichever way it moves the value
+    y = np.exp(0.4 * base[kernel]) * 1e5 * (1 + 0.03 * mean + 0.03 * rng.standard_t(5, n))
+    drivers = np.exp(0.5 * z + 1.0 * level[kernel]) * 1000
+    columns = {name: drivers[:, j] for j, name in enumerate(names)}
+    k = 0
+    while len(columns) < p:
+        i, j = rng.integers(0, n_drivers, 2)
+        k += 1
+        if k % 3 == 0:
+            columns[f"total_{k}"] = drivers[:, i] + drivers[:, j]
+        else:
+            columns[f"idle_{k}"] = np.exp(0.5 * rng.standard_normal(n) + rng.standard_normal(n_kernels)[kernel])
+    columns["time_duration"] = y
+    return Table(y, columns, causes, {"time_duration"}, {}, kernel, {}, signs)

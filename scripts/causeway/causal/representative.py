@@ -1,0 +1,67 @@
+"""Who stands for a cluster that turned out to be a cause: the member that explains the target best, if it does so clearly.
+
+Members of a cluster correlate above .95, and yet a cause and its near copy (or its mirror image, with the opposite sign) differ. The
+medoid is chosen without looking at the target; with the other causes in the model, the data often tell the members apart.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from causeway.causal.basis import build_basis
+from causeway.causal.prepare import Prepared, merged_reason
+from causeway.causal.rows import Candidate, Dropped
+from causeway.causal.search import model_of
+from causeway.causal.stages import Stages
+
+CLEARLY = 10.0
+"""Difference of twice the log-likelihood from which a member displaces the medoid: "very strong" evidence in R. Kass, A. Raftery,
+J. Am. Stat. Assoc. 90 (1995) 773."""
+
+
+def better_members(stages: Stages, prepared: Prepared) -> bool:
+    """Replace medoids among the parents by clearly better members; tell whether any was replaced.
+
+    Changes `prepared.within` and the reasons in `prepared.dropped` in place.
+    """
+    changed = False
+    for response, tests in ((stages.mean_response, stages.mean_tests), (stages.scale_response, stages.scale_tests)):
+        chosen = [test.candidate for test in tests]
+        for index in chosen:
+            candidate = prepared.within[index]
+            others = [name for name in candidate.members if name != candidate.name and name in prepared.merged]
+            if not others:
+                continue
+            best = _best(stages, response, [other for other in chosen if other != index], candidate, others, prepared)
+            if best is not None:
+                _replace(prepared, index, best)
+                changed = True
+    return changed
+
+
+def _best(
+    stages: Stages, response: np.ndarray, others: list[int], candidate: Candidate, names: list[str], prepared: Prepared
+) -> str | None:
+    """Return the member whose basis leaves clearly less of the response than the candidate's own; None if there is none."""
+    problem = stages.problem
+    model = model_of(problem, response, others)
+    left = float(model.residual @ model.residual)
+
+    def unexplained(values: np.ndarray) -> float:
+        rest = model.residual_with(build_basis([values], stages.centring).columns)
+        return max(float(rest @ rest) / left, 1e-12) if left > 0 else 1.0
+
+    own = unexplained(candidate.values)
+    fits = sorted((unexplained(prepared.merged[name].values), name) for name in names)
+    gain = problem.n_independent * np.log(own / fits[0][0])
+    return fits[0][1] if gain > CLEARLY else None
+
+
+def _replace(prepared: Prepared, index: int, name: str) -> None:
+    """Let `name` stand for the cluster of candidate `index`."""
+    old, new = prepared.within[index], prepared.merged.pop(name)
+    prepared.merged[old.name] = replace(old, members=(old.name,))
+    members = (name, *sorted(member for member in old.members if member != name))
+    prepared.within[index] = replace(new, members=members)
+    kept = [dropped for dropped in prepared.dropped if dropped.feature not in members]
+    prepared.dropped = sorted([*kept, *(Dropped(m, merged_reason(name)) for m in members[1:])], key=lambda dropped: dropped.feature)
