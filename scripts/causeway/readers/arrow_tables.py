@@ -23,7 +23,7 @@ GIVE_BACK_BYTES = 16 << 20
 """Mapped bytes that may be read before the pages are given back to the system."""
 
 ADVICE_CUT = "Export it again from the report file, or copy it again: a copy that was cut short is the usual cause."
-_READ_ERRORS = (pa.ArrowException, OSError, ValueError, KeyError)
+READ_ERRORS = (pa.ArrowException, OSError, ValueError, KeyError)
 """What pyarrow raises for damaged files, beside its own exceptions."""
 
 
@@ -157,7 +157,7 @@ class MappedFile:
                     reader.read_next_batch()
             except StopIteration:
                 size = source.tell()
-            except _READ_ERRORS:
+            except READ_ERRORS:
                 yield offset, len(self.map) - offset, reader.schema
                 raise
             yield offset, size, reader.schema
@@ -196,7 +196,7 @@ class ArrowExport:
                 continue
             try:
                 tables[path.stem] = ParquetTable(path) if path.suffix == ".parquet" else _whole_file(path)
-            except _READ_ERRORS as error:
+            except READ_ERRORS as error:
                 broken[path.stem] = _reason(error)
         return cls(tables, broken, source)
 
@@ -217,7 +217,7 @@ class ArrowExport:
                 last = (schema.metadata or {}).get(b"table_name", b"").decode("utf-8", "replace")
                 if last and last not in closed:
                     tables.setdefault(last, StreamTable(file, offset, schema, size))
-        except _READ_ERRORS as error:
+        except READ_ERRORS as error:
             if not number:
                 raise ExportError(
                     source, f"its first Arrow stream cannot be read ({_reason(error)})", "Arrow streams", ADVICE_CUT
@@ -229,7 +229,7 @@ class ArrowExport:
         """Return about how many rows a table has."""
         try:
             return self._tables[table].estimated_rows()
-        except _READ_ERRORS:
+        except READ_ERRORS:
             return 0
 
     def pairs(self, table: str, key: str, value: str) -> list[tuple]:
@@ -250,7 +250,7 @@ class ArrowExport:
                 found += zip(*[cells.get(name, absent) for name in columns], strict=True)
                 if len(found) >= limit:
                     break
-        except _READ_ERRORS:
+        except READ_ERRORS:
             return []
         return found[:limit]
 
@@ -269,7 +269,7 @@ class ArrowExport:
                     for one, text in zip(keys.filter(hit).to_pylist(), texts.to_pylist(), strict=True):
                         if text is not None:
                             found.setdefault(one, text if isinstance(text, bytes) else str(text).encode())
-        except _READ_ERRORS:
+        except READ_ERRORS:
             return found
         return found
 
@@ -293,7 +293,7 @@ class ArrowExport:
                         bad += wrong
                 yield bad, ours
                 done += batch.num_rows
-        except _READ_ERRORS as error:
+        except READ_ERRORS as error:
             found = f"table {table} is damaged after {done} rows ({_reason(error)})"
             raise ExportError(self.source, found, "complete Parquet or Arrow files", ADVICE_CUT) from None
 

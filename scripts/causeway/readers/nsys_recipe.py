@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from causeway.errors import ExportError
-from causeway.readers.arrow_tables import ArrowExport, ParquetTable
+from causeway.readers.arrow_tables import READ_ERRORS, ArrowExport, ParquetTable
 from causeway.readers.columns import column_map
 from causeway.readers.detect import first_bytes
 from causeway.readers.events import NULL
@@ -35,7 +35,7 @@ def probe(path: Path) -> bool:
         return (
             trace is not None and first_bytes(trace, 4) == b"PAR1" and {"Projected Start", "NumGPUOps"} <= set(ParquetTable(trace).columns)
         )
-    except (pa.ArrowException, OSError):
+    except READ_ERRORS:
         return path.is_dir()
 
 
@@ -58,7 +58,7 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         raise ExportError(options.source, "it is a folder without trace.parquet", "the output of nvtx_gpu_proj_trace", advice)
     try:
         table = ParquetTable(trace)
-    except (pa.ArrowException, OSError):
+    except READ_ERRORS:
         raise ExportError(options.source, "trace.parquet cannot be opened", "a complete Parquet file", advice) from None
     known = column_map("nsys_recipe")["tables"]["trace.parquet"]
     lacking = [name for name in known["required"] if name not in table.columns]
@@ -119,7 +119,7 @@ def _stated_rank(trace: Path) -> int | None:
         if file.is_file():
             try:
                 export = ArrowExport({"devices": ParquetTable(file)}, {}, "")
-            except (pa.ArrowException, OSError):
+            except READ_ERRORS:
                 continue
             found = {int(match[1]) for (name,) in export.rows("devices", [DEVICE_NAME], 64) if (match := _XLA_PROCESS.search(str(name)))}
             if len(found) == 1:

@@ -208,7 +208,7 @@ class StarWriter:
     def _counter_table(self, rows: "CounterRows", fields: list[pa.Field], first: int) -> pa.Table:
         n = len(rows.kernel)
         process = np.broadcast_to(np.asarray(rows.process, np.int64), n)
-        device = np.full(n, NULL) if rows.device is None else rows.device
+        device = np.full(n, NULL) if rows.device is None else np.where((rows.device < 0) | (rows.device > 0xFFFF), NULL, rows.device)
         self._note_devices(process[device != NULL], device[device != NULL])
         self.used_processes.update(np.unique(process).tolist())
         columns = {
