@@ -24,7 +24,8 @@ ANY_KERNEL = -1
 
 _HEAD = "process, number, kernel, start, stop, thread, device, stream, queue, shape"
 _FIELDS = tuple(_HEAD.split(", "))
-_PART = struct.Struct("<iq")
+_PART = np.dtype([("layout", "<i4"), ("place", "<i8")])
+_PACKED = struct.Struct("<iq")
 
 
 class CounterStore:
@@ -201,7 +202,7 @@ class CounterStore:
                 if start is None:
                     start, stop = first[14], first[15]
             self._joined.update(row[10] for row in parts)
-            places = b"".join(_PART.pack(row[10], row[11]) for row in parts)
+            places = b"".join(_PACKED.pack(row[10], row[11]) for row in parts)
             yield start, stop, process, number, kernel, device, stream, queue, shape, launch, places
         if only_linked:
             return
@@ -263,21 +264,39 @@ class CounterStore:
     def _matrix(self, places: list[bytes], column: np.ndarray, width: int) -> np.ndarray:
         """Return the values of rows, one line per counter; of several values of one counter, the first."""
         matrix = np.full((width, len(places)), np.nan)
+        counts = np.array([len(packed) // _PART.itemsize for packed in places])
+        parts = np.frombuffer(b"".join(places), _PART)
+        row = np.repeat(np.arange(len(places)), counts)
+        turn = np.arange(len(parts)) - np.repeat(np.cumsum(counts) - counts, counts)  # the how manyth part of its row
         repeated = duplicate = 0
-        for row, packed in enumerate(places):
-            for code, place in _PART.iter_unpack(packed):
-                layout = self._layouts[code]
-                self._values.seek(place)
-                fresh = np.frombuffer(self._values.read(8 * len(layout)), "<f8")
-                present = np.isfinite(fresh)
-                at, fresh = column[layout[present]], fresh[present]
-                absent = np.isnan(matrix[at, row])
-                repeated += len(at) - int(absent.sum())
-                duplicate += len(at) - len(np.unique(at))
-                matrix[at[absent][::-1], row] = fresh[absent][::-1]  # backwards, so that the first of several stays
+        for number in range(int(counts.max())):
+            mine = turn == number
+            for code in np.unique(parts["layout"][mine]).tolist():
+                which = np.flatnonzero(mine & (parts["layout"] == code))
+                lines = column[self._layouts[code]]
+                fresh = self._read(parts["place"][which], len(lines)).T
+                seen: set[int] = set()
+                for line, values in zip(lines.tolist(), fresh, strict=True):
+                    if line < 0:
+                        continue
+                    before = matrix[line, row[which]]
+                    again = int((~np.isnan(before) & np.isfinite(values)).sum())
+                    repeated, duplicate = repeated + again * (line not in seen), duplicate + again * (line in seen)
+                    matrix[line, row[which]] = np.where(np.isnan(before) & np.isfinite(values), values, before)
+                    seen.add(line)
         self.sink.issues.add("repeated_counters", repeated)
         self.sink.issues.add("duplicate_values", duplicate)
         return matrix
+
+    def _read(self, places: np.ndarray, width: int) -> np.ndarray:
+        """Return the values at some places of the file, shape (places, width); neighbours are read at once."""
+        ends = np.append(np.flatnonzero(np.diff(places) != 8 * width), len(places) - 1)
+        blocks, begin = [], 0
+        for end in ends.tolist():
+            self._values.seek(int(places[begin]))
+            blocks.append(np.frombuffer(self._values.read(8 * width * (end + 1 - begin)), "<f8"))
+            begin = end + 1
+        return np.concatenate(blocks).reshape(len(places), width)
 
     def close(self) -> None:
         """Remove what lies beside the output."""
