@@ -20,7 +20,7 @@ def main(job) -> None:
         table = read_features(job.input.features)
         table, n_kernels = pooled_table(table, causes["max_rows"], derived_seed(seed, dataset, target, DATASET_SCOPE, "rows"))
         table = in_time_order(table)
-        scope = Scope(dataset, target, DATASET_SCOPE, None, seed, 1, causes["resamples"])
+        scope = Scope(dataset, target, DATASET_SCOPE, None, seed, 1, causes["resamples"], crosscheck=True)
         outcome = discover(columns_of(table), rows_of(table, equal_kernels=True), scope)
         LOG.info("%d kernels, %d rows, %s; %s", n_kernels, outcome.n_rows, outcome.verdict, " ".join(outcome.sentences))
         write_outcome(outcome, Path(job.output.graph).parent)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from causeway.causal.between import ConfigurationEffect, configuration_effects
+from causeway.causal.crosscheck import crosscheck_reason
 from causeway.causal.deviation import configuration_spread, standardised_deviation
 from causeway.causal.multiplicity import adjusted
 from causeway.causal.prepare import CONTROL_NAMES, Prepared, prepare
@@ -12,7 +13,7 @@ from causeway.causal.representative import better_members
 from causeway.causal.robustness import robustness_value
 from causeway.causal.rows import Candidate, Column, Dropped, Rows
 from causeway.causal.search import Test
-from causeway.causal.seeds import generator
+from causeway.causal.seeds import derived_seed, generator
 from causeway.causal.sentences import cause_sentence, nothing_found
 from causeway.causal.shares import Shares, structural_shares
 from causeway.causal.signs import level_of, sign_of
@@ -43,6 +44,8 @@ class Scope:
         Number of kernels that are searched.
     resamples : int
         Half-samples for the stability of arrows; 0 leaves it out.
+    crosscheck : bool
+        Compare the contributions with dowhy's arrow strengths; costs seconds.
     """
 
     dataset: str
@@ -52,6 +55,7 @@ class Scope:
     seed: int = 1
     n_scopes: int = 1
     resamples: int = 20
+    crosscheck: bool = False
 
 
 @dataclass(frozen=True)
@@ -253,6 +257,10 @@ def _report(
         rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "shares")
         values = [parent.candidate.values for parent in within]
         shares = structural_shares(values, gains, positions, deviation, rows.weight, rng, rows.folded)
+        if scope.crosscheck:
+            seed = derived_seed(scope.seed, scope.dataset, scope.target, scope.scope, "crosscheck")
+            y = (np.exp(np.sum(gains, axis=0)) if gains else 1.0) * (np.abs(deviation) if rows.folded else deviation)
+            reasons = [*reasons, *crosscheck_reason(shares.percent, [*values, *positions], y, rows.weight, seed)]
     arrows = [_arrow(parent, place, shares, scope) for place, parent in enumerate([*within, *between])]
     arrows.sort(key=lambda arrow: (-arrow.percent, arrow.candidate.name))
     n_effective = min([arrow.n_effective for arrow in arrows if arrow.stage != "configuration"], default=_typical_size(stages, size))

@@ -96,14 +96,18 @@ class Pruner:
         return model
 
     def test(self, response: np.ndarray, candidate: int, others: list[int]) -> Test:
-        """Test a candidate given the others."""
+        """Test a candidate given the others; of several kernels it may act differently in each, like the others."""
         model = self.others_model(response, others)
-        explained, df = model.scan()
-        residual = model.residual_with(self.problem.basis.columns[:, self.problem.basis.of(candidate)])
+        columns = self.problem.basis.columns[:, self.problem.basis.of(candidate)]
+        if self.n_kernels > 1 and self.n_kernels < self.problem.n_independent / ROOM - model.frame.shape[1]:
+            columns = np.hstack([columns, self.by_kernel([candidate])])
+        residual, df = model.residual_with(columns)
+        before = float(model.residual @ model.residual)
+        explained = np.asarray([before - float(residual @ residual)])
         size = size_behind(self.problem, candidate, residual)
-        p_values, partial = model.tests(explained[[candidate]], df[[candidate]], np.asarray([size]))
+        p_values, partial = model.tests(explained, np.asarray([df]), np.asarray([size]))
         p_value = float(p_values[0]) if size >= MIN_TEST_SIZE else 1.0
-        return Test(candidate, p_value, float(partial[0]), int(df[candidate]), size)
+        return Test(candidate, p_value, float(partial[0]), df, size)
 
     def prune(self, response: np.ndarray, chosen: list[int]) -> list[Test]:
         """Remove the weakest candidate until every one's test holds; return the tests of those that stay."""

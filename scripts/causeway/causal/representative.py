@@ -48,7 +48,7 @@ def _best(
     left = float(model.residual @ model.residual)
 
     def unexplained(values: np.ndarray) -> float:
-        rest = model.residual_with(build_basis([values], stages.centring).columns)
+        rest, _ = model.residual_with(build_basis([values], stages.centring).columns)
         return max(float(rest @ rest) / left, 1e-12) if left > 0 else 1.0
 
     own = unexplained(candidate.values)

@@ -122,10 +122,10 @@ class Model:
             self.inside = np.vstack([self.inside, (self.problem.basis.columns.T @ block.astype(np.float32)).T.astype(float)])
             self.residual = self.residual - block @ (block.T @ self.residual)
 
-    def residual_with(self, columns: np.ndarray) -> np.ndarray:
-        """Return the residual that the model would leave with further columns, without changing it."""
+    def residual_with(self, columns: np.ndarray) -> tuple[np.ndarray, int]:
+        """Return the residual that the model would leave with further columns of unit length, and how many directions they add."""
         block = self._new_directions(columns)
-        return self.residual - block @ (block.T @ self.residual)
+        return self.residual - block @ (block.T @ self.residual), block.shape[1]
 
     def add_candidate(self, candidate: int) -> None:
         """Add a candidate's basis."""
@@ -180,7 +180,7 @@ def best_test(model: Model, excluded: set[int], limit: float) -> Test | None:
             break  # autocorrelation can only weaken a test
         if partial[candidate] < MIN_PARTIAL_R2:
             continue
-        residual = model.residual_with(problem.basis.columns[:, problem.basis.of(int(candidate))])
+        residual, _ = model.residual_with(problem.basis.columns[:, problem.basis.of(int(candidate))])
         size = size_behind(problem, int(candidate), residual)
         one = [candidate]
         p_value = float(model.tests(explained[one], df[one], np.asarray([size]))[0][0]) if size >= MIN_TEST_SIZE else 1.0
