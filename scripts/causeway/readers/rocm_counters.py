@@ -171,6 +171,9 @@ class CounterStore:
         joined = {at for code in self._joined for at in self._layouts[code].tolist()}
         used = [name for name, at in self.columns.items() if at in joined and at < len(self._used) and self._used[at]]
         keys = [("", name, self.units.get(name, "")) for name in used] + ([("", self.duration, "ns")] if timed else [])
+        if not used:  # launches without a single value
+            self.close()
+            return
         fields = name_metrics(keys, set(), self.sink)
         self.sink.counters(fields, self._rows(database, [self.columns[name] for name in used], fields, timed == rows, bool(timed)))
 

@@ -10,7 +10,6 @@ UNREADABLE = (ValueError, RecursionError)
 
 _GAP = re.compile(r"\s*")
 _NEXT = re.compile(r"[\s,]*")
-_COLON = re.compile(r"\s*:\s*")
 _NEXT_RECORD = re.compile(r'\}\s*,\s*(?=\{\s*"(?:size|thread_id|dispatch_data|kind)"\s*:)')
 
 
@@ -40,8 +39,10 @@ class Nested(TraceText):
             if char != '"':
                 raise ValueError("no key")
             key = self._value()
-            if not self._skip(_COLON):
+            if self._skip(_GAP) != ":":
                 raise ValueError("no value")
+            self._pos += 1
+            self._skip(_GAP)
             yield key
         self._pos += 1
 
