@@ -15,8 +15,10 @@ _VENDOR_SUFFIX = re.compile(r"(?: \[clone \.kd\]| \(\.kd\)|\.kd)+$")
 _OPERATORS = re.compile(r"operator\s*(?:\(\)|<<=?|>>=?|<=>|<=?|>=?|->\*?|\[\])")
 _ANONYMOUS = re.compile(r"\(anonymous namespace\)|<unnamed>|\(anonymous class\)")
 _OPEN, _CLOSE = "<([{", ">)]}"
-_GENERIC = frozenset({"Kernel", "Kernel2", "kernel", "device_kernel", "operator__"})
-"""Short names that say nothing: CUTLASS and its like put everything into the template's first argument."""
+_GENERIC = frozenset({"Kernel", "Kernel2", "kernel", "device_kernel", "kentry", "operator__"})
+"""Short names that say nothing: CUTLASS, CK and their like put everything into the template's first argument that is a type."""
+
+_LEADING_NUMBERS = re.compile(r"(?:(?:\([\w ]+\))?\d+[ul]*\s*,\s*)*")
 
 # Rules of `reference/efficiency.md`'s superset of the peers' rules, on the qualified name without template arguments and parameters
 _COMMUNICATION = re.compile(
@@ -39,9 +41,20 @@ def clean_text(text: str | bytes) -> str:
 
 
 def clean_kernel_name(text: str | bytes | None) -> str:
-    """Return a kernel's full name as used everywhere: clean, without AMD's symbol marks; `UNNAMED` if there is none."""
+    """Return a kernel's full name as used everywhere: clean, demangled, without AMD's symbol marks; `UNNAMED` if there is none."""
     name = _VENDOR_SUFFIX.sub("", clean_text(text)).strip() if text is not None else ""
-    return name or UNNAMED
+    return (_demangled(name) if name.startswith("_Z") else name) or UNNAMED
+
+
+@functools.lru_cache(maxsize=65536)
+def _demangled(name: str) -> str:
+    """Return what a symbol of the Itanium C++ ABI stands for, the symbol itself if it is none, or one that expands without bounds.
+
+    Spelt as libstdc++ does, which PyTorch's profiler and HIP demangle with, so that a kernel has one name whoever demangled it.
+    """
+    from demangle import demangle
+
+    return clean_text(demangle(name, language="itanium", style="gnu"))
 
 
 def _without_groups(name: str) -> tuple[str, str]:
@@ -82,14 +95,16 @@ def qualified_name(name: str) -> tuple[str, str]:
 def short_name(name: str) -> str:
     """Return the last component of a kernel's qualified name, e.g. `reduce_kernel`.
 
-    Where that says nothing (`cutlass::Kernel<cutlass_80_tensorop_...>`), the first template argument's short name follows in brackets.
+    Where that says nothing (`cutlass::Kernel<cutlass_80_tensorop_...>`), the short name of the first type among the template's arguments
+    follows in brackets.
     """
     if name == UNNAMED or _MEMORY.search(name):
         return name
     qualified, arguments = qualified_name(name)
     last = qualified.rstrip(":").rsplit("::", 1)[-1] or qualified
     if last in _GENERIC and arguments:
-        inner = _without_groups(arguments.split(",", 1)[0])[0].rsplit("::", 1)[-1].strip()
+        first = arguments[_LEADING_NUMBERS.match(arguments).end() :].split(",", 1)[0]
+        inner = _without_groups(first)[0].rsplit("::", 1)[-1].strip()
         if re.fullmatch(r"[A-Za-z_]\w{8,}", inner):
             return f"{last}<{inner}>"
     return last or name

@@ -52,8 +52,54 @@ def test_classes(name, expected):
 
 
 @pytest.mark.parametrize(
+    ("symbol", "expected"),  # real symbols, spelt as `c++filt` does
+    [
+        (
+            "_ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi64ELi8ELb0ELb0ELb1ELi1EEEvPT0_PT_PfS4_S4_S4_diiiiiiib",
+            "void aiter::add_rmsnorm_quant_kernel<std::bfloat16_t, std::bfloat16_t, 64, 8, false, false, true, 1>(std::bfloat16_t*,"
+            " std::bfloat16_t*, float*, std::bfloat16_t*, std::bfloat16_t*, std::bfloat16_t*, double, int, int, int, int, int, int, int,"
+            " bool)",
+        ),
+        ("_Z4Fan2PfS_S_iii", "Fan2(float*, float*, float*, int, int, int)"),
+        ("_Z4Fan2PfS_S_iii.kd", "Fan2(float*, float*, float*, int, int, int)"),
+        ("_Z4Fan2PfS_S_iii [clone .kd]", "Fan2(float*, float*, float*, int, int, int)"),
+        (b"_ZN3foo3barEv", "foo::bar()"),
+        ("_ZNK2at6nativeL6kernelIN3c104HalfEEEvPT_", "void at::native::kernel<c10::Half>(c10::Half*) const"),
+        # no symbols, or none that can be spelt
+        ("_Z", "_Z"),
+        ("_Zoo_kernel", "_Zoo_kernel"),
+        ("_Z1f" + "P" * 200_000 + "i", "_Z1f" + "P" * 200_000 + "i"),
+        ("_Z1f" + "1aI" * 5_000 + "i" + "E" * 5_000, "_Z1f" + "1aI" * 5_000 + "i" + "E" * 5_000),
+        ("Cijk_Ailk_Bljk_HHS_BH_MT128x128x32_SE", "Cijk_Ailk_Bljk_HHS_BH_MT128x128x32_SE"),
+        ("triton_poi_fused_add_0", "triton_poi_fused_add_0"),
+    ],
+)
+def test_symbols_are_demangled_in_one_spelling(symbol, expected):
+    assert clean_kernel_name(symbol) == expected
+
+
+def test_a_symbol_that_expands_without_bounds_stays_as_it_is():
+    digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    twice = "".join(f"1bIS{digits[2 * n - 1] if n else ''}_S{digits[2 * n - 1] if n else ''}_E" for n in range(18))
+    symbol = f"_Z1f1a{twice}"  # each of a few dozen letters doubles the name
+    assert clean_kernel_name(symbol) == symbol
+
+
+@given(st.text(alphabet="_ZNSIELKPRTaibv0123456789.", max_size=60))
+def test_any_symbol_gives_a_name(text):
+    name = clean_kernel_name("_Z" + text)
+    assert name
+    assert len(name) <= 70_000
+    assert clean_kernel_name(name) == name or name.startswith("_Z")
+
+
+@pytest.mark.parametrize(
     ("name", "expected"),
     [
+        (
+            "void ck_tile::kentry<2, ck_tile::FmhaBatchPrefillWithPagedKVCacheKernel<ck_tile::Pipeline<float>>>(int)",
+            "kentry<FmhaBatchPrefillWithPagedKVCacheKernel>",
+        ),
         ("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>(at::native::ReduceOp<float>)", "reduce_kernel"),
         ("Fan1(float *, float *, int, int)", "Fan1"),
         ("void (anonymous namespace)::elementwise_kernel_with_index<int, at::f(int)::{lambda()#1}>(int)", "elementwise_kernel_with_index"),
