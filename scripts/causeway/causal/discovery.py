@@ -17,7 +17,7 @@ from causeway.causal.seeds import derived_seed, generator
 from causeway.causal.sentences import cause_sentence, nothing_found
 from causeway.causal.shares import Shares, structural_shares
 from causeway.causal.signs import level_of, sign_of
-from causeway.causal.stability import MIN_FREQUENCY, selection_frequencies
+from causeway.causal.stability import MIN_FREQUENCY, block_numbers, selection_frequencies
 from causeway.causal.stages import Stages, independent_rows, run_stages
 from causeway.causal.threads import single_threaded
 from causeway.causal.verdicts import FLAGGED_BELOW, INCONCLUSIVE, MAX_Q, REFUSED_BELOW, arrow_verdict, detectable_share, graph_verdict
@@ -256,7 +256,8 @@ def _report(
         gains = [parent.effect.slope * position for parent, position in zip(between, positions, strict=True)]
         rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "shares")
         values = [parent.candidate.values for parent in within]
-        shares = structural_shares(values, gains, positions, deviation, rows.weight, rng, rows.folded)
+        blocks = block_numbers(stages.residual, len(rows))
+        shares = structural_shares(values, gains, positions, deviation, rows.weight, blocks, rng, rows.folded)
         if scope.crosscheck:
             seed = derived_seed(scope.seed, scope.dataset, scope.target, scope.scope, "crosscheck")
             y = (np.exp(np.sum(gains, axis=0)) if gains else 1.0) * (np.abs(deviation) if rows.folded else deviation)

@@ -238,20 +238,28 @@ def _merge_and_finish(numbers: list[_Number], prepared: Prepared) -> None:
         for other in cluster:
             if other != head:
                 prepared.dropped.append(Dropped(names[other], merged_reason(names[head])))
-    levels = np.column_stack([numbers[i].centred for i in heads])
-    logs = np.column_stack([np.full(levels.shape[0], np.nan) if numbers[i].logs is None else numbers[i].logs for i in heads])
-    positive = np.column_stack([numbers[i].positive for i in heads])
-    head_names = [names[i] for i in heads]
-    determined = determined_columns(levels, logs, positive, head_names, precedence(head_names))
-    del levels, logs, positive
-    for position, head in enumerate(heads):
-        if position in determined:
-            others = ", ".join(head_names[i] for i in determined[position])
+    counters = [i for i in heads if numbers[i].column.tier == "counter"]
+    determined = _determined(counters, numbers)
+    for head in heads:
+        if head in determined:
+            others = ", ".join(names[i] for i in determined[head])
             prepared.dropped.append(Dropped(names[head], f"deterministic: follows from {others}"))
             continue
         others = [i for i in members[head] if i != head]
         prepared.within.append(_candidate(numbers[head], (names[head], *sorted(names[i] for i in others))))
         prepared.merged.update({names[i]: _candidate(numbers[i], (names[i],)) for i in others})
+
+
+def _determined(heads: list[int], numbers: list[_Number]) -> dict[int, list[int]]:
+    """Return the counters that follow from others, with these. Features of the context are no sums of each other by construction."""
+    if not heads:
+        return {}
+    levels = np.column_stack([numbers[i].centred for i in heads])
+    logs = np.column_stack([np.full(levels.shape[0], np.nan) if numbers[i].logs is None else numbers[i].logs for i in heads])
+    positive = np.column_stack([numbers[i].positive for i in heads])
+    names = [numbers[i].name for i in heads]
+    found = determined_columns(levels, logs, positive, names, precedence(names))
+    return {heads[i]: [heads[j] for j in others] for i, others in found.items()}
 
 
 def _candidate(number: _Number, members: tuple[str, ...]) -> Candidate:

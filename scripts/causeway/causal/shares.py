@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from causeway.causal.location_scale import Causes, LocationScale
-from causeway.causal.stability import block_numbers
 
 FOLDS = 5
 MAX_ROWS = 5000
@@ -152,18 +151,24 @@ def structural_shares(
     positions: list[np.ndarray],
     deviation: np.ndarray,
     weights: np.ndarray,
+    blocks: np.ndarray,
     rng: np.random.Generator,
     folded: bool = True,
 ) -> Shares:
     """Estimate contributions and slopes of all causes, those within configurations first; parameters as of `Exchange`.
 
+    Parameters
+    ----------
+    blocks : ndarray of int, shape (n_rows,)
+        Blocks of rows, longer than what the causes leave is autocorrelated.
+
     Notes
     -----
-    mu and sigma are cross-fitted in five folds of whole blocks. `E[Var over x_j]` is half the mean squared change of y when x_j is
-    exchanged for that of another row (M. Jansen, Comput. Phys. Commun. 117 (1999) 35). The intervals are those of the linear model under
-    resampling of blocks, moved to the point estimate: refitting trees 60 times would cost a minute and changes their width little.
+    mu and sigma are cross-fitted in five folds of whole blocks, dealt in turn: an episode in time must lie in all folds to be learnt.
+    `E[Var over x_j]` is half the mean squared change of y when x_j is exchanged for that of another row (M. Jansen, Comput. Phys. Commun.
+    117 (1999) 35). The intervals are those of the linear model under resampling of blocks, moved to the point estimate: refitting trees
+    60 times would cost a minute and changes their width little.
     """
-    blocks = block_numbers(deviation, deviation.size)
     if deviation.size > MAX_ROWS:
         pick = np.sort(rng.permutation(deviation.size)[:MAX_ROWS])
         within, gains, positions = ([values[pick] for values in columns] for columns in (within, gains, positions))
@@ -171,7 +176,7 @@ def structural_shares(
     spread = np.sqrt(np.average(deviation**2, weights=weights))
     deviation = np.clip(deviation, -WINSOR * spread, WINSOR * spread)
     exchange = Exchange(within, gains, positions, deviation, weights, folded)
-    folds = (np.arange(blocks.max() + 1) * FOLDS // (blocks.max() + 1))[blocks]
+    folds = blocks % FOLDS
     point = _Sums.empty(exchange.directions)
     seed = int(rng.integers(1 << 31))
     everything = np.arange(deviation.size)
