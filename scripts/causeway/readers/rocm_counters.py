@@ -7,7 +7,7 @@ the output, their values in a flat file; both are removed when the counters tabl
 
 import sqlite3
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -111,6 +111,29 @@ class CounterStore:
         rows = zip(*[columns[name].tolist() for name in _FIELDS], codes, places.tolist(), strict=True)
         database.executemany(_insert("part", len(_FIELDS) + 2), rows)
         self.rows += n
+
+    def gather(self, rows: Iterable[tuple[int, int, str, float]]) -> None:
+        """Take process, number, counter and value of launches of any kernel, those of a launch one after the other.
+
+        Values of one counter (one per shader engine, say) are summed, as AMD's own tools do.
+        """
+        last, keys, sums = None, [], []
+        for process, number, counter, value in rows:
+            if (process, number) != last:
+                if len(keys) >= BLOCK_ROWS:
+                    self._take_sums(keys, sums)
+                    keys, sums = [], []
+                last = (process, number)
+                keys.append(last)
+                sums.append({})
+            sums[-1][counter] = sums[-1].get(counter, 0.0) + value
+        if keys:
+            self._take_sums(keys, sums)
+
+    def _take_sums(self, keys: list[tuple[int, int]], sums: list[dict[str, float]]) -> None:
+        process, number = np.array(keys, np.int64).T
+        heads = {"process": process, "number": number, "kernel": ANY_KERNEL}
+        self.take(heads, [self.layout(list(one)) for one in sums], [np.array(list(one.values()), float) for one in sums])
 
     def launches(self, heads: Mapping[str, object], names: np.ndarray | None = None) -> None:
         """Remember launches that went to the sink, in the same order, so that counters find them.

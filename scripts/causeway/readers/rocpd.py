@@ -3,7 +3,7 @@
 A set of tables is one process's; sets of several files are merged by their guid. Numbers of nodes, processes and threads are row ids.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +21,6 @@ from causeway.readers.sink import Sink
 from causeway.tables import LAUNCH_SHAPE
 
 ADVICE = "Profile again with `rocprofv3 --kernel-trace --output-format rocpd`."
-OPEN_ROWS = 1 << 12
-"""Launches gathered before their counters are stored."""
 
 
 def probe(path: Path) -> bool:
@@ -118,7 +116,7 @@ class RocpdReader:
             event = ("stack_id", "category_id", "extdata") if table == REGIONS else ("stack_id",)
             self._try(lambda table=table, entry=entry, event=event, take=take: self._table(tables, table, entry, event, take, guid, label))
         if self.counted:
-            self._try(lambda: self._counters(tables, guid, label))
+            self._try(lambda: self._counters(tables, label))
             self._try(lambda: self._samples(tables, guid))
         for code in self.processes.values():
             for device, facts in tables.devices():
@@ -215,32 +213,17 @@ class RocpdReader:
                 named = [(marker[one] and message(facts[one])) or names[one] for one in at.tolist()]
                 take({name: column[at] for name, column in columns.items()}, named)
 
-    def _counters(self, tables: ProcessTables, guid: str, label: str) -> None:
-        """Take the counters of events; values of one counter (one per shader engine, say) are summed, as in the tool's own view."""
+    def _counters(self, tables: ProcessTables, label: str) -> None:
+        """Take the counters of events; those of launches are told from others when they are joined."""
         code = next(iter(self.processes.values()), None)
-        if code is None:
-            return
-        last, events, sums = None, [], []
+        if code is not None:
+            self.store.gather(self._counter_rows(tables, code, label))
+
+    def _counter_rows(self, tables: ProcessTables, code: int, label: str) -> Iterator[tuple[int, int, str, float]]:
         for bad, batch in tables.counter_values():
             self._count(label + COUNTERS, len(batch["event"]), bad)
-            values = [real(value) for value in batch["value"].to_pylist()]
-            for event, counter, value in zip(batch["event"].tolist(), batch["counter"].tolist(), values, strict=True):
-                if event != last:
-                    if len(events) >= OPEN_ROWS:
-                        self._store(code, events, sums)
-                        events, sums = [], []
-                    last = event
-                    events.append(event)
-                    sums.append({})
-                name = tables.counters.get(counter, ("", None))[0] or f"counter {counter}"
-                sums[-1][name] = sums[-1].get(name, 0.0) + value
-        self._store(code, events, sums)
-
-    def _store(self, process: int, events: list[int], sums: list[dict[str, float]]) -> None:
-        if events:
-            layouts = [self.store.layout(list(one)) for one in sums]
-            heads = {"process": process, "number": np.array(events), "kernel": ANY_KERNEL}
-            self.store.take(heads, layouts, [np.array(list(one.values()), float) for one in sums])
+            for event, counter, value in zip(batch["event"].tolist(), batch["counter"].tolist(), batch["value"].to_pylist(), strict=True):
+                yield code, event, tables.counters.get(counter, ("", None))[0] or f"counter {counter}", real(value)
 
     def _samples(self, tables: ProcessTables, guid: str) -> None:
         for bad, batch in tables.sampled():

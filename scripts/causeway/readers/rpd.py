@@ -1,6 +1,6 @@
-"""rocm_profile_data (.rpd): operations of the GPU with the calls that made them, markers, and the clock monitor as samples."""
+"""rocm_profile_data (.rpd): operations of the GPU with the calls that made them, counters, markers, and the clock monitor as samples."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +11,16 @@ from causeway.readers.detect import sqlite_tables
 from causeway.readers.events import NULL
 from causeway.readers.names import clean_text
 from causeway.readers.options import Options
+from causeway.readers.rocm_counters import ANY_KERNEL, CounterStore
 from causeway.readers.rocm_events import RocmEvents
 from causeway.readers.rocm_passes import is_database
+from causeway.readers.rocpd_tables import real
 from causeway.readers.sink import Sink
 from causeway.readers.sqlite import SqliteExport, quoted
 from causeway.tables import LAUNCH_SHAPE
 
-OPERATIONS, CALLS, LINKS, MONITOR, STRINGS = "rocpd_op", "rocpd_api", "rocpd_api_ops", "rocpd_monitor", "rocpd_string"
+OPERATIONS, CALLS, LINKS, COUNTERS, MONITOR = "rocpd_op", "rocpd_api", "rocpd_api_ops", "rocpd_counter", "rocpd_monitor"
+STRINGS, ARGUMENTS = "rocpd_string", "rocpd_ustring"
 MEMSET_KIND = 255
 ADVICE = "Trace again with `runTracer.sh`, or export the .rpd file again."
 
@@ -36,10 +39,15 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         If there is no kernel in it, or it is damaged; what could be read is kept.
     """
     export = SqliteExport(path, options.source)
+    reader = RpdReader(export, sink, options)
     try:
-        RpdReader(export, sink, options).read()
+        reader.read()
+    except BaseException:
+        reader.store.close()
+        raise
     finally:
         export.close()
+    reader.finish()
 
 
 class RpdReader:
@@ -49,10 +57,12 @@ class RpdReader:
         self.export, self.sink, self.options = export, sink, options
         self.rules = column_map("rpd")
         self.events = RocmEvents(sink)
+        self.store = CounterStore(sink, column_map("rocprofv3")["units"], self.rules["duration"])
+        self.counted = export.estimated_rows(COUNTERS) > 0 if COUNTERS in export.tables else False
         self.progress, self.done = options.progress(), 0
         self.total = max(1, sum(export.estimated_rows(table) for table in (OPERATIONS, CALLS, MONITOR)))
         self.failure: ExportError | None = None
-        self._texts: dict[int, str] = {}
+        self._texts: dict[tuple[str, int], str] = {}
         self._kinds: dict[int, tuple[str, int]] = {}
         self.others: dict[str, int] = {}
         self.devices: set[int] = set()
@@ -63,7 +73,8 @@ class RpdReader:
         sink.issues.add("wal_ignored", int(export.wal_ignored))
         version = next((value for tag, value in export.pairs("rocpd_metadata", "tag", "value") if tag == "schema_version"), "?")
         sink.format_version = f"rpd schema {clean_text(str(version))[:20]}"
-        for table, step in ((OPERATIONS, self._operations), (CALLS, self._calls), (MONITOR, self._monitor)):
+        steps = {OPERATIONS: self._operations, COUNTERS: self._counters, CALLS: self._calls, MONITOR: self._monitor}
+        for table, step in steps.items():
             if table not in export.tables:
                 continue
             lacking = [name for name in self.rules["tables"][table]["required"] if name not in export.tables[table]]
@@ -77,6 +88,11 @@ class RpdReader:
                 step()
             except ExportError as error:
                 self._fail(error, "truncated", f"table {table}")
+        self.store.hand_over(only_linked=True)
+
+    def finish(self) -> None:
+        """Say what is wrong with the export."""
+        sink = self.sink
         sink.issues.add("rounded_times", self.events.rounded)
         if self.failure:
             raise self.failure
@@ -94,13 +110,13 @@ class RpdReader:
         self.done += rows
         self.progress.at(int(self.options.size * min(1.0, self.done / self.total)))
 
-    def _names(self, ids: np.ndarray) -> list[str]:
+    def _names(self, ids: np.ndarray, table: str = STRINGS) -> list[str]:
         """Return the texts of ids, '' where there is none; only those asked for, since the table also holds arguments of calls."""
-        wanted = {one for one in np.unique(ids).tolist() if one != NULL and one not in self._texts}
+        wanted = {one for one in np.unique(ids).tolist() if one != NULL and (table, one) not in self._texts}
         if wanted:
-            found = self.export.texts(STRINGS, "id", "string", wanted)
-            self._texts |= {one: found.get(one, b"").decode("utf-8", "replace") for one in wanted}
-        return [self._texts.get(one, "") for one in ids.tolist()]
+            found = self.export.texts(table, "id", "string", wanted)
+            self._texts |= {(table, one): found.get(one, b"").decode("utf-8", "replace") for one in wanted}
+        return [self._texts.get((table, one), "") for one in ids.tolist()]
 
     def _chosen(self, table: str, alias: str, columns: dict[str, str]) -> dict[str, str]:
         present = self.export.tables.get(table, [])
@@ -168,7 +184,7 @@ class RpdReader:
                 )  # fmt: skip
         for one, (what, _) in zip(batch["kind"].tolist(), kinds, strict=True):
             if not what:
-                self.others[self._texts.get(one, "")] += 1
+                self.others[self._texts.get((STRINGS, one), "")] += 1
 
     def _launches(self, mine: dict) -> None:
         absent = np.full(len(mine["start"]), NULL)
@@ -178,6 +194,24 @@ class RpdReader:
         }
         heads["kernel"] = self.events.kernels([name or other for name, other in zip(stated, beside, strict=True)])
         self.events.launches(heads)
+        if self.counted and "id" in mine:
+            self.store.launches(heads | {"number": mine["id"], "kernel": np.full(len(absent), ANY_KERNEL)}, heads["kernel"])
+
+    def _counters(self) -> None:
+        self.store.gather(self._counter_rows())
+
+    def _counter_rows(self) -> Iterator[tuple[int, int, str, float]]:
+        """Give process, operation, counter and value."""
+        place, query = "NULL", ""
+        if LINKS in self.export.tables and "pid" in self.export.tables.get(CALLS, []):
+            links = f"SELECT op_id, min(api_id) AS call FROM {LINKS} GROUP BY op_id"  # noqa: S608 - our own name
+            place, query = "a.pid", f" LEFT JOIN ({links}) x ON x.op_id = c.op_id LEFT JOIN {CALLS} a ON a.id = x.call"
+        statement = f"SELECT c.op_id, c.name_id, quote(c.value), {place} FROM {COUNTERS} c{query}"  # noqa: S608 - our own names
+        for bad, batch in self.export.select(statement, COUNTERS, ["number", "name", "value", "process"], ["value"]):
+            self._count(COUNTERS, len(batch["number"]), bad)
+            process = self._processes(batch["process"]).tolist()
+            names = self._names(batch["name"])
+            yield from zip(process, batch["number"].tolist(), names, map(real, batch["value"].to_pylist()), strict=True)
 
     def _processes(self, pids: np.ndarray) -> np.ndarray:
         """Return process codes; operations without a call are the only process's, or one of their own."""
@@ -202,7 +236,8 @@ class RpdReader:
             events = {"start": rows["start"], "stop": rows["stop"], "process": self._processes(rows.get("process", np.full(n, NULL)))}
             events["thread"] = rows.get("thread", np.full(n, NULL))
             events["correlation"] = rows.get("id", np.full(n, NULL))
-            texts = self._names(np.where(marker, rows.get("text", rows["name"]), NULL))
+            arguments = ARGUMENTS if ARGUMENTS in self.export.tables else STRINGS  # of schema 3, of schema 2
+            texts = self._names(np.where(marker, rows.get("text", np.full(n, NULL)), NULL), arguments)
             takes: tuple[tuple[np.ndarray, Callable, list[str]], ...] = (
                 (~marker, self.events.calls, names),
                 (marker, self.events.ranges, texts),
@@ -228,16 +263,9 @@ class RpdReader:
             for at, (kind, value) in enumerate(zip(batch["monitorType"].to_pylist(), batch["value"].to_pylist(), strict=True)):
                 name = clean_text(kind or b"") or "(unnamed metric)"
                 entry = known.get(name, {"name": name, "factor": 1})
-                metric[at], values[at] = self.sink.metrics.code(entry["name"]), _value(value) * entry["factor"]
+                metric[at], values[at] = self.sink.metrics.code(entry["name"]), real(value) * entry["factor"]
             seen |= set(np.unique(batch["deviceId"]).tolist())
             device = batch["deviceId"] if only is None else np.full(rows, only)
             self.sink.samples(batch["start"], np.full(rows, process), device, metric, values)
         if only is None:
             self.sink.issues.add("metrics_device_assumed", len(seen), MONITOR)
-
-
-def _value(text: bytes | None) -> float:
-    try:
-        return float(text) if text else float("nan")
-    except ValueError:
-        return float("nan")

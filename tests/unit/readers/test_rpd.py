@@ -144,6 +144,31 @@ def test_the_older_tables_of_operations(copy, tmp_path):
         assert getattr(export, table).equals(getattr(whole, table)), table
 
 
+def test_counters_and_texts_of_schema_3(copy, tmp_path):
+    kernels = [row[0] for row in sql(copy, "SELECT id FROM kernel ORDER BY start, id")]
+    changed(
+        copy,
+        "CREATE TABLE rocpd_ustring (id INTEGER PRIMARY KEY, string TEXT)",
+        "INSERT INTO rocpd_ustring VALUES (8, 'a range')",
+        "INSERT INTO rocpd_string VALUES (900, 'UserMarker'), (901, 'SQ_WAVES'), (902, 'TCC_HIT_sum')",
+        "INSERT INTO rocpd_api SELECT 5000, pid, tid, min(start), max(end), 900, 8 FROM rocpd_api",
+        "CREATE TABLE rocpd_counter (id INTEGER PRIMARY KEY, value REAL, op_id INTEGER, name_id INTEGER)",
+        *(
+            f"INSERT INTO rocpd_counter (value, op_id, name_id) VALUES ({op}.5, {op}, 901), (0.1, {op}, 902), (0.2, {op}, 902)"
+            for op in kernels
+        ),
+        "INSERT INTO rocpd_counter (value, op_id, name_id) VALUES (7.0, 1, 901)",  # a copy's
+        "UPDATE rocpd_metadata SET value = '3' WHERE tag = 'schema_version'",
+    )
+    export = Read(copy, tmp_path / "t")
+    assert export.capabilities["format_version"] == "rpd schema 3"
+    assert export.ranges.column("name").to_pylist() == ["a range"]
+    assert export.counters.column("sq_waves").to_pylist() == [op + 0.5 for op in kernels]
+    assert set(export.counters.column("tcc_hit").to_pylist()) == {0.1 + 0.2}
+    assert export.counters.column("launch").to_pylist() == list(range(29))
+    assert export.counters.column("gpu_time").to_pylist() == export.launches.column("duration_ns").to_pylist()
+
+
 def test_names_beside_the_launch_where_the_operation_has_none(copy, tmp_path):
     whole = Read(copy, tmp_path / "a").kernels
     changed(copy, "UPDATE rocpd_op SET description_id = 1")
