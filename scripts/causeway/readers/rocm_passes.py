@@ -221,8 +221,9 @@ class PassReader:
         sink, issues = self.sink, self.sink.issues
         names = batch.texts(one.ours["name"])
         issues.add("missing_name", sum(not name.strip() for name in names), label)
-        for name in set(names) - self.kernels.keys():
-            self.kernels[name] = sink.kernel(name)
+        for name in dict.fromkeys(names):
+            if name not in self.kernels:
+                self.kernels[name] = sink.kernel(name)
         heads = {ours: batch.integers(raw) for ours, raw in one.ours.items() if ours not in ("name", "start", "stop")}
         heads["kernel"] = np.array([self.kernels[name] for name in names], np.int64)
         pids = heads.get("process", np.zeros(len(names), np.int64))
