@@ -52,12 +52,12 @@ _HEADERS = (
 _FOLDERS = (
     ("nsys", ("CUPTI_ACTIVITY_KIND_*.parquet", "CUPTI_ACTIVITY_KIND_*.arrow", "StringIds.*", "META_DATA_EXPORT.*", "EXPORT_META_DATA.*")),
     ("nsys", ("trace.parquet", "nvtx_gpu_proj_trace")),
-    ("rocprofv3", ("*kernel_trace.csv", "*counter_collection.csv", "*_results.json")),
+    ("rocprofv3", ("*kernel_trace.csv", "*counter_collection.csv", "*_results.json", "*_results.json.gz")),
     ("rocprof", ("pmc_perf.csv", "results.csv", "timestamps.csv")),
     ("rocpd", ("*_results.db", "*.rpd")),
     (
         "rocprofv3",
-        tuple(f"{deep}*_{what}" for deep in ("*/", "*/*/") for what in ("kernel_trace.csv", "counter_collection.csv", "results.json")),
+        tuple(f"{deep}*_{what}" for deep in ("*/", "*/*/") for what in ("kernel_trace.csv", "counter_collection.csv", "results.json*")),
     ),
     ("rocpd", ("*/*_results.db", "*/*/*_results.db")),
 )

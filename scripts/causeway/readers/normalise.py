@@ -11,7 +11,8 @@ from pathlib import Path
 
 from causeway.errors import ExportError
 from causeway.readers.capabilities import describe
-from causeway.readers.detect import FORMATS, detect
+from causeway.readers.detect import detect
+from causeway.readers.foreign import other, unknown
 from causeway.readers.options import Options
 from causeway.readers.sink import Sink
 from causeway.tables import sha256_of, write_json
@@ -135,10 +136,7 @@ def _family(path: Path, source: str, form: str) -> str:
     seen = detect(path)
     family = seen if form == "auto" else form
     if family is None:
-        what = "a folder without a known export in it" if path.is_dir() else "its content is of no known format"
-        raise ExportError(
-            source, what, f"an export of one of {', '.join(FORMATS)}", "Name the right file in the sheet, or convert it to a table (CSV)."
-        )
+        raise unknown(path, source)
     if family not in READERS:
         raise ExportError(
             source, f"exports of format {family} cannot be read yet", f"one of {', '.join(READERS)}", "Convert it to a table (CSV)."
@@ -156,11 +154,7 @@ def _run(family: str, path: Path, sink: Sink, options: Options) -> ExportError |
             except ExportError as error:
                 return error
             return None
-    kind = "a folder" if path.is_dir() else "a file with other content"
-    seen = detect(path)
-    found = f"it is {kind}" + (f", it looks like {seen}" if seen and seen != family else "")
-    advice = "Set its format in the sheet to `auto`, or name the right file."
-    raise ExportError(options.source, found, f"an export of format {family}", advice)
+    raise other(path, options.source, family)
 
 
 def _refused(folder: Path, identity: dict, sink: Sink | None, error: ExportError) -> dict:

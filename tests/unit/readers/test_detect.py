@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from reading import Read
 
 from causeway.readers.detect import FORMATS, detect, kind_of
 from support import ROOT
@@ -92,3 +93,33 @@ def test_detection_imports_nothing_heavy():
     code = "import sys; sys.path.insert(0, 'scripts'); import causeway.readers.detect; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     assert not {"numpy", "pyarrow", "pandas", "yaml", "jsonschema"} & {Path(name).name.split(".")[0] for name in modules}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "found", "advice"),
+    [
+        ("report.nsys-rep", b"QDREP\x00\x01", "a report of Nsight Systems", "nsys export"),
+        ("report.qdrep", b"\x00\x01\x02", "a report of Nsight Systems", "nsys export"),
+        ("report.ncu-rep", b"NVR\x00\x01", "a report of Nsight Compute", "ncu --import"),
+        ("trace.csv.xz", b"\xfd7zXZ\x00\x00\x04", "compressed with xz", "Uncompress"),
+        ("trace.zip", b"PK\x03\x04\x14\x00", "compressed with zip", "Uncompress"),
+        ("trace.json.zst", b"\x28\xb5\x2f\xfd\x04", "compressed with zstd", "Uncompress"),
+        ("notes.txt", b"nothing of the kind\n", "of no known format", "Name the right file"),
+    ],
+)
+def test_what_no_reader_takes_is_named_with_a_way_out(tmp_path, name, content, found, advice):
+    (tmp_path / name).write_bytes(content)
+    error = Read(tmp_path / name, tmp_path / "t").error
+    assert found in error["found"]
+    assert advice in error["advice"]
+
+
+def test_a_folder_of_exports_says_which_it_holds(tmp_path):
+    (tmp_path / "runs").mkdir()
+    for name in ("a.json", "b.json"):
+        (tmp_path / "runs" / name).write_text('{"schemaVersion": 1, "traceEvents": []}')
+    (tmp_path / "runs" / "notes.txt").write_text("hello")
+    for form in ("auto", "kineto"):
+        error = Read(tmp_path / "runs", tmp_path / "t", form=form).error
+        assert "2 of format kineto" in error["found"]
+        assert "row of its own" in error["advice"]

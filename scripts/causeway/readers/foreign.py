@@ -1,0 +1,64 @@
+"""What to say of a file or folder that no reader takes: what it is, and what to do with it."""
+
+from collections import Counter
+from pathlib import Path
+
+from causeway.errors import ExportError
+from causeway.readers.detect import FORMATS, detect, first_bytes
+
+FILES_LOOKED_AT = 256
+"""Files of a folder that are looked into, to say what it holds."""
+
+_PACKED = (
+    (b"\xfd7zXZ\x00", "xz"),
+    (b"BZh", "bzip2"),
+    (b"PK\x03\x04", "zip"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"7z\xbc\xaf\x27\x1c", "7-Zip"),
+)
+_REPORTS = {
+    ".nsys-rep": ("a report of Nsight Systems", "Export it: `nsys export --type sqlite REPORT` (or parquetdir)."),
+    ".qdrep": ("a report of Nsight Systems", "Export it: `nsys export --type sqlite REPORT` (or parquetdir)."),
+    ".qdstrm": ("a raw stream of Nsight Systems", "Import it with QdstrmImporter, then `nsys export --type sqlite REPORT`."),
+    ".ncu-rep": ("a report of Nsight Compute", "Export it: `ncu --import REPORT --csv --page raw > REPORT.csv`."),
+    ".ncu-repz": ("a report of Nsight Compute", "Export it: `ncu --import REPORT --csv --page raw > REPORT.csv`."),
+}
+"""Tools' own reports, by the ending of their name: their content is not documented."""
+
+
+def unknown(path: Path, source: str) -> ExportError:
+    """Return the error for content of no known format."""
+    if path.is_dir():
+        return _folder(path, source, None)
+    expected = f"an export of one of {', '.join(FORMATS)}"
+    what, advice = _REPORTS.get(path.suffix.lower(), (None, None))
+    if what:
+        return ExportError(source, f"it is {what}, which only the profiler itself can read", expected, advice)
+    head = first_bytes(path, 16)
+    packed = next((name for mark, name in _PACKED if head.startswith(mark)), None)
+    if packed:
+        return ExportError(source, f"it is compressed with {packed}", expected, "Uncompress it first; only gzip is read as it is.")
+    advice = "Name the right file in the sheet, or convert it to a table (CSV)."
+    return ExportError(source, "its content is of no known format", expected, advice)
+
+
+def other(path: Path, source: str, family: str) -> ExportError:
+    """Return the error for content that is not of the family that the sheet, or the first look, says."""
+    if path.is_dir():
+        return _folder(path, source, family)
+    seen = detect(path)
+    found = "it is a file with other content" + (f", it looks like {seen}" if seen and seen != family else "")
+    return ExportError(source, found, f"an export of format {family}", "Set its format in the sheet to `auto`, or name the right file.")
+
+
+def _folder(path: Path, source: str, family: str | None) -> ExportError:
+    """Return the error for a folder that is no export: what its files are."""
+    expected = f"an export of format {family}" if family else f"an export of one of {', '.join(FORMATS)}"
+    files = [file for file in sorted(path.iterdir()) if file.is_file()][:FILES_LOOKED_AT]
+    held = Counter(seen for file in files if (seen := detect(file)))
+    if not held:
+        found = "it is a folder without a known export in it"
+        return ExportError(source, found, expected, "Name the right file or folder in the sheet.")
+    named = ", ".join(f"{count} of format {seen}" for seen, count in sorted(held.items()))
+    found = f"it is a folder that is no export by itself; files in it look like exports: {named}"
+    return ExportError(source, found, expected, "Give each of these files a row of its own in the sheet.")
