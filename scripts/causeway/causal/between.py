@@ -53,9 +53,11 @@ class ConfigurationEffect:
     n_configurations: int
 
 
-def _position(values: np.ndarray) -> np.ndarray:
-    """Return a feature on the scale of the analysis: logarithms of sizes."""
-    values = np.asarray(values, dtype=float)
+def _position(candidate: Candidate) -> np.ndarray:
+    """Return a feature's value per configuration on the scale of the analysis: logarithms of sizes (bytes are so already)."""
+    values = np.asarray(candidate.values, dtype=float)
+    if candidate.unit == "bytes":
+        return values
     return np.log(values) if values.min() > 0 else np.log1p(values) if values.min() >= 0 else values
 
 
@@ -142,7 +144,7 @@ def configuration_effects(
     n_kernels = np.unique(level.kernels).size
     varying, positions = [], []
     for candidate in numbers:
-        values = _position(candidate.values[level.usable]) if level.usable.size else np.zeros(0)
+        values = _position(candidate)[level.usable]
         inside = _within_kernel(values, level.kernels, level.weights) if values.size else values
         if values.size == 0 or np.ptp(inside) <= 1e-9 * max(np.abs(values).max(), 1e-300):
             dropped.append(Dropped(candidate.name, "constant" if level.usable.size > 1 else _too_few(level.usable.size)))
@@ -165,7 +167,7 @@ def configuration_effects(
         limit = ALPHA / columns.shape[1]
         stability = float(np.mean([p <= 5 * limit and np.sign(s) == np.sign(slope) for p, _, s in held]))
         scale = float(columns[:, one].std())
-        position = _position(merged[one].values)
+        position = _position(merged[one])
         position = (position - position.mean()) / scale
         effects.append(ConfigurationEffect(merged[one], slope * scale, position, p_value, partial, stability, int(level.usable.size)))
     return effects, dropped, columns.shape[1]

@@ -52,12 +52,15 @@ def determined_columns(
     everywhere = np.ones((1, len(names)), dtype=bool)
     usable = ~np.isnan(logs[0]) if len(logs) else np.zeros(len(names), dtype=bool)
     for matrix, candidates, valid in ((levels, np.ones(len(names), dtype=bool), everywhere), (logs, usable, positive)):
-        _one_scale(matrix, valid, [i for i in order if i not in found and candidates[i]], found)
+        _one_scale(matrix, valid, [i for i in order if candidates[i]], found)
     return found
 
 
 def _one_scale(matrix: np.ndarray, valid: np.ndarray, positions: list[int], found: dict[int, list[int]]) -> None:
-    """Go through the columns in order and add to `found` those that the kept ones before them determine."""
+    """Go through the columns in order and add to `found` those that the kept ones before them determine.
+
+    A column that was found on another scale can still help to determine others: it is itself a function of kept ones.
+    """
     if len(positions) < 3:
         return
     columns = matrix[:, positions].astype(np.float64)
@@ -71,6 +74,9 @@ def _one_scale(matrix: np.ndarray, valid: np.ndarray, positions: list[int], foun
     del unit
     kept = np.zeros(len(positions), dtype=bool)
     for here, position in enumerate(positions):
+        if position in found:
+            kept[here] = True
+            continue
         strength = np.where(kept[:here], np.abs(correlations[here, :here]), 0.0)
         near = np.argpartition(-strength, NEIGHBOURS - 1)[:NEIGHBOURS] if here > NEIGHBOURS else np.flatnonzero(kept[:here])
         near = near[strength[near] > 0.02]

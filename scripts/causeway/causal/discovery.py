@@ -268,6 +268,10 @@ def _report(
     if n_effective < FLAGGED_BELOW:
         reasons = [f"{n_effective:,.0f} effective samples, fewer than {FLAGGED_BELOW:.0f}: read with care", *reasons]
     sentences = [_sentence(arrow, scope) for arrow in arrows]
+    if not arrows and n_effective < REFUSED_BELOW:
+        refusal = f"{n_effective:,.0f} effective samples after autocorrelation, fewer than {REFUSED_BELOW:.0f}"
+        reasons = [refusal, *reasons[1:]]
+        return Outcome(scope, len(rows), n_effective, INCONCLUSIVE, reasons, [f"Inconclusive: {refusal}."], dropped=prepared.dropped)
     if not arrows:
         sentence = nothing_found(n_effective, detectable_share(n_effective, stages.problem.n_tests))
         reasons, sentences = [sentence.rstrip("."), *reasons], [sentence]

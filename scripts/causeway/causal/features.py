@@ -26,10 +26,6 @@ CONTEXT = {
 }
 """Context features of a trace with their group and unit, in the order of the columns."""
 
-STALL_FACTS = {"transfer_bytes": "bytes", "transfer_copy_kind": ""}
-"""What is known beforehand of the transfer that makes a memory stall. The other facts of a trace's launches are no features: they are
-measured on the launch itself, or on a transfer that is linked by the launch's duration."""
-
 
 @dataclass(frozen=True)
 class Export:
@@ -100,7 +96,7 @@ def assemble(kept: pa.Table, exports: list[Export], configurations: pa.Table | N
             group, unit = CONTEXT.get(name, ("device metrics", _sample_unit(name)))
             add(name, pa.array(values, pa.float64(), from_pandas=True), pa.float64(), "context", group, unit)
         add("queue_ns", kept.column("queue_ns").cast(pa.float64()), pa.float64(), "context", *CONTEXT["queue_ns"])
-        if target == "memory_stall":
+        if target == "memory_stall":  # of the linked transfer, only what is known beforehand; the rest depends on the launch's duration
             add("transfer_bytes", kept.column("transfer_bytes").cast(pa.float64()), pa.float64(), "context", "transfer", "bytes")
             kinds = [None if kind is None else COPY_KINDS.get(kind, str(kind)) for kind in kept.column("transfer_copy_kind").to_pylist()]
             add("transfer_copy_kind", kinds, pa.string(), "context", "transfer")

@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from causeway.causal.basis import GroupCentring, normal_scores
+from causeway.causal.categories import category_candidates
 from causeway.causal.clusters import cluster_columns, medoids
 from causeway.causal.determinism import derived_name, determined_columns, precedence
 from causeway.causal.leaks import alias_by_name, aliases_by_data, aliases_where_positive, correlation_matrix
 from causeway.causal.rows import Candidate, Column, Dropped, Rows
 
 MAX_MISSING = 0.5
-MIN_LEVEL_SHARE = 0.01
-MAX_LEVELS = 30
 MIN_POSITIVE = 0.2
 """A column with fewer positive values than this share has no logarithm to speak of."""
 WINSOR_SHARE = 0.002
@@ -81,6 +80,7 @@ def prepare(columns: list[Column], rows: Rows, target: str) -> Prepared:
     prepared = Prepared()
     centring = GroupCentring(rows.configuration, rows.weight)
     numbers: list[_Number] = []
+    categories: list[tuple[str, Column]] = []
     seen: dict[str, int] = {}
     for column in columns:
         seen[column.name] = seen.get(column.name, 0) + 1
@@ -88,11 +88,18 @@ def prepare(columns: list[Column], rows: Rows, target: str) -> Prepared:
         if column.tier == "counter" and alias_by_name(column.name, target):
             prepared.dropped.append(Dropped(name, "its name says that it is the measured time itself, cycles, or a rate per time"))
         elif column.values.dtype == object:
-            _category(column, name, rows, centring, prepared)
+            categories.append((name, column))
         else:
             number = _number(column, name, rows, centring, prepared)
             if number is not None:
                 numbers.append(number)
+    found, dropped = category_candidates(categories)
+    prepared.dropped += dropped
+    for candidate in found:
+        if _constant_within(candidate.values @ np.arange(1, candidate.values.shape[1] + 1), rows, centring):
+            _add_between(candidate, candidate.values, rows, prepared)
+        else:
+            prepared.within.append(candidate)
     numbers = _split(numbers, rows, centring, prepared)
     if numbers:
         numbers = _without_aliases(numbers, rows, centring, prepared)
@@ -137,29 +144,6 @@ def _filled(values: np.ndarray, known: np.ndarray, rows: Rows) -> np.ndarray:
     overall = float((weights * safe).sum() / weights.sum())
     means = np.where(totals > 0, sums / np.where(totals > 0, totals, 1.0), overall)
     return np.where(known, values, means[rows.configuration])
-
-
-def _category(column: Column, name: str, rows: Rows, centring: GroupCentring, prepared: Prepared) -> None:
-    """Turn a text column into indicators of its frequent levels; the most frequent level has none."""
-    text = np.asarray(["" if value is None else str(value) for value in column.values], dtype=str)
-    levels, codes, counts = np.unique(text, return_inverse=True, return_counts=True)
-    if levels.size < 2:
-        prepared.dropped.append(Dropped(name, "constant" if levels.size and levels[0] else "holds no value"))
-        return
-    order = sorted(range(levels.size), key=lambda i: (-counts[i], levels[i]))
-    frequent = [i for i in order if counts[i] >= MIN_LEVEL_SHARE * text.size][:MAX_LEVELS]
-    if not frequent:
-        prepared.dropped.append(Dropped(name, f"{levels.size:,} levels, none holds {100 * MIN_LEVEL_SHARE:.0f} % of the rows"))
-        return
-    shown = frequent[1:] if len(frequent) == levels.size else frequent
-    reference = levels[frequent[0]] if len(frequent) == levels.size else "other"
-    indicators = np.column_stack([(codes == i).astype(float) for i in shown])
-    names = (str(reference), *(str(levels[i]) for i in shown))
-    candidate = Candidate(name, column.tier, column.group, column.unit, indicators, (name,), names)
-    if _constant_within(codes.astype(float), rows, centring):
-        _add_between(candidate, indicators, rows, prepared)
-    else:
-        prepared.within.append(candidate)
 
 
 def _constant_within(values: np.ndarray, rows: Rows, centring: GroupCentring) -> bool:

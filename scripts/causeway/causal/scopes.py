@@ -125,9 +125,12 @@ def columns_of(table: pa.Table) -> list[Column]:
 
 
 def pooled_table(table: pa.Table, max_rows: int, seed: int) -> tuple[pa.Table, int]:
-    """Return the rows of all kernels with enough of them, each capped at an equal part of `max_rows`, and how many kernels those are."""
+    """Return the rows of all kernels with enough of them (of all if none has), and how many kernels those are.
+
+    Each is capped at an equal part of `max_rows`.
+    """
     counts = {row["values"]: row["counts"] for row in pc.value_counts(table.column("kernel")).to_pylist()}
-    chosen = sorted(kernel for kernel, count in counts.items() if count >= MIN_KERNEL_ROWS)
+    chosen = sorted(kernel for kernel, count in counts.items() if count >= MIN_KERNEL_ROWS) or sorted(counts)
     parts = [
         capped(table.filter(pc.equal(table.column("kernel"), kernel)), max(max_rows // max(len(chosen), 1), 1), seed) for kernel in chosen
     ]

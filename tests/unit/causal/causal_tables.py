@@ -228,3 +228,39 @@ def pooled_table(seed, n=1201, p=100, n_kernels=17, n_causes=6, heterogeneity=0.
             columns[f"idle_{k}"] = np.exp(0.5 * rng.standard_normal(n) + rng.standard_normal(n_kernels)[kernel])
     columns["time_duration"] = y
     return Table(y, columns, causes, {"time_duration"}, {}, kernel, {}, signs)
+
+
+def rows_of(y, kernel=None, configuration=None, weight=None):
+    """Rows of measured values, with the statistics of the rows themselves."""
+    from causeway.causal.rows import Rows
+
+    y = np.asarray(y, dtype=float)
+    kernel = np.zeros(y.size, int) if kernel is None else kernel
+    configuration = kernel if configuration is None else configuration
+    mean, std = np.zeros(y.size), np.full(y.size, np.nan)
+    for number in np.unique(configuration):
+        mine = configuration == number
+        mean[mine] = y[mine].mean()
+        if mine.sum() > 1:
+            std[mine] = y[mine].std(ddof=1)
+    weight = np.ones(y.size) if weight is None else weight
+    return Rows(np.abs(y - mean), y - mean, mean, std, weight, kernel, configuration)
+
+
+def columns_of(table):
+    from causeway.causal.rows import Column
+
+    return [Column(name, values) for name, values in table.columns.items()]
+
+
+def counts(table, outcome):
+    """True and false causes among the arrows, and causes that were missed; an arrow means its cluster."""
+    clusters = [set(arrow.candidate.members) for arrow in outcome.arrows]
+    true = sum(bool(members & set(table.causes)) for members in clusters)
+    missed = sum(not any(name in members for members in clusters) for name in table.causes)
+    return np.array([true, len(clusters) - true, missed])
+
+
+def f1(sums):
+    true, false, missed = sums
+    return 2 * true / (2 * true + false + missed)

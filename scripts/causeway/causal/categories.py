@@ -1,0 +1,65 @@
+"""Categories: text columns as indicators of their frequent levels."""
+
+import numpy as np
+
+from causeway.causal.rows import Candidate, Column, Dropped
+
+MIN_LEVEL_SHARE = 0.01
+MAX_LEVELS = 30
+
+
+def category_candidates(columns: list[tuple[str, Column]]) -> tuple[list[Candidate], list[Dropped]]:
+    """Return the candidates of text columns, and those dropped with their reasons.
+
+    Parameters
+    ----------
+    columns : list of (name, Column)
+        With values of type object: text, None where missing (a level of its own).
+
+    Returns
+    -------
+    candidates : list of Candidate
+        The most frequent level has no indicator. Columns that group the rows alike (rank and device, say) are merged; the shortest name
+        stands for them.
+    dropped : list of Dropped
+    """
+    dropped: list[Dropped] = []
+    alike: dict[bytes, list[Candidate]] = {}
+    for name, column in columns:
+        text = np.asarray(["" if value is None else str(value) for value in column.values], dtype=str)
+        levels, codes, counts = np.unique(text, return_inverse=True, return_counts=True)
+        if levels.size < 2:
+            dropped.append(Dropped(name, "constant" if levels.size and levels[0] else "holds no value"))
+            continue
+        indicators, names = _indicators(levels, codes, counts)
+        if not names:
+            dropped.append(Dropped(name, f"{levels.size:,} levels, none holds {100 * MIN_LEVEL_SHARE:.0f} % of the rows"))
+            continue
+        candidate = Candidate(name, column.tier, column.group, column.unit, indicators, (name,), names)
+        alike.setdefault(_grouping(indicators), []).append(candidate)
+    candidates = []
+    for same in alike.values():
+        same.sort(key=lambda candidate: (len(candidate.name), candidate.name))
+        head, others = same[0], sorted(candidate.name for candidate in same[1:])
+        candidates.append(Candidate(**{**head.__dict__, "members": (head.name, *others)}))
+        dropped += [Dropped(name, f"merged into {head.name}: it groups the rows alike") for name in others]
+    return candidates, dropped
+
+
+def _indicators(levels: np.ndarray, codes: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return the indicators of the frequent levels but the first, and the levels' names; rare levels are one, without an indicator."""
+    order = sorted(range(levels.size), key=lambda i: (-counts[i], levels[i]))
+    frequent = [i for i in order if counts[i] >= MIN_LEVEL_SHARE * codes.size][:MAX_LEVELS]
+    if not frequent:
+        return np.zeros((codes.size, 0)), ()
+    all_frequent = len(frequent) == levels.size
+    shown = frequent[1:] if all_frequent else frequent
+    reference = str(levels[frequent[0]]) if all_frequent else "other"
+    return np.column_stack([(codes == i).astype(float) for i in shown]), (reference, *(str(levels[i]) for i in shown))
+
+
+def _grouping(indicators: np.ndarray) -> bytes:
+    """Return a key that is equal for columns that group the rows alike, whatever their levels are called."""
+    code = (indicators @ np.arange(1, indicators.shape[1] + 1)).astype(np.int64)
+    _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse].tobytes()

@@ -1,0 +1,37 @@
+import numpy as np
+import pytest
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+from causeway.causal.basis import GroupCentring, build_basis, normal_scores, numeric_functions
+
+
+def test_normal_scores_take_ties_at_their_average_rank():
+    values = np.array([3.0, 1.0, 3.0, 2.0, 3.0, -5.0])
+    assert normal_scores(values) == pytest.approx(ndtri((rankdata(values) - 0.5) / 6))
+
+
+def test_weighted_fixed_effects_equal_a_regression_with_indicators():
+    rng = np.random.default_rng(1)
+    groups, weights = rng.integers(0, 4, 80), rng.uniform(0.5, 3, 80)
+    x, y = rng.standard_normal(80) + groups, rng.standard_normal(80) - groups
+    centring = GroupCentring(np.unique(groups, return_inverse=True)[1], weights)
+    a, b = centring.weighted(x), centring.weighted(y)
+    roots = np.sqrt(weights)
+    design = np.column_stack([x, *(groups == g for g in range(4))]) * roots[:, None]
+    assert a @ b / (a @ a) == pytest.approx(np.linalg.lstsq(design, y * roots, rcond=None)[0][0])
+
+
+def test_two_values_have_one_function_and_a_normal_column_needs_no_second_straight_one():
+    binary = np.repeat([0.0, 1.0], 50)
+    assert numeric_functions(binary).shape == (100, 1)
+    x = np.random.default_rng(2).standard_normal(500)
+    basis = build_basis([x, binary.repeat(5)], GroupCentring(np.zeros(500, int), np.ones(500)))
+    assert basis.owner.tolist() == [0, 0, 1]
+    assert (basis.columns**2).sum(axis=0) == pytest.approx(1, abs=1e-5)
+
+
+def test_a_candidate_that_is_constant_within_groups_has_no_column():
+    groups = np.repeat([0, 1, 2], 20)
+    basis = build_basis([groups.astype(float)], GroupCentring(groups, np.ones(60)))
+    assert basis.columns.shape == (60, 0)

@@ -1,0 +1,198 @@
+"""Features of launches against brute force over the tables of a small dataset of two ranks."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from causeway.causal import context
+from causeway.causal.features import Export, assemble, exports_of, write_features
+from causeway.tables import LAUNCH_SHAPE, SCHEMAS, read_table, unit_of, write_json, write_table
+
+KERNELS = [{"kernel": k, "id": f"k{k}", "name": f"kernel {k}", "short_name": f"k{k}", "class": "compute"} for k in range(3)]
+CONFIGURATIONS = [{"configuration": c, "kernel": c % 3, "grid_x": 10 * (c + 1), "label": None} for c in range(5)]
+
+
+def table(rows, name):
+    filled = [{field.name: row.get(field.name) for field in SCHEMAS[name]} for row in rows]
+    return pa.Table.from_pylist(filled, schema=SCHEMAS[name])
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    """Write the tables of two ranks; return the raw rows by rank, the kept table and what `assemble` needs."""
+    rng = np.random.default_rng(5)
+    raw, durations = {}, []
+    for rank in (0, 1):
+        folder = tmp_path / "tables" / str(rank)
+        n = 300
+        starts = np.sort(rng.integers(1000, 9000, n))
+        launches = [
+            {
+                "start_ns": int(starts[i]),
+                "duration_ns": int(rng.integers(0, 40)),
+                "configuration": int(rng.integers(0, 5)),
+                "rank": rank,
+                "device": int(rng.integers(0, 2)),
+                "stream": 7,
+                "queue_ns": int(rng.integers(0, 50)) if rng.random() < 0.9 else None,
+                "range": int(rng.integers(0, 4)) if rng.random() < 0.8 else None,
+            }
+            for i in range(n)
+        ]
+        transfers = [
+            {
+                "start_ns": int(start),
+                "duration_ns": int(rng.integers(0, 90)),
+                "bytes": int(rng.integers(1, 10**6)) if rng.random() < 0.9 else None,
+                "copy_kind": int(rng.choice([1, 2, 8, 10, 13, 255])),
+                "rank": rank,
+                "device": int(rng.integers(0, 2)),
+                "stream": 9,
+            }
+            for start in np.sort(rng.integers(900, 9100, 250))
+        ]
+        ranges = [
+            {"start_ns": 500 * r + 100, "duration_ns": 10**6, "range": r, "rank": rank, "kind": "nvtx", "name": "step"} for r in range(4)
+        ]
+        samples = [
+            {"time_ns": int(t), "rank": rank, "device": d, "metric": m, "value": float(rng.random())}
+            for t in range(1500, 9000, 250)
+            for d in (0, 1)
+            for m in ("gpc_clock_hz", "sm_ratio")
+        ]
+        for rows, name in ((launches, "launches"), (transfers, "transfers"), (ranges, "ranges"), (samples, "samples")):
+            write_table(table(rows, name), folder / f"{name}.parquet", name)
+        write_table(table(KERNELS, "kernels"), folder / "kernels.parquet", "kernels")
+        write_table(table(CONFIGURATIONS, "configurations"), folder / "configurations.parquet", "configurations")
+        write_json({"node": None}, folder / "capabilities.json")
+        raw[rank] = {"launches": launches, "transfers": transfers, "ranges": ranges, "samples": samples}
+        durations += [(row["configuration"], row["duration_ns"]) for row in launches]
+    means = {c: float(np.mean([d for own, d in durations if own == c])) for c in range(5)}
+    summary = [
+        {**row, "kernel": f"k{row['kernel']}", "rank": None, "launches": 1, "mean": means[row["configuration"]]} for row in CONFIGURATIONS
+    ]
+    clocks = {"exports": {"0": {"shift_ns": 0, "ranks": [0]}, "1": {"shift_ns": 70, "ranks": [1]}}}
+    kept = []
+    for rank in (0, 1):
+        for launch in np.sort(rng.permutation(300)[:120]):
+            row = raw[rank]["launches"][launch]
+            kept.append(
+                {
+                    "rank": rank,
+                    "bin": 0,
+                    "launch": int(launch),
+                    "start_ns": row["start_ns"] + 70 * rank,
+                    "kernel": f"k{row['configuration'] % 3}",
+                    "configuration": row["configuration"],
+                    "target": 1.0,
+                    "signed_deviation": 1.0,
+                    "configuration_mean": 2.0,
+                    "configuration_std": 1.0,
+                    "kept": True,
+                    "inclusion_probability": 1.0,
+                    "grid_x": 10 * (row["configuration"] + 1),
+                    **{name: row[name] for name in ("duration_ns", "device", "stream", "queue_ns", "range")},
+                }
+            )
+    facts = [SCHEMAS["launches"].field(name) for name in ("duration_ns", "device", "stream", "queue_ns", "range")]
+    schema = pa.schema([*SCHEMAS["kept"], *facts, *(SCHEMAS["configurations"].field(name) for name in LAUNCH_SHAPE)])
+    kept_table = pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in kept], schema=schema)
+    exports = exports_of([tmp_path / "tables" / "0", tmp_path / "tables" / "1"], clocks, {"0": "a", "1": "b"})
+    return raw, kept, kept_table, exports, table(summary, "configuration_summary"), means
+
+
+def brute(raw, row, means):
+    mine = raw[row["rank"]]
+    start = row["start_ns"] - 70 * row["rank"]
+    own = row["launch"]
+    same = [(i, x) for i, x in enumerate(mine["launches"]) if x["device"] == row["device"] and i != own]
+    flying = [x for _, x in same if x["start_ns"] <= start < x["start_ns"] + x["duration_ns"]]
+    copies = [x for x in mine["transfers"] if x["device"] == row["device"] and x["start_ns"] <= start < x["start_ns"] + x["duration_ns"]]
+    kinds = {"h2d": (1,), "d2h": (2,), "d2d": (8, 13), "p2p": (10,)}
+    earlier = [x["start_ns"] + x["duration_ns"] for _, x in same if x["start_ns"] <= start]
+    kernel = row["configuration"] % 3
+    before = [x for i, x in same if i < own and x["configuration"] % 3 == kernel]
+    first = min(x["start_ns"] + 70 * rank for rank in raw for x in raw[rank]["launches"])
+    found = {
+        "launches_in_flight": len(flying),
+        "transfers_in_flight": len(copies),
+        "idle_before_ns": max(0, start - max(earlier)) if earlier else None,
+        "previous_deviation": before[-1]["duration_ns"] - means[before[-1]["configuration"]] if before else None,
+        "since_start_ns": row["start_ns"] - first,
+        "queue_ns": row["queue_ns"],
+        "grid_x": row["grid_x"],
+        "device": str(row["device"]),
+        "node": "ab"[row["rank"]],
+    }
+    found |= {f"{kind}_bytes_in_flight": sum(x["bytes"] or 0 for x in copies if x["copy_kind"] in codes) for kind, codes in kinds.items()}
+    begin = None if row["range"] is None else mine["ranges"][row["range"]]["start_ns"]
+    found["iteration_position"] = None if begin is None or start < begin else start - begin
+    for metric in ("gpc_clock_hz", "sm_ratio"):
+        earlier = [x for x in mine["samples"] if (x["device"], x["metric"]) == (row["device"], metric) and x["time_ns"] <= start]
+        found[metric] = earlier[-1]["value"] if earlier else None
+    return found
+
+
+@pytest.mark.parametrize("rows_per_group", [None, 7])
+def test_every_feature_equals_brute_force(dataset, tmp_path, monkeypatch, rows_per_group):
+    raw, kept, kept_table, exports, configurations, means = dataset
+    if rows_per_group:  # the same in many small row groups
+        monkeypatch.setattr("causeway.tables.ROW_GROUP_ROWS", rows_per_group)
+        for export in exports:
+            for name in ("launches", "transfers", "samples"):
+                path = export.folder / f"{name}.parquet"
+                write_table(read_table(path, name), path, name)
+    found, fields = assemble(kept_table, exports, configurations, "kernel_variability")
+    write_features(found, fields, tmp_path / "features.parquet")
+    rows = read_table(tmp_path / "features.parquet", "features").to_pylist()
+    assert len(rows) == len(kept)
+    for row, original in zip(rows, kept, strict=True):
+        for name, value in brute(raw, original, means).items():
+            assert row[name] == (pytest.approx(value) if isinstance(value, float) else value), (name, original["launch"])
+
+
+def test_fields_tell_tier_group_and_unit(dataset):
+    _, _, kept, exports, configurations, _ = dataset
+    _, fields = assemble(kept, exports, configurations, "kernel_variability")
+    facts = {field.name: (field.metadata[b"tier"].decode(), field.metadata[b"group"].decode(), unit_of(field)) for field in fields}
+    assert facts["grid_x"] == ("launch", "launch configuration", "")
+    assert facts["dynamic_shared_bytes"] == ("launch", "launch configuration", "bytes")
+    assert facts["h2d_bytes_in_flight"] == ("context", "contention", "bytes")
+    assert facts["idle_before_ns"] == ("context", "time", "ns")
+    assert facts["gpc_clock_hz"] == ("context", "device metrics", "Hz")
+    assert not {"duration_ns", "range", "transfer_overlap_ns"} & set(facts)
+
+
+def test_without_launches_there_are_no_rows(dataset):
+    _, _, kept, exports, configurations, _ = dataset
+    found, fields = assemble(kept.slice(0, 0), exports, configurations, "kernel_variability")
+    assert found.num_rows == 0
+    assert len(fields) > 20
+
+
+def test_refused_exports_are_left_out(tmp_path):
+    folder = tmp_path / "0"
+    write_json({"node": None}, folder / "capabilities.json")
+    assert exports_of([folder], {"exports": {"0": {"shift_ns": 0, "ranks": []}}}, {}) == []
+
+
+def test_counters_pass_through(tmp_path):
+    schema = pa.schema(
+        [
+            *SCHEMAS["kept"],
+            pa.field("device", pa.uint16()),
+            pa.field("dram_bytes", pa.float64(), metadata={"unit": "bytes", "group": "memory system activity", "raw": "dram__bytes.sum"}),
+            pa.field("cache", pa.string()),
+        ]
+    )
+    row = dict.fromkeys(schema.names, 0) | {"kernel": "k", "kept": True, "start_ns": None, "cache": "none", "dram_bytes": 1.5, "device": 1}
+    found, fields = assemble(pa.Table.from_pylist([row], schema=schema), [Export(tmp_path, 0, (0,), None)], None, "gpu_time")
+    facts = {field.name: field.metadata for field in fields}
+    assert list(facts) == ["device", "dram_bytes", "cache"]
+    assert facts["dram_bytes"] == {b"tier": b"counter", b"group": b"memory system activity", b"unit": b"bytes", b"raw": b"dram__bytes.sum"}
+    assert found.select(["device", "dram_bytes", "cache"]).to_pylist() == [{"device": "1", "dram_bytes": 1.5, "cache": "none"}]
+
+
+def test_copy_kinds_do_not_overlap():
+    codes = [code for kinds in context.BYTES_BY_KIND.values() for code in kinds]
+    assert len(codes) == len(set(codes))

@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+from scipy.stats import false_discovery_control
+
+from causeway.causal.multiplicity import adjusted, benjamini_hochberg, simes
+from causeway.causal.robustness import robustness_value
+from causeway.causal.verdicts import arrow_verdict, detectable_share, graph_verdict
+
+
+def test_benjamini_hochberg_equals_scipy():
+    p_values = np.random.default_rng(1).uniform(size=50) ** 3
+    assert benjamini_hochberg(p_values) == pytest.approx(false_discovery_control(p_values))
+
+
+def test_simes_by_hand():
+    assert simes([0.03, 0.02, 0.9]) == pytest.approx(0.045)
+    assert simes([]) == 1
+
+
+def test_adjusted_is_bounded():
+    assert adjusted(1e-4, 50, 4) == pytest.approx(0.02)
+    assert adjusted(0.5, 50, 4) == 1
+
+
+def test_robustness_value_of_the_published_example():
+    # C. Cinelli and C. Hazlett 2020, section 4: exposure to violence in Darfur, partial R^2 2.2 %, robustness value 13.9 %
+    assert robustness_value(0.02187) == pytest.approx(0.139, abs=5e-4)
+    assert robustness_value(0) == 0
+    assert robustness_value(1) == 1
+
+
+def test_the_detectable_share_is_detected_four_times_in_five():
+    from scipy.stats import f as f_distribution
+
+    n, tests = 400, 20
+    share = detectable_share(n, tests)
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((n, 3))
+    found = 0
+    for _ in range(400):
+        y = x @ np.full(3, np.sqrt(share / (1 - share) / 3)) + rng.standard_normal(n)
+        design = np.column_stack([np.ones(n), x])
+        rest = ((y - design @ np.linalg.lstsq(design, y, rcond=None)[0]) ** 2).sum()
+        total = ((y - y.mean()) ** 2).sum()
+        found += f_distribution.sf((total - rest) / 3 / (rest / (n - 4)), 3, n - 4) < 0.01 / tests
+    assert found / 400 == pytest.approx(0.8, abs=0.08)
+
+
+def test_verdicts():
+    assert arrow_verdict(99) == "inconclusive"
+    assert arrow_verdict(100) == "supported"
+    assert arrow_verdict(8, between=True) == "supported"
+    assert graph_verdict([]) == "inconclusive"
+    assert graph_verdict(["inconclusive", "supported"]) == "supported"

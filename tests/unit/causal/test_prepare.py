@@ -1,0 +1,149 @@
+import numpy as np
+import pytest
+from causal_tables import make_table, rows_of
+
+from causeway.causal.leaks import alias_by_name
+from causeway.causal.prepare import prepare
+from causeway.causal.rows import Column
+
+
+def prepared(columns, y=None, configuration=None, **facts):
+    n = len(next(iter(columns.values())))
+    y = 100 + np.random.default_rng(9).standard_normal(n) if y is None else y
+    return prepare([Column(name, values, **facts) for name, values in columns.items()], rows_of(y, configuration=configuration), "gpu_time")
+
+
+def reasons(result):
+    return {dropped.feature: dropped.reason for dropped in result.dropped}
+
+
+def names(result):
+    return [candidate.name for candidate in result.within]
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(1)
+
+
+@pytest.mark.parametrize(
+    "name",
+    "gpu_time gpu__time_duration_sum time_duration elapsed runtime sm__cycles_elapsed_max sm_cycles sq_busy_cycles cycles"
+    " dram_bytes_per_second sm__inst_executed_avg_per_cycle_elapsed wall_time".split(),
+)
+def test_names_of_time_cycles_and_rates_are_aliases(name):
+    assert alias_by_name(name, "gpu_time")
+
+
+@pytest.mark.parametrize(
+    "name", "tcp_pending_stall sq_waves dram_bytes sm_clock l2_hit_ratio timeline_slots stall_cycles_lsu warps_launched since_epoch".split()
+)
+def test_other_names_are_not(name):
+    assert not alias_by_name(name, "gpu_time")
+
+
+def test_each_useless_column_has_its_reason(rng):
+    x = rng.standard_normal(400)
+    found = prepared(
+        {
+            "x": x,
+            "flat": np.full(400, 3.0),
+            "empty": np.full(400, np.nan),
+            "gaps": np.where(np.arange(400) < 250, np.nan, x**2),
+            "kind": np.full(400, "a", dtype=object),
+            "unique": np.array([f"v{i}" for i in range(400)], dtype=object),
+        }
+    )
+    assert names(found) == ["x"]
+    assert reasons(found) == {
+        "flat": "constant",
+        "empty": "holds no value",
+        "gaps": "missing in 62 % of the rows",
+        "kind": "constant",
+        "unique": "400 levels, none holds 1 % of the rows",
+    }
+
+
+def test_equal_names_are_told_apart(rng):
+    found = prepare([Column("x", rng.standard_normal(300)), Column("x", rng.standard_normal(300))], rows_of(rng.standard_normal(300)), "y")
+    assert names(found) == ["x", "x#2"]
+
+
+def test_infinite_and_missing_values_become_the_mean_of_their_configuration(rng):
+    configuration = np.repeat([0, 1], 150)
+    x = rng.standard_normal(300) + 50 * configuration
+    x[[0, 200]] = np.inf, np.nan
+    found = prepared({"x": x}, configuration=configuration)
+    assert found.within[0].values[[0, 200]] == pytest.approx(0, abs=1e-3)  # winsorising moves the mean a little
+    assert found.notes == ["x: 2 missing or infinite values set to the mean of their configuration"]
+
+
+def test_copies_are_merged_and_listed(rng):
+    x = np.exp(rng.standard_normal(500))
+    found = prepared({"sectors": x, "sectors_again": x * 32 * (1 + 0.01 * rng.standard_normal(500)), "other": rng.standard_normal(500)})
+    assert [candidate.members for candidate in found.within] == [("other",), ("sectors", "sectors_again")]
+    assert reasons(found) == {"sectors_again": "merged into sectors: correlation above .95"}
+    assert list(found.merged) == ["sectors_again"]
+
+
+def test_sums_and_ratios_follow_from_raw_counters(rng):
+    hit, miss = np.exp(0.7 * rng.standard_normal((2, 600))) * 1000
+    found = prepared({"hit": hit, "miss": miss, "requests": hit + miss, "hit_rate_pct": 100 * hit / (hit + miss)})
+    assert len(found.within) == 2
+    assert "hit_rate_pct" in reasons(found)
+    assert all("deterministic" in reason for reason in reasons(found).values())
+
+
+def test_a_ratio_to_something_that_is_often_zero_is_recognised_too(rng):
+    lines = np.exp(rng.standard_normal(800))
+    copied = np.where(rng.random(800) < 0.5, np.exp(0.5 * rng.standard_normal(800)) * 1e6, 0.0)
+    found = prepared({"lines": lines, "copied": copied, "copied_per_line": copied / lines})
+    assert names(found) == ["copied", "lines"]
+
+
+def test_aliases_are_found_by_data_and_their_raw_parts_stay(rng):
+    y = 1e5 * np.exp(0.1 * rng.standard_normal(900))
+    amount = np.exp(rng.standard_normal(900)) * 1e6
+    clock = 1.4 * np.exp(0.02 * rng.standard_normal(900))
+    found = prepared(
+        {"amount": amount, "freq": clock, "ticks": y * clock, "speed": amount / y, "wall": y + 3 * rng.standard_normal(900)}, y=y
+    )
+    assert names(found) == ["amount", "freq"]
+    assert set(reasons(found)) == {"ticks", "speed", "wall"}
+
+
+def test_a_rate_of_something_that_is_often_zero_is_an_alias(rng):
+    y = 1e5 * np.exp(0.1 * rng.standard_normal(900))
+    amount = np.where(rng.random(900) < 0.6, np.exp(rng.standard_normal(900)) * 1e6, 0.0)
+    found = prepared({"amount": amount, "speed": (amount + 1) / y}, y=y)
+    assert names(found) == ["amount"]
+
+
+def test_facts_known_at_the_start_are_never_aliases(rng):
+    y = 1e5 * np.exp(0.1 * rng.standard_normal(400))
+    assert names(prepared({"idle_before_ns": y * 2}, y=y, tier="context")) == ["idle_before_ns"]
+
+
+def test_columns_constant_within_configurations_go_to_the_configuration_level(rng):
+    configuration = rng.integers(0, 6, 600)
+    found = prepared({"grid_x": 2.0**configuration, "x": rng.standard_normal(600)}, configuration=configuration)
+    assert names(found) == ["x"]
+    assert found.between[0].values.tolist() == [1, 2, 4, 8, 16, 32]
+
+
+def test_categories_that_group_alike_are_merged(rng):
+    device = rng.integers(0, 3, 500)
+    text = {"rank": device.astype(str).astype(object), "device": np.array(["ca", "ab", "bb"], dtype=object)[device]}
+    found = prepared(text, tier="context")
+    assert found.within[0].members == ("rank", "device")
+    assert reasons(found) == {"device": "merged into rank: it groups the rows alike"}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_alias_survives_and_no_cause_is_lost_in_a_wide_table(seed):
+    table = make_table(seed, p=200)
+    found = prepare([Column(name, values) for name, values in table.columns.items()], rows_of(table.y), "y")
+    left = {member for candidate in found.within for member in candidate.members}
+    assert not left & table.aliases
+    assert set(table.causes) <= left
+    assert left | set(reasons(found)) == set(table.columns)

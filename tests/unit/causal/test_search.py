@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+from causal_tables import series
+from scipy.stats import f as f_distribution
+
+from causeway.causal.basis import GroupCentring, build_basis
+from causeway.causal.pruning import Pruner
+from causeway.causal.rows import Candidate
+from causeway.causal.search import Model, Problem, best_test, forward
+
+
+def problem_of(columns):
+    n = columns[0].shape[0]
+    centring = GroupCentring(np.zeros(n, int), np.ones(n))
+    return Problem.of(build_basis(columns, centring), len(columns), float(n)), centring
+
+
+def test_partial_f_of_a_candidate_equals_the_textbook():
+    rng = np.random.default_rng(1)
+    x, z = rng.standard_normal((2, 200))
+    y = x + 0.3 * z + rng.standard_normal(200)
+    problem, _ = problem_of([x, z])
+    response = y - y.mean()
+    model = Model(problem, response)
+    model.add_candidate(0)
+    explained, df = model.scan()
+    p_values, partial = model.tests(explained, df, np.full(2, 200.0))
+    both, one = (problem.basis.columns[:, np.isin(problem.basis.owner, who)].astype(float) for who in ([0, 1], [0]))
+    rest = [float(((response - part @ np.linalg.lstsq(part, response, rcond=None)[0]) ** 2).sum()) for part in (one, both)]
+    extra = both.shape[1] - one.shape[1]
+    left = 200 - 1 - both.shape[1]
+    expected = f_distribution.sf((rest[0] - rest[1]) / extra / (rest[1] / left), extra, left)
+    assert df[1] == extra
+    assert partial[1] == pytest.approx(1 - rest[1] / rest[0], rel=1e-4)
+    assert p_values[1] == pytest.approx(expected, rel=1e-3)
+
+
+def test_parents_of_any_shape_are_found_and_a_grandparent_is_not():
+    rng = np.random.default_rng(2)
+    a, b, c = rng.standard_normal((3, 1500))
+    cause = a + 0.7 * rng.standard_normal(1500)
+    y = cause + (np.abs(b) - 0.8) + 2 * (c > 1.5) + rng.standard_normal(1500)
+    problem, _ = problem_of([a, cause, b, c, *rng.standard_normal((20, 1500))])
+    assert sorted(forward(problem, y - y.mean())) == [1, 2, 3]
+
+
+def test_a_slow_series_without_effect_is_not_significant_but_a_slow_cause_is():
+    rng = np.random.default_rng(3)
+    slow, other = series(rng, 2000, 2, 0.98).T
+    columns = [slow, *series(rng, 2000, 30, 0.98).T]
+    problem, _ = problem_of(columns)
+    assert best_test(Model(problem, other - other.mean()), set(), 0.01 / 31) is None
+    y = 0.4 * slow + rng.standard_normal(2000)
+    assert forward(problem, y - y.mean()) == [0]
+
+
+def test_pruning_removes_a_proxy_of_a_threshold():
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal(3000)
+    proxy = x + 0.5 * rng.standard_normal(3000)
+    y = 3.0 * (x > 0.3) + rng.standard_normal(3000)
+    problem, centring = problem_of([x, proxy])
+    candidates = [Candidate(name, "counter", "g", "", values, (name,)) for name, values in (("x", x), ("proxy", proxy))]
+    tests = Pruner(problem, candidates, centring, np.zeros(3000, int)).prune(y - y.mean(), [0, 1])
+    assert [test.candidate for test in tests] == [0]
