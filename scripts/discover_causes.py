@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow.compute as pc
+
 from causeway.causal.discovery import Scope, discover
 from causeway.causal.graph import write_outcome
 from causeway.causal.scopes import capped, columns_of, in_time_order, kernels_that_matter, read_features, rows_of
@@ -23,7 +25,7 @@ def main(job) -> None:
         mine = kernels[batch :: causes["batches"]]
         features = read_features(job.input.features, [kernel.id for kernel in mine]) if mine else None
         for kernel in mine:
-            table = features.filter([value == kernel.id for value in features.column("kernel").to_pylist()])
+            table = features.filter(pc.equal(features.column("kernel"), kernel.id))
             table = in_time_order(capped(table, causes["max_rows"], derived_seed(seed, dataset, target, kernel.id, "rows")))
             scope = Scope(dataset, target, kernel.id, kernel.name, seed, len(kernels), causes["resamples"])
             outcome = discover(columns_of(table), rows_of(table), scope)

@@ -1,0 +1,179 @@
+"""Rows and columns of a scope, and the entry scripts on small tables of features."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from causal_tables import make_table
+
+import discover_causes
+import discover_dataset_causes
+from causeway.causal.features import write_features
+from causeway.causal.scopes import capped, columns_of, in_time_order, kernels_that_matter, pooled_table, rows_of
+from causeway.tables import SCHEMAS, read_json, read_table, write_table
+
+CAUSES = {"batches": 2, "kernels_share": 0.95, "kernels_count": 5, "max_rows": 50000, "resamples": 10}
+
+
+def features_table(tables):
+    """A table of features of one kernel per given table of causes, and its fields."""
+    names = sorted(set.intersection(*(set(table.columns) for table in tables)))
+    fields = [pa.field(name, pa.float64(), metadata={"tier": "counter", "group": "counters"}) for name in names]
+    parts = []
+    for number, table in enumerate(tables):
+        n = len(table.y)
+        mean, std = float(table.y.mean()), float(table.y.std(ddof=1))
+        parts.append(
+            pa.table(
+                {
+                    "rank": np.zeros(n, np.uint32),
+                    "bin": np.arange(n) // 32,
+                    "launch": np.arange(n) * len(tables) + number,
+                    "start_ns": pa.array([None] * n, pa.int64()),
+                    "kernel": [f"k{number}"] * n,
+                    "configuration": np.full(n, number, np.uint32),
+                    "target": np.abs(table.y - mean),
+                    "signed_deviation": table.y - mean,
+                    "configuration_mean": np.full(n, mean),
+                    "configuration_std": np.full(n, std),
+                    "kept": np.ones(n, bool),
+                    "inclusion_probability": np.ones(n),
+                    **{name: table.columns[name] for name in names},
+                }
+            )
+        )
+    return pa.concat_tables(parts).sort_by("launch"), fields
+
+
+def summary(shares):
+    rows = [
+        dict.fromkeys(SCHEMAS["kernel_summary"].names, 1.0)
+        | {"kernel": f"k{i}", "name": f"kernel {i}", "short_name": f"k{i}", "class": "compute", "launches": 1, "configurations": 1}
+        | {"target_share": share, "histogram": [], "timeline": []}
+        for i, share in enumerate(shares)
+    ]
+    return pa.Table.from_pylist(rows, schema=SCHEMAS["kernel_summary"])
+
+
+@pytest.fixture
+def job(tmp_path):
+    def of(tables, shares=(0.5, 0.3, 0.2), batch="0"):
+        root = tmp_path / "demo" / "y"
+        if not (root / "kernels.parquet").exists():
+            write_features(*features_table(tables), root / "features.parquet")
+            write_table(summary(shares), root / "kernels.parquet", "kernel_summary")
+        folder = root / "causal"
+        return SimpleNamespace(
+            input=SimpleNamespace(features=root / "features.parquet", kernels=root / "kernels.parquet"),
+            output=SimpleNamespace(
+                scopes=folder / "batches" / f"{batch}.json",
+                graph=folder / "dataset" / "graph.json",
+                contributions=folder / "dataset" / "contributions.parquet",
+            ),
+            params=SimpleNamespace(causes=CAUSES, seed=7),
+            wildcards=SimpleNamespace(dataset="demo", target="y", batch=batch),
+            log=[tmp_path / "log"],
+        )
+
+    return of
+
+
+def test_kernels_that_matter_reach_the_share_or_the_count(tmp_path):
+    write_table(summary([0.1, 0.6, 0.3, 0.0]), tmp_path / "k.parquet", "kernel_summary")
+    assert [kernel.id for kernel in kernels_that_matter(tmp_path / "k.parquet", 0.85, 9)] == ["k1", "k2"]
+    assert [kernel.id for kernel in kernels_that_matter(tmp_path / "k.parquet", 1.0, 9)] == ["k1", "k2", "k0"]
+    assert [kernel.id for kernel in kernels_that_matter(tmp_path / "k.parquet", 1.0, 1)] == ["k1"]
+
+
+def test_rows_carry_weights_configurations_and_whether_the_target_is_folded():
+    table, _ = features_table([make_table(1, n=40, p=12)])
+    halves = table.set_column(table.column_names.index("inclusion_probability"), "inclusion_probability", pa.array([0.5] * 40))
+    rows = rows_of(halves)
+    assert rows.weight.tolist() == [2.0] * 40
+    assert rows.folded
+    stall = table.set_column(table.column_names.index("target"), "target", pa.array(np.arange(40.0)))
+    assert not rows_of(stall).folded
+
+
+def test_kernels_weigh_the_same_when_pooled():
+    table, _ = features_table([make_table(1, n=300, p=12), make_table(2, n=60, p=12)])
+    rows = rows_of(table, equal_kernels=True)
+    assert rows.weight[rows.kernel == 0].sum() == pytest.approx(rows.weight[rows.kernel == 1].sum())
+
+
+def test_a_cap_takes_whole_bins_and_the_same_ones_each_time():
+    table, _ = features_table([make_table(1, n=1000, p=12)])
+    first, again = capped(table, 400, 5), capped(table, 400, 5)
+    assert first.equals(again)
+    assert 300 <= first.num_rows <= 400
+    counts = np.bincount(first.column("bin").to_numpy())
+    assert set(counts[counts > 0].tolist()) <= {32, 1000 % 32}
+    assert capped(table, 1000, 5).num_rows == 1000
+
+
+def test_time_order_goes_over_all_ranks():
+    table, _ = features_table([make_table(1, n=6, p=12)])
+    starts = pa.array([5, 1, 5, 3, 2, 9], pa.int64())
+    timed = table.set_column(table.column_names.index("start_ns"), "start_ns", starts)
+    assert in_time_order(timed).column("launch").to_pylist() == [1, 4, 3, 0, 2, 5]
+
+
+def test_several_ranks_are_a_category():
+    table, _ = features_table([make_table(1, n=40, p=12)])
+    assert "rank" not in [column.name for column in columns_of(table)]
+    two = table.set_column(0, "rank", pa.array(np.arange(40) % 2, pa.uint32()))
+    rank = columns_of(two)[-1]
+    assert (rank.name, rank.tier, rank.group, rank.values[1]) == ("rank", "context", "placement", "1")
+
+
+def test_kernels_with_few_rows_have_no_say_when_pooled():
+    table, _ = features_table([make_table(1, n=300, p=12), make_table(2, n=20, p=12)])
+    assert pooled_table(table, 10**6, 1)[1] == 1
+    small, _ = features_table([make_table(1, n=9, p=12)])
+    assert pooled_table(small, 10**6, 1)[0].num_rows == 9
+
+
+def test_batches_write_the_folders_of_their_kernels(job):
+    tables = [make_table(seed, n=500, p=40) for seed in (1, 2, 3)]
+    for batch in ("0", "1"):
+        discover_causes.main(job(tables, batch=batch))
+    root = job(tables).output.scopes.parent.parent
+    assert [read_json(root / "batches" / f"{batch}.json")["scopes"] for batch in "01"] == [["k0", "k2"], ["k1"]]
+    for number, table in enumerate(tables):
+        document = json.loads((root / f"k{number}" / "graph.json").read_text())
+        assert (document["scope"], document["scope_name"], document["target"]) == (f"k{number}", f"kernel {number}", "y")
+        rows = read_table(root / f"k{number}" / "contributions.parquet", "contributions").to_pylist()
+        assert [row["feature"] for row in rows] == [edge["source"] for edge in document["edges"]]
+        found = {member for node in document["nodes"] for member in node["members"]}
+        assert len(found & set(table.causes)) >= 4
+
+
+def test_a_batch_without_kernels_says_so(job):
+    only = job([make_table(1, n=300, p=20)], shares=(1.0,), batch="1")
+    discover_causes.main(only)
+    assert read_json(only.output.scopes) == {"scopes": []}
+
+
+def test_no_rows_at_all_give_refusals_and_no_crash(job):
+    table = make_table(1, n=300, p=20)
+    nothing = job([table], shares=(1.0,))
+    features, fields = features_table([table])
+    write_features(features.slice(0, 0), fields, nothing.input.features)
+    discover_causes.main(nothing)
+    discover_dataset_causes.main(nothing)
+    for scope in ("k0", "dataset"):
+        document = read_json(nothing.output.graph.parent.parent / scope / "graph.json")
+        assert (document["verdict"], document["edges"], document["reasons"]) == ("inconclusive", [], ["no launch has the target"])
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+def test_the_whole_dataset_is_a_scope_and_is_compared_with_dowhy(job):
+    tables = [make_table(4, n=600, p=30, interactions=False), make_table(4, n=600, p=30, interactions=False)]
+    whole = job(tables)
+    discover_dataset_causes.main(whole)
+    document = read_json(whole.output.graph)
+    assert (document["scope"], document["scope_name"], document["n_rows"]) == ("dataset", None, 1200)
+    assert document["verdict"] == "supported"
+    assert any(reason.startswith("cross-check: dowhy's arrow strengths") for reason in document["reasons"])

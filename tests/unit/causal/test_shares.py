@@ -1,0 +1,90 @@
+import numpy as np
+import pytest
+from causal_tables import make_table, rows_of
+
+from causeway.causal.deviation import configuration_spread, standardised_deviation
+from causeway.causal.shares import Slope, structural_shares
+from causeway.causal.signs import level_of, sign_of
+
+
+def shares_of(within, y, gains=(), positions=(), folded=False, weights=None, seed=1):
+    n = y.size
+    weights = np.ones(n) if weights is None else weights
+    return structural_shares(list(within), list(gains), list(positions), y, weights, np.arange(n) // 5, np.random.default_rng(seed), folded)
+
+
+def test_a_straight_model_has_the_textbook_shares_and_slopes():
+    rng = np.random.default_rng(1)
+    a, b, noise = rng.standard_normal((3, 3000))
+    found = shares_of([a, b], 2 * a - b + noise)
+    assert found.percent == pytest.approx([400 / 6, 100 / 6], abs=3)
+    assert found.unexplained == pytest.approx(100 / 6, abs=3)
+    assert found.percent.sum() + found.unexplained == pytest.approx(100, abs=1e-9)
+    assert [slope.value for slope in found.slopes] == pytest.approx([2 / np.sqrt(6), -1 / np.sqrt(6)], abs=0.04)
+    assert [sign_of(slope) for slope in found.slopes] == ["+", "-"]
+    for percent, low, high in zip(found.percent, found.low, found.high, strict=True):
+        assert 0 < low < percent < high < 100
+
+
+def test_folding_hides_the_sign_of_a_symmetric_cause_but_not_its_share():
+    rng = np.random.default_rng(2)
+    a, noise = rng.standard_normal((2, 3000))
+    found = shares_of([a], a + 0.5 * noise, folded=True)
+    assert sign_of(found.slopes[0]) == "?"
+    assert found.percent[0] > 60
+
+
+def test_a_cause_of_the_scale_raises_the_folded_deviation():
+    rng = np.random.default_rng(3)
+    a, noise = rng.standard_normal((2, 3000))
+    found = shares_of([a], np.exp(0.5 * a) * noise, folded=True)
+    # y = exp(a / 2) |N|: E[Var over a] = E[N^2] Var(exp(a / 2)), E[Var over N] = E[exp(a)] Var(|N|)
+    over_a, over_noise = np.exp(0.25) * (np.exp(0.25) - 1), np.exp(0.5) * (1 - 2 / np.pi)
+    assert sign_of(found.slopes[0]) == "+"
+    assert found.percent[0] == pytest.approx(100 * over_a / (over_a + over_noise), abs=8)
+
+
+def test_weights_undo_selection():
+    rng = np.random.default_rng(4)
+    a, b, noise = rng.standard_normal((3, 20000))
+    y = a + b + noise
+    chance = np.where(a > 0.5, 1.0, 0.15)
+    taken = rng.random(20000) < chance
+    found = shares_of([a[taken], b[taken]], y[taken], weights=1 / chance[taken])
+    assert found.percent == pytest.approx([100 / 3, 100 / 3], abs=4)
+
+
+def test_a_category_reports_the_level_that_stands_out():
+    rng = np.random.default_rng(5)
+    level = rng.integers(0, 3, 2000)
+    indicators = np.column_stack([level == 1, level == 2]).astype(float)
+    found = shares_of([indicators], 3.0 * (level == 2) + rng.standard_normal(2000))
+    assert level_of(found.slopes[0], ("a", "b", "c")) == "c"
+    assert sign_of(found.slopes[0]) == "+"
+
+
+def test_a_cause_at_the_configuration_level_scales_the_deviation():
+    rng = np.random.default_rng(6)
+    position = rng.choice([-1.0, 1.0], 3000)
+    found = shares_of([], rng.standard_normal(3000), gains=[0.7 * position], positions=[position], folded=True)
+    assert sign_of(found.slopes[0]) == "+"
+    # y = exp(g) |N| with exp(g) of two values: as above
+    gain = np.exp([0.7, -0.7])
+    over_gain, over_noise = gain.var(), (gain**2).mean() * (1 - 2 / np.pi)
+    assert found.percent[0] == pytest.approx(100 * over_gain / (over_gain + over_noise), abs=3)
+
+
+def test_resamples_that_disagree_give_no_sign():
+    assert sign_of(Slope(0.1, -0.1, 0.3, 0.89)) == "?"
+    assert sign_of(Slope(-0.1, -0.3, 0.1, 0.9)) == "-"
+
+
+@pytest.mark.parametrize("seed", [21, 22, 23])
+def test_total_variation_to_the_true_shares(seed):
+    table = make_table(seed, p=40)
+    rows = rows_of(table.y)
+    deviation = standardised_deviation(rows, configuration_spread(rows))
+    causes = [(column - column.mean()) / column.std() for column in (table.columns[name] for name in table.causes)]
+    found = shares_of([np.clip(cause, -6, 6) for cause in causes], deviation, folded=True)
+    estimated = np.append(found.percent, found.unexplained)
+    assert 0.5 * np.abs(estimated - np.array(list(table.shares.values()))).sum() <= 15
