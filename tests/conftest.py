@@ -1,8 +1,13 @@
 """Fixtures of all tests."""
 
+import shutil
+
 import pytest
 
 from support import DATA
+from watching import Watched
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 @pytest.fixture(scope="session")
@@ -11,3 +16,27 @@ def data():
     if not DATA.is_dir():
         pytest.skip("the folder of real exports, ../shared/data, is absent")
     return DATA
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Return a running browser, or skip and say what is missing."""
+    program = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if program is None:
+        pytest.skip("no Chromium on this machine; install one (Debian: apt-get install chromium) to run the browser tests")
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed; it is in the `dev` dependencies")
+    with api.sync_playwright() as play:
+        try:
+            running = play.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu", "--use-gl=swiftshader"])
+        except api.Error as error:
+            pytest.skip(f"{program} does not start headless: {str(error).splitlines()[0]}")
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def watched(browser):
+    """Return a watched page 1,280 pixels wide."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    yield Watched(page)
+    page.close()

@@ -44,11 +44,11 @@ def test_a_missing_sheet_is_named(folder):
 
 
 def test_the_slurm_profile_plans_the_whole_workflow(tmp_path):
-    run = run_snakemake(tmp_path, "--profile", str(ROOT / "profiles" / "slurm"), "--dry-run")
+    run = run_snakemake(tmp_path, "--profile", str(ROOT / "profiles" / "slurm"), "--dry-run", "--printshellcmds")
     assert run.returncode == 0, run.stdout
     for rule in ("normalise_export", "bin_launches", "discover_causes", "write_overview"):
         assert rule in run.stdout
-    assert "srun -n 64" in run.stdout
+    assert "-n 64 python -m mpi4py" in run.stdout
 
 
 def test_the_profile_works_by_name_after_linking_it_once(tmp_path, monkeypatch):
