@@ -101,7 +101,7 @@ def contributions_table(outcome: Outcome) -> pa.Table:
         }
         for arrow in outcome.arrows
     ]
-    if outcome.arrows:
+    if outcome.unexplained is not None:
         percent, low, high = outcome.unexplained
         rest = dict.fromkeys(("effect", "effect_low", "effect_high", "stability", "q_value", "robustness"))
         rest |= {"feature": UNEXPLAINED, "group": UNEXPLAINED, "members": [], "stage": "none", "sign": "?", "verdict": outcome.verdict}
