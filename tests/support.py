@@ -1,5 +1,6 @@
 """Run the workflow as a user does: from this checkout, with results in a folder of their own."""
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -18,15 +19,26 @@ def copy_checkout(folder):
     return folder
 
 
-def run_snakemake(folder, *arguments, config=None, root=ROOT):
-    """Run the workflow under `root` with `--directory folder`; return the finished process, its output as text."""
+def snakemake_command(folder, *arguments, config=None, root=ROOT):
+    """Return the command that runs the workflow under `root` with `--directory folder`, and its environment."""
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(root / "Snakefile"), "--directory", str(folder)]
     command += ["--configfile", str(config)] if config else []
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
-    return subprocess.run(
-        [*command, *arguments], cwd=root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-    )
+    return [*command, *arguments], environment
+
+
+def run_snakemake(folder, *arguments, config=None, root=ROOT):
+    """Run the workflow under `root` with `--directory folder`; return the finished process, its output as text."""
+    command, environment = snakemake_command(folder, *arguments, config=config, root=root)
+    return subprocess.run(command, cwd=root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+
+
+def digests_under(folder, leaving_out=("logs", "benchmarks")):
+    """Return the SHA-256 of every file of a folder by its relative path, without what tells of a run rather than of its results."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    names = {path.relative_to(folder): path for path in files}
+    return {str(name): hashlib.sha256(path.read_bytes()).hexdigest() for name, path in names.items() if name.parts[0] not in leaving_out}
 
 
 def write_analysis(folder, rows, settings=""):

@@ -1,0 +1,193 @@
+"""The Slurm profile on a real cluster: datasets at once, ranks on several nodes, and the same bytes whatever is lost on the way."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+import yaml
+
+from support import ROOT, copy_checkout, digests_under, run_snakemake, snakemake_command, write_analysis
+
+DATASETS = ("one", "two")
+BINNED = ("kernel_variability", "memory_stall")
+TASKS = 3
+"""Ranks per dataset: more than a node has CPUs, and with two datasets as many as there are CPUs."""
+TARGETS = [f"results/{dataset}/kernel_variability/bins.parquet" for dataset in DATASETS]
+SETTINGS = """\
+simulated:
+  one: {kind: trace, ranks: 2, nodes: 2, iterations: 60, seed: 1}
+  two: {kind: trace, ranks: 2, nodes: 2, iterations: 60, seed: 2}
+causes: {batches: 1, resamples: 2, kernels_count: 2}
+"""
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory):
+    """Run the datasets' inputs and bins without a cluster, on one rank; return the folder."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    copy_checkout(folder / "checkout")
+    rows = [(dataset, rank, f"simulated:{dataset}/rank{rank}.sqlite", "nsys") for dataset in DATASETS for rank in (0, 1)]
+    write_analysis(folder, rows, SETTINGS)
+    run = run_snakemake(folder, "--set-resources", "bin_launches:tasks=1", "--cores", "2", *TARGETS, **of(folder))
+    assert run.returncode == 0, run.stdout[-6000:]
+    return folder
+
+
+@pytest.fixture
+def folder(undisturbed, tmp_path):
+    """Return a copy of that folder in which the bins are still to be made."""
+    shutil.copytree(undisturbed, tmp_path, dirs_exist_ok=True)
+    for dataset in DATASETS:
+        for target in BINNED:
+            shutil.rmtree(tmp_path / "results" / dataset / target)
+    return tmp_path
+
+
+def of(folder):
+    return {"config": folder / "config.yaml", "root": folder / "checkout"}
+
+
+def own_profile(folder, **changes):
+    """Write a copy of the profile as a user would: fewer ranks than on a real cluster, and no minute's patience; return its folder."""
+    profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "profile.yaml").read_text())
+    profile["slurm-init-seconds-before-status-checks"] = 6
+    for rule in ("bin_launches", "bin_measurements"):
+        profile["set-resources"][rule]["tasks"] = TASKS
+    mpi = changes.pop("mpi", None)
+    if mpi:
+        profile["set-resources"]["bin_launches"]["mpi"] = mpi
+    (folder / "own").mkdir()
+    (folder / "own" / "profile.yaml").write_text(yaml.safe_dump(profile | changes))
+    return str(folder / "own")
+
+
+class Run:
+    """The workflow, running on the cluster."""
+
+    def __init__(self, cluster, folder, profile, *targets):
+        self.cluster, self.folder, self.before = cluster, folder, len(cluster.jobs())
+        command, environment = snakemake_command(folder, "--profile", profile, *targets, **of(folder))
+        # a batch job takes over the environment: the cluster's `srun` first, then this Python, then what the cluster's programs need
+        environment |= {"SLURM_CONF": cluster.environment["SLURM_CONF"], "PATH": f"{cluster.bin}:{environment['PATH']}:/usr/sbin:/sbin"}
+        with open(folder / "output.txt", "w") as output:
+            self.process = subprocess.Popen(
+                command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+    def jobs(self, dataset):
+        """Return the Slurm jobs that made, or make, a dataset's bins, in order."""
+        wanted = f"rule_bin_launches_wildcards_{dataset}"
+        return [job for job in self.cluster.jobs()[self.before :] if job["comment"] == wanted]
+
+    def ranks(self, node):
+        """Return the processes of bin_launches on a node."""
+        return [
+            pid for pid, line in self.cluster.processes(node) if "-m mpi4py" in line and not line.startswith(("/bin/", "/usr/bin/srun"))
+        ]
+
+    def until(self, ready, seconds=120):
+        """Wait for something to hold while the workflow runs; return it."""
+        limit = time.monotonic() + seconds
+        while not (found := ready()):
+            assert self.process.poll() is None, self.said()
+            assert time.monotonic() < limit, self.said()
+            time.sleep(0.05)
+        return found
+
+    def end(self, seconds=400):
+        """Wait for the end; return the exit status."""
+        return self.process.wait(seconds)
+
+    def said(self):
+        return (self.folder / "output.txt").read_text()[-8000:]
+
+
+def same_bytes(folder, other):
+    folders = [place / "results" if (place / "results").is_dir() else place for place in (folder, other)]
+    return digests_under(folders[0]) == digests_under(folders[1])
+
+
+def test_two_datasets_run_at_once_each_on_several_nodes(cluster, folder, undisturbed):
+    with Run(cluster, folder, own_profile(folder), *TARGETS) as run:
+        assert run.end() == 0, run.said()
+    [one], [two] = (run.jobs(dataset) for dataset in DATASETS)
+    assert max(one["start"], two["start"]) < min(one["end"], two["end"])
+    assert all(len(job["nodes"].split(",")) == 2 for job in (one, two))
+    for dataset in DATASETS:
+        assert f"{TASKS} rank(s)" in (folder / f"results/logs/bin_launches/{dataset}.log").read_text()
+    assert same_bytes(folder, undisturbed)
+
+
+@pytest.mark.slow
+def test_a_launcher_that_does_not_fit_stops_with_what_to_set(cluster, folder):
+    with Run(cluster, folder, own_profile(folder, mpi="srun --mpi=none", retries=0), TARGETS[0]) as run:
+        assert run.end() != 0
+    assert f"{TASKS} ranks were asked for, but this program was started as one of 1" in run.said()
+    assert "srun --mpi=pmi2" in run.said()
+    assert not list((folder / "results").rglob("bins.parquet*"))
+
+
+@pytest.mark.slow
+def test_a_killed_rank_costs_one_more_attempt_with_more_memory(cluster, folder, undisturbed):
+    with Run(cluster, folder, own_profile(folder), *TARGETS) as run:
+        node = run.until(lambda: next((job for job in run.jobs("one") if job["state"] == "RUNNING"), None))["nodes"].split(",")[-1]
+        os.kill(run.until(lambda: run.ranks(node))[-1], signal.SIGKILL)
+        assert run.end() == 0, run.said()
+    assert len(run.jobs("one")) + len(run.jobs("two")) == 3, run.said()
+    assert "mem_mb_per_cpu=4000" in run.said()
+    assert same_bytes(folder, undisturbed)
+
+
+@pytest.mark.slow
+def test_a_cancelled_job_costs_one_more_attempt(cluster, folder, undisturbed):
+    with Run(cluster, folder, own_profile(folder), TARGETS[0]) as run:
+        job = run.until(lambda: next((job for job in run.jobs("one") if job["state"] == "RUNNING"), None))
+        run.until(lambda: run.ranks(job["nodes"].split(",")[0]))
+        cluster.run("scancel", job["id"])
+        assert run.end() == 0, run.said()
+    assert [job["state"] for job in run.jobs("one")] == ["CANCELLED", "COMPLETED"]
+    assert same_bytes(folder / "results/one", undisturbed / "results/one")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [0, -1], ids=["where the job began", "where only ranks are"])
+def test_a_lost_node_costs_one_more_attempt_elsewhere(cluster, folder, undisturbed, place):
+    with Run(cluster, folder, own_profile(folder), *TARGETS) as run:
+        node = run.until(lambda: next((job for job in run.jobs("one") if job["state"] == "RUNNING"), None))["nodes"].split(",")[place]
+        run.until(lambda: run.ranks(node))
+        cluster.lose(node)
+        try:
+            assert run.end() == 0, run.said()
+        finally:
+            cluster.bring_up(node)
+    lost, *again = (job["state"] for job in run.jobs("one"))
+    assert lost == "NODE_FAIL" or place, lost  # else `srun` may see it before the controller does
+    assert lost in ("NODE_FAIL", "FAILED")
+    assert again[-1] == "COMPLETED"
+    assert node not in run.jobs("one")[-1]["nodes"].split(",")
+    assert same_bytes(folder, undisturbed)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_the_whole_workflow_ends_with_the_bytes_of_a_local_run(cluster, undisturbed, tmp_path):
+    folders = {name: tmp_path / name for name in ("here", "there")}
+    for folder in folders.values():
+        shutil.copytree(undisturbed, folder)
+        (folder / "config.yaml").write_text(f"datasets: datasets.tsv\n{SETTINGS}targets: {{traces: [kernel_variability]}}\n")
+    here = run_snakemake(folders["here"], "--cores", "2", **of(folders["here"]))
+    assert here.returncode == 0, here.stdout[-6000:]
+    with Run(cluster, folders["there"], own_profile(folders["there"])) as run:
+        assert run.end(1500) == 0, run.said()
+    assert same_bytes(folders["there"], folders["here"])
