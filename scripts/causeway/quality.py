@@ -22,6 +22,7 @@ MEANINGS = {
     "same_file": ("caution", "two exports have the same content"),
     "mixed_kinds": ("caution", "traces and counters in one dataset: each target uses its own part of the exports only"),
     "few_launches": ("caution", "a rank with far fewer launches than the others: cut, idle, or profiled for a shorter time"),
+    "missing_streams": ("caution", "a rank with launches on fewer streams than most: dropped by the profiler, or other work"),
     "other_kernels": ("caution", "an export that shares no kernel with the others: perhaps another program"),
     "clocks_unknown": ("info", "not every export says when its session started: each one's first launch is taken as the same moment"),
     "not_concurrent": ("caution", "the exports do not all overlap in time: separate runs rather than ranks of one"),
@@ -89,6 +90,7 @@ def _together(usable: list[tuple[dict, Path]], analyses: list[str]) -> list[dict
     if len(kinds) > 1:
         issues.append(issue("mixed_kinds", None, len(kinds), ", ".join(kinds)))
     issues += _launch_counts(usable)
+    issues += _streams(documents)
     issues += _kernels(usable)
     issues += _clocks(documents)
     return issues
@@ -148,6 +150,18 @@ def _launch_counts(usable: list[tuple[dict, Path]]) -> list[dict]:
             example = f"rank {_listed(few)}, at least {counts[few[0]]:,} against a median of {ordered[len(ordered) // 2]:,}"
             issues.append(issue("few_launches", None, len(few), example.replace("at least ", "") if len(few) == 1 else example))
     return issues
+
+
+def _streams(documents: list[dict]) -> list[dict]:
+    """Compare the number of streams that the ranks' launches ran on with what most of them have."""
+    streams = {int(rank): count for document in documents for rank, count in document["streams"].items()}
+    if len(streams) < 3:
+        return []
+    usual, ranks = Counter(streams.values()).most_common(1)[0]
+    fewer = sorted(rank for rank, count in streams.items() if count < usual)
+    if not fewer or ranks * 2 <= len(streams):
+        return []
+    return [issue("missing_streams", None, len(fewer), f"rank {_listed(fewer)}, with {streams[fewer[0]]} against {usual}")]
 
 
 def _kernels(usable: list[tuple[dict, Path]]) -> list[dict]:

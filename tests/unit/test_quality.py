@@ -28,6 +28,7 @@ def capabilities(export, ranks=(0,), launches=100, first=0, last=10, session=Non
     document |= {
         "ranks": list(ranks) if usable else [],
         "ranks_from": "sheet",
+        "streams": {str(rank): 2 for rank in ranks} if usable else {},
         "tables": {"launches": launches} if usable else {},
         "rows_in": {},
     }
@@ -57,6 +58,19 @@ def quality(tmp_path, *documents):
 
 def kinds(found):
     return {issue["kind"]: issue for issue in found["issues"]}
+
+
+def test_a_rank_with_fewer_streams_than_most_is_named(tmp_path):
+    ranks = [capabilities(str(rank), ranks=[rank], session=5, streams={str(rank): 1 if rank == 2 else 3}) for rank in range(4)]
+    entry = kinds(quality(tmp_path, *ranks))["missing_streams"]
+    assert (entry["severity"], entry["count"]) == ("caution", 1)
+    assert entry["detail"].endswith("rank 2, with 1 against 3")
+
+
+def test_two_ranks_or_no_usual_number_of_streams_prove_nothing(tmp_path):
+    for counts in ((1, 3), (1, 2, 3, 4), (3, 3, 4)):
+        ranks = [capabilities(str(rank), ranks=[rank], session=5, streams={str(rank): n}) for rank, n in enumerate(counts)]
+        assert "missing_streams" not in kinds(quality(tmp_path / str(len(counts)) / str(counts[0]), *ranks))
 
 
 def test_nothing_wrong(tmp_path):

@@ -180,7 +180,7 @@ class ArrowExport:
         How the sheet names the export, for messages.
     """
 
-    wal_ignored = False
+    wal_ignored = still_open = False
 
     def __init__(self, tables: dict[str, ArrowTable], broken: dict[str, str], source: str) -> None:
         self._tables, self.broken, self.source = tables, broken, source

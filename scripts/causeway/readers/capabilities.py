@@ -30,6 +30,7 @@ def describe(identity: dict, sink: Sink | None, error: ExportError | None, refus
         "kind": kind,
         "ranks": facts.ranks,
         "ranks_from": facts.ranks_from,
+        "streams": {str(rank): count for rank, count in sorted(facts.streams.items())},
         "tables": dict(sorted(facts.tables.items())),
         "rows_in": dict(sorted(sink.rows_in.items())) if sink else {},
         "time": _time(facts, sink),

@@ -42,6 +42,16 @@ CATALOGUE = {
     "no_transfers": Kind("info", "no memory copies or sets in the export", ("memory_stall", "overlap")),
     "no_launch_calls": Kind("info", "launches whose launch call is not in the export: their queue delay is unknown"),
     "started_before_call_returned": Kind("info", "launches that start before their launch call returns have no queue delay"),
+    "calls_without_launch": Kind(
+        "info", "launch calls without a launch: captured into a CUDA graph, made after the trace ended, or dropped by the profiler"
+    ),
+    "dropped_events": Kind("caution", "the profiler says that events may have been lost"),
+    "clock_reset": Kind(
+        "caution",
+        "launches that start after one made later on the same stream: the clock was set back in between, or several threads launch on it",
+    ),
+    "profiler_overhead": Kind("info", "the profiler itself was at work"),
+    "heavy_profiler_overhead": Kind("caution", "the profiler itself was at work for much of the time: durations near its work are suspect"),
     "graph_launches": Kind("info", "launches of CUDA graphs: several kernels share one launch call"),
     "graphs_without_launches": Kind("caution", "CUDA graphs traced as a whole: the kernels inside have no rows of their own"),
     "no_launch_configuration": Kind("info", "no grid or block sizes: a kernel's launches form one configuration"),
@@ -73,6 +83,9 @@ CATALOGUE = {
     "second_run": Kind("caution", "further timing runs in the folder, which were left out: give each a row of its own in the sheet"),
     "duplicate_values": Kind("caution", "a metric more than once for one launch; the first value was kept"),
     "no_target": Kind("caution", "rows without a value of the target"),
+    "still_open": Kind(
+        "caution", "a journal lies beside the database: the program that writes it may not have finished, its newest rows may be missing"
+    ),
     "wal_ignored": Kind("caution", "the database has a write-ahead log that cannot be read here: its newest rows may be missing"),
 }
 

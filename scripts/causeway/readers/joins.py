@@ -107,13 +107,18 @@ class LaunchCalls:
     ----------
     blocks : iterator of (ndarray, ndarray)
         Records with start_ns, duration_ns, process, correlation, ordered by start; and each one's range or `NULL`.
+    launching : ndarray of bool, or None
+        Whether a call of that name (by the records' `name`) launches a kernel; for `unanswered`.
     """
 
-    def __init__(self, blocks: Iterator[tuple[np.ndarray, np.ndarray]]) -> None:
+    def __init__(self, blocks: Iterator[tuple[np.ndarray, np.ndarray]], launching: np.ndarray | None = None) -> None:
         self._blocks = blocks
         self._done = False
         self._latest = None
-        self._held = np.empty(0, [("key", "<i8"), ("end", "<i8"), ("range", "<i8")])
+        self._launching = launching
+        self._held = np.empty(0, [("key", "<i8"), ("end", "<i8"), ("range", "<i8"), ("launching", "?")])
+        self.unanswered = 0
+        """Calls that launch a kernel, none of which was found; complete after `drain`."""
 
     @staticmethod
     def _keys(rows: np.ndarray) -> np.ndarray:
@@ -133,6 +138,7 @@ class LaunchCalls:
             self._latest = int(rows["start_ns"][-1])
             more = np.empty(len(rows), self._held.dtype)
             more["key"], more["end"], more["range"] = self._keys(rows), rows["start_ns"] + rows["duration_ns"], ranges
+            more["launching"] = False if self._launching is None else self._launching[rows["name"]]
             fresh.append(more[more["key"] >= 0])
             if sum(map(len, fresh)) > CALLS_HELD:
                 break
@@ -143,7 +149,9 @@ class LaunchCalls:
             self._held = held[last]
             if len(self._held) > CALLS_HELD:
                 oldest = np.partition(self._held["end"], len(self._held) - CALLS_HELD)[len(self._held) - CALLS_HELD]
-                self._held = self._held[self._held["end"] >= oldest]
+                keep = self._held["end"] >= oldest
+                self.unanswered += int(self._held["launching"][~keep].sum())
+                self._held = self._held[keep]
 
     def find(self, launches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return for each launch (ordered by start) its call's end and range, both `NULL` where unknown."""
@@ -155,9 +163,12 @@ class LaunchCalls:
             if len(self._held):
                 hit = (self._held["key"][at] == keys) & (keys >= 0)
                 end[hit], ranges[hit] = self._held["end"][at[hit]], self._held["range"][at[hit]]
+                self._held["launching"][at[hit]] = False  # answered
         return end, ranges
 
     def drain(self) -> None:
         """Read the stream to its end."""
-        for _ in self._blocks:
-            pass
+        while not self._done:
+            self._load_until(np.iinfo(np.int64).max)
+        self.unanswered += int(self._held["launching"].sum())
+        self._held = self._held[:0]

@@ -75,7 +75,7 @@ class KinetoReader:
         self.sink, self.options = sink, options
         self.map = column_map("kineto")
         self.text = TraceText(path, set(self.map["top_level"]), options.progress().at)
-        self.pending: dict[str, list[tuple]] = {"launches": [], "copies": [], "sets": [], "calls": [], "ranges": []}
+        self.pending: dict[str, list[tuple]] = {"launches": [], "copies": [], "sets": [], "calls": [], "ranges": [], "overhead": []}
         self.flush = {kind: getattr(self, f"_{kind}") for kind in self.pending}
         self.counters = CounterTable()
         self.counter_rows: list[tuple] = []
@@ -231,6 +231,10 @@ class KinetoReader:
         name = [self.sink.range_names.code(clean_text(str(row[3].get("name", ""))) or "(unnamed range)") for row in rows]
         kind = [self.sink.range_kinds.code("device annotation" if gpu else "annotation") for gpu in on_device]
         self.sink.ranges(start, end, process, thread, np.array(name), np.array(kind))
+
+    def _overhead(self, rows: list[tuple]) -> None:
+        start, end, _ = self._times(rows)
+        self.sink.overhead.take(start, end)
 
     def _counter_row(self, event: dict, args: dict, start: int | None, process: int) -> None:
         launch = len(self.counter_rows)

@@ -20,7 +20,7 @@ from causeway.readers.events import NO_KIND, NULL, integer
 from causeway.readers.names import clean_text
 from causeway.readers.options import Options
 from causeway.readers.sink import Sink
-from causeway.readers.sources import TableSource
+from causeway.readers.sources import TableSource, note_state
 from causeway.readers.sqlite import SqliteExport
 from causeway.tables import LAUNCH_SHAPE
 
@@ -76,7 +76,7 @@ class NsysReader:
     def read(self) -> None:
         """Read everything the map names."""
         sink, export = self.sink, self.export
-        sink.issues.add("wal_ignored", int(export.wal_ignored))
+        note_state(export, sink.issues)
         self._metadata()
         self.total = sum(export.estimated_rows(table) for table in self.tables if table in export.tables)
         self._broken()
@@ -98,6 +98,7 @@ class NsysReader:
         nsys_beside.read_graphs(self)
         nsys_beside.read_samples(self)
         nsys_beside.read_mpi(self)
+        nsys_beside.read_diagnostics(self)
         self._devices()
         if self.failure:
             raise self.failure

@@ -1,4 +1,5 @@
-"""What a Nsight Systems export holds beside launches, transfers, calls and ranges: graphs traced as a whole, sampled metrics, MPI calls.
+"""What a Nsight Systems export holds beside launches, transfers, calls and ranges: graphs traced as a whole, sampled metrics, MPI calls,
+and what the profiler says of itself.
 
 A CUDA graph traced as a whole (`--cuda-graph-trace=graph`, the default of nsys) has one row for its execution and none for the kernels
 inside. Such an execution is not a launch of a kernel, so it does not count as one: it becomes a range of kind `cuda_graph` without a
@@ -28,6 +29,21 @@ _UNITS = (  # the unit in brackets at the end of a metric's name: suffix of our 
     (re.compile(r"requests$", re.IGNORECASE), "requests", 1.0),
     (re.compile(r"avg$", re.IGNORECASE), "avg", 1.0),
 )
+
+
+_LOST = re.compile(
+    r"not all (?:cuda|gpu|cupti)\b.*\bmight have been collected|\b(?:events?|records?|buffers?)\b.*\b(?:dropped|lost)\b", re.I
+)
+"""What the profiler says where events are lost; its other messages quote paths and are never looked at further."""
+
+
+def read_diagnostics(reader: "NsysReader") -> None:
+    """Take the profiler's own work, and count its messages of lost events."""
+    for _, batch in reader.tables_giving("overhead"):
+        reader.sink.overhead.take(batch["start_ns"], batch["end_ns"])
+    for _, batch in reader.tables_giving("diagnostics"):
+        texts = [text.decode("utf-8", "replace") for text in batch["text"].to_pylist() if text is not None]
+        reader.sink.issues.add("dropped_events", sum(bool(_LOST.search(text[:400])) for text in texts))
 
 
 def read_graphs(reader: "NsysReader") -> None:

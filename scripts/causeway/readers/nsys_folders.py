@@ -12,9 +12,7 @@ from causeway.readers.detect import first_bytes
 from causeway.readers.options import Options
 from causeway.readers.sink import Sink
 
-NEVER_OPENED = frozenset(
-    {"META_DATA_CAPTURE", "TARGET_INFO_SYSTEM_ENV", "ANALYSIS_FILE", "PROCESSES", "ProcessStreams", "DIAGNOSTIC_EVENT"}
-)
+NEVER_OPENED = frozenset({"META_DATA_CAPTURE", "TARGET_INFO_SYSTEM_ENV", "ANALYSIS_FILE", "PROCESSES", "ProcessStreams"})
 """Tables of command lines, environments, outputs and paths: nothing in them is wanted."""
 
 _STREAM, _HDF = b"\xff\xff\xff\xff", b"\x89HDF\r\n"

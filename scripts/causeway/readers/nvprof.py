@@ -19,6 +19,7 @@ from causeway.readers.events import NO_KIND, NULL, integer
 from causeway.readers.names import clean_text
 from causeway.readers.options import Options
 from causeway.readers.sink import Sink
+from causeway.readers.sources import note_state
 from causeway.readers.sqlite import SqliteExport
 from causeway.tables import LAUNCH_SHAPE
 
@@ -77,7 +78,7 @@ class NvprofReader:
     def read(self) -> None:
         """Read everything the map names."""
         sink = self.sink
-        sink.issues.add("wal_ignored", int(self.export.wal_ignored))
+        note_state(self.export, sink.issues)
         sink.format_version = "nvprof"
         names: dict[int, int] = {}
         for table, batch in self._tables("launches"):
@@ -92,6 +93,8 @@ class NvprofReader:
         for table, batch in self._tables("calls"):
             self._calls(table, batch)
         self._markers()
+        for _, batch in self._tables("overhead"):
+            sink.overhead.take(batch["start_ns"], batch["end_ns"])
         self._devices()
         if self.failure:
             raise self.failure

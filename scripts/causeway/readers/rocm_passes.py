@@ -16,6 +16,7 @@ from causeway.readers.options import Options
 from causeway.readers.rocm_counters import CounterStore, checked
 from causeway.readers.rocm_csv import CsvFile, header_of, numbers, without_rounded
 from causeway.readers.sink import Sink
+from causeway.readers.sources import note_state
 from causeway.readers.sqlite import SqliteExport
 from causeway.tables import LAUNCH_SHAPE
 
@@ -72,7 +73,7 @@ class KernSource:
         self.label, self.issues, self.rows, self.failure = f"{label}, table {KERN}", sink.issues, 0, None
         self._export, self._known = SqliteExport(path, options.source), known
         self.columns = self._export.tables.get(KERN, [])
-        sink.issues.add("wal_ignored", int(self._export.wal_ignored))
+        note_state(self._export, sink.issues)
 
     def __enter__(self) -> "KernSource":
         return self

@@ -18,6 +18,7 @@ from causeway.readers.rocm_events import RocmEvents
 from causeway.readers.rocm_passes import is_database
 from causeway.readers.rocpd_tables import COPIES, COUNTERS, DISPATCHES, REGIONS, ProcessTables, message, open_database, real, suffixes
 from causeway.readers.sink import Sink
+from causeway.readers.sources import note_state
 from causeway.tables import LAUNCH_SHAPE
 
 ADVICE = "Profile again with `rocprofv3 --kernel-trace --output-format rocpd`."
@@ -74,7 +75,7 @@ class RocpdReader:
             self.failure = self.failure or error
             return
         try:
-            self.sink.issues.add("wal_ignored", int(export.wal_ignored))
+            note_state(export, self.sink.issues)
             self.done, self.total = 0, max(1, sum(export.estimated_rows(name) for name in export.tables if name.startswith("rocpd_")))
             for suffix in suffixes(export.tables):
                 tables = ProcessTables(export, suffix)

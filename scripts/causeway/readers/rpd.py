@@ -16,6 +16,7 @@ from causeway.readers.rocm_events import RocmEvents
 from causeway.readers.rocm_passes import is_database
 from causeway.readers.rocpd_tables import real
 from causeway.readers.sink import Sink
+from causeway.readers.sources import note_state
 from causeway.readers.sqlite import SqliteExport, quoted
 from causeway.tables import LAUNCH_SHAPE
 
@@ -70,7 +71,7 @@ class RpdReader:
     def read(self) -> None:
         """Read everything."""
         export, sink = self.export, self.sink
-        sink.issues.add("wal_ignored", int(export.wal_ignored))
+        note_state(export, sink.issues)
         version = next((value for tag, value in export.pairs("rocpd_metadata", "tag", "value") if tag == "schema_version"), "?")
         sink.format_version = f"rpd schema {clean_text(str(version))[:20]}"
         steps = {OPERATIONS: self._operations, COUNTERS: self._counters, CALLS: self._calls, MONITOR: self._monitor}

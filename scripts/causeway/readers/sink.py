@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from causeway.readers.checks import Overhead
 from causeway.readers.events import EPOCH_2100_NS, LONGEST_NS, NO_KIND, NULL, RECORDS, Coder, records
 from causeway.readers.issues import Issues
 from causeway.readers.names import Vocabulary, clean_kernel_name, clean_text, kernel_class, kernel_id, short_name
@@ -39,6 +40,7 @@ class Facts:
     has_start: bool = False
     values: dict[str, str] = field(default_factory=dict)
     text_columns: list[str] = field(default_factory=list)
+    streams: dict[int, int] = field(default_factory=dict)
     queue_known: int = 0
     ranges_known: int = 0
 
@@ -74,7 +76,7 @@ class Sink:
 
     def __init__(self, folder: Path, metadata: Mapping[str, str], rank: int | None, position: int) -> None:
         self.folder, self.metadata, self.sheet_rank, self.position = folder, metadata, rank, position
-        self.issues, self.processes, self.facts = Issues(), Processes(), Facts()
+        self.issues, self.processes, self.facts, self.overhead = Issues(), Processes(), Facts(), Overhead()
         self.rows_in: dict[str, int] = {}
         self.session_start_ns: int | None = None
         self.format_version: str | None = None

@@ -3,17 +3,26 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
+from causeway.readers.issues import Issues
+
+
+def note_state(export: "TableSource", issues: Issues) -> None:
+    """Say what is known of an export's container: whether its newest rows may be missing."""
+    issues.add("wal_ignored", int(export.wal_ignored))
+    issues.add("still_open", int(export.still_open and not export.wal_ignored))
+
 
 class TableSource(Protocol):
     """An export as named tables with columns: `sqlite.SqliteExport` and `arrow_tables.ArrowExport`.
 
     `tables` maps each readable table to its columns, `broken` the others to what is wrong with them, and `wal_ignored` says whether a
-    database's newest rows could not be seen.
+    database's newest rows could not be seen, `still_open` whether a journal beside it tells of a writer that has not finished.
     """
 
     tables: Mapping[str, list[str]]
     broken: Mapping[str, str]
     wal_ignored: bool
+    still_open: bool
 
     def estimated_rows(self, table: str) -> int:
         """Return about how many rows a table has, at once."""

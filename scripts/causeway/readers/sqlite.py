@@ -40,8 +40,11 @@ class SqliteExport:
     def __init__(self, path: Path, source: str) -> None:
         self.path, self.source = path, source
         self.wal_ignored = False
+        self.still_open = any(_size(path.with_name(path.name + end)) for end in ("-wal", "-journal"))
         self.broken: dict[str, str] = {}
         self._uri = f"{path.resolve().as_uri()}?mode=ro"
+        self._index = path.with_name(path.name + "-shm")  # of a write-ahead log; SQLite makes one beside it where it can
+        self._had_index = self._index.exists()
         self._missing = missing_pages(path)
         try:
             self._connection = self._open()
@@ -211,8 +214,18 @@ class SqliteExport:
         return ExportError(self.source, found, "a complete SQLite file", ADVICE_CUT)
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database, and remove what reading it has left beside it."""
         self._connection.close()
+        if not self._had_index:
+            with contextlib.suppress(OSError):
+                self._index.unlink(missing_ok=True)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def missing_pages(path: Path) -> str | None:

@@ -4,18 +4,23 @@ Kernels and configurations are numbered in order of first appearance in the laun
 two formats gives equal tables.
 """
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from causeway.readers.checks import HEAVY, Lanes
 from causeway.readers.events import NO_KIND, NULL
 from causeway.readers.joins import LaunchCalls, OpenRanges
 from causeway.tables import LAUNCH_SHAPE, SCHEMAS
 
 if TYPE_CHECKING:
     from causeway.readers.sink import CounterRows, Sink
+
+_LAUNCHING = re.compile(r"Launch(?:Cooperative)?Kernel|ModuleLaunch|^cu(?:da)?Launch$")
+"""Calls that launch one kernel each, of CUDA and HIP."""
 
 
 def nullable(values: np.ndarray, kind: pa.DataType) -> pa.Array:
@@ -63,6 +68,7 @@ class StarWriter:
         self.rank, self.facts.ranks_from = sink.processes.ranks(sink.sheet_rank, sink.position, sink.issues)
         self.used_devices: set[tuple[int, int]] = set()  # (process, device)
         self.used_processes: set[int] = set()
+        self.lanes = Lanes()
         self.other_processes: set[int] = set()  # with ranges or samples only: ranks of an export without any launch or transfer
 
     def write(self) -> None:
@@ -71,6 +77,7 @@ class StarWriter:
             self._write_launches(calls)
             calls.drain()
             ranges.drain()
+            self._check(calls.unanswered)
         self._write_transfers()
         self._write_samples()
         self._write_mpi()
@@ -78,6 +85,23 @@ class StarWriter:
         self._write_dimensions()
         used = self.used_processes or self.other_processes
         self.facts.ranks = sorted({int(self.rank[process]) for process in used if self.rank[process] >= 0})
+
+    def _check(self, unanswered: int) -> None:
+        """Say what the launches show of the profiler's work."""
+        issues, facts = self.sink.issues, self.facts
+        if facts.queue_known:
+            issues.add("calls_without_launch", unanswered)
+        if self.lanes.resets:
+            issues.add("clock_reset", self.lanes.resets, f"the first at {self.lanes.first_reset:,} ns")
+        for process, count in self.lanes.count().items():
+            rank = int(self.rank[process])
+            facts.streams[rank] = facts.streams.get(rank, 0) + count
+        span = (facts.last_ns or 0) - (facts.first_ns or 0)
+        if self.sink.overhead.rows and span > 0:
+            busy = self.sink.overhead.within(facts.first_ns, facts.last_ns)
+            kind = "heavy_profiler_overhead" if busy > HEAVY * span else "profiler_overhead"
+            detail = f"{100 * busy / span:.1f} % of the time between the first launch and the last"
+            issues.add(kind, self.sink.overhead.rows if busy else 0, detail)
 
     def _streams(self) -> "_Streams":
         return _Streams(self)
@@ -122,6 +146,7 @@ class StarWriter:
                 self.facts.ranges_known += int((ranges != NULL).sum())
                 self._span(rows, launches=True)
                 self._note_devices(rows["process"], rows["device"])
+                self.lanes.take(rows)
                 writer.write(
                     pa.table(
                         {
@@ -275,7 +300,8 @@ class _Streams:
             if self.sink.count_of(table):
                 self.writers[table] = self.sink.writer(table)
         self.open_ranges = OpenRanges(self._ranges())
-        return self.open_ranges, LaunchCalls(self._calls())
+        launching = np.array([bool(_LAUNCHING.search(name)) for name in self.sink.call_names.texts], bool)
+        return self.open_ranges, LaunchCalls(self._calls(), launching)
 
     def __exit__(self, *failure: object) -> None:
         for table, writer in self.writers.items():

@@ -263,6 +263,7 @@ def capabilities(export, rank, dataset="demo", status="read", kind="trace", laun
         "kind": "none" if refused else kind,
         "ranks": [] if refused else [rank],
         "ranks_from": "sheet",
+        "streams": {},
         "node": None,
         "tables": {} if refused else {rows: launches, "transfers": 900, "kernels": 6, "devices": 1},
         "rows_in": {},

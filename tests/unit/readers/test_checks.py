@@ -1,0 +1,151 @@
+"""What the sink looks at on the way, against brute force; and how it shows in an export."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from reading import Read
+
+from causeway.readers import checks
+from causeway.readers.checks import Lanes, Overhead
+from causeway.readers.events import NULL
+from causeway.readers.joins import LaunchCalls
+
+LAUNCH = np.dtype([("start_ns", "<i8"), ("process", "<i4"), ("device", "<u2"), ("stream", "<u4"), ("correlation", "<i8")])
+
+
+def pieces(rows, rng):
+    at = 0
+    while at < len(rows):
+        step = int(rng.integers(1, 20))
+        yield rows[at : at + step]
+        at += step
+
+
+def test_launches_out_of_order_are_found_whatever_the_blocks():
+    rng = np.random.default_rng(4)
+    for _ in range(100):
+        rows = np.zeros(int(rng.integers(0, 80)), LAUNCH)
+        rows["start_ns"] = np.sort(rng.integers(0, 1000, len(rows)))
+        for name in ("process", "device", "stream"):
+            rows[name] = rng.integers(0, 2, len(rows))
+        rows["correlation"] = rng.choice([*range(30), NULL], len(rows))
+        lanes, expected, latest = Lanes(), [], {}
+        for row in rows:
+            lane = tuple(int(row[name]) for name in ("process", "device", "stream"))
+            if row["correlation"] != NULL:
+                if latest.get(lane, NULL) > row["correlation"]:
+                    expected.append(int(row["start_ns"]))
+                latest[lane] = int(row["correlation"])
+        for block in pieces(rows, rng):
+            lanes.take(block)
+        assert lanes.resets == len(expected)
+        assert lanes.first_reset == (min(expected) if expected else None)
+        assert sum(lanes.count().values()) == len({tuple(row)[1:4] for row in rows.tolist()})
+
+
+def test_a_correlation_that_starts_again_after_32_bits_is_no_reset():
+    rows = np.zeros(3, LAUNCH)
+    rows["correlation"] = [2**32 - 2, 2**32 - 1, 0]
+    lanes = Lanes()
+    lanes.take(rows)
+    assert lanes.resets == 0
+
+
+def test_overhead_covers_the_same_points_as_its_intervals(monkeypatch):
+    rng = np.random.default_rng(5)
+    for _ in range(100):
+        monkeypatch.setattr(checks, "HELD", int(rng.integers(1, 30)))
+        overhead, covered = Overhead(), set()
+        for _ in range(int(rng.integers(0, 6))):
+            start = rng.integers(0, 60, int(rng.integers(0, 9)))
+            end = start + rng.integers(-2, 12, len(start))
+            covered |= {point for a, b in zip(start.tolist(), end.tolist(), strict=True) for point in range(a, b)}
+            overhead.take(start, end)
+        assert overhead.within(10, 50) == len(covered & set(range(10, 50)))
+
+
+def test_calls_that_launch_nothing_are_counted():
+    rng = np.random.default_rng(6)
+    for _ in range(60):
+        calls = np.zeros(
+            int(rng.integers(1, 60)),
+            [("start_ns", "<i8"), ("duration_ns", "<i8"), ("process", "<i4"), ("correlation", "<i8"), ("name", "<i4")],
+        )
+        calls["start_ns"], calls["name"] = np.arange(len(calls)), rng.integers(0, 2, len(calls))
+        calls["correlation"] = np.arange(len(calls))
+        launches = np.zeros(int(rng.integers(0, 60)), LAUNCH)
+        launches["start_ns"], launches["correlation"] = np.sort(rng.integers(0, 100, len(launches))), rng.integers(0, 80, len(launches))
+        made = LaunchCalls(((block, np.full(len(block), NULL)) for block in pieces(calls, rng)), np.array([False, True]))
+        for block in pieces(launches, rng):
+            made.find(block)
+        made.drain()
+        answered = set(launches["correlation"].tolist())
+        assert made.unanswered == sum(row["name"] == 1 and row["correlation"] not in answered for row in calls)
+
+
+def kernels(path, rows, tables=""):
+    connection = sqlite3.connect(path)
+    connection.executescript(
+        "CREATE TABLE StringIds (id, value); INSERT INTO StringIds VALUES (1, 'k(int)'), (2, 'cudaLaunchKernel_v7000');"
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, streamId, correlationId, demangledName);"
+        f"CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId);{tables}"
+    )
+    connection.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, 0, 7, ?, 1)", rows)
+    connection.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, 5, ?, 2)", [(n, n + 1, n) for n in range(20)])
+    connection.commit()
+    connection.close()
+
+
+OVERHEAD = "CREATE TABLE PROFILER_OVERHEAD (start, end); INSERT INTO PROFILER_OVERHEAD VALUES (0, {end}), (10, 20), (5000, 9000);"
+
+
+@pytest.mark.parametrize(("end", "kind", "share"), [(110, "heavy_profiler_overhead", "11.1 %"), (60, "profiler_overhead", "6.1 %")])
+def test_the_profilers_own_work_is_reported_as_a_share_of_the_time(tmp_path, end, kind, share):
+    kernels(tmp_path / "x", [(10 * n, 10 * n + 1, n) for n in range(100)], OVERHEAD.format(end=end))
+    issue = Read(tmp_path / "x", tmp_path / "t").issue(kind)
+    assert issue["count"] == 3
+    assert issue["detail"].endswith(f"{share} of the time between the first launch and the last")  # end of 991 ns
+
+
+def test_a_clock_that_was_set_back_dropped_events_and_lost_launches_are_reported(tmp_path):
+    lost = "CREATE TABLE DIAGNOSTIC_EVENT (text); INSERT INTO DIAGNOSTIC_EVENT VALUES ('Not all CUDA events might have been collected.'),"
+    lost += " ('Process was launched, see /home/hunter2/out'), ('Not all NVTX events might have been collected.'), (NULL);"
+    kernels(tmp_path / "x", [(1000 + 10 * n, 1001 + 10 * n, n) for n in range(5)] + [(500 + n, 501 + n, 10 + n) for n in range(5)], lost)
+    export = Read(tmp_path / "x", tmp_path / "t")
+    assert export.status == "read"
+    assert (export.count("clock_reset"), export.count("dropped_events"), export.count("calls_without_launch")) == (1, 1, 10)
+    assert "the first at 1,000 ns" in export.issue("clock_reset")["detail"]
+    assert "hunter2" not in export.texts()
+    assert export.capabilities["streams"] == {"0": 1}
+
+
+def test_overhead_of_a_kineto_trace(tmp_path):
+    events = [{"ph": "X", "cat": "kernel", "name": "k", "ts": 10 * n, "dur": 5, "args": {"device": 0, "stream": n % 3}} for n in range(100)]
+    events.append({"ph": "X", "cat": "overhead", "name": "Activity Buffer Request", "ts": 100, "dur": 20})
+    (tmp_path / "x.json").write_text(json.dumps({"traceEvents": events}))
+    export = Read(tmp_path / "x.json", tmp_path / "t")
+    assert export.count("profiler_overhead") == 1
+    assert "2.0 %" in export.issue("profiler_overhead")["detail"]
+    assert export.capabilities["streams"] == {"0": 3}
+
+
+def test_a_database_that_is_still_written_is_read_and_says_so(tmp_path):
+    program = (
+        "import sqlite3, os\nc = sqlite3.connect('x.sqlite')\n"
+        "c.execute('PRAGMA journal_mode = WAL')\nc.execute('PRAGMA wal_autocheckpoint = 0')\n"
+        "c.execute('CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId)')\n"
+        "c.execute('INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2, 0), (3, 4, 0)')\nc.commit()\nos._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
+    (tmp_path / "x.sqlite-shm").unlink()
+    before = sorted(os.listdir(tmp_path))
+    assert before == ["x.sqlite", "x.sqlite-wal"]
+    export = Read(tmp_path / "x.sqlite", tmp_path / "t", form="nsys")
+    assert export.launches.num_rows == 2
+    assert export.count("still_open") == 1
+    assert sorted(set(os.listdir(tmp_path)) - {"t"}) == before  # nothing is left beside the export
