@@ -1,0 +1,126 @@
+"""Every real export, read or refused with the right sentence.
+
+What is expected of each stands in `tests/data/expected_exports.json`: under `counted` what `tests/data/count_exports.py` found in the file
+by other means (rows, sums of times, times by class, busy, idle and overlap, sums of counters), under `stated` what was settled by looking
+at the file and its README (format, rank, what is ruled out, issues, the sentence of a refusal).
+"""
+
+import importlib.util
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from reading import Read
+
+from causeway import intervals
+from causeway.tables import SCHEMAS, read_table
+from support import DATA, ROOT
+
+specification = importlib.util.spec_from_file_location("count_exports", ROOT / "tests" / "data" / "count_exports.py")
+count_exports = importlib.util.module_from_spec(specification)
+specification.loader.exec_module(count_exports)
+
+EXPECTED = json.loads(count_exports.EXPECTED.read_text(encoding="utf-8"))
+PRESENT = count_exports.discover(DATA) if DATA.is_dir() else []
+COUNTED_ROWS = ("launches", "transfers", "calls", "ranges", "samples", "counters", "kernels")
+ABSENT = [pytest.param(None, marks=pytest.mark.skip(reason="the folder of real exports, ../shared/data, is absent"))]
+
+
+def test_each_export_has_its_expectation_and_each_expectation_its_export(data):
+    assert set(PRESENT) - set(EXPECTED) == set(), "exports without an expectation: count them with tests/data/count_exports.py"
+    assert set(EXPECTED) - set(PRESENT) == set(), "expectations without an export"
+    assert all(entry.keys() == {"counted", "stated"} for entry in EXPECTED.values())
+
+
+def measured(export):
+    """Return what the tables say, under the names of `counted`."""
+    tables = export.capabilities["tables"]
+    found = {name: tables[name] for name in COUNTED_ROWS if name in tables}
+    transfers = export.transfers if "transfers" in tables else None
+    if transfers is not None:
+        found["transfer_ns"] = pc.sum(transfers.column("duration_ns")).as_py()
+    if "launches" in tables:
+        launches = export.launches
+        found["launch_ns"] = pc.sum(launches.column("duration_ns")).as_py()
+        classes = dict(zip(*(export.kernels.column(name).to_pylist() for name in ("kernel", "class")), strict=True))
+        of = np.array([classes[kernel] for kernel in export.configurations.column("kernel").to_pylist()])
+        of = of[launches.column("configuration").to_numpy()]
+        duration = launches.column("duration_ns").to_numpy()
+        found |= {f"{kind}_ns": int(duration[of == kind].sum()) for kind in ("communication", "memory") if (of == kind).any()}
+        found |= device_times(launches, transfers, of)
+    if "counters" in tables:
+        counters = export.counters
+        for field in counters.schema:
+            raw = (field.metadata or {}).get(b"raw", b"").decode().split("/")[-1]
+            name = "gpu_time" if field.name == "gpu_time" else raw
+            if (
+                field.name not in SCHEMAS["counters"].names
+                and pa.types.is_floating(field.type)
+                and pc.count(counters.column(field.name)).as_py()
+            ):
+                found[f"sum {name}"] = pc.sum(counters.column(field.name)).as_py()
+    return found
+
+
+def device_times(launches, transfers, of):
+    """Return busy, idle and overlap, summed over devices."""
+
+    def columns(table):
+        start = table.column("start_ns").to_numpy()
+        return start, start + table.column("duration_ns").to_numpy(), table.column("rank").to_numpy(), table.column("device").to_numpy()
+
+    start, end, *place = columns(launches)
+    other = [np.empty(0, np.int64)] * 4 if transfers is None else columns(transfers)
+    found = dict.fromkeys(("busy_ns", "idle_ns", "overlap_ns"), 0)
+    for rank, device in sorted(set(zip(*place, strict=True))):
+        mine = (place[0] == rank) & (place[1] == device)
+        theirs = (other[2] == rank) & (other[3] == device)
+        starts, ends = np.append(start[mine], other[0][theirs]), np.append(end[mine], other[1][theirs])
+        busy = intervals.length(intervals.union(starts, ends))
+        sets = [intervals.union(start[mine & (of == kind)], end[mine & (of == kind)]) for kind in ("communication", "compute")]
+        found["busy_ns"] += busy
+        found["idle_ns"] += int(ends.max() - starts.min()) - busy
+        found["overlap_ns"] += intervals.length(intervals.intersection(*sets))
+    return found
+
+
+@pytest.mark.parametrize("name", PRESENT or ABSENT)
+def test_an_export_is_read_as_expected(name, data, tmp_path):
+    assert name in EXPECTED, "this export has no expectation: count it with tests/data/count_exports.py and state the rest"
+    counted, stated = EXPECTED[name]["counted"], EXPECTED[name]["stated"]
+    export = Read(data / name, tmp_path / "tables", source=name)
+    document = export.capabilities
+    if stated["status"] == "refused":
+        assert {key: document[key] for key in ("format", "status")} == {key: stated[key] for key in ("format", "status")}
+        assert export.error["found"] == stated["found"]
+        assert export.error["advice"] == stated["advice"]
+        assert not export.names
+        assert not any(entry["possible"] for entry in document["analyses"].values())
+        return
+    assert {key: document[key] for key in ("format", "status", "kind", "ranks", "ranks_from", "format_version")} == {
+        key: stated[key] for key in ("format", "status", "kind", "ranks", "ranks_from", "format_version")
+    }
+    assert export.error is None
+    assert sorted(analysis for analysis, entry in document["analyses"].items() if not entry["possible"]) == stated["ruled_out"]
+    assert {issue["kind"]: issue["count"] for issue in document["issues"]} == stated["issues"]
+    assert document["tables"] == {name: counted[name] for name in COUNTED_ROWS if name in counted} | stated["tables"]
+    assert export.names == set(document["tables"])
+    for table, rows in document["tables"].items():
+        assert read_table(export.folder / f"{table}.parquet", table).num_rows == rows
+        assert pq.read_schema(export.folder / f"{table}.parquet").metadata[b"causeway.source"].decode() == name
+    found = measured(export)
+    for what, value in counted.items():
+        if isinstance(value, int):
+            assert found[what] == value, what
+        else:
+            assert found[what] == pytest.approx(value, rel=1e-9, abs=1e-3), what
+    assert {what for what in found if what.endswith("_ns")} == {what for what in counted if what.endswith("_ns")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PRESENT or ABSENT)
+def test_the_count_agrees_with_the_file_of_expectations(name, data):
+    assert count_exports.count(data, name) == EXPECTED[name]["counted"]
