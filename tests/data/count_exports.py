@@ -12,6 +12,7 @@ import json
 import re
 import sqlite3
 import sys
+from contextlib import closing
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
@@ -98,6 +99,11 @@ def length(intervals: list) -> int:
     return sum(end - start for start, end in intervals)
 
 
+def database(path: Path):
+    """Open a database; closed at the end of its `with`."""
+    return closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True))
+
+
 # Nsight Systems, all containers
 
 
@@ -115,11 +121,11 @@ def nsys_rows(tables: dict[str, list[dict]], texts) -> Counted:
 
 
 def nsys_sqlite(path: Path) -> Counted:
-    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-    connection.row_factory = sqlite3.Row
-    present = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
-    tables = {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in NSYS_TABLES if name in present}
-    strings = dict(connection.execute("SELECT id, value FROM StringIds").fetchall()) if "StringIds" in present else {}
+    with database(path) as connection:
+        present = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
+        strings = dict(connection.execute("SELECT id, value FROM StringIds").fetchall()) if "StringIds" in present else {}
+        connection.row_factory = sqlite3.Row
+        tables = {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in NSYS_TABLES if name in present}
     return nsys_rows(tables, strings.get)
 
 
@@ -205,7 +211,7 @@ def nanoseconds(value) -> int:
 def ncu(path: Path) -> Counted:
     found, launches, seconds = Counted(), {}, {}
     if path.name == "relu_nsight_result_wide.csv":
-        rows = list(csv.reader(path.open(encoding="utf-8-sig", newline="")))
+        rows = list(csv.reader(path.read_text(encoding="utf-8-sig").splitlines()))
         found.rows["counters"] = sum(bool(row and row[0]) for row in rows[1:])
         return found
     text = path.read_text(encoding="utf-8-sig")
@@ -240,9 +246,9 @@ def read_csv(path: Path) -> list[dict]:
 def rocprof_v1(path: Path) -> Counted:
     found = Counted()
     if path.suffix == ".db":
-        columns = "KernelName, BeginNs, EndNs, [gpu-id]"
-        for name, start, end, device in sqlite3.connect(f"file:{path}?mode=ro", uri=True).execute(f"SELECT {columns} FROM KERN"):
-            found.launch(int(start), int(end), device, name.strip('"'))
+        with database(path) as connection:
+            for name, start, end, device in connection.execute("SELECT KernelName, BeginNs, EndNs, [gpu-id] FROM KERN"):
+                found.launch(int(start), int(end), device, name.strip('"'))
         return found
     files = [path] if path.is_file() else [path / "results.csv", path / "data_movement.csv"]
     for file in files:
@@ -315,32 +321,29 @@ def rocprofv3(path: Path) -> Counted:
 
 def rpd(path: Path) -> Counted:
     found = Counted()
-    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-    strings = dict(connection.execute("SELECT id, string FROM rocpd_string"))
-    for start, end, device, kind, name in connection.execute("SELECT start, end, gpuId, opType_id, description_id FROM rocpd_op"):
-        if strings[kind] == "KernelExecution":
-            found.launch(start, end, device, strings[name])
-        else:
-            found.transfers.append((start, end, device))
-    markers = [key for key, text in strings.items() if text == "UserMarker"]
-    for (name,) in connection.execute("SELECT apiName_id FROM rocpd_api"):
-        found.rows["ranges" if name in markers else "calls"] += 1
-    found.rows["samples"] = connection.execute("SELECT count(*) FROM rocpd_monitor").fetchone()[0]
+    with database(path) as connection:
+        strings = dict(connection.execute("SELECT id, string FROM rocpd_string"))
+        for start, end, device, kind, name in connection.execute("SELECT start, end, gpuId, opType_id, description_id FROM rocpd_op"):
+            if strings[kind] == "KernelExecution":
+                found.launch(start, end, device, strings[name])
+            else:
+                found.transfers.append((start, end, device))
+        for (name,) in connection.execute("SELECT apiName_id FROM rocpd_api"):
+            found.rows["ranges" if strings[name] == "UserMarker" else "calls"] += 1
+        found.rows["samples"] = connection.execute("SELECT count(*) FROM rocpd_monitor").fetchone()[0]
     return found
 
 
 def rocpd(path: Path) -> Counted:
     found = Counted()
-    file = next(path.glob("*.db")) if path.is_dir() else path
-    connection = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
-    names = dict(connection.execute("SELECT id, display_name FROM rocpd_info_kernel_symbol"))
-    for start, end, device, kernel in connection.execute("SELECT start, end, agent_id, kernel_id FROM rocpd_kernel_dispatch"):
-        found.launch(start, end, device, names[kernel])
-    columns = "start, end, src_agent_id, dst_agent_id"
-    gpus = {row[0] for row in connection.execute("SELECT id FROM rocpd_info_agent WHERE type = 'GPU'")}
-    for start, end, source, target in connection.execute(f"SELECT {columns} FROM rocpd_memory_copy"):
-        found.transfers.append((start, end, target if target in gpus else source))
-    found.rows["ranges"] = connection.execute("SELECT count(*) FROM rocpd_region").fetchone()[0]
+    with database(next(path.glob("*.db")) if path.is_dir() else path) as connection:
+        names = dict(connection.execute("SELECT id, display_name FROM rocpd_info_kernel_symbol"))
+        for start, end, device, kernel in connection.execute("SELECT start, end, agent_id, kernel_id FROM rocpd_kernel_dispatch"):
+            found.launch(start, end, device, names[kernel])
+        gpus = {row[0] for row in connection.execute("SELECT id FROM rocpd_info_agent WHERE type = 'GPU'")}
+        for start, end, source, target in connection.execute("SELECT start, end, src_agent_id, dst_agent_id FROM rocpd_memory_copy"):
+            found.transfers.append((start, end, target if target in gpus else source))
+        found.rows["ranges"] = connection.execute("SELECT count(*) FROM rocpd_region").fetchone()[0]
     return found
 
 
