@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from causeway.causal.basis import GroupCentring, normal_scores
+from causeway.causal.determinism import derived_name
 from causeway.causal.rows import Candidate
 from causeway.causal.search import ALPHA, MIN_PARTIAL_R2, MIN_TEST_SIZE, Model, Problem, Test, model_of, size_behind
 
@@ -15,6 +16,10 @@ KNOTS = (0.02, 0.1, 0.25, 0.4, 0.6, 0.75, 0.9, 0.98)
 """Quantiles at which the piecewise straight lines may bend."""
 ROOM = 6
 """At least so many independent rows per column of the others' model; beyond that, products and then bends are left out."""
+RIVALS = 6
+RIVAL_CORRELATION = 0.3
+RAW_LOSS = 10.0
+"""Twice the log-likelihood that a raw counter may lack against a ratio that it replaces."""
 
 
 def flexible_functions(values: np.ndarray) -> np.ndarray:
@@ -109,8 +114,58 @@ class Pruner:
         p_value = float(p_values[0]) if size >= MIN_TEST_SIZE else 1.0
         return Test(candidate, p_value, float(partial[0]), df, size)
 
+    def prefer_raw(self, response: np.ndarray, chosen: list[int]) -> list[int]:
+        """Exchange ratios, rates and means for a raw counter that, acting with the other causes, explains as much.
+
+        A ratio of two counters mimics their interaction, which the forward search cannot see; the flexible model can.
+        """
+        chosen = list(chosen)
+        for place, candidate in enumerate(chosen):
+            if not derived_name(self.candidates[candidate].name):
+                continue
+            others = [other for other in chosen if other != candidate]
+            rivals = self._raw_neighbours(candidate, chosen)
+            if not rivals:
+                continue
+            model = self.others_model(response, others)
+            left = {rival: self._left_with(model, rival, others) for rival in [candidate, *rivals]}
+            best = min(rivals, key=left.__getitem__)
+            loss = left[best] / left[candidate] - 1
+            if loss < max(RAW_LOSS / self.problem.n_independent, 2 * MIN_PARTIAL_R2):
+                chosen[place] = best
+        return chosen
+
+    def _raw_neighbours(self, candidate: int, chosen: list[int]) -> list[int]:
+        """Return the raw candidates that are most correlated with a derived one."""
+        own = self.problem.basis.columns[:, self.problem.basis.of(candidate)]
+        found = []
+        strength = np.zeros(self.problem.n_candidates)
+        np.maximum.at(strength, self.problem.basis.owner, np.abs(self.problem.basis.columns.T @ own).max(axis=1))
+        for other in np.argsort(-strength, kind="stable")[: 4 * RIVALS]:
+            if strength[other] < RIVAL_CORRELATION or len(found) == RIVALS:
+                break
+            if other not in chosen and self.candidates[other].levels == () and not derived_name(self.candidates[other].name):
+                found.append(int(other))
+        return found
+
+    def _left_with(self, model: Model, candidate: int, others: list[int]) -> float:
+        """Return what the others' model leaves when the candidate joins it with its flexible functions and products."""
+        first = first_function(self.candidates[candidate].values)
+        parts = [self.problem.basis.columns[:, self.problem.basis.of(candidate)].astype(float), self.flexible(candidate)]
+        if others:
+            products = np.column_stack([first * first_function(self.candidates[other].values) for other in others])
+            parts.append(_unit(self.centring.weighted(products)))
+        rest, _ = model.residual_with(np.hstack(parts))
+        return max(float(rest @ rest), 1e-300)
+
     def prune(self, response: np.ndarray, chosen: list[int]) -> list[Test]:
         """Remove the weakest candidate until every one's test holds; return the tests of those that stay."""
+        tests = self._prune(response, self.prefer_raw(response, chosen))
+        kept = [test.candidate for test in tests]
+        raw = self.prefer_raw(response, kept)
+        return tests if raw == kept else self._prune(response, raw)
+
+    def _prune(self, response: np.ndarray, chosen: list[int]) -> list[Test]:
         chosen = list(chosen)
         while chosen:
             tests = [self.test(response, candidate, [other for other in chosen if other != candidate]) for candidate in chosen]

@@ -13,7 +13,7 @@ from causeway.causal.deviation import robust_scale
 from causeway.causal.effective_size import kish_size
 from causeway.causal.pruning import Pruner
 from causeway.causal.rows import Candidate, Rows
-from causeway.causal.search import Problem, Test, forward, model_of
+from causeway.causal.search import Problem, Test, forward
 
 CLIP_MEAN = 2.5
 """Huber's clipping of the deviation, in robust standard deviations: rare long launches count as long, not as everything."""
@@ -73,10 +73,14 @@ def scale_response_of(residual: np.ndarray, centring: GroupCentring) -> np.ndarr
     return centring.weighted(np.sqrt(np.minimum(size, CLIP_SCALE)))
 
 
-def residual_after(problem: Problem, deviation: np.ndarray, centring: GroupCentring, chosen: list[int]) -> np.ndarray:
-    """Return the deviation minus the part that the chosen candidates' bases explain of the clipped deviation, in the deviation's unit."""
+def residual_after(pruner: Pruner, deviation: np.ndarray, centring: GroupCentring, chosen: list[int]) -> np.ndarray:
+    """Return the deviation minus the part that the chosen candidates explain of the clipped deviation, in the deviation's unit.
+
+    The model is the flexible one that pruning uses, in which they may bend, act together, and act differently in each kernel: what a
+    stiffer one leaves of the mean would look like scale, and proxies of a cause would be taken for causes of the scale.
+    """
     response = mean_response_of(deviation, centring)
-    model = model_of(problem, response, chosen)
+    model = pruner.others_model(response, chosen)
     scale = robust_scale(deviation, centring.weights)
     return centring.centred(deviation) - (response - model.residual) / centring.roots * (scale if scale > 0 else 1.0)
 
@@ -89,7 +93,7 @@ def run_stages(candidates: list[Candidate], rows: Rows, deviation: np.ndarray) -
     pruner = Pruner(problem, candidates, centring, rows.kernel)
     mean_response = mean_response_of(deviation, centring)
     mean_tests = pruner.prune(mean_response, forward(problem, mean_response))
-    residual = residual_after(problem, deviation, centring, [test.candidate for test in mean_tests])
+    residual = residual_after(pruner, deviation, centring, [test.candidate for test in mean_tests])
     scale_response = scale_response_of(residual, centring)
     scale_tests = pruner.prune(scale_response, forward(problem, scale_response))
     return Stages(problem, pruner, centring, mean_response, scale_response, mean_tests, scale_tests, residual)

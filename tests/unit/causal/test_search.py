@@ -63,3 +63,15 @@ def test_pruning_removes_a_proxy_of_a_threshold():
     candidates = [Candidate(name, "counter", "g", "", values, (name,)) for name, values in (("x", x), ("proxy", proxy))]
     tests = Pruner(problem, candidates, centring, np.zeros(3000, int)).prune(y - y.mean(), [0, 1])
     assert [test.candidate for test in tests] == [0]
+
+
+def test_a_ratio_that_mimics_an_interaction_gives_way_to_the_counter_behind_it():
+    rng = np.random.default_rng(5)
+    u, v = np.exp(0.5 * rng.standard_normal((2, 3000)))
+    y = np.log(u) - np.log(v) + 0.4 * np.log(u) * np.log(v) + rng.standard_normal(3000)
+    ratio = u / (v + 0.3) * (1 + 0.1 * rng.standard_normal(3000))
+    columns = {"u": u, "v": v, "u_ratio": ratio}
+    problem, centring = problem_of(list(columns.values()))
+    candidates = [Candidate(name, "counter", "g", "", values, (name,)) for name, values in columns.items()]
+    tests = Pruner(problem, candidates, centring, np.zeros(3000, int)).prune(y - y.mean(), [0, 2])
+    assert [test.candidate for test in tests] == [0, 1]
