@@ -5,6 +5,7 @@ for every target. Without a launcher it runs as one rank.
 """
 
 import argparse
+import importlib
 import sys
 from fractions import Fraction
 from pathlib import Path
@@ -19,6 +20,15 @@ def nanoseconds(microseconds: str, what: str, least: int) -> int:
     if value.denominator != 1 or value < least:
         raise CausewayError(f"{what}: {microseconds} microseconds are not a whole number of nanoseconds of at least {least}")
     return int(value)
+
+
+def widths(microseconds: list[str]) -> list[int]:
+    """Return widths of bins in ns, each once. A worker's share ends where a bin of the widest ends, so that must end bins of all widths."""
+    found = [nanoseconds(text, "--more-widths-us" if place else "--width-us", 1) for place, text in enumerate(microseconds)]
+    for text, width in zip(microseconds, found, strict=True):
+        if max(found) % width:
+            raise CausewayError(f"--more-widths-us: bins of {text} microseconds do not divide the widest, of {max(found) / 1000:g}")
+    return list(dict.fromkeys(found))
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -44,6 +54,11 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--mean", choices=["global", "rank"], default="global", help="means over all ranks, or over each alone")
     parser.add_argument("--link-window-us", default="1000", help="how long before a launch its transfer may have ended, in microseconds")
     parser.add_argument("--features", nargs="*", default=[], help="columns whose statistics stand beside the target's")
+    parser.add_argument("--more-widths-us", nargs="*", default=[], help="widths of further tables of bins; all widths divide the widest")
+    parser.add_argument("--assignment", choices=["range", "round_robin"], default="range", help="how bins are divided among workers")
+    parser.add_argument("--block", type=int, default=1, help="bins dealt at a time, where they are dealt round-robin")
+    parser.add_argument("--workers", type=int, default=1, help="workers inside each rank")
+    parser.add_argument("--worker-kind", choices=["threads", "processes"], default="threads", help="what workers are, if there are several")
     parser.add_argument("--seed", type=int, default=1, help="of the control sample")
     parser.add_argument("--log", help="the log's file; standard error if absent")
     return parser.parse_args(argv)
@@ -52,11 +67,15 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
 def main(argv: list[str] | None = None) -> None:
     options = arguments(argv)
     with ending_together(options.ranks, options.log) as ranks:
+        # compiled functions are compiled when their modules are imported, unless another process left them in the cache
+        ranks.one_per_node_first(lambda: importlib.import_module("causeway.variability.program"))
         from causeway.variability.program import Settings, run
 
         with ranks.together():
-            if options.launches_per_bin < 1:
-                raise CausewayError(f"--launches-per-bin: {options.launches_per_bin}; expected at least 1")
+            for name in ("launches_per_bin", "block", "workers"):
+                if getattr(options, name) < 1:
+                    raise CausewayError(f"--{name.replace('_', '-')}: {getattr(options, name)}; expected at least 1")
+            width_ns, *more_widths_ns = widths([options.width_us, *options.more_widths_us])
             settings = Settings(
                 dataset=options.dataset,
                 tables=options.tables,
@@ -64,7 +83,7 @@ def main(argv: list[str] | None = None) -> None:
                 clocks=options.clocks,
                 targets=tuple(dict.fromkeys(options.targets)),
                 out=options.out,
-                width_ns=nanoseconds(options.width_us, "--width-us", 1),
+                width_ns=width_ns,
                 launches_per_bin=options.launches_per_bin,
                 score=options.score,
                 keep_share=options.keep_share,
@@ -75,6 +94,10 @@ def main(argv: list[str] | None = None) -> None:
                 link_window_ns=nanoseconds(options.link_window_us, "--link-window-us", 0),
                 features=tuple(options.features),
                 seed=options.seed,
+                more_widths_ns=tuple(more_widths_ns),
+                deal=options.block if options.assignment == "round_robin" else None,
+                workers=options.workers,
+                worker_kind=options.worker_kind,
             )
         run(settings, ranks)
 

@@ -47,15 +47,17 @@ def with_deviation(rows, value, per_rank=False):
 
 
 def linked_transfer(launch, transfers, window_ns):
-    """Return the row of the transfer linked to a launch (raw clock), or None: the definition, one launch at a time."""
-    here = transfers[(transfers["rank"] == launch.rank) & (transfers.device == launch.device)]
+    """Return the row of the transfer linked to a launch (raw clock), or None: the definition, one launch at a time.
+
+    `transfers` are the rows, starts and ends of those on its rank and device, in the order of rows.
+    """
+    row, t_start, t_end = transfers
     start, end = launch.raw_ns, launch.raw_ns + launch.duration_ns
-    ends = here.start_ns + here.duration_ns
-    overlap = np.minimum(ends, end) - np.maximum(here.start_ns, start)
+    overlap = np.minimum(t_end, end) - np.maximum(t_start, start)
     if (overlap > 0).any():
-        return int(overlap[overlap == overlap.max()].index[0])
-    near = ends[(ends <= start) & (start - ends <= window_ns)]
-    return int(near[near == near.max()].index[0]) if len(near) else None
+        return row[overlap.argmax()]
+    near = (t_end <= start) & (start - t_end <= window_ns)
+    return row[near][t_end[near].argmax()] if near.any() else None
 
 
 def with_stall(rows, folder, window_ns):
@@ -66,7 +68,13 @@ def with_stall(rows, folder, window_ns):
         if not path.exists():
             continue
         transfers = pq.read_table(path).to_pandas()
-        links = [linked_transfer(launch, transfers, window_ns) for launch in own.itertuples(index=False)]
+        lanes = {
+            lane: (here.index.to_numpy(), here.start_ns.to_numpy(), (here.start_ns + here.duration_ns).to_numpy())
+            for lane, here in transfers.groupby(["rank", "device"])
+        }
+        none = (np.empty(0, int),) * 3
+        facts = own[["rank", "device", "raw_ns", "duration_ns"]].itertuples(index=False)
+        links = [linked_transfer(launch, lanes.get((launch.rank, launch.device), none), window_ns) for launch in facts]
         own = own.assign(transfer=links).dropna(subset="transfer")
         taken = transfers.loc[own.transfer.astype(int)]
         for name in ("start_ns", "duration_ns", "bytes", "copy_kind"):

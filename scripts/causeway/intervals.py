@@ -8,7 +8,9 @@ Sources: the measures of overlap, idle and exposure of the POP metrics and of Ho
 """
 
 import numpy as np
-from numba import njit
+from numba import int64
+
+from causeway.compiled import I8, compiled
 
 Set = tuple[np.ndarray, np.ndarray]
 
@@ -105,9 +107,9 @@ def _checked(start: np.ndarray, end: np.ndarray) -> Set:
     return start, end
 
 
-@njit(cache=True)
+@compiled(int64(I8, I8, int64[::1], int64[::1]))
 def _merge(start, end, low, high):
-    n = 0
+    n = np.int64(0)
     for i in range(start.size):
         if start[i] == end[i]:
             continue
@@ -119,7 +121,7 @@ def _merge(start, end, low, high):
     return n
 
 
-@njit(cache=True)
+@compiled(int64(I8, I8, I8, I8, int64[::1], int64[::1]))
 def _intersect(a_low, a_high, b_low, b_high, low, high):
     n = i = j = 0
     while i < a_low.size and j < b_low.size:
@@ -134,7 +136,7 @@ def _intersect(a_low, a_high, b_low, b_high, low, high):
     return n
 
 
-@njit(cache=True)
+@compiled(int64(I8, I8, I8, I8, int64[::1], int64[::1]))
 def _subtract(a_low, a_high, b_low, b_high, low, high):
     n = j = 0
     for i in range(a_low.size):

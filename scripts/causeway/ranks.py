@@ -7,8 +7,9 @@ order of their terms, exact integers do not. Without a launcher there is one ran
 import contextlib
 import logging
 import sys
+import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from causeway.errors import CausewayError
 from causeway.logs import LOG, log_to
 
 T = TypeVar("T")
+LONGEST_NAP_S = 2e-3
 
 
 class _AgreedError(CausewayError):
@@ -57,26 +59,51 @@ class Ranks:
 
     def collect(self, value: T) -> list[T] | None:
         """Bring every rank's value to rank 0, in rank order; None elsewhere."""
+        self._meet()
         return [value] if self._comm is None else self._comm.gather(value, root=0)
 
     def exchange(self, value: T) -> list[T]:
         """Give every rank's value to every rank, in rank order."""
+        self._meet()
         return [value] if self._comm is None else self._comm.allgather(value)
 
     def share(self, value: T) -> T:
         """Give rank 0's value to every rank."""
+        self._meet()
         return value if self._comm is None else self._comm.bcast(value, root=0)
 
-    def wait(self) -> None:
-        """Return when every rank has come here."""
-        if self._comm is not None:
-            self._comm.Barrier()
+    def one_per_node_first(self, action: Callable[[], object]) -> None:
+        """Do something on one rank of each node, and then on the others: what the first leaves in a cache, they find there."""
+        if self._comm is None:
+            action()
+            return
+        from mpi4py import MPI
+
+        node = self._comm.Split_type(MPI.COMM_TYPE_SHARED)
+        try:
+            if node.Get_rank() == 0:
+                action()
+        finally:
+            self._meet(node)
+        if node.Get_rank() > 0:
+            action()
+        node.Free()
+
+    def _meet(self, comm: object = None) -> None:
+        """Wait asleep until every rank has come here: in MPI's own calls ranks wait at full speed, at the cost of those that work."""
+        if self._comm is None:
+            return
+        request, nap = (comm or self._comm).Ibarrier(), 1e-5
+        while not request.Test():
+            time.sleep(nap)
+            nap = min(2 * nap, LONGEST_NAP_S)
 
     def _reduce(self, values: np.ndarray, operation: str) -> np.ndarray:
         if self._comm is None:
             return values.copy()
         from mpi4py import MPI
 
+        self._meet()
         result = np.empty_like(values)
         self._comm.Allreduce(np.ascontiguousarray(values), result, op=getattr(MPI, operation))
         return result

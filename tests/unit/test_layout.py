@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "scripts" / "causeway"
-GROUND = {"errors", "logs", "schemas", "tables", "intervals", "moments", "ranks", "results", "sheet"}
+GROUND = {"compiled", "errors", "logs", "schemas", "tables", "intervals", "moments", "ranks", "row_groups", "slices", "results", "sheet"}
 SCRIPTS = sorted((ROOT / "scripts").glob("*.py"))
 MODULES = sorted(PACKAGE.rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))

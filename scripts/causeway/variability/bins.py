@@ -1,16 +1,20 @@
 """Cut a target's rows into bins and take the statistics of each, while the rows stream by."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
+from numba import int64
 
-from causeway.moments import slice_statistics
+from causeway.compiled import I8, compiled
+from causeway.slices import slice_statistics
 from causeway.tables import STATISTICS, extended
+from causeway.variability.large import LargeBin
 from causeway.variability.links import by_value
 
-FIRST_CAPACITY = 1 << 16
+LARGE_ROWS = 1 << 19
+"""Rows of one bin that are held in memory; what is beyond waits on disk."""
 
 
 class Bins:
@@ -24,24 +28,25 @@ class Bins:
         Positions per bin.
     columns : int
         The target and the chosen features.
+    folder : Path
+        For rows of a bin of more than `LARGE_ROWS`.
     """
 
-    def __init__(self, width: int, columns: int) -> None:
-        self.width = width
-        self.position = np.empty(FIRST_CAPACITY, np.int64)
-        self.columns = np.empty((columns, FIRST_CAPACITY))
+    def __init__(self, width: int, columns: int, folder: Path) -> None:
+        self.width, self.folder = width, folder
+        self.position = np.empty(0, np.int64)
+        self.columns = np.empty((columns, 0))
         self.waiting = 0
-        self.done: list[tuple[np.ndarray, np.ndarray, list[np.ndarray]]] = []
+        self.large: LargeBin | None = None
+        self.done: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 
     def add(self, position: np.ndarray, columns: list[np.ndarray]) -> None:
         """Add rows: positions (int64, shape (n,), ascending) and columns (float64, shape (n,) each, NaN where null)."""
         size = self.waiting + position.size
         if size > self.position.size:
-            capacity = max(size, 2 * self.position.size)
-            self.position = np.concatenate([self.position[: self.waiting], np.empty(capacity - self.waiting, np.int64)])
-            self.columns = np.concatenate(
-                [self.columns[:, : self.waiting], np.empty((self.columns.shape[0], capacity - self.waiting))], axis=1
-            )
+            more = size + size // 4 - self.waiting
+            self.position = np.concatenate([self.position[: self.waiting], np.empty(more, np.int64)])
+            self.columns = np.concatenate([self.columns[:, : self.waiting], np.empty((len(columns), more))], axis=1)
         self.position[self.waiting : size] = position
         for place, column in enumerate(columns):
             self.columns[place, self.waiting : size] = column
@@ -53,6 +58,8 @@ class Bins:
         """Return bin numbers (int64, ascending), counts of rows (int64) and statistics (float64, shape (bins, columns, 8))."""
         if self.waiting:
             self._take(last=True)
+        if self.large is not None:
+            self._take_large()
         columns = self.columns.shape[0]
         if not self.done:
             return np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, columns, len(STATISTICS)))
@@ -62,30 +69,46 @@ class Bins:
     def _take(self, last: bool) -> None:
         """Finish every bin in the buffer but the last, which may get more rows, unless none will come."""
         number, offset = np.empty(self.waiting, np.int64), np.empty(self.waiting + 1, np.int64)
-        bins = _edges(self.position, self.waiting, self.width, number, offset)
-        bins -= 0 if last else 1
-        if bins == 0:
-            return
-        offset = offset[: bins + 1].copy()
-        statistics = [slice_statistics(column, offset)[1] for column in self.columns]
-        self.done.append((number[:bins].copy(), np.diff(offset), np.stack(statistics, axis=1)))
-        rest = self.waiting - offset[-1]
-        self.position[:rest] = self.position[offset[-1] : self.waiting].copy()
-        self.columns[:, :rest] = self.columns[:, offset[-1] : self.waiting].copy()
-        self.waiting = int(rest)
+        bins = _edges(self.position[: self.waiting], self.width, number, offset)
+        first = 0
+        if self.large is not None:
+            if number[0] == self.large.number:
+                self.large.add(self.columns[:, : offset[1]])
+                first = 1
+            if bins > first:
+                self._take_large()
+        stop = bins if last else max(bins - 1, first)
+        if stop > first:
+            slices = offset[first : stop + 1].copy()
+            statistics = [slice_statistics(column, slices)[1] for column in self.columns]
+            self.done.append((number[first:stop].copy(), np.diff(slices), np.stack(statistics, axis=1)))
+        if offset[bins] - offset[stop] > LARGE_ROWS and not last:
+            self.large = LargeBin(int(number[stop]), self.columns.shape[0], self.folder)
+            self.large.add(self.columns[:, offset[stop] : offset[bins]])
+            stop = bins
+        rest = int(offset[bins] - offset[stop])
+        if rest and offset[stop]:
+            self.position[:rest] = self.position[offset[stop] : self.waiting].copy()
+            self.columns[:, :rest] = self.columns[:, offset[stop] : self.waiting].copy()
+        self.waiting = rest
+
+    def _take_large(self) -> None:
+        number, count, statistics = self.large.finish()
+        self.done.append((np.array([number]), np.array([count]), statistics[None]))
+        self.large = None
 
 
-@njit(cache=True)
-def _edges(position, size, width, number, offset):
-    """Find where bins begin: one division per bin, not per row."""
-    bins = 0
+@compiled(int64(I8, int64, int64[::1], int64[::1]))
+def _edges(position, width, number, offset):
+    """Find where bins begin: one division per bin, not per row. Return how many there are."""
+    bins = np.int64(0)
     edge = position[0]
-    for i in range(size):
+    for i in range(position.size):
         if position[i] >= edge:
             number[bins], offset[bins] = position[i] // width, i
             edge = (number[bins] + 1) * width
             bins += 1
-    offset[bins] = size
+    offset[bins] = position.size
     return bins
 
 
@@ -107,44 +130,39 @@ class BinTable:
         order = np.lexsort((number, rank))
         return cls(rank[order], number[order], count[order], statistics[order])
 
+    @classmethod
+    def empty(cls, columns: int) -> "BinTable":
+        """Return a table without bins."""
+        none = np.empty(0, np.int64)
+        return cls(none, none, none, np.empty((0, columns, len(STATISTICS))))
 
-@dataclass
+
 class BinStreams:
-    """The bins of every rank of one source: splits chunks by rank and passes each its rows."""
+    """The bins of every rank of one source: splits chunks by rank and passes each its rows. The parameters are those of `Bins`."""
 
-    ranks: list[int]
-    width: int
-    columns: int
-    streams: dict[int, Bins] = field(default_factory=dict)
+    def __init__(self, ranks: list[int], width: int, columns: int, folder: Path) -> None:
+        self.ranks, self._new = ranks, lambda: Bins(width, columns, folder)
+        self.columns = columns
+        self.streams: dict[int, Bins] = {}
 
     def add(self, number: np.ndarray, position: np.ndarray, columns: list[np.ndarray]) -> None:
-        """Add rows that belong to `ranks[number]`."""
-        for place, rows in by_value(number):
-            stream = self.streams.setdefault(place, Bins(self.width, self.columns))
-            stream.add(position if rows is None else position[rows], columns if rows is None else [column[rows] for column in columns])
-
-    def add_present(self, number: np.ndarray, position: np.ndarray, columns: list[np.ndarray]) -> None:
-        """Add the rows whose first column, the target, is not null."""
+        """Add rows that belong to `ranks[number]`; those whose first column, the target, is null are left out."""
         present = ~np.isnan(columns[0])
-        if present.all():
-            self.add(number, position, columns)
-        else:
-            rows = np.flatnonzero(present)
-            self.add(number[rows], position[rows], [column[rows] for column in columns])
+        if not present.all():
+            number, position, *columns = (column[present] for column in (number, position, *columns))
+        for place, rows in by_value(number):
+            if place not in self.streams:
+                self.streams[place] = self._new()
+            whole = rows is None
+            self.streams[place].add(position if whole else position[rows], columns if whole else [column[rows] for column in columns])
 
     def finish(self) -> BinTable:
         """Return the finished bins."""
-        parts = [empty_bins(self.columns)]
+        parts = [BinTable.empty(self.columns)]
         for place, stream in self.streams.items():
             number, count, statistics = stream.finish()
             parts.append(BinTable(np.full(number.size, self.ranks[place], np.int64), number, count, statistics))
         return BinTable.join(parts)
-
-
-def empty_bins(columns: int) -> BinTable:
-    """Return a table without bins."""
-    none = np.empty(0, np.int64)
-    return BinTable(none, none, none, np.empty((0, columns, len(STATISTICS))))
 
 
 def feature_fields(features: list[str]) -> list[pa.Field]:

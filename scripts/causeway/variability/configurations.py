@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from numba import int32, int64
 
+from causeway.compiled import I4, U4, compiled
 from causeway.errors import TableError
 from causeway.tables import LAUNCH_SHAPE, SCHEMAS, read_table
 
@@ -29,7 +31,7 @@ class Configurations:
         In order of their numbers.
     kernels : list of dict
         name, id, short_name and class of each kernel, in order of names.
-    kernel_of : ndarray of int64, shape (configurations,)
+    kernel_of : ndarray of int32, shape (configurations,)
         Place in `kernels` of each configuration.
     """
 
@@ -51,45 +53,43 @@ class Configurations:
         self.keys: list[Key] = sorted({key for local in self._local.values() for key in local.values()}, key=_order)
         self.kernels = [named[name] for name in sorted({key[0] for key in self.keys})]
         place = {row["name"]: place for place, row in enumerate(self.kernels)}
-        self.kernel_of = np.array([place[key[0]] for key in self.keys], np.int64)
+        self.kernel_of = np.array([place[key[0]] for key in self.keys], np.int32)
         self._number = {key: number for number, key in enumerate(self.keys)}
 
     def __len__(self) -> int:
         return len(self.keys)
 
+    @property
+    def exports(self) -> list[str]:
+        """The exports whose configurations these are."""
+        return list(self._local)
+
     def numbers(self, export: str) -> np.ndarray:
-        """Return the dataset's number for each of an export's numbers; int64, -1 where the export has no such configuration."""
+        """Return the dataset's number for each of an export's numbers; int32, -1 where the export has no such configuration."""
         local = self._local[export]
-        table = np.full(max(local, default=-1) + 1, -1, np.int64)
+        table = np.full(max(local, default=-1) + 1, -1, np.int32)
         for own, key in local.items():
             table[own] = self._number[key]
         return table
 
-    def renumber(self, numbers: np.ndarray, own: np.ndarray, row: int, path: Path) -> np.ndarray:
+    def renumber(self, numbers: np.ndarray, own: np.ndarray, configuration: np.ndarray, kernel: np.ndarray) -> int:
         """Replace an export's numbers by the dataset's.
 
         Parameters
         ----------
-        numbers : ndarray of int64
+        numbers : ndarray of int32
             From `numbers(export)`.
-        own : ndarray of int64, shape (n,)
-            The export's numbers of consecutive rows.
-        row : int
-            Number of the first of these rows, for the message.
-        path : Path
-            Their table, for the message.
+        own : ndarray of uint32, shape (n,)
+            The export's numbers.
+        configuration, kernel : ndarray of int32, shape (n,)
+            Get the dataset's numbers, and the place of each one's kernel.
 
-        Raises
-        ------
-        TableError
-            For a number that the export's configurations do not have.
+        Returns
+        -------
+        int
+            Place of the first number that the export's configurations do not have; -1 if they have all.
         """
-        if own.size and (own.max() >= numbers.size or numbers[own].min() < 0):
-            wrong = np.flatnonzero(
-                (own >= numbers.size) | (numbers[np.minimum(own, max(numbers.size - 1, 0))] < 0) if numbers.size else own >= 0
-            )
-            raise TableError(f"{path}: row {row + wrong[0]} has configuration {own[wrong[0]]}, which configurations.parquet does not have")
-        return numbers[own]
+        return _renumber(own, numbers, self.kernel_of, configuration, kernel)
 
     def shapes(self) -> pa.Table:
         """Return kernel id, launch shape and label by number, typed as in the schema."""
@@ -104,3 +104,13 @@ def _order(key: Key) -> tuple:
     """Sort by name, then shape, then label; what is unknown comes first."""
     name, shape, label = key
     return name, tuple((value is not None, value or 0) for value in shape), (label is not None, label or "")
+
+
+@compiled(int64(U4, I4, I4, int32[::1], int32[::1]))
+def _renumber(own, numbers, kernel_of, configuration, kernel):
+    for i in range(own.size):
+        number = numbers[own[i]] if own[i] < numbers.size else np.int32(-1)
+        if number < 0:
+            return i
+        configuration[i], kernel[i] = number, kernel_of[number]
+    return -1

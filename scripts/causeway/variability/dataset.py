@@ -7,10 +7,9 @@ import numpy as np
 
 from causeway.errors import CausewayError
 from causeway.logs import LOG
-from causeway.ranks import Ranks
 from causeway.tables import read_json, unit_of
 from causeway.variability.configurations import Configurations
-from causeway.variability.sources import Rows, Share, Source, shares
+from causeway.variability.sources import Rows, Source
 from causeway.variability.targets import Counter, Duration, Sampler, counter_field
 from causeway.variability.transfers import transfers_of
 
@@ -39,6 +38,10 @@ class Settings:
     link_window_ns: int
     features: tuple[str, ...]
     seed: int
+    more_widths_ns: tuple[int, ...] = ()
+    deal: int | None = None
+    workers: int = 1
+    worker_kind: str = "threads"
 
 
 @dataclass
@@ -51,12 +54,12 @@ class Dataset:
         Whether bins are slices of time; else they count launches.
     origin_ns : int or None
         Start of the dataset's first launch; None without start times.
-    width, span : int
-        Positions per bin, and of the whole dataset.
+    widths : list of int
+        Positions per bin: first those of the bins that are ranked; then, on a time line, those of further tables.
+    span : int
+        Positions of the whole dataset.
     features : list of str
         Columns whose statistics stand beside the target's.
-    shares : list of Share
-        What this rank works on.
     transfers : dict of str to Rows or None
         The transfers of each export.
     rows : int
@@ -66,12 +69,11 @@ class Dataset:
     sources: list[Source]
     timed: bool
     origin_ns: int | None
-    width: int
+    widths: list[int]
     span: int
     features: list[str]
     configurations: Configurations
     sampler: Sampler
-    shares: list[Share]
     transfers: dict[str, Rows | None]
     rows: int
 
@@ -100,8 +102,8 @@ def open_sources(settings: Settings, value: Duration | Counter) -> list[Source]:
     return [_on_the_clock(settings, source.export, source.folder, value.table) for source in sources]
 
 
-def prepare(settings: Settings, value: Duration | Counter, sources: list[Source], ranks: Ranks) -> Dataset:
-    """Put opened exports on one time line, number their configurations and divide their rows among ranks.
+def prepare(settings: Settings, value: Duration | Counter, sources: list[Source]) -> Dataset:
+    """Put opened exports on one time line and number their configurations.
 
     Raises
     ------
@@ -120,18 +122,17 @@ def prepare(settings: Settings, value: Duration | Counter, sources: list[Source]
     origin_ns = min(source.first_ns for source in sources) if timed else None
     for source in sources:
         source.origin_ns = origin_ns or 0
-    width = settings.width_ns if timed else settings.launches_per_bin
+    widths = [settings.width_ns, *settings.more_widths_ns] if timed else [settings.launches_per_bin]
     configurations = Configurations({source.export: source.folder for source in sources})
     return Dataset(
         sources=sources,
         timed=timed,
         origin_ns=origin_ns,
-        width=width,
+        widths=widths,
         span=max(source.span for source in sources),
         features=_features(settings, value, sources),
         configurations=configurations,
         sampler=Sampler(value, configurations, sorted(owners), settings.mean == "rank"),
-        shares=shares(sources, width, ranks.rank, ranks.size),
         transfers={source.export: transfers_of(source.folder) if isinstance(value, Duration) else None for source in sources},
         rows=sum(source.rows.rows for source in sources),
     )
@@ -145,8 +146,13 @@ def _on_the_clock(settings: Settings, export: str, folder: Path, table: str) -> 
 
 
 def _starts_in_order(source: Source) -> bool:
-    start = source.rows.file.read(columns=["start_ns"], use_threads=False).column(0)
-    return start.null_count == 0 and not (np.diff(start.to_numpy()) < 0).any()
+    last = None
+    for chunk in source.rows.chunks(["start_ns"]):
+        start = chunk.arrow("start_ns")
+        if start.null_count or (np.diff(start) < 0).any() or (last is not None and start[0].as_py() < last):
+            return False
+        last = start[-1].as_py()
+    return True
 
 
 def _features(settings: Settings, value: Duration | Counter, sources: list[Source]) -> list[str]:

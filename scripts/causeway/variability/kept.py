@@ -1,25 +1,31 @@
 """Write the launches of kept and control bins, with what is known about each.
 
-Every rank reads again only the row groups that hold chosen bins and writes what it finds into a part of its own; rank 0 strings the parts
-together, in the order of the traced program's ranks and of time, in row groups whose size does not depend on the parts.
+Each worker makes whole row groups (`selection`): it reads the launches of the bins that these stretch over, and encodes what it finds into
+a part of its own. Rank 0 then strings the encoded row groups together, as they are.
 """
 
+import contextlib
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 
 from causeway.errors import CausewayError
-from causeway.tables import LAUNCH_SHAPE, SCHEMAS, TableWriter, extended
-from causeway.variability.links import by_value
-from causeway.variability.sources import Share, Source
-from causeway.variability.targets import Deviation, Sample, Sampler, Stall
-from causeway.variability.transfers import UNKNOWN, Exposure, Linked, TransferWindow
+from causeway.row_groups import join_row_groups
+from causeway.tables import LAUNCH_SHAPE, SCHEMAS, TableWriter, extended, write_table
+from causeway.variability.dataset import Dataset
+from causeway.variability.links import NONE, by_value
+from causeway.variability.passes import Plan
+from causeway.variability.selection import Part, Selection
+from causeway.variability.sharing import positioned
+from causeway.variability.sources import Source
+from causeway.variability.targets import Deviation, Sample, Stall
+from causeway.variability.transfers import UNKNOWN, Exposure, Linked
 
-PIECE_ROWS, GROUP_ROWS = 1 << 16, 1 << 17
-"""Rows that are put together, and written, at once: kept rows have some forty columns, or thousands."""
+GROUP_ROWS, GROUP_VALUES, LEAST_ROWS = 1 << 17, 1 << 22, 1 << 10
+"""Rows of a row group, and its values: the number of columns is some forty, or thousands."""
 TRACE_FACTS = ("duration_ns", "device", "stream", "queue_ns", "range")
 TRANSFER_FACTS = {
     "transfer_bytes": pa.field("transfer_bytes", pa.int64(), metadata={"unit": "bytes"}),
@@ -29,58 +35,6 @@ TRANSFER_FACTS = {
         for name in ("transfer_start_ns", "transfer_duration_ns", "transfer_overlap_ns", "exposed_transfer_ns")
     },
 }
-
-
-class Chosen:
-    """The chosen bins of every rank of one source, for a quick look-up by row.
-
-    Parameters
-    ----------
-    ranking : Table
-        `ranking.parquet`.
-    source : Source
-    width : int
-        Positions per bin.
-    """
-
-    def __init__(self, ranking: pa.Table, source: Source, width: int) -> None:
-        rank, number, kept, control = (ranking.column(name).to_numpy() for name in ("rank", "bin", "kept", "control"))
-        chance = ranking.column("inclusion_probability").to_numpy()
-        self.width = width
-        parts = [np.flatnonzero((rank == own) & (kept | control)) for own in source.ranks]
-        rows = np.concatenate(parts) if parts else np.empty(0, np.int64)
-        self.bin, self.kept, self.probability = number[rows].astype(np.int64), kept[rows], chance[rows]
-        self.first = np.cumsum([0] + [part.size for part in parts])
-        self._sorted = np.unique(self.bin)
-
-    def any_between(self, first: int, last: int) -> bool:
-        """Return whether a chosen bin may hold positions from `first` to `last`."""
-        place = np.searchsorted(self._sorted, first // self.width)
-        return place < self._sorted.size and self._sorted[place] <= last // self.width
-
-    def rows(self, number: np.ndarray, position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return which rows lie in chosen bins (ascending indices), and the place of each one's bin."""
-        row, place = np.empty(position.size, np.int64), np.empty(position.size, np.int64)
-        n = _choose(number, position, self.width, self.bin, self.first, row, place)
-        return row[:n].copy(), place[:n].copy()
-
-
-@njit(cache=True)
-def _choose(number, position, width, bins, first, row, place):
-    n = 0
-    last_number, begin, end, found = -1, 0, 0, -1
-    for i in range(position.size):
-        if number[i] != last_number or position[i] < begin or position[i] >= end:
-            last_number = number[i]
-            bin_ = position[i] // width
-            begin, end = bin_ * width, (bin_ + 1) * width
-            low, high = first[last_number], first[last_number + 1]
-            k = low + np.searchsorted(bins[low:high], bin_)
-            found = k if k < high and bins[k] == bin_ else -1
-        if found >= 0:
-            row[n], place[n] = i, found
-            n += 1
-    return n
 
 
 def trace_fields() -> list[pa.Field]:
@@ -103,123 +57,202 @@ def counter_fields(sources: list[Source], target: str) -> list[pa.Field]:
     base, own = SCHEMAS["counters"], set(SCHEMAS["kept"].names)
     metrics: dict[str, pa.Field] = {}
     for source in sources:
-        for field in source.rows.file.schema_arrow:
-            if field.name in base.names or field.name == target:
+        for metric in source.rows.schema:
+            if metric.name in base.names or metric.name == target:
                 continue
-            if field.name in own:
-                raise CausewayError(f"{source.rows.path}: column {field.name} has a name with a meaning of its own; rename it")
-            known = metrics.get(field.name)
-            kind = field.type if known is None or known.type == field.type else pa.string()
-            metrics[field.name] = pa.field(field.name, kind, metadata=(known or field).metadata)
+            if metric.name in own:
+                raise CausewayError(f"{source.rows.path}: column {metric.name} has a name with a meaning of its own; rename it")
+            known = metrics.get(metric.name)
+            kind = metric.type if known is None or known.type == metric.type else pa.string()
+            metrics[metric.name] = pa.field(metric.name, kind, metadata=(known or metric).metadata)
     shape = [SCHEMAS["configurations"].field(name) for name in LAUNCH_SHAPE if name not in metrics]
     return [base.field("device"), *shape, *metrics.values()]
 
 
-class KeptRows:
-    """Writes this rank's share of `kept.parquet` as a part; to be used in a `with` block.
+def row_group_rows(dataset: Dataset, extra: list[pa.Field]) -> int:
+    """Return the rows of a row group: a worker has one under way for each rank of a source, in some ten numbers per row."""
+    columns, ranks = len(SCHEMAS["kept"]) + len(extra), max(len(source.ranks) for source in dataset.sources)
+    return max(LEAST_ROWS, min(GROUP_ROWS, GROUP_VALUES // columns) // ranks)
+
+
+@dataclass
+class KeptPlan:
+    """What every worker knows for writing kept rows: one selection, list of further columns and folder of parts per target."""
+
+    plan: Plan
+    selections: list[Selection]
+    extra: list[list[pa.Field]]
+    folders: list[Path]
+
+
+def write_parts(kept: KeptPlan, place: int, size: int) -> list[list[int]]:
+    """Write a worker's row groups of every target; return their numbers, in the order in which they stand in its parts."""
+    plan = kept.plan
+    with contextlib.ExitStack() as stack:
+        writers = [
+            stack.enter_context(PartWriter(folder / f"{place}.parquet", plan, target, selection, extra))
+            for folder, target, selection, extra in zip(kept.folders, plan.targets, kept.selections, kept.extra, strict=True)
+        ]
+        for source in plan.dataset.sources:
+            parts = [selection.part(source, place, size) for selection in kept.selections]
+            if any(part.bin.size for part in parts):
+                _write_source(plan, source, parts, writers)
+    return [writer.written for writer in writers]
+
+
+def _write_source(plan: Plan, source: Source, parts: list[Part], writers: list["PartWriter"]) -> None:
+    """Read a source once for all targets."""
+    sampler, width = plan.dataset.sampler, plan.dataset.widths[0]
+    groups = source.rows.groups
+    if source.splittable:
+        groups = [group for group in groups if any(part.reaches(group, source.offset, width) for part in parts)]
+    window = plan.window(source)
+    exposure = Exposure(source, plan.launch_ends[source.export]) if plan.traced else None
+    columns = list(dict.fromkeys([*sampler.columns(), *(name for writer in writers for name in writer.extra)]))
+    for chunk, position in positioned(source, columns, groups):
+        sample = sampler.sample(source, chunk, position)
+        rows = [part.rows(sample, width) for part in parts]
+        union = np.zeros(sample.position.size, bool)
+        for row, _ in rows:
+            union[row] = True
+        sample = sample.take(np.flatnonzero(union))
+        linked = None if window is None else window.link(sample.chunk)
+        found = Found(sample, linked, None if exposure is None else exposure.of(linked))
+        place_of = np.cumsum(union) - 1
+        for part, writer, (row, place) in zip(parts, writers, rows, strict=True):
+            writer.add(source, found.take(place_of[row]), part, place)
+
+
+@dataclass
+class Found:
+    """Rows that lie in chosen bins; of a trace with their transfers, and how many ns of these are exposed (int64)."""
+
+    sample: Sample
+    linked: Linked | None
+    exposed: np.ndarray | None
+
+    def take(self, rows: np.ndarray) -> "Found":
+        """Return the rows at ascending places (int64)."""
+        if self.linked is None:
+            return Found(self.sample.take(rows), None, None)
+        return Found(self.sample.take(rows), self.linked.take(rows), self.exposed[rows])
+
+
+class PartWriter:
+    """Gathers a worker's rows of one target until a row group is whole, and writes it; to be used in a `with` block.
 
     Parameters
     ----------
     path : Path
-        The part's file, on a file system that all ranks see.
-    sampler : Sampler
+        The part, on a file system that all ranks see.
+    plan : Plan
     target : Deviation or Stall
+    selection : Selection
     extra : list of Field
-        From `trace_fields` or `counter_fields`.
+        Columns behind those of the schema, from `trace_fields` or `counter_fields`.
 
     Attributes
     ----------
-    entries : list of (int, int)
-        Rank of the traced program and rows, of each batch in the file.
+    written : list of int
+        Numbers of the row groups in the part.
     """
 
-    def __init__(self, path: Path, sampler: Sampler, target: Deviation | Stall, extra: list[pa.Field]) -> None:
-        self.sampler, self.target = sampler, target
-        self.schema = extended("kept", extra)
-        self.extra = [field.name for field in extra]
-        self.shapes = sampler.configurations.shapes()
-        self.entries: list[tuple[int, int]] = []
-        self._sink = pa.OSFile(str(path), "wb")
-        self._writer = pa.ipc.new_file(self._sink, self.schema)
+    def __init__(self, path: Path, plan: Plan, target: Deviation | Stall, selection: Selection, extra: list[pa.Field]) -> None:
+        self.target, self.selection = target, selection
+        self.schema, self.extra = extended("kept", extra), [field.name for field in extra]
+        self.shapes = plan.dataset.sampler.configurations.shapes()
+        given = {name for source in plan.dataset.sources for name in source.rows.columns}
+        self._own = [name for name in self.extra if name in given]
+        self.written: list[int] = []
+        self._waiting: dict[int, list[dict[str, np.ndarray | pa.Array]]] = {}
+        self._rows: dict[int, int] = {}
+        self._writer = TableWriter(path, "kept", extra)
 
-    def __enter__(self) -> "KeptRows":
+    def __enter__(self) -> "PartWriter":
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._writer.close()
-        self._sink.close()
+    def __exit__(self, failure: object, *more: object) -> None:
+        self._writer.__exit__(failure, *more)
+        if failure is None and self._waiting:
+            raise RuntimeError(f"row groups {sorted(self._waiting)} of {self.target.name} lack rows that its bins counted")
 
-    def write(self, share: Share, chosen: Chosen, window: TransferWindow | None, exposure: Exposure | None) -> None:
-        """Write the rows of chosen bins in a share; traces have a window over their transfers and a measure of exposure."""
-        offset, groups = share.source.offset, share.groups()
-        if share.source.splittable:
-            groups = [group for group in groups if chosen.any_between(group.first + offset, group.last + offset)]
-        for chunk, position in share.chunks([*self.sampler.columns(), *self.extra], groups):
-            sample = self.sampler.sample(share.source, chunk, position)
-            row, place = chosen.rows(sample.number, sample.position)
-            linked = None if window is None else window.link(chunk, row)
-            if isinstance(self.target, Stall):
-                has = np.flatnonzero(linked.found)
-                row, place, linked = row[has], place[has], linked.take(has)
-            for begin in range(0, row.size, PIECE_ROWS):
-                piece = slice(begin, begin + PIECE_ROWS)
-                near = None if linked is None else linked.take(piece)
-                facts = {} if near is None else transfer_columns(share.source, near, exposure)
-                self._write(share.source, pick(sample, row[piece]), chosen, place[piece], near, facts)
+    def add(self, source: Source, found: Found, part: Part, place: np.ndarray) -> None:
+        """Add rows of a source, which lie in the part's bins `place`."""
+        if isinstance(self.target, Stall):
+            has = np.flatnonzero(found.linked.found)
+            found, place = found.take(has), place[has]
+        number = part.number(place)
+        wanted = (number >= part.low) & (number < part.high)
+        for group, rows in by_value(np.where(wanted, number // self.selection.group_rows, NONE)):
+            if group == NONE:
+                continue
+            here = np.arange(number.size) if rows is None else rows
+            piece = self._piece(source, found.take(here)) | {"number": number[here], "chosen": part.chosen[place[here]]}
+            self._waiting.setdefault(group, []).append(piece)
+            self._rows[group] = self._rows.get(group, 0) + here.size
+            if self._rows[group] == self.selection.rows_of(group):
+                self._writer.write(self._table(self._waiting.pop(group)))
+                self.written.append(group)
 
-    def _write(
-        self, source: Source, sample: Sample, chosen: Chosen, place: np.ndarray, linked: Linked | None, facts: dict[str, pa.Array]
-    ) -> None:
-        signed, std = self.target.signed(sample, linked), self.target.std[sample.group]
-        target = self.target.stall(sample.value, linked).astype(float) if isinstance(self.target, Stall) else np.abs(signed)
-        shapes = self.shapes.take(pa.array(sample.configuration))
-        taken = sample.chunk.table.take(pa.array(sample.rows))
-        columns = {
-            "rank": np.array(source.ranks, np.int64)[sample.number],
-            "bin": chosen.bin[place],
-            "launch": sample.chunk.row + sample.rows,
-            "start_ns": sample.position + source.origin_ns if source.timed else pa.nulls(place.size, pa.int64()),
-            "kernel": shapes.column("kernel"),
+    def _piece(self, source: Source, found: Found) -> dict[str, np.ndarray | pa.Array]:
+        """Return what must be remembered of some rows until their row group is whole."""
+        sample, linked = found.sample, found.linked
+        piece = {
+            "launch": sample.chunk.numbers(),
+            "start_ns": sample.position + source.origin_ns if source.timed else pa.nulls(sample.position.size, pa.int64()),
             "configuration": sample.configuration,
+            "group": sample.group,
+            "measured": self.target.measured(sample, linked),
+        }
+        if linked is not None:
+            start = linked.of("start")
+            piece |= {"found": linked.found, "bytes": linked.of("bytes"), "transfer_copy_kind": linked.of("copy_kind").astype(np.uint8)}
+            piece |= {"transfer_start_ns": start + source.shift_ns, "transfer_duration_ns": linked.of("end") - start}
+            piece |= {"transfer_overlap_ns": linked.overlap, "exposed_transfer_ns": found.exposed}
+        for name in self._own:
+            if name in source.rows.columns:
+                column = sample.chunk.arrow(name)
+            elif name in LAUNCH_SHAPE:
+                column = self.shapes.column(name).take(pa.array(sample.configuration)).combine_chunks()
+            else:
+                column = pa.nulls(sample.position.size)
+            piece[name] = column.cast(self.schema.field(name).type)
+        return piece
+
+    def _table(self, pieces: list[dict[str, np.ndarray | pa.Array]]) -> pa.Table:
+        """Return a whole row group of `kept.parquet`."""
+        known = {name: _joined([piece[name] for piece in pieces]) for name in pieces[0]}
+        if (np.diff(known["number"]) < 0).any():  # ranks of one source, met in the order of time
+            order = np.argsort(known["number"])
+            known = {name: column.take(pa.array(order) if isinstance(column, pa.Array) else order) for name, column in known.items()}
+        chosen, group = known["chosen"], known["group"]
+        target, signed = self.target.finished(known["measured"], group)
+        std = self.target.std[group]
+        shapes = self.shapes.take(pa.array(known["configuration"]))
+        known |= {
+            "rank": self.selection.rank[chosen],
+            "bin": self.selection.bin[chosen],
+            "kernel": shapes.column("kernel"),
             "target": target,
             "signed_deviation": signed,
-            "configuration_mean": self.target.mean[sample.group],
+            "configuration_mean": self.target.mean[group],
             "configuration_std": pa.array(std, mask=np.isnan(std)),
-            "kept": chosen.kept[place],
-            "inclusion_probability": chosen.probability[place],
+            "kept": self.selection.kept[chosen],
+            "inclusion_probability": self.selection.probability[chosen],
         }
+        if "found" in known:
+            none = ~known["found"]
+            known["transfer_bytes"] = pa.array(known["bytes"], mask=none | (known["bytes"] == UNKNOWN))
+            for name in TRANSFER_FACTS.keys() - {"transfer_bytes"}:
+                known[name] = pa.array(known[name], mask=none)
         for name in self.extra:
-            own = facts.get(name)
-            if own is None:
-                holder = taken if name in taken.column_names else shapes if name in LAUNCH_SHAPE else None
-                own = pa.nulls(place.size, self.schema.field(name).type) if holder is None else holder.column(name)
-            columns[name] = own
-        table = pa.table(columns).cast(self.schema)
-        for number, rows in by_value(sample.number):
-            part = table if rows is None else table.take(pa.array(rows))
-            self._writer.write_batch(part.combine_chunks().to_batches()[0])
-            self.entries.append((source.ranks[number], part.num_rows))
+            if name not in known:
+                known[name] = shapes.column(name) if name in LAUNCH_SHAPE else pa.nulls(chosen.size, self.schema.field(name).type)
+        return pa.table({name: known[name] for name in self.schema.names}).cast(self.schema).combine_chunks()
 
 
-def pick(sample: Sample, row: np.ndarray) -> Sample:
-    """Return the sample's rows at ascending indices `row`; `rows` becomes their indices in the chunk."""
-    rows = row if sample.rows is None else sample.rows[row]
-    names = ("position", "number", "configuration", "kernel", "group", "value")
-    return Sample(sample.chunk, rows, *(getattr(sample, name)[row] for name in names))
-
-
-def transfer_columns(source: Source, linked: Linked, exposure: Exposure) -> dict[str, pa.Array]:
-    """Return the facts of each launch's transfer; null where it has none. Times are on the dataset's time line."""
-    none = ~linked.found
-    values = {
-        "transfer_bytes": linked.bytes,
-        "transfer_copy_kind": linked.copy_kind.astype(np.uint8),
-        "transfer_start_ns": linked.start + source.shift_ns,
-        "transfer_duration_ns": linked.end - linked.start,
-        "transfer_overlap_ns": linked.overlap,
-        "exposed_transfer_ns": exposure.of(linked),
-    }
-    return {name: pa.array(column, mask=none | (column == UNKNOWN)) for name, column in values.items()}
+def _joined(pieces: list[np.ndarray | pa.Array]) -> np.ndarray | pa.Array:
+    return pa.concat_arrays(pieces) if isinstance(pieces[0], pa.Array) else np.concatenate(pieces)
 
 
 def fresh_folder(folder: Path) -> None:
@@ -228,31 +261,21 @@ def fresh_folder(folder: Path) -> None:
     folder.mkdir(parents=True)
 
 
-def join_parts(folder: Path, entries: list[list[tuple[int, int]]], path: Path, extra: list[pa.Field], metadata: dict[str, str]) -> None:
-    """String the parts of all ranks together into `kept.parquet` and remove them.
+def join_parts(folder: Path, written: list[list[int]], path: Path, extra: list[pa.Field], metadata: dict[str, str]) -> None:
+    """String the row groups of all workers together into `kept.parquet`, and remove the parts.
 
     Parameters
     ----------
     folder : Path
-        Holds `<rank>.arrow`.
-    entries : list over ranks of list of (rank of the traced program, rows)
-        From `KeptRows.write`.
+        Holds `<place>.parquet` of each worker.
+    written : list over workers of list of int
+        The numbers of the row groups in each part.
     path : Path
         The file to write.
     extra, metadata
-        As in `TableWriter`.
+        As in `write_table`.
     """
-    order = sorted((traced, part, batch) for part, batches in enumerate(entries) for batch, (traced, _) in enumerate(batches))
-    readers = {part: pa.ipc.open_file(pa.OSFile(str(folder / f"{part}.arrow"))) for part in {part for _, part, _ in order}}
-    with TableWriter(path, "kept", extra, metadata) as writer:
-        waiting, rows = [], 0
-        for _, part, batch in order:
-            waiting.append(readers[part].get_batch(batch))
-            rows += waiting[-1].num_rows
-            while rows >= GROUP_ROWS:
-                table = pa.Table.from_batches(waiting)
-                writer.write(table.slice(0, GROUP_ROWS).combine_chunks())
-                waiting, rows = table.slice(GROUP_ROWS).to_batches(), rows - GROUP_ROWS
-        if waiting:
-            writer.write(pa.Table.from_batches(waiting).combine_chunks())
+    order = sorted((group, place, ordinal) for place, groups in enumerate(written) for ordinal, group in enumerate(groups))
+    write_table(extended("kept", extra).empty_table(), path, "kept", extra, metadata)
+    join_row_groups(path, [(folder / f"{place}.parquet", ordinal) for _, place, ordinal in order])
     shutil.rmtree(folder)

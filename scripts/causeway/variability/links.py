@@ -5,7 +5,9 @@ ended before it within the window; ties: earlier start, then smaller row number;
 """
 
 import numpy as np
-from numba import njit
+from numba import boolean, int64, void
+
+from causeway.compiled import I4, I8, compiled
 
 NONE = -1
 
@@ -36,27 +38,28 @@ def link(
     """
     linked, overlap = np.full(start.size, NONE, np.int64), np.zeros(start.size, np.int64)
     for value, rows in by_value(lane):
-        theirs = np.flatnonzero(t_lane == value)
+        here = slice(None) if rows is None else rows
+        whole = all_equal(t_lane, value)
+        theirs = np.arange(t_lane.size) if whole else np.flatnonzero(t_lane == value)
         if theirs.size == 0:
             continue
-        whole = rows is None
-        s, e = (start, end) if whole else (start[rows], end[rows])
-        ts, te = (t_start, t_end) if theirs.size == t_lane.size else (t_start[theirs], t_end[theirs])
+        s, e = start[here], end[here]
+        ts, te = (t_start, t_end) if whole else (t_start[theirs], t_end[theirs])
         found, shared = np.empty(s.size, np.int64), np.empty(s.size, np.int64)
-        _sweep(s, e, ts, te, window, found, shared, np.empty(ts.size, np.int64))
-        _link_empty_launches(s, e, ts, te, window, found)
-        here = slice(None) if whole else rows
-        linked[here] = np.where(found == NONE, NONE, theirs[found])
+        if _sweep(s, e, ts, te, window, found, shared, np.empty(ts.size, np.int64)):
+            _link_empty_launches(s, e, ts, te, window, found)
+        linked[here] = found if whole else np.where(found == NONE, NONE, theirs[found])
         overlap[here] = shared
     return linked, overlap
 
 
 def by_value(values: np.ndarray) -> list[tuple[int, np.ndarray | None]]:
-    """Return each distinct value (ascending) with the ascending indices that have it; None for the indices if there is just one value."""
+    """Return each distinct value of integers with the ascending places that have it, by value; None for the places if there is just one."""
     if values.size == 0:
         return []
-    if (values == values[0]).all():
+    if all_equal(values, values[0]):
         return [(int(values[0]), None)]
+    values = np.ascontiguousarray(values, np.int64)
     distinct = np.empty(64, np.int64)
     n = _distinct(values, distinct)
     known = np.sort(distinct[:n]) if n >= 0 else np.unique(values)
@@ -65,10 +68,23 @@ def by_value(values: np.ndarray) -> list[tuple[int, np.ndarray | None]]:
     return [(int(value), order[offset[k] : offset[k + 1]]) for k, value in enumerate(known)]
 
 
-@njit(cache=True)
+def all_equal(values: np.ndarray, value: int) -> bool:
+    """Return whether every one of `values` (int32 or int64) equals `value`."""
+    return _all_equal(values, value)
+
+
+@compiled([boolean(kind, int64) for kind in (I4, I8)])
+def _all_equal(values, value):
+    differ = np.int64(0)
+    for i in range(values.size):  # without an early end, which would keep it from being done eight at a time
+        differ += values[i] != value
+    return differ == 0
+
+
+@compiled(int64(I8, int64[::1]))
 def _distinct(values, distinct):
     """Gather the distinct values; -1 if there are more than `distinct` holds."""
-    n = 0
+    n = np.int64(0)
     last = values[0] - 1
     for value in values:
         if value == last:
@@ -85,12 +101,13 @@ def _distinct(values, distinct):
     return n
 
 
-@njit(cache=True)
+@compiled(void(I8, I8, int64[::1], int64[::1]))
 def _spread(values, known, order, offset):
-    """Counting sort: indices by value, in their order within each."""
-    place = np.searchsorted(known, values)
-    for p in place:
-        offset[p + 1] += 1
+    """Counting sort: places by value, in their order within each. `offset` gets where each value begins, and the end of the last."""
+    place = np.empty(values.size, np.int32)
+    for i in range(values.size):
+        place[i] = np.searchsorted(known, values[i])
+        offset[place[i] + 1] += 1
     for k in range(known.size):
         offset[k + 1] += offset[k]
     fill = offset[:-1].copy()
@@ -99,18 +116,18 @@ def _spread(values, known, order, offset):
         fill[place[i]] += 1
 
 
-@njit(cache=True)
+@compiled(boolean(I8, I8, I8, I8, int64, int64[::1], int64[::1], int64[::1]))
 def _sweep(start, end, t_start, t_end, window, linked, overlap, active):
-    """Link the launches of one lane.
+    """Link the launches of one lane; return whether some are of length zero, which `_link_empty_launches` must link.
 
     `active[head:tail]` holds transfers that have begun and not ended, less those that an earlier row with no earlier end makes useless:
     such a transfer never overlaps more, and loses ties. So rows and ends both ascend: the first to end leave at the head, the first that
     covers a whole launch is found by bisection, and one very long transfer is one entry. The last to have ended matters only when none is
     active, so all that began have ended: it is the one with the latest end so far.
     """
-    head = tail = 0
-    j = 0
-    latest_end, latest = np.int64(-(1 << 62)), -1
+    head = tail = j = np.int64(0)
+    empty = False
+    latest_end, latest = np.int64(-(1 << 62)), np.int64(-1)
     for i in range(start.size):
         s, e = start[i], end[i]
         while j < t_start.size and t_start[j] <= s:
@@ -122,7 +139,7 @@ def _sweep(start, end, t_start, t_end, window, linked, overlap, active):
             j += 1
         while head < tail and t_end[active[head]] <= s:
             head += 1
-        best, most = -1, np.int64(0)
+        best, most = np.int64(-1), np.int64(0)
         if head < tail and e > s:
             low, high = head, tail - 1
             while low < high:
@@ -142,13 +159,13 @@ def _sweep(start, end, t_start, t_end, window, linked, overlap, active):
         if best < 0 and latest >= 0 and latest_end <= s and s - latest_end <= window:
             best = latest
         linked[i], overlap[i] = best, most
+        empty |= s == e
+    return empty
 
 
 def _link_empty_launches(start, end, t_start, t_end, window, linked):
     """Link launches of length zero, which overlap nothing, to the last transfer that ended before, while others may still be active."""
     empty = np.flatnonzero(start == end)
-    if empty.size == 0:
-        return
     order = np.lexsort((-np.arange(t_end.size), t_end))
     place = np.searchsorted(t_end[order], start[empty], side="right") - 1
     candidate = order[np.maximum(place, 0)]

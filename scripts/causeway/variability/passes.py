@@ -1,56 +1,57 @@
-"""The passes over the rows: moments of the value, then targets and their bins, then what the quartiles of large kernels still need.
+"""The two passes over the rows that lead to bins: moments of the value, then the targets made of them, cut into bins.
 
-Within a pass ranks work alone on their shares; between passes they add up exact integers.
+Within a pass workers are alone with their shares; after it, exact integers are added, over the workers of a rank and over ranks. Exact
+quartiles of kernels come out of the same two passes; only kernels with launches of a millisecond or more may need another.
 """
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from causeway.logs import LOG, Progress
-from causeway.moments import exponent_range
+from causeway.moments import Moments
 from causeway.ranks import Ranks
-from causeway.variability.bins import BinStreams, BinTable, empty_bins
+from causeway.variability.bins import BinStreams, BinTable
 from causeway.variability.dataset import Dataset, Settings
 from causeway.variability.quantiles import QuartileSearch
-from causeway.variability.sources import Share, Source
-from causeway.variability.summaries import Histograms, Timeline, merge
+from causeway.variability.sharing import shares
+from causeway.variability.sources import Source
+from causeway.variability.summaries import Histograms, Timeline
 from causeway.variability.targets import MEMORY_STALL, Counter, Deviation, Sample, Stall
-from causeway.variability.transfers import TransferWindow, ends, latest_ends
+from causeway.variability.transfers import LONG_AGO, TransferWindow, ends, latest_ends
+from causeway.variability.workers import Task, Team
 
-NEVER = np.iinfo(np.int64).min
 
-
-class Passes:
-    """Runs the passes and holds what they find, on every rank.
+@dataclass
+class Plan:
+    """What every worker knows; parts are filled in from pass to pass.
 
     Attributes
     ----------
-    values : Moments
-        Of the value, per kernel.
-    launches : ndarray of int64
-        Rows with the value, per configuration.
     launch_ends, transfer_ends : dict of str to ndarray of int64
         Latest end of each group of rows, per export.
-    targets, timelines : list of Deviation or Stall, list of Timeline
-    histograms : Histograms
-    quartiles : ndarray of float64, shape (kernels, 3)
-    bins : list of BinTable
-        One per target; on rank 0 only, None elsewhere.
+    targets : list of Deviation or Stall
+    search : QuartileSearch
+        For the quartiles of kernels; its table is empty, as each worker fills its own.
+    values : Moments
+        Of the value, per kernel.
     """
 
-    def __init__(self, settings: Settings, dataset: Dataset, ranks: Ranks, targets: list[str]) -> None:
-        self.settings, self.dataset, self.ranks = settings, dataset, ranks
-        self.sampler, self.value = dataset.sampler, dataset.sampler.value
-        self.traced = not isinstance(self.value, Counter)
-        self._means()
-        transfers = {export: rows for export, rows in dataset.transfers.items() if rows is not None}
-        self.transfer_ends = dict(zip(transfers, latest_ends(list(transfers.values()), ranks), strict=True))
-        self.targets = [self._stall() if name == MEMORY_STALL else Deviation(name, self.moments) for name in targets]
-        self._bins()
-        self._quartiles()
+    settings: Settings
+    dataset: Dataset
+    launch_ends: dict[str, np.ndarray]
+    transfer_ends: dict[str, np.ndarray]
+    targets: list[Deviation | Stall]
+    search: QuartileSearch
+    values: Moments | None = None
+
+    @property
+    def traced(self) -> bool:
+        """Whether the value is that of a trace."""
+        return not isinstance(self.dataset.sampler.value, Counter)
 
     def window(self, source: Source) -> TransferWindow | None:
         """Return a fresh window over a trace's transfers; None for counters."""
@@ -59,104 +60,222 @@ class Passes:
         latest = self.transfer_ends.get(source.export, np.empty(0, np.int64))
         return TransferWindow(self.dataset.transfers[source.export], latest, self.settings.link_window_ns)
 
-    def stream(self, what: str, columns: list[str], begin: Callable[[Share], None] = lambda share: None) -> Iterator[tuple[Share, Sample]]:
-        """Yield this rank's rows, after a call of `begin` for each share; tell how far it is, and how fast it was."""
-        total = sum(group.rows for share in self.dataset.shares for group in share.groups())
-        progress = Progress(f"{self.settings.dataset}: {what}", total, "rows")
-        began, done = time.process_time(), 0
-        for share in self.dataset.shares:
-            begin(share)
+    def samples(self, place: int, size: int, what: str, columns: list[str]) -> Iterator[tuple[Source, Sample]]:
+        """Yield a worker's rows; the first worker tells how far it is."""
+        mine = shares(self.dataset.sources, max(self.dataset.widths), place, size, self.settings.deal)
+        total = sum(group.rows for share in mine for group in share.groups())
+        progress, done = Progress(f"{self.settings.dataset}: {what}", total, "rows") if place == 0 else None, 0
+        for share in mine:
             for chunk, position in share.chunks(columns):
-                yield share, self.sampler.sample(share.source, chunk, position)
+                yield share.source, self.dataset.sampler.sample(share.source, chunk, position)
                 done += chunk.size
-                progress.at(done)
-        tell_rate(what, done, time.process_time() - began)
+                if progress is not None:
+                    progress.at(done)
 
-    def _means(self) -> None:
-        """Sum up the value's moments per group and per kernel, and find the latest end of each group of launches."""
-        ranks, columns = self.ranks, self.sampler.columns()
-        if isinstance(self.value, Counter):
-            found = []
-            with ranks.together():
-                for _, sample in self.stream("range of values", columns):
-                    found.append(exponent_range(sample.value))
-            every = [pair for part in ranks.exchange(found) for pair in part if pair] or [(0, 0)]
-            self.value.exponents = (min(low for low, _ in every), max(high for _, high in every))
-        self.moments = self.value.moments(self.sampler.groups)
-        self.launch_ends = {source.export: np.full(len(source.rows.groups), NEVER) for source in self.dataset.sources}
-        with ranks.together():
-            for share, sample in self.stream("means", [*columns, "start_ns"]):
-                self.moments.add(sample.group, sample.value)
-                if self.traced:
-                    place = bisect_right(share.source.rows.groups, sample.chunk.row, key=lambda group: group.row) - 1
-                    latest = self.launch_ends[share.source.export]
-                    latest[place] = max(latest[place], ends(sample.chunk).max())
-        merge(ranks, self.moments)
-        self.launch_ends = {export: ranks.highest(latest) for export, latest in self.launch_ends.items()}
-        per_group = len(self.sampler.ranks) if self.sampler.per_rank else 1
-        self.launches = self.moments.count.reshape(-1, per_group).sum(axis=1)
-        kernel = np.repeat(self.dataset.configurations.kernel_of, per_group)
-        self.values = self.value.moments(len(self.dataset.configurations.kernels))
-        np.add.at(self.values.table, kernel, self.moments.table)
-        np.minimum.at(self.values.low, kernel, self.moments.low)
-        np.maximum.at(self.values.high, kernel, self.moments.high)
+
+@dataclass
+class ValueSums:
+    """What the first pass finds."""
+
+    moments: Moments
+    search: QuartileSearch
+    launch_ends: dict[str, np.ndarray]
+
+
+def find_range(plan: Plan, place: int, size: int) -> list[tuple[int, int] | None]:
+    """Return the ranges of exponents of a counter in a worker's rows: floating-point moments need them beforehand."""
+    sampler = plan.dataset.sampler
+    return [sampler.value.range(sample.value) for _, sample in plan.samples(place, size, "range of values", sampler.columns())]
+
+
+def sum_values(plan: Plan, place: int, size: int) -> ValueSums:
+    """Sum up the moments of a worker's values, begin the search for quartiles, and find the latest end of each group of launches."""
+    sampler = plan.dataset.sampler
+    kernels = len(plan.dataset.configurations.kernels)
+    found = ValueSums(
+        sampler.value.moments(sampler.groups),
+        QuartileSearch(kernels, sampler.value.lowest_key),
+        {export: latest.copy() for export, latest in plan.launch_ends.items()},
+    )
+    columns = [*sampler.columns(), *(["start_ns"] if plan.traced else [])]
+    for source, sample in plan.samples(place, size, "means", columns):
+        found.moments.add(sample.group, sample.value)
+        found.search.add(sample.kernel, sampler.value.keys(sample.value))
+        if plan.traced:
+            group = bisect_right(source.rows.groups, sample.chunk.row(0), key=lambda group: group.row) - 1
+            latest = found.launch_ends[source.export]
+            latest[group] = max(latest[group], ends(sample.chunk).max())
+    found.moments.fold()
+    return found
+
+
+@dataclass
+class BinSums:
+    """What the second pass finds: `bins` per target and width, `stalls` the moments of the memory stall."""
+
+    bins: list[list[BinTable]]
+    search: QuartileSearch
+    histograms: Histograms
+    timelines: list[Timeline]
+    stalls: list[Moments]
+
+
+def fill_bins(plan: Plan, place: int, size: int) -> BinSums:
+    """Make the targets of a worker's rows, cut them into bins, and describe the kernels."""
+    dataset, sampler = plan.dataset, plan.dataset.sampler
+    value, kernels = sampler.value, len(dataset.configurations.kernels)
+    found = BinSums(
+        bins=[],
+        search=plan.search.fresh(),
+        histograms=Histograms(plan.values.low.astype(float), plan.values.high.astype(float)),
+        timelines=[Timeline(kernels, dataset.span, target.largest) for target in plan.targets],
+        stalls=[value.moments(sampler.groups) for _ in plan.targets],
+    )
+    width = 1 + len(dataset.features)
+    streams = [
+        [{source.export: BinStreams(source.ranks, w, width, plan.settings.out) for source in dataset.sources} for w in dataset.widths]
+        for _ in plan.targets
+    ]
+    windows: dict[str, TransferWindow | None] = {}
+    for source, sample in plan.samples(place, size, "bins", [*sampler.columns(), *dataset.features, *(["device"] if plan.traced else [])]):
+        if source.export not in windows:
+            windows[source.export] = plan.window(source)
+        found.histograms.add(sample.kernel, sample.value)
+        found.search.add(sample.kernel, value.keys(sample.value))
+        features = [sample.feature(name) for name in dataset.features]
+        for target, timeline, moments, by_width in zip(plan.targets, found.timelines, found.stalls, streams, strict=True):
+            values = target.of(sample, windows[source.export], moments)
+            timeline.add(sample.kernel, sample.position, values)
+            for by_source in by_width:
+                by_source[source.export].add(sample.number, sample.position, [values, *features])
+    found.bins = [[BinTable.join([stream.finish() for stream in by_source.values()]) for by_source in by_width] for by_width in streams]
+    for moments in found.stalls:
+        moments.fold()
+    return found
+
+
+def narrow_quartiles(plan: Plan, place: int, size: int) -> QuartileSearch:
+    """Count a worker's values in the ranges that are still open."""
+    search, sampler = plan.search.fresh(), plan.dataset.sampler
+    for _, sample in plan.samples(place, size, "quartiles of kernels", sampler.columns()):
+        search.add(sample.kernel, sampler.value.keys(sample.value))
+    return search
+
+
+class Passes:
+    """Runs the passes and holds what they find, on every rank.
+
+    Attributes
+    ----------
+    plan : Plan
+        Complete, for what follows.
+    launches : ndarray of int64
+        Rows with the value, per configuration.
+    timelines : list of Timeline
+    histograms : Histograms
+    quartiles : ndarray of float64, shape (kernels, 3)
+    bins : list of list of BinTable
+        Per target and width; on rank 0 only, empty elsewhere.
+    """
+
+    def __init__(self, settings: Settings, dataset: Dataset, ranks: Ranks, team: Team, targets: list[str]) -> None:
+        self.ranks, self.team = ranks, team
+        sampler = dataset.sampler
+        ends_of = {source.export: np.full(len(source.rows.groups), LONG_AGO) for source in dataset.sources}
+        transfers = {export: rows for export, rows in dataset.transfers.items() if rows is not None}
+        latest = dict(zip(transfers, latest_ends(list(transfers.values()), ranks), strict=True))
+        search = QuartileSearch(len(dataset.configurations.kernels), sampler.value.lowest_key)
+        self.plan = Plan(settings, dataset, ends_of, latest, [], search)
+        self._means(targets)
+        self._bins()
+        self._quartiles()
+
+    def run(self, task: Task, what: str, plan: object = None) -> list:
+        """Let this rank's workers do a task; tell how fast they were."""
+        began, clock = time.process_time(), time.monotonic()
+        with self.ranks.together():
+            parts = self.team.map(task, plan or self.plan)
+        tell_rate(what, self.plan.dataset.rows // self.ranks.size, time.process_time() - began, time.monotonic() - clock)
+        return parts
+
+    def _means(self, targets: list[str]) -> None:
+        plan, ranks, sampler = self.plan, self.ranks, self.plan.dataset.sampler
+        if not plan.traced:
+            found = [pair for part in self.run(find_range, "range of values") for pair in part]
+            sampler.value.span([pair for part in ranks.exchange(found) for pair in part])
+            plan.search = QuartileSearch(plan.search.groups, sampler.value.lowest_key)
+        first, *others = self.run(sum_values, "means")
+        for other in others:
+            first.moments.merge(other.moments)
+            first.search.table += other.search.table
+            for export, latest in other.launch_ends.items():
+                np.maximum(first.launch_ends[export], latest, out=first.launch_ends[export])
+        moments = first.moments
+        moments.reduce(ranks)
+        plan.launch_ends = {export: ranks.highest(latest) for export, latest in first.launch_ends.items()}
+        plan.search.table = ranks.total(first.search.table)
+        plan.search.narrow()
+        per_group = len(sampler.ranks) if sampler.per_rank else 1
+        self.launches = moments.count.reshape(-1, per_group).sum(axis=1)
+        kernel = np.repeat(plan.dataset.configurations.kernel_of, per_group)
+        plan.values = sampler.value.moments(len(plan.dataset.configurations.kernels))
+        np.add.at(plan.values.table, kernel, moments.table)
+        np.minimum.at(plan.values.low, kernel, moments.low)
+        np.maximum.at(plan.values.high, kernel, moments.high)
+        plan.targets = [self._stall() if name == MEMORY_STALL else Deviation(name, moments) for name in targets]
 
     def _stall(self) -> Stall:
         """Return the memory stall; no transfer is longer than the time from the first start to the latest end."""
+        plan = self.plan
         spans = [
-            int(latest.max()) - self.dataset.transfers[export].groups[0].first
-            for export, latest in self.transfer_ends.items()
+            int(latest.max()) - plan.dataset.transfers[export].groups[0].first
+            for export, latest in plan.transfer_ends.items()
             if latest.size
         ]
-        return Stall(self.sampler.groups, float(max([0, *spans, int(self.values.high.max())])))
+        return Stall(plan.dataset.sampler.groups, float(max([0, *spans, int(plan.values.high.max())])))
 
     def _bins(self) -> None:
-        """Make the targets, cut them into bins, and describe the kernels."""
-        dataset, ranks, kernels = self.dataset, self.ranks, len(self.dataset.configurations.kernels)
-        columns = [*self.sampler.columns(), *dataset.features, *(["device"] if self.traced else [])]
-        self.search = QuartileSearch(self.values.count, self.value.keys(self.values.low), self.value.keys(self.values.high))
-        self.histograms = Histograms(self.values.low.astype(float), self.values.high.astype(float))
-        self.timelines = [Timeline(kernels, dataset.span, target.largest) for target in self.targets]
-        width = 1 + len(dataset.features)
-        streams = [[BinStreams(source.ranks, dataset.width, width) for source in dataset.sources] for _ in self.targets]
-        windows: dict[str, TransferWindow | None] = {}
-
-        def begin(share: Share) -> None:
-            windows[share.source.export] = self.window(share.source)
-
-        with ranks.together():
-            for share, sample in self.stream("bins", columns, begin):
-                self.histograms.add(sample.kernel, sample.value.astype(float))
-                self.search.add(sample.kernel, self.value.keys(sample.value))
-                features = [sample.column(name) for name in dataset.features]
-                place = dataset.sources.index(share.source)
-                for target, timeline, stream in zip(self.targets, self.timelines, streams, strict=True):
-                    values = target.of(sample, windows[share.source.export])
-                    timeline.add(sample.kernel, sample.position, values)
-                    stream[place].add_present(sample.number, sample.position, [values, *features])
+        plan, ranks = self.plan, self.ranks
+        first, *others = self.run(fill_bins, "bins")
+        for other in others:
+            first.search.table += other.search.table
+            first.histograms.counts += other.histograms.counts
+            for timeline, more in zip(first.timelines, other.timelines, strict=True):
+                timeline.table += more.table
+            for moments, more in zip(first.stalls, other.stalls, strict=True):
+                moments.merge(more)
+        self.histograms, self.timelines = first.histograms, first.timelines
         self.histograms.counts = ranks.total(self.histograms.counts)
-        self.bins = []
-        for target, timeline, stream in zip(self.targets, self.timelines, streams, strict=True):
+        plan.search.table = ranks.total(first.search.table)
+        for timeline in self.timelines:
             timeline.table = ranks.total(timeline.table)
+        for target, moments in zip(plan.targets, first.stalls, strict=True):
             if isinstance(target, Stall):
-                merge(ranks, target.moments)
+                moments.reduce(ranks)
+                target.moments = moments
                 target.finish()
-            with ranks.together():
-                mine = BinTable.join([empty_bins(width), *(part.finish() for part in stream)])
-            parts = ranks.collect(mine)
-            self.bins.append(BinTable.join(parts) if parts else None)
+        gathered = ranks.collect(join_bins([found.bins for found in (first, *others)]))
+        self.bins = [] if gathered is None else join_bins(gathered)
 
     def _quartiles(self) -> None:
         """Read the values again, as often as the exact quartiles of the kernels need it."""
-        self.search.narrow(self.ranks)
-        while self.search.open:
-            with self.ranks.together():
-                for _, sample in self.stream("quartiles of kernels", self.sampler.columns()):
-                    self.search.add(sample.kernel, self.value.keys(sample.value))
-            self.search.narrow(self.ranks)
-        self.quartiles = self.search.quartiles(self.value.from_keys(self.search.order_statistics()))
+        plan, value = self.plan, self.plan.dataset.sampler.value
+        plan.search.narrow()
+        while plan.search.open:
+            first, *others = self.run(narrow_quartiles, "quartiles of kernels")
+            for other in others:
+                first.table += other.table
+            plan.search.table = self.ranks.total(first.table)
+            plan.search.narrow()
+        self.quartiles = plan.search.quartiles(value.from_keys(plan.search.order_statistics()))
 
 
-def tell_rate(what: str, rows: int, seconds: float) -> None:
+def join_bins(parts: list[list[list[BinTable]]]) -> list[list[BinTable]]:
+    """Join the bins that several workers found: of each the tables per target and width."""
+    return [[BinTable.join(list(tables)) for tables in zip(*by_width, strict=True)] for by_width in zip(*parts, strict=True)]
+
+
+def tell_rate(what: str, rows: int, seconds: float, wall: float) -> None:
     """Log how fast rank 0 was; the log of other ranks goes nowhere."""
-    LOG.info("%s: %d rows in %.2f CPU-s, %.1f million rows per CPU-s", what, rows, seconds, rows / max(seconds, 1e-6) / 1e6)
+    rate = rows / max(seconds, 1e-6) / 1e6
+    LOG.info("%s: %d rows in %.2f CPU-s (%.2f s), %.1f million rows per CPU-s", what, rows, seconds, wall, rate)

@@ -1,11 +1,13 @@
 """What `bin_launches` does for each target: passes over the rows, ranking, kept rows, tables.
 
-Rank 0 alone writes results, and gets nothing from the others but statistics of bins; kept rows travel as parts on disk. The result is the
-same, to the byte, on any number of ranks.
+A trace's launches are decoded three times, for all its targets at once: means need every value, deviations need the means, and which rows
+are kept shows when all bins are ranked. Decoding costs a small part of each pass, so nothing but sums and bins is held between them. Ranks
+exchange exact integers and statistics of bins; kept rows travel as encoded row groups on disk. The result is the same, to the byte, on any
+number of ranks and workers.
 """
 
 import resource
-import time
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +17,21 @@ from causeway.ranks import Ranks
 from causeway.tables import extended, write_table
 from causeway.variability.bins import bins_table, feature_fields
 from causeway.variability.dataset import Dataset, Settings, open_sources, prepare
-from causeway.variability.kept import Chosen, KeptRows, counter_fields, fresh_folder, join_parts, trace_fields
-from causeway.variability.passes import Passes, tell_rate
+from causeway.variability.kept import (
+    KeptPlan,
+    Selection,
+    counter_fields,
+    fresh_folder,
+    join_parts,
+    row_group_rows,
+    trace_fields,
+    write_parts,
+)
+from causeway.variability.passes import Passes
 from causeway.variability.ranking import rank_bins
 from causeway.variability.summaries import configuration_table, kernel_table
 from causeway.variability.targets import TRACE_TARGETS, Counter, Deviation, Duration, Stall
-from causeway.variability.transfers import Exposure
+from causeway.variability.workers import Team
 
 OUTPUTS = {"bins": "bins", "ranking": "ranking", "kept": "kept", "kernels": "kernel_summary", "configurations": "configuration_summary"}
 """The files of a target and the schemas of their tables."""
@@ -37,34 +48,56 @@ def run(settings: Settings, ranks: Ranks) -> None:
     traced = [name for name in settings.targets if name in TRACE_TARGETS]
     jobs: list[tuple[Duration | Counter, list[str]]] = [(Duration(), traced)] if traced else []
     jobs += [(Counter(name), [name]) for name in settings.targets if name not in TRACE_TARGETS]
-    for value, names in jobs:
-        analyse(settings, ranks, value, names)
+    with Team(ranks, settings.workers, settings.worker_kind) as team:
+        for value, names in jobs:
+            analyse(settings, ranks, team, value, names)
     peak = max(ranks.exchange(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
     LOG.info("done; largest peak memory of a rank: %.0f MB", peak / 1024)
 
 
-def analyse(settings: Settings, ranks: Ranks, value: Duration | Counter, names: list[str]) -> None:
+def analyse(settings: Settings, ranks: Ranks, team: Team, value: Duration | Counter, names: list[str]) -> None:
     """Write the tables of the targets that are made of one value; without rows where no export has it."""
     with ranks.together():
         sources = open_sources(settings, value)
-        dataset = prepare(settings, value, sources, ranks) if sources else None
+        dataset = prepare(settings, value, sources) if sources else None
     if dataset is None:
-        reason = f"no export of dataset {settings.dataset} has rows with {value.column} in its table {value.table}"
         with ranks.together():
             for name in names if ranks.first else []:
-                LOG.warning("%s: %s; its tables have no rows", name, reason)
-                traced = isinstance(value, Duration)
-                more = {"bins": feature_fields(list(settings.features)), "kept": trace_fields()} if traced else {}
-                empty = {file: (extended(schema, more.get(file, ())).empty_table(), more.get(file, [])) for file, schema in OUTPUTS.items()}
-                write_tables(settings, name, empty, facts(settings, value, name, timed=traced))
+                write_empty(settings, value, name)
         return
     LOG.info(
-        "%s: %d launches in %d exports, %d configurations of %d kernels; %d rank(s)",
-        *(value.column, dataset.rows, len(sources), len(dataset.configurations), len(dataset.configurations.kernels), ranks.size),
+        "%s: %d launches in %d exports, %d configurations of %d kernels; %d rank(s), %d worker(s)",
+        *(value.column, dataset.rows, len(sources), len(dataset.configurations), len(dataset.configurations.kernels)),
+        *(ranks.size, team.size),
     )
-    passes = Passes(settings, dataset, ranks, names)
-    for place in range(len(names)):
-        finish_target(settings, dataset, ranks, passes, place)
+    passes = Passes(settings, dataset, ranks, team, names)
+    extra = [trace_fields() if passes.plan.traced else counter_fields(sources, name) for name in names]
+    metadata = [facts(settings, value, name, dataset.timed) for name in names]
+    folders = [settings.out / name / "kept.parts" for name in names]
+    with ranks.together():
+        selections = [finish_bins(passes, place, extra[place], metadata[place]) for place in range(len(names))] if ranks.first else None
+        for folder in folders if ranks.first else []:
+            fresh_folder(folder)
+    selections = ranks.share(selections)
+    written = ranks.collect(passes.run(write_parts, "kept and control rows", KeptPlan(passes.plan, selections, extra, folders)))
+    with ranks.together():
+        if ranks.first:
+            for place, name in enumerate(names):
+                parts = [worker[place] for of_rank in written for worker in of_rank]
+                join_parts(folders[place], parts, settings.out / name / "kept.parquet", extra[place], metadata[place])
+
+
+def write_empty(settings: Settings, value: Duration | Counter, target: str) -> None:
+    """Write a target's tables without rows, as no export has its value."""
+    reason = f"no export of dataset {settings.dataset} has rows with {value.column} in its table {value.table}"
+    LOG.warning("%s: %s; its tables have no rows", target, reason)
+    traced = isinstance(value, Duration)
+    more = {"bins": feature_fields(list(settings.features)), "kept": trace_fields()} if traced else {}
+    names = ["bins", *(width_name(width) for width in settings.more_widths_ns if traced), *(set(OUTPUTS) - {"bins"})]
+    for file in names:
+        schema, extra = OUTPUTS.get(file, "bins"), more.get(file.split("_")[0], [])
+        write_table(extended(schema, extra).empty_table(), table_path(settings, target, file), schema, extra,
+                    facts(settings, value, target, timed=traced))  # fmt: skip
 
 
 def facts(settings: Settings, value: Duration | Counter, target: str, timed: bool) -> dict[str, str]:
@@ -82,56 +115,35 @@ def facts(settings: Settings, value: Duration | Counter, target: str, timed: boo
     }
 
 
-def write_tables(settings: Settings, target: str, tables: dict[str, tuple[pa.Table, list[pa.Field]]], metadata: dict[str, str]) -> None:
-    """Write some of a target's tables, each given with the columns behind those of its schema."""
-    for file, (table, extra) in tables.items():
-        write_table(table, settings.out / target / f"{file}.parquet", OUTPUTS[file], extra, metadata)
+def table_path(settings: Settings, target: str, name: str) -> Path:
+    """Return the file of a target's table."""
+    return settings.out / target / f"{name}.parquet"
 
 
-def finish_target(settings: Settings, dataset: Dataset, ranks: Ranks, passes: Passes, place: int) -> None:
-    """Rank the bins of a target, write the launches of the chosen ones, and its tables."""
-    target, sampler = passes.targets[place], passes.sampler
-    metadata = facts(settings, sampler.value, target.name, dataset.timed)
-    parts = settings.out / target.name / "kept.parts"
-    ranking = None
-    with ranks.together():
-        if ranks.first:
-            bins = passes.bins[place]
-            control = (settings.control_ratio, settings.control_min_rows, settings.seed)
-            ranking = rank_bins(bins, settings.score, settings.keep_share, settings.keep_count, *control)
-            kernels = kernel_table(
-                dataset.configurations, passes.values, passes.quartiles, passes.histograms, passes.timelines[place], passes.launches
-            )
-            means = configuration_table(dataset.configurations, target.moments, sampler.ranks if sampler.per_rank else None)
-            tables = {
-                "bins": (bins_table(bins, dataset.features, dataset.width, dataset.origin_ns), feature_fields(dataset.features)),
-                "ranking": (ranking, []),
-                "kernels": (kernels, []),
-                "configurations": (means, []),
-            }
-            write_tables(settings, target.name, tables, metadata)
-            fresh_folder(parts)
-            tell_bins(target, dataset, ranking, int(bins.count.sum()))
-    ranking = ranks.share(ranking)
-    with ranks.together():
-        extra = trace_fields() if passes.traced else counter_fields(dataset.sources, target.name)
-        began = time.process_time()
-        written = write_part(KeptRows(parts / f"{ranks.rank}.arrow", sampler, target, extra), dataset, passes, ranking)
-        tell_rate(f"{target.name}: kept and control", sum(rows for _, rows in written), time.process_time() - began)
-    entries = ranks.collect(written)
-    with ranks.together():
-        if ranks.first:
-            join_parts(parts, entries, settings.out / target.name / "kept.parquet", extra, metadata)
+def width_name(width_ns: int) -> str:
+    """Return the name of the table of bins of a further width, in ns."""
+    return f"bins_{width_ns}ns"
 
 
-def write_part(rows: KeptRows, dataset: Dataset, passes: Passes, ranking: pa.Table) -> list[tuple[int, int]]:
-    """Write this rank's launches of chosen bins; return (rank of the traced program, rows) of each batch."""
-    with rows:
-        for share in dataset.shares:
-            source = share.source
-            exposure = Exposure(source, passes.launch_ends[source.export]) if passes.traced else None
-            rows.write(share, Chosen(ranking, source, dataset.width), passes.window(source), exposure)
-    return rows.entries
+def finish_bins(passes: Passes, place: int, extra: list[pa.Field], metadata: dict[str, str]) -> Selection:
+    """Rank the bins of a target and write its tables but `kept`; return which bins' rows are kept. On rank 0."""
+    settings, dataset, sampler = passes.plan.settings, passes.plan.dataset, passes.plan.dataset.sampler
+    target, bins = passes.plan.targets[place], passes.bins[place][0]
+    control = (settings.control_ratio, settings.control_min_rows, settings.seed)
+    ranking = rank_bins(bins, settings.score, settings.keep_share, settings.keep_count, *control)
+    kernels = kernel_table(
+        dataset.configurations, passes.plan.values, passes.quartiles, passes.histograms, passes.timelines[place], passes.launches
+    )
+    means = configuration_table(dataset.configurations, target.moments, sampler.ranks if sampler.per_rank else None)
+    for name, table in (("ranking", ranking), ("kernels", kernels), ("configurations", means)):
+        write_table(table, table_path(settings, target.name, name), OUTPUTS[name], (), metadata)
+    for width, found in zip(dataset.widths, passes.bins[place], strict=True):
+        name = "bins" if width == dataset.widths[0] else width_name(width)
+        table = bins_table(found, dataset.features, width, dataset.origin_ns)
+        path = table_path(settings, target.name, name)
+        write_table(table, path, "bins", feature_fields(dataset.features), metadata | {"bin_width": str(width)})
+    tell_bins(target, dataset, ranking, int(bins.count.sum()))
+    return Selection(ranking, bins, row_group_rows(dataset, extra))
 
 
 def tell_bins(target: Deviation | Stall, dataset: Dataset, ranking: pa.Table, rows: int) -> None:

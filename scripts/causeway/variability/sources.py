@@ -1,7 +1,7 @@
-"""Stream the rows of an export's tables, and divide the time line among ranks.
+"""Stream the rows of an export's tables.
 
-Rows are ordered by time, so a bin is a slice of rows and a rank's share is a range of bins. Row groups are read one after another; where a
-share begins or ends inside a row group, that group is read by both neighbours, and no row travels between ranks.
+Tables are read in chunks that stay in the second-level cache while every step works on them: first touch of fresh memory costs more than
+most of these steps, and memory does not grow with the table.
 """
 
 from collections.abc import Iterator
@@ -10,17 +10,20 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
+from numba import int32, int64
 
+from causeway.compiled import I8, U4, compiled
 from causeway.errors import TableError
 from causeway.tables import ROW_GROUP_ROWS, open_table, read_json
 
-OPEN_END = 1 << 62
-"""A bin or time beyond all others."""
+CHUNK_ROWS, CHUNK_VALUES, LEAST_ROWS = 1 << 16, 1 << 21, 1 << 10
+"""Rows that are worked on at once, half a megabyte per column of 64 bits; fewer of counters, which may have thousands of columns."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Neighbouring row groups that are read at once: `rows` rows from row `row`, which start between `first` and `last` (ns)."""
+    """Neighbouring row groups that are read one after another: `rows` rows from row `row`, which start between `first` and `last` (ns)."""
 
     members: tuple[int, ...]
     row: int
@@ -44,21 +47,26 @@ class Rows:
 
     def __init__(self, path: Path, name: str, timed: bool = True) -> None:
         self.path, self.name, self.timed = path, name, timed
-        self.file = open_table(path, name)
-        self.columns = self.file.schema_arrow.names
-        self.groups = self._groups()
+        with open_table(path, name) as file:
+            self.schema: pa.Schema = file.schema_arrow
+            self.columns: list[str] = self.schema.names
+            self._known: pq.FileMetaData = file.metadata
+            self.groups = self._groups(file)
         self.rows = sum(group.rows for group in self.groups)
 
-    def _groups(self) -> list[Group]:
-        facts = self.file.metadata
+    def __reduce__(self) -> tuple:
+        """Let worker processes open the file for themselves."""
+        return Rows, (self.path, self.name, self.timed)
+
+    def _groups(self, file: pq.ParquetFile) -> list[Group]:
         column = self.columns.index("start_ns")
         groups: list[Group] = []
         row = 0
-        for index in range(facts.num_row_groups):
-            rows = facts.row_group(index).num_rows
+        for index in range(file.metadata.num_row_groups):
+            rows = file.metadata.row_group(index).num_rows
             if rows == 0:
                 continue
-            first, last = self._extremes(index, column) if self.timed else (row, row + rows - 1)
+            first, last = _extremes(file, index, column) if self.timed else (row, row + rows - 1)
             before = groups[-1] if groups else None
             if before is not None and first < before.last:
                 raise TableError(f"{self.path}: row {row} starts at {first} ns, before the row above it; expected rows ordered by start_ns")
@@ -69,78 +77,134 @@ class Rows:
             row += rows
         return groups
 
-    def _extremes(self, index: int, column: int) -> tuple[int, int]:
-        """First and last start of a row group: from its statistics, else from the column (which `read` finds ordered or refuses)."""
-        statistics = self.file.metadata.row_group(index).column(column).statistics
-        if statistics is not None and statistics.has_min_max:
-            return int(statistics.min), int(statistics.max)
-        start = self.file.read_row_group(index, columns=["start_ns"], use_threads=False).column(0)
-        return start[0].as_py(), start[-1].as_py()
-
-    def read(self, group: Group, columns: list[str]) -> "Chunk":
-        """Read some columns of a group; those that the table does not have are left out.
+    def chunks(self, columns: list[str], groups: list[Group] | None = None) -> Iterator["Chunk"]:
+        """Yield some columns of all groups or of some, chunk by chunk; columns that the table does not have are left out.
 
         Raises
         ------
         TableError
-            If its rows are not in order; the message names the first that is not.
+            If the rows of a group are not in order; the message names the first that is not.
         """
         wanted = [name for name in columns if name in self.columns]
-        table = self.file.read_row_groups(list(group.members), columns=wanted, use_threads=False)
-        chunk = Chunk(self, group.row, table)
-        if self.timed and "start_ns" in wanted:
-            start = chunk.integers("start_ns")
-            wrong = np.flatnonzero(start[1:] < start[:-1])
-            if wrong.size:
-                row = wrong[0] + 1
-                raise TableError(
-                    f"{self.path}: row {group.row + row} starts at {start[row]} ns, before the row above it;"
-                    " expected rows ordered by start_ns"
-                )
-        return chunk
+        groups = self.groups if groups is None else groups
+        if not groups:
+            return
+        size = max(LEAST_ROWS, min(CHUNK_ROWS, CHUNK_VALUES // max(len(wanted), 1)))
+        with pq.ParquetFile(self.path, metadata=self._known, pre_buffer=False) as file:
+            for group in groups:
+                row, before = group.row, group.first
+                for batch in file.iter_batches(size, row_groups=list(group.members), columns=wanted, use_threads=False):
+                    chunk = Chunk(self, row, batch)
+                    if self.timed and "start_ns" in wanted:
+                        before = self._check_order(chunk, before)
+                    row += chunk.size
+                    yield chunk
+
+    def _check_order(self, chunk: "Chunk", before: int) -> int:
+        start = chunk.column("start_ns")
+        place = _first_descent(start, before)
+        if place >= 0:
+            raise TableError(
+                f"{self.path}: row {chunk.row(place)} starts at {start[place]} ns, before the row above it;"
+                " expected rows ordered by start_ns"
+            )
+        return int(start[-1])
+
+
+def _extremes(file: pq.ParquetFile, index: int, column: int) -> tuple[int, int]:
+    """First and last start of a row group: from its statistics, else from the column (which reading finds ordered or refuses)."""
+    statistics = file.metadata.row_group(index).column(column).statistics
+    if statistics is not None and statistics.has_min_max:
+        return int(statistics.min), int(statistics.max)
+    start = file.read_row_group(index, columns=["start_ns"], use_threads=False).column(0)
+    return start[0].as_py(), start[-1].as_py()
+
+
+@compiled(int64(I8, int64))
+def _first_descent(values, before):
+    for i in range(values.size):
+        if values[i] < before:
+            return i
+        before = values[i]
+    return -1
 
 
 class Chunk:
-    """Consecutive rows of one table: `row` is the number of the first in the table, `table` their Arrow columns."""
+    """Rows of one table, ascending: consecutive ones, or some that were taken of them.
 
-    def __init__(self, source: Rows, row: int, table: pa.Table) -> None:
-        self.source, self.row, self.table = source, row, table
-        self._integers: dict[str, np.ndarray] = {}
+    Parameters
+    ----------
+    rows : Rows
+        The table.
+    first : int
+        Number in the table of the batch's first row.
+    batch : RecordBatch
+        Consecutive rows.
+    taken : ndarray of int64 or None
+        Ascending places in the batch of the rows that belong to the chunk; None for all.
+    """
+
+    def __init__(self, rows: Rows, first: int, batch: pa.RecordBatch, taken: np.ndarray | None = None) -> None:
+        self.source, self.batch = rows, batch
+        self._first, self._taken = first, taken
+        self._columns: dict[str, np.ndarray] = {}
 
     @property
     def size(self) -> int:
         """Number of rows."""
-        return self.table.num_rows
+        return self.batch.num_rows if self._taken is None else self._taken.size
 
-    def integers(self, name: str) -> np.ndarray:
-        """Return a column without nulls as int64: one type for all compiled code."""
-        if name not in self._integers:
-            column = self.table.column(name)
+    def row(self, place: int) -> int:
+        """Return the number in the table of the row at a place."""
+        return self._first + int(place if self._taken is None else self._taken[place])
+
+    def numbers(self) -> np.ndarray:
+        """Return the number in the table of each row; int64."""
+        return self._first + (np.arange(self.size, dtype=np.int64) if self._taken is None else self._taken)
+
+    def column(self, name: str) -> np.ndarray:
+        """Return a column without nulls, in the table's own type.
+
+        Raises
+        ------
+        TableError
+            For a null, naming the row.
+        """
+        if name not in self._columns:
+            column = self.arrow(name)
             if column.null_count:
-                row = self.row + int(np.flatnonzero(column.is_null().to_numpy())[0])
-                raise TableError(f"{self.source.path}: row {row} has no {name}")
-            self._integers[name] = column.to_numpy().astype(np.int64)
-        return self._integers[name]
+                place = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+                raise TableError(f"{self.source.path}: row {self.row(place)} has no {name}")
+            self._columns[name] = column.to_numpy()
+        return self._columns[name]
 
     def floats(self, name: str) -> np.ndarray:
         """Return a column as float64, NaN where null; NaN where absent from the table."""
-        if name not in self.table.column_names:
+        if name not in self.source.columns:
             return np.full(self.size, np.nan)
-        column = self.table.column(name).cast(pa.float64(), safe=False)
-        return column.to_numpy().astype(np.float64)
+        return self.arrow(name).to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
 
     def present(self, name: str) -> np.ndarray:
         """Return where a column is not null; bool."""
-        column = self.table.column(name)
-        return np.ones(self.size, bool) if column.null_count == 0 else column.is_valid().to_numpy()
+        column = self.arrow(name)
+        return np.ones(self.size, bool) if column.null_count == 0 else column.is_valid().to_numpy(zero_copy_only=False)
+
+    def arrow(self, name: str) -> pa.Array:
+        """Return a column as it was read."""
+        column = self.batch.column(name)
+        return column if self._taken is None else column.take(pa.array(self._taken))
 
     def slice(self, begin: int, end: int) -> "Chunk":
-        """Return the rows from `begin` up to `end`, counted within the chunk."""
+        """Return the rows from place `begin` up to `end`."""
         if begin == 0 and end == self.size:
             return self
-        part = Chunk(self.source, self.row + begin, self.table.slice(begin, end - begin))
-        part._integers = {name: column[begin:end] for name, column in self._integers.items()}
-        return part
+        if self._taken is not None:
+            return self.take(np.arange(begin, end))
+        return Chunk(self.source, self._first + begin, self.batch.slice(begin, end - begin))
+
+    def take(self, places: np.ndarray) -> "Chunk":
+        """Return the rows at ascending places (int64)."""
+        return Chunk(self.source, self._first, self.batch, places if self._taken is None else self._taken[places])
 
 
 class Source:
@@ -190,98 +254,33 @@ class Source:
         return self.rows.groups[-1].last + self.offset + 1
 
     def rank_numbers(self, chunk: Chunk) -> np.ndarray:
-        """Return the place of each row's rank in `ranks`; int64.
+        """Return the place of each row's rank in `ranks`; int32.
 
         Raises
         ------
         TableError
             For a rank that capabilities.json does not name.
         """
-        rank = chunk.integers("rank")
-        known = np.array(self.ranks, np.int64)
-        if known.size == 1 and (rank == known[0]).all():
-            return np.zeros(rank.size, np.int64)
-        place = np.minimum(np.searchsorted(known, rank), max(known.size - 1, 0))
-        wrong = np.arange(rank.size) if known.size == 0 else np.flatnonzero(known[place] != rank)
-        if wrong.size:
+        rank, number = chunk.column("rank"), np.empty(chunk.size, np.int32)
+        wrong = _places(rank, np.array(self.ranks, np.int64), number)
+        if wrong >= 0:
             raise TableError(
-                f"{self.rows.path}: row {chunk.row + wrong[0]} belongs to rank {rank[wrong[0]]}; expected one of {self.ranks}, the ranks in"
+                f"{self.rows.path}: row {chunk.row(wrong)} belongs to rank {rank[wrong]}; expected one of {self.ranks}, the ranks in"
                 " capabilities.json"
             )
-        return place.astype(np.int64)
+        return number
 
 
-@dataclass(frozen=True)
-class Share:
-    """The part of a source that a rank works on: bins `low` up to `high`, of `width` positions each."""
-
-    source: Source
-    low: int
-    high: int
-    width: int
-
-    def groups(self) -> list[Group]:
-        """Return the groups that hold rows of the share."""
-        offset = self.source.offset
-        whole = [
-            group
-            for group in self.source.rows.groups
-            if group.last + offset >= self.low * self.width and group.first + offset < self.high * self.width
-        ]
-        return whole if self.source.splittable else self.source.rows.groups
-
-    def chunks(self, columns: list[str], wanted: list[Group] | None = None) -> Iterator[tuple[Chunk, np.ndarray]]:
-        """Yield the share's rows with their positions (int64), group by group; of `wanted` groups only, if given.
-
-        `columns` are those of the table; rank and start_ns are always read where positions need them.
-        """
-        needed = list(dict.fromkeys([*columns, *(["start_ns"] if self.source.timed else []), "rank"]))
-        counted = np.zeros(len(self.source.ranks), np.int64)
-        for group in self.groups() if wanted is None else wanted:
-            chunk = self.source.rows.read(group, needed)
-            if self.source.timed:
-                position = chunk.integers("start_ns") + self.source.offset
-            elif self.source.splittable:
-                position = np.arange(chunk.row, chunk.row + chunk.size, dtype=np.int64)
-            else:
-                position = np.empty(chunk.size, np.int64)
-                number = self.source.rank_numbers(chunk)
-                for rank in range(counted.size):
-                    mine = np.flatnonzero(number == rank)
-                    position[mine] = counted[rank] + np.arange(mine.size)
-                    counted[rank] += mine.size
-                yield chunk, position
-                continue
-            begin, end = np.searchsorted(position, [self.low * self.width, self.high * self.width])
-            if begin < end:
-                yield chunk.slice(begin, end), position[begin:end]
-
-
-def shares(sources: list[Source], width: int, rank: int, size: int) -> list[Share]:
-    """Return what rank `rank` of `size` works on: about an equal number of rows, cut at edges of bins.
-
-    Every rank finds the same cuts by integer arithmetic from the row groups' statistics, so nothing is exchanged. Sources whose positions
-    depend on earlier rows go to one rank whole.
-    """
-    total = sum(source.rows.rows for source in sources)
-    low_row, high_row = total * rank // size, total * (rank + 1) // size
-    mine, begin = [], 0
-    for source in sources:
-        low, high = (_cut(source, row - begin, width) for row in (low_row, high_row))
-        if low < high:
-            mine.append(Share(source, low, high, width))
-        begin += source.rows.rows
-    return mine
-
-
-def _cut(source: Source, row: int, width: int) -> int:
-    """Return the bin before which rows up to about `row` lie; monotonic in `row`."""
-    if row <= 0 or source.rows.rows == 0:
-        return 0
-    if row >= source.rows.rows:
-        return OPEN_END // width
-    if not source.splittable:
-        return 0 if 2 * row < source.rows.rows else OPEN_END // width
-    group = next(group for group in reversed(source.rows.groups) if group.row <= row)
-    position = group.first + (group.last - group.first) * (row - group.row) // group.rows + source.offset
-    return position // width
+@compiled(int64(U4, I8, int32[::1]))
+def _places(values, known, place):
+    """Write the place of each value in `known` (ascending); return where the first unknown one stands, or -1."""
+    last, found = np.int64(-1), np.int32(-1)
+    for i in range(values.size):
+        value = np.int64(values[i])
+        if value != last:
+            k = np.searchsorted(known, value)
+            if k == known.size or known[k] != value:
+                return i
+            last, found = value, np.int32(k)
+        place[i] = found
+    return -1

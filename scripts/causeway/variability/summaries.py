@@ -2,10 +2,10 @@
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
+from numba import float64, int64, void
 
+from causeway.compiled import F8, I4, I8, bits_of, compiled
 from causeway.moments import Moments
-from causeway.ranks import Ranks
 from causeway.tables import LAUNCH_SHAPE, SCHEMAS
 from causeway.variability.configurations import Configurations
 from causeway.variability.ranking import robust_cv
@@ -32,10 +32,13 @@ class Histograms:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             self.edges = np.where(low > 0, low * (high / low) ** steps, low + (high - low) * steps)
         self.counts = np.zeros((low.size, HISTOGRAM_BINS), np.int64)
+        bits = self.edges[:, [0, -1]].copy().view(np.int64)
+        width = np.where(low[:, 0] > 0, bits[:, 1] - bits[:, 0], 0)
+        self._per_ratio = np.divide(HISTOGRAM_BINS, width, out=np.zeros(low.size), where=width > 0)
 
     def add(self, group: np.ndarray, value: np.ndarray) -> None:
-        """Count values (float64, shape (n,)) of groups (int64)."""
-        _count(group, value, self.edges, self.counts)
+        """Count values (int64 or float64, shape (n,)) of groups (int32)."""
+        _count(group, value, self.edges, self._per_ratio, self.counts)
 
 
 class Timeline:
@@ -61,7 +64,7 @@ class Timeline:
         self.table = np.zeros((groups, SLICES, 3), np.int64)
 
     def add(self, group: np.ndarray, position: np.ndarray, target: np.ndarray) -> None:
-        """Add targets (float64, shape (n,), not negative, NaN where null) of groups at positions (int64)."""
+        """Add targets (float64, shape (n,), not negative, NaN where null) of groups (int32) at positions (int64)."""
         _add_targets(group, position, target, 2.0**-self.exponent, self.edges, self.table)
 
     def sums(self) -> tuple[np.ndarray, np.ndarray]:
@@ -71,23 +74,24 @@ class Timeline:
         return self.table[..., 0], (total / (1 << FRACTION_BITS)).astype(float) * unit
 
 
-@njit(cache=True)
-def _count(group, value, edges, counts):
+@compiled([void(I4, value, float64[:, ::1], float64[::1], int64[:, ::1]) for value in (I8, F8)])
+def _count(group, value, edges, per_ratio, counts):
+    last = counts.shape[1] - 1
     for i in range(value.size):
-        g, v = group[i], value[i]
-        low, high = 0, counts.shape[1] - 1
-        while low < high:
-            middle = (low + high + 1) // 2
-            if edges[g, middle] <= v:
-                low = middle
-            else:
-                high = middle - 1
-        counts[g, low] += 1
+        g, v = group[i], float(value[i])
+        # bits of floats grow about as their logarithm, so this guess is one bin off at most, where ratios are equal
+        guess = np.int64((bits_of(v) - bits_of(edges[g, 0])) * per_ratio[g]) if per_ratio[g] > 0.0 else last // 2
+        k = min(max(guess, 0), last)
+        while k > 0 and v < edges[g, k]:
+            k -= 1
+        while k < last and v >= edges[g, k + 1]:
+            k += 1
+        counts[g, k] += 1
 
 
-@njit(cache=True)
+@compiled(void(I4, I8, F8, float64, I8, int64[:, :, ::1]))
 def _add_targets(group, position, target, scale, edges, table):
-    k = 0
+    k = np.int64(0)
     for i in range(target.size):
         v = target[i] * scale
         if v != v:
@@ -97,11 +101,10 @@ def _add_targets(group, position, target, scale, edges, table):
             k = 0
         while p >= edges[k + 1]:
             k += 1
-        cell = table[group[i], k]
-        whole = np.int64(v)
-        cell[0] += 1
-        cell[1] += whole
-        cell[2] += np.int64((v - whole) * 4294967296.0)
+        g, whole = group[i], np.int64(v)
+        table[g, k, 0] += 1
+        table[g, k, 1] += whole
+        table[g, k, 2] += np.int64((v - whole) * 4294967296.0)
 
 
 def kernel_table(
@@ -174,11 +177,3 @@ def configuration_table(configurations: Configurations, moments: Moments, ranks:
         "std": pa.array(std[groups], mask=np.isnan(std[groups])),
     }
     return pa.table(columns).cast(schema)
-
-
-def merge(ranks: Ranks, moments: Moments) -> Moments:
-    """Add a table of moments over ranks, in place; return it."""
-    moments.fold()
-    moments.table = ranks.total(moments.table)
-    moments.low, moments.high = ranks.lowest(moments.low), ranks.highest(moments.high)
-    return moments

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from numba import float64, int32, int64, void
 
-from causeway.errors import CausewayError
-from causeway.moments import Moments, require_finite
+from causeway.compiled import F8, I4, I8, compiled
+from causeway.errors import CausewayError, TableError
+from causeway.moments import Moments, exponent_range, require_finite
 from causeway.variability.configurations import Configurations
+from causeway.variability.links import NONE
 from causeway.variability.quantiles import keys_of, values_of
 from causeway.variability.sources import Chunk, Source
-from causeway.variability.transfers import Linked, TransferWindow, ends
+from causeway.variability.transfers import Linked, TransferWindow, durations
 
 KERNEL_VARIABILITY, MEMORY_STALL = "kernel_variability", "memory_stall"
 TRACE_TARGETS = (KERNEL_VARIABILITY, MEMORY_STALL)
@@ -24,6 +27,7 @@ class Duration:
     """The value of a trace's launch: its duration in ns, an integer."""
 
     table, column, unit = "launches", "duration_ns", "ns"
+    lowest_key = 0
 
     def moments(self, groups: int) -> Moments:
         """Return empty moments for this value."""
@@ -31,8 +35,7 @@ class Duration:
 
     def read(self, chunk: Chunk) -> tuple[np.ndarray, None]:
         """Return the values of a chunk (int64), and None: every launch has one."""
-        ends(chunk)  # refuses negative durations
-        return chunk.integers(self.column), None
+        return durations(chunk), None
 
     @staticmethod
     def keys(value: np.ndarray) -> np.ndarray:
@@ -59,28 +62,40 @@ class Counter:
         Its unit in words, '' if unknown.
     exponents : (int, int)
         Smallest and largest binary exponent of its values on all ranks.
+    lowest_key : int
+        No key is smaller.
     """
 
     table = "counters"
 
     def __init__(self, name: str) -> None:
-        self.column, self.unit, self.exponents = name, "", (0, 0)
+        self.column, self.unit = name, ""
+        self.span([])
+
+    def span(self, ranges: list[tuple[int, int] | None]) -> None:
+        """Set the exponents from those found by all workers (`exponent_range`)."""
+        known = [pair for pair in ranges if pair] or [(0, 0)]
+        self.exponents = (min(low for low, _ in known), max(high for _, high in known))
+        self.lowest_key = int(keys_of(np.ldexp([-1.0], self.exponents[1]))[0])
+
+    def range(self, value: np.ndarray) -> tuple[int, int] | None:
+        """Return the exponents of some values."""
+        return exponent_range(value)
 
     def moments(self, groups: int) -> Moments:
-        """Return empty moments for this value; `exponents` must have been set from all ranks."""
+        """Return empty moments for this value; `span` must have been set from all ranks."""
         return Moments(groups, self.exponents)
 
     def read(self, chunk: Chunk) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the values of a chunk (float64) that are not null, and the ascending indices of their rows (None: all rows).
+        """Return the values of a chunk (float64) that are not null, and the ascending places of their rows (None: all rows).
 
         Raises
         ------
         CausewayError
             For NaN or an infinity, naming the row.
         """
-        value, present = chunk.floats(self.column), chunk.present(self.column)
+        value, present = finite(chunk, self.column)
         rows = None if present.all() else np.flatnonzero(present)
-        require_finite(np.where(present, value, 0.0), chunk.row, f"{chunk.source.path}: {self.column}")
         return (value if rows is None else value[rows]), rows
 
     @staticmethod
@@ -94,36 +109,54 @@ class Counter:
         return values_of(keys)
 
 
+def finite(chunk: Chunk, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return a column as float64 (NaN where null), and where it is not null.
+
+    Raises
+    ------
+    CausewayError
+        For NaN or an infinity among the values, naming the row.
+    """
+    column, present = chunk.floats(name), chunk.present(name)
+    bad = np.flatnonzero(present & ~np.isfinite(column))
+    if bad.size:
+        require_finite(column[bad], chunk.row(bad[0]), f"{chunk.source.path}: {name}")
+    return column, present
+
+
 @dataclass
 class Sample:
-    """The rows of a chunk that have a value; arrays of one element per row, int64 but for `value`."""
+    """The rows of a chunk that have a value; arrays of one element per row."""
 
     chunk: Chunk
-    rows: np.ndarray | None
-    """Indices in the chunk; None if all rows have a value."""
     position: np.ndarray
+    """int64"""
     number: np.ndarray
-    """Place of the row's rank in the source's ranks."""
+    """Place of the row's rank in the source's ranks; int32."""
     configuration: np.ndarray
+    """The dataset's number; int32."""
     kernel: np.ndarray
+    """Place in the dataset's kernels; int32."""
     group: np.ndarray
-    """Of the mean that the row deviates from."""
+    """Of the mean that the row deviates from; int32."""
     value: np.ndarray
     """int64 for durations, float64 for counters."""
 
-    def column(self, name: str) -> np.ndarray:
-        """Return another column as float64, NaN where null.
+    def take(self, places: np.ndarray) -> "Sample":
+        """Return the rows at ascending places (int64)."""
+        arrays = (self.position, self.number, self.configuration, self.kernel, self.group, self.value)
+        return Sample(self.chunk.take(places), *(array[places] for array in arrays))
+
+    def feature(self, name: str) -> np.ndarray:
+        """Return another column as float64, NaN where null or absent from the table.
 
         Raises
         ------
         CausewayError
             For NaN or an infinity among the values, naming the row.
         """
-        column = self.chunk.floats(name)
-        if name in self.chunk.table.column_names:
-            present = self.chunk.present(name)
-            require_finite(np.where(present, column, 0.0), self.chunk.row, f"{self.chunk.source.path}: {name}")
-        return column if self.rows is None else column[self.rows]
+        floating = name in self.chunk.source.columns and pa.types.is_floating(self.chunk.source.schema.field(name).type)
+        return finite(self.chunk, name)[0] if floating else self.chunk.floats(name)
 
 
 class Sampler:
@@ -141,8 +174,7 @@ class Sampler:
 
     def __init__(self, value: Duration | Counter, configurations: Configurations, ranks: list[int], per_rank: bool) -> None:
         self.value, self.configurations, self.ranks, self.per_rank = value, configurations, ranks, per_rank
-        self._numbers: dict[str, np.ndarray] = {}
-        self._places: dict[str, np.ndarray] = {}
+        self._numbers = {export: configurations.numbers(export) for export in configurations.exports}
 
     @property
     def groups(self) -> int:
@@ -154,19 +186,28 @@ class Sampler:
         return ["configuration", "rank", self.value.column]
 
     def sample(self, source: Source, chunk: Chunk, position: np.ndarray) -> Sample:
-        """Return the rows of a chunk of `source` that have a value."""
-        export = source.export
-        if export not in self._numbers:
-            self._numbers[export] = self.configurations.numbers(export)
-            self._places[export] = np.array([self.ranks.index(rank) for rank in source.ranks], np.int64)
+        """Return the rows of a chunk of `source` that have a value.
+
+        Raises
+        ------
+        TableError
+            For a configuration that the export's table of configurations does not have, or a rank that it does not name.
+        """
         value, rows = self.value.read(chunk)
-        number = source.rank_numbers(chunk)
-        own = chunk.integers("configuration")
-        configuration = self.configurations.renumber(self._numbers[export], own, chunk.row, source.rows.path)
         if rows is not None:
-            position, number, configuration = position[rows], number[rows], configuration[rows]
-        group = configuration * len(self.ranks) + self._places[export][number] if self.per_rank else configuration
-        return Sample(chunk, rows, position, number, configuration, self.configurations.kernel_of[configuration], group, value)
+            chunk, position = chunk.take(rows), position[rows]
+        number, own = source.rank_numbers(chunk), chunk.column("configuration")
+        configuration, kernel = np.empty(own.size, np.int32), np.empty(own.size, np.int32)
+        wrong = self.configurations.renumber(self._numbers[source.export], own, configuration, kernel)
+        if wrong >= 0:
+            raise TableError(
+                f"{source.rows.path}: row {chunk.row(wrong)} has configuration {own[wrong]}, which configurations.parquet does not have"
+            )
+        group = configuration
+        if self.per_rank:
+            places = np.array([self.ranks.index(rank) for rank in source.ranks], np.int32)
+            group = configuration * np.int32(len(self.ranks)) + places[number]
+        return Sample(chunk, position, number, configuration, kernel, group, value)
 
 
 class Deviation:
@@ -182,13 +223,20 @@ class Deviation:
         """Take means and standard deviations from the moments, once they are complete."""
         self.mean, self.std = self.moments.mean(), np.sqrt(self.moments.variance())
 
-    def of(self, sample: Sample, window: TransferWindow | None) -> np.ndarray:
+    def of(self, sample: Sample, window: TransferWindow | None, moments: Moments | None) -> np.ndarray:
         """Return the target of each row; float64."""
-        return np.abs(self.signed(sample, None))
+        target = np.empty(sample.value.size)
+        _deviate(sample.value, sample.group, self.mean, target)
+        return target
 
-    def signed(self, sample: Sample, linked: Linked | None) -> np.ndarray:
-        """Return value - mean of each row; float64."""
-        return sample.value - self.mean[sample.group]
+    def measured(self, sample: Sample, linked: Linked | None) -> np.ndarray:
+        """Return what deviates from the mean: the value of each row."""
+        return sample.value
+
+    def finished(self, measured: np.ndarray, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return target and signed deviation; float64."""
+        signed = measured - self.mean[group]
+        return np.abs(signed), signed
 
 
 class Stall:
@@ -213,21 +261,42 @@ class Stall:
         """Take means and standard deviations from the moments, once they are complete."""
         self.mean, self.std = self.moments.mean(), np.sqrt(self.moments.variance())
 
-    def of(self, sample: Sample, window: TransferWindow) -> np.ndarray:
-        """Return the target of each row, float64, and add it to the moments."""
+    def of(self, sample: Sample, window: TransferWindow, moments: Moments) -> np.ndarray:
+        """Return the target of each row, float64, and add it to `moments`."""
         linked = window.link(sample.chunk)
-        stall, found = self.stall(sample.value, linked), linked.found
-        self.moments.add(sample.group[found], stall[found])
-        return np.where(found, stall, np.nan)
+        stall, group = np.empty(sample.value.size, np.int64), np.empty(sample.value.size, np.int32)
+        target = np.empty(sample.value.size)
+        n = _stall(sample.value, sample.group, linked.index, linked.held["start"], linked.held["end"], target, stall, group)
+        moments.add(group[:n], stall[:n])
+        return target
 
-    @staticmethod
-    def stall(duration: np.ndarray, linked: Linked) -> np.ndarray:
-        """Return |duration - transfer's duration| in ns; int64, meaningless where there is no transfer."""
-        return np.abs(duration - (linked.end - linked.start))
+    def measured(self, sample: Sample, linked: Linked) -> np.ndarray:
+        """Return what deviates from the mean: the stall of each row, which has a transfer; int64."""
+        return np.abs(sample.value - (linked.of("end") - linked.of("start")))
 
-    def signed(self, sample: Sample, linked: Linked) -> np.ndarray:
-        """Return stall - mean of each row; float64."""
-        return self.stall(sample.value, linked) - self.mean[sample.group]
+    def finished(self, measured: np.ndarray, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return target and signed deviation; float64."""
+        return measured.astype(float), measured - self.mean[group]
+
+
+@compiled([void(value, I4, F8, float64[::1]) for value in (I8, F8)])
+def _deviate(value, group, mean, target):
+    for i in range(value.size):
+        target[i] = abs(value[i] - mean[group[i]])
+
+
+@compiled(int64(I8, I4, I8, I8, I8, float64[::1], int64[::1], int32[::1]))
+def _stall(value, group, index, t_start, t_end, target, stall, stalled):
+    """Write the target of every row, and the stalls of those that have one behind one another with their groups; return how many."""
+    n = np.int64(0)
+    for i in range(value.size):
+        if index[i] == NONE:
+            target[i] = np.nan
+        else:
+            stall[n] = abs(value[i] - (t_end[index[i]] - t_start[index[i]]))
+            target[i], stalled[n] = stall[n], group[i]
+            n += 1
+    return n
 
 
 def counter_field(source: Source, name: str) -> pa.Field | None:
@@ -238,10 +307,9 @@ def counter_field(source: Source, name: str) -> pa.Field | None:
     CausewayError
         If the column holds text: nothing can be averaged.
     """
-    schema = source.rows.file.schema_arrow
-    if name not in schema.names:
+    if name not in source.rows.columns:
         return None
-    field = schema.field(name)
+    field = source.rows.schema.field(name)
     if not (pa.types.is_floating(field.type) or pa.types.is_integer(field.type)):
         raise CausewayError(
             f"{source.rows.path}: the target {name} holds {field.type}, expected numbers; choose another in the configuration"

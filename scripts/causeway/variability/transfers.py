@@ -1,44 +1,73 @@
 """Stream an export's transfers beside its launches, and measure how much of a transfer no kernel hid.
 
-Launches are read group by group; of the transfers, only those that can still matter are held. A transfer may last long, so row groups that
-began long ago may matter too: the latest end of each row group, found in one pass that ranks divide among themselves, tells which.
+Of the transfers, only those that can still matter are held. A transfer may last long, so row groups that began long ago may matter too: the
+latest end of each row group, found in one pass that ranks divide among themselves, tells which.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numba import int64, void
 
 from causeway import intervals
+from causeway.compiled import I8, U2, U4, compiled
 from causeway.errors import TableError
 from causeway.ranks import Ranks
 from causeway.variability.links import NONE, by_value, link
-from causeway.variability.sources import Chunk, Group, Rows, Source
+from causeway.variability.sources import Chunk, Rows, Source
 
 UNKNOWN = np.iinfo(np.int64).min
 """Stands for a null in an integer column."""
 HELD_GROUPS = 4
-"""Groups of launches kept in memory for exposure: a transfer rarely reaches farther than into a neighbouring group."""
+"""Groups of launches whose busy times are kept for exposure: a transfer rarely reaches farther than into a neighbouring group."""
+LONG_AGO = -(1 << 62)
 
 
 def lanes(chunk: Chunk) -> np.ndarray:
     """Number the (rank, device) of each row; int64."""
-    return (chunk.integers("rank") << 16) | chunk.integers("device")
+    lane = np.empty(chunk.size, np.int64)
+    _number_lanes(chunk.column("rank"), chunk.column("device"), lane)
+    return lane
 
 
-def ends(chunk: Chunk) -> np.ndarray:
-    """Return the end of each row in ns; int64.
+@compiled(void(U4, U2, int64[::1]))
+def _number_lanes(rank, device, lane):
+    for i in range(lane.size):
+        lane[i] = (np.int64(rank[i]) << 16) | device[i]
+
+
+def durations(chunk: Chunk) -> np.ndarray:
+    """Return the duration of each row in ns; int64.
 
     Raises
     ------
     TableError
-        For a negative duration; the message names the row.
+        For a negative one; the message names the row.
     """
-    duration = chunk.integers("duration_ns")
-    wrong = np.flatnonzero(duration < 0)
-    if wrong.size:
-        raise TableError(f"{chunk.source.path}: row {chunk.row + wrong[0]} has duration {duration[wrong[0]]} ns; expected 0 or more")
-    return chunk.integers("start_ns") + duration
+    duration = chunk.column("duration_ns")
+    wrong = _first_negative(duration)
+    if wrong >= 0:
+        raise TableError(f"{chunk.source.path}: row {chunk.row(wrong)} has duration {duration[wrong]} ns; expected 0 or more")
+    return duration
+
+
+@compiled(int64(I8))
+def _first_negative(values):
+    lowest = np.int64(0)
+    for i in range(values.size):
+        lowest = min(lowest, values[i])
+    if lowest < 0:
+        for i in range(values.size):
+            if values[i] < 0:
+                return i
+    return -1
+
+
+def ends(chunk: Chunk) -> np.ndarray:
+    """Return the end of each row in ns; int64. Negative durations are refused."""
+    return chunk.column("start_ns") + durations(chunk)
 
 
 def latest_ends(tables: list[Rows], ranks: Ranks) -> list[np.ndarray]:
@@ -47,8 +76,8 @@ def latest_ends(tables: list[Rows], ranks: Ranks) -> list[np.ndarray]:
     with ranks.together():
         todo = [(table, place) for table, rows in enumerate(tables) for place in range(len(rows.groups))]
         for table, place in todo[ranks.rank :: ranks.size]:
-            chunk = tables[table].read(tables[table].groups[place], ["start_ns", "duration_ns"])
-            found[table][place] = ends(chunk).max()
+            chunks = tables[table].chunks(["start_ns", "duration_ns"], [tables[table].groups[place]])
+            found[table][place] = max(ends(chunk).max() for chunk in chunks)
     return [ranks.total(latest) for latest in found]
 
 
@@ -56,26 +85,27 @@ def latest_ends(tables: list[Rows], ranks: Ranks) -> list[np.ndarray]:
 class Linked:
     """The transfer of each launch of a chunk.
 
-    Arrays of int64, one element per launch: `row` of the transfer in its table or -1, and where there is one its `start`, `end` (ns, the
-    export's clock), `bytes` (`UNKNOWN` if null), `copy_kind`, `lane`, and the `overlap` with the launch in ns.
+    `index` (int64) is its place in the arrays of `held`, or -1; `overlap` (int64) what the two share in ns. `held` has for each transfer
+    its `row` in the table, `start` and `end` (ns, the export's clock), `bytes` (`UNKNOWN` if null), `copy_kind` and `lane`.
     """
 
-    row: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-    bytes: np.ndarray
-    copy_kind: np.ndarray
-    lane: np.ndarray
+    index: np.ndarray
     overlap: np.ndarray
+    held: dict[str, np.ndarray]
 
     @property
     def found(self) -> np.ndarray:
         """Where a launch has a transfer; bool."""
-        return self.row != NONE
+        return self.index != NONE
+
+    def of(self, name: str) -> np.ndarray:
+        """Return a fact about each launch's transfer; int64, 0 where it has none."""
+        column = self.held[name]
+        return np.where(self.found, column[self.index], 0) if column.size else np.zeros(self.index.size, np.int64)
 
     def take(self, rows: np.ndarray | slice) -> "Linked":
-        """Return the elements at `rows`."""
-        return Linked(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+        """Return the links of some launches."""
+        return Linked(self.index[rows], self.overlap[rows], self.held)
 
 
 class TransferWindow:
@@ -95,51 +125,51 @@ class TransferWindow:
 
     def __init__(self, rows: Rows | None, latest: np.ndarray, window_ns: int) -> None:
         self.rows, self.latest, self.window_ns = rows, latest, window_ns
-        self.next = 0
         self.held = {name: np.empty(0, np.int64) for name in ("row", "start", "end", "bytes", "copy_kind", "lane")}
+        self._coming: Iterator[Chunk] | None = None
+        self._next: Chunk | None = None
 
-    def link(self, chunk: Chunk, chosen: np.ndarray | None = None) -> Linked:
-        """Link a chunk's launches, or the `chosen` ones among them (ascending indices), to their transfers."""
-        start, end, lane = chunk.integers("start_ns"), ends(chunk), lanes(chunk)
-        if chosen is not None:
-            start, end, lane = start[chosen], end[chosen], lane[chosen]
+    def link(self, chunk: Chunk) -> Linked:
+        """Link the launches of a chunk to their transfers."""
+        start, end = chunk.column("start_ns"), ends(chunk)
         if self.rows is None or start.size == 0:
-            nothing = np.full(start.size, NONE, np.int64)
-            return Linked(nothing, *(np.zeros(start.size, np.int64) for _ in range(6)))
-        self._move(start[0], end.max())
+            return Linked(np.full(start.size, NONE, np.int64), np.zeros(start.size, np.int64), self.held)
+        self._move(int(start[0]), int(end.max()))
         held = self.held
-        index, overlap = link(start, end, lane, held["start"], held["end"], held["lane"], self.window_ns)
-        if held["row"].size == 0:
-            return Linked(index, *(np.zeros(start.size, np.int64) for _ in range(5)), overlap)
-        facts = {name: np.where(index == NONE, NONE if name == "row" else 0, column[index]) for name, column in held.items()}
-        return Linked(**facts, overlap=overlap)
+        return Linked(*link(start, end, lanes(chunk), held["start"], held["end"], held["lane"], self.window_ns), held)
 
     def _move(self, first: int, last: int) -> None:
         """Hold every transfer that ends at or after `first` less the window, and starts by `last`."""
         earliest = first - self.window_ns
-        parts = [self.held]
-        while self.next < len(self.rows.groups) and self.rows.groups[self.next].first <= last:
-            if self.latest[self.next] >= earliest:
-                parts.append(self._read(self.rows.groups[self.next]))
-            self.next += 1
-        if len(parts) > 1:
-            self.held = {name: np.concatenate([part[name] for part in parts]) for name in self.held}
+        if self._coming is None:
+            groups = [group for group, latest in zip(self.rows.groups, self.latest, strict=True) if latest >= earliest]
+            self._coming = self.rows.chunks(list(self.COLUMNS), groups)
+            self._next = next(self._coming, None)
+        parts = []
+        while self._next is not None and self._next.column("start_ns")[0] <= last:
+            fresh = facts_of(self._next)
+            parts.append({name: column[fresh["end"] >= earliest] for name, column in fresh.items()})
+            self._next = next(self._coming, None)
         stays = self.held["end"] >= earliest
-        if not stays.all():
-            self.held = {name: column[stays] for name, column in self.held.items()}
+        if parts:
+            parts.insert(0, {name: column[stays] for name, column in self.held.items()})
+            self.held = {name: np.concatenate([part[name] for part in parts]) for name in self.held}
+        elif stays.size:  # without a copy: those at the front are the most
+            begin = int(stays.argmax()) if stays.any() else stays.size
+            self.held = {name: column[begin:] for name, column in self.held.items()}
 
-    def _read(self, group: Group) -> dict[str, np.ndarray]:
-        chunk = self.rows.read(group, list(self.COLUMNS))
-        known = chunk.present("bytes")
-        size = chunk.table.column("bytes").fill_null(0).to_numpy().astype(np.int64)
-        return {
-            "row": np.arange(chunk.row, chunk.row + chunk.size, dtype=np.int64),
-            "start": chunk.integers("start_ns"),
-            "end": ends(chunk),
-            "bytes": np.where(known, size, UNKNOWN),
-            "copy_kind": chunk.integers("copy_kind"),
-            "lane": lanes(chunk),
-        }
+
+def facts_of(chunk: Chunk) -> dict[str, np.ndarray]:
+    """Return what is held of a chunk of transfers; see `Linked`."""
+    size = chunk.arrow("bytes").fill_null(UNKNOWN).to_numpy()
+    return {
+        "row": chunk.numbers(),
+        "start": chunk.column("start_ns"),
+        "end": ends(chunk),
+        "bytes": size,
+        "copy_kind": chunk.column("copy_kind").astype(np.int64),
+        "lane": lanes(chunk),
+    }
 
 
 class Exposure:
@@ -150,49 +180,51 @@ class Exposure:
     source : Source
         The export's launches.
     latest : ndarray of int64
-        Latest end of each of its groups of launches, from `latest_ends`.
+        Latest end of each of its groups of launches.
     """
 
     def __init__(self, source: Source, latest: np.ndarray) -> None:
         self.rows, self.latest = source.rows, latest
         self.first = np.array([group.first for group in self.rows.groups], np.int64)
         self._held: dict[int, dict[int, intervals.Set]] = {}
-        self._known: dict[int, int] = {}
+        self._known = self._values = np.empty(0, np.int64)
 
     def of(self, linked: Linked) -> np.ndarray:
         """Return the exposed part in ns of each launch's transfer; int64, 0 where there is none. Ask in the order of time."""
-        found = np.flatnonzero(linked.found)
-        exposed = np.zeros(linked.row.size, np.int64)
-        if found.size == 0:
+        exposed = np.zeros(linked.index.size, np.int64)
+        found = linked.found
+        if not found.any():
             return exposed
-        rows, place, inverse = np.unique(linked.row[found], return_index=True, return_inverse=True)
-        once = linked.take(found[place])
-        fresh = np.flatnonzero([row not in self._known for row in rows.tolist()])
-        values = self._measure(once.take(fresh))
+        met = np.zeros(linked.held["row"].size, bool)
+        met[linked.index[found]] = True
+        row, start, end, lane = (linked.held[name][met] for name in ("row", "start", "end", "lane"))
         # long transfers are met again by later launches; of the others none needs to be remembered
-        self._known = {row: self._known[row] for row in rows.tolist() if row in self._known}
-        self._known |= dict(zip(rows[fresh].tolist(), values.tolist(), strict=True))
-        exposed[found] = np.array([self._known[row] for row in rows.tolist()], np.int64)[inverse]
+        place = np.minimum(np.searchsorted(self._known, row), max(self._known.size - 1, 0))
+        known = self._known[place] == row if self._known.size else np.zeros(row.size, bool)
+        values = np.empty(row.size, np.int64)
+        values[known] = self._values[place[known]]
+        values[~known] = self._measure(start[~known], end[~known], lane[~known])
+        self._known, self._values = row, values
+        exposed[found] = values[(np.cumsum(met) - 1)[linked.index[found]]]
         return exposed
 
-    def _measure(self, transfers: Linked) -> np.ndarray:
-        exposed = transfers.end - transfers.start
+    def _measure(self, start: np.ndarray, end: np.ndarray, lane: np.ndarray) -> np.ndarray:
+        exposed = end - start
         if exposed.size == 0:
             return exposed
         reach: dict[int, int] = {}
-        begin, end = transfers.start.min(), transfers.end.max()
-        for place in np.flatnonzero((self.latest > begin) & (self.first < end)).tolist():
-            touched = (transfers.start < self.latest[place]) & (transfers.end > self.first[place])
-            if not touched.any():
-                continue
-            for lane, (low, high) in self._busy(place).items():
-                # what earlier groups cover from here on is one stretch that reaches to their latest end
-                seen = np.searchsorted(high, reach.get(lane, -(1 << 62)), side="right")
-                part = (np.maximum(low[seen:], reach.get(lane, -(1 << 62))), high[seen:])
-                mine = np.flatnonzero(touched & (transfers.lane == lane))
-                exposed[mine] -= intervals.overlap(transfers.start[mine], transfers.end[mine], part)
-                if high.size:
-                    reach[lane] = max(reach.get(lane, -(1 << 62)), int(high[-1]))
+        begin, stop = start.min(), end.max()
+        for place in np.flatnonzero((self.latest > begin) & (self.first < stop)).tolist():
+            touched = (start < self.latest[place]) & (end > self.first[place])
+            for value, (low, high) in self._busy(place).items() if touched.any() else ():
+                mine = np.flatnonzero(touched & (lane == value))
+                if mine.size:
+                    # what earlier groups cover from here on is one stretch that reaches to their latest end
+                    covered = max(reach.get(value, LONG_AGO), int(start[mine].min()))
+                    near = slice(np.searchsorted(high, covered, side="right"), np.searchsorted(low, end[mine].max()))
+                    part = (np.maximum(low[near], reach.get(value, LONG_AGO)), high[near])
+                    exposed[mine] -= intervals.overlap(start[mine], end[mine], part)
+                reach[value] = max(reach.get(value, LONG_AGO), int(high[-1]) if high.size else LONG_AGO)
         return exposed
 
     def _busy(self, place: int) -> dict[int, intervals.Set]:
@@ -200,11 +232,14 @@ class Exposure:
         if place not in self._held:
             while len(self._held) >= HELD_GROUPS:
                 del self._held[min(self._held)]
-            chunk = self.rows.read(self.rows.groups[place], ["start_ns", "duration_ns", "rank", "device"])
-            start, end = chunk.integers("start_ns"), ends(chunk)
+            parts: dict[int, list[intervals.Set]] = {}
+            for chunk in self.rows.chunks(["start_ns", "duration_ns", "rank", "device"], [self.rows.groups[place]]):
+                start, end = chunk.column("start_ns"), ends(chunk)
+                for lane, mine in by_value(lanes(chunk)):
+                    here = slice(None) if mine is None else mine
+                    parts.setdefault(lane, []).append(intervals.union(start[here], end[here]))
             self._held[place] = {
-                lane: intervals.union(start, end) if mine is None else intervals.union(start[mine], end[mine])
-                for lane, mine in by_value(lanes(chunk))
+                lane: intervals.union(*(np.concatenate(side) for side in zip(*sets, strict=True))) for lane, sets in parts.items()
             }
         return self._held[place]
 

@@ -10,9 +10,10 @@ from causeway.ranks import Ranks
 from causeway.variability import sources, transfers
 from causeway.variability.links import link
 from causeway.variability.sources import Source
-from causeway.variability.transfers import Exposure, TransferWindow, latest_ends, transfers_of
+from causeway.variability.transfers import Exposure, TransferWindow, facts_of, latest_ends, transfers_of
 from variability_tables import write_export
 
+COLUMNS = ["start_ns", "duration_ns", "rank", "device"]
 ROWS = st.lists(st.tuples(st.integers(0, 300), st.sampled_from([0, 1, 4, 9, 30, 200]), st.integers(0, 1)), min_size=1, max_size=40)
 
 
@@ -20,6 +21,8 @@ ROWS = st.lists(st.tuples(st.integers(0, 300), st.sampled_from([0, 1, 4, 9, 30, 
 def small_groups(monkeypatch):
     """Row groups of the test's size are not joined to larger ones."""
     monkeypatch.setattr(sources, "ROW_GROUP_ROWS", 1)
+    monkeypatch.setattr(sources, "LEAST_ROWS", 1)
+    monkeypatch.setattr(sources, "CHUNK_ROWS", 3)
     monkeypatch.setattr(transfers, "HELD_GROUPS", 2)
 
 
@@ -54,18 +57,22 @@ def test_a_moving_window_links_like_all_transfers_at_once(tmp_path, launches, co
     whole = TransferWindow(rows, latest[0], window_ns)
     exposure = Exposure(source, latest[1])
     begin = 0
-    for group in source.rows.groups:
-        chunk = source.rows.read(group, ["start_ns", "duration_ns", "rank", "device"])
+    for chunk in source.rows.chunks(COLUMNS):
         linked = whole.link(chunk)
         here = slice(begin, begin + chunk.size)
         begin += chunk.size
-        np.testing.assert_array_equal(linked.row, expected[here])
+        rows = row_of(linked)
+        np.testing.assert_array_equal(rows, expected[here])
         np.testing.assert_array_equal(linked.overlap, shared[here])
-        for row, start, end, size in zip(linked.row, linked.start, linked.end, linked.bytes, strict=True):
+        for row, start, end, size in zip(rows, linked.of("start"), linked.of("end"), linked.of("bytes"), strict=True):
             if row >= 0:
                 assert (start, end) == (copies[row][0], copies[row][0] + copies[row][1])
                 assert size == (transfers.UNKNOWN if row % 3 == 0 else row)
-        np.testing.assert_array_equal(exposure.of(linked), [bare(launches, copies, row) for row in linked.row])
+        np.testing.assert_array_equal(exposure.of(linked), [bare(launches, copies, row) for row in rows])
+
+
+def row_of(linked):
+    return np.where(linked.found, linked.of("row"), -1)
 
 
 def bare(launches, copies, row):
@@ -83,8 +90,8 @@ def test_a_share_that_begins_late_sees_a_transfer_that_began_long_before(tmp_pat
     source, rows = opened(tmp_path, launches, copies, 10)
     latest = latest_ends([rows], Ranks())[0]
     group = source.rows.groups[7]
-    linked = TransferWindow(rows, latest, 0).link(source.rows.read(group, ["start_ns", "duration_ns", "rank", "device"]))
-    assert set(linked.row.tolist()) == {0}
+    linked = TransferWindow(rows, latest, 0).link(next(source.rows.chunks(COLUMNS, [group])))
+    assert set(row_of(linked).tolist()) == {0}
     assert set(linked.overlap.tolist()) == {5}
 
 
@@ -94,32 +101,32 @@ def test_chosen_launches_are_linked_like_all_of_them(tmp_path):
     copies = sorted(zip(rng.integers(0, 900, 40), rng.integers(0, 60, 40), rng.integers(0, 2, 40), strict=True))
     source, rows = opened(tmp_path, launches, copies, 100)
     latest = latest_ends([rows], Ranks())[0]
-    chunk = source.rows.read(source.rows.groups[0], ["start_ns", "duration_ns", "rank", "device"])
-    every = TransferWindow(rows, latest, 10).link(chunk)
-    chosen = np.arange(7, 60, 4)
-    some = TransferWindow(rows, latest, 10).link(chunk, chosen)
-    np.testing.assert_array_equal(some.row, every.row[chosen])
-    np.testing.assert_array_equal(some.overlap, every.overlap[chosen])
+    for number, chunk in enumerate(source.rows.chunks(COLUMNS)):
+        every = TransferWindow(rows, latest, 10).link(chunk)
+        chosen = np.arange(number % 2, chunk.size, 2)
+        some = TransferWindow(rows, latest, 10).link(chunk.take(chosen))
+        np.testing.assert_array_equal(row_of(some), row_of(every)[chosen])
+        np.testing.assert_array_equal(some.overlap, every.overlap[chosen])
 
 
 def test_no_transfers_link_nothing(tmp_path):
     write_export(tmp_path, facts([(0, 5, 0)], configuration=[0]))
     source = Source("0", tmp_path, "launches")
-    chunk = source.rows.read(source.rows.groups[0], ["start_ns", "duration_ns", "rank", "device"])
+    chunk = next(source.rows.chunks(COLUMNS))
     assert TransferWindow(transfers_of(tmp_path), np.empty(0, np.int64), 5).link(chunk).found.tolist() == [False]
 
 
 def test_a_transfer_that_ends_before_it_starts_is_refused_by_row(tmp_path):
     _, rows = opened(tmp_path, [(0, 1, 0)], [(0, 5, 0), (1, 4, 0), (2, -1, 0)], 10)
     with pytest.raises(TableError, match=r"row 2 has duration -1 ns"):
-        TransferWindow(rows, np.array([9]), 5)._read(rows.groups[0])
+        facts_of(next(rows.chunks(list(TransferWindow.COLUMNS))))
 
 
 def test_rows_out_of_order_are_refused_by_row(tmp_path):
     write_export(tmp_path / "a", facts([(5, 1, 0), (9, 1, 0), (7, 1, 0)], configuration=[0] * 3))
     source = Source("0", tmp_path / "a", "launches")
     with pytest.raises(TableError, match="row 2 starts at 7 ns, before the row above it"):
-        source.rows.read(source.rows.groups[0], ["start_ns"])
+        list(source.rows.chunks(["start_ns"]))
     write_export(tmp_path / "b", facts([(5, 1, 0), (9, 1, 0), (7, 1, 0), (8, 1, 0)], configuration=[0] * 4), row_group=2)
     with pytest.raises(TableError, match="row 2 starts at 7 ns, before the row above it"):
         Source("0", tmp_path / "b", "launches")

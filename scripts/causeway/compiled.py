@@ -1,0 +1,34 @@
+"""The decorator and the array types of functions that numba compiles.
+
+Each function states its signature, so it is compiled for exactly those types, and when its module is imported: never in the middle of a
+measured pass, never a second time for an array that happens to be read-only. The compiled code is kept on disk beside the module (or in
+`NUMBA_CACHE_DIR`), so only the first import after an installation compiles. No function holds Python's global lock while it runs.
+"""
+
+from functools import partial
+
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+compiled = partial(njit, cache=True, nogil=True)
+
+
+def _read_only(kind: types.Type) -> types.Array:
+    return types.Array(kind, 1, "C", readonly=True)
+
+
+I8, U4, U2, U1, F8 = (_read_only(kind) for kind in (types.int64, types.uint32, types.uint16, types.uint8, types.float64))
+"""One-dimensional inputs: Arrow's columns are read-only, and arrays that are not are accepted as well."""
+I4 = _read_only(types.int32)
+"""Numbers of groups, kernels and ranks: half the memory traffic of int64."""
+
+
+@intrinsic
+def bits_of(_, number):
+    """Return the 64 bits of a float64 as int64; those of non-negative numbers order as the numbers do (IEEE 754)."""
+
+    def convert(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], ir.IntType(64))
+
+    return types.int64(number), convert
