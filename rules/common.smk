@@ -224,9 +224,14 @@ def everything():
     return [path for figure in figures for path in each_target(f"results/{{dataset}}/{{target}}/figures/{figure}")]
 
 
+def mb(paths):
+    """Return the size of files in MB, those in folders included; Snakemake's own `size_mb` counts a folder as nothing."""
+    return sum(file.stat().st_size for path in map(Path, paths) for file in (path.rglob("*") if path.is_dir() else [path])) / 1e6
+
+
 def input_mb(wildcards, input, attempt):
     """Return memory in MB for a step that streams its input: a base, a fraction of the input, more at each attempt."""
-    return int((1500 + 0.2 * input.size_mb) * attempt)
+    return int((1500 + 0.2 * mb(input)) * attempt)
 
 
 def rows_mb(wildcards, input, attempt):
@@ -241,4 +246,4 @@ def an_hour(wildcards, attempt):
 
 def input_minutes(wildcards, input, attempt):
     """Return run time in minutes from the input's size, more at each attempt."""
-    return int((10 + input.size_mb / 500) * attempt)
+    return int((10 + mb(input) / 500) * attempt)
