@@ -10,6 +10,7 @@ rule assemble_features:
         tables=table_folders,
         clocks="<results>/{dataset}/clocks.json",
         kept="<results>/{dataset}/{target}/kept.parquet",
+        configurations="<results>/{dataset}/{target}/configurations.parquet",
         lib=modules("causal"),
     output:
         features="<results>/{dataset}/{target}/features.parquet",
