@@ -175,6 +175,7 @@ class CsvReader:
                         continue
                     if not rows and not self.columns.binary and self._is_units(row):
                         continue
+                    self.sink.issues.add("unfinished_line", int(not whole), f"{self.label}line {lines.number}")
                     rows.append(row)
                     width = len(row)
                     if len(rows) == BATCH_ROWS:

@@ -180,7 +180,7 @@ def _detect_json(text: bytes) -> str | None:
 
 
 def _detect_csv(text: bytes) -> str | None:
-    if b"\x00" in text[:1024]:
+    if b"\x00" in text.split(b"\n", 1)[0]:
         return None
     lines = text.decode("utf-8", "replace").splitlines()
     for line in lines[:256]:

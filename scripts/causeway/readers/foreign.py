@@ -1,5 +1,6 @@
 """What to say of a file or folder that no reader takes: what it is, and what to do with it."""
 
+import codecs
 from collections import Counter
 from pathlib import Path
 
@@ -38,6 +39,10 @@ def unknown(path: Path, source: str) -> ExportError:
     packed = next((name for mark, name in _PACKED if head.startswith(mark)), None)
     if packed:
         return ExportError(source, f"it is compressed with {packed}", expected, "Uncompress it first; only gzip is read as it is.")
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return ExportError(
+            source, "it is text in UTF-16, as PowerShell's redirection writes it", expected, "Convert it: `iconv -f UTF-16 -t UTF-8`."
+        )
     advice = "Name the right file in the sheet, or convert it to a table (CSV)."
     return ExportError(source, "its content is of no known format", expected, advice)
 

@@ -17,6 +17,7 @@ class Kind:
 
 CATALOGUE = {
     "truncated": Kind("caution", "the export ends early or is damaged; what stands before the damage was read"),
+    "unfinished_line": Kind("info", "the last line has no end: the file may be cut there, and the last value in it incomplete"),
     "unreadable_rows": Kind("caution", "rows that could not be parsed were left out"),
     "unreadable_table": Kind("caution", "a table of the export could not be read and was left out"),
     "end_before_start": Kind("caution", "events that end before they start were left out"),

@@ -101,6 +101,7 @@ class NcuReader:
                     found = f"the file ends in the middle of line {held[1]}"
                     failure = ExportError(self.options.source, found, "complete lines", "Copy it again, or capture again.")
                 else:
+                    self.sink.issues.add("unfinished_line", int(bool(last)), f"line {held[1]}")
                     self._row(held, columns, header)
         self.sink.count_in("rows", self.rows)
         if not self.launches:
@@ -195,8 +196,9 @@ class NcuReader:
             for column in ("grid", "block"):
                 if column in columns:
                     sizes = re.findall(r"\d+", row[columns[column]])[:3]
-                    for axis, size in zip("xyz", sizes, strict=False):
-                        self.shape.setdefault(f"{column}_{axis}", {})[at] = int(size)
+                    for axis, size in zip("xyz", map(integer, sizes), strict=False):
+                        if size is not None:
+                            self.shape.setdefault(f"{column}_{axis}", {})[at] = size
         return at
 
     def _value(self, launch: int, section: str, metric: str, unit: str, text: str) -> None:
@@ -210,9 +212,9 @@ class NcuReader:
             self.mixed += 1
         if shape:
             value = self.table.parse(text)
-            if value is not None and value.is_integer():
-                _, factor, _ = base_unit(unit)
-                self.shape.setdefault(shape, {}).setdefault(launch, int(value * factor))
+            size = None if value is None else integer(value * base_unit(unit)[1])
+            if size is not None:
+                self.shape.setdefault(shape, {}).setdefault(launch, size)
             return
         self.table.add(launch, section, metric, unit, text, european=seen == "european" if seen else None)
 

@@ -160,6 +160,7 @@ class WideReader:
                     self.first_bad = self.first_bad or f"line {line} has {len(row)} fields, the header {len(self.page.header)}"
                 continue
             self.launches += 1
+            self.sink.issues.add("unfinished_line", int(not whole), f"line {line}")
             self.processes.add(row[self.page.place["process"]] if "process" in self.page.place else "")
             for at, _ in self.page.metrics:
                 cell = row[at] if at < len(row) else ""

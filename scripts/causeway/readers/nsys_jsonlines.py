@@ -6,6 +6,7 @@ remembered, since they hold the environments of every process. Lines of other ki
 unread.
 """
 
+import codecs
 import json
 import mmap
 import re
@@ -43,10 +44,12 @@ _COMMA = re.compile(rb"\s*,\s*")
 def probe(path: Path) -> bool:
     """Return whether the file begins like JSON lines of Nsight Systems."""
     try:
-        head = b"" if path.is_dir() else first_bytes(path, 4096).lstrip()
+        head = b"" if path.is_dir() else first_bytes(path, 4096)
     except OSError:
         return False
-    return any(pattern.match(head) for pattern in (_STRINGS_LINE, _EVENT, _ONE_STRING))
+    head = head.removeprefix(codecs.BOM_UTF8).lstrip()
+    event = _EVENT.match(head)
+    return bool(_STRINGS_LINE.match(head) or _ONE_STRING.match(head) or (event and event[1].endswith(b"Event")))
 
 
 def read(path: Path, sink: Sink, options: Options) -> None:
@@ -91,10 +94,11 @@ def _sort_lines(path: Path, strings: "Strings", spool: "Spool", sink: Sink, opti
                 size, whole, at = size + len(rest), rest.endswith(b"\n"), at + len(rest)
             if not number & 0xFFF:
                 progress.at(at)
-            match = _EVENT.match(line)
+            match = _EVENT.match(line.removeprefix(codecs.BOM_UTF8) if number == 1 else line)
             if match and match[1] in spool.kinds:
                 event = _parse(line) if size == len(line) else None
                 if isinstance(event, dict) and spool.take(match[1], event):
+                    sink.issues.add("unfinished_line", int(not whole), f"line {number}")
                     continue
                 if event is None and not whole:
                     cut = f"the file ends in the middle of line {number}"
@@ -118,7 +122,7 @@ _scan = json.JSONDecoder().scan_once
 
 def _parse(line: bytes) -> object:
     """Return a line's object, None if it is none; undecodable text is replaced."""
-    text = line.decode("utf-8", "replace")
+    text = line.decode("utf-8-sig", "replace")
     try:
         value, end = _scan(text, len(text) - len(text.lstrip()))
     except (StopIteration, ValueError, RecursionError):
@@ -139,7 +143,7 @@ class Strings:
 
     def _find(self) -> None:
         """Index the strings: in the first line, else in a later one, else one by one."""
-        if match := _STRINGS_LINE.match(self._map, 0):
+        if match := _STRINGS_LINE.match(self._map, len(codecs.BOM_UTF8) if self._map[:3] == codecs.BOM_UTF8 else 0):
             self._index(match.end(), 0)
             return
         at = 0

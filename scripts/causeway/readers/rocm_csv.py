@@ -165,6 +165,7 @@ class CsvFile:
                 self._line = held[0]
                 self._cut("the file ends in the middle of a row")
             else:
+                self.issues.add("unfinished_line", int(self._last_byte() not in b"\r\n"), f"{self.label}, line {held[0]}")
                 self._keep(held, kept)
         self._at(self._raw.tell())
         if kept:

@@ -34,7 +34,8 @@ def probe(path: Path) -> bool:
         head = first_bytes(path) if path.is_file() else b""
     except OSError:
         return False
-    return head.startswith(b"PAR1") or (bool(head) and b"\x00" not in head and not head.startswith((b"SQLite", b"\x89HDF", b"{", b"[")))
+    line = head.lstrip(b"\r\n").split(b"\n", 1)[0]
+    return head.startswith(b"PAR1") or (bool(head) and b"\x00" not in line and not head.startswith((b"SQLite", b"\x89HDF", b"{", b"[")))
 
 
 def read(path: Path, sink: Sink, options: Options) -> None:
@@ -74,6 +75,7 @@ class TableReader:
             raise self._error(f"there is no column {wanted}; it has {have}", f"a column {wanted} with the measured value", advice)
         order = self._look()
         self.sink.count_in("rows", self.rows + self.table.bad)
+        self.sink.issues.add("unfinished_line", int(self.table.unfinished))
         if not self.measured:
             raise self._error(
                 f"column {self.targets[0]} has no number in {self.rows} rows", "a measured value per row", "Check the column."

@@ -52,6 +52,9 @@ class CsvTable:
             text.seek(0)
             self.columns = [clean_text(name) for name in next(csv.reader(text, delimiter=self.delimiter), [])]
         self._utf8 = is_utf8(path)
+        with open(path, "rb") as handle:
+            handle.seek(-1, io.SEEK_END)
+            self.unfinished = handle.read(1) not in b"\r\n"
         self._fixed = {at for at, name in enumerate(self.columns) if name in as_text}
         self._numbers: set[int] = set(range(len(self.columns))) - self._fixed
         self._settle()
@@ -185,7 +188,7 @@ class Utf8(io.RawIOBase):
 class ParquetTable:
     """A Parquet file; the arguments are those of `CsvTable`, of which only the first two matter."""
 
-    bad, first_bad = 0, ""
+    bad, first_bad, unfinished = 0, "", False
 
     def __init__(self, path: Path, source: str, *_: object) -> None:
         self.source, self.size = source, path.stat().st_size
@@ -221,6 +224,16 @@ class ParquetTable:
             raise ExportError(self.source, found, "a complete Parquet file", "Write or copy the table again.") from None
 
 
+def readable(column: pa.Array) -> pa.Array:
+    """Return text in which what cannot be decoded is U+FFFD."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        texts = column.view(pa.binary()).to_pylist()
+        return pa.array([None if text is None else text.decode("utf-8", "replace") for text in texts], pa.string())
+    return column
+
+
 def _kind(kind: pa.DataType) -> str | None:
     types = pa.types
     if types.is_dictionary(kind):
@@ -236,7 +249,7 @@ def _converted(column: pa.Array, kind: str | None) -> pa.Array:
     if kind is None:
         return pa.nulls(len(column), pa.string())
     if kind == "text":
-        return column.cast(pa.string())
+        return readable(column.cast(pa.string()))
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     return column.cast(pa.float64(), safe=False)
