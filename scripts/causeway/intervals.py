@@ -42,6 +42,12 @@ def union(start: np.ndarray, end: np.ndarray) -> Set:
     return low[:n].copy(), high[:n].copy()
 
 
+def stretches(start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Return for each interval, none of them empty, where the stretch begins that overlapping or touching intervals form with it."""
+    low, _ = union(start, end)
+    return low[np.searchsorted(low, start, side="right") - 1]
+
+
 def intersection(first: Set, second: Set) -> Set:
     """Return the points that both have."""
     a, b = union(*first), union(*second)

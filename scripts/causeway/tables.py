@@ -194,6 +194,15 @@ def read_table(path: str | Path, name: str, columns: list[str] | None = None) ->
         return file.read(columns=columns)
 
 
+def extremes(file: pq.ParquetFile, index: int, name: str) -> tuple[int, int]:
+    """Return the lowest and the highest value of an ascending integer column in a row group: by its statistics, else from the column."""
+    statistics = file.metadata.row_group(index).column(file.schema_arrow.names.index(name)).statistics
+    if statistics is not None and statistics.has_min_max:
+        return int(statistics.min), int(statistics.max)
+    column = file.read_row_group(index, columns=[name], use_threads=False).column(0)
+    return column[0].as_py(), column[-1].as_py()
+
+
 def table_metadata(path: str | Path) -> dict[str, str]:
     """Return the file's own metadata: table, schema_version and what the writer added."""
     facts = pq.read_schema(path).metadata or {}

@@ -36,6 +36,17 @@ def test_sets_agree_with_cells(first, second):
 
 
 @settings(deadline=None)
+@given(FEW)
+def test_stretches_begin_where_neighbouring_cells_lead_back_to(pairs):
+    pairs = [(start, length + 1) for start, length in pairs]  # none is empty
+    covered = points(pairs)
+    for (begin, _), found in zip(pairs, intervals.stretches(*arrays(pairs)).tolist(), strict=True):
+        while begin - 1 in covered:
+            begin -= 1
+        assert found == begin
+
+
+@settings(deadline=None)
 @given(FEW, FEW)
 def test_overlap_of_each_with_a_union_agrees_with_cells(first, second):
     start, end = arrays(first)

@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.causal.context import BYTES_BY_KIND, Queries, from_launches, from_ranges, from_samples, from_transfers
+from causeway.intervals import stretches
 from causeway.logs import LOG
-from causeway.tables import COPY_KINDS, LAUNCH_SHAPE, SCHEMAS, read_json, read_table, write_table
+from causeway.tables import COPY_KINDS, LAUNCH_SHAPE, SCHEMAS, extremes, open_table, read_json, read_table, write_table
 
 CONTEXT = {
     "launches_in_flight": ("contention", ""),
@@ -147,15 +148,14 @@ def _context(kept: pa.Table, exports: list[Export], configurations: pa.Table | N
     launch = kept.column("launch").to_numpy()
     ranges = kept.column("range").fill_null(np.iinfo(np.uint32).max).to_numpy().astype(np.int64)
     ranges[ranges == np.iinfo(np.uint32).max] = -1
-    begun = [start for start in (_first_start(export) for export in exports) if start is not None]
-    if n:
-        found["since_start_ns"] = kept.column("start_ns").to_numpy() - float(min(begun))
+    start, begun = kept.column("start_ns").to_numpy(), _run_starts(exports)
     for export in exports:
         for number in export.ranks:
             rows = np.flatnonzero(rank == number)
             if rows.size == 0:
                 continue
             rows = rows[np.argsort(launch[rows], kind="stable")]
+            found["since_start_ns"][rows] = start[rows] - float(begun[export.folder])
             queries = Queries(number, launch[rows])
             LOG.info("%s, rank %d: context of %d launches", export.folder.name, number, rows.size)
             means, kernel_of = _means(export, configurations, number)
@@ -174,13 +174,19 @@ def _context(kept: pa.Table, exports: list[Export], configurations: pa.Table | N
     return known | {name: sampled[name] for name in sorted(sampled)}
 
 
-def _first_start(export: Export) -> int | None:
-    """Return the aligned start of an export's first launch."""
-    path = export.folder / "launches.parquet"
-    if not path.is_file():
-        return None
-    starts = read_table(path, "launches", ["start_ns"]).column("start_ns")
-    return int(starts[0].as_py()) + export.shift_ns if len(starts) else None
+def _run_starts(exports: list[Export]) -> dict[Path, int]:
+    """Return for each export with launches the aligned start of the first launch of its run: of the exports recorded at the same time."""
+    found = {}
+    for export in exports:
+        path = export.folder / "launches.parquet"
+        if path.is_file():
+            with open_table(path, "launches") as file:
+                groups = [index for index in range(file.metadata.num_row_groups) if file.metadata.row_group(index).num_rows]
+                if groups:
+                    ends = extremes(file, groups[0], "start_ns")[0], extremes(file, groups[-1], "start_ns")[1]
+                    found[export.folder] = ends[0] + export.shift_ns, ends[1] + export.shift_ns + 1
+    first, last = (np.array([ends[place] for ends in found.values()], np.int64) for place in (0, 1))
+    return dict(zip(found, stretches(first, last).tolist(), strict=True))
 
 
 def _means(export: Export, configurations: pa.Table | None, rank: int) -> tuple[np.ndarray | None, np.ndarray]:

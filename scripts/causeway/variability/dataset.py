@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.errors import CausewayError
+from causeway.intervals import stretches
 from causeway.logs import LOG
 from causeway.tables import read_json, unit_of
 from causeway.variability.configurations import Configurations
@@ -57,7 +58,7 @@ class Dataset:
     widths : list of int
         Positions per bin: first those of the bins that are ranked; then, on a time line, those of further tables.
     span : int
-        Positions of the whole dataset.
+        Positions of the longest run; a run is made of the exports that were recorded at the same time, and mostly there is just one.
     features : list of str
         Columns whose statistics stand beside the target's.
     transfers : dict of str to Rows or None
@@ -122,6 +123,10 @@ def prepare(settings: Settings, value: Duration | Counter, sources: list[Source]
     origin_ns = min(source.first_ns for source in sources) if timed else None
     for source in sources:
         source.origin_ns = origin_ns or 0
+    if timed:
+        first = np.array([source.first_ns - origin_ns for source in sources])
+        for source, begin in zip(sources, stretches(first, np.array([source.span for source in sources])), strict=True):
+            source.run_begin = int(begin)
     widths = [settings.width_ns, *settings.more_widths_ns] if timed else [settings.launches_per_bin]
     configurations = Configurations({source.export: source.folder for source in sources})
     return Dataset(
@@ -129,7 +134,7 @@ def prepare(settings: Settings, value: Duration | Counter, sources: list[Source]
         timed=timed,
         origin_ns=origin_ns,
         widths=widths,
-        span=max(source.span for source in sources),
+        span=max(source.span - source.run_begin for source in sources),
         features=_features(settings, value, sources),
         configurations=configurations,
         sampler=Sampler(value, configurations, sorted(owners), settings.mean == "rank"),

@@ -142,10 +142,11 @@ def fill_bins(plan: Plan, place: int, size: int) -> BinSums:
             windows[source.export] = plan.window(source)
         found.histograms.add(sample.kernel, sample.value)
         found.search.add(sample.kernel, value.keys(sample.value))
+        position = sample.position - source.run_begin if source.run_begin else sample.position
         features = [sample.feature(name) for name in dataset.features]
         for target, timeline, moments, by_width in zip(plan.targets, found.timelines, found.stalls, streams, strict=True):
             values = target.of(sample, windows[source.export], moments)
-            timeline.add(sample.kernel, sample.position, values)
+            timeline.add(sample.kernel, position, values)
             for by_source in by_width:
                 by_source[source.export].add(sample.number, sample.position, [values, *features])
     found.bins = [[BinTable.join([stream.finish() for stream in by_source.values()]) for by_source in by_width] for by_width in streams]

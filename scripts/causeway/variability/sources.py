@@ -15,7 +15,7 @@ from numba import int32, int64
 
 from causeway.compiled import I8, U4, compiled
 from causeway.errors import TableError
-from causeway.tables import ROW_GROUP_ROWS, open_table, read_json
+from causeway.tables import ROW_GROUP_ROWS, extremes, open_table, read_json
 
 CHUNK_ROWS, CHUNK_VALUES, LEAST_ROWS = 1 << 16, 1 << 21, 1 << 10
 """Rows that are worked on at once, half a megabyte per column of 64 bits; fewer of counters, which may have thousands of columns."""
@@ -59,14 +59,13 @@ class Rows:
         return Rows, (self.path, self.name, self.timed)
 
     def _groups(self, file: pq.ParquetFile) -> list[Group]:
-        column = self.columns.index("start_ns")
         groups: list[Group] = []
         row = 0
         for index in range(file.metadata.num_row_groups):
             rows = file.metadata.row_group(index).num_rows
             if rows == 0:
                 continue
-            first, last = _extremes(file, index, column) if self.timed else (row, row + rows - 1)
+            first, last = extremes(file, index, "start_ns") if self.timed else (row, row + rows - 1)
             before = groups[-1] if groups else None
             if before is not None and first < before.last:
                 raise TableError(f"{self.path}: row {row} starts at {first} ns, before the row above it; expected rows ordered by start_ns")
@@ -109,15 +108,6 @@ class Rows:
                 " expected rows ordered by start_ns"
             )
         return int(start[-1])
-
-
-def _extremes(file: pq.ParquetFile, index: int, column: int) -> tuple[int, int]:
-    """First and last start of a row group: from its statistics, else from the column (which reading finds ordered or refuses)."""
-    statistics = file.metadata.row_group(index).column(column).statistics
-    if statistics is not None and statistics.has_min_max:
-        return int(statistics.min), int(statistics.max)
-    start = file.read_row_group(index, columns=["start_ns"], use_threads=False).column(0)
-    return start[0].as_py(), start[-1].as_py()
 
 
 @compiled(int64(I8, int64))
@@ -232,6 +222,8 @@ class Source:
         self.rows = Rows(folder / f"{table}.parquet", table, timed)
         self.ranks = sorted(int(rank) for rank in read_json(folder / "capabilities.json")["ranks"])
         self.origin_ns = 0
+        self.run_begin = 0
+        """Position of the first launch of its run: of the exports that were recorded at the same time."""
 
     @property
     def first_ns(self) -> int:

@@ -42,7 +42,7 @@ class Histograms:
 
 
 class Timeline:
-    """Exact sums of a target per group and slice of the dataset's span.
+    """Exact sums of a target per group and slice of a run's span.
 
     A target is split into a whole number and a fraction of 32 bits, both in units of `2^exponent`, so that sums are integers and depend on
     no order; what is beyond, less than 2^-32 units per launch, is cut off.
@@ -52,7 +52,7 @@ class Timeline:
     groups : int
         Number of groups.
     span : int
-        Positions of the dataset: slice k begins at the first position p with 64 p >= k span.
+        Positions of the longest run: slice k begins at the first position p with 64 p >= k span.
     largest : float
         No target is larger.
     """
@@ -64,7 +64,7 @@ class Timeline:
         self.table = np.zeros((groups, SLICES, 3), np.int64)
 
     def add(self, group: np.ndarray, position: np.ndarray, target: np.ndarray) -> None:
-        """Add targets (float64, shape (n,), not negative, NaN where null) of groups (int32) at positions (int64)."""
+        """Add targets (float64, shape (n,), not negative, NaN where null) of groups (int32) at positions in their run (int64)."""
         _add_targets(group, position, target, 2.0**-self.exponent, self.edges, self.table)
 
     def sums(self) -> tuple[np.ndarray, np.ndarray]:

@@ -1,5 +1,7 @@
 """Features of launches against brute force over the tables of a small dataset of two ranks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -149,6 +151,21 @@ def test_every_feature_equals_brute_force(dataset, tmp_path, monkeypatch, rows_p
     for row, original in zip(rows, kept, strict=True):
         for name, value in brute(raw, original, means).items():
             assert row[name] == (pytest.approx(value) if isinstance(value, float) else value), (name, original["launch"])
+
+
+def test_time_since_the_start_begins_anew_where_exports_do_not_overlap(dataset):
+    raw, kept, kept_table, exports, configurations, _ = dataset
+    hours = 3_600_000_000_000
+    later = [exports[0], replace(exports[1], shift_ns=exports[1].shift_ns + hours)]
+    begun = [min(x["start_ns"] for x in raw[rank]["launches"]) for rank in (0, 1)]
+    moved = [
+        value + hours if rank else value
+        for rank, value in zip(*(kept_table.column(c).to_pylist() for c in ("rank", "start_ns")), strict=True)
+    ]
+    kept_later = kept_table.set_column(kept_table.column_names.index("start_ns"), "start_ns", pa.array(moved, pa.int64()))
+    found, _ = assemble(kept_later, later, configurations, "kernel_variability")
+    expected = [row["start_ns"] - 70 * row["rank"] - begun[row["rank"]] for row in kept]
+    assert found.column("since_start_ns").to_pylist() == expected
 
 
 def test_fields_tell_tier_group_and_unit(dataset):

@@ -164,6 +164,20 @@ def test_summaries_describe_all_launches(dataset, target):
     np.testing.assert_allclose(np.sort(means["std"].dropna()), np.sort(per_key.std().dropna()), rtol=1e-12)
 
 
+def test_timelines_of_runs_recorded_hours_apart_lie_over_each_other(tmp_path, monkeypatch):
+    rng, hours = np.random.default_rng(5), 3_600_000_000_000
+    random_export(rng, tmp_path / "tables" / "a", [0])
+    random_export(rng, tmp_path / "tables" / "b", [1], span=20_000)
+    write_clocks(tmp_path / "clocks.json", {"a": 100, "b": hours})
+    found = table(run_here(tmp_path, ["kernel_variability"], ["a", "b"], ["--width-us", "1000000"]), "kernel_variability", "kernels")
+    rows, _ = expected_rows(tmp_path, ["a", "b"], "kernel_variability")
+    since = rows.start_ns - rows.groupby("rank").start_ns.transform("min")
+    slices = rows.assign(name=rows.key.str[0]).groupby(["name", since * 64 // (since.max() + 1)]).target.mean()
+    for name, line in found.set_index("name").timeline.items():
+        expected = [slices.get((name, k), math.nan) for k in range(64)]
+        np.testing.assert_allclose(np.array(line, float), expected, rtol=1e-9)
+
+
 def test_histogram_of_a_kernel_has_bins_of_equal_ratio(tmp_path):
     durations = [1, 2, 4, 8, 16, 2**32 - 1, 2**32]
     write_export(tmp_path / "tables" / "0", {"start_ns": range(7), "duration_ns": durations, "configuration": [0] * 7, "rank": [0] * 7})
