@@ -19,10 +19,12 @@ include: "rules/ingest.smk"
 include: "rules/variability.smk"
 include: "rules/causal.smk"
 include: "rules/report.smk"
+include: "rules/scaling.smk"
 
 
 localrules:
     all,
+    scaling,
 
 
 rule all:
@@ -31,6 +33,12 @@ rule all:
         "<results>/overview.html",
         "<results>/findings.json",
         everything(),
+
+
+rule scaling:
+    input:
+        "<results>/scaling/scaling.json",
+        "<results>/scaling/scaling.svg",
 
 
 onsuccess:

@@ -1,5 +1,6 @@
 """The Slurm profile on a real cluster: datasets at once, ranks on several nodes, and the same bytes whatever is lost on the way."""
 
+import json
 import os
 import shutil
 import signal
@@ -191,3 +192,21 @@ def test_the_whole_workflow_ends_with_the_bytes_of_a_local_run(cluster, undistur
     with Run(cluster, folders["there"], own_profile(folders["there"])) as run:
         assert run.end(1500) == 0, run.said()
     assert same_bytes(folders["there"], folders["here"])
+
+
+@pytest.mark.slow
+def test_the_scaling_study_is_one_job_on_several_nodes(cluster, undisturbed, tmp_path):
+    shutil.copytree(undisturbed, tmp_path, dirs_exist_ok=True)
+    with open(tmp_path / "config.yaml", "a") as config:
+        config.write("scaling: {launches: 400000, exports: 2, ranks: [1, 2, 4], repetitions: 2}\n")
+    with Run(cluster, tmp_path, own_profile(tmp_path), "scaling") as run:
+        assert run.end() == 0, run.said()
+    [job] = [job for job in cluster.jobs()[run.before :] if job["comment"] == "rule_measure_scaling"]
+    assert len(job["nodes"].split(",")) == 2
+    study = json.loads((tmp_path / "results/scaling/scaling.json").read_text())
+    assert (study["machine"]["launcher"], study["machine"]["cores"]) == ("srun", None)
+    assert [point["ranks"] for point in study["strong"]] == [1, 2, 4]
+    assert not any(point["shares_cores"] for point in [*study["strong"], *study["weak"]])
+    assert all(run["peak_rss_mb"] > 0 for run in study["runs"])
+    assert "<svg" in (tmp_path / "results/scaling/scaling.svg").read_text()
+    assert not (tmp_path / "results/scaling/datasets").is_dir()

@@ -1,0 +1,80 @@
+"""Strong and weak scaling of the MPI program `bin_launches`, on simulated tables of a chosen size.
+
+Required: nothing but the configuration's `scaling`. Produces: scaling/{scaling.json,scaling.svg}. Measured times differ from run to run, so
+none of this is part of `all`. All runs are one job, one after the other: on Slurm they share the nodes of one allocation.
+"""
+
+from causeway.scaling import plan
+
+
+rule simulate_scaling:
+    input:
+        lib=modules("scaling"),
+    output:
+        dataset=temp(directory("<results>/scaling/datasets/{launches}")),
+    log:
+        "<logs>/simulate_scaling/{launches}.log",
+    benchmark:
+        "<benchmarks>/simulate_scaling/{launches}.jsonl"
+    wildcard_constraints:
+        launches="[0-9]+",
+    conda:
+        "../envs/mpi.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=120,
+    params:
+        exports=config["scaling"]["exports"],
+        seed=config["seed"],
+    script:
+        "../scripts/simulate_scaling.py"
+
+
+rule measure_scaling:
+    input:
+        datasets=expand("<results>/scaling/datasets/{launches}", launches=plan.datasets(config["scaling"])),
+        program=os.path.relpath(f"{BASE}/scripts/bin_launches.py"),
+        lib=modules("scaling", "variability"),
+    output:
+        study="<results>/scaling/scaling.json",
+    log:
+        "<logs>/measure_scaling.log",
+    benchmark:
+        "<benchmarks>/measure_scaling.jsonl"
+    conda:
+        "../envs/mpi.yaml"
+    resources:
+        mpi="mpiexec",
+        tasks=plan.tasks(config["scaling"]),
+        mem_mb_per_cpu=2000,
+        runtime=plan.minutes(config["scaling"]),
+    params:
+        settings=config["scaling"],
+        seed=config["seed"],
+        options=["--targets", "kernel_variability", "memory_stall", *binning_options()],
+    script:
+        "../scripts/measure_scaling.py"
+
+
+rule plot_scaling:
+    input:
+        study="<results>/scaling/scaling.json",
+        lib=modules("plotting"),
+    output:
+        svg=report(
+            "<results>/scaling/scaling.svg",
+            caption="captions/scaling.rst",
+            category="Scaling",
+            labels={"figure": "time, throughput and efficiency over ranks"},
+        ),
+    log:
+        "<logs>/plot_scaling.log",
+    benchmark:
+        "<benchmarks>/plot_scaling.jsonl"
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    script:
+        "../scripts/plot_scaling.py"

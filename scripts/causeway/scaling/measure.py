@@ -1,0 +1,135 @@
+"""Time the MPI program over rank counts and dataset sizes, interleaved, and check that every count gives the same bytes."""
+
+import hashlib
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from causeway.errors import CausewayError
+from causeway.logs import LOG
+
+REST = "start, ranking, writing"
+"""What no pass over the rows covers: the launcher, Python and its imports, and what rank 0 does alone."""
+PASS = re.compile(r" INFO (?P<name>.+): \d+ rows in [\d.]+ CPU-s \((?P<seconds>[\d.]+) s\)")
+PEAK = re.compile(r"largest peak memory of a rank: (\d+) MB")
+"""What the program's log says of each pass, and at its end."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """How to run the MPI program on a simulated dataset.
+
+    Attributes
+    ----------
+    launcher : sequence of str
+        For example `mpiexec`, or `srun` and its options; it takes `-n`.
+    script : str
+        The program's file.
+    options : sequence of str
+        Its arguments beside those that name the dataset, the ranks and the results.
+    exports : int
+        Exports of each dataset, named 0, 1 ...
+    work : Path
+        A folder that all ranks see, for results until they are compared.
+    """
+
+    launcher: Sequence[str]
+    script: str
+    options: Sequence[str]
+    exports: int
+    work: Path
+
+    def run(self, dataset: Path, launches: int, ranks: int) -> tuple[dict, str]:
+        """Run it once; return the measured run and a digest of the results, which are deleted.
+
+        Raises
+        ------
+        CausewayError
+            If it failed, with what it said.
+        """
+        shutil.rmtree(self.work, ignore_errors=True)
+        self.work.mkdir(parents=True)
+        log = self.work / "log"
+        command = [*self.launcher, "-n", str(ranks), sys.executable, "-m", "mpi4py", self.script, "--ranks", str(ranks)]
+        command += ["--dataset", "scaling", "--tables", str(dataset / "tables"), "--exports", *map(str, range(self.exports))]
+        command += ["--clocks", str(dataset / "clocks.json"), "--out", str(self.work / "out"), "--log", str(log), *self.options]
+        cpu, began = _cpu_seconds(), time.perf_counter()
+        try:
+            done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)  # noqa: S603
+        except FileNotFoundError:
+            raise CausewayError(
+                f"there is no launcher {self.launcher[0]} on PATH; activate the environment, or set the resource `mpi` of measure_scaling"
+            ) from None
+        wall, cpu = time.perf_counter() - began, _cpu_seconds() - cpu
+        if done.returncode:
+            said = [line for line in done.stderr.splitlines() if line.startswith("error: ")] or done.stderr.splitlines() or ["nothing"]
+            raise CausewayError(f"{Path(self.script).name} on {ranks} ranks and {launches} launches failed and said: {said[-1]}")
+        memory = PEAK.search(log.read_text(encoding="utf-8"))
+        found = {
+            "launches": launches,
+            "ranks": ranks,
+            "wall_s": round(wall, 4),
+            "cpu_s": round(cpu, 4) if runs_here(self.launcher) else None,
+            "peak_rss_mb": int(memory.group(1)) if memory else None,
+            "phases": phases(log.read_text(encoding="utf-8"), round(wall, 4)),
+        }
+        digest = _digest(self.work / "out")
+        shutil.rmtree(self.work)
+        return found, digest
+
+
+def phases(log: str, wall_s: float) -> dict[str, float]:
+    """Return the seconds of each pass that a log tells of, those of one name added up, and those of the rest."""
+    found: dict[str, float] = {}
+    for told in PASS.finditer(log):
+        found[told["name"]] = found.get(told["name"], 0.0) + float(told["seconds"])
+    return found | {REST: max(0.0, round(wall_s - sum(found.values()), 4))}
+
+
+def runs_here(launcher: Sequence[str]) -> bool:
+    """Return whether a launcher starts its ranks on this machine only: they share its cores, and their CPU time is ours to see."""
+    return Path(launcher[0]).name not in ("srun", "jsrun", "aprun", "prun")
+
+
+def measure(program: Program, datasets: dict[int, Path], plan: list[tuple[int, int]], repetitions: int) -> list[dict]:
+    """Run the whole plan `repetitions` times, one round after the other, so that a slow hour of the machine falls on all runs alike.
+
+    A first run, not counted, compiles what is not yet compiled.
+
+    Raises
+    ------
+    CausewayError
+        If a run failed, or another number of ranks gave other results.
+    """
+    smallest = min(plan)
+    program.run(datasets[smallest[0]], *smallest)
+    found, digests = [], {}
+    for repetition in range(repetitions):
+        for launches, ranks in plan:
+            run, digest = program.run(datasets[launches], launches, ranks)
+            if digests.setdefault(launches, digest) != digest:
+                raise CausewayError(f"{launches} launches on {ranks} ranks give other results than before; please report it")
+            LOG.info("%d launches, %d ranks, round %d: %.2f s", launches, ranks, repetition + 1, run["wall_s"])
+            found.append({**run, "repetition": repetition})
+    return found
+
+
+def _cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _digest(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        digest.update(str(path.relative_to(folder)).encode())
+        with open(path, "rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()

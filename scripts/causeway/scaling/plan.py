@@ -1,0 +1,42 @@
+"""Which runs a scaling study consists of. Read whenever the workflow is parsed, so this module stays light."""
+
+from collections.abc import Mapping
+
+Settings = Mapping[str, object]
+"""The configuration's `scaling`."""
+NEXT_TO_NOTHING = 100_000
+"""Launches of a dataset whose time is start and end alone: what these cost on each number of ranks, the other runs cannot tell."""
+
+
+def sizes(settings: Settings) -> dict[str, dict[int, int]]:
+    """Return the number of launches by number of ranks: `strong`, the same for all, and `weak`, the same for each rank.
+
+    On the most ranks both are the whole dataset.
+    """
+    ranks = sorted(set(settings["ranks"]))
+    return {
+        "strong": dict.fromkeys(ranks, settings["launches"]),
+        "weak": {count: settings["launches"] * count // ranks[-1] for count in ranks},
+    }
+
+
+def runs(settings: Settings) -> list[tuple[int, int]]:
+    """Return (launches, ranks) of every run once: the largest datasets first, each from few ranks to many."""
+    wanted = [*sizes(settings).values(), dict.fromkeys(settings["ranks"], min(NEXT_TO_NOTHING, settings["launches"]))]
+    return sorted({(launches, ranks) for size in wanted for ranks, launches in size.items()}, key=lambda run: (-run[0], run[1]))
+
+
+def datasets(settings: Settings) -> list[int]:
+    """Return the numbers of launches of the datasets that the runs need, the largest first."""
+    return list(dict.fromkeys(launches for launches, _ in runs(settings)))
+
+
+def tasks(settings: Settings) -> int:
+    """Return the most ranks of a run; at least 2, as a job with fewer is no MPI job to Slurm's plugin."""
+    return max(2, *settings["ranks"])
+
+
+def minutes(settings: Settings) -> int:
+    """Return a generous time for all runs: a minute each, and what a million launches take per rank at a tenth of the usual rate."""
+    each = [1 + launches / ranks / 12e6 for launches, ranks in runs(settings)]
+    return 10 + round(sum(each) * (settings["repetitions"] + 1))

@@ -1,0 +1,150 @@
+"""The scaling study's document: measured points, what they say, a projection, and the published curve beside them."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from causeway.scaling.model import PARTS, amdahl, fit, median, parts_of, projected, scaled, seconds
+from causeway.scaling.plan import sizes
+
+PUBLISHED = {
+    "source": "arXiv 2510.18300, figure 5(b): memory stall of four datasets of about 93 million samples, bins of 10 ms",
+    "launches": 372_000_000,
+    "wall_s": {128: 240.0, 256: 180.0, 512: 120.0, 1024: 80.0},
+}
+PROJECTED_LAUNCHES = (PUBLISHED["launches"], 10_000_000_000)
+PROJECTED_RANKS = tuple(2**power for power in range(11))
+MOST_ERROR, LEAST_SHARE = 0.25, 0.5
+"""No projection from a model that misses a median by more, or where less of the largest run's time is due to its launches."""
+ASSUMPTION = (
+    "A projection, not a measurement: the model, fitted to at most {ranks} ranks and {launches} launches, is taken to hold far beyond. It"
+    " assumes for every rank a core, memory bandwidth and a file system as fast as here, no contention of networks and file systems, and"
+    " datasets of the same shape. The interval shows the scatter between repetitions and the model's errors where it was fitted, no more."
+)
+
+
+def study(settings: Mapping[str, object], seed: int, runs: Sequence[dict], launcher: str, cores: int | None, load: float) -> dict:
+    """Return the document.
+
+    Parameters
+    ----------
+    settings : mapping
+        The configuration's `scaling`.
+    seed : int
+        Of the resampling behind the projection's interval.
+    runs : sequence of dict
+        As `measure` returns them.
+    launcher : str
+        The launcher's name.
+    cores : int or None
+        Cores that the ranks share; None where the launcher gives each its own. More ranks than cores cannot be faster, so such runs
+        are shown, but neither the serial fraction nor the model is fitted to them.
+    load : float
+        Processes that wanted a core before the study began: times of a busy machine are not its own.
+    """
+    by_key: dict[tuple[int, int], list[dict]] = {}
+    for run in runs:
+        by_key.setdefault((run["launches"], run["ranks"]), []).append(run)
+    own = {key: found for key, found in by_key.items() if cores is None or key[1] <= cores}
+    model = _model(own)
+    document = {
+        "schema_version": "1",
+        "program": "bin_launches",
+        "machine": {"launcher": launcher, "cores": cores, "processor": processor(), "load_before": round(load, 2)},
+        "settings": dict(settings),
+        "runs": list(runs),
+        "phases": list(dict.fromkeys(name for run in runs for name in run["phases"])),
+        **{kind: _points(by_key, size, kind, cores) for kind, size in sizes(settings).items()},
+        "published": _published(),
+    }
+    strong = [point for point in document["strong"] if not point["shares_cores"]]
+    fewest = min((point["ranks"] for point in strong), default=1)
+    relative = [(point["ranks"] / fewest, 1 / point["speedup"]) for point in strong]
+    projection, reason = _projection(own, model, seed)
+    return document | {"serial_fraction": amdahl(relative), "model": model, "projection": projection, "no_projection": reason}
+
+
+def processor() -> str | None:
+    """Return the processor's model name where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return None
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
+
+
+def cores_here() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def _points(runs: dict[tuple[int, int], list[dict]], size: dict[int, int], kind: str, cores: int | None) -> list[dict]:
+    times = {ranks: median(run["wall_s"] for run in runs[launches, ranks]) for ranks, launches in size.items()}
+    gains = scaled(times, kind)
+    points = []
+    for ranks, launches in size.items():
+        found = runs[launches, ranks]
+        phases = dict.fromkeys(name for run in found for name in run["phases"])
+        points.append(
+            {
+                "ranks": ranks,
+                "launches": launches,
+                "wall_s": times[ranks],
+                "wall_low_s": min(run["wall_s"] for run in found),
+                "wall_high_s": max(run["wall_s"] for run in found),
+                "cpu_s": _median_known(run["cpu_s"] for run in found),
+                "peak_rss_mb": _median_known(run["peak_rss_mb"] for run in found),
+                "launches_per_s": launches / times[ranks],
+                **gains[ranks],
+                "phases": {name: median(run["phases"].get(name, 0.0) for run in found) for name in phases},
+                "shares_cores": cores is not None and ranks > cores,
+            }
+        )
+    return points
+
+
+def _median_known(values) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
+
+
+def _model(runs: dict[tuple[int, int], list[dict]]) -> dict | None:
+    parts = parts_of(runs)
+    if parts is None:
+        return None
+    phases = fit(runs, parts)
+    errors = [abs(seconds(phases, *key) / median(run["wall_s"] for run in found) - 1) for key, found in runs.items()]
+    return {
+        "parts": [part for part in PARTS if part in parts],
+        "phases": phases,
+        "runs": sorted(map(list, runs)),
+        "largest_error": max(errors),
+    }
+
+
+def _projection(runs: dict[tuple[int, int], list[dict]], model: dict | None, seed: int) -> tuple[dict | None, str | None]:
+    """Return the projection, or None and why there is none."""
+    if model is None:
+        return None, "it needs at least two numbers of ranks that each have a core"
+    largest = max(runs, key=lambda key: (key[0], -key[1]))
+    whole, empty = seconds(model["phases"], *largest), seconds(model["phases"], 0, largest[1])
+    if 1 - empty / whole < LEAST_SHARE:
+        return None, f"start and end take {100 * empty / whole:.0f} % of the largest run; measure more launches"
+    if model["largest_error"] > MOST_ERROR:
+        return (
+            None,
+            f"the model misses a measured time by {100 * model['largest_error']:.0f} %; measure on a quieter machine, or more launches",
+        )
+    most = {"ranks": f"{max(ranks for _, ranks in runs):,}", "launches": f"{max(launches for launches, _ in runs):,}"}
+    wanted = [(launches, ranks) for launches in PROJECTED_LAUNCHES for ranks in PROJECTED_RANKS]
+    return {"assumption": ASSUMPTION.format(**most), "points": projected(runs, model["parts"], wanted, seed)}, None
+
+
+def _published() -> dict:
+    times = PUBLISHED["wall_s"]
+    gains = scaled(times, "strong")
+    points = [
+        {"ranks": ranks, "wall_s": wall, "launches_per_s": PUBLISHED["launches"] / wall, **gains[ranks]} for ranks, wall in times.items()
+    ]
+    relative = [(ranks / min(times), wall / times[min(times)]) for ranks, wall in times.items()]
+    return {"source": PUBLISHED["source"], "launches": PUBLISHED["launches"], "points": points, "serial_fraction": amdahl(relative)}
