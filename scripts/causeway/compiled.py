@@ -32,3 +32,25 @@ def bits_of(_, number):
         return builder.bitcast(arguments[0], ir.IntType(64))
 
     return types.int64(number), convert
+
+
+@intrinsic
+def byte_at(_, address):
+    """Return the byte at an address of memory as int64; the caller knows that it may be read."""
+
+    def load(context, builder, signature, arguments):
+        place = builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
+        return builder.zext(builder.load(place), ir.IntType(64))
+
+    return types.int64(types.int64), load
+
+
+@intrinsic
+def signed_big_endian(_, end):
+    """Return the int64 whose 8 bytes, the highest first, END before an address of memory: shifted, any shorter number that ends there."""
+
+    def load(context, builder, signature, arguments):
+        place = builder.inttoptr(builder.sub(arguments[0], ir.IntType(64)(8)), ir.IntType(64).as_pointer())
+        return builder.bswap(builder.load(place, align=1))
+
+    return types.int64(types.int64), load

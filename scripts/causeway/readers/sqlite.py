@@ -1,4 +1,6 @@
-"""Columns out of a SQLite export, streamed: through ADBC (measured 3.5 times as fast), through sqlite3 from the first row ADBC cannot type.
+"""Columns out of a SQLite export, streamed: integers of large tables straight from the pages (`btree`, measured some eight times as fast as
+ADBC); what that cannot prove simple, through ADBC (measured 3.5 times as fast as sqlite3); and through sqlite3 from the first row ADBC
+cannot type.
 
 The file is opened read-only and never changed. Text comes as bytes, since exports hold text in any encoding.
 """
@@ -6,16 +8,23 @@ The file is opened read-only and never changed. Text comes as bytes, since expor
 import contextlib
 import sqlite3
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from causeway.errors import ExportError
+from causeway.logs import LOG
 from causeway.readers.events import NULL, integers
 
+T = TypeVar("T")
+
 BATCH_ROWS = 1 << 16
+LARGE_ROWS = 100_000
+"""Rows from which on reading pages is worth loading its compiled code."""
 DAMAGE = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 """What sqlite3 raises for a damaged file: its messages may quote undecodable bytes, and a record may claim to be larger than memory."""
 
@@ -137,19 +146,55 @@ class SqliteExport:
         ExportError
             After the last good row, if the rest of the table is damaged.
         """
-        query = f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(table)}"  # noqa: S608
-        yield from self.select(query, table, columns, text)
+        query, done = f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(table)}", 0  # noqa: S608
+        if not set(text) and self.estimated_rows(table) >= LARGE_ROWS:
+            from causeway.readers.btree import NotSimpleError
 
-    def select(self, query: str, table: str, columns: list[str], text: Iterable[str] = ()) -> Iterator[tuple[int, dict]]:
+            try:
+                for batch in self._pages(table, columns):
+                    yield 0, dict(zip(columns, batch, strict=True))
+                    done += batch.shape[1]
+                return
+            except NotSimpleError as reason:
+                LOG.info("%s: %s in table %s: SQLite reads it from row %d on", self.source, reason, table, done)
+        yield from self.select(query, table, columns, text, done)
+
+    def _pages(self, table: str, columns: list[str]) -> Iterator[np.ndarray]:
+        """Give integer columns of a large table from its pages; see `btree.integer_columns`."""
+        from causeway.readers.btree import NotSimpleError, Pages, integer_columns
+
+        if "immutable" in self._uri:
+            raise NotSimpleError("a journal beside the file")
+        with contextlib.closing(sqlite3.connect(self._uri, uri=True)) as lock, contextlib.closing(Pages(self.path)) as pages:
+            try:
+                lock.execute("BEGIN")  # as long as this transaction reads, no other program writes
+                roots = lock.execute("SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name = ?", [table]).fetchall()
+                declared = lock.execute(f"PRAGMA table_xinfo({quoted(table)})").fetchall()
+            except DAMAGE as error:
+                raise NotSimpleError("an unreadable schema") from error
+            if len(roots) != 1 or any(hidden for *_, hidden in declared):
+                raise NotSimpleError("no plain table")
+            place, known = {}, {name: (number, default, key) for number, name, _, _, default, key, _ in declared}
+            for name in columns:
+                place[name], _, key = known[name]
+                if key:
+                    raise NotSimpleError(
+                        "a wanted column that is a key"
+                    )  # an INTEGER PRIMARY KEY stands for the rowid and is stored as null
+            short = all(known[name][1] is None for name in columns)
+            yield from ahead(integer_columns(pages, roots[0][0], list(place.values()), short))
+
+    def select(self, query: str, table: str, columns: list[str], text: Iterable[str] = (), done: int = 0) -> Iterator[tuple[int, dict]]:
         """Give a query's columns batch by batch, like `stream`; `columns` are their names and `table` is the one that errors name.
 
-        The query must give its rows in the order of a table's rows: it may be asked again for the rest, by LIMIT and OFFSET.
+        The first `done` rows are left out. The query must give its rows in the order of a table's rows: it may be asked again for the rest,
+        by LIMIT and OFFSET.
         """
         from adbc_driver_manager.dbapi import Error
 
-        text, done = set(text), 0
+        text = set(text)
         with contextlib.suppress(OSError, pa.ArrowException, Error):  # a value of another type, or damage; sqlite3 will tell which
-            for batch in self._adbc(query):
+            for batch in self._adbc(f"{query} LIMIT -1 OFFSET {done}" if done else query):
                 yield 0, {name: self._column(batch.column(at), name in text) for at, name in enumerate(columns)}
                 done += batch.num_rows
             if self._missing:  # of a page that is cut, SQLite reads what is left as if it were whole
@@ -219,6 +264,16 @@ class SqliteExport:
         if not self._had_index:
             with contextlib.suppress(OSError):
                 self._index.unlink(missing_ok=True)
+
+
+def ahead(items: Iterator[T]) -> Iterator[T]:
+    """Give the items of an iterator, which a thread makes one ahead: for work that does not hold Python's global lock."""
+    nothing = object()
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, items, nothing)
+        while (item := coming.result()) is not nothing:
+            coming = thread.submit(next, items, nothing)
+            yield item
 
 
 def _size(path: Path) -> int:

@@ -1,0 +1,332 @@
+"""Integer columns straight out of the pages of a SQLite table, several times as fast as SQLite's own rows.
+
+SQLite steps row by row through an interpreter; here whole leaf pages are decoded at once. Only what can be proven simple is read: a table
+of rowids, values that are integers or null, records within their page. Everything else raises `NotSimpleError`, and the caller asks SQLite.
+
+Source of every offset and rule: "Database File Format", sqlite.org/fileformat2.html; its section is named where it is used. Pages are read
+into a buffer of their own, never mapped, and every offset is checked against the page before it is followed: a damaged page, or one that
+changes while it is read, cannot lead anywhere else.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numba import boolean, int64, types
+
+from causeway.compiled import I8, U1, byte_at, compiled, signed_big_endian
+
+BATCH_BYTES = 1 << 19
+"""Leaf pages decoded at once."""
+NULL = np.iinfo(np.int64).min
+INTERIOR, LEAF = 0x05, 0x0D
+"""Types of the pages of a table of rowids (section 1.6); those of indexes, also of tables WITHOUT ROWID, are others."""
+INTERIOR_HEAD, LEAF_HEAD = 12, 8
+DEEPEST = 20
+LARGEST_PAGE = 65_536
+SLOTS, MIX = 256, 0x9E3779B97F4A7C1
+"""Of the table of headers that were seen; the factor is 2^60 divided by the golden ratio."""
+OVERFLOW, NOT_AN_INTEGER, SHORT, DAMAGED = -1, -2, -3, -4
+REASONS = {
+    OVERFLOW: "a row that goes on in overflow pages",
+    NOT_AN_INTEGER: "a value that is no integer",
+    SHORT: "a row from before a column was added",
+    DAMAGED: "a damaged page",
+}
+LEAST_ROW = 5
+"""Bytes of the smallest row: a pointer to it, the size of its payload, its rowid and the size of an empty header."""
+
+
+class NotSimpleError(Exception):
+    """The table, or the file, has something that only SQLite itself reads right; the message says what."""
+
+
+class Pages:
+    """The pages of a database file that nobody is writing.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    NotSimpleError
+        If the header is not that of a complete SQLite 3 database, or a journal beside the file says that it may not be up to date.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if any(_size(path.with_name(path.name + end)) for end in ("-wal", "-journal")):
+            raise NotSimpleError("a journal beside the file")
+        self._file = os.open(path, os.O_RDONLY)
+        head = os.pread(self._file, 100, 0)  # section 1.3
+        size = int.from_bytes(head[16:18], "big")
+        self.size = 65_536 if size == 1 else size
+        self.usable = self.size - int.from_bytes(head[20:21], "big")
+        length = os.fstat(self._file).st_size
+        known = head[:16] == b"SQLite format 3\x00" and 512 <= self.size <= 65_536 and self.size & (self.size - 1) == 0
+        if not known or head[21:24] != bytes([64, 32, 32]) or self.usable < 480 or length % self.size:
+            self.close()
+            raise NotSimpleError("an unusual header")
+        self.count = length // self.size
+        if head[24:28] == head[92:96] and int.from_bytes(head[28:32], "big") != self.count:
+            self.close()
+            raise NotSimpleError("a file of another length than its header says")
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file >= 0:
+            os.close(self._file)
+        self._file = -1
+
+    def read(self, numbers: np.ndarray, buffer: np.ndarray) -> None:
+        """Read pages into a buffer, one behind the other.
+
+        Parameters
+        ----------
+        numbers : ndarray of int64, shape (n,)
+            Page numbers, from 1 to `count`.
+        buffer : ndarray of uint8
+            Of n pages at least.
+        """
+        breaks = np.flatnonzero(np.diff(numbers) != 1) + 1
+        for begin, end in zip([0, *breaks.tolist()], [*breaks.tolist(), len(numbers)], strict=True):
+            at, stop, place = begin * self.size, end * self.size, (int(numbers[begin]) - 1) * self.size
+            while at < stop:
+                done = os.preadv(self._file, [memoryview(buffer)[at:stop]], place)
+                if done <= 0:
+                    raise NotSimpleError("a file that became shorter")
+                at, place = at + done, place + done
+
+    def leaves(self, root: int) -> np.ndarray:
+        """Return the numbers of the leaf pages of a table, in the order of rowids; int64.
+
+        Raises
+        ------
+        NotSimpleError
+            For pages that are not those of a table of rowids, or do not form a tree.
+        """
+        level = np.array([root], np.int64)
+        for _ in range(DEEPEST):
+            self._check(level)
+            kind = self._kind(int(level[0]))
+            if kind == LEAF:
+                return level
+            if kind != INTERIOR:
+                break
+            level = np.concatenate([self._children(number) for number in level.tolist()])
+        raise NotSimpleError("a table without rowids" if kind in (0x02, 0x0A) else "a damaged tree")
+
+    def _check(self, numbers: np.ndarray) -> None:
+        """Refuse numbers outside the file, and more of them than it has: a circle."""
+        if numbers.min() < 2 or numbers.max() > self.count or len(numbers) > self.count:
+            raise NotSimpleError("a damaged tree")
+
+    def _kind(self, number: int) -> int:
+        return os.pread(self._file, 1, (number - 1) * self.size)[0]
+
+    def _children(self, number: int) -> np.ndarray:
+        """Return the pages below an interior page (section 1.6): each cell begins with one, the last stands in the header."""
+        page = np.empty(self.size, np.uint8)
+        self.read(np.array([number]), page)
+        cells = int(page[3]) << 8 | int(page[4])
+        if page[0] != INTERIOR or INTERIOR_HEAD + 2 * cells > self.usable:
+            raise NotSimpleError("a damaged tree")
+        cell = page[INTERIOR_HEAD : INTERIOR_HEAD + 2 * cells].view(">u2").astype(np.int64)
+        cell = np.append(cell, 8)
+        if cell.max() + 4 > self.usable:
+            raise NotSimpleError("a damaged tree")
+        return page[cell[:, None] + np.arange(4)].view(">u4").astype(np.int64).reshape(-1)
+
+
+def integer_columns(pages: Pages, root: int, places: list[int], short: bool) -> Iterator[np.ndarray]:
+    """Give integer columns of a table, batch by batch, in the order of rowids.
+
+    Parameters
+    ----------
+    pages : Pages
+    root : int
+        The table's root page.
+    places : list of int
+        Which columns of its records, from 0; each once.
+    short : bool
+        Whether a record may end before a wanted column, which is then null: so it is with rows from before `ALTER TABLE ADD COLUMN`, if
+        the column has no default.
+
+    Yields
+    ------
+    ndarray of int64, shape (len(places), n)
+        `NULL` where null.
+
+    Raises
+    ------
+    NotSimpleError
+        As soon as something else is met; batches given before are right.
+    """
+    leaves = pages.leaves(root)
+    wanted = np.full(max(places) + 1, -1, np.int64)
+    wanted[places] = np.arange(len(places))
+    per_batch = max(1, BATCH_BYTES // pages.size)
+    buffer = np.empty(per_batch * pages.size, np.uint8)
+    last = np.array([NULL])
+    for at in range(0, len(leaves), per_batch):
+        numbers = leaves[at : at + per_batch]
+        pages.read(numbers, buffer)
+        rows = count_rows(buffer, len(numbers), pages.size, pages.usable)
+        if rows < 0:
+            raise NotSimpleError(REASONS[rows])
+        columns = np.empty((len(places), rows), np.int64)
+        found = decode_leaves(buffer, len(numbers), pages.size, pages.usable, wanted, short, columns, last)
+        if found < 0:
+            raise NotSimpleError(REASONS[found])
+        if rows:
+            yield columns
+
+
+@compiled(int64(U1, int64, int64, int64))
+def count_rows(buffer, pages, size, usable):
+    """Return how many rows some leaf pages hold; a negative code if one is no such page."""
+    rows = np.int64(0)
+    for page in range(pages):
+        base = page * size
+        cells = np.int64(buffer[base + 3]) << 8 | np.int64(buffer[base + 4])
+        if buffer[base] != LEAF or LEAF_HEAD + LEAST_ROW * cells > usable:
+            return DAMAGED
+        rows += cells
+    return rows
+
+
+# From here on places are addresses of memory, all inside the buffer: an array that is handed to a function is counted as in use and not in
+# use again, which takes longer than what these functions do.
+
+
+@compiled(types.UniTuple(int64, 2)(int64, int64))
+def _varint(at, end):
+    """Return a number of seven bits per byte, the highest first, up to nine bytes (section 1.6), and where it ends: -1 if beyond `end`."""
+    value = np.int64(0)
+    for _ in range(8):
+        if at >= end or at < 0:
+            return np.int64(0), np.int64(-1)
+        byte = byte_at(at)
+        at += 1
+        value = value << 7 | (byte & 0x7F)
+        if byte < 0x80:
+            return value, at
+    if at >= end:
+        return np.int64(0), np.int64(-1)
+    return value << 8 | byte_at(at), at + 1
+
+
+@compiled(int64(int64, int64, I8, int64, int64[:, ::1]))
+def _layout(at, end, wanted, short, layout):
+    """Read the serial types of a record (section 2.1), which stand from `at` up to `end`; return the bytes of its values or a code.
+
+    `layout` gets, for each wanted value, what `decode_leaves` needs to load it without asking: where it ends, counted from the first value;
+    the bits above it in the 8 bytes that end there; a mask; and a number to add. A value that takes no bytes is the number alone.
+    """
+    total = np.int64(0)
+    for k in range(wanted.size):
+        place = wanted[k]
+        kind, size, number = np.int64(0), np.int64(0), np.int64(0)
+        if at < end:
+            kind, at = _varint(at, end)
+            if at < 0:
+                return DAMAGED
+        elif not short:
+            return SHORT
+        if 1 <= kind <= 6:
+            size = kind if kind < 5 else 2 * kind - 4  # 1, 2, 3, 4, 6 and 8 bytes
+        elif kind == 0 or kind == 8 or kind == 9:
+            number = NULL if kind == 0 else kind - 8
+        elif place >= 0:
+            return NOT_AN_INTEGER
+        elif kind == 7:
+            size = np.int64(8)
+        elif kind >= 12:
+            size = (kind - 12) >> 1
+        else:
+            return DAMAGED
+        total += size
+        if total > LARGEST_PAGE:  # at once: the sum of such sizes could overflow
+            return DAMAGED
+        if place >= 0:
+            layout[0, place], layout[1, place] = (total, 64 - 8 * size) if size else (0, 0)
+            layout[2, place], layout[3, place] = (-1, 0) if size else (0, number)
+    return total
+
+
+@compiled(int64(int64, int64))
+def _mixed(end, size):
+    """Return a slot for the `size` bytes in front of a place."""
+    mixed, at, factor = size, np.int64(0), np.int64(MIX)
+    while at < size:
+        at = min(at + 8, size)
+        mixed += signed_big_endian(end - size + at) * factor
+        factor += 2 * MIX
+    return (mixed >> 40) & (SLOTS - 1)
+
+
+@compiled(boolean(int64, int64, int64))
+def _alike(one, other, size):
+    """Return whether the `size` bytes in front of two places are alike; False, unseen, for fewer than 8."""
+    at, alike = np.int64(0), size >= 8
+    while alike and at < size:
+        at = min(at + 8, size)
+        alike = signed_big_endian(one - size + at) == signed_big_endian(other - size + at)
+    return alike
+
+
+@compiled(int64(U1, int64, int64, int64, I8, int64, int64[:, ::1], int64[::1]))
+def decode_leaves(buffer, pages, size, usable, wanted, short, columns, last):
+    """Decode the rows of leaf pages (section 1.6); return their number, or a negative code.
+
+    A cell holds the size of its payload, its rowid and the payload: a record, that is a header of serial types and then the values.
+    `wanted[k]` is the place of the record's k-th value in `columns`, or -1. `last` holds the rowid of the row before; they must ascend, so
+    no page is met twice. A table's records have few different headers: what each means is kept, in a slot that is a hash of it.
+    """
+    row = np.int64(0)
+    most = usable - 35  # bytes of a payload that stays on its page
+    seen, length, body = np.zeros(SLOTS, np.int64), np.zeros(SLOTS, np.int64), np.zeros(SLOTS, np.int64)
+    layouts = np.zeros((SLOTS, 4, columns.shape[0]), np.int64)
+    for page in range(pages):
+        base = buffer.ctypes.data + page * size
+        end = base + usable
+        cells = byte_at(base + 3) << 8 | byte_at(base + 4)
+        first_cell = base + LEAF_HEAD + 2 * cells
+        for cell in range(cells):
+            pointer = base + LEAF_HEAD + 2 * cell
+            at = base + (byte_at(pointer) << 8 | byte_at(pointer + 1))
+            if at < first_cell:
+                return DAMAGED
+            payload, at = _varint(at, end)
+            rowid, at = _varint(at, end)
+            if at < 0 or payload < 1 or rowid <= last[0]:
+                return DAMAGED
+            last[0] = rowid
+            if payload > most:
+                return OVERFLOW
+            header, kinds = _varint(at, end)
+            value, stop = at + header, at + payload
+            if stop > end or kinds < 0 or header < 1 or header > payload:
+                return DAMAGED
+            slot = _mixed(value, header)
+            if length[slot] != header or not _alike(value, seen[slot], header):
+                seen[slot], length[slot] = value, header
+                body[slot] = _layout(kinds, value, wanted, short, layouts[slot])
+                if body[slot] < 0:
+                    return body[slot]
+            if value + body[slot] > stop:
+                return DAMAGED
+            for k in range(columns.shape[0]):
+                word = signed_big_endian(value + layouts[slot, 0, k])
+                shift = layouts[slot, 1, k]
+                columns[k, row] = (((word << shift) >> shift) & layouts[slot, 2, k]) + layouts[slot, 3, k]
+            row += 1
+    return row
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
