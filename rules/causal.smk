@@ -1,7 +1,8 @@
 """Causes of variability, for each kernel that matters and for the whole dataset.
 
 Required: {target}/kept.parquet, kernels.parquet, tables/{export}/, clocks.json. Produces: {target}/features.parquet and
-{target}/causal/{scope}/. Kernels are spread over a fixed number of batches, so that the plan is known before any of them runs.
+{target}/causal/{scope}/. Kernels are spread over a fixed number of batches, so that the plan is known before any of them runs; each batch
+leaves drafts, and one rule settles what holds after all kernels were looked at.
 """
 
 
@@ -35,7 +36,7 @@ rule discover_causes:
         kernels="<results>/{dataset}/{target}/kernels.parquet",
         lib=modules("causal"),
     output:
-        scopes="<results>/{dataset}/{target}/causal/batches/{batch}.json",
+        drafts="<results>/{dataset}/{target}/causal/drafts/{batch}.json",
     log:
         "<logs>/discover_causes/{dataset}/{target}/{batch}.log",
     benchmark:
@@ -58,8 +59,7 @@ rule discover_dataset_causes:
         kernels="<results>/{dataset}/{target}/kernels.parquet",
         lib=modules("causal"),
     output:
-        graph="<results>/{dataset}/{target}/causal/dataset/graph.json",
-        contributions="<results>/{dataset}/{target}/causal/dataset/contributions.parquet",
+        draft="<results>/{dataset}/{target}/causal/drafts/dataset.json",
     log:
         "<logs>/discover_dataset_causes/{dataset}/{target}.log",
     benchmark:
@@ -74,3 +74,33 @@ rule discover_dataset_causes:
         seed=config["seed"],
     script:
         "../scripts/discover_dataset_causes.py"
+
+
+rule settle_causes:
+    input:
+        drafts=draft_causes,
+        whole="<results>/{dataset}/{target}/causal/drafts/dataset.json",
+        kernels="<results>/{dataset}/{target}/kernels.parquet",
+        lib=modules("causal"),
+    output:
+        scopes="<results>/{dataset}/{target}/causal/scopes.json",
+        agreement="<results>/{dataset}/{target}/causal/agreement.parquet",
+        graph="<results>/{dataset}/{target}/causal/dataset/graph.json",
+        contributions="<results>/{dataset}/{target}/causal/dataset/contributions.parquet",
+        refutations="<results>/{dataset}/{target}/causal/dataset/refutations.parquet",
+        whatif="<results>/{dataset}/{target}/causal/dataset/whatif.parquet",
+        heterogeneity="<results>/{dataset}/{target}/causal/dataset/heterogeneity.parquet",
+        baselines="<results>/{dataset}/{target}/causal/dataset/baselines.parquet",
+    log:
+        "<logs>/settle_causes/{dataset}/{target}.log",
+    benchmark:
+        "<benchmarks>/settle_causes/{dataset}/{target}.jsonl"
+    conda:
+        "../envs/causal.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    params:
+        causes=config["causes"],
+    script:
+        "../scripts/settle_causes.py"

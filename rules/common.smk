@@ -177,16 +177,10 @@ def every_table_folder():
     return [f"results/{dataset}/tables/{export}" for dataset, export in EXPORTS]
 
 
-def batch_manifests(wildcards):
-    """Return the manifests of the batches of kernels of a dataset and target."""
-    folder = f"results/{wildcards.dataset}/{wildcards.target}/causal/batches"
+def draft_causes(wildcards):
+    """Return the drafts of the batches of kernels of a dataset and target."""
+    folder = f"results/{wildcards.dataset}/{wildcards.target}/causal/drafts"
     return [f"{folder}/{batch}.json" for batch in range(config["causes"]["batches"])]
-
-
-def every_batch_manifest():
-    """Return the manifests of all batches."""
-    pattern = "results/{{dataset}}/{{target}}/causal/batches/{batch}.json"
-    return [path for batch in range(config["causes"]["batches"]) for path in each_target(pattern.format(batch=batch))]
 
 
 def binning_options():

@@ -6,8 +6,7 @@ Required: quality.json, clocks.json, the tables of each {dataset}/{target}. Prod
 
 rule plot_causal_graphs:
     input:
-        graph="<results>/{dataset}/{target}/causal/dataset/graph.json",
-        batches=batch_manifests,
+        scopes="<results>/{dataset}/{target}/causal/scopes.json",
         kernels="<results>/{dataset}/{target}/kernels.parquet",
         lib=modules("plotting"),
     output:
@@ -127,8 +126,7 @@ rule summarise_findings:
     input:
         quality=each_dataset("<results>/{dataset}/quality.json"),
         kernels=each_target("<results>/{dataset}/{target}/kernels.parquet"),
-        graphs=each_target("<results>/{dataset}/{target}/causal/dataset/graph.json"),
-        batches=every_batch_manifest(),
+        scopes=each_target("<results>/{dataset}/{target}/causal/scopes.json"),
         lib=modules("findings"),
     output:
         findings="<results>/findings.json",
@@ -155,8 +153,7 @@ rule write_overview:
         bins=each_target("<results>/{dataset}/{target}/bins.parquet"),
         ranking=each_target("<results>/{dataset}/{target}/ranking.parquet"),
         kernels=each_target("<results>/{dataset}/{target}/kernels.parquet"),
-        graphs=each_target("<results>/{dataset}/{target}/causal/dataset/graph.json"),
-        batches=every_batch_manifest(),
+        scopes=each_target("<results>/{dataset}/{target}/causal/scopes.json"),
         findings="<results>/findings.json",
         lib=modules("plotting"),
     output:

@@ -1,13 +1,13 @@
-"""Causal graph of the whole dataset: all kernels together, with fixed effects, each kernel weighing the same."""
+"""Causes in the whole dataset: all kernels together, with fixed effects, each kernel weighing the same."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from causeway.causal.discovery import Scope, discover
-from causeway.causal.graph import write_outcome
+from causeway.causal.examination import examined
 from causeway.causal.scopes import DATASET_SCOPE, columns_of, in_time_order, pooled_table, read_features, rows_of
 from causeway.causal.seeds import derived_seed
 from causeway.logs import LOG, failing_clearly
+from causeway.tables import write_json
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -20,10 +20,10 @@ def main(job) -> None:
         table = read_features(job.input.features)
         table, n_kernels = pooled_table(table, causes["max_rows"], derived_seed(seed, dataset, target, DATASET_SCOPE, "rows"))
         table = in_time_order(table)
-        scope = Scope(dataset, target, DATASET_SCOPE, None, seed, 1, causes["resamples"], crosscheck=True)
+        scope = Scope(dataset, target, DATASET_SCOPE, None, seed, causes["resamples"], crosscheck=True)
         outcome = discover(columns_of(table), rows_of(table, equal_kernels=True), scope)
         LOG.info("%d kernels, %d rows, %s; %s", n_kernels, outcome.n_rows, outcome.verdict, " ".join(outcome.sentences))
-        write_outcome(outcome, Path(job.output.graph).parent)
+        write_json({"drafts": [examined(outcome)]}, job.output.draft)
 
 
 if "snakemake" in globals():

@@ -19,7 +19,7 @@ def main(job) -> None:
     with failing_clearly(job.log[0]):
         kernels = read_table(job.input.kernels, "kernel_summary", ["kernel", "target_share"]).to_pylist()
         order = {row["kernel"]: place for place, row in enumerate(sorted(kernels, key=lambda row: -row["target_share"]))}
-        whole, *scopes = read_graphs(job.input.graph, job.input.batches)
+        whole, *scopes = read_graphs(job.input.scopes)
         scopes.sort(key=lambda graph: (order.get(graph["scope"], len(order)), graph["scope"]))
         LOG.info("%d graphs of kernels beside the dataset's", len(scopes))
         title = f"Causes of {target_name(job.wildcards.target)}, {job.wildcards.dataset}"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def main(job) -> None:
     with failing_clearly(job.log[0]):
         qualities = [read_json(path) for path in job.input.quality]
-        searches = read_searches(job.input.graphs, job.input.batches)
+        searches = read_searches(job.input.scopes)
         analyses = []
         for path in job.input.kernels:
             rows, unit = read_table(path, "kernel_summary").to_pylist(), table_metadata(path).get("value_unit", "")

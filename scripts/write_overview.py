@@ -15,7 +15,7 @@ def views(job) -> list[DatasetView]:
     """Return the datasets in the order of their quality documents, each with its targets in the order of their kernels tables."""
     capabilities = read_capabilities(job.input.tables)
     clocks = {dataset_of(path): read_json(path) for path in job.input.clocks}
-    searches = read_searches(job.input.graphs, job.input.batches)
+    searches = read_searches(job.input.scopes)
     kernels, bins = by_place(job.input.kernels, "kernel_summary"), by_place(job.input.bins, "bins")
     ranking = by_place(job.input.ranking, "ranking")
     found = []

@@ -44,36 +44,34 @@ def read_search(folder: str | Path) -> Search:
     return Search(read_json(Path(folder) / "graph.json"), read_table(table, "contributions").to_pylist(), relative(table, 5))
 
 
-def read_graphs(graph: str | Path, batches: Iterable[str | Path]) -> list[dict]:
-    """Read the graphs of one dataset and target: the dataset's own first, then the kernels' in the order of their batches."""
-    folders = [Path(batch).parents[1] / scope for batch in batches for scope in read_json(batch)["scopes"]]
-    return [read_json(path) for path in (Path(graph), *(folder / "graph.json" for folder in folders))]
+def scope_folders(scopes: str | Path) -> list[Path]:
+    """Return the folders of all searches of a dataset and target from its `causal/scopes.json`: the dataset's own, then the kernels'."""
+    folder = Path(scopes).parent
+    return [folder / name for name in ("dataset", *read_json(scopes)["scopes"])]
 
 
-def read_searches(graphs: Iterable[str | Path], batches: Iterable[str | Path]) -> dict[Place, list[Search]]:
+def read_graphs(scopes: str | Path) -> list[dict]:
+    """Read the graphs of one dataset and target: the dataset's own first, then the kernels' by their share of the target."""
+    return [read_json(folder / "graph.json") for folder in scope_folders(scopes)]
+
+
+def read_searches(scopes: Iterable[str | Path]) -> dict[Place, list[Search]]:
     """Read the searches of every dataset and target.
 
     Parameters
     ----------
-    graphs : iterable of paths
-        `{dataset}/{target}/causal/dataset/graph.json`.
-    batches : iterable of paths
-        `{dataset}/{target}/causal/batches/{batch}.json`, each naming the scopes that it wrote.
+    scopes : iterable of paths
+        `{dataset}/{target}/causal/scopes.json`.
 
     Returns
     -------
     dict
         By dataset and target: the dataset's own search first, then the kernels' by name.
     """
-    found: dict[Place, list[Search]] = {}
-    for graph in map(Path, graphs):
-        found.setdefault((graph.parts[-5], graph.parts[-4]), []).append(read_search(graph.parent))
-    kernels: dict[Place, list[Path]] = {}
-    for batch in map(Path, batches):
-        folders = kernels.setdefault((batch.parts[-5], batch.parts[-4]), [])
-        folders += [batch.parents[1] / scope for scope in read_json(batch)["scopes"]]
-    for place, folders in kernels.items():
-        found.setdefault(place, []).extend(read_search(folder) for folder in sorted(folders))
+    found = {}
+    for path in map(Path, scopes):
+        whole, *kernels = scope_folders(path)
+        found[path.parts[-4], path.parts[-3]] = [read_search(folder) for folder in (whole, *sorted(kernels))]
     return found
 
 

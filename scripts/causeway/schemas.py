@@ -232,6 +232,39 @@ SCHEMAS: dict[str, pa.Schema] = {
             *_fields("verdict reason", TEXT, nullable=True),
         ]
     ),
+    # slopes of the target on a cause in each kernel or rank; `group` is null for all of them together, with what tells them apart
+    "heterogeneity": pa.schema(
+        [
+            *_fields("feature by", TEXT),
+            _field("group", TEXT, nullable=True),
+            _field("rows", I64),
+            *_fields("slope slope_low slope_high", F64, "standard deviations of the target"),
+            *_fields("cochran_q i_squared p_value", F64, nullable=True),
+            _field("label", TEXT, nullable=True),
+        ]
+    ),
+    # what others would name as causes, strongest first per method
+    "baselines": pa.schema(
+        [
+            *_fields("method feature", TEXT),
+            _field("place", I64),
+            *_fields("score share_percent", F64),
+            _field("p_value", F64, nullable=True),
+            _field("sign", TEXT),
+            _field("cause", FLAG),
+        ]
+    ),
+    # one row per kernel and cause of the kernel or the dataset
+    "agreement": pa.schema(
+        [
+            *_fields("kernel feature", TEXT),
+            _field("kernel_sign", TEXT, nullable=True),
+            _field("kernel_percent", F64, "percent", nullable=True),
+            _field("dataset_sign", TEXT, nullable=True),
+            _field("dataset_percent", F64, "percent", nullable=True),
+            _field("state", TEXT),
+        ]
+    ),
 }
 OPEN_ENDED = frozenset({"counters", "bins", "kept", "features"})
 """Tables that carry further columns after those of the schema: metrics, statistics of chosen features, features."""

@@ -18,7 +18,7 @@ from causeway.causal.basis import independent_columns
 TIERS = {"launch": 0, "context": 1, "counter": 2, "target": 3}
 """Places in time: launch configuration; clocks, temperature, contention and placement; what the launch did; its target."""
 PENALTY = 1.0
-"""Factor of `log n` per edge in BOSS' score, twice that of the BIC: on random sparse networks of 40, 46 and 107 nodes (1,000 rows) the F1 of
+"""Factor of `log n` per edge in BOSS' score, twice that of the BIC: on random networks of 40, 46 and 107 nodes (1,000 rows) the F1 of
 the skeleton rises from .94, .92, .83 to .99, 1.00, .98."""
 ALPHA = 0.01
 """Level of PC's tests."""

@@ -7,7 +7,7 @@ import numpy as np
 from causeway.causal.between import ConfigurationEffect, configuration_effects
 from causeway.causal.crosscheck import crosscheck_reason
 from causeway.causal.deviation import configuration_spread, standardised_deviation
-from causeway.causal.multiplicity import adjusted
+from causeway.causal.multiplicity import adjusted, scope_p_value
 from causeway.causal.prepare import CONTROL_NAMES, Prepared, prepare
 from causeway.causal.representative import better_members
 from causeway.causal.robustness import robustness_value
@@ -20,7 +20,7 @@ from causeway.causal.signs import level_of, sign_of
 from causeway.causal.stability import MIN_FREQUENCY, block_numbers, selection_frequencies
 from causeway.causal.stages import Stages, independent_rows, run_stages
 from causeway.causal.threads import single_threaded
-from causeway.causal.verdicts import FLAGGED_BELOW, INCONCLUSIVE, MAX_Q, REFUSED_BELOW, arrow_verdict, detectable_share, graph_verdict
+from causeway.causal.verdicts import FLAGGED_BELOW, INCONCLUSIVE, REFUSED_BELOW, arrow_verdict, detectable_share, graph_verdict
 
 METHOD = (
     "two-stage local search (partial F tests on groups of basis functions, Bonferroni, effective sample sizes of Kish and Bartlett), "
@@ -40,8 +40,6 @@ class Scope:
         The kernel's full name.
     seed : int
         The configured seed.
-    n_scopes : int
-        Number of kernels that are searched.
     resamples : int
         Half-samples for the stability of arrows; 0 leaves it out.
     crosscheck : bool
@@ -53,7 +51,6 @@ class Scope:
     scope: str
     name: str | None = None
     seed: int = 1
-    n_scopes: int = 1
     resamples: int = 20
     crosscheck: bool = False
 
@@ -79,9 +76,35 @@ class Arrow:
     level: str = ""
 
 
+@dataclass(frozen=True)
+class Evidence:
+    """What the arrows were read from, for the steps that examine them further.
+
+    Attributes
+    ----------
+    columns : list of Column
+        As measured, of the analysed rows.
+    rows : Rows
+    prepared : Prepared
+    stages : Stages
+    deviation, spread : ndarray, shape (n_rows,)
+        The standardised deviation, and the standard deviation of each row's configuration that it was divided by.
+    """
+
+    columns: list[Column]
+    rows: Rows
+    prepared: Prepared
+    stages: Stages
+    deviation: np.ndarray
+    spread: np.ndarray
+
+
 @dataclass
 class Outcome:
-    """What a scope's analysis says; without `arrows` and `unexplained` it is a refusal."""
+    """What a scope's analysis says; without `arrows` and `unexplained` it is a refusal.
+
+    `p_value` is Simes' for no candidate being a cause, None for a refusal; `nothing` is the sentence for when no arrow is left.
+    """
 
     scope: Scope
     n_rows: int
@@ -92,20 +115,21 @@ class Outcome:
     arrows: list[Arrow] = field(default_factory=list)
     unexplained: tuple[float, float, float] | None = None
     dropped: list[Dropped] = field(default_factory=list)
+    p_value: float | None = None
+    nothing: str = ""
+    evidence: Evidence | None = None
 
 
 @dataclass
 class _Parent:
-    """A cause between search and report."""
+    """A cause between search and report; `p_value` is adjusted for the number of tests."""
 
     candidate: Candidate
     stage: str
     p_value: float
     partial_r2: float
     n_effective: float
-    n_tests: int
     stability: float | None
-    index: int = -1
     effect: ConfigurationEffect | None = None
 
 
@@ -152,9 +176,12 @@ def _discover(columns: list[Column], rows: Rows, scope: Scope) -> Outcome:
         stages, scope.resamples, generator(scope.seed, scope.dataset, scope.target, scope.scope, "stability")
     )
     parents = _parents(stages, prepared, frequencies, effects, n_between, scope)
-    kept, reasons = _held(parents, prepared, scope)
+    kept, reasons = _held(parents, prepared)
     reasons += prepared.notes
-    return _report(kept, reasons, prepared, stages, rows, deviation, size, scope)
+    outcome = _report(kept, reasons, Evidence(columns, rows, prepared, stages, deviation, spread), size, scope)
+    controls = [index for index, candidate in enumerate(prepared.within) if candidate.name in CONTROL_NAMES]
+    outcome.p_value = scope_p_value(stages, controls, [effect.p_value for effect in effects], n_between)
+    return outcome
 
 
 def _usable(columns: list[Column], rows: Rows) -> tuple[Rows, list[Column], str]:
@@ -191,12 +218,10 @@ def _parents(
             _Parent(
                 prepared.within[index],
                 "both" if len(tests) == 2 else next(iter(tests)),
-                strongest.p_value,
+                adjusted(strongest.p_value, 2 * stages.problem.n_tests),
                 max(test.partial_r2 for test in tests.values()),
                 strongest.n_effective,
-                2 * stages.problem.n_tests,
                 float(frequencies[index]) if scope.resamples else None,
-                index,
             )
         )
     for effect in effects:
@@ -204,10 +229,9 @@ def _parents(
             _Parent(
                 effect.candidate,
                 "scale",
-                effect.p_value,
+                adjusted(effect.p_value, n_between),
                 effect.partial_r2,
                 effect.n_configurations,
-                n_between,
                 effect.stability,
                 effect=effect,
             )
@@ -215,12 +239,11 @@ def _parents(
     return found
 
 
-def _held(parents: list[_Parent], prepared: Prepared, scope: Scope) -> tuple[list[_Parent], list[str]]:
-    """Drop parents that are unstable, do not survive the number of scopes, or are controls; say so."""
+def _held(parents: list[_Parent], prepared: Prepared) -> tuple[list[_Parent], list[str]]:
+    """Drop parents that are unstable or are controls; say so."""
     kept, reasons = [], []
     for parent in parents:
         name = parent.candidate.name
-        q_value = adjusted(parent.p_value, parent.n_tests, scope.n_scopes)
         if name in CONTROL_NAMES:
             reasons.append(
                 f"successive launches resemble each other: the previous deviation explains {100 * parent.partial_r2:.0f} % of what is left;"
@@ -229,8 +252,6 @@ def _held(parents: list[_Parent], prepared: Prepared, scope: Scope) -> tuple[lis
         elif parent.stability is not None and parent.stability < MIN_FREQUENCY:
             share = f"{100 * parent.stability:.0f} % of resamples, below {100 * MIN_FREQUENCY:.0f} %"
             prepared.dropped.append(Dropped(name, f"candidate cause, not stable: found in {share}"))
-        elif q_value > MAX_Q:
-            prepared.dropped.append(Dropped(name, f"candidate cause, not significant after {scope.n_scopes} kernels (q = {q_value:.2g})"))
         else:
             kept.append(parent)
     prepared.dropped.sort(key=lambda dropped: dropped.feature)
@@ -240,14 +261,12 @@ def _held(parents: list[_Parent], prepared: Prepared, scope: Scope) -> tuple[lis
 def _report(
     parents: list[_Parent],
     reasons: list[str],
-    prepared: Prepared,
-    stages: Stages,
-    rows: Rows,
-    deviation: np.ndarray,
+    evidence: Evidence,
     size: float,
     scope: Scope,
 ) -> Outcome:
     """Weigh, sign and word the parents."""
+    prepared, stages, rows, deviation = evidence.prepared, evidence.stages, evidence.rows, evidence.deviation
     within = [parent for parent in parents if parent.effect is None]
     between = [parent for parent in parents if parent.effect is not None]
     shares: Shares | None = None
@@ -262,7 +281,7 @@ def _report(
             seed = derived_seed(scope.seed, scope.dataset, scope.target, scope.scope, "crosscheck")
             y = (np.exp(np.sum(gains, axis=0)) if gains else 1.0) * (np.abs(deviation) if rows.folded else deviation)
             reasons = [*reasons, *crosscheck_reason(shares.percent, [*values, *positions], y, rows.weight, seed)]
-    arrows = [_arrow(parent, place, shares, scope) for place, parent in enumerate([*within, *between])]
+    arrows = [_arrow(parent, place, shares) for place, parent in enumerate([*within, *between])]
     arrows.sort(key=lambda arrow: (-arrow.percent, arrow.candidate.name))
     n_effective = min([arrow.n_effective for arrow in arrows if arrow.stage != "configuration"], default=_typical_size(stages, size))
     if n_effective < FLAGGED_BELOW:
@@ -272,13 +291,14 @@ def _report(
         refusal = f"{n_effective:,.0f} effective samples after autocorrelation, fewer than {REFUSED_BELOW:.0f}"
         reasons = [refusal, *reasons[1:]]
         return Outcome(scope, len(rows), n_effective, INCONCLUSIVE, reasons, [f"Inconclusive: {refusal}."], dropped=prepared.dropped)
+    nothing = nothing_found(n_effective, detectable_share(n_effective, stages.problem.n_tests))
     if not arrows:
-        sentence = nothing_found(n_effective, detectable_share(n_effective, stages.problem.n_tests))
-        reasons, sentences = [sentence.rstrip("."), *reasons], [sentence]
+        reasons, sentences = [nothing.rstrip("."), *reasons], [nothing]
     unexplained = (shares.unexplained, shares.unexplained_low, shares.unexplained_high) if shares else (100.0, 100.0, 100.0)
-    return Outcome(
-        scope, len(rows), n_effective, graph_verdict([a.verdict for a in arrows]), reasons, sentences, arrows, unexplained, prepared.dropped
-    )
+    verdict = graph_verdict([arrow.verdict for arrow in arrows])
+    outcome = Outcome(scope, len(rows), n_effective, verdict, reasons, sentences, arrows, unexplained, prepared.dropped)
+    outcome.nothing, outcome.evidence = nothing, evidence
+    return outcome
 
 
 def _typical_size(stages: Stages, size: float) -> float:
@@ -291,7 +311,7 @@ def _typical_size(stages: Stages, size: float) -> float:
     return size / float(np.median(bartlett_factor(stages.problem.lags, of_residual)))
 
 
-def _arrow(parent: _Parent, place: int, shares: Shares, scope: Scope) -> Arrow:
+def _arrow(parent: _Parent, place: int, shares: Shares) -> Arrow:
     slope = shares.slopes[place]
     sign = sign_of(slope)
     if parent.effect is not None:  # its sign rests on configurations, not on rows
@@ -307,7 +327,7 @@ def _arrow(parent: _Parent, place: int, shares: Shares, scope: Scope) -> Arrow:
         float(shares.low[place]),
         float(shares.high[place]),
         parent.stability,
-        adjusted(parent.p_value, parent.n_tests, scope.n_scopes),
+        parent.p_value,
         robustness_value(parent.partial_r2),
         parent.n_effective,
         arrow_verdict(parent.n_effective, parent.effect is not None),

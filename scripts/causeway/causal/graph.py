@@ -35,6 +35,8 @@ def graph_document(outcome: Outcome) -> dict:
         "edges": edges,
         "n_rows": outcome.n_rows,
         "n_effective": rounded(outcome.n_effective),
+        "p_value": rounded(outcome.p_value),
+        "q_value": rounded(outcome.p_value),
         "method": METHOD,
         "seed": derived_seed(scope.seed, scope.dataset, scope.target, scope.scope),
         "verdict": outcome.verdict,
@@ -79,7 +81,7 @@ def _unexplained_edge(outcome: Outcome) -> dict:
     }
 
 
-def contributions_table(outcome: Outcome) -> pa.Table:
+def contribution_rows(outcome: Outcome) -> list[dict]:
     """Return the rows of `contributions.parquet`: causes by contribution, then the unexplained rest; none for a refusal."""
     rows = [
         {
@@ -107,7 +109,12 @@ def contributions_table(outcome: Outcome) -> pa.Table:
         rest |= {"feature": UNEXPLAINED, "group": UNEXPLAINED, "members": [], "stage": "none", "sign": "?", "verdict": outcome.verdict}
         rest |= {"contribution_percent": rounded(percent), "contribution_low": rounded(low), "contribution_high": rounded(high)}
         rows.append(rest)
-    return pa.Table.from_pylist(rows, schema=SCHEMAS["contributions"])
+    return rows
+
+
+def contributions_table(outcome: Outcome) -> pa.Table:
+    """Return `contributions.parquet` as a table."""
+    return pa.Table.from_pylist(contribution_rows(outcome), schema=SCHEMAS["contributions"])
 
 
 def write_outcome(outcome: Outcome, folder: str | Path) -> None:

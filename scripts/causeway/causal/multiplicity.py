@@ -2,6 +2,10 @@
 
 import numpy as np
 
+from causeway.causal.effective_size import autocorrelations, bartlett_factor
+from causeway.causal.search import MIN_TEST_SIZE, Problem, Test, model_of
+from causeway.causal.stages import Stages
+
 
 def simes(p_values: np.ndarray) -> float:
     """Return Simes' p-value of the hypothesis that no candidate matters: `min p_(k) d / k`; 1 without candidates.
@@ -29,10 +33,51 @@ def benjamini_hochberg(p_values: np.ndarray) -> np.ndarray:
     return q_values
 
 
-def adjusted(p_value: float, n_tests: int, n_scopes: int) -> float:
-    """Return an arrow's p-value after Bonferroni over the candidates of its search and the scopes that are searched.
+def adjusted(p_value: float, n_tests: int) -> float:
+    """Return a p-value after Bonferroni over the candidates of a search."""
+    return float(min(1.0, p_value * max(n_tests, 1)))
 
-    Kernels are searched in independent jobs, none of which sees the others' p-values; Bonferroni needs only their number, and bounds what
-    Benjamini and Hochberg's procedure over all of them would give.
+
+def over_families(p_value: float, n_selected: int, n_families: int) -> float:
+    """Return the q-value of a hypothesis in one of `n_selected` families out of `n_families`; `p_value` is adjusted within the family.
+
+    References
+    ----------
+    Y. Benjamini, M. Bogomolov, Selective inference on multiple families of hypotheses, J. R. Stat. Soc. B 76 (2014) 297: if the false
+    discovery rate selects R of m families, hypotheses within them are tested at R / m times the level.
     """
-    return float(min(1.0, p_value * max(n_tests, 1) * max(n_scopes, 1)))
+    return float(min(1.0, p_value * n_families / max(n_selected, 1)))
+
+
+def stage_p_values(problem: Problem, response: np.ndarray, tests: list[Test]) -> np.ndarray:
+    """Return a p-value for every candidate of one stage, given the stage's parents; for the parents that of their own test."""
+    model = model_of(problem, response, [test.candidate for test in tests])
+    explained, df = model.scan()
+    of_residual = autocorrelations(model.residual[:, None], problem.lags.shape[1])[0]
+    factors = np.ones(problem.n_candidates)
+    np.maximum.at(factors, problem.basis.owner, bartlett_factor(problem.lags, of_residual))
+    sizes = problem.n_independent / factors
+    p_values, _ = model.tests(explained, df, sizes)
+    p_values[sizes < MIN_TEST_SIZE] = 1.0
+    for test in tests:
+        p_values[test.candidate] = test.p_value
+    return p_values
+
+
+def scope_p_value(stages: Stages, controls: list[int], between: list[float], n_between: int) -> float:
+    """Return Simes' p-value of the hypothesis that a scope has no cause, over both stages and the configuration level.
+
+    Parameters
+    ----------
+    stages : Stages
+    controls : list of int
+        Candidates that are no causes whatever they explain.
+    between : list of float
+        p-values of the causes at the configuration level, where `n_between` features were tested.
+    """
+    found = [
+        np.delete(stage_p_values(stages.problem, response, tests), controls)
+        for response, tests in ((stages.mean_response, stages.mean_tests), (stages.scale_response, stages.scale_tests))
+        if stages.problem.basis.owner.size
+    ]
+    return simes(np.concatenate([*found, between, np.ones(max(n_between - len(between), 0))]))

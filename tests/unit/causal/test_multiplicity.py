@@ -18,8 +18,8 @@ def test_simes_by_hand():
 
 
 def test_adjusted_is_bounded():
-    assert adjusted(1e-4, 50, 4) == pytest.approx(0.02)
-    assert adjusted(0.5, 50, 4) == 1
+    assert adjusted(1e-4, 50) == pytest.approx(0.005)
+    assert adjusted(0.5, 50) == 1
 
 
 def test_robustness_value_of_the_published_example():

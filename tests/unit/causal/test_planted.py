@@ -8,6 +8,7 @@ import pytest
 import assemble_features
 import bin_launches
 import discover_causes
+from causeway.causal.settlement import settled
 from causeway.readers.normalise import normalise
 from causeway.simulate.runs import write_run
 from causeway.tables import read_json, write_json
@@ -39,7 +40,7 @@ def analyse(folder, scenario, target):
     paths = {"features": root / "features.parquet", "kernels": root / "kernels.parquet", "kept": root / "kept.parquet"}
     job = SimpleNamespace(
         input=SimpleNamespace(**paths, tables=[str(out / "tables" / name) for name in names], clocks=out / "clocks.json"),
-        output=SimpleNamespace(features=paths["features"], scopes=root / "causal" / "batches" / "0.json"),
+        output=SimpleNamespace(features=paths["features"], drafts=root / "causal" / "drafts" / "0.json"),
         params=SimpleNamespace(nodes={}, causes=CAUSES, seed=1),
         wildcards=SimpleNamespace(dataset="d", target=target, batch="0"),
         log=[folder / "log"],
@@ -47,9 +48,10 @@ def analyse(folder, scenario, target):
     assemble_features.main(job)
     discover_causes.main(job)
     found = {}
-    for scope in read_json(job.output.scopes)["scopes"]:
-        graph = read_json(root / "causal" / scope / "graph.json")
-        found[graph["scope_name"]] = {edge["source"]: edge["sign"] for edge in graph["edges"] if edge["source"] != "unexplained"}
+    for draft in settled(read_json(job.output.drafts)["drafts"]):
+        graph = draft["graph"]
+        edges = [edge for edge in graph["edges"] if edge["target"] == target and edge["source"] != "unexplained"]
+        found[graph["scope_name"]] = {edge["source"]: edge["sign"] for edge in edges}
     truth = json.loads((folder / "run" / "truth.json").read_text())["targets"][target]
     return found, {kernel: {ALIASES.get(name, name): sign for name, sign in causes.items()} for kernel, causes in truth.items()}
 

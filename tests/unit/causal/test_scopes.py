@@ -10,6 +10,7 @@ from causal_tables import make_table
 
 import discover_causes
 import discover_dataset_causes
+import settle_causes
 from causeway.causal.features import write_features
 from causeway.causal.scopes import capped, columns_of, in_time_order, kernels_that_matter, pooled_table, rows_of
 from causeway.tables import SCHEMAS, read_json, read_table, write_table
@@ -66,11 +67,18 @@ def job(tmp_path):
             write_table(summary(shares), root / "kernels.parquet", "kernel_summary")
         folder = root / "causal"
         return SimpleNamespace(
-            input=SimpleNamespace(features=root / "features.parquet", kernels=root / "kernels.parquet"),
+            input=SimpleNamespace(
+                features=root / "features.parquet",
+                kernels=root / "kernels.parquet",
+                drafts=[folder / "drafts" / "0.json", folder / "drafts" / "1.json"],
+                whole=folder / "drafts" / "dataset.json",
+            ),
             output=SimpleNamespace(
-                scopes=folder / "batches" / f"{batch}.json",
+                drafts=folder / "drafts" / f"{batch}.json",
+                draft=folder / "drafts" / "dataset.json",
+                scopes=folder / "scopes.json",
+                agreement=folder / "agreement.parquet",
                 graph=folder / "dataset" / "graph.json",
-                contributions=folder / "dataset" / "contributions.parquet",
             ),
             params=SimpleNamespace(causes=CAUSES, seed=7),
             wildcards=SimpleNamespace(dataset="demo", target="y", batch=batch),
@@ -135,25 +143,39 @@ def test_kernels_with_few_rows_have_no_say_when_pooled():
     assert pooled_table(small, 10**6, 1)[0].num_rows == 9
 
 
-def test_batches_write_the_folders_of_their_kernels(job):
-    tables = [make_table(seed, n=500, p=40) for seed in (1, 2, 3)]
+def run_all(job):
+    """All batches, the whole dataset, and the verdicts over all of them."""
     for batch in ("0", "1"):
-        discover_causes.main(job(tables, batch=batch))
-    root = job(tables).output.scopes.parent.parent
-    assert [read_json(root / "batches" / f"{batch}.json")["scopes"] for batch in "01"] == [["k0", "k2"], ["k1"]]
+        job.wildcards.batch, job.output.drafts = batch, job.output.drafts.with_name(f"{batch}.json")
+        discover_causes.main(job)
+    discover_dataset_causes.main(job)
+    settle_causes.main(job)
+    return job.output.scopes.parent
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+def test_batches_and_dataset_end_in_a_folder_per_scope(job):
+    tables = [make_table(seed, n=500, p=40) for seed in (1, 2, 3)]
+    made = job(tables)
+    root = run_all(made)
+    assert [[draft["graph"]["scope"] for draft in read_json(path)["drafts"]] for path in made.input.drafts] == [["k0", "k2"], ["k1"]]
+    assert read_json(root / "scopes.json") == {"scopes": ["k0", "k1", "k2"]}
     for number, table in enumerate(tables):
         document = json.loads((root / f"k{number}" / "graph.json").read_text())
         assert (document["scope"], document["scope_name"], document["target"]) == (f"k{number}", f"kernel {number}", "y")
+        assert document["q_value"] <= 0.05
         rows = read_table(root / f"k{number}" / "contributions.parquet", "contributions").to_pylist()
-        assert [row["feature"] for row in rows] == [edge["source"] for edge in document["edges"]]
+        assert [row["feature"] for row in rows] == [edge["source"] for edge in document["edges"] if edge["target"] == "y"]
         found = {member for node in document["nodes"] for member in node["members"]}
         assert len(found & set(table.causes)) >= 4
+    rows = read_table(made.output.agreement, "agreement").to_pylist()
+    assert {row["kernel"] for row in rows} == {"k0", "k1", "k2"}
 
 
 def test_a_batch_without_kernels_says_so(job):
     only = job([make_table(1, n=300, p=20)], shares=(1.0,), batch="1")
     discover_causes.main(only)
-    assert read_json(only.output.scopes) == {"scopes": []}
+    assert read_json(only.output.drafts) == {"drafts": []}
 
 
 def test_no_rows_at_all_give_refusals_and_no_crash(job):
@@ -161,11 +183,11 @@ def test_no_rows_at_all_give_refusals_and_no_crash(job):
     nothing = job([table], shares=(1.0,))
     features, fields = features_table([table])
     write_features(features.slice(0, 0), fields, nothing.input.features)
-    discover_causes.main(nothing)
-    discover_dataset_causes.main(nothing)
+    root = run_all(nothing)
     for scope in ("k0", "dataset"):
-        document = read_json(nothing.output.graph.parent.parent / scope / "graph.json")
+        document = read_json(root / scope / "graph.json")
         assert (document["verdict"], document["edges"], document["reasons"]) == ("inconclusive", [], ["no launch has the target"])
+        assert document["p_value"] is document["q_value"] is None
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
@@ -173,7 +195,7 @@ def test_the_whole_dataset_is_a_scope_and_is_compared_with_dowhy(job):
     tables = [make_table(4, n=600, p=30, interactions=False), make_table(4, n=600, p=30, interactions=False)]
     whole = job(tables)
     discover_dataset_causes.main(whole)
-    document = read_json(whole.output.graph)
+    document = read_json(whole.output.draft)["drafts"][0]["graph"]
     assert (document["scope"], document["scope_name"], document["n_rows"]) == ("dataset", None, 1200)
     assert document["verdict"] == "supported"
     assert any(reason.startswith("cross-check: dowhy's arrow strengths") for reason in document["reasons"])

@@ -179,6 +179,8 @@ def graph_of(dataset="demo", target="kernel_variability", scope="dataset", name=
         "target_node": target,
         "n_rows": 20_412,
         "n_effective": 3_120.5,
+        "p_value": None,
+        "q_value": None,
         "method": "markov blanket of mean and scale",
         "seed": 7,
         "verdict": "supported" if causes else "inconclusive",
@@ -328,8 +330,7 @@ def write_dataset(
             scoped = graph_of(dataset, target, row["kernel"], row["name"], some, seed=10 + number)
             write_scope(place / "causal", scoped, contribution_rows(some, 10 + number)[0])
             written.append(row["kernel"])
-        for batch in range(2):
-            write_json({"scopes": written[batch::2]}, place / "causal" / "batches" / f"{batch}.json")
+        write_json({"scopes": written}, place / "causal" / "scopes.json")
     return folder
 
 
@@ -358,9 +359,8 @@ def job_of(root, out, datasets=("demo",)):
             kernels=each("kernels.parquet"),
             bins=each("bins.parquet"),
             ranking=each("ranking.parquet"),
-            graphs=each("causal/dataset/graph.json"),
+            scopes=each("causal/scopes.json"),
             contributions=each("causal/dataset/contributions.parquet"),
-            batches=[str(path) for place in places for path in sorted((place / "causal" / "batches").iterdir())],
             findings=str(out / "findings.json"),
         )
         params = Named(config_hash="0123456789abcdef" * 4, settings={"seed": 1, "bins": {"width_us": 10000}, "causes": {"resamples": 20}})

@@ -126,7 +126,7 @@ def test_kernels_that_disagree_in_sign(tmp_path):
         graph = samples.graph_of(scope=scope, name=samples.NAMES[int(scope[1])], causes=1)
         graph["edges"][0]["sign"] = sign
         samples.write_scope(place / "causal", graph, rows)
-        samples.write_json({"scopes": [scope]}, place / "causal" / "batches" / f"{scope[1]}.json")
+    samples.write_json({"scopes": ["k0-0000000000", "k1-0000000001"]}, place / "causal" / "scopes.json")
     job = samples.job_of(tmp_path / "results", tmp_path)
     summarise_findings.main(job)
     write_overview.main(job)
@@ -166,7 +166,7 @@ def test_another_process_writes_the_same_bytes(made, tmp_path, hash_seed):
 
 def test_searches_come_dataset_first_then_by_name(made):
     job = samples.job_of(made / "results", made, ("demo",))
-    found = read_searches(job.input.graphs, job.input.batches)
+    found = read_searches(job.input.scopes)
     scopes = [search.graph["scope"] for search in found["demo", "kernel_variability"]]
     assert scopes == ["dataset", *sorted(scopes[1:])]
     assert len(scopes) == 4
