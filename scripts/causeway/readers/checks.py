@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from causeway.readers.distinct import distinct_rows
 from causeway.readers.events import NULL
 
 MOST_LANES = 1 << 16
@@ -31,12 +32,14 @@ class Lanes:
         """Take records with start_ns, process, device, stream and correlation, ordered by start over all calls."""
         if len(self._latest) >= MOST_LANES:
             return
-        lane = np.stack([rows[name].astype(np.int64) for name in ("process", "device", "stream")])
-        lanes, inverse = np.unique(lane, axis=1, return_inverse=True)
-        order = np.argsort(inverse.reshape(-1), kind="stable")
-        inverse, correlation = inverse.reshape(-1)[order], rows["correlation"][order]
+        columns = [rows[name] for name in ("process", "device", "stream")]
+        first, inverse = distinct_rows(columns)
+        # numbers of 16 bits, where they suffice, are ordered by counting
+        order = np.argsort(inverse.astype(np.uint16 if len(first) <= 1 << 16 else np.int64), kind="stable")
+        inverse, correlation = inverse[order], rows["correlation"][order]
+        lanes = zip(*[column[first].tolist() for column in columns], strict=True)
         firsts = np.flatnonzero(np.append(True, inverse[1:] != inverse[:-1]))
-        for key, begin, end in zip(map(tuple, lanes.T.tolist()), firsts, np.append(firsts[1:], len(order)), strict=True):
+        for key, begin, end in zip(lanes, firsts, np.append(firsts[1:], len(order)), strict=True):
             known = correlation[begin:end]
             at = np.flatnonzero(known != NULL)
             before = self._latest.setdefault(key, NULL)

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from causeway.readers.distinct import distinct_rows
+
 NULL = np.iinfo(np.int64).min
 """The absent value in raw integer columns; becomes null, or a count of what was left out, before anything is written."""
 
@@ -137,22 +139,7 @@ class Coder:
         return code
 
     def codes(self, columns: list[np.ndarray]) -> np.ndarray:
-        """Return the codes of rows given as columns of int64, all of one length.
-
-        Rows are first told apart by a 64-bit mix of their values; that equal mixes are equal rows is then checked, column by column.
-        """
-        mix = np.zeros(len(columns[0]), np.uint64)
-        for column in columns:
-            mix ^= column.view(np.uint64)
-            mix *= np.uint64(0x9E3779B97F4A7C15)
-            mix ^= mix >> np.uint64(29)
-        _, first, inverse = np.unique(mix, return_index=True, return_inverse=True)
-        if all(np.array_equal(column[first][inverse], column) for column in columns):
-            order = np.argsort(first, kind="stable")  # codes follow first use, not the mix
-            known = np.empty(len(first), np.int32)
-            picked = [column[first].tolist() for column in columns]
-            for at in order:
-                known[at] = self.code_of(tuple(column[at] for column in picked))
-            return known[inverse]
-        rows = zip(*[column.tolist() for column in columns], strict=True)
-        return np.fromiter((self.code_of(row) for row in rows), np.int32, len(mix))
+        """Return the codes of rows given as columns of int64, all of one length."""
+        first, inverse = distinct_rows(columns)
+        rows = zip(*[column[first].tolist() for column in columns], strict=True)
+        return np.fromiter(map(self.code_of, rows), np.int32, len(first))[inverse]

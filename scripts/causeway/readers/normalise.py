@@ -7,6 +7,7 @@ import logging
 import shutil
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from causeway.errors import ExportError
@@ -80,14 +81,17 @@ def normalise(
 def _read(path: Path, folder: Path, *, export: str, source: str, rank, position, form, node, targets) -> dict:
     """Fill `folder` with tables; return the capabilities."""
     identity = {"export": export, "source": source, "node": node or None, "format": form, "sha256": None, "bytes": None}
-    sink = None
+    sink, hashing = None, ThreadPoolExecutor(1)
     try:
         identity["bytes"] = _size(path, source)
-        identity["sha256"] = sha256_of(path)
+        digest = hashing.submit(sha256_of, path)
         identity["format"] = family = _family(path, source, form)
         options = Options(source, identity["bytes"], tuple(targets))
-        sink = Sink(folder, {"source": source, "source_sha256": identity["sha256"]}, rank, position)
-        error = _run(family, path, sink, options)
+        sink = Sink(folder, {"source": source}, rank, position)
+        try:
+            error = _run(family, path, sink, options)
+        finally:
+            identity["sha256"] = sink.metadata["source_sha256"] = digest.result()
         other = sink.n_transfers or sink.count_of("samples") or sink.count_of("ranges")
         if not (sink.n_launches or sink.has_counters) and (error or not other):
             raise error or ExportError(
@@ -111,6 +115,7 @@ def _read(path: Path, folder: Path, *, export: str, source: str, rank, position,
         reason = ExportError(source, found, "a file as the profiler wrote it", "Export it again; if that does not help, please report it.")
         return _refused(folder, identity, sink, reason)
     finally:
+        hashing.shutdown()
         if sink is not None:
             sink.close()
 

@@ -16,6 +16,7 @@ from causeway.errors import ExportError
 from causeway.readers import nsys_beside
 from causeway.readers.columns import column_map
 from causeway.readers.detect import first_bytes
+from causeway.readers.distinct import distinct, distinct_rows
 from causeway.readers.events import NO_KIND, NULL, integer
 from causeway.readers.names import clean_text
 from causeway.readers.options import Options
@@ -186,13 +187,14 @@ class NsysReader:
         if not self.several or column not in batch:
             return np.full(rows, self.sink.processes.code(0))
         packed = batch[column]
-        keys, inverse = np.unique(np.where(packed == NULL, NULL, packed >> 24), return_inverse=True)
+        keys, _, inverse = distinct(np.where(packed == NULL, NULL, packed >> 24))
         return np.array([self.sink.processes.code(key) for key in keys.tolist()])[inverse]
 
     def note_users(self, process: np.ndarray, batch: dict) -> None:
         """Remember which processes use which devices."""
         if "device" in batch:
-            for device, code in np.unique(np.stack([batch["device"], process]), axis=1).T.tolist():
+            first, _ = distinct_rows([batch["device"], process])
+            for device, code in sorted(zip(batch["device"][first].tolist(), process[first].tolist(), strict=True)):
                 if code not in self.users.setdefault(device, []):
                     self.users[device].append(code)
 
@@ -209,7 +211,7 @@ class NsysReader:
 
     def text_codes(self, ids: np.ndarray, known: dict[int, int], code_of) -> np.ndarray:
         """Return codes of StringIds' ids; `known` keeps those seen before, `code_of(id, text or None)` gives new ones."""
-        used, inverse = np.unique(ids, return_inverse=True)
+        used, _, inverse = distinct(ids)
         fresh = [key for key in used.tolist() if key not in known]
         texts = self.export.texts("StringIds", "id", "value", [key for key in fresh if key != NULL]) if fresh else {}
         for key in fresh:

@@ -16,6 +16,9 @@ WINDOW_ROWS = 1 << 18
 BLOCK_ROWS = 1 << 16
 """Rows per block that `blocks` gives."""
 
+LEAST_ROWS = 1 << 14
+"""Smaller blocks are put together: each costs every later step some calls."""
+
 MERGE_ROWS = 1 << 20
 """Rows that a merge holds over all its runs."""
 
@@ -36,30 +39,41 @@ class Ordered:
         self.rows = 0
         self.runs: list[tuple[int, int]] = []  # (first row in the file, rows)
         self._pending: list[np.ndarray] = []
+        self._chained = True  # whether all that is pending is in order as it stands
         self._waiting = 0
         self._file = None
         self._last = None
 
     def add(self, rows: np.ndarray) -> None:
-        """Take a batch of records, in any order."""
+        """Take a batch of records, in any order; they must not be changed any more."""
         for begin in range(0, len(rows), self.window):
             part = rows[begin : begin + self.window]
+            start = part["start_ns"]
+            before = self._pending[-1]["start_ns"][-1] if self._pending else start[0]
+            self._chained &= bool(start[0] >= before and (start[1:] >= start[:-1]).all())
             self._pending.append(part)
             self._waiting += len(part)
             self.rows += len(part)
             if self._waiting >= 2 * self.window:
                 self._settle()
 
-    def _sorted(self) -> np.ndarray:
-        rows = self._pending[0] if len(self._pending) == 1 else np.concatenate([np.empty(0, self.dtype), *self._pending])
-        start = rows["start_ns"]
-        return rows if (start[1:] >= start[:-1]).all() else rows[np.argsort(start, kind="stable")]
+    def _sort(self) -> None:
+        """Make one block in order of all that is pending, unless its blocks are, and not too small."""
+        if not self._chained or self._waiting < len(self._pending) * LEAST_ROWS:
+            rows = np.concatenate(self._pending)
+            self._pending = [rows if self._chained else rows[np.argsort(rows["start_ns"], kind="stable")]]
+            self._chained = True
 
     def _settle(self) -> None:
-        rows = self._sorted()
-        self._write(rows[: len(rows) - self.window])
-        self._pending = [rows[len(rows) - self.window :].copy()]
-        self._waiting = self.window
+        """Write all that is pending but a window of rows."""
+        self._sort()
+        while self._waiting > self.window:
+            rows = self._pending.pop(0)
+            late = max(0, self.window - (self._waiting - len(rows)))
+            if late:
+                self._pending.insert(0, rows[len(rows) - late :].copy())
+            self._write(rows[: len(rows) - late])
+            self._waiting -= len(rows) - late
 
     def _write(self, rows: np.ndarray) -> None:
         if not len(rows):
@@ -75,12 +89,13 @@ class Ordered:
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Give all rows in order, in blocks; call once, after the last `add`."""
-        rest = self._sorted() if self._pending else np.empty(0, self.dtype)
-        self._pending = []
+        self._sort()
+        rest, self._pending = self._pending, []
         if not self.runs:
-            yield from (rest[at : at + BLOCK_ROWS] for at in range(0, len(rest), BLOCK_ROWS))
+            yield from (rows[at : at + BLOCK_ROWS] for rows in rest for at in range(0, len(rows), BLOCK_ROWS))
             return
-        self._write(rest)
+        for rows in rest:
+            self._write(rows)
         del rest
         self._file.flush()
         yield from self._merged()

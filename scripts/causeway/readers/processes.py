@@ -4,6 +4,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from causeway.readers.distinct import distinct
 from causeway.readers.issues import Issues
 
 
@@ -30,7 +31,7 @@ class Processes:
 
     def note(self, codes: np.ndarray, devices: np.ndarray, launches: bool) -> None:
         """Remember which processes had launches (or transfers only), and each one's lowest device."""
-        pairs = np.unique(np.asarray(codes, np.int64) << 16 | np.asarray(devices, np.int64))
+        pairs, _, _ = distinct(np.asarray(codes, np.int64) << 16 | np.asarray(devices, np.int64))
         for pair in pairs.tolist():
             code, device = pair >> 16, pair & 0xFFFF
             (self._launches if launches else self._work).add(code)

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from causeway.readers.behind import BehindWriter
 from causeway.readers.checks import Overhead
 from causeway.readers.events import EPOCH_2100_NS, LONGEST_NS, NO_KIND, NULL, RECORDS, Coder, records
 from causeway.readers.issues import Issues
@@ -66,15 +67,15 @@ class Sink:
     ----------
     folder : Path
         Where the tables go; also where runs that do not fit memory are spilled, for as long as the sink is open.
-    metadata : mapping of str to str
-        Kept in each table's file: source and source_sha256.
+    metadata : dict of str to str
+        Kept in each table's file: source, and source_sha256, which may be added as late as before `finish`.
     rank : int or None
         The sheet's rank.
     position : int
         The export's place in its dataset: its rank if nothing says otherwise.
     """
 
-    def __init__(self, folder: Path, metadata: Mapping[str, str], rank: int | None, position: int) -> None:
+    def __init__(self, folder: Path, metadata: dict[str, str], rank: int | None, position: int) -> None:
         self.folder, self.metadata, self.sheet_rank, self.position = folder, metadata, rank, position
         self.issues, self.processes, self.facts, self.overhead = Issues(), Processes(), Facts(), Overhead()
         self.rows_in: dict[str, int] = {}
@@ -304,9 +305,9 @@ class Sink:
         schema = SCHEMAS["kernels"]
         return pa.table({f.name: pa.array(columns[f.name], f.type) for f in schema}, schema=schema)
 
-    def writer(self, table: str, extra: Iterable[pa.Field] = ()) -> TableWriter:
+    def writer(self, table: str, extra: Iterable[pa.Field] = ()) -> BehindWriter:
         """Return a writer for one of this export's tables."""
-        return TableWriter(self.folder / f"{table}.parquet", table, extra, self.metadata)
+        return BehindWriter(TableWriter(self.folder / f"{table}.parquet", table, extra, self.metadata))
 
     def close(self) -> None:
         """Remove what was spilled."""

@@ -8,9 +8,7 @@ The file is opened read-only and never changed. Text comes as bytes, since expor
 import contextlib
 import sqlite3
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +16,8 @@ import pyarrow.compute as pc
 
 from causeway.errors import ExportError
 from causeway.logs import LOG
+from causeway.readers.behind import ahead
 from causeway.readers.events import NULL, integers
-
-T = TypeVar("T")
 
 BATCH_ROWS = 1 << 16
 LARGE_ROWS = 100_000
@@ -264,16 +261,6 @@ class SqliteExport:
         if not self._had_index:
             with contextlib.suppress(OSError):
                 self._index.unlink(missing_ok=True)
-
-
-def ahead(items: Iterator[T]) -> Iterator[T]:
-    """Give the items of an iterator, which a thread makes one ahead: for work that does not hold Python's global lock."""
-    nothing = object()
-    with ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(next, items, nothing)
-        while (item := coming.result()) is not nothing:
-            coming = thread.submit(next, items, nothing)
-            yield item
 
 
 def _size(path: Path) -> int:

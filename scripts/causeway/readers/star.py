@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.readers.checks import HEAVY, Lanes
+from causeway.readers.distinct import distinct
 from causeway.readers.events import NO_KIND, NULL
 from causeway.readers.joins import LaunchCalls, OpenRanges
 from causeway.tables import LAUNCH_SHAPE, SCHEMAS
@@ -33,7 +34,7 @@ def nullable(values: np.ndarray, kind: pa.DataType) -> pa.Array:
 
 def coded_text(codes: np.ndarray, texts: list[str]) -> pa.DictionaryArray:
     """Return texts by code as a dictionary array with the used texts only."""
-    used, inverse = np.unique(codes, return_inverse=True)
+    used, _, inverse = distinct(codes)
     return pa.DictionaryArray.from_arrays(
         pa.array(inverse.astype(np.int32)), pa.array([texts[code] for code in used.tolist()], pa.string())
     )
@@ -123,7 +124,7 @@ class StarWriter:
         facts.has_start = True
 
     def _note_devices(self, process: np.ndarray, device: np.ndarray) -> None:
-        pairs = np.unique(process.astype(np.int64) << 16 | device.astype(np.int64))
+        pairs, _, _ = distinct(process.astype(np.int64) << 16 | device.astype(np.int64))
         self.used_processes.update((pairs >> 16).tolist())
         self.used_devices.update((pair >> 16, pair & 0xFFFF) for pair in pairs.tolist())
 
@@ -193,7 +194,7 @@ class StarWriter:
             for block in self.sink.events("samples"):
                 rows = self._mine(block)
                 if len(rows):
-                    self.other_processes.update(np.unique(rows["process"]).tolist())
+                    self.other_processes.update(distinct(rows["process"])[0].tolist())
                     metric = coded_text(rows["metric"], self.sink.metrics.texts)
                     columns = {"time_ns": rows["start_ns"], "rank": self.rank[rows["process"]], "device": rows["device"]}
                     writer.write(pa.table(columns | {"metric": metric, "value": rows["value"]}))
@@ -316,7 +317,7 @@ class _Streams:
             rows = self.star._mine(block)
             if not len(rows):
                 continue
-            self.star.other_processes.update(np.unique(rows["process"]).tolist())
+            self.star.other_processes.update(distinct(rows["process"])[0].tolist())
             texts = {"name": (rows["name"], self.sink.range_names), "kind": (rows["kind"], self.sink.range_kinds)}
             writer.write(
                 pa.table(

@@ -1,0 +1,47 @@
+"""Distinct values by hashing are those by sorting."""
+
+import numpy as np
+import pytest
+
+from causeway.readers import distinct as module
+from causeway.readers.distinct import MOST, distinct, distinct_rows
+
+
+@pytest.mark.parametrize("few", [1, 3, 200, MOST, MOST + 1, 1 << 40])
+def test_distinct_values_equal_numpys(few):
+    rng = np.random.default_rng(few)
+    values = rng.integers(-few // 2, few // 2 + 1, 20_000) * 0x1_0001
+    values[:2] = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    for found, expected in zip(distinct(values), np.unique(values, return_index=True, return_inverse=True), strict=True):
+        assert np.array_equal(found, expected)
+
+
+def test_values_that_fall_into_one_slot_are_told_apart():
+    inverse_of_mix = pow(0x9E3779B97F4A7C15, -1, 1 << 64)
+    one_slot = np.array([(inverse_of_mix * k) % (1 << 64) for k in range(300)], np.uint64).view(np.int64)
+    values = np.random.default_rng(0).choice(one_slot, 10_000)
+    assert np.array_equal(distinct(values)[2], np.unique(values, return_inverse=True)[1])
+
+
+@pytest.mark.parametrize("rows", [0, 1, 100, 10_000])
+def test_distinct_rows_are_numbered_by_their_first_occurrence(rows, monkeypatch):
+    rng = np.random.default_rng(rows)
+    columns = [rng.integers(0, 4, rows), rng.integers(-3, 0, rows).astype(np.int32), np.zeros(rows, np.uint16)]
+    expected: dict[tuple, int] = {}
+    numbers = [expected.setdefault(row, len(expected)) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    for _ in range(2):
+        first, inverse = distinct_rows(columns)
+        assert inverse.tolist() == numbers
+        assert [tuple(int(column[at]) for column in columns) for at in first] == list(expected)
+        monkeypatch.setattr(module, "WORTH_ROWS", 1 << 60)  # and by sorting
+
+
+def test_rows_that_mix_alike_are_told_apart(monkeypatch):
+    """As if the mix of 64 bits told nothing apart."""
+    import causeway.readers.hashed as hashed
+
+    monkeypatch.setattr(hashed, "mix_rows", lambda table, mix: mix.fill(0))
+    columns = [np.arange(10_000) % 7, np.arange(10_000) % 3]
+    first, inverse = distinct_rows(columns)
+    assert first.tolist() == list(range(21))
+    assert np.array_equal(inverse, np.arange(10_000) % 21)
