@@ -21,7 +21,7 @@ from causeway.errors import CausewayError
 from causeway.readers.detect import detect, kind_of
 from causeway.sheet import complaint, find_file, read_sheet
 
-GROUND = ("errors", "logs", "schemas", "tables", "intervals", "moments", "ranks", "results")
+GROUND = "compiled errors intervals logs moments ranks results row_groups schemas slices tables".split()
 
 
 def check_config():
@@ -186,13 +186,18 @@ def draft_causes(wildcards):
 def binning_options():
     """Return the arguments of `bin_launches` that the configuration sets."""
     bins, ranking = config["bins"], config["ranking"]
-    options = {"width-us": bins["width_us"], "launches-per-bin": bins["launches"], "mean": bins["mean"]}
-    options |= {"link-window-us": bins["link_window_us"], "score": ranking["score"], "control-ratio": ranking["control_ratio"]}
-    options |= {"control-min-rows": ranking["control_min_rows"], "seed": config["seed"]}
-    count = ranking["keep_count"]
-    options |= {"keep-share": ranking["keep_share"]} if count is None else {"keep-count": count}
+    options = {"width-us": bins["width_us"], "launches-per-bin": bins["launches"], "worker-kind": bins["workers"], "seed": config["seed"]}
+    options |= {name.replace("_", "-"): bins[name] for name in ("mean", "link_window_us", "assignment", "block")}
+    options |= {name.replace("_", "-"): ranking[name] for name in ("score", "control_ratio", "control_min_rows")}
+    options |= {"keep-share": ranking["keep_share"]} if ranking["keep_count"] is None else {"keep-count": ranking["keep_count"]}
     arguments = [text for name, value in options.items() for text in (f"--{name}", str(value))]
     return [*arguments, *(["--features", *bins["features"]] if bins["features"] else [])]
+
+
+def further_bins():
+    """Return the names of the tables of bins of further widths, and the arguments of `bin_launches` that ask for them."""
+    widths = [width for width in config["bins"]["more_widths_us"] if width != config["bins"]["width_us"]]
+    return [f"bins_{round(1000 * width)}ns" for width in widths], ["--more-widths-us", *map(str, widths)] if widths else []
 
 
 def config_hash():

@@ -1,6 +1,7 @@
 """Targets, bins, ranking, kept and control rows: the MPI program of Causeway.
 
-Required: tables/{export}/, clocks.json. Produces: {target}/{bins,ranking,kept,kernels,configurations}.parquet.
+Required: tables/{export}/, clocks.json. Produces: {target}/{bins,ranking,kept,kernels,configurations}.parquet; bins of further widths as
+bins_{width in ns}ns.parquet beside bins.parquet. `tasks` are MPI ranks, `threads` the workers inside each: neither changes a byte.
 Steps: bin_launches for the targets of traces (one job per dataset), bin_measurements for each counter or table column.
 """
 
@@ -17,7 +18,7 @@ rule bin_launches:
         expand(
             "<results>/{{dataset}}/{target}/{table}.parquet",
             target=["kernel_variability", "memory_stall"],
-            table=BINNED,
+            table=[*BINNED, *further_bins()[0]],
         ),
     log:
         "<logs>/bin_launches/{dataset}.log",
@@ -27,6 +28,7 @@ rule bin_launches:
         dataset=one_of(TRACED),
     conda:
         "../envs/mpi.yaml"
+    threads: 1
     resources:
         mpi="mpiexec",
         tasks=2,
@@ -36,11 +38,12 @@ rule bin_launches:
         exports=export_names,
         targets=["kernel_variability", "memory_stall"],
         folder=dataset_folder,
-        options=binning_options(),
+        options=[*binning_options(), *further_bins()[1]],
     shell:
         "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks}"
         " --dataset {wildcards.dataset:q} --tables {params.folder:q}/tables --exports {params.exports:q} --clocks {input.clocks:q}"
-        " --targets {params.targets:q} --out {params.folder:q} {params.options:q} --log {log:q}"
+        " --targets {params.targets:q} --out {params.folder:q} {params.options:q}"
+        " --workers {threads} --log {log:q}"
 
 
 use rule bin_launches as bin_measurements with:

@@ -20,6 +20,10 @@ def folder(tmp_path):
     [
         ([TABLE], "bins: {wdith_us: 10}\n", "wdith_us"),
         ([TABLE], "binz: {width_us: 10}\n", "binz"),
+        ([TABLE], "bins: {assignment: by_hand}\n", "by_hand"),
+        ([TABLE], "bins: {workers: fibres}\n", "fibres"),
+        ([TABLE], "bins: {block: 0}\n", "0"),
+        ([TABLE], "bins: {more_widths_us: [-1]}\n", "-1"),
         ([TABLE], "targets: {traces: [kernel_speed]}\n", "kernel_speed"),
         ([TABLE], "ranking: {keep_share: 1.5}\n", "1.5"),
         ([("x", "", "missing.csv", "table")], "", "missing.csv does not exist"),
@@ -49,6 +53,26 @@ def test_the_slurm_profile_plans_the_whole_workflow(tmp_path):
     for rule in ("normalise_export", "bin_launches", "discover_causes", "write_overview"):
         assert rule in run.stdout
     assert "-n 64 python -m mpi4py" in run.stdout
+
+
+def test_every_choice_of_bins_and_ranking_reaches_the_program(folder):
+    """The form of arXiv 2510.18300 (section 2.4): bins dealt in turn to processes, here four per rank."""
+    settings = """
+bins: {width_us: 5000, launches: 9, features: [queue_ns], mean: rank, link_window_us: 7.5, more_widths_us: [1000, 20000],
+       assignment: round_robin, block: 3, workers: processes}
+ranking: {score: iqr, keep_count: 12, control_ratio: 0.5, control_min_rows: 77}
+seed: 5
+"""
+    config = write_analysis(folder, [("x", "0", "simulated:demo/rank0.sqlite", "nsys")], settings)
+    options = ["--dry-run", "--printshellcmds", "--set-threads", "bin_launches=4", "--cores", "8"]
+    run = run_snakemake(folder, *options, "results/x/memory_stall/bins_20000000ns.parquet", config=config)
+    assert run.returncode == 0, run.stdout
+    for option in (
+        *("--width-us 5000", "--launches-per-bin 9", "--features queue_ns", "--mean rank", "--link-window-us 7.5"),
+        *("--more-widths-us 1000 20000", "--assignment round_robin", "--block 3", "--worker-kind processes", "--workers 4"),
+        *("--score iqr", "--keep-count 12", "--control-ratio 0.5", "--control-min-rows 77", "--seed 5"),
+    ):
+        assert option in run.stdout
 
 
 def test_the_profile_works_by_name_after_linking_it_once(tmp_path, monkeypatch):
