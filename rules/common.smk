@@ -19,7 +19,7 @@ sys.path.insert(0, str(BASE / "scripts"))
 
 from causeway.errors import CausewayError
 from causeway.readers.detect import detect, kind_of
-from causeway.sheet import complaint, find_file, read_sheet
+from causeway.sheet import complaint, find_file, read_sheet, with_reduced
 
 GROUND = "compiled errors intervals logs moments ranks results row_groups schemas slices tables".split()
 
@@ -49,7 +49,7 @@ def load_sheet():
             [Path.cwd(), *configs, BASE],
             "the sheet of exports (`datasets` in the configuration)",
         )
-        rows = read_sheet(sheet, check_row, config["simulated"])
+        rows = with_reduced(read_sheet(sheet, check_row, config["simulated"]), config["filters"])
     except CausewayError as error:
         raise WorkflowError(str(error)) from None
     return {(row.dataset, row.export): row for row in rows}

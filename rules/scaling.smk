@@ -22,7 +22,7 @@ rule simulate_scaling:
         "../envs/mpi.yaml"
     resources:
         mem_mb=2000,
-        runtime=plan.simulation_minutes,
+        runtime=120,
     params:
         exports=config["scaling"]["exports"],
         seed=config["seed"],

@@ -173,7 +173,7 @@ def _kernels(usable: list[tuple[dict, Path]]) -> list[dict]:
     issues = []
     for export, mine in names.items():
         others = set().union(*(theirs for other, theirs in names.items() if other != export))
-        if others and mine.isdisjoint(others):
+        if mine and others and mine.isdisjoint(others):
             issues.append(issue("other_kernels", export, len(mine), ""))
     return issues
 

@@ -265,6 +265,30 @@ SCHEMAS: dict[str, pa.Schema] = {
             _field("state", TEXT),
         ]
     ),
+    # levels of detail: one row per cell that holds anything, ordered by start_ns, then lane and metric as `levels/index.json` numbers them
+    "level_statistics": pa.schema(
+        [
+            _field("start_ns", I64, "ns"),
+            _field("lane", U32),
+            _field("metric", U16),
+            *_fields("count sum squares_0 squares_1 squares_2 min max", I64),
+        ]
+    ),
+    "level_sketches": pa.schema(
+        [_field("start_ns", I64, "ns"), _field("lane", U32), _field("metric", U16), _field("bucket", U16), _field("count", U32)]
+    ),
+    "level_busy": pa.schema(
+        [
+            _field("start_ns", I64, "ns"),
+            _field("lane", U32),
+            *_fields(
+                "compute_ns communication_ns exposed_communication_ns exposed_copy_ns active_compute_ns active_communication_ns"
+                " host_to_device_ns device_to_host_ns on_device_ns memset_ns",
+                I64,
+                "ns",
+            ),
+        ]
+    ),
 }
 OPEN_ENDED = frozenset({"counters", "bins", "kept", "features"})
 """Tables that carry further columns after those of the schema: metrics, statistics of chosen features, features."""

@@ -5,8 +5,8 @@ It is read whenever the workflow is parsed, so this module stays light.
 
 import csv
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from causeway.errors import CausewayError
@@ -140,3 +140,22 @@ def read_sheet(sheet: Path, check_row, simulated: Iterable[str] = ()) -> list[Ex
             Export(dataset, export, int(rank) if rank else None, len(mates), row["source"], row["format"] or "auto", row["node"], path, run)
         )
     return exports
+
+
+def with_reduced(exports: list[Export], filters: Mapping[str, Mapping]) -> list[Export]:
+    """Return the sheet's exports, and behind them those of the reduced datasets that `filters` makes of them.
+
+    Raises
+    ------
+    CausewayError
+        If a filter has a dataset's name, or reduces one that the sheet does not have.
+    """
+    datasets = {export.dataset for export in exports}
+    found = list(exports)
+    for name, settings in filters.items():
+        if name in datasets:
+            raise CausewayError(f"filters: {name}: the sheet has a dataset of that name; give the reduced one another")
+        if settings["dataset"] not in datasets:
+            raise CausewayError(f"filters: {name}: there is no dataset {settings['dataset']} in the sheet; it has {sorted(datasets)}")
+        found += [replace(export, dataset=name) for export in exports if export.dataset == settings["dataset"]]
+    return found

@@ -1,0 +1,86 @@
+"""Levels of detail: reduced datasets, and towers of statistics over time.
+
+Required: tables/{export}/, clocks.json. Produces: tables/{export}/ of each dataset under `filters`, with filter.json; every other rule takes
+a reduced dataset like one of the sheet. And levels/ of every traced dataset. Steps: filter_export, align_reduced_clocks, build_levels.
+"""
+
+REDUCED = one_of(config["filters"])
+
+
+def whole_folders(wildcards):
+    """Return the folders of tables of the dataset from which a reduced one is made, in the sheet's order."""
+    source = config["filters"][wildcards.dataset]["dataset"]
+    return [f"results/{source}/tables/{row.export}" for row in exports_of(source)]
+
+
+def whole_clocks(wildcards):
+    """Return the clocks of the dataset from which a reduced one is made."""
+    return f"results/{config['filters'][wildcards.dataset]['dataset']}/clocks.json"
+
+
+def filter_settings(wildcards):
+    """Return what `filters` says of a reduced dataset."""
+    return config["filters"][wildcards.dataset]
+
+
+ruleorder: filter_export > normalise_export
+ruleorder: align_reduced_clocks > align_clocks
+
+
+rule filter_export:
+    input:
+        tables=whole_folders,
+        clocks=whole_clocks,
+        lib=modules("levels"),
+    output:
+        tables=directory("<results>/{dataset}/tables/{export}"),
+    log:
+        "<logs>/filter_export/{dataset}/{export}.log",
+    benchmark:
+        "<benchmarks>/filter_export/{dataset}/{export}.jsonl"
+    wildcard_constraints:
+        dataset=REDUCED,
+    conda:
+        "../envs/levels.yaml"
+    resources:
+        mem_mb=input_mb,
+        runtime=input_minutes,
+    params:
+        filter=filter_settings,
+    script:
+        "../scripts/filter_export.py"
+
+
+# a reduced dataset keeps the clocks of the whole one, so that their time lines are the same
+use rule align_clocks as align_reduced_clocks with:
+    input:
+        tables=whole_folders,
+        lib=modules("clocks"),
+    wildcard_constraints:
+        dataset=REDUCED,
+
+
+rule build_levels:
+    input:
+        tables=table_folders,
+        clocks="<results>/{dataset}/clocks.json",
+        lib=modules("levels", "variability"),
+    output:
+        levels=directory("<results>/{dataset}/levels"),
+    log:
+        "<logs>/build_levels/{dataset}.log",
+    benchmark:
+        "<benchmarks>/build_levels/{dataset}.jsonl"
+    wildcard_constraints:
+        dataset=one_of(TRACED),
+    conda:
+        "../envs/levels.yaml"
+    resources:
+        mem_mb=input_mb,
+        runtime=input_minutes,
+    params:
+        nodes=nodes,
+        levels=config["levels"],
+        link_window_us=config["bins"]["link_window_us"],
+    script:
+        "../scripts/build_levels.py"

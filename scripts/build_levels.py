@@ -1,0 +1,30 @@
+"""The tower of a dataset: exact statistics over cells of time, four times as wide from level to level, for each stream and device."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from causeway.levels.build import build
+from causeway.logs import failing_clearly
+from causeway.tables import read_json
+from causeway.variability.links import link
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+
+def main(job) -> None:
+    with failing_clearly(job.log[0]):
+        build(
+            {Path(folder).name: Path(folder) for folder in job.input.tables},
+            read_json(job.input.clocks),
+            Path(job.output.levels),
+            nodes=job.params.nodes,
+            error=job.params.levels["quantile_error"],
+            share=job.params.levels["share"],
+            link_window_ns=round(job.params.link_window_us * 1000),
+            link=link,
+        )
+
+
+if "snakemake" in globals():
+    main(snakemake)

@@ -1,0 +1,311 @@
+"""Build the tower of a dataset: one pass for the means of configurations, one for the sums, and each coarser level from the finer one."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from causeway.errors import CausewayError
+from causeway.levels import cells
+from causeway.levels.sketch import Buckets
+from causeway.levels.stream import Lanes, Link, Means, Transfers, chunks
+from causeway.levels.tower import FINEST_NS, STEP, Level, Sums, merged
+from causeway.logs import LOG, Progress
+from causeway.tables import TableWriter, open_table, write_json
+
+SAMPLE_SCALE = 1024
+"""Sampled metrics are summed as whole multiples of 1/1024: exact for whole numbers and percent in steps of 1/8, at most 1/2048 off else."""
+LEAST_BYTES = 16 << 20
+"""A tower may always take this much: for small datasets the finest level is the finest there is."""
+GROUP_ROWS = 1 << 14
+"""Rows per row group of a level, so that a window reads few of them."""
+COLUMNS = ["start_ns", "duration_ns", "configuration", "rank", "device", "stream"]
+
+
+def build(
+    folders: Mapping[str, Path],
+    clocks: Mapping,
+    out: Path,
+    *,
+    nodes: Mapping[str, str],
+    error: float,
+    share: float,
+    link_window_ns: int,
+    link: Link | None = None,
+) -> dict:
+    """Write the levels of a dataset.
+
+    Parameters
+    ----------
+    folders : mapping of str to Path
+        Folder of tables of each export.
+    clocks : mapping
+        `clocks.json`.
+    out : Path
+        Folder of the levels; it is replaced.
+    nodes : mapping of str to str
+        Machine of each export, '' if unknown.
+    error : float
+        Relative error of quantiles.
+    share : float
+        Most bytes that the tower may take, as a share of those of the launches, transfers and samples.
+    link_window_ns : int
+        How long before a launch a transfer may have ended to be linked to it.
+    link : callable, optional
+        Finds the transfer of each launch; without it there are no memory stalls.
+
+    Returns
+    -------
+    dict
+        As `config/schemas/levels.schema.json` describes it; also in `index.json`.
+    """
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    traced = {export: folder for export, folder in folders.items() if _rows(folder) and export in clocks["exports"]}
+    buckets = Buckets(error)
+    if not traced:
+        document = _index(0, 0, [], [], [], buckets, 0, 0)
+        write_json(document, out / "index.json", schema="levels")
+        return document
+    shifts = {export: clocks["exports"][export]["shift_ns"] for export in traced}
+    first = {export: _first(folder) + shifts[export] for export, folder in traced.items()}
+    origin = min(first.values())
+    means = Means(traced)
+    facts = {export: _bytes(folder) for export, folder in traced.items()}
+    budget = max(share * sum(facts.values()), LEAST_BYTES)
+    metrics = _sampled(traced)
+    lanes: list[dict] = []
+    parts = []
+    for export, folder in traced.items():
+        part = budget * facts[export] / sum(facts.values())
+        level, found = _sums(export, folder, origin - shifts[export], means, buckets, part, metrics, link, link_window_ns)
+        parts.append((level, found, len(lanes)))
+        lanes += [{"export": export, "node": nodes.get(export) or None, **lane} for lane in found]
+    order = sorted(range(len(lanes)), key=lambda k: (lanes[k]["rank"], lanes[k]["device"], -1 if (s := lanes[k]["stream"]) is None else s))
+    number = np.empty(len(lanes), np.int64)
+    number[order] = np.arange(len(lanes))
+    lanes = [{"lane": place, **lanes[k]} for place, k in enumerate(order)]
+    names = [*cells.VALUE_NAMES, *metrics]
+    level = _joined(parts, number, len(names))
+    span = _span(level)
+    levels = _write(level, out, origin, len(names), budget, span)
+    document = _index(origin, span, lanes, levels, names, buckets, sum(facts.values()), sum(entry["bytes"] for entry in levels))
+    write_json(document, out / "index.json", schema="levels")
+    return document
+
+
+def _rows(folder: Path) -> int:
+    path = folder / "launches.parquet"
+    if not path.is_file():
+        return 0
+    with open_table(path, "launches") as file:
+        return file.metadata.num_rows
+
+
+def _first(folder: Path) -> int:
+    return next(chunks(folder / "launches.parquet", "launches", ["start_ns"])).column("start_ns")[0].as_py()
+
+
+def _bytes(folder: Path) -> int:
+    files = [folder / f"{name}.parquet" for name in ("launches", "transfers", "samples")]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def _sampled(folders: Mapping[str, Path]) -> list[str]:
+    """Return the names of the sampled metrics of all exports, in order."""
+    names: set[str] = set()
+    for folder in folders.values():
+        path = folder / "samples.parquet"
+        if path.is_file():
+            for batch in chunks(path, "samples", ["metric"]):
+                names |= set(batch.column("metric").unique().to_pylist())
+    return sorted(names)
+
+
+def _sums(
+    export: str,
+    folder: Path,
+    origin: int,
+    means: Means,
+    buckets: Buckets,
+    budget: float,
+    metrics: list[str],
+    link: Link | None,
+    window: int,
+) -> tuple[Level, list[dict]]:
+    """Return the finest level of one export, its series numbered lane by lane, and its lanes: streams first, then devices."""
+    lanes, sums = Lanes(), Sums(buckets, origin, budget, _initial_width(folder, budget))
+    transfers = Transfers(folder / "transfers.parquet", lanes, window)
+    mean, kind = means.mean[export], means.kind[export]
+    progress, done = Progress(f"{export}: levels", _rows(folder), "launches"), 0
+    for batch in chunks(folder / "launches.parquet", "launches", COLUMNS):
+        start, duration = batch.column("start_ns").to_numpy(), batch.column("duration_ns").to_numpy()
+        if duration.min() < 0:
+            raise CausewayError(f"{folder}/launches.parquet: row {done + int(duration.argmin())} has a negative duration")
+        lane, number = lanes.of(batch), batch.column("configuration").to_numpy()
+        stall = transfers.stalls(start, duration, lane, link)
+        due = transfers.due(int(start[-1]))
+        sums.grow(len(lanes.streams) * cells.VALUES, len(lanes.devices))
+        sums.sweep((start, duration, lane, kind[number], mean[number], stall), due, lanes.device_of)
+        done += batch.num_rows
+        progress.at(done)
+    due = transfers.due(None)
+    sums.grow(len(lanes.streams) * cells.VALUES, len(lanes.devices))
+    nothing = (np.empty(0, np.int64),) * 6
+    sums.sweep(nothing, due, lanes.device_of)
+    level = sums.finish()
+    streams = [{"rank": rank, "device": device, "stream": stream} for rank, device, stream in lanes.streams]
+    sampled = _samples(folder, origin, lanes, buckets, budget, metrics, sums.width)
+    devices = [{"rank": rank, "device": device, "stream": None} for rank, device in lanes.devices]
+    return _combined(level, sampled, len(streams), len(metrics)), [*streams, *devices]
+
+
+def _initial_width(folder: Path, budget: float) -> int:
+    """Return a width that is surely fine enough to begin with: cells that hold a sixteenth of a launch's share of the budget."""
+    with open_table(folder / "launches.parquet", "launches") as file:
+        statistics = [file.metadata.row_group(k).column(0).statistics for k in range(file.metadata.num_row_groups)]
+    known = [one for one in statistics if one is not None and one.has_min_max]
+    span = max((one.max for one in known), default=0) - min((one.min for one in known), default=0)
+    width = FINEST_NS
+    while width * STEP * 16 < span / max(budget / 200, 1):
+        width *= STEP
+    return width
+
+
+def _samples(folder: Path, origin: int, lanes: Lanes, buckets: Buckets, budget: float, metrics: list[str], width: int) -> Level | None:
+    """Return the sums of an export's sampled metrics, with series = device times metrics plus the metric's place."""
+    path = folder / "samples.parquet"
+    if not path.is_file():
+        return None
+    sums = Sums(buckets, origin, budget, width)
+    for batch in chunks(path, "samples", ["time_ns", "rank", "device", "metric", "value"], "time_ns"):
+        value = batch.column("value").to_numpy()
+        if not np.isfinite(value).all() or np.abs(value).max() > 1 << 52:
+            raise CausewayError(f"{path}: holds a value that is no finite number below {1 << 52}; expected measured values")
+        rank, device = batch.column("rank").to_numpy(), batch.column("device").to_numpy()
+        pairs, inverse = np.unique(np.column_stack((rank, device)).astype(np.int64), axis=0, return_inverse=True)
+        number = np.array([lanes.device(*pair) for pair in pairs.tolist()], np.int64)[inverse.ravel()]
+        names = batch.column("metric")
+        place = np.array([metrics.index(name) for name in names.dictionary.to_pylist()], np.int64)[names.indices.to_numpy()]
+        sums.grow(len(lanes.devices) * len(metrics), 0)
+        scaled = np.rint(value * SAMPLE_SCALE).astype(np.int64)
+        sums.gather(batch.column("time_ns").to_numpy(), number * len(metrics) + place, scaled)
+    return sums.finish()
+
+
+def _combined(level: Level, sampled: Level | None, streams: int, metrics: int) -> Level:
+    """Return one level of values and samples, with series = lane * (all metrics) + metric; lanes are streams, then devices."""
+    count = cells.VALUES + metrics
+    level.values[:, 0] = level.values[:, 0] // cells.VALUES * count + level.values[:, 0] % cells.VALUES
+    level.busy[:, 0] += streams * cells.BUSY
+    if sampled is None:
+        return level
+    level, sampled = _same_width([level, sampled])
+    series = sampled.values[:, 0]
+    sampled.values[:, 0] = (streams + series // metrics) * count + cells.VALUES + series % metrics
+    return _stacked([level, sampled])
+
+
+def _same_width(levels: list[Level]) -> list[Level]:
+    width = max(level.width for level in levels)
+    found = []
+    for level in levels:
+        while level.width < width:
+            level = level.coarser()
+        found.append(level)
+    return found
+
+
+def _stacked(levels: list[Level]) -> Level:
+    """Return one level of several with the same width."""
+    offsets = np.cumsum([0, *(len(level.values) for level in levels)])
+    sketch = [level.sketch + np.array([offset, 0, 0]) for level, offset in zip(levels, offsets, strict=False)]
+    values, busy = (np.vstack([getattr(level, name) for level in levels]) for name in ("values", "busy"))
+    return merged(levels[0].width, values, np.vstack(sketch), busy)
+
+
+def _joined(parts: list[tuple[Level, list[dict], int]], number: np.ndarray, metrics: int) -> Level:
+    """Return one level of all exports, its lanes renumbered."""
+    levels = _same_width([level for level, _, _ in parts])
+    for level, (_, _, offset) in zip(levels, parts, strict=True):
+        lane, metric = level.values[:, 0] // metrics, level.values[:, 0] % metrics
+        level.values[:, 0] = number[lane + offset] * metrics + metric
+        device, what = level.busy[:, 0] // cells.BUSY, level.busy[:, 0] % cells.BUSY
+        level.busy[:, 0] = number[device + offset] * cells.BUSY + what
+    return _stacked(levels)
+
+
+def _span(level: Level) -> int:
+    """Return the ns from the dataset's first launch to the end of the last cell."""
+    last = [part[:, 1].max() for part in (level.values, level.busy) if len(part)]
+    return (int(max(last)) + 1) * level.width if last else 0
+
+
+def _write(level: Level, out: Path, origin: int, metrics: int, budget: float, span: int) -> list[dict]:
+    """Write all levels; drop the finest ones if the tower takes more than its budget after all. Return their entries, finest first."""
+    entries = []
+    while True:
+        entries.append(_write_level(level, out, origin, metrics))
+        if level.width >= span:
+            break
+        level = level.coarser()
+    while len(entries) > 1 and sum(entry["bytes"] for entry in entries) > budget:
+        dropped = entries.pop(0)
+        LOG.info("level %s takes too much and is left out", dropped["folder"])
+        shutil.rmtree(out / dropped["folder"])
+    return entries
+
+
+def _write_level(level: Level, out: Path, origin: int, metrics: int) -> dict:
+    folder = f"{level.width // 1000}us"
+    order = np.lexsort((level.values[:, 0], level.values[:, 1]))
+    values = level.values[order]
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    common = {"start_ns": origin + values[:, 1] * level.width, "lane": values[:, 0] // metrics, "metric": values[:, 0] % metrics}
+    names = ("count", "sum", "squares_0", "squares_1", "squares_2", "min", "max")
+    _table(common | {name: values[:, 2 + k] for k, name in enumerate(names)}, out / folder, "level_statistics")
+    where = place[level.sketch[:, 0]]
+    rows = np.lexsort((level.sketch[:, 1], where))
+    sketch, where = level.sketch[rows], where[rows]
+    found = {name: column[where] for name, column in common.items()} | {"bucket": sketch[:, 1], "count": sketch[:, 2]}
+    _table(found, out / folder, "level_sketches")
+    _table(_busy_columns(level, origin), out / folder, "level_busy")
+    files = {file.name: file.stat().st_size for file in sorted((out / folder).iterdir())}
+    return {"folder": folder, "width_ns": level.width, "cells": len(values), "bytes": sum(files.values())}
+
+
+def _busy_columns(level: Level, origin: int) -> dict[str, np.ndarray]:
+    """Return one row per (cell, device) with a column per kind of busy time."""
+    device, what = level.busy[:, 0] // cells.BUSY, level.busy[:, 0] % cells.BUSY
+    keys, row = np.unique(np.column_stack((level.busy[:, 1], device)), axis=0, return_inverse=True)
+    amounts = np.zeros((len(keys), cells.BUSY), np.int64)
+    amounts[row.ravel(), what] = level.busy[:, 2]
+    found = {"start_ns": origin + keys[:, 0] * level.width, "lane": keys[:, 1]}
+    return found | {name: amounts[:, k] for k, name in enumerate(cells.BUSY_NAMES)}
+
+
+def _table(columns: Mapping[str, np.ndarray], folder: Path, name: str) -> None:
+    table = pa.table(dict(columns))
+    with TableWriter(folder / f"{name.removeprefix('level_')}.parquet", name) as writer:
+        for begin in range(0, table.num_rows, GROUP_ROWS):
+            writer.write(table.slice(begin, GROUP_ROWS))
+
+
+def _index(origin: int, span: int, lanes: list, levels: list, names: list, buckets: Buckets, facts: int, size: int) -> dict:
+    metrics = [
+        {"name": name, "unit": "bytes" if name.endswith("_bytes") else "ns" if place < cells.VALUES else "",
+         "scale": 1 if place < cells.VALUES else SAMPLE_SCALE}
+        for place, name in enumerate(names)
+    ]  # fmt: skip
+    return {
+        "origin_ns": origin,
+        "span_ns": span,
+        "lanes": lanes,
+        "levels": levels,
+        "metrics": metrics,
+        "sketch": {"library": "ddsketch", "relative_error": buckets.error},
+        "bytes": {"facts": facts, "levels": size},
+    }

@@ -1,0 +1,299 @@
+"""Reduced datasets: the events that match a choice, and what was left out, in numbers.
+
+As in "Levels of Detail in Performance Analysis" (J. Labarta, 2025), where collectives and computation above 5 ms leave 1 GB of a trace of
+134 GB: a coarse view of everything first, and the finer one where it is worth looking.
+"""
+
+import shutil
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from causeway.errors import CausewayError
+from causeway.logs import LOG
+from causeway.tables import SCHEMAS, TableWriter, open_table, read_json, read_table, table_metadata, write_json, write_table
+
+MEMSET = 255
+FIXED_CLASSES = {"calls": "call", "mpi": "mpi", "ranges": "range", "samples": "sample"}
+"""Class of all rows of a table; that of a launch or of counters is its kernel's, a transfer is a `copy` or a `memset`."""
+EVENT_TABLES = ("launches", "transfers", "counters", *FIXED_CLASSES)
+CLASSES = ("compute", "communication", "memory", "copy", "memset", *FIXED_CLASSES.values())
+
+
+@dataclass(frozen=True)
+class Clause:
+    """Conditions that an event must all meet; None for one that is not made.
+
+    Attributes
+    ----------
+    classes : frozenset of str or None
+        Of `CLASSES`.
+    ranks : frozenset of int or None
+    least_ns, most_ns : int or None
+        Shortest and longest duration, both included. An event without a duration (samples, counters) does not meet such a condition.
+    window_ns : (int, int) or None
+        The event begins at or after the first and before the second, in ns since the dataset's first launch. Rows without times are
+        outside.
+    """
+
+    classes: frozenset[str] | None = None
+    ranks: frozenset[int] | None = None
+    least_ns: int | None = None
+    most_ns: int | None = None
+    window_ns: tuple[int, int] | None = None
+
+    @classmethod
+    def of(cls, settings: Mapping) -> "Clause":
+        """Return the clause that an entry `filters.<name>.keep` of the configuration asks for; times there are in us."""
+        window = settings.get("window_us")
+        if window and window[0] >= window[1]:
+            raise CausewayError(f"filters: window_us: {list(window)} is empty; expected the begin, then a later end")
+        return cls(
+            classes=frozenset(settings["classes"]) if settings.get("classes") else None,
+            ranks=frozenset(settings["ranks"]) if settings.get("ranks") else None,
+            least_ns=_ns(settings.get("min_duration_us")),
+            most_ns=_ns(settings.get("max_duration_us")),
+            window_ns=(_ns(window[0]), _ns(window[1])) if window else None,
+        )
+
+
+def _ns(microseconds: float | None) -> int | None:
+    return None if microseconds is None else round(microseconds * 1000)
+
+
+def reduce_export(
+    folder: Path, out: Path, clauses: Sequence[Clause], origin_ns: int, *, source_dataset: str, settings: Sequence[Mapping]
+) -> dict:
+    """Write the tables of an export with the events that meet at least one clause.
+
+    Parameters
+    ----------
+    folder, out : Path
+        Tables of the export, and where the reduced ones go; `filter.json` there holds what this function returns.
+    clauses : sequence of Clause
+    origin_ns : int
+        The dataset's first launch on the export's own clock: what windows count from.
+    source_dataset, settings
+        The dataset that is reduced and the clauses as configured, for the record.
+
+    Returns
+    -------
+    dict
+        As `config/schemas/filter.schema.json` describes it: for each table and class, rows and ns before, kept and dropped.
+    """
+    partial = out.with_name(out.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    tables = [name for name in EVENT_TABLES if (folder / f"{name}.parquet").is_file()]
+    reduced = {name: _Reduction(folder, name, clauses, origin_ns) for name in tables}
+    for reduction in reduced.values():
+        reduction.write(partial / f"{reduction.name}.parquet")
+    _write_used(folder, partial, {number for reduction in reduced.values() for number in reduction.used})
+    for file in folder.glob("*.parquet"):
+        if not (partial / file.name).exists():
+            shutil.copyfile(file, partial / file.name)
+    document = {
+        "source_dataset": source_dataset,
+        "export": folder.name,
+        "keep": [dict(entry) for entry in settings],
+        "tables": {name: reduction.numbers() for name, reduction in reduced.items()},
+        "bytes": {"before": _bytes(folder), "kept": _bytes(partial)},
+    }
+    write_json(document, partial / "filter.json", schema="filter")
+    write_json(_capabilities(read_json(folder / "capabilities.json"), reduced, document), partial / "capabilities.json", "capabilities")
+    shutil.rmtree(out, ignore_errors=True)
+    partial.rename(out)
+    for name, reduction in reduced.items():
+        LOG.info("%s: %s: %d of %d rows kept", folder.name, name, reduction.rows, sum(reduction.before[0].values()))
+    return document
+
+
+def first_launch(folders: Mapping[str, Path], clocks: Mapping) -> int | None:
+    """Return the dataset's first launch on its time line, in ns; None if nothing in it has times."""
+    first = []
+    for export, folder in folders.items():
+        time = read_json(folder / "capabilities.json")["time"]
+        if time and time["has_start"] and time["first_ns"] is not None and export in clocks["exports"]:
+            first.append(time["first_ns"] + clocks["exports"][export]["shift_ns"])
+    return min(first, default=None)
+
+
+class _Reduction:
+    """One table, and what of it is kept."""
+
+    def __init__(self, folder: Path, name: str, clauses: Sequence[Clause], origin_ns: int) -> None:
+        self.path, self.name, self.clauses, self.origin_ns = folder / f"{name}.parquet", name, clauses, origin_ns
+        self.classes = _kernel_classes(folder) if name in ("launches", "counters") else None
+        self.before, self.kept, self.dropped = ((defaultdict(int), defaultdict(int)) for _ in range(3))
+        self.used: set[int] = set()
+        self.ranks: set[int] = set()
+        self.streams: dict[int, set[tuple[int, int]]] = defaultdict(set)
+        self.rows, self.first_ns, self.last_ns = 0, None, None
+
+    def write(self, path: Path) -> None:
+        """Stream the table into the reduced one."""
+        with open_table(self.path, self.name) as file:
+            schema = file.schema_arrow
+            facts = {key: value for key, value in table_metadata(self.path).items() if key not in ("table", "schema_version")}
+            with TableWriter(path, self.name, list(schema)[len(SCHEMAS[self.name]) :], facts) as writer:
+                for batch in file.iter_batches(use_threads=False):
+                    kept = self._count(batch)
+                    if kept.num_rows:
+                        writer.write(pa.Table.from_batches([kept]))
+
+    def _count(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows of a batch that are kept; count all of them, the kept and the dropped, each on its own."""
+        classes, duration = self._class_of(batch), _integers(batch, "duration_ns")
+        keep = np.zeros(batch.num_rows, bool)
+        for clause in self.clauses:
+            keep |= self._meets(clause, batch, classes, duration)
+        for sums, rows in ((self.before, slice(None)), (self.kept, keep), (self.dropped, ~keep)):
+            for place in np.unique(classes[rows]).tolist():
+                mine = classes[rows] == place
+                sums[0][CLASSES[place]] += int(mine.sum())
+                sums[1][CLASSES[place]] += 0 if duration is None else int(duration[rows][mine].sum())
+        kept = batch.filter(pa.array(keep))
+        self._note(kept)
+        return kept
+
+    def _meets(self, clause: Clause, batch: pa.RecordBatch, classes: np.ndarray, duration: np.ndarray | None) -> np.ndarray:
+        met = np.ones(batch.num_rows, bool)
+        if clause.classes is not None:
+            met &= np.isin(classes, [CLASSES.index(name) for name in clause.classes])
+        if clause.ranks is not None:
+            met &= np.isin(batch.column("rank").to_numpy(), sorted(clause.ranks))
+        if clause.least_ns is not None or clause.most_ns is not None:
+            if duration is None:
+                return np.zeros(batch.num_rows, bool)
+            met &= duration >= (clause.least_ns or 0)
+            met &= duration <= (np.iinfo(np.int64).max if clause.most_ns is None else clause.most_ns)
+        if clause.window_ns is not None:
+            name = "time_ns" if self.name == "samples" else "start_ns"
+            start = batch.column(name)
+            since = pc.subtract(start.fill_null(0), self.origin_ns).to_numpy(zero_copy_only=False)
+            met &= (since >= clause.window_ns[0]) & (since < clause.window_ns[1]) & start.is_valid().to_numpy(zero_copy_only=False)
+        return met
+
+    def _class_of(self, batch: pa.RecordBatch) -> np.ndarray:
+        """Return the place in `CLASSES` of each row."""
+        if self.name in FIXED_CLASSES:
+            return np.full(batch.num_rows, CLASSES.index(FIXED_CLASSES[self.name]))
+        if self.name == "transfers":
+            memset = batch.column("copy_kind").to_numpy() == MEMSET
+            return np.where(memset, CLASSES.index("memset"), CLASSES.index("copy"))
+        return self.classes[batch.column("configuration").to_numpy()]
+
+    def _note(self, kept: pa.RecordBatch) -> None:
+        """Remember what the capabilities say of the kept rows."""
+        self.rows += kept.num_rows
+        if not kept.num_rows or self.name not in ("launches", "transfers", "counters"):
+            return
+        self.ranks |= set(pc.unique(kept.column("rank")).to_pylist())
+        if self.classes is not None:
+            self.used |= set(pc.unique(kept.column("configuration")).to_pylist())
+        if self.name == "counters":
+            return
+        start = kept.column("start_ns")
+        end = pc.max(pc.add(start, kept.column("duration_ns"))).as_py()
+        self.first_ns = start[0].as_py() if self.first_ns is None else self.first_ns
+        self.last_ns = end if self.last_ns is None else max(self.last_ns, end)
+        if self.name == "launches":
+            lanes = pa.table({name: kept.column(name) for name in ("rank", "device", "stream")}).group_by(["rank", "device", "stream"])
+            for row in lanes.aggregate([]).to_pylist():
+                self.streams[row["rank"]].add((row["device"], row["stream"]))
+
+    def numbers(self) -> dict:
+        """Return rows and ns per class.
+
+        Raises
+        ------
+        RuntimeError
+            If what was kept and what was dropped are not together what was there.
+        """
+        found = {}
+        for name in sorted(self.before[0]):
+            entry = {
+                what: {part: sums[place][name] for part, sums in (("before", self.before), ("kept", self.kept), ("dropped", self.dropped))}
+                for place, what in enumerate(("rows", "duration_ns"))
+            }
+            if any(numbers["before"] != numbers["kept"] + numbers["dropped"] for numbers in entry.values()):
+                raise RuntimeError(f"{self.path}: class {name}: {entry} does not add up")
+            found[name] = entry
+        return found
+
+
+def _integers(batch: pa.RecordBatch, name: str) -> np.ndarray | None:
+    return batch.column(name).to_numpy() if name in batch.schema.names else None
+
+
+def _kernel_classes(folder: Path) -> np.ndarray:
+    """Return the place in `CLASSES` of each configuration's kernel, by the configuration's number."""
+    kernels = read_table(folder / "kernels.parquet", "kernels")
+    by_kernel = dict(zip(kernels["kernel"].to_pylist(), kernels["class"].to_pylist(), strict=True))
+    configurations = read_table(folder / "configurations.parquet", "configurations", ["configuration", "kernel"])
+    numbers = configurations["configuration"].to_numpy().astype(np.int64)
+    places = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)
+    places[numbers] = [CLASSES.index(by_kernel[kernel]) for kernel in configurations["kernel"].to_pylist()]
+    return places
+
+
+def _write_used(folder: Path, out: Path, used: set[int]) -> None:
+    """Write the configurations and kernels that kept rows refer to, under the numbers that they have."""
+    if not (folder / "configurations.parquet").is_file():
+        return
+    configurations = read_table(folder / "configurations.parquet", "configurations")
+    configurations = configurations.filter(pc.is_in(configurations["configuration"], pa.array(sorted(used), pa.uint32())))
+    kernels = read_table(folder / "kernels.parquet", "kernels")
+    kernels = kernels.filter(pc.is_in(kernels["kernel"], pc.unique(configurations["kernel"])))
+    for name, table in (("configurations", configurations), ("kernels", kernels)):
+        facts = {key: value for key, value in table_metadata(folder / f"{name}.parquet").items() if key not in ("table", "schema_version")}
+        write_table(table, out / f"{name}.parquet", name, (), facts)
+
+
+def _bytes(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.glob("*.parquet"))
+
+
+def _capabilities(document: dict, reduced: Mapping[str, _Reduction], numbers: dict) -> dict:
+    """Return the capabilities of the reduced export: what is left, and that it was reduced."""
+    if document["status"] == "refused":
+        return document
+    rows = {name: reduction.rows for name, reduction in reduced.items()}
+    measured = [reduction for name, reduction in reduced.items() if name in ("launches", "transfers", "counters")]
+    spans = [reduction for reduction in measured if reduction.first_ns is not None]
+    launches = next((reduction for reduction in spans if reduction.name == "launches"), spans[0] if spans else None)
+    time = document["time"]
+    if time and time["has_start"]:
+        time = time | {
+            "first_ns": launches.first_ns if launches else None,
+            "last_ns": max((reduction.last_ns for reduction in spans), default=None),
+        }
+    dropped = sum(entry["rows"]["dropped"] for table in numbers["tables"].values() for entry in table.values())
+    note = {
+        "kind": "reduced_dataset",
+        "severity": "info",
+        "count": max(dropped, 1),
+        "detail": f"a reduced dataset, filtered from {numbers['source_dataset']}: {dropped} rows left out; filter.json has the numbers",
+        "rules_out": [],
+    }
+    analyses = dict(document["analyses"])
+    needs = {"launches": ("kernel_variability", "memory_stall", "overlap", "queue_delay"), "transfers": ("memory_stall", "overlap")}
+    needs |= {"counters": ("counter_deviation",), "ranges": ("ranges",)}
+    for table, names in needs.items():
+        if rows.get(table) == 0 and document["tables"].get(table):
+            why = {"possible": False, "why": f"the filter left no rows in the table {table}"}
+            analyses |= {name: why for name in names if analyses[name]["possible"]}
+    streams = {str(rank): len(found) for reduction in measured for rank, found in sorted(reduction.streams.items())}
+    return document | {
+        "tables": document["tables"] | rows,
+        "ranks": sorted(set().union(*(reduction.ranks for reduction in measured))),
+        "streams": streams,
+        "time": time,
+        "analyses": analyses,
+        "issues": [*document["issues"], note],
+    }

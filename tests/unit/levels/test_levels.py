@@ -1,0 +1,185 @@
+"""Every statistic of every level equals the one of the raw rows, and levels sum up without loss."""
+
+import hashlib
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from levels_reference import raw_busy, raw_values, write_run
+
+from causeway.errors import CausewayError, TableError
+from causeway.levels import build as building
+from causeway.levels.build import build
+from causeway.levels.read import SPACE, Levels, efficiency
+from causeway.levels.sketch import Buckets
+from causeway.tables import read_table, write_table
+from causeway.variability.links import link
+from variability_tables import table_of, write_export
+
+ERROR = 0.05
+
+
+def make(folder, folders, clocks, **choices):
+    options = {"nodes": {"0": "n0", "1": "n1"}, "error": ERROR, "share": 0.05, "link_window_ns": 50_000} | choices
+    build(folders, clocks, folder / "levels", **options)
+    return Levels(folder / "levels")
+
+
+def expected(values, origin, width, metric, space):
+    """Return the values of a metric by cell and place."""
+    found = defaultdict(list)
+    for start, rank, device, stream, name, value in values:
+        if name == metric:
+            parts = {"node": f"n{rank // 10}", "rank": rank, "device": device, "stream": stream}
+            found[origin + (start - origin) // width * width, tuple(parts[part] for part in SPACE[1 : SPACE.index(space) + 1])].append(
+                value
+            )
+    return found
+
+
+@settings(max_examples=6, deadline=None)
+@given(seed=st.integers(0, 10**6), rows=st.sampled_from([1, 7, 60, 400]), exports=st.integers(1, 2))
+def test_statistics_of_every_level_equal_those_of_the_raw_rows(tmp_path_factory, seed, rows, exports):
+    folder = tmp_path_factory.mktemp("run")
+    folders, clocks = write_run(folder, rows, exports, seed)
+    levels = make(folder, folders, clocks)
+    values, origin = raw_values(folders, clocks)
+    assert levels.widths[0] == 10_000
+    assert all(b == 4 * a for a, b in zip(levels.widths, levels.widths[1:], strict=False))
+    for width in levels.widths:
+        for metric in set(levels.metrics) - {"stall"}:
+            for space in ("stream", "device", "node", "dataset") if width == levels.widths[-1] else ("rank",):
+                wanted = expected(values, origin, width, metric, space)
+                found = levels.statistics(width, -(1 << 62), 1 << 62, metric, space)
+                assert found.keys() == wanted.keys()
+                for key, one in found.items():
+                    check(levels, one, wanted[key])
+
+
+def check(levels, one, values):
+    """Compare statistics with the values that they are of: exactly, but quantiles within the sketch's error of the value of their rank."""
+    scale = one.scale
+    exact = [round(value * scale) for value in values]
+    assert (one.count, one.total, one.squares) == (len(exact), sum(exact), sum(value * value for value in exact))
+    assert (one.low, one.high) == (min(exact), max(exact))
+    assert one.mean == sum(exact) / (len(exact) * scale)
+    if len(exact) > 1:
+        assert one.variance == pytest.approx(np.var(np.array(exact, object) / scale, ddof=1), rel=1e-9, abs=1e-9)
+    shares = (0.0, 0.25, 0.5, 0.9, 1.0)
+    for share, found in zip(shares, levels.quantiles(one, shares), strict=True):
+        true = sorted(exact)[int(share * (len(exact) - 1))] / scale
+        assert abs(found - true) <= ERROR * true * (1 + 1e-9)
+
+
+@settings(max_examples=4, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_busy_times_of_every_level_equal_the_painted_time_line(tmp_path_factory, seed):
+    folder = tmp_path_factory.mktemp("run")
+    folders, clocks = write_run(folder, 80, 2, seed, samples=False)
+    for home in folders.values():  # painting goes by 100 ns
+        for name in ("launches", "transfers"):
+            table = read_table(home / f"{name}.parquet", name)
+            for place, column in ((0, "start_ns"), (1, "duration_ns")):
+                table = table.set_column(place, table.schema.field(column), [table[column].to_numpy() // 100 * 100])
+            write_table(table, home / f"{name}.parquet", name)
+    levels = make(folder, folders, clocks)
+    origin = levels.index["origin_ns"]
+    for width in levels.widths:
+        wanted = raw_busy(folders, clocks, origin, width)
+        found = levels.busy(width, -(1 << 62), 1 << 62, "device")
+        flat = {((start - origin) // width, *place[1:], kind.removesuffix("_ns")): ns
+                for (start, place), kinds in found.items() for kind, ns in kinds.items() if ns}  # fmt: skip
+        assert flat == wanted
+
+
+def test_a_narrow_budget_widens_the_cells_and_loses_nothing(tmp_path, monkeypatch):
+    folders, clocks = write_run(tmp_path, 3000, 2, 3)
+    monkeypatch.setattr(building, "LEAST_BYTES", 40_000)
+    monkeypatch.setattr("causeway.levels.stream.CHUNK_ROWS", 256)
+    levels = make(tmp_path, folders, clocks)
+    assert levels.widths[0] > 10_000
+    assert levels.index["bytes"]["levels"] <= 40_000
+    values, origin = raw_values(folders, clocks)
+    for metric in ("variability", "compute_duration", "clock_hz", "host_to_device_bytes"):
+        wanted = expected(values, origin, levels.widths[0], metric, "stream")
+        for key, one in levels.statistics(levels.widths[0], -(1 << 62), 1 << 62, metric, "stream").items():
+            check(levels, one, wanted.pop(key))
+        assert not wanted
+
+
+def test_chunks_of_any_size_give_the_same_bytes(tmp_path, monkeypatch):
+    folders, clocks = write_run(tmp_path, 500, 2, 4)
+    seen = []
+    for name, rows in (("a", 1 << 17), ("b", 1 << 17), ("c", 37)):
+        monkeypatch.setattr("causeway.levels.stream.CHUNK_ROWS", rows)
+        build(folders, clocks, tmp_path / name, nodes={}, error=ERROR, share=0.05, link_window_ns=1, link=link)
+        seen.append({str(file.relative_to(tmp_path / name)): hashlib.sha256(file.read_bytes()).hexdigest()
+                     for file in sorted((tmp_path / name).rglob("*.*"))})  # fmt: skip
+    assert seen[0] == seen[1] == seen[2]
+
+
+def test_a_window_reads_only_what_it_touches(tmp_path, monkeypatch):
+    folders, clocks = write_run(tmp_path, 3000, 1, 5)
+    monkeypatch.setattr(building, "GROUP_ROWS", 64)
+    levels = make(tmp_path, folders, clocks)
+    whole = levels.statistics(10_000, -(1 << 62), 1 << 62, "variability")
+    some = levels.statistics(10_000, 500_000, 700_000, "variability")
+    assert some == {key: one for key, one in whole.items() if 500_000 <= key[0] < 700_000}
+    assert len(some) > 5
+    assert levels.width_for(0, 2_000_000, 100) == 10_000
+    assert levels.width_for(0, 100 * 160_000, 100) == 160_000
+    assert levels.width_for(0, 10, 1000) == 10_000
+
+
+def test_stalls_are_those_of_the_linked_transfers(tmp_path):
+    launches = {"start_ns": [0, 100, 500], "duration_ns": [50, 60, 70], "configuration": [0, 0, 0]}
+    transfers = {"start_ns": [10, 110], "duration_ns": [30, 100], "bytes": [5, 6], "copy_kind": [1, 1]}
+    write_export(tmp_path / "0", launches, transfers)
+    levels = make(tmp_path, {"0": tmp_path / "0"}, {"exports": {"0": {"shift_ns": 0}}}, link=link, link_window_ns=100)
+    (one,) = levels.statistics(10_000, 0, 1, "stall").values()
+    assert (one.count, one.total, one.low, one.high) == (2, 20 + 40, 20, 40)
+
+
+def test_shares_of_the_time_sum_to_one(tmp_path):
+    folders, clocks = write_run(tmp_path, 200, 1, 6)
+    levels = make(tmp_path, folders, clocks)
+    devices = sum(lane["stream"] is None for lane in levels.lanes)
+    for busy in levels.busy(levels.widths[-1], -(1 << 62), 1 << 62).values():
+        shares = efficiency(busy, levels.widths[-1], devices)
+        assert sum(shares.values()) == pytest.approx(1)
+        assert min(shares.values()) >= -1e-12
+
+
+def test_unordered_rows_are_refused_with_their_place(tmp_path):
+    write_export(tmp_path / "0", {"start_ns": [5, 3], "duration_ns": [1, 1], "configuration": [0, 0]})
+    with pytest.raises(TableError, match="row 1 begins before the row above it"):
+        make(tmp_path, {"0": tmp_path / "0"}, {"exports": {"0": {"shift_ns": 0}}})
+
+
+def test_a_dataset_without_launches_has_no_levels(tmp_path):
+    write_export(tmp_path / "0", counters={"launch": [0], "configuration": [0]})
+    levels = make(tmp_path, {"0": tmp_path / "0"}, {"exports": {}})
+    assert levels.widths == []
+    with pytest.raises(CausewayError, match="no metric duration"):
+        levels.statistics(1, 0, 1, "duration")
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(0, 1 << 52), min_size=1), st.sampled_from([0.01, 0.02, 0.05, 0.3]))
+def test_buckets_are_those_of_the_library(values, error):
+    buckets = Buckets(error)
+    wanted = [0 if value == 0 else buckets.mapping.key(value) + 1 for value in values]
+    assert buckets.of(np.array(values)).tolist() == wanted
+
+
+def test_extreme_samples_are_summed_exactly(tmp_path):
+    write_export(tmp_path / "0", {"start_ns": [0], "duration_ns": [1], "configuration": [0]})
+    value = [1e12, 2e12 + 0.5, -3.25]
+    table = table_of("samples", {"time_ns": [1, 2, 3], "metric": ["x"] * 3, "value": value})
+    write_table(table, tmp_path / "0" / "samples.parquet", "samples")
+    levels = make(tmp_path, {"0": tmp_path / "0"}, {"exports": {"0": {"shift_ns": 0}}})
+    (one,) = levels.statistics(10_000, 0, 1, "x").values()
+    assert (one.total / 1024, one.squares) == (sum(value), sum(int(v * 1024) ** 2 for v in value))
+    assert levels.quantiles(one) is None
