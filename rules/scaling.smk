@@ -22,7 +22,7 @@ rule simulate_scaling:
         "../envs/mpi.yaml"
     resources:
         mem_mb=2000,
-        runtime=120,
+        runtime=plan.simulation_minutes,
     params:
         exports=config["scaling"]["exports"],
         seed=config["seed"],

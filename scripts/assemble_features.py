@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from causeway.causal.features import assemble, exports_of, write_features
+from causeway.causal.features import assemble, exports_of
 from causeway.logs import failing_clearly
 from causeway.tables import read_json, read_table
 
@@ -17,8 +17,7 @@ def main(job) -> None:
         folders = [job.input.tables] if isinstance(job.input.tables, str) else list(job.input.tables)
         exports = exports_of(folders, read_json(job.input.clocks), dict(job.params.nodes))
         configurations = read_table(kept.with_name("configurations.parquet"), "configuration_summary")
-        table, fields = assemble(read_table(kept, "kept"), exports, configurations, kept.parent.name)
-        write_features(table, fields, job.output.features)
+        assemble(kept, exports, configurations, kept.parent.name, Path(job.output.features))
 
 
 if "snakemake" in globals():

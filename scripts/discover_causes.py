@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-import pyarrow.compute as pc
+import pyarrow as pa
 
 from causeway.causal.discovery import Scope, discover
 from causeway.causal.examination import examined
-from causeway.causal.scopes import capped, columns_of, in_time_order, kernels_that_matter, read_features, rows_of
+from causeway.causal.scopes import blocks_of, capped, columns_of, in_time_order, kernels_that_matter, of_kernel, read_features, rows_of
 from causeway.causal.seeds import derived_seed
 from causeway.logs import LOG, failing_clearly
 from causeway.tables import write_json
@@ -21,11 +21,13 @@ def main(job) -> None:
         dataset, target, batch = job.wildcards.dataset, job.wildcards.target, int(job.wildcards.batch)
         kernels = kernels_that_matter(job.input.kernels, causes["kernels_share"], causes["kernels_count"])
         mine = kernels[batch :: causes["batches"]]
-        features = read_features(job.input.features, [kernel.id for kernel in mine]) if mine else None
+        blocks = blocks_of(job.input.features)
+        seeds = [derived_seed(seed, dataset, target, kernel.id, "rows") for kernel in mine]
+        parts = [capped(of_kernel(blocks, kernel.id), causes["max_rows"], own) for kernel, own in zip(mine, seeds, strict=True)]
+        features = read_features(job.input.features, pa.concat_tables([blocks.slice(0, 0), *parts]))
         drafts = []
         for kernel in mine:
-            table = features.filter(pc.equal(features.column("kernel"), kernel.id))
-            table = in_time_order(capped(table, causes["max_rows"], derived_seed(seed, dataset, target, kernel.id, "rows")))
+            table = in_time_order(of_kernel(features, kernel.id))
             scope = Scope(dataset, target, kernel.id, kernel.name, seed, causes["resamples"])
             outcome = discover(columns_of(table), rows_of(table), scope)
             LOG.info("%s: %d rows, %s; %s", kernel.id, outcome.n_rows, outcome.verdict, " ".join(outcome.sentences))

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from causeway.causal.discovery import Scope, discover
 from causeway.causal.examination import examined
-from causeway.causal.scopes import DATASET_SCOPE, columns_of, in_time_order, pooled_table, read_features, rows_of
+from causeway.causal.scopes import DATASET_SCOPE, blocks_of, columns_of, in_time_order, pooled, read_features, rows_of
 from causeway.causal.seeds import derived_seed
 from causeway.logs import LOG, failing_clearly
 from causeway.tables import write_json
@@ -17,9 +17,9 @@ def main(job) -> None:
     with failing_clearly(job.log[0]):
         causes, seed = job.params.causes, job.params.seed
         dataset, target = job.wildcards.dataset, job.wildcards.target
-        table = read_features(job.input.features)
-        table, n_kernels = pooled_table(table, causes["max_rows"], derived_seed(seed, dataset, target, DATASET_SCOPE, "rows"))
-        table = in_time_order(table)
+        blocks = blocks_of(job.input.features)
+        blocks, n_kernels = pooled(blocks, causes["max_rows"], derived_seed(seed, dataset, target, DATASET_SCOPE, "rows"))
+        table = in_time_order(read_features(job.input.features, blocks))
         scope = Scope(dataset, target, DATASET_SCOPE, None, seed, causes["resamples"], crosscheck=True)
         outcome = discover(columns_of(table), rows_of(table, equal_kernels=True), scope)
         LOG.info("%d kernels, %d rows, %s; %s", n_kernels, outcome.n_rows, outcome.verdict, " ".join(outcome.sentences))

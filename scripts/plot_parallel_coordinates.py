@@ -15,12 +15,11 @@ if TYPE_CHECKING:
 def main(job) -> None:
     with failing_clearly(job.log[0]):
         dataset, target = job.wildcards.dataset, job.wildcards.target
-        features = read_table(job.input.features, "features")
         contributions = read_table(job.input.contributions, "contributions").to_pylist()
         kernels = read_table(job.input.kernels, "kernel_summary", ["kernel", "name"])
         names = dict(zip(kernels.column("kernel").to_pylist(), kernels.column("name").to_pylist(), strict=True))
         unit = unit_stated(kernels)
-        chosen = coordinates_of(features, contributions, names, dataset, target, unit, job.params.rows, job.params.seed)
+        chosen = coordinates_of(job.input.features, contributions, names, dataset, target, unit, job.params.rows, job.params.seed)
         LOG.info("drawn: %s", "nothing" if chosen is None else chosen.selection)
         write_page(chosen, dataset, target, job.output.page)
         write_static(chosen, dataset, target, job.output.svg)

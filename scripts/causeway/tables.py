@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -37,11 +38,13 @@ __all__ = [
     "TableWriter",
     "conform",
     "extended",
+    "extremes",
     "open_table",
     "read_json",
     "read_table",
     "sha256_of",
     "table_metadata",
+    "take_rows",
     "unit_of",
     "write_json",
     "write_table",
@@ -192,6 +195,19 @@ def read_table(path: str | Path, name: str, columns: list[str] | None = None) ->
     """
     with open_table(path, name) as file:
         return file.read(columns=columns)
+
+
+def take_rows(path: str | Path, name: str, rows: np.ndarray) -> pa.Table:
+    """Return the rows at ascending positions (int64): no more than these and one row group at a time are in memory."""
+    parts, begin = [], 0
+    with open_table(path, name) as file:
+        for group in range(file.num_row_groups):
+            end = begin + file.metadata.row_group(group).num_rows
+            low, high = np.searchsorted(rows, [begin, end])
+            if high > low:
+                parts.append(file.read_row_group(group).take(pa.array(rows[low:high] - begin)))
+            begin = end
+        return pa.concat_tables(parts) if parts else file.schema_arrow.empty_table()
 
 
 def extremes(file: pq.ParquetFile, index: int, name: str) -> tuple[int, int]:

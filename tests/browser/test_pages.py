@@ -8,7 +8,6 @@ import write_overview
 from causeway.plotting.context_graph import write_graphs
 from causeway.plotting.coordinates import coordinates_of
 from causeway.plotting.parallel import write_page
-from causeway.tables import read_table
 
 NAMES = (samples.HOSTILE, *samples.NAMES, *(f"app::stage_{i}<{i}>(float*)" for i in range(20)))
 
@@ -33,7 +32,7 @@ def made(tmp_path_factory):
     samples.write_rows(root, kernels, features=FEATURES)
     names = dict(zip(kernels["kernel"].to_pylist(), kernels["name"].to_pylist(), strict=True))
     rows = samples.contribution_rows(features=FEATURES)[0]
-    chosen = coordinates_of(read_table(root / "features.parquet", "features"), rows, names, "demo", "kernel_variability", "ns", 500, 1)
+    chosen = coordinates_of(root / "features.parquet", rows, names, "demo", "kernel_variability", "ns", 500, 1)
     write_page(chosen, "demo", "kernel_variability", root / "coordinates")
     return root
 

@@ -4,6 +4,7 @@ A context feature describes what was so when the launch began, never anything th
 more copies merely by being longer.
 """
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pyarrow as pa
 from causeway.causal.context import BYTES_BY_KIND, Queries, from_launches, from_ranges, from_samples, from_transfers
 from causeway.intervals import stretches
 from causeway.logs import LOG
-from causeway.tables import COPY_KINDS, LAUNCH_SHAPE, SCHEMAS, extremes, open_table, read_json, read_table, write_table
+from causeway.tables import COPY_KINDS, LAUNCH_SHAPE, SCHEMAS, TableWriter, extremes, open_table, read_json, read_table
 
 CONTEXT = {
     "launches_in_flight": ("contention", ""),
@@ -59,27 +60,46 @@ def exports_of(folders: list[str | Path], clocks: dict, nodes: dict[str, str | N
     return found
 
 
-def assemble(kept: pa.Table, exports: list[Export], configurations: pa.Table | None, target: str) -> tuple[pa.Table, list[pa.Field]]:
-    """Return the features of kept launches and the fields that describe them.
+def assemble(kept: Path, exports: list[Export], configurations: pa.Table | None, target: str, path: Path) -> None:
+    """Write the features of kept launches, in their order: the columns of `kept` that identify and weigh a row, then one per feature.
+
+    Only the context features of all rows are in memory at once; everything else goes row group by row group.
 
     Parameters
     ----------
-    kept : Table
+    kept : Path
         `kept.parquet`.
     exports : list of Export
     configurations : Table or None
         `configurations.parquet` of the target: the exact means that previous_deviation needs.
     target : str
-
-    Returns
-    -------
-    table : Table
-        The columns of `kept` that identify and weigh a row, then one per feature, in the order of `kept`.
-    fields : list of Field
-        With unit, tier and group in the metadata.
+    path : Path
+        Gets `features.parquet`; unit, tier and group of a feature stand in its field's metadata.
     """
+    with open_table(kept, "kept") as file, contextlib.ExitStack() as opened:
+        context: dict[str, np.ndarray] = {}
+        if _traced(file.schema_arrow.names):
+            rows = file.read(["rank", "launch", "start_ns", "range"])
+            context = _context(rows, exports, configurations if target == "kernel_variability" else None)
+        begin, writer = 0, None
+        for group in range(max(file.num_row_groups, 1)):
+            piece = file.read_row_group(group) if file.num_row_groups else file.schema_arrow.empty_table()
+            mine = {name: values[begin : begin + piece.num_rows] for name, values in context.items()}
+            table, fields = features_of(piece, mine, exports, target)
+            writer = writer or opened.enter_context(TableWriter(path, "features", [*SCHEMAS["kept"], *fields]))
+            writer.write(table)
+            begin += piece.num_rows
+
+
+def _traced(columns: list[str]) -> bool:
+    """Return whether kept rows are launches of a trace."""
+    return "duration_ns" in columns
+
+
+def features_of(kept: pa.Table, context: dict[str, np.ndarray], exports: list[Export], target: str) -> tuple[pa.Table, list[pa.Field]]:
+    """Return the features of some kept launches, whose context is known, and the fields that describe them."""
     base = kept.select(SCHEMAS["kept"].names)
-    trace = "duration_ns" in kept.column_names
+    trace = _traced(kept.column_names)
     columns: dict[str, pa.Array] = {}
     fields: list[pa.Field] = []
 
@@ -93,7 +113,7 @@ def assemble(kept: pa.Table, exports: list[Export], configurations: pa.Table | N
             unit = "bytes" if name.endswith("_bytes") else ""
             add(name, kept.column(name).cast(pa.float64()), pa.float64(), "launch", "launch configuration", unit)
     if trace:
-        for name, values in _context(kept, exports, configurations if target == "kernel_variability" else None).items():
+        for name, values in context.items():
             group, unit = CONTEXT.get(name, ("device metrics", _sample_unit(name)))
             add(name, pa.array(values, pa.float64(), from_pandas=True), pa.float64(), "context", group, unit)
         add("queue_ns", kept.column("queue_ns").cast(pa.float64()), pa.float64(), "context", *CONTEXT["queue_ns"])
@@ -140,7 +160,10 @@ def _counters(kept: pa.Table, columns: dict[str, pa.Array], add) -> None:
 
 
 def _context(kept: pa.Table, exports: list[Export], configurations: pa.Table | None) -> dict[str, np.ndarray]:
-    """Return the context features of a trace's kept launches, NaN where unknown, in the order of `CONTEXT`, sampled metrics last."""
+    """Return the context features of a trace's kept launches, NaN where unknown, in the order of `CONTEXT`, sampled metrics last.
+
+    Of `kept` it needs rank, launch, start_ns and range.
+    """
     n = kept.num_rows
     found: dict[str, np.ndarray] = {name: np.full(n, np.nan) for name in CONTEXT if name != "queue_ns"}
     sampled: dict[str, np.ndarray] = {}
@@ -213,8 +236,3 @@ def _means(export: Export, configurations: pa.Table | None, rank: int) -> tuple[
         identity = key(row, kernels[row["kernel"]])
         means[row["configuration"]] = exact.get((identity, rank), exact.get((identity, None), np.nan))
     return means, kernel_of
-
-
-def write_features(table: pa.Table, fields: list[pa.Field], path: str | Path) -> None:
-    """Write `features.parquet`."""
-    write_table(table, path, "features", extra=[*SCHEMAS["kept"], *fields])

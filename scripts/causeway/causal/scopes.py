@@ -13,6 +13,8 @@ from causeway.tables import SCHEMAS, open_table, read_table
 
 IDENTITY = tuple(SCHEMAS["kept"].names)
 DATASET_SCOPE = "dataset"
+BLOCK = ("kernel", "rank", "bin")
+"""A block is what a cap takes as a whole: the rows of a kernel in a bin. Rows are chosen by blocks before any feature is read."""
 MIN_KERNEL_ROWS = 30
 """A kernel with fewer rows has no say in the pooled search."""
 
@@ -40,16 +42,37 @@ def kernels_that_matter(path: str | Path, share: float, count: int) -> list[Kern
     return chosen
 
 
-def read_features(path: str | Path, kernels: list[str] | None = None) -> pa.Table:
-    """Read `features.parquet`, or only the rows of some kernels, row group by row group."""
+def blocks_of(path: str | Path) -> pa.Table:
+    """Return kernel, rank, bin and number of rows of each block of `features.parquet`, ascending; counted row group by row group."""
     with open_table(path, "features") as file:
-        parts = []
+        parts = [_counted(file.read_row_group(group, list(BLOCK)), [([], "count_all")]) for group in range(file.num_row_groups)]
+        empty = pa.schema([*(file.schema_arrow.field(name) for name in BLOCK), pa.field("rows", pa.int64())]).empty_table()
+    whole = _counted(pa.concat_tables([empty, *parts]), [("rows", "sum")])
+    return whole.sort_by([(name, "ascending") for name in BLOCK])
+
+
+def _counted(table: pa.Table, counts: list) -> pa.Table:
+    return table.group_by(list(BLOCK), use_threads=False).aggregate(counts).rename_columns([*BLOCK, "rows"])
+
+
+def read_features(path: str | Path, blocks: pa.Table) -> pa.Table:
+    """Return the rows of `features.parquet` that lie in some blocks; beside these, one row group is in memory."""
+    values = [blocks.column(name).combine_chunks().unique() for name in BLOCK]
+
+    def codes(table: pa.Table) -> np.ndarray:
+        """Return a number for each row, the same within a block; -1 where no part of `blocks` has such a kernel, rank or bin."""
+        found, known = np.zeros(table.num_rows, np.int64), np.ones(table.num_rows, bool)
+        for name, all_values in zip(BLOCK, values, strict=True):
+            place = pc.index_in(table.column(name), all_values).fill_null(-1).to_numpy()
+            found, known = found * len(all_values) + place, known & (place >= 0)
+        return np.where(known, found, -1)
+
+    wanted, parts = codes(blocks), []
+    with open_table(path, "features") as file:
         for group in range(file.num_row_groups):
-            part = file.read_row_group(group)
-            if kernels is not None:
-                part = part.filter(pc.is_in(part.column("kernel"), value_set=pa.array(kernels, part.schema.field("kernel").type)))
-            if part.num_rows:
-                parts.append(part)
+            chosen = np.isin(codes(file.read_row_group(group, list(BLOCK))), wanted)
+            if chosen.any():
+                parts.append(file.read_row_group(group).filter(pa.array(chosen)))
         return pa.concat_tables(parts) if parts else file.schema_arrow.empty_table()
 
 
@@ -61,18 +84,16 @@ def in_time_order(table: pa.Table) -> pa.Table:
     return table.take(pa.array(order))
 
 
-def capped(table: pa.Table, max_rows: int, seed: int) -> pa.Table:
-    """Return at most about `max_rows` rows: whole (rank, bin) blocks, chosen by a hash, never by position or outcome."""
-    if table.num_rows <= max_rows:
-        return table
-    rank, number = table.column("rank").to_numpy().astype(np.int64), table.column("bin").to_numpy()
-    blocks, inverse, counts = np.unique(np.column_stack([rank, number]), axis=0, return_inverse=True, return_counts=True)
-    ranks = [hashlib.sha256(f"{seed}/{r}/{b}".encode()).digest() for r, b in blocks]
-    order = sorted(range(len(ranks)), key=lambda i: ranks[i])
-    taken = np.zeros(len(ranks), dtype=bool)
-    reached = np.cumsum(counts[order])
-    taken[np.asarray(order)[: max(1, int(np.searchsorted(reached, max_rows, side="right")))]] = True
-    return table.filter(pa.array(taken[inverse.ravel()]))
+def capped(blocks: pa.Table, max_rows: int, seed: int) -> pa.Table:
+    """Return blocks of a kernel with at most about `max_rows` rows, chosen by a hash, never by position or outcome."""
+    rows = blocks.column("rows").to_numpy()
+    if rows.sum() <= max_rows:
+        return blocks
+    places = zip(blocks.column("rank").to_pylist(), blocks.column("bin").to_pylist(), strict=True)
+    hashes = [hashlib.sha256(f"{seed}/{rank}/{number}".encode()).digest() for rank, number in places]
+    order = sorted(range(len(hashes)), key=lambda i: hashes[i])
+    reached = np.cumsum(rows[order])
+    return blocks.take(pa.array(sorted(order[: max(1, int(np.searchsorted(reached, max_rows, side="right")))])))
 
 
 def rows_of(table: pa.Table, equal_kernels: bool = False) -> Rows:
@@ -124,14 +145,17 @@ def columns_of(table: pa.Table) -> list[Column]:
     return found
 
 
-def pooled_table(table: pa.Table, max_rows: int, seed: int) -> tuple[pa.Table, int]:
-    """Return the rows of all kernels with enough of them (of all if none has), and how many kernels those are.
+def pooled(blocks: pa.Table, max_rows: int, seed: int) -> tuple[pa.Table, int]:
+    """Return the blocks of all kernels with enough rows (of all if none has), and how many kernels those are.
 
     Each is capped at an equal part of `max_rows`.
     """
-    counts = {row["values"]: row["counts"] for row in pc.value_counts(table.column("kernel")).to_pylist()}
-    chosen = sorted(kernel for kernel, count in counts.items() if count >= MIN_KERNEL_ROWS) or sorted(counts)
-    parts = [
-        capped(table.filter(pc.equal(table.column("kernel"), kernel)), max(max_rows // max(len(chosen), 1), 1), seed) for kernel in chosen
-    ]
-    return (pa.concat_tables(parts) if parts else table.slice(0, 0)), len(chosen)
+    counts = blocks.group_by("kernel").aggregate([("rows", "sum")]).to_pylist()
+    chosen = [row["kernel"] for row in counts if row["rows_sum"] >= MIN_KERNEL_ROWS] or [row["kernel"] for row in counts]
+    parts = [capped(of_kernel(blocks, kernel), max(max_rows // max(len(chosen), 1), 1), seed) for kernel in sorted(chosen)]
+    return pa.concat_tables([blocks.slice(0, 0), *parts]), len(chosen)
+
+
+def of_kernel(table: pa.Table, kernel: str) -> pa.Table:
+    """Return the rows of a table that belong to a kernel."""
+    return table.filter(pc.equal(table.column("kernel"), kernel))

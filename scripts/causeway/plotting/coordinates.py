@@ -8,6 +8,7 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from causeway.plotting import theme
 from causeway.plotting.markup import plain
 from causeway.plotting.names import elided, short_names
-from causeway.tables import COPY_KINDS, SCHEMAS, unit_of
+from causeway.tables import COPY_KINDS, SCHEMAS, read_table, take_rows, unit_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -118,7 +119,7 @@ def order_of(names: Sequence[str], contributions: Sequence[Mapping]) -> list[tup
 
 
 def coordinates_of(
-    features: "pa.Table",
+    features: str | Path,
     contributions: Sequence[Mapping],
     names: Mapping[str, str],
     dataset: str,
@@ -131,8 +132,8 @@ def coordinates_of(
 
     Parameters
     ----------
-    features : pyarrow.Table
-        The table of that name; its fields carry unit and tier.
+    features : str or Path
+        The table of that name, of which only the drawn rows are read; its fields carry unit and tier.
     contributions : sequence of mappings
         Rows of the dataset's `contributions`.
     names : mapping of str to str
@@ -144,23 +145,23 @@ def coordinates_of(
     seed : int
         The configuration's seed.
     """
-    kept = np.asarray(features.column("kept").to_numpy(zero_copy_only=False), bool)
+    kept = read_table(features, "features", ["kept"]).column("kept").to_numpy(zero_copy_only=False)
     generator = seed_of(seed, dataset, target, "parallel_coordinates")
     rows, selection = choose_rows(kept, most, generator)
     if not len(rows):
         return None
-    sample = features.take(rows)
+    sample = take_rows(features, "features", rows)
     usable = [
         field.name
-        for field in features.schema
+        for field in sample.schema
         if (field.name not in NOT_AXES or _tier(field)) and len(sample.column(field.name).unique()) > 1
     ]
     axes = []
     kernels = sample.column("kernel").to_pylist()
     if len(set(kernels)) > 1:
         axes.append(_categories("kernel", "", _kernel_names(kernels, names)))
-    usable.sort(key=lambda name: FILL.index(tier) if (tier := _tier(features.schema.field(name))) in FILL else len(FILL))
-    axes += [_axis(features.schema.field(name), note, sample.column(name)) for name, note in order_of(usable, contributions)]
+    usable.sort(key=lambda name: FILL.index(tier) if (tier := _tier(sample.schema.field(name))) in FILL else len(FILL))
+    axes += [_axis(sample.schema.field(name), note, sample.column(name)) for name, note in order_of(usable, contributions)]
     axes = [replace(axis, values=axis.values + generator.uniform(-JITTER, JITTER, len(rows))) if axis.named else axis for axis in axes]
     values = sample.column("target").to_numpy()
     last = replace(_numbers(target, "target", values.astype(float), unit), note="the target")

@@ -36,6 +36,11 @@ def tasks(settings: Settings) -> int:
     return max(2, *settings["ranks"])
 
 
+def simulation_minutes(wildcards, attempt: int) -> int:
+    """Return a generous time to write a dataset, more at each attempt: some four million launches are written in a second."""
+    return attempt * (10 + round(int(wildcards.launches) / 50e6))
+
+
 def minutes(settings: Settings) -> int:
     """Return a generous time for all runs: a minute each, and what a million launches take per rank at a tenth of the usual rate."""
     each = [1 + launches / ranks / 12e6 for launches, ranks in runs(settings)]

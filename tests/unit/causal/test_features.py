@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from causeway.causal import context
-from causeway.causal.features import Export, assemble, exports_of, write_features
+from causeway.causal.features import Export, assemble, exports_of
 from causeway.tables import LAUNCH_SHAPE, SCHEMAS, read_table, unit_of, write_json, write_table
 
 KERNELS = [{"kernel": k, "id": f"k{k}", "name": f"kernel {k}", "short_name": f"k{k}", "class": "compute"} for k in range(3)]
@@ -135,6 +135,15 @@ def brute(raw, row, means):
     return found
 
 
+def assembled(folder, kept, exports, configurations, target="kernel_variability"):
+    """Return the features of kept rows, as written, and their fields by name."""
+    names = set(SCHEMAS["kept"].names)
+    write_table(kept, folder / "kept.parquet", "kept", [field for field in kept.schema if field.name not in names])
+    assemble(folder / "kept.parquet", exports, configurations, target, folder / "features.parquet")
+    table = read_table(folder / "features.parquet", "features")
+    return table, {field.name: field for field in table.schema if field.name not in names}
+
+
 @pytest.mark.parametrize("rows_per_group", [None, 7])
 def test_every_feature_equals_brute_force(dataset, tmp_path, monkeypatch, rows_per_group):
     raw, kept, kept_table, exports, configurations, means = dataset
@@ -144,16 +153,14 @@ def test_every_feature_equals_brute_force(dataset, tmp_path, monkeypatch, rows_p
             for name in ("launches", "transfers", "samples"):
                 path = export.folder / f"{name}.parquet"
                 write_table(read_table(path, name), path, name)
-    found, fields = assemble(kept_table, exports, configurations, "kernel_variability")
-    write_features(found, fields, tmp_path / "features.parquet")
-    rows = read_table(tmp_path / "features.parquet", "features").to_pylist()
+    rows = assembled(tmp_path, kept_table, exports, configurations)[0].to_pylist()
     assert len(rows) == len(kept)
     for row, original in zip(rows, kept, strict=True):
         for name, value in brute(raw, original, means).items():
             assert row[name] == (pytest.approx(value) if isinstance(value, float) else value), (name, original["launch"])
 
 
-def test_time_since_the_start_begins_anew_where_exports_do_not_overlap(dataset):
+def test_time_since_the_start_begins_anew_where_exports_do_not_overlap(dataset, tmp_path):
     raw, kept, kept_table, exports, configurations, _ = dataset
     hours = 3_600_000_000_000
     later = [exports[0], replace(exports[1], shift_ns=exports[1].shift_ns + hours)]
@@ -163,15 +170,15 @@ def test_time_since_the_start_begins_anew_where_exports_do_not_overlap(dataset):
         for rank, value in zip(*(kept_table.column(c).to_pylist() for c in ("rank", "start_ns")), strict=True)
     ]
     kept_later = kept_table.set_column(kept_table.column_names.index("start_ns"), "start_ns", pa.array(moved, pa.int64()))
-    found, _ = assemble(kept_later, later, configurations, "kernel_variability")
+    found, _ = assembled(tmp_path, kept_later, later, configurations)
     expected = [row["start_ns"] - 70 * row["rank"] - begun[row["rank"]] for row in kept]
     assert found.column("since_start_ns").to_pylist() == expected
 
 
-def test_fields_tell_tier_group_and_unit(dataset):
+def test_fields_tell_tier_group_and_unit(dataset, tmp_path):
     _, _, kept, exports, configurations, _ = dataset
-    _, fields = assemble(kept, exports, configurations, "kernel_variability")
-    facts = {field.name: (field.metadata[b"tier"].decode(), field.metadata[b"group"].decode(), unit_of(field)) for field in fields}
+    _, fields = assembled(tmp_path, kept, exports, configurations)
+    facts = {name: (field.metadata[b"tier"].decode(), field.metadata[b"group"].decode(), unit_of(field)) for name, field in fields.items()}
     assert facts["grid_x"] == ("launch", "launch configuration", "")
     assert facts["dynamic_shared_bytes"] == ("launch", "launch configuration", "bytes")
     assert facts["h2d_bytes_in_flight"] == ("context", "contention", "bytes")
@@ -180,9 +187,9 @@ def test_fields_tell_tier_group_and_unit(dataset):
     assert not {"duration_ns", "range", "transfer_overlap_ns"} & set(facts)
 
 
-def test_without_launches_there_are_no_rows(dataset):
+def test_without_launches_there_are_no_rows(dataset, tmp_path):
     _, _, kept, exports, configurations, _ = dataset
-    found, fields = assemble(kept.slice(0, 0), exports, configurations, "kernel_variability")
+    found, fields = assembled(tmp_path, kept.slice(0, 0), exports, configurations)
     assert found.num_rows == 0
     assert len(fields) > 20
 
@@ -203,8 +210,9 @@ def test_counters_pass_through(tmp_path):
         ]
     )
     row = dict.fromkeys(schema.names, 0) | {"kernel": "k", "kept": True, "start_ns": None, "cache": "none", "dram_bytes": 1.5, "device": 1}
-    found, fields = assemble(pa.Table.from_pylist([row], schema=schema), [Export(tmp_path, 0, (0,), None)], None, "gpu_time")
-    facts = {field.name: field.metadata for field in fields}
+    kept = pa.Table.from_pylist([row], schema=schema)
+    found, fields = assembled(tmp_path, kept, [Export(tmp_path, 0, (0,), None)], None, "gpu_time")
+    facts = {name: {key: value for key, value in field.metadata.items() if key != b"PARQUET:field_id"} for name, field in fields.items()}
     assert list(facts) == ["device", "dram_bytes", "cache"]
     assert facts["dram_bytes"] == {b"tier": b"counter", b"group": b"memory system activity", b"unit": b"bytes", b"raw": b"dram__bytes.sum"}
     assert found.select(["device", "dram_bytes", "cache"]).to_pylist() == [{"device": "1", "dram_bytes": 1.5, "cache": "none"}]

@@ -1,5 +1,6 @@
 """Rows and columns of a scope, and the entry scripts on small tables of features."""
 
+import collections
 import json
 from types import SimpleNamespace
 
@@ -11,8 +12,7 @@ from causal_tables import make_table
 import discover_causes
 import discover_dataset_causes
 import settle_causes
-from causeway.causal.features import write_features
-from causeway.causal.scopes import capped, columns_of, in_time_order, kernels_that_matter, pooled_table, rows_of
+from causeway.causal.scopes import blocks_of, capped, columns_of, in_time_order, kernels_that_matter, pooled, read_features, rows_of
 from causeway.tables import SCHEMAS, read_json, read_table, write_table
 
 CAUSES = {"batches": 2, "kernels_share": 0.95, "kernels_count": 5, "max_rows": 50000, "resamples": 10}
@@ -48,6 +48,11 @@ def features_table(tables):
     return pa.concat_tables(parts).sort_by("launch"), fields
 
 
+def write_features(path, table, fields):
+    write_table(table, path, "features", [*SCHEMAS["kept"], *fields])
+    return path
+
+
 def summary(shares):
     rows = [
         dict.fromkeys(SCHEMAS["kernel_summary"].names, 1.0)
@@ -63,7 +68,7 @@ def job(tmp_path):
     def of(tables, shares=(0.5, 0.3, 0.2), batch="0"):
         root = tmp_path / "demo" / "y"
         if not (root / "kernels.parquet").exists():
-            write_features(*features_table(tables), root / "features.parquet")
+            write_features(root / "features.parquet", *features_table(tables))
             write_table(summary(shares), root / "kernels.parquet", "kernel_summary")
         folder = root / "causal"
         return SimpleNamespace(
@@ -111,14 +116,34 @@ def test_kernels_weigh_the_same_when_pooled():
     assert rows.weight[rows.kernel == 0].sum() == pytest.approx(rows.weight[rows.kernel == 1].sum())
 
 
-def test_a_cap_takes_whole_bins_and_the_same_ones_each_time():
-    table, _ = features_table([make_table(1, n=1000, p=12)])
-    first, again = capped(table, 400, 5), capped(table, 400, 5)
+def test_a_cap_takes_whole_bins_and_the_same_ones_each_time(tmp_path):
+    path = write_features(tmp_path / "features.parquet", *features_table([make_table(1, n=1000, p=12)]))
+    blocks = blocks_of(path)
+    first, again = (read_features(path, capped(blocks, 400, 5)) for _ in range(2))
     assert first.equals(again)
     assert 300 <= first.num_rows <= 400
     counts = np.bincount(first.column("bin").to_numpy())
     assert set(counts[counts > 0].tolist()) <= {32, 1000 % 32}
-    assert capped(table, 1000, 5).num_rows == 1000
+    assert capped(blocks, 1000, 5).equals(blocks)
+    assert not read_features(path, capped(blocks, 400, 6)).equals(first)
+
+
+def test_blocks_are_counted_and_read_alike_however_the_rows_are_grouped(tmp_path, monkeypatch):
+    table, fields = features_table([make_table(seed, n=300, p=12) for seed in (1, 2, 3)])
+    table = table.set_column(0, "rank", pa.array(np.arange(900) % 2, pa.uint32()))
+    whole = write_features(tmp_path / "whole.parquet", table, fields)
+    monkeypatch.setattr("causeway.tables.ROW_GROUP_ROWS", 7)
+    small = write_features(tmp_path / "small.parquet", table, fields)
+    blocks = blocks_of(whole)
+    assert blocks_of(small).equals(blocks)
+    expected = collections.Counter(zip(*(table.column(name).to_pylist() for name in ("kernel", "rank", "bin")), strict=True))
+    assert {(row["kernel"], row["rank"], row["bin"]): row["rows"] for row in blocks.to_pylist()} == expected
+    some = blocks.take(pa.array([1, 5, 17]))
+    chosen = {(row["kernel"], row["rank"], row["bin"]) for row in some.to_pylist()}
+    launches = [row["launch"] for row in table.to_pylist() if (row["kernel"], row["rank"], row["bin"]) in chosen]
+    for path in (whole, small):
+        assert read_features(path, some).column("launch").to_pylist() == launches
+    assert read_features(whole, blocks.slice(0, 0)).num_rows == 0
 
 
 def test_time_order_goes_over_all_ranks():
@@ -136,11 +161,12 @@ def test_several_ranks_are_a_category():
     assert (rank.name, rank.tier, rank.group, rank.values[1]) == ("rank", "context", "placement", "1")
 
 
-def test_kernels_with_few_rows_have_no_say_when_pooled():
-    table, _ = features_table([make_table(1, n=300, p=12), make_table(2, n=20, p=12)])
-    assert pooled_table(table, 10**6, 1)[1] == 1
-    small, _ = features_table([make_table(1, n=9, p=12)])
-    assert pooled_table(small, 10**6, 1)[0].num_rows == 9
+def test_kernels_with_few_rows_have_no_say_when_pooled(tmp_path):
+    path = write_features(tmp_path / "two.parquet", *features_table([make_table(1, n=300, p=12), make_table(2, n=20, p=12)]))
+    blocks, kernels = pooled(blocks_of(path), 10**6, 1)
+    assert (kernels, set(read_features(path, blocks).column("kernel").to_pylist())) == (1, {"k0"})
+    path = write_features(tmp_path / "few.parquet", *features_table([make_table(1, n=9, p=12)]))
+    assert read_features(path, pooled(blocks_of(path), 10**6, 1)[0]).num_rows == 9
 
 
 def run_all(job):
@@ -182,7 +208,7 @@ def test_no_rows_at_all_give_refusals_and_no_crash(job):
     table = make_table(1, n=300, p=20)
     nothing = job([table], shares=(1.0,))
     features, fields = features_table([table])
-    write_features(features.slice(0, 0), fields, nothing.input.features)
+    write_features(nothing.input.features, features.slice(0, 0), fields)
     root = run_all(nothing)
     for scope in ("k0", "dataset"):
         document = read_json(root / scope / "graph.json")

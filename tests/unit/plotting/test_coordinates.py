@@ -10,15 +10,14 @@ from plotting_samples import FEATURES, HOSTILE, NAMES, contribution_rows, field,
 
 from causeway.plotting.coordinates import _categories, _numbers, choose_rows, coordinates_of, order_of, quantiles, seed_of
 from causeway.plotting.parallel import write_page, write_static
-from causeway.tables import read_table
+from causeway.tables import read_table, write_table
 
 
 def chosen(folder, names=NAMES, rows=800, causes=6, most=500, seed=7):
     kernels = kernels_table(names)
     write_rows(folder, kernels, rows)
-    features = read_table(folder / "features.parquet", "features")
     known = dict(zip(kernels["kernel"].to_pylist(), kernels["name"].to_pylist(), strict=True))
-    return coordinates_of(features, contribution_rows(causes)[0], known, "demo", "kernel_variability", "ns", most, seed)
+    return coordinates_of(folder / "features.parquet", contribution_rows(causes)[0], known, "demo", "kernel_variability", "ns", most, seed)
 
 
 def test_rows_are_those_of_kept_bins_and_the_number_is_said():
@@ -136,5 +135,6 @@ def test_a_column_of_identity_is_an_axis_only_where_it_is_a_feature(tmp_path):
     rank = features.schema.get_field_index("rank")
     told = features.set_column(rank, field("rank", pa.uint32(), tier="context", group="placement", unit=""), features["rank"])
     rows = [{"feature": "rank", "sign": "+", "contribution_percent": 12.0}]
-    picture = coordinates_of(told, rows, {}, "demo", "kernel_variability", "ns", 100, 1)
+    write_table(told, tmp_path / "told.parquet", "features", list(told.schema))
+    picture = coordinates_of(tmp_path / "told.parquet", rows, {}, "demo", "kernel_variability", "ns", 100, 1)
     assert [axis.name for axis in picture.axes][1] == "rank"
