@@ -8,7 +8,7 @@ Sources: the measures of overlap, idle and exposure of the POP metrics and of Ho
 """
 
 import numpy as np
-from numba import int64
+from numba import int64, types, void
 
 from causeway.compiled import I8, compiled
 
@@ -33,8 +33,10 @@ def union(start: np.ndarray, end: np.ndarray) -> Set:
     ValueError
         If an interval ends before it starts; the message names its position.
     """
-    start, end = _checked(start, end)
-    if start.size > 1 and (start[1:] < start[:-1]).any():
+    start, end, form = _checked(start, end)
+    if form == SET:
+        return start.copy(), end.copy()
+    if form == UNORDERED:
         order = np.argsort(start, kind="stable")
         start, end = start[order], end[order]
     low, high = np.empty_like(start), np.empty_like(end)
@@ -50,7 +52,7 @@ def stretches(start: np.ndarray, end: np.ndarray) -> np.ndarray:
 
 def intersection(first: Set, second: Set) -> Set:
     """Return the points that both have."""
-    a, b = union(*first), union(*second)
+    a, b = _as_set(first), _as_set(second)
     low = np.empty(a[0].size + b[0].size, np.int64)
     high = np.empty_like(low)
     n = _intersect(*a, *b, low, high)
@@ -59,7 +61,7 @@ def intersection(first: Set, second: Set) -> Set:
 
 def difference(first: Set, second: Set) -> Set:
     """Return the points of `first` that `second` does not have."""
-    a, b = union(*first), union(*second)
+    a, b = _as_set(first), _as_set(second)
     low = np.empty(a[0].size + b[0].size, np.int64)
     high = np.empty_like(low)
     n = _subtract(*a, *b, low, high)
@@ -68,7 +70,7 @@ def difference(first: Set, second: Set) -> Set:
 
 def length(intervals: Set) -> int:
     """Return how many nanoseconds the intervals cover, each counted once."""
-    start, end = union(*intervals)
+    start, end = _as_set(intervals)
     return int((end - start).sum())
 
 
@@ -89,56 +91,111 @@ def overlap(start: np.ndarray, end: np.ndarray, intervals: Set) -> np.ndarray:
     ndarray of int64, shape (n,)
         Nanoseconds, 0 to `end - start`.
     """
-    start, end = _checked(start, end)
-    low, high = union(*intervals)
-    if low.size == 0:
-        return np.zeros(start.size, np.int64)
-    before = np.concatenate(([0], np.cumsum(high - low)))
-
-    def covered(point: np.ndarray) -> np.ndarray:
-        index = np.searchsorted(low, point, side="right")
-        last = np.maximum(index - 1, 0)
-        return np.where(index > 0, before[last] + np.minimum(point, high[last]) - low[last], 0)
-
-    return covered(end) - covered(start)
+    start, end, _ = _checked(start, end)
+    low, high = _as_set(intervals)
+    found = np.zeros(start.size, np.int64)
+    if low.size:
+        _overlap(start, end, low, high, np.concatenate(([0], np.cumsum(high - low))), found)
+    return found
 
 
-def _checked(start: np.ndarray, end: np.ndarray) -> Set:
+UNORDERED, ORDERED, SET = 0, 1, 2
+"""What intervals are already; sets need no further work."""
+
+
+def _as_set(intervals: Set) -> Set:
+    """Return a set; the same arrays where they are one."""
+    start, end, form = _checked(*intervals)
+    return (start, end) if form == SET else union(start, end)
+
+
+def _checked(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
     start, end = np.ascontiguousarray(start, np.int64), np.ascontiguousarray(end, np.int64)
     if start.shape != end.shape or start.ndim != 1:
         raise ValueError(f"starts and ends differ in shape: {start.shape} and {end.shape}")
-    wrong = np.flatnonzero(end < start)
-    if wrong.size:
-        raise ValueError(f"interval {wrong[0]} ends at {end[wrong[0]]}, before its start {start[wrong[0]]}")
-    return start, end
+    form, wrong = _form(start, end)
+    if wrong >= 0:
+        raise ValueError(f"interval {wrong} ends at {end[wrong]}, before its start {start[wrong]}")
+    return start, end, form
+
+
+@compiled(types.UniTuple(int64, 2)(I8, I8))
+def _form(start, end):
+    """Return what intervals are, and the first that ends before it starts or -1."""
+    form = np.int64(SET)
+    for i in range(start.size):
+        if end[i] < start[i]:
+            return form, i
+        if end[i] == start[i] or (i > 0 and start[i] <= end[i - 1]):
+            form = min(form, ORDERED)
+        if i > 0 and start[i] < start[i - 1]:
+            form = UNORDERED
+    return form, -1
+
+
+@compiled(int64(I8, int64, int64))
+def _before(low, point, near):
+    """Return how many of `low` (ascending) are at most `point`; found by steps that double from a place near it."""
+    size, step = low.size, 1
+    if near < size and low[near] <= point:
+        first, last = near + 1, near + 1
+        while last < size and low[last] <= point:
+            first = last + 1
+            last += step
+            step *= 2
+        last = min(last, size)
+    else:
+        first = last = near
+        while first > 0 and low[first - 1] > point:
+            last = first - 1
+            first -= min(step, first)
+            step *= 2
+    while first < last:
+        middle = (first + last) // 2
+        if low[middle] <= point:
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+@compiled(void(I8, I8, I8, I8, I8, int64[::1]))
+def _overlap(start, end, low, high, before, found):
+    at = np.int64(0)
+    for i in range(start.size):
+        covered = np.int64(0)
+        at = _before(low, start[i], at)
+        if at > 0:
+            covered -= before[at - 1] + min(start[i], high[at - 1]) - low[at - 1]
+        stop = _before(low, end[i], at)
+        if stop > 0:
+            covered += before[stop - 1] + min(end[i], high[stop - 1]) - low[stop - 1]
+        found[i] = covered
 
 
 @compiled(int64(I8, I8, int64[::1], int64[::1]))
 def _merge(start, end, low, high):
-    n = np.int64(0)
+    n, reach = np.int64(-1), np.int64(np.iinfo(np.int64).min)
     for i in range(start.size):
         if start[i] == end[i]:
             continue
-        if n > 0 and start[i] <= high[n - 1]:
-            high[n - 1] = max(high[n - 1], end[i])
-        else:
-            low[n], high[n] = start[i], end[i]
-            n += 1
-    return n
+        fresh = start[i] > reach or n < 0
+        n += fresh
+        low[n] = start[i] if fresh else low[n]
+        reach = end[i] if fresh else max(reach, end[i])
+        high[n] = reach
+    return n + 1
 
 
 @compiled(int64(I8, I8, I8, I8, int64[::1], int64[::1]))
 def _intersect(a_low, a_high, b_low, b_high, low, high):
-    n = i = j = 0
-    while i < a_low.size and j < b_low.size:
-        left, right = max(a_low[i], b_low[j]), min(a_high[i], b_high[j])
-        if left < right:
-            low[n], high[n] = left, right
-            n += 1
-        if a_high[i] <= b_high[j]:
-            i += 1
-        else:
-            j += 1
+    n = i = j = np.int64(0)
+    while i < a_low.size and j < b_low.size:  # without branches: which set goes on is as good as random
+        low[n], high[n] = max(a_low[i], b_low[j]), min(a_high[i], b_high[j])
+        n += low[n] < high[n]
+        first = a_high[i] <= b_high[j]
+        i += first
+        j += not first
     return n
 
 

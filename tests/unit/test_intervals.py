@@ -54,6 +54,35 @@ def test_overlap_of_each_with_a_union_agrees_with_cells(first, second):
     assert intervals.overlap(start, end, arrays(second)).tolist() == expected
 
 
+def test_ten_thousand_cases_agree_with_a_bitmap():
+    """Every operation on random intervals, one bit per nanosecond: dense and sparse ones, touching ones, empty ones and none at all."""
+    random = np.random.default_rng(7)
+    for case in range(10_000):
+        size = int(random.integers(8, 160))
+        maps, sets = [], []
+        for _ in range(2):
+            n = int(random.integers(0, 12))
+            start = random.integers(0, size, n)
+            end = np.minimum(start + random.integers(0, 1 + size // (1 + case % 9), n), size)
+            bitmap = np.zeros(size, bool)
+            for low, high in zip(start.tolist(), end.tolist(), strict=True):
+                bitmap[low:high] = True
+            maps.append(bitmap)
+            sets.append((start, end))
+        first, second = maps
+        for found, expected in (
+            (intervals.union(*sets[0]), first),
+            (intervals.intersection(*sets), first & second),
+            (intervals.difference(*sets), first & ~second),
+        ):
+            steps = np.diff(expected.astype(np.int8), prepend=0, append=0)
+            assert np.array_equal(found[0], np.flatnonzero(steps == 1)), case
+            assert np.array_equal(found[1], np.flatnonzero(steps == -1)), case
+        assert intervals.length(sets[0]) == first.sum(), case
+        covered = np.concatenate(([0], np.cumsum(second)))
+        assert np.array_equal(intervals.overlap(*sets[0], sets[1]), covered[sets[0][1]] - covered[sets[0][0]]), case
+
+
 def test_touching_intervals_merge_and_empty_ones_cover_nothing():
     start, end = intervals.union(np.array([10, 0, 5, 20]), np.array([12, 5, 10, 20]))
     assert (start.tolist(), end.tolist()) == ([0], [12])

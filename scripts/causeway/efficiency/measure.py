@@ -1,0 +1,242 @@
+"""What one export's devices and hosts did, in one pass over its ordered tables."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from causeway import intervals
+from causeway.efficiency import regions, streams
+from causeway.efficiency.states import CALL, MPI, STATES
+from causeway.efficiency.sweep import COPY_FIELDS, PATH_FIELDS, QUEUE, STREAM_FIELDS, UNKNOWN, Sweep, take_copies, take_streams
+from causeway.errors import TableError
+from causeway.tables import read_json, read_table
+
+COPY_KINDS = 256
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The analyst's choices: gaps that are the device's own delay, and kernels that are small, both in ns."""
+
+    kernel_wait_ns: int = 30
+    small_kernel_ns: int = 10_000
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An export before its pass.
+
+    Attributes
+    ----------
+    windows : dict of int to (int, int)
+        Start of the first and end of the last launch, transfer or graph of each rank, ns, own clock.
+    lanes : list of (int, int)
+        Rank and device.
+    """
+
+    export: str
+    folder: Path
+    node: str | None
+    windows: dict[int, tuple[int, int]]
+    lanes: list[tuple[int, int]]
+    graphs: streams.Block
+    issues: frozenset[str] = frozenset()
+
+
+@dataclass
+class Measured:
+    """An export after its pass; times are ns, arrays int64.
+
+    Attributes
+    ----------
+    total, idle, binned, within
+        As `sweep.Sweep` has them, per lane; regions in the order of `regions`.
+    path, copies
+        Per lane: `sweep.PATH_FIELDS`; per lane and kind: `sweep.COPY_FIELDS`.
+    streams : dict of (int, int, int) to ndarray
+        By rank, device and stream: `sweep.STREAM_FIELDS`.
+    host : dict of (int, int) to ndarray, shape (1 + regions, 16)
+        By rank and thread: time in each state, in the rank's window and in each region.
+    region_ns : dict of int to ndarray, shape (regions,)
+        By rank: how long it was inside each region.
+    """
+
+    opened: Opened
+    total: np.ndarray
+    idle: np.ndarray
+    binned: np.ndarray
+    within: np.ndarray
+    path: np.ndarray
+    copies: np.ndarray
+    streams: dict[tuple[int, int, int], np.ndarray]
+    host: dict[tuple[int, int], np.ndarray]
+    region_ns: dict[int, np.ndarray]
+    mpi_ranks: set[int] = field(default_factory=set)
+
+
+def open_export(folder: Path) -> Opened | None:
+    """Return an export that has launches, transfers or graphs with times; None otherwise."""
+    document = read_json(folder / "capabilities.json")
+    if document["status"] == "refused" or not (document["time"] or {}).get("has_start"):
+        return None
+    path = folder / "devices.parquet"
+    rows = read_table(path, "devices", ["rank", "device"]).to_pylist() if path.is_file() else []
+    lanes = sorted({(row["rank"], row["device"]) for row in rows})
+    found = regions.graph_executions(folder, {rank: device for rank, device in reversed(lanes)})
+    lanes = sorted({*lanes, *zip(found["rank"].tolist(), found["device"].tolist(), strict=True)})
+    windows = _windows(folder, document)
+    for start, end, rank in zip(found["start"].tolist(), found["end"].tolist(), found["rank"].tolist(), strict=True):
+        first, last = windows.get(rank, (start, end))
+        windows[rank] = min(first, start), max(last, end)
+    if not windows:
+        return None
+    lanes = [lane for lane in lanes if lane[0] in windows]
+    kinds = frozenset(issue["kind"] for issue in document["issues"])
+    return Opened(document["export"], folder, document["node"], windows, lanes, found, kinds)
+
+
+def _windows(folder: Path, document: Mapping) -> dict[int, tuple[int, int]]:
+    """Return each rank's window: of one rank as the capabilities give it, of several by a pass of its own."""
+    tables = [table for table in ("launches", "transfers") if document["tables"].get(table)]
+    if not tables:
+        return {}
+    if len(document["ranks"]) == 1:
+        first = [int(next(streams.chunks(folder, table, ["start_ns"])).column(0)[0].as_py()) for table in tables]
+        return {document["ranks"][0]: (min(first), int(document["time"]["last_ns"]))}
+    found: dict[int, tuple[int, int]] = {}
+    for table in tables:
+        for batch in streams.chunks(folder, table, ["start_ns", "duration_ns", "rank"]):
+            block, ranks = streams.times(batch), batch.column("rank").to_numpy()
+            for rank in np.unique(ranks).tolist():
+                mine = ranks == rank
+                first, last = int(block["start"][mine][0]), int(block["end"][mine].max())
+                before = found.get(rank, (first, last))
+                found[rank] = min(first, before[0]), max(last, before[1])
+    return found
+
+
+class _Host:
+    """Sweeps of host threads, each opened when its first call is seen."""
+
+    def __init__(self, opened: Opened, sets: Mapping[int, Sequence[intervals.Set]]) -> None:
+        self.opened, self.sets = opened, sets
+        self.sweeps: dict[tuple[int, int], Sweep] = {}
+        self.mpi_ranks: set[int] = set()
+
+    def passing(self, blocks):
+        """Take each block on its way to whom it may concern."""
+        for block in blocks:
+            self.take(block)
+            yield block
+
+    def take(self, block: streams.Block) -> None:
+        codes, inverse = np.unique(np.stack([block["rank"].astype(np.int64), block["thread"]]), axis=1, return_inverse=True)
+        inverse = inverse.reshape(-1)
+        for at, (rank, thread) in enumerate(codes.T.tolist()):
+            if rank not in self.opened.windows:
+                continue
+            mine = inverse == at
+            if (rank, thread) not in self.sweeps:
+                begin, stop = self.opened.windows[rank]
+                self.sweeps[rank, thread] = Sweep([begin], [stop], regions=[self.sets[rank]])
+            kind = block["kind"][mine]
+            if (kind == MPI.bit_length() - 1).any():
+                self.mpi_ranks.add(rank)
+            self.sweeps[rank, thread].take(np.zeros(kind.size, np.int32), kind, block["start"][mine], block["end"][mine])
+
+    def finish(self) -> dict[tuple[int, int], np.ndarray]:
+        for sweep in self.sweeps.values():
+            sweep.finish()
+        return {key: np.concatenate([sweep.total, sweep.within[0]]) for key, sweep in sorted(self.sweeps.items())}
+
+
+def host_times(states: np.ndarray, elapsed_ns: int) -> tuple[int, int, int]:
+    """Return useful, gpu and mpi time of a thread from its time in each state: a runtime call made by MPI is part of MPI."""
+    mpi = int(states[(np.arange(STATES) & MPI) > 0].sum())
+    gpu = int(states[CALL])
+    return elapsed_ns - mpi - gpu, gpu, mpi
+
+
+def measure(opened: Opened, names: Sequence[str], edges: np.ndarray, limits: Limits) -> Measured:
+    """Measure an export.
+
+    Parameters
+    ----------
+    opened : Opened
+    names : sequence of str
+        Regions.
+    edges : ndarray of int64, shape (bins + 1,), ascending, ns
+        Bins in the export's own clock.
+    limits : Limits
+
+    Raises
+    ------
+    TableError
+        If a table's rows are not ordered, or hold a rank or device that the export's dimensions do not.
+    """
+    found = regions.instances(opened.folder, names)
+    nothing = (np.empty(0, np.int64), np.empty(0, np.int64))
+    sets = {rank: [found.get((rank, name), nothing) for name in names] for rank in opened.windows}
+    host = _Host(opened, sets)
+    calls = streams.Calls(host.passing(streams.merged([streams.calls(opened.folder), streams.mpi_calls(opened.folder)])))
+    windows = np.array([opened.windows[rank] for rank, _ in opened.lanes], np.int64).reshape(-1, 2)
+    sweep = Sweep(windows[:, 0], windows[:, 1], edges, [sets[rank] for rank, _ in opened.lanes], limits.kernel_wait_ns)
+    lanes = len(opened.lanes)
+    path = np.zeros((lanes, len(PATH_FIELDS)), np.int64)
+    copies = np.zeros((lanes, COPY_KINDS, len(COPY_FIELDS)), np.int64)
+    slots = _Streams()
+    place = {key: at for at, key in enumerate(opened.lanes)}
+    for block in streams.merged([streams.launches(opened.folder), streams.transfers(opened.folder), streams.graphs(opened.graphs)]):
+        lane = _lanes(block, place, opened.folder)
+        called, returned = calls.find(block)
+        sweep.take(lane, block["kind"], block["start"], block["end"], called)
+        moved = block["launch"] == 0
+        graph = moved & (block["kind"] == 3)
+        moved &= ~graph
+        take_copies(lane[moved], block["copy"][moved], block["start"][moved], block["end"][moved], block["bytes"][moved], copies)
+        if graph.any():
+            kept = ~graph
+            block = {name: values[kept] for name, values in block.items()}
+            lane, called, returned = lane[kept], called[kept], returned[kept]
+        slots.take(block, lane, called, returned, limits, path)
+    sweep.finish()
+    calls.drain()
+    return Measured(
+        opened, sweep.total, sweep.idle, sweep.binned, sweep.within, path, copies,
+        {(*opened.lanes[lane], stream): slots.gaps[at] for (lane, stream), at in sorted(slots.codes.items())},
+        host.finish(),
+        {rank: np.array([intervals.length(one) for one in sets[rank]], np.int64) for rank in opened.windows},
+        host.mpi_ranks,
+    )  # fmt: skip
+
+
+def _lanes(block: streams.Block, place: Mapping[tuple[int, int], int], folder: Path) -> np.ndarray:
+    keys, inverse = np.unique(block["rank"].astype(np.int64) << 16 | block["device"], return_inverse=True)
+    try:
+        return np.array([place[key >> 16, key & 0xFFFF] for key in keys.tolist()], np.int32)[inverse]
+    except KeyError as error:
+        raise TableError(f"{folder}: rank and device {error} are not among its devices; delete the folder and run again") from None
+
+
+class _Streams:
+    """The gaps and queues of streams, numbered when first seen."""
+
+    def __init__(self) -> None:
+        self.codes: dict[tuple[int, int], int] = {}
+        self.gaps = np.zeros((0, len(STREAM_FIELDS)), np.int64)
+        self._before, self._filled = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self._ring = np.zeros((0, QUEUE), np.int64)
+
+    def take(self, block, lane, called, returned, limits, path) -> None:
+        keys, inverse = np.unique(lane.astype(np.int64) << 32 | block["stream"], return_inverse=True)
+        slot = np.array([self.codes.setdefault((key >> 32, key & 0xFFFFFFFF), len(self.codes)) for key in keys.tolist()], np.int32)[inverse]
+        fresh = len(self.codes) - len(self.gaps)
+        if fresh:
+            self.gaps = np.concatenate([self.gaps, np.zeros((fresh, len(STREAM_FIELDS)), np.int64)])
+            self._before = np.append(self._before, np.full(fresh, UNKNOWN))
+            self._filled = np.append(self._filled, np.zeros(fresh, np.int64))
+            self._ring = np.concatenate([self._ring, np.zeros((fresh, QUEUE), np.int64)])
+        take_streams(lane, slot, block["launch"], block["start"], block["end"], called, returned, limits.small_kernel_ns,
+                     limits.kernel_wait_ns, self._before, self.gaps, self._ring, self._filled, path)  # fmt: skip

@@ -1,0 +1,56 @@
+"""States of a device and of a host thread: which kinds of work are in flight, as bits of a number.
+
+A sweep gives the time spent in each of the 16 combinations. They are disjoint, so every union, intersection and difference of kinds of work
+is a sum of some of them, exact to the nanosecond.
+"""
+
+import numpy as np
+
+COMPUTE, COMMUNICATION, MEMORY, GRAPH = 1, 2, 4, 8
+"""Kernels by class; copies, sets and kernels of class memory; executions of whole graphs, whose kernels are not known one by one."""
+CALL, MPI = 1, 2
+"""Host threads: inside a call of the CUDA or HIP runtime; inside an MPI call."""
+STATES = 16
+KINDS = {"compute": COMPUTE, "communication": COMMUNICATION, "memory": MEMORY}
+"""Bit of each class of kernels."""
+
+_STATE = np.arange(STATES)
+_USEFUL = (_STATE & (COMPUTE | GRAPH)) > 0
+_COMMUNICATES = (_STATE & COMMUNICATION) > 0
+_MOVES = (_STATE & MEMORY) > 0
+
+SETS = {
+    "busy": _STATE > 0,
+    "kernel": _USEFUL | _COMMUNICATES,
+    "compute": _USEFUL,
+    "communication": _COMMUNICATES,
+    "memory": _MOVES,
+    "graph": (_STATE & GRAPH) > 0,
+    "exposed_communication": _COMMUNICATES & ~_USEFUL,
+    "exposed_memory": _MOVES & ~_USEFUL & ~_COMMUNICATES,
+    "overlap": _COMMUNICATES & _USEFUL,
+}
+"""Sets of states by name. Executions of whole graphs count as compute; `graph` says how much time they are part of."""
+
+
+def time_in(states: np.ndarray, name: str) -> np.ndarray:
+    """Return the time in a set of states.
+
+    Parameters
+    ----------
+    states : ndarray of int64, shape (..., 16), ns
+    name : str
+        A key of `SETS`.
+
+    Returns
+    -------
+    ndarray of int64, shape (...), ns
+    """
+    return states[..., SETS[name]].sum(axis=-1)
+
+
+def kernel_and_other(states: np.ndarray, flavour: str) -> tuple[int, int]:
+    """Return K and M of one device for a flavour of the tree; `states` has shape (16,)."""
+    kernel = "compute" if flavour == "comm_aware" else "kernel"
+    inside = int(time_in(states, kernel))
+    return inside, int(time_in(states, "busy")) - inside

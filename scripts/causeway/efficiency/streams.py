@@ -1,0 +1,198 @@
+"""The rows of an export's tables as events ordered by start, read in pieces: memory does not grow with the tables."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from causeway.efficiency import states
+from causeway.efficiency.sweep import UNKNOWN, recall, remember
+from causeway.errors import TableError
+from causeway.tables import open_table, read_table
+
+Block = dict[str, np.ndarray]
+CHUNK_ROWS = 1 << 16
+CALL_PLACES = 1 << 20
+"""Calls that are kept at once; a device is at most some thousand launches behind its host."""
+AHEAD_NS = 10_000_000
+"""How much later than its launch a call may seem to begin: the clocks of host and device are converted, not shared."""
+
+
+def chunks(folder: Path, table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """Give some columns of a table piece by piece; nothing if the export has no such table."""
+    path = folder / f"{table}.parquet"
+    if not path.is_file():
+        return
+    with open_table(path, table) as file:
+        for batch in file.iter_batches(CHUNK_ROWS, columns=columns, use_threads=False):
+            if batch.num_rows:
+                yield batch
+
+
+def numbers(column: pa.Array, absent: int) -> np.ndarray:
+    """Return a column as int64, `absent` where null."""
+    return pc.fill_null(column, pa.scalar(absent, column.type)).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+
+
+def times(batch: pa.RecordBatch) -> Block:
+    """Return start and end of rows."""
+    start = batch.column("start_ns").to_numpy()
+    return {"start": start, "end": start + batch.column("duration_ns").to_numpy()}
+
+
+def merged(sources: list[Iterator[Block]]) -> Iterator[Block]:
+    """Give the rows of several ordered sources ordered by start; of equal starts those of earlier sources first.
+
+    Every piece ends where the first of the loaded pieces ends: all rows up to there are known.
+
+    Raises
+    ------
+    TableError
+        If a source is not ordered.
+    """
+    loaded = [next(source, None) for source in sources]
+    while any(block is not None for block in loaded):
+        bound = min(int(block["start"][-1]) for block in loaded if block is not None)
+        parts = []
+        for at, block in enumerate(loaded):
+            if block is None:
+                continue
+            cut = int(np.searchsorted(block["start"], bound, "right"))
+            parts.append({name: values[:cut] for name, values in block.items()})
+            loaded[at] = {name: values[cut:] for name, values in block.items()} if cut < block["start"].size else next(sources[at], None)
+        yield _joined(parts)
+
+
+def _joined(parts: list[Block]) -> Block:
+    if len(parts) == 1:
+        rows = parts[0]
+    else:
+        rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        order = np.argsort(rows["start"], kind="stable")
+        rows = {name: values[order] for name, values in rows.items()}
+    if rows["start"].size > 1 and (np.diff(rows["start"]) < 0).any():
+        raise TableError("a table's rows are not ordered by start_ns; delete it and run again")
+    return rows
+
+
+def class_bits(folder: Path) -> np.ndarray:
+    """Return for each configuration the number of its kernel's kind of work (0 compute, 1 communication, 2 memory); uint8."""
+    if not (folder / "configurations.parquet").is_file():
+        return np.zeros(0, np.uint8)
+    kernels = read_table(folder / "kernels.parquet", "kernels", ["kernel", "class"]).to_pydict()
+    place = {name: bit.bit_length() - 1 for name, bit in states.KINDS.items()}
+    kinds = dict(zip(kernels["kernel"], (place[name] for name in kernels["class"]), strict=True))
+    of = read_table(folder / "configurations.parquet", "configurations", ["kernel"]).column("kernel").to_pylist()
+    return np.array([kinds[kernel] for kernel in of], np.uint8)
+
+
+def launches(folder: Path) -> Iterator[Block]:
+    """Give launches as events: start, end, rank, device, stream, kind, correlation, returned, launch, copy, bytes."""
+    kinds = class_bits(folder)
+    wanted = ["start_ns", "duration_ns", "configuration", "rank", "device", "stream", "queue_ns", "correlation"]
+    for batch in chunks(folder, "launches", wanted):
+        block = times(batch) | _places(batch)
+        queue = numbers(batch.column("queue_ns"), -1)
+        n = batch.num_rows
+        yield block | {
+            "kind": kinds[batch.column("configuration").to_numpy()],
+            "returned": np.where(queue < 0, UNKNOWN, block["start"] - queue),
+            "launch": np.ones(n, np.uint8),
+            "copy": np.zeros(n, np.uint8),
+            "bytes": np.full(n, -1),
+        }
+
+
+def transfers(folder: Path) -> Iterator[Block]:
+    """Give transfers as events, with the columns of `launches`."""
+    kind = states.MEMORY.bit_length() - 1
+    for batch in chunks(folder, "transfers", ["start_ns", "duration_ns", "rank", "device", "stream", "bytes", "copy_kind", "correlation"]):
+        n = batch.num_rows
+        yield times(batch) | _places(batch) | {
+            "kind": np.full(n, kind, np.uint8),
+            "returned": np.full(n, UNKNOWN),
+            "launch": np.zeros(n, np.uint8),
+            "copy": batch.column("copy_kind").to_numpy(),
+            "bytes": numbers(batch.column("bytes"), -1),
+        }
+
+
+def _places(batch: pa.RecordBatch) -> Block:
+    columns = {name: batch.column(name).to_numpy() for name in ("rank", "device", "stream")}
+    return columns | {"correlation": numbers(batch.column("correlation"), -1)}
+
+
+def graphs(rows: Block) -> Iterator[Block]:
+    """Give executions of whole graphs (start, end, rank, device) as events, with the columns of `launches`."""
+    n = rows["start"].size
+    if n:
+        kind = states.GRAPH.bit_length() - 1
+        fill = {"stream": np.uint32(0), "correlation": -1, "kind": np.uint8(kind), "returned": UNKNOWN, "launch": np.uint8(0)}
+        fill |= {"copy": np.uint8(0), "bytes": -1}
+        yield rows | {name: np.full(n, value) for name, value in fill.items()}
+
+
+def calls(folder: Path) -> Iterator[Block]:
+    """Give runtime calls as events of host threads: start, end, rank, thread, kind, key (rank and correlation, or -1)."""
+    for batch in chunks(folder, "calls", ["start_ns", "duration_ns", "rank", "thread", "correlation"]):
+        rank, correlation = batch.column("rank").to_numpy(), numbers(batch.column("correlation"), -1)
+        kind = np.full(batch.num_rows, states.CALL.bit_length() - 1, np.uint8)
+        yield times(batch) | {"rank": rank, "thread": _threads(batch), "kind": kind, "key": keys(rank, correlation)}
+
+
+def mpi_calls(folder: Path) -> Iterator[Block]:
+    """Give MPI calls as events of host threads, with the columns of `calls`."""
+    kind = states.MPI.bit_length() - 1
+    for batch in chunks(folder, "mpi", ["start_ns", "duration_ns", "rank", "thread"]):
+        n = batch.num_rows
+        rank = batch.column("rank").to_numpy()
+        yield times(batch) | {"rank": rank, "thread": _threads(batch), "kind": np.full(n, kind, np.uint8), "key": np.full(n, -1)}
+
+
+def _threads(batch: pa.RecordBatch) -> np.ndarray:
+    return numbers(batch.column("thread"), 0)
+
+
+def keys(rank: np.ndarray, correlation: np.ndarray) -> np.ndarray:
+    """Return rank and correlation as one number, -1 where there is no correlation."""
+    usable = (correlation >= 0) & (correlation < 1 << 40)
+    return np.where(usable, rank.astype(np.int64) << 40 | np.where(usable, correlation, 0), -1)
+
+
+class Calls:
+    """The calls near a moment by rank and correlation, fed from an ordered stream as far as needed.
+
+    Parameters
+    ----------
+    blocks : iterator of blocks
+        Calls, ordered by start, with `key`.
+    """
+
+    def __init__(self, blocks: Iterator[Block]) -> None:
+        self._blocks, self._latest = blocks, None
+        self._keys = np.full(CALL_PLACES, -1)
+        self._start, self._end = np.full(CALL_PLACES, UNKNOWN), np.full(CALL_PLACES, UNKNOWN)
+
+    def find(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
+        """Return start and end of the calls that made events, `UNKNOWN` where not known.
+
+        An event without a row among the calls, but with a known queue time, was called at the latest when that begins.
+        """
+        until = int(block["start"][-1]) + AHEAD_NS
+        while self._latest is None or self._latest <= until:
+            rows = next(self._blocks, None)
+            if rows is None:
+                self._latest = np.iinfo(np.int64).max
+                break
+            self._latest = int(rows["start"][-1])
+            remember(rows["key"], rows["start"], rows["end"], self._keys, self._start, self._end)
+        start, end = block["returned"].copy(), block["returned"].copy()
+        recall(keys(block["rank"], block["correlation"]), self._keys, self._start, self._end, start, end)
+        return start, end
+
+    def drain(self) -> None:
+        """Read the stream to its end."""
+        for _ in self._blocks:
+            pass
