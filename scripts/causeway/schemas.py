@@ -103,6 +103,20 @@ SCHEMAS: dict[str, pa.Schema] = {
             *_fields("bytes peer communicator", I64, nullable=True),
         ]
     ),
+    # one row per collective kernel, of exports that say which collective it is: the launch with the same start, device and stream
+    "collectives": pa.schema(
+        [
+            *_fields("start_ns duration_ns", I64, "ns"),
+            _field("rank", U32),
+            _field("device", U16),
+            _field("stream", U32),
+            _field("name", TEXT),
+            _field("communicator", TEXT, nullable=True),
+            *_fields("sequence group_size", I64, nullable=True),
+            _field("bytes", I64, "bytes", nullable=True),
+            _field("correlation", I64, nullable=True),
+        ]
+    ),
     "samples": pa.schema(
         [
             _field("time_ns", I64, "ns"),

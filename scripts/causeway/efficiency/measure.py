@@ -84,7 +84,7 @@ def open_export(folder: Path) -> Opened | None:
     path = folder / "devices.parquet"
     rows = read_table(path, "devices", ["rank", "device"]).to_pylist() if path.is_file() else []
     lanes = sorted({(row["rank"], row["device"]) for row in rows})
-    found = regions.graph_executions(folder, {rank: device for rank, device in reversed(lanes)})
+    found = regions.graph_executions(folder, dict(reversed(lanes)))
     lanes = sorted({*lanes, *zip(found["rank"].tolist(), found["device"].tolist(), strict=True)})
     windows = _windows(folder, document)
     for start, end, rank in zip(found["start"].tolist(), found["end"].tolist(), found["rank"].tolist(), strict=True):

@@ -110,13 +110,17 @@ def transfers(folder: Path) -> Iterator[Block]:
     kind = states.MEMORY.bit_length() - 1
     for batch in chunks(folder, "transfers", ["start_ns", "duration_ns", "rank", "device", "stream", "bytes", "copy_kind", "correlation"]):
         n = batch.num_rows
-        yield times(batch) | _places(batch) | {
-            "kind": np.full(n, kind, np.uint8),
-            "returned": np.full(n, UNKNOWN),
-            "launch": np.zeros(n, np.uint8),
-            "copy": batch.column("copy_kind").to_numpy(),
-            "bytes": numbers(batch.column("bytes"), -1),
-        }
+        yield (
+            times(batch)
+            | _places(batch)
+            | {
+                "kind": np.full(n, kind, np.uint8),
+                "returned": np.full(n, UNKNOWN),
+                "launch": np.zeros(n, np.uint8),
+                "copy": batch.column("copy_kind").to_numpy(),
+                "bytes": numbers(batch.column("bytes"), -1),
+            }
+        )
 
 
 def _places(batch: pa.RecordBatch) -> Block:

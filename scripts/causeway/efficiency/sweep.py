@@ -1,8 +1,8 @@
 """One sweep over events ordered by start: the time of each lane in each combination of states, whole, per bin and per region.
 
 A lane is a device or a host thread, and has up to four kinds of events. For each kind it is enough to know how far the events seen so far
-reach: events come in order of their starts, so the union of a kind up to the next start is settled when that start is seen. A row costs a few
-comparisons, memory depends on lanes, bins and regions alone, and all times are exact integers.
+reach: events come in order of their starts, so the union of a kind up to the next start is settled when that start is seen. A row costs
+a few comparisons, memory depends on lanes, bins and regions alone, and all times are exact integers.
 """
 
 import numpy as np
@@ -282,5 +282,3 @@ def take_copies(lanes, kinds, starts, ends, sizes, found):
             row[2] += 1
             row[3] += sizes[i]
             row[4] += duration
-
-

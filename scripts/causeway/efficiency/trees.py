@@ -4,6 +4,7 @@ Sources: POP metrics and TALP, as computed by DLB 9d67ac94 (`src/talp/perf_metri
 in the tests. All inputs are integer nanoseconds; the one rounding is that of each final division.
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -92,7 +93,7 @@ def waterfall(elapsed_ns: int, devices: Sequence[tuple[int, int, int]]) -> dict[
     steps = [max((sum(times[:parts]) for times in devices), default=0) for parts in (1, 2, 3)]
     useful = sum(times[0] for times in devices)
     heights = [count * step for step in (*steps, elapsed_ns)]
-    parts = [useful, heights[0] - useful, *(high - low for low, high in zip(heights, heights[1:], strict=False))]
+    parts = [useful, heights[0] - useful, *(high - low for low, high in itertools.pairwise(heights))]
     return dict(zip(WATERFALL, parts, strict=True))
 
 

@@ -49,6 +49,10 @@ RECORDS = {
     "ranges": np.dtype(
         [("start_ns", "<i8"), ("duration_ns", "<i8"), ("process", "<i4"), ("thread", "<i8"), ("name", "<i4"), ("kind", "<i4")]
     ),
+    "collectives": np.dtype(
+        [(name, "<i8") for name in ("start_ns", "duration_ns", "sequence", "group_size", "bytes", "correlation", "stream")]
+        + [(name, "<i4") for name in ("process", "device", "name", "communicator")]
+    ),
     "samples": np.dtype([("start_ns", "<i8"), ("value", "<f8"), ("process", "<i4"), ("metric", "<i4"), ("device", "<u2")]),
     "mpi": np.dtype(
         [

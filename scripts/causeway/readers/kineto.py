@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.errors import ExportError
+from causeway.readers.collectives import take_collectives
 from causeway.readers.columns import column_map
 from causeway.readers.counters import CounterTable
 from causeway.readers.detect import detect
@@ -182,7 +183,9 @@ class KinetoReader:
                 for place, axis in enumerate("xyz"):
                     shape[f"{ours}_{axis}"] = [s[place] if isinstance(s, list) and len(s) > place else None for s in sizes]
         columns = {name: self._numbers(values) for name, values in shape.items()}
-        self.sink.launches(start, end, np.array(kernel), process, shape=columns, **self._places(rows))
+        places = self._places(rows)
+        self.sink.launches(start, end, np.array(kernel), process, shape=columns, **places)
+        take_collectives(self.sink, start, end, process, places, [row[4] for row in rows])
 
     def _copies(self, rows: list[tuple]) -> None:
         kinds, ends = self.map["copy_kinds"], self.map["memory_kinds"]

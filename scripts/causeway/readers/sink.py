@@ -83,7 +83,7 @@ class Sink:
         self.format_version: str | None = None
         self.kernels, self.labels = Vocabulary(), Vocabulary()
         self.call_names, self.range_names, self.range_kinds, self.metrics = Vocabulary(), Vocabulary(), Vocabulary(), Vocabulary()
-        self.mpi_names = Vocabulary()
+        self.mpi_names, self.collective_names, self.communicators = Vocabulary(), Vocabulary(), Vocabulary()
         self._configurations = Coder()
         self._events = {kind: Ordered(folder / f".{kind}.rows", dtype) for kind, dtype in RECORDS.items()}
         self._devices: dict[tuple[int, int], dict] = {}
@@ -161,6 +161,17 @@ class Sink:
             for what in ("bytes", "peer"):  # MPI_ANY_SOURCE, MPI_PROC_NULL and the like are negative
                 columns[what] = np.where(columns[what] < 0, NULL, columns[what])
             self._events["mpi"].add(records("mpi", n, columns))
+
+    def collectives(self, start_ns, end_ns, process, device, stream, correlation, name, communicator, sequence, group_size, size):
+        """Take kernels of collectives, which are launches, too; `name` and `communicator` are codes of `collective_names` and
+        `communicators` (-1 for none), `size` is the message in bytes.
+        """
+        columns = {"process": process, "device": device, "stream": stream, "correlation": correlation, "name": name}
+        columns |= {"communicator": communicator, "sequence": sequence, "group_size": group_size, "bytes": size}
+        n, columns = self._times(start_ns, end_ns, columns)
+        if n:
+            columns["device"], columns["stream"] = self._fit("device", columns["device"]), self._fit("stream", columns["stream"])
+            self._events["collectives"].add(records("collectives", n, columns))
 
     def samples(self, time_ns, process, device, metric, value):
         """Take samples of a device's metrics: int64 times, codes of `metrics`, float64 values (not finite: left out and counted)."""

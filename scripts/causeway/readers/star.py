@@ -82,6 +82,7 @@ class StarWriter:
         self._write_transfers()
         self._write_samples()
         self._write_mpi()
+        self._write_collectives()
         self._write_counters()
         self._write_dimensions()
         used = self.used_processes or self.other_processes
@@ -215,6 +216,23 @@ class StarWriter:
                         columns[name] = nullable(rows[name], pa.int64())
                     writer.write(pa.table(columns))
             self.facts.tables["mpi"] = writer.rows
+
+    def _write_collectives(self) -> None:
+        if not self.sink.count_of("collectives"):
+            return
+        communicators = [*self.sink.communicators.texts, None]  # code -1 is none
+        with self.sink.writer("collectives") as writer:
+            for block in self.sink.events("collectives"):
+                rows = self._mine(block)
+                if len(rows):
+                    columns = {name: rows[name] for name in ("start_ns", "duration_ns", "device", "stream")}
+                    columns["rank"] = self.rank[rows["process"]]
+                    columns["name"] = coded_text(rows["name"], self.sink.collective_names.texts).cast(pa.string())
+                    columns["communicator"] = pa.array([communicators[code] for code in rows["communicator"].tolist()], pa.string())
+                    for name in ("sequence", "group_size", "bytes", "correlation"):
+                        columns[name] = nullable(rows[name], pa.int64())
+                    writer.write(pa.table(columns))
+            self.facts.tables["collectives"] = writer.rows
 
     def _write_counters(self) -> None:
         if not self.sink.has_counters:

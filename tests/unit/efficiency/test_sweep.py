@@ -1,5 +1,7 @@
 """The sweep against brute force, cell by cell, and against set arithmetic."""
 
+import itertools
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -48,7 +50,7 @@ def test_states_bins_and_regions_agree_with_cells(events, region, begin, length,
         assert swept.total[lane].tolist() == np.bincount(state[window], minlength=16).tolist()
         found = np.bincount(state[window & inside & (state > 0)], minlength=16)
         assert swept.within[lane, 0].tolist() == found.tolist()
-        for place, (low, high) in enumerate(zip(edges, edges[1:], strict=False)):
+        for place, (low, high) in enumerate(itertools.pairwise(edges)):
             chosen = window & (cells >= low) & (cells < high) & (state > 0)
             assert swept.binned[lane, place].tolist() == np.bincount(state[chosen], minlength=16).tolist()
         assert swept.idle[lane].sum() == swept.total[lane, 0]

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections import Counter
 from decimal import Decimal
 
 import demangle
@@ -258,3 +259,24 @@ def test_a_cut_trace_gives_the_events_before_the_cut(tmp_path_factory, cut, comp
     starts = export.launches.column("start_ns").to_pylist()
     assert starts == [1000 * n for n in range(len(starts))]
     assert len(starts) > 2000 * cut * 0.5 - 60
+
+
+def test_collectives_have_a_table_of_their_own(data, tmp_path):
+    """Four ranks in one file: 15 all-reduces and 6 broadcasts each, one communicator, sizes from elements and type."""
+    export = Read(data / "kineto" / "amd-training" / "merged_4ranks_nccl_only.json.gz", tmp_path / "t")
+    rows = export.collectives.to_pylist()
+    counts = Counter((row["rank"], row["name"]) for row in rows)
+    assert counts == {(rank, name): n for rank in range(4) for name, n in (("allreduce", 15), ("broadcast", 6))}
+    assert {row["communicator"] for row in rows} == {"0 [0, 1, 2, 3]"}
+    assert {row["group_size"] for row in rows} == {4}
+    assert {row["sequence"] for row in rows} == {None}  # written by newer versions only
+    first = next(row for row in rows if row["name"] == "broadcast")
+    assert first["bytes"] == 4 * 53120
+    launches = {(row["rank"], row["start_ns"], row["stream"]) for row in export.launches.to_pylist()}
+    assert {(row["rank"], row["start_ns"], row["stream"]) for row in rows} <= launches
+    assert export.capabilities["tables"]["collectives"] == 84
+
+
+def test_an_export_without_collectives_has_no_such_table(data, tmp_path):
+    export = Read(data / "kineto" / "hta" / "mi250_minitoy_train_ROCm6_2.json.gz", tmp_path / "t")
+    assert "collectives" not in export.names

@@ -1,0 +1,60 @@
+"""What PyTorch writes beside the kernel of a collective: its name, communicator, number and message.
+
+Source: PyTorch 2.3 to 2.9, torch/csrc/distributed/c10d/ParamCommsUtils.hpp and torch/csrc/profiler/util.cpp for the names of arguments.
+"""
+
+import numpy as np
+
+from causeway.readers.events import NULL, integer
+from causeway.readers.names import clean_text
+from causeway.readers.sink import Sink
+
+ELEMENT_BYTES = {
+    "byte": 1, "char": 1, "bool": 1, "unsigned char": 1, "signed char": 1, "float8_e4m3fn": 1, "float8_e5m2": 1, "float8_e4m3fnuz": 1,
+    "float8_e5m2fnuz": 1, "short": 2, "half": 2, "bfloat16": 2, "c10::half": 2, "c10::bfloat16": 2, "int": 4, "float": 4, "long": 8,
+    "long int": 8, "double": 8, "complexfloat": 8, "complexdouble": 16,
+}  # fmt: skip
+"""Size of an element by its type's name, in lower case."""
+
+
+def take_collectives(
+    sink: Sink, start: np.ndarray, end: np.ndarray, process: np.ndarray, places: dict[str, np.ndarray], arguments: list[dict]
+) -> None:
+    """Hand over those launches that say which collective they are.
+
+    Parameters
+    ----------
+    start, end, process : ndarray of int64, shape (n,)
+    places : dict of ndarray
+        device, stream and correlation.
+    arguments : list of dict, length n
+        The events' arguments.
+    """
+    rows = [at for at, args in enumerate(arguments) if isinstance(args.get("Collective name"), str)]
+    if not rows:
+        return
+    mine = [arguments[at] for at in rows]
+    names = [sink.collective_names.code(clean_text(args["Collective name"])[:80].strip().lower() or "(unnamed)") for args in mine]
+    groups = [_communicator(args) for args in mine]
+    codes = [-1 if group is None else sink.communicators.code(group) for group in groups]
+    columns = {name: values[rows] for name, values in places.items()}
+    numbers = {
+        "sequence": [integer(args.get("Seq")) for args in mine],
+        "group_size": [integer(args.get("Group size")) for args in mine],
+        "size": [_bytes(args) for args in mine],
+    }
+    columns |= {name: np.array([NULL if value is None or value < 0 else value for value in values]) for name, values in numbers.items()}
+    sink.collectives(start[rows], end[rows], process[rows], name=np.array(names), communicator=np.array(codes), **columns)
+
+
+def _communicator(args: dict) -> str | None:
+    """Return what tells communicators apart on all ranks: the group's name and members."""
+    parts = [clean_text(str(args[key]))[:200] for key in ("Process Group Name", "Process Group Ranks") if args.get(key) not in (None, "")]
+    return " ".join(parts) or None
+
+
+def _bytes(args: dict) -> int | None:
+    """Return the message's size as nccl-tests count it: all that a rank holds of it, before or after, whichever is more."""
+    width = ELEMENT_BYTES.get(str(args.get("dtype", "")).lower())
+    elements = [count for key in ("In msg nelems", "Out msg nelems") if (count := integer(args.get(key))) is not None and count >= 0]
+    return width * max(elements) if width and elements else None
