@@ -176,8 +176,18 @@ def from_ranges(path: Path, queries: Queries, ranges: np.ndarray) -> None:
     queries.features["iteration_position"] = position
 
 
-def from_samples(path: Path, queries: Queries) -> list[str]:
-    """Add each sampled device metric: its last value at or before the launch's start. Return the metrics' names."""
+def sampled_metrics(path: Path) -> set[str]:
+    """Return the names of the metrics that an export's table of samples holds; none if there is no such table."""
+    if not path.is_file():
+        return set()
+    with open_table(path, "samples") as file:
+        return {
+            name for group in range(file.num_row_groups) for name in file.read_row_group(group, ["metric"]).column(0).unique().to_pylist()
+        }
+
+
+def from_samples(path: Path, queries: Queries) -> None:
+    """Add each sampled device metric: its last value at or before the launch's start."""
     order = np.argsort(queries.start, kind="stable")
     by_device = {int(device): order[queries.device[order] == device] for device in np.unique(queries.device)}
     series: dict[tuple[int, str], LastValue] = {}
@@ -201,4 +211,3 @@ def from_samples(path: Path, queries: Queries) -> list[str]:
             if metric_name == name:
                 values[by_device[device]] = state.values
         queries.features[name] = values
-    return metrics

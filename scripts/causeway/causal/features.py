@@ -5,13 +5,18 @@ more copies merely by being longer.
 """
 
 import contextlib
+import functools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from causeway.causal.context import BYTES_BY_KIND, Queries, from_launches, from_ranges, from_samples, from_transfers
+from causeway.causal.context import BYTES_BY_KIND, Queries, from_launches, from_ranges, from_samples, from_transfers, sampled_metrics
 from causeway.intervals import stretches
 from causeway.logs import LOG
 from causeway.tables import COPY_KINDS, LAUNCH_SHAPE, SCHEMAS, TableWriter, extremes, open_table, read_json, read_table
@@ -63,7 +68,7 @@ def exports_of(folders: list[str | Path], clocks: dict, nodes: dict[str, str | N
 def assemble(kept: Path, exports: list[Export], configurations: pa.Table | None, target: str, path: Path) -> None:
     """Write the features of kept launches, in their order: the columns of `kept` that identify and weigh a row, then one per feature.
 
-    Only the context features of all rows are in memory at once; everything else goes row group by row group.
+    The context features of one rank are in memory at once; everything else goes row group by row group.
 
     Parameters
     ----------
@@ -77,18 +82,42 @@ def assemble(kept: Path, exports: list[Export], configurations: pa.Table | None,
         Gets `features.parquet`; unit, tier and group of a feature stand in its field's metadata.
     """
     with open_table(kept, "kept") as file, contextlib.ExitStack() as opened:
-        context: dict[str, np.ndarray] = {}
-        if _traced(file.schema_arrow.names):
-            rows = file.read(["rank", "launch", "start_ns", "range"])
-            context = _context(rows, exports, configurations if target == "kernel_variability" else None)
-        begin, writer = 0, None
-        for group in range(max(file.num_row_groups, 1)):
-            piece = file.read_row_group(group) if file.num_row_groups else file.schema_arrow.empty_table()
-            mine = {name: values[begin : begin + piece.num_rows] for name, values in context.items()}
-            table, fields = features_of(piece, mine, exports, target)
-            writer = writer or opened.enter_context(TableWriter(path, "features", [*SCHEMAS["kept"], *fields]))
-            writer.write(table)
-            begin += piece.num_rows
+        traced = _traced(file.schema_arrow.names)
+        surroundings = Surroundings(exports, configurations if target == "kernel_variability" else None) if traced else None
+        writer = None
+        for rank, pieces in _by_rank(file):
+            for piece, context in _with_context(rank, pieces, surroundings):
+                table, fields = features_of(piece, context, exports, target)
+                writer = writer or opened.enter_context(TableWriter(path, "features", [*SCHEMAS["kept"], *fields]))
+                writer.write(table)
+
+
+Pieces = Callable[..., Iterator[pa.Table]]
+"""Yields rows, or some columns of them, one row group after the other."""
+
+
+def _by_rank(file: pq.ParquetFile) -> Iterator[tuple[int, Pieces]]:
+    """Yield each rank with its rows, which stand together in a file of kept rows; rank 0 without rows for a file without any."""
+    sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+    begins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    read = functools.lru_cache(maxsize=2)(lambda group, columns: file.read_row_group(group, list(columns) if columns else None))
+    counts: dict[int, int] = {}
+    for group in range(file.num_row_groups):
+        for row in pc.value_counts(read(group, ("rank",)).column("rank")).to_pylist():
+            counts[row["values"]] = counts.get(row["values"], 0) + row["counts"]
+    first = 0
+    for rank, count in sorted(counts.items()) or [(0, 0)]:
+
+        def pieces(*columns: str, low: int = first, high: int = first + count) -> Iterator[pa.Table]:
+            if low == high:
+                empty = file.schema_arrow.empty_table()
+                yield empty.select(list(columns)) if columns else empty
+            for group, (begin, end) in enumerate(pairwise(begins.tolist())):
+                if begin < high and end > low:
+                    yield read(group, columns).slice(max(low - begin, 0), min(high, end) - max(low, begin))
+
+        yield rank, pieces
+        first += count
 
 
 def _traced(columns: list[str]) -> bool:
@@ -159,42 +188,64 @@ def _counters(kept: pa.Table, columns: dict[str, pa.Array], add) -> None:
             facts.get("raw", ""))  # fmt: skip
 
 
-def _context(kept: pa.Table, exports: list[Export], configurations: pa.Table | None) -> dict[str, np.ndarray]:
-    """Return the context features of a trace's kept launches, NaN where unknown, in the order of `CONTEXT`, sampled metrics last.
+def _with_context(rank: int, pieces: Pieces, surroundings: "Surroundings | None") -> Iterator[tuple[pa.Table, dict[str, np.ndarray]]]:
+    """Yield the rows of a rank, one row group after the other, each with its part of the context."""
+    context, begin = surroundings.of(rank, pieces) if surroundings else {}, 0
+    for piece in pieces():
+        yield piece, {name: values[begin : begin + piece.num_rows] for name, values in context.items()}
+        begin += piece.num_rows
 
-    Of `kept` it needs rank, launch, start_ns and range.
+
+class Surroundings:
+    """The context of a trace's launches, rank by rank.
+
+    Parameters
+    ----------
+    exports : list of Export
+    configurations : Table or None
+        Exact means for previous_deviation; without them there is none.
+
+    Attributes
+    ----------
+    names : list of str
+        Features that the exports' tables can tell, in the order of `CONTEXT`, sampled metrics last.
     """
-    n = kept.num_rows
-    found: dict[str, np.ndarray] = {name: np.full(n, np.nan) for name in CONTEXT if name != "queue_ns"}
-    sampled: dict[str, np.ndarray] = {}
-    rank = kept.column("rank").to_numpy()
-    launch = kept.column("launch").to_numpy()
-    ranges = kept.column("range").fill_null(np.iinfo(np.uint32).max).to_numpy().astype(np.int64)
-    ranges[ranges == np.iinfo(np.uint32).max] = -1
-    start, begun = kept.column("start_ns").to_numpy(), _run_starts(exports)
-    for export in exports:
-        for number in export.ranks:
-            rows = np.flatnonzero(rank == number)
-            if rows.size == 0:
-                continue
-            rows = rows[np.argsort(launch[rows], kind="stable")]
-            found["since_start_ns"][rows] = start[rows] - float(begun[export.folder])
-            queries = Queries(number, launch[rows])
-            LOG.info("%s, rank %d: context of %d launches", export.folder.name, number, rows.size)
-            means, kernel_of = _means(export, configurations, number)
-            from_launches(export.folder / "launches.parquet", queries, means, kernel_of)
-            if (export.folder / "transfers.parquet").is_file():
-                from_transfers(export.folder / "transfers.parquet", queries)
-            if (export.folder / "ranges.parquet").is_file():
-                from_ranges(export.folder / "ranges.parquet", queries, ranges[rows])
-            if (export.folder / "samples.parquet").is_file():
-                for metric in from_samples(export.folder / "samples.parquet", queries):
-                    sampled.setdefault(metric, np.full(n, np.nan))
-            for name, values in queries.features.items():
-                unknown = values == -1 if name in ("idle_before_ns", "iteration_position") else np.zeros(rows.size, bool)
-                (found if name in found else sampled)[name][rows] = np.where(unknown, np.nan, values)
-    known = {name: values for name, values in found.items() if n == 0 or not np.isnan(values).all()}
-    return known | {name: sampled[name] for name in sorted(sampled)}
+
+    def __init__(self, exports: list[Export], configurations: pa.Table | None) -> None:
+        self.export_of = {rank: export for export in exports for rank in export.ranks}
+        self.configurations, self.begun = configurations, _run_starts(exports)
+        folders = [export.folder for export in exports]
+        some = {name: any((folder / f"{name}.parquet").is_file() for folder in folders) for name in ("transfers", "ranges")}
+        unknown = {"queue_ns"} | (set() if some["transfers"] else {"transfers_in_flight", *BYTES_BY_KIND})
+        unknown |= (set() if some["ranges"] else {"iteration_position"}) | ({"previous_deviation"} if configurations is None else set())
+        sampled = {name for folder in folders for name in sampled_metrics(folder / "samples.parquet")}
+        self.names = [*(name for name in CONTEXT if name not in unknown), *sorted(sampled)]
+
+    def of(self, rank: int, pieces: Pieces) -> dict[str, np.ndarray]:
+        """Return the context features of a rank's kept launches (float, NaN where unknown), in their order."""
+        kept = pa.concat_tables(pieces("launch", "start_ns", "range"))
+        export = self.export_of.get(rank)
+        if export is None or kept.num_rows == 0:
+            return {name: np.full(kept.num_rows, np.nan) for name in self.names}
+        launch = kept.column("launch").to_numpy()
+        rows = np.argsort(launch, kind="stable")
+        ranges = kept.column("range").cast(pa.int64()).fill_null(-1).to_numpy()[rows]
+        queries = Queries(rank, launch[rows])
+        LOG.info("%s, rank %d: context of %d launches", export.folder.name, rank, rows.size)
+        means, kernel_of = _means(export, self.configurations, rank)
+        from_launches(export.folder / "launches.parquet", queries, means, kernel_of)
+        if (export.folder / "transfers.parquet").is_file():
+            from_transfers(export.folder / "transfers.parquet", queries)
+        if (export.folder / "ranges.parquet").is_file():
+            from_ranges(export.folder / "ranges.parquet", queries, ranges)
+        if (export.folder / "samples.parquet").is_file():
+            from_samples(export.folder / "samples.parquet", queries)
+        found = {}
+        for name in self.names:
+            values, found[name] = queries.features.pop(name, np.nan), np.empty(rows.size)
+            found[name][rows] = np.where(values == -1, np.nan, values) if name in ("idle_before_ns", "iteration_position") else values
+        found["since_start_ns"] = kept.column("start_ns").to_numpy() - float(self.begun[export.folder])
+        return found
 
 
 def _run_starts(exports: list[Export]) -> dict[Path, int]:
