@@ -7,7 +7,9 @@ nanosecond after six weeks of uptime. Only categories, arguments and top-level k
 import re
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from causeway.errors import ExportError
@@ -15,8 +17,8 @@ from causeway.readers.collectives import take_collectives
 from causeway.readers.columns import column_map
 from causeway.readers.counters import CounterTable
 from causeway.readers.detect import detect
-from causeway.readers.events import NO_KIND, NULL, integer, integers
-from causeway.readers.jsonstream import TraceText
+from causeway.readers.events import LONGEST_NS, NO_KIND, NULL, integer, integers
+from causeway.readers.jsonstream import Event, TraceText
 from causeway.readers.names import clean_text
 from causeway.readers.numbers import number
 from causeway.readers.options import Options
@@ -26,6 +28,11 @@ from causeway.tables import LAUNCH_SHAPE
 BATCH = 1 << 13
 MEMSET_KIND = 255
 EPOCH_2001_NS = 978_307_200_000_000_000
+MOST_CATEGORIES, MOST_NAMES, LONGEST_NAME = 1 << 10, 1 << 14, 1024
+"""Texts remembered to save work, and the longest of them: others are looked at anew each time."""
+
+_ANY = msgspec.json.Decoder(dict[str, Any], float_hook=str)
+_THREE_DECIMALS = re.compile(r"(?:[0-9]{1,15}\.[0-9]{3}\n)+")
 _DIRECTION = re.compile(r"\b([HDAP]to[HDAP])\b")
 _ENDS = re.compile(r"\(\s*([A-Za-z ]+?)\s*->\s*([A-Za-z ]+?)\s*\)")
 _SET = re.compile(r"\(\s*([A-Za-z ]+?)\s*\)")
@@ -59,6 +66,8 @@ def nanoseconds(value: object) -> int | None:
         return value * 1000
     if not isinstance(value, str):
         return None
+    if value[-4:-3] == "." and (digits := value[:-4] + value[-3:]).isdecimal() and digits.isascii():
+        return int(digits)
     whole, _, fraction = value.partition(".")
     if len(fraction) <= 3 and whole.isdecimal() and (not fraction or fraction.isdecimal()) and value.isascii():
         return int(whole) * 1000 + int(fraction.ljust(3, "0"))
@@ -69,6 +78,26 @@ def nanoseconds(value: object) -> int | None:
         return None
 
 
+def _mentions(args: msgspec.Raw | dict, key: bytes) -> bool:
+    return key.decode() in args if isinstance(args, dict) else key in bytes(args)
+
+
+def _object(args: msgspec.Raw | dict) -> dict:
+    """Return all arguments of an event, none if they are no object; numbers with a fraction are text."""
+    try:
+        return args if isinstance(args, dict) else _ANY.decode(args)
+    except (ValueError, RecursionError, TypeError):
+        return {}
+
+
+class Rows(NamedTuple):
+    """Events of one category, their arguments and processes."""
+
+    events: list[Event]
+    args: list[msgspec.Struct]
+    process: np.ndarray
+
+
 class KinetoReader:
     """One pass over a trace."""
 
@@ -76,12 +105,17 @@ class KinetoReader:
         self.sink, self.options = sink, options
         self.map = column_map("kineto")
         self.text = TraceText(path, set(self.map["top_level"]), options.progress().at)
-        self.pending: dict[str, list[tuple]] = {"launches": [], "copies": [], "sets": [], "calls": [], "ranges": [], "overhead": []}
-        self.flush = {kind: getattr(self, f"_{kind}") for kind in self.pending}
-        self.counters = CounterTable()
+        self.kinds: dict[str | None, str | None] = {}  # category as written -> what it gives
+        self.pending: dict[str, list[Event]] = {}
+        self.flush = {kind: getattr(self, f"_{kind}") for kind in self.map["categories"].values()}
+        fields = [(ours, Any, msgspec.field(name=raw, default=None)) for raw, ours in self.map["arguments"].items()]
+        self.shape = msgspec.defstruct("Arguments", fields, gc=False)
+        self.decode = msgspec.json.Decoder(list[self.shape], float_hook=str).decode
+        self.metrics = CounterTable()
         self.counter_rows: list[tuple] = []
         self.threads: dict[str, int] = {}
         self.seen: dict[str, int] = {}
+        self.cleaned: dict[str, str] = {}
 
     def read(self) -> None:
         """Read all events and facts."""
@@ -95,9 +129,9 @@ class KinetoReader:
             ) from None
         finally:
             self.text.close()
-        for kind, rows in self.pending.items():
+        for category, rows in self.pending.items():
             if rows:
-                self.flush[kind](rows)
+                self._take(category, rows)
         for category, rows in self.seen.items():
             self.sink.count_in(category, rows)
         self._facts()
@@ -121,138 +155,179 @@ class KinetoReader:
         return ", ".join(f"{rows} {category}" for category, rows in sorted(self.seen.items())) or "no event of any category read"
 
     def _events(self) -> None:
-        categories, pending, seen = self.map["categories"], self.pending, self.seen
-        for event in self.text.events():
-            category = event.get("cat")
-            if event.get("ph") != "X" or type(category) is not str:
-                continue
-            kind = categories.get(category)
-            if kind is None:
-                category = category.lower()
-                if (kind := categories.get(category)) is None:
-                    continue
-            seen[category] = seen.get(category, 0) + 1
-            args = event.get("args")
-            if not isinstance(args, dict):
-                args = {}
-            start, length = nanoseconds(event.get("ts")), nanoseconds(event.get("dur"))
-            end = None if start is None or length is None else start + length
-            rank = args.get("rank")
-            process = self.sink.processes.code(("rank", rank), rank) if type(rank) is int and 0 <= rank < 1 << 32 else self._only()
-            if kind == "counters":
-                self._counter_row(event, args, start, process)
-                continue
-            rows = pending[kind]
-            rows.append((start, end, process, event, args))
-            if len(rows) >= BATCH:
-                self.flush[kind](rows)
-                rows.clear()
+        pending, kinds = self.pending, self.kinds
+        for events in self.text.events():
+            if len(kinds) > MOST_CATEGORIES:
+                kinds.clear()
+            for category in {event.cat for event in events} - kinds.keys():
+                kinds[category] = self.map["categories"].get((category or "").lower())
+            for event in [event for event in events if kinds[event.cat] and event.ph == "X"]:
+                pending.setdefault(event.cat, []).append(event)
+            for category, rows in pending.items():
+                if len(rows) >= BATCH:
+                    self._take(category, rows)
+                    rows.clear()
+
+    def _take(self, category: str, events: list[Event]) -> None:
+        """Take events of one category."""
+        category = category.lower()
+        self.seen[category] = self.seen.get(category, 0) + len(events)
+        args, process = self._arguments(events), []
+        for one in args:
+            rank = one.rank
+            known = type(rank) is int and 0 <= rank < 1 << 32
+            process.append(self.sink.processes.code(("rank", rank), rank) if known else self._only())
+        self.flush[self.map["categories"][category]](Rows(events, args, np.array(process)))
+
+    def _arguments(self, events: list[Event]) -> list[msgspec.Struct]:
+        """Return the arguments of events, those of the map alone; none where they are no object."""
+        texts = [event.args for event in events]
+        try:
+            return self.decode(b"[%s]" % b",".join([text if text else b"{}" for text in texts]))
+        except (ValueError, RecursionError, TypeError):
+            return [self._own_arguments(text) for text in texts]
+
+    def _own_arguments(self, args: msgspec.Raw | dict) -> msgspec.Struct:
+        if isinstance(args, dict):
+            return self.shape(**{ours: args[raw] for raw, ours in self.map["arguments"].items() if raw in args})
+        try:
+            return self.decode(b"[%s]" % args)[0] if args else self.shape()
+        except (ValueError, RecursionError, TypeError):
+            return self.shape()
 
     def _only(self) -> int:
         return self.sink.processes.code(("rank", -1))
 
-    def _times(self, rows: list[tuple]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        start, wrong = integers(row[0] for row in rows)
-        end, also = integers(row[1] for row in rows)
+    def _times(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        start, wrong = self._nanoseconds([event.ts for event in rows.events])
+        length, also = self._nanoseconds([event.dur for event in rows.events])
         self.sink.issues.add("out_of_range", wrong + also, "ts or dur")
-        return start, end, np.array([row[2] for row in rows])
+        end = np.where(length > LONGEST_NS, np.maximum(start, 0) + LONGEST_NS + 1, start + length)  # no overflow; the sink counts these
+        return start, np.where((start == NULL) | (length == NULL), NULL, end)
+
+    @staticmethod
+    def _nanoseconds(values: list) -> tuple[np.ndarray, int]:
+        """Return times in microseconds as whole nanoseconds, `NULL` where absent, and how many do not fit."""
+        try:
+            text = "\n".join(values) + "\n"
+        except TypeError:  # integers, or something absent
+            text = ""
+        if _THREE_DECIMALS.fullmatch(text):
+            return np.fromstring(text.replace(".", ""), np.int64, sep="\n"), 0
+        return integers([nanoseconds(value) for value in values])
 
     def _numbers(self, values: list) -> np.ndarray:
         column, wrong = integers(values)
         self.sink.issues.add("out_of_range", wrong)
         return column
 
-    def _places(self, rows: list[tuple]) -> dict[str, np.ndarray]:
+    def _places(self, rows: Rows) -> dict[str, np.ndarray]:
         """Return device, stream and correlation: arguments first, else the lane (process = device, thread = stream)."""
-        device = [row[4]["device"] if "device" in row[4] else row[3].get("pid") for row in rows]
-        stream = [row[4]["stream"] if "stream" in row[4] else row[3].get("tid") for row in rows]
+        device = [event.pid if args.device is None else args.device for event, args in zip(rows.events, rows.args, strict=True)]
+        stream = [event.tid if args.stream is None else args.stream for event, args in zip(rows.events, rows.args, strict=True)]
         stream = [s.removeprefix("stream ").strip() if isinstance(s, str) else s for s in stream]
-        correlation = [row[4].get("correlation") for row in rows]
+        correlation = [args.correlation for args in rows.args]
         return {"device": self._numbers(device), "stream": self._numbers(stream), "correlation": self._numbers(correlation)}
 
-    def _launches(self, rows: list[tuple]) -> None:
-        start, end, process = self._times(rows)
-        kernel = [self.sink.kernel(name if isinstance(name := row[3].get("name"), str) else None) for row in rows]
+    def _launches(self, rows: Rows) -> None:
+        start, end = self._times(rows)
+        kernel = [self.sink.kernel(event.name if isinstance(event.name, str) else None) for event in rows.events]
         self.sink.issues.add("missing_name", sum(self.sink.kernels.texts[code].startswith("(unnamed") for code in kernel))
         shape: dict[str, list] = {}
-        for raw, ours in self.map["arguments"].items():
+        for ours in self.map["arguments"].values():
+            values = [getattr(args, ours) for args in rows.args]
             if ours in LAUNCH_SHAPE:
-                shape[ours] = [row[4].get(raw) for row in rows]
+                shape[ours] = values
             elif ours in ("grid", "block"):
-                sizes = [row[4].get(raw) for row in rows]
                 for place, axis in enumerate("xyz"):
-                    shape[f"{ours}_{axis}"] = [s[place] if isinstance(s, list) and len(s) > place else None for s in sizes]
+                    shape[f"{ours}_{axis}"] = [s[place] if isinstance(s, list) and len(s) > place else None for s in values]
         columns = {name: self._numbers(values) for name, values in shape.items()}
         places = self._places(rows)
-        self.sink.launches(start, end, np.array(kernel), process, shape=columns, **places)
-        take_collectives(self.sink, start, end, process, places, [row[4] for row in rows])
+        self.sink.launches(start, end, np.array(kernel), rows.process, shape=columns, **places)
+        arguments = [_object(event.args) if _mentions(event.args, b"Collective name") else {} for event in rows.events]
+        take_collectives(self.sink, start, end, rows.process, places, arguments)
 
-    def _copies(self, rows: list[tuple]) -> None:
+    def _copies(self, rows: Rows) -> None:
         kinds, ends = self.map["copy_kinds"], self.map["memory_kinds"]
         found, source, target = [], [], []
-        for _, _, _, event, args in rows:
-            name = event.get("name")
-            name = name if isinstance(name, str) else ""
+        for event, args in zip(rows.events, rows.args, strict=True):
+            name = event.name if isinstance(event.name, str) else ""
             match = _DIRECTION.search(name)
-            found.append(kinds.get(match[1] if match else args.get("kind") if isinstance(args.get("kind"), str) else "", 0))
+            found.append(kinds.get(match[1] if match else args.kind if isinstance(args.kind, str) else "", 0))
             match = _ENDS.search(name)
             source.append(ends.get(match[1], NO_KIND) if match else NO_KIND)
             target.append(ends.get(match[2], NO_KIND) if match else NO_KIND)
         self._transfers(rows, np.array(found), np.array(source), np.array(target))
 
-    def _sets(self, rows: list[tuple]) -> None:
+    def _sets(self, rows: Rows) -> None:
         ends = self.map["memory_kinds"]
-        matches = [_SET.search(name) if isinstance(name := row[3].get("name"), str) else None for row in rows]
+        matches = [_SET.search(event.name) if isinstance(event.name, str) else None for event in rows.events]
         target = np.array([ends.get(match[1], NO_KIND) if match else NO_KIND for match in matches])
-        self._transfers(rows, np.full(len(rows), MEMSET_KIND), np.full(len(rows), NO_KIND), target)
+        self._transfers(rows, np.full(len(rows.events), MEMSET_KIND), np.full(len(rows.events), NO_KIND), target)
 
     def _transfers(self, rows: list[tuple], kind: np.ndarray, source: np.ndarray, target: np.ndarray) -> None:
-        start, end, process = self._times(rows)
-        size = self._numbers([row[4].get("bytes") for row in rows])
-        self.sink.transfers(start, end, process, kind, size=size, src_kind=source, dst_kind=target, **self._places(rows))
+        start, end = self._times(rows)
+        size = self._numbers([args.bytes for args in rows.args])
+        self.sink.transfers(start, end, rows.process, kind, size=size, src_kind=source, dst_kind=target, **self._places(rows))
 
-    def _thread(self, event: dict) -> int:
+    def _thread(self, tid: object) -> int:
         """Return a thread's number; names of threads, and numbers that do not fit, get negative ones."""
-        tid = event.get("tid")
+        if type(tid) is int and 0 <= tid < 1 << 63:
+            return tid
         found = integer(tid)
         if found is None or found < 0:
             found = self.threads.setdefault(str(tid), -1 - len(self.threads)) if tid is not None else NULL
         return found
 
-    def _calls(self, rows: list[tuple]) -> None:
-        start, end, process = self._times(rows)
-        thread = np.array([self._thread(row[3]) for row in rows])
-        name = [self.sink.call_names.code(clean_text(str(row[3].get("name", "(unnamed call)")))) for row in rows]
-        correlation = self._numbers([row[4].get("correlation") for row in rows])
-        self.sink.calls(start, end, process, thread, np.array(name), correlation)
+    def _calls(self, rows: Rows) -> None:
+        start, end = self._times(rows)
+        thread = np.array([self._thread(event.tid) for event in rows.events])
+        name = [self.sink.call_names.code(self._clean("(unnamed call)" if event.name is None else event.name)) for event in rows.events]
+        correlation = self._numbers([args.correlation for args in rows.args])
+        self.sink.calls(start, end, rows.process, thread, np.array(name), correlation)
 
-    def _ranges(self, rows: list[tuple]) -> None:
+    def _ranges(self, rows: Rows) -> None:
         """Take annotations; those on the device have no thread, so that a launch call is never placed in them."""
-        start, end, process = self._times(rows)
-        on_device = ["gpu" in row[3]["cat"].lower() for row in rows]
-        thread = np.array([NULL if gpu else self._thread(row[3]) for row, gpu in zip(rows, on_device, strict=True)])
-        name = [self.sink.range_names.code(clean_text(str(row[3].get("name", ""))) or "(unnamed range)") for row in rows]
+        start, end = self._times(rows)
+        on_device = ["gpu" in event.cat.lower() for event in rows.events]
+        thread = np.array([NULL if gpu else self._thread(event.tid) for event, gpu in zip(rows.events, on_device, strict=True)])
+        name = [
+            self.sink.range_names.code(self._clean("" if event.name is None else event.name) or "(unnamed range)") for event in rows.events
+        ]
         kind = [self.sink.range_kinds.code("device annotation" if gpu else "annotation") for gpu in on_device]
-        self.sink.ranges(start, end, process, thread, np.array(name), np.array(kind))
+        self.sink.ranges(start, end, rows.process, thread, np.array(name), np.array(kind))
 
-    def _overhead(self, rows: list[tuple]) -> None:
-        start, end, _ = self._times(rows)
+    def _clean(self, name: object) -> str:
+        """Return a name as clean text; names come again and again."""
+        name = str(name)
+        clean = self.cleaned.get(name)
+        if clean is None:
+            clean = clean_text(name)
+            if len(self.cleaned) < MOST_NAMES and len(name) < LONGEST_NAME:
+                self.cleaned[name] = clean
+        return clean
+
+    def _overhead(self, rows: Rows) -> None:
+        start, end = self._times(rows)
         self.sink.overhead.take(start, end)
 
-    def _counter_row(self, event: dict, args: dict, start: int | None, process: int) -> None:
-        launch = len(self.counter_rows)
-        name = event.get("name")
-        self.counter_rows.append((NULL if start is None else start, self.sink.kernel(name if isinstance(name, str) else None), process))
-        for metric, value in args.items():
-            value = number(value) if isinstance(value, str) else float(value) if type(value) is int else None
-            if value is not None:  # CUPTI gives raw values; per cent only shows in the metric's name
-                self.counters.add_number(launch, metric, value / 100 if "pct" in metric else value, "ratio" if "pct" in metric else "")
+    def _counters(self, rows: Rows) -> None:
+        """Take range counters: every argument is one. CUPTI gives raw values; per cent only shows in the metric's name."""
+        start, _ = self._nanoseconds([event.ts for event in rows.events])
+        for event, begin, process in zip(rows.events, start.tolist(), rows.process.tolist(), strict=True):
+            launch, kernel = len(self.counter_rows), self.sink.kernel(event.name if isinstance(event.name, str) else None)
+            self.counter_rows.append((begin, kernel, process))
+            for metric, value in _object(event.args).items():
+                value = number(value) if isinstance(value, str) else float(value) if type(value) is int else None
+                if value is not None:
+                    ratio = "pct" in metric
+                    self.metrics.add_number(launch, metric, value / 100 if ratio else value, "ratio" if ratio else "")
 
     def _hand_over_counters(self) -> None:
         start, kernel, process = np.array(self.counter_rows).T
         device = np.zeros(len(start), np.int64)
         self.sink.processes.note(process, device, launches=not self.sink.n_launches)
-        self.counters.hand_over(self.sink, kernel, process, None, {}, start)
+        self.metrics.hand_over(self.sink, kernel, process, None, {}, start)
 
     def _facts(self) -> None:
         """Take the clock's origin, the rank and the devices from the top level."""

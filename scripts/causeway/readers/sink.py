@@ -21,6 +21,9 @@ from causeway.readers.order import Ordered
 from causeway.readers.processes import Processes
 from causeway.tables import LAUNCH_SHAPE, SCHEMAS, TableWriter
 
+MOST_NAMES, LONGEST_NAME = 1 << 14, 4096
+"""Names remembered as the export writes them, to save work, and the longest of them."""
+
 DENSE_FROM = {"device": (60_000, 1 << 16), "stream": (4_000_000_000, 1 << 32), "thread": (4_000_000_000, 1 << 32)}
 """Ids that do not fit their column (handles, pointers) are numbered from the first value; those from the second on do not fit."""
 
@@ -84,6 +87,7 @@ class Sink:
         self.kernels, self.labels = Vocabulary(), Vocabulary()
         self.call_names, self.range_names, self.range_kinds, self.metrics = Vocabulary(), Vocabulary(), Vocabulary(), Vocabulary()
         self.mpi_names, self.collective_names, self.communicators = Vocabulary(), Vocabulary(), Vocabulary()
+        self._named: dict[str | bytes | None, tuple[int, bool]] = {}
         self._configurations = Coder()
         self._events = {kind: Ordered(folder / f".{kind}.rows", dtype) for kind, dtype in RECORDS.items()}
         self._devices: dict[tuple[int, int], dict] = {}
@@ -96,10 +100,15 @@ class Sink:
 
     def kernel(self, name: str | bytes | None) -> int:
         """Return the code of a kernel's name."""
-        clean = clean_kernel_name(name)
-        if "\ufffd" in clean and (isinstance(name, bytes) or clean != name):
+        code, altered = self._named.get(name, (-1, False))
+        if code < 0:
+            clean = clean_kernel_name(name)
+            code, altered = self.kernels.code(clean), "\ufffd" in clean and (isinstance(name, bytes) or clean != name)
+            if len(self._named) < MOST_NAMES and len(name or "") < LONGEST_NAME:
+                self._named[name] = code, altered
+        if altered:
             self.issues.add("altered_text")
-        return self.kernels.code(clean)
+        return code
 
     def count_in(self, table: str, rows: int) -> None:
         """Count rows of one of the export's own tables as read, whatever becomes of them."""

@@ -2,11 +2,14 @@
 
 import gzip
 import json
+import random
 from collections import Counter
 from decimal import Decimal
 
 import demangle
+import msgspec
 import pytest
+from every_layout import LAYOUTS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import Read
@@ -14,6 +17,7 @@ from reading import Read
 from causeway.readers import jsonstream
 from causeway.readers.jsonstream import TraceText
 from causeway.readers.kineto import nanoseconds
+from fuzz.mutations import mutate
 from support import DATA
 
 FILES = sorted((DATA / "kineto").rglob("*.json.gz")) if DATA.is_dir() else []
@@ -219,6 +223,12 @@ def test_a_list_of_events_without_a_frame(tmp_path):
 # the stream of events
 
 
+def as_dict(event):
+    """Return an event as a dictionary, its arguments decoded; numbers with a fraction stay text."""
+    args = event.args if isinstance(event.args, dict) else json.loads(bytes(event.args), parse_float=str)
+    return msgspec.structs.asdict(event) | {"args": args}
+
+
 @pytest.mark.parametrize("window", [1, 3, 17, 1000])
 def test_windows_of_any_size_give_the_same_events(tmp_path, monkeypatch, window):
     monkeypatch.setattr(jsonstream, "WINDOW_BYTES", window)
@@ -229,10 +239,30 @@ def test_windows_of_any_size_give_the_same_events(tmp_path, monkeypatch, window)
             "\ufeff" + json.dumps({"a": [1, {"b": 2}], "traceEvents": events, "rank": 123456}, indent=indent, ensure_ascii=False)
         )
         text = TraceText(path, {"rank"})
-        found = list(text.events())
+        found = [as_dict(event) for some in text.events() for event in some]
         text.close()
         assert found == json.loads(json.dumps(events), parse_float=str)
         assert (text.facts, text.damaged, text.cut) == ({"rank": 123456}, 0, None)
+
+
+@pytest.mark.parametrize("source", ["kineto.json", "kineto.json.gz", "kineto counters"])
+def test_events_read_all_at_once_are_those_read_one_by_one(tmp_path, monkeypatch, source):
+    """Mutated traces through both ways of reading: the same tables, issues and refusals."""
+    monkeypatch.setattr(jsonstream, "WINDOW_BYTES", 1000)
+    read = 0
+    for number in range(60):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        path = LAYOUTS[source](folder, "kernel(int)", 12)
+        mutate(path, random.Random(f"{source} {number}"))
+        fast = Read(path, folder / "fast")
+        with monkeypatch.context() as patch:
+            patch.setattr(jsonstream.TraceText, "_window_of_events", lambda _: [])
+            slow = Read(path, folder / "slow")
+        assert fast.capabilities == slow.capabilities
+        assert all(getattr(fast, name).equals(getattr(slow, name)) for name in fast.names)
+        read += fast.status != "refused"
+    assert read > 20
 
 
 def test_a_damaged_event_does_not_end_the_trace(tmp_path):
