@@ -78,8 +78,8 @@ def nanoseconds(value: object) -> int | None:
         return None
 
 
-def _mentions(args: msgspec.Raw | dict, key: bytes) -> bool:
-    return key.decode() in args if isinstance(args, dict) else key in bytes(args)
+def _mentions(args: object, key: bytes) -> bool:
+    return key in bytes(args) if isinstance(args, msgspec.Raw) else isinstance(args, dict) and key.decode() in args
 
 
 def _object(args: msgspec.Raw | dict) -> dict:
