@@ -18,6 +18,7 @@ include: "rules/common.smk"
 include: "rules/ingest.smk"
 include: "rules/levels.smk"
 include: "rules/variability.smk"
+include: "rules/efficiency.smk"
 include: "rules/causal.smk"
 include: "rules/report.smk"
 include: "rules/scaling.smk"
@@ -34,6 +35,7 @@ rule all:
         "<results>/overview.html",
         "<results>/findings.json",
         everything(),
+        EFFICIENCY,
 
 
 rule scaling:

@@ -216,6 +216,30 @@ SCHEMAS: dict[str, pa.Schema] = {
             _field("std", F64, nullable=True),
         ]
     ),
+    # results of the efficiency wing: one row per dataset, node, rank, device, region, and per bin of each rank and of all (rank null)
+    "efficiency": pa.schema(
+        [
+            _field("level", TEXT),
+            _field("node", TEXT, nullable=True),
+            _field("rank", U32, nullable=True),
+            _field("device", U16, nullable=True),
+            _field("region", TEXT, nullable=True),
+            _field("bin", I64, nullable=True),
+            _field("start_ns", I64, "ns", nullable=True),
+            _field("elapsed_ns", I64, "ns"),
+            _field("n_devices", I64),
+            *_fields(
+                "busy_ns kernel_ns compute_ns communication_ns memory_ns graph_ns exposed_communication_ns exposed_memory_ns overlap_ns",
+                I64,
+                "ns",
+            ),
+            *[
+                _field(f"{flavour}_{ratio}", F64, nullable=True)
+                for flavour in ("device", "talp", "comm_aware")
+                for ratio in ("parallel_efficiency", "load_balance", "communication_efficiency", "orchestration_efficiency")
+            ],
+        ]
+    ),
     # results of the causal wing
     "features": pa.schema([]),
     "contributions": pa.schema(

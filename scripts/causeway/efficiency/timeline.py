@@ -29,8 +29,10 @@ class Clock:
     def own(self, times: np.ndarray) -> np.ndarray:
         """Return times of the dataset's time line (int64, ns) in the export's own clock; the inverse of `aligned` to a nanosecond."""
         times = np.asarray(times, np.int64) - self.shift_ns
-        guess = times - _scaled(times - self.reference_ns, self.drift_ppb)
-        return times - _scaled(guess - self.reference_ns, self.drift_ppb)
+        found = times
+        for _ in range(20 if self.drift_ppb else 0):  # each step divides the error by 1 / drift
+            found = times - _scaled(found - self.reference_ns, self.drift_ppb)
+        return found
 
 
 def _scaled(spans: np.ndarray, drift_ppb: int) -> np.ndarray:

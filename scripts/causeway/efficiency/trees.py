@@ -55,7 +55,7 @@ def device_tree(elapsed_ns: int, devices: Sequence[DeviceTime], by_process: bool
     Returns
     -------
     dict
-        `RATIOS` (None where undefined), and behind them elapsed_ns, devices, kernel_ns, kernel_max_ns, active_max_ns.
+        `RATIOS` (None where undefined), and behind them elapsed_ns, n_devices, kernel_ns, kernel_max_ns, active_max_ns.
     """
     kernels, active = [device.kernel_ns for device in devices], [device.kernel_ns + device.other_ns for device in devices]
     if by_process:
@@ -70,7 +70,7 @@ def device_tree(elapsed_ns: int, devices: Sequence[DeviceTime], by_process: bool
         "communication_efficiency": ratio(most, most_active),
         "orchestration_efficiency": ratio(most_active, elapsed_ns) if count else None,
         "elapsed_ns": elapsed_ns,
-        "devices": count,
+        "n_devices": count,
         "kernel_ns": total,
         "kernel_max_ns": most,
         "active_max_ns": most_active,
@@ -164,10 +164,10 @@ def scalability(reference: Mapping, run: Mapping, weak: bool) -> dict:
     Parameters
     ----------
     reference, run : mapping
-        Trees with kernel_ns, devices and parallel_efficiency.
+        Trees with kernel_ns, n_devices and parallel_efficiency.
     weak : bool
     """
-    factor = Fraction(run["devices"], reference["devices"]) if weak and reference["devices"] else Fraction(1)
+    factor = Fraction(run["n_devices"], reference["n_devices"]) if weak and reference["n_devices"] else Fraction(1)
     scale = Fraction(reference["kernel_ns"], run["kernel_ns"]) * factor if run["kernel_ns"] and reference["kernel_ns"] else None
     efficiency = run["parallel_efficiency"]
     return {

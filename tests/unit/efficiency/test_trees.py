@@ -111,7 +111,7 @@ def test_products_are_exact_and_the_waterfall_sums_up(times):
     for by_process in (False, True):
         tree = device_tree(elapsed, devices, by_process)
         if tree["kernel_ns"]:
-            total, most, active, count = (tree[name] for name in ("kernel_ns", "kernel_max_ns", "active_max_ns", "devices"))
+            total, most, active, count = (tree[name] for name in ("kernel_ns", "kernel_max_ns", "active_max_ns", "n_devices"))
             assert Fraction(total, count * most) * Fraction(most, active) * Fraction(active, elapsed) == Fraction(total, count * elapsed)
             assert tree[PE] == pytest.approx(tree[LB] * tree[COMM] * tree[ORCH])
             assert by_process or max(tree[name] for name in RATIOS) <= 1
@@ -127,8 +127,8 @@ def test_nothing_measured_is_not_a_number():
 
 def test_classic_and_scalability():
     assert classic(100, [50, 20]) == {"parallel_efficiency": 0.35, "load_balance": 0.7, "communication_efficiency": 0.5}
-    first = {"kernel_ns": 800, "devices": 2, "parallel_efficiency": 0.8}
-    second = {"kernel_ns": 1000, "devices": 4, "parallel_efficiency": 0.5}
+    first = {"kernel_ns": 800, "n_devices": 2, "parallel_efficiency": 0.8}
+    second = {"kernel_ns": 1000, "n_devices": 4, "parallel_efficiency": 0.5}
     assert scalability(first, second, weak=False) == {"computation_scalability": 0.8, "global_efficiency": 0.4}
     assert scalability(first, second, weak=True) == {"computation_scalability": 1.6, "global_efficiency": 0.8}
     assert scalability(first, {**second, "kernel_ns": 0}, weak=True)["global_efficiency"] is None

@@ -1,0 +1,69 @@
+"""Small exports made by hand, as tables on disk."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+
+from causeway.tables import LAUNCH_SHAPE, SCHEMAS, write_table
+
+CLASSES = {"gemm": "compute", "ncclDevKernel_AllReduce": "communication", "copyBuffer": "memory"}
+
+
+def write(folder: Path, name: str, rows: list[dict]) -> None:
+    """Write rows as the table `name`, ordered by start where they have one; columns not given are null or 0."""
+    schema = SCHEMAS[name]
+    rows = sorted(rows, key=lambda row: row.get("start_ns", 0))
+    absent = {field.name: None if field.nullable else 0 for field in schema}
+    table = pa.table({f.name: pa.array([{**absent, **row}[f.name] for row in rows], f.type) for f in schema}, schema=schema)
+    write_table(table, folder / f"{name}.parquet", name)
+
+
+def event(start, end, **more):
+    return {"start_ns": start, "duration_ns": end - start, **more}
+
+
+def export(folder: Path, rank=0, kernels=(), copies=(), calls=(), mpi=(), ranges=(), graphs=(), node=None, session=None, **more) -> Path:
+    """Write an export of one rank: events are (start, end, columns), kernels with `kernel`, a key of `CLASSES`, else gemm."""
+    folder.mkdir(parents=True)
+    names = list(CLASSES)
+    tables = {
+        "launches": [event(s, e, rank=rank, configuration=names.index(m.pop("kernel", "gemm")), **m) for s, e, m in spread(kernels)],
+        "transfers": [event(s, e, rank=rank, **{"copy_kind": 1, **m}) for s, e, m in spread(copies)],
+        "calls": [event(s, e, rank=rank, **{"name": "cudaLaunchKernel", **m}) for s, e, m in spread(calls)],
+        "mpi": [event(s, e, rank=rank, **{"name": "MPI_Allreduce", **m}) for s, e, m in spread(mpi)],
+        "ranges": [event(s, e, rank=rank, **{"kind": "nvtx", "name": "step", **m}) for s, e, m in spread(ranges)]
+        + [event(s, e, rank=rank, kind="cuda_graph", name="CUDA graph 1") for s, e, _ in spread(graphs)],
+        "collectives": more.get("collectives", []),
+        "samples": more.get("samples", []),
+    }
+    devices = sorted({row.get("device", 0) for name in ("launches", "transfers") for row in tables[name]})
+    tables["devices"] = [{"rank": rank, "device": device, "name": more.get("gpu")} for device in devices]
+    tables["kernels"] = [{"kernel": i, "id": n, "name": n, "short_name": n, "class": CLASSES[n]} for i, n in enumerate(names)]
+    tables["configurations"] = [{"configuration": i, "kernel": i} | dict.fromkeys(LAUNCH_SHAPE) for i in range(len(names))]
+    written = {name: rows for name, rows in tables.items() if rows}
+    for name, rows in written.items():
+        write(folder, name, rows)
+    busy = tables["launches"] + tables["transfers"]
+    first, last = min((r["start_ns"] for r in busy), default=None), max((r["start_ns"] + r["duration_ns"] for r in busy), default=None)
+    time = {"has_start": bool(busy), "first_ns": first, "last_ns": last, "session_start_ns": session}
+    document = {"export": folder.name, "status": "read", "node": node, "time": time, "ranks": [rank], "issues": []}
+    document["tables"] = {name: len(rows) for name, rows in written.items()}
+    (folder / "capabilities.json").write_text(json.dumps(document))
+    return folder
+
+
+def spread(events):
+    """Return events as (start, end, columns)."""
+    return [(one[0], one[1], dict(one[2]) if len(one) > 2 else {}) for one in events]
+
+
+def clocks(path: Path, shifts: dict, **more) -> Path:
+    """Write `clocks.json`: shift, or (shift, drift in ppb, reference), of each export."""
+    entries = {}
+    for name, shift in shifts.items():
+        shift, drift, reference = shift if isinstance(shift, tuple) else (shift, 0, 0)
+        entries[name] = {"shift_ns": shift, "drift_ppb": drift, "reference_ns": reference, "ranks": [int(name)]}
+    document = {"dataset": "d", "method": "one_export", "exports": entries, "residual_ns": None, "reason": "made by hand"} | more
+    path.write_text(json.dumps(document))
+    return path

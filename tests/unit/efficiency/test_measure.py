@@ -1,0 +1,160 @@
+"""Whole exports, made by hand, through the pass to `efficiency.json` and `efficiency.parquet`."""
+
+import numpy as np
+import pytest
+from efficiency_samples import clocks, export
+
+from causeway.efficiency import streams
+from causeway.efficiency.program import run
+from causeway.efficiency.timeline import Clock
+from causeway.efficiency.trees import FLAVOURS, RATIOS
+from causeway.errors import TableError
+from causeway.tables import read_json, read_table
+
+CHOICES = {"bins": 10, "regions": 5, "kernel_wait_ns": 5, "small_kernel_us": 0.015}
+PE, LB, COMM, ORCH = RATIOS
+
+
+def measured(tmp_path, folders, choices=CHOICES, shifts=None):
+    clocks(tmp_path / "clocks.json", shifts or {folder.name: 0 for folder in folders})
+    run("d", folders, tmp_path / "clocks.json", choices, tmp_path / "efficiency.json", tmp_path / "efficiency.parquet")
+    return read_json(tmp_path / "efficiency.json"), read_table(tmp_path / "efficiency.parquet", "efficiency").to_pylist()
+
+
+def golden(tmp_path, **more):
+    """The golden case inside a region of 100 ns; the host's calls and MPI stand as states of one thread per rank."""
+    first = export(
+        tmp_path / "0", 0, [(10, 40), (30, 60, {"stream": 1})], [(55, 70, {"stream": 2})], calls=[(0, 30), (10, 20), (50, 60)],
+        mpi=[(70, 90)], ranges=[(0, 100, {"name": "solve 7"})], node="a", **more,
+    )  # fmt: skip
+    second = export(
+        tmp_path / "1", 1, [(20, 40)], [(0, 10), (35, 45)], calls=[(0, 20)], mpi=[(40, 90)], ranges=[(0, 100, {"name": "solve 8"})],
+        node="b", **more,
+    )  # fmt: skip
+    return [first, second]
+
+
+def test_golden_case_in_a_region(tmp_path):
+    document, _ = measured(tmp_path, golden(tmp_path))
+    for flavour in FLAVOURS:
+        tree = document[flavour]["regions"]["solve *"]
+        assert [tree[name] for name in RATIOS] == pytest.approx([0.35, 0.70, 0.833333, 0.60], abs=5e-7)
+        assert (tree["elapsed_ns"], tree["kernel_ns"], tree["kernel_max_ns"], tree["active_max_ns"]) == (100, 70, 50, 60)
+    host = document["host"]["regions"]["solve *"]
+    assert (host["useful_ns"], host["mpi_ns"], host["gpu_ns"]) == (70, 70, 60)
+    assert host["parallel_efficiency"] == 0.35
+    assert host["mpi_parallel_efficiency"] == 0.65
+    assert host["mpi_communication_efficiency"] == 0.80
+    assert host["mpi_load_balance"] == 0.8125
+    assert host["device_offload_efficiency"] == pytest.approx(0.538462, abs=5e-7)
+
+
+def test_golden_case_whole_is_between_the_first_and_the_last_device_event(tmp_path):
+    document, rows = measured(tmp_path, golden(tmp_path))
+    assert document["elapsed_ns"] == 60  # rank 0: 10 to 70, rank 1: 0 to 45
+    assert document["device"][PE] == pytest.approx(70 / 120)
+    assert document["device"]["ranks"]["1"][PE] == pytest.approx(20 / 45)
+    assert document["device"]["devices"]["0/0"][ORCH] == 1.0
+    assert sorted(document["device"]["nodes"]) == ["a", "b"]
+    assert sum(document["waterfall_ns"].values()) == 120
+    assert document["waterfall_ns"] == {"useful": 70, "load_imbalance": 30, "communication": 0, "transfers": 20, "orchestration": 0}
+    levels = [row["level"] for row in rows]
+    assert [levels.count(level) for level in ("dataset", "node", "rank", "device", "region")] == [1, 2, 2, 2, 1]
+    whole = rows[0]
+    assert {name: whole[f"device_{name}"] for name in RATIOS} == {name: document["device"][name] for name in RATIOS}
+    for rank, kernels in ((0, 50), (1, 20)):
+        assert sum(row["kernel_ns"] for row in rows if row["level"] == "bin" and row["rank"] == rank) == kernels
+    assert sum(row["busy_ns"] for row in rows if row["level"] == "bin" and row["rank"] is None) == 60 + 35
+
+
+def test_communication_moves_from_kernels_to_copies_in_one_flavour(tmp_path):
+    nccl = (30, 70, {"kernel": "ncclDevKernel_AllReduce", "stream": 1})
+    folder = export(tmp_path / "0", 0, [(0, 40), nccl, (80, 90, {"kernel": "copyBuffer"})], [(60, 100)])
+    document, _ = measured(tmp_path, [folder])
+    assert (document["device"]["kernel_ns"], document["device"]["active_max_ns"]) == (70, 100)
+    assert (document["comm_aware"]["kernel_ns"], document["comm_aware"]["active_max_ns"]) == (40, 100)
+    found = document["breakdown"]["0/0"]
+    assert found["overlap_ns"] == 10
+    assert found["overlap_ratio"] == 0.25
+    assert (found["exposed_communication_ns"], found["exposed_memory_ns"], found["memory_ns"]) == (30, 30, 40)
+    assert found["compute_ns"] + found["non_compute_ns"] + found["idle_ns"] == found["elapsed_ns"] == 100
+    assert document["waterfall_ns"]["communication"] == 30
+
+
+def test_a_process_with_two_devices(tmp_path):
+    """Both devices of the golden case under one rank; E is 0 to 70."""
+    kernels = [(10, 40), (30, 60, {"stream": 1}), (20, 40, {"device": 1})]
+    folder = export(tmp_path / "0", 0, kernels, [(55, 70), (0, 10, {"device": 1}), (35, 45, {"device": 1})])
+    document, _ = measured(tmp_path, [folder])
+    assert document["device"][LB] == 0.7
+    assert (document["talp"][LB], document["talp"][ORCH]) == (0.5, pytest.approx(95 / 70))  # above 1, and labelled as TALP's
+    assert document["device"][PE] == document["talp"][PE] == 0.5
+
+
+def test_executions_of_whole_graphs_are_busy(tmp_path):
+    folder = export(tmp_path / "0", 0, [(0, 10)], graphs=[(20, 60), (70, 90)])
+    document, _ = measured(tmp_path, [folder])
+    assert document["elapsed_ns"] == 90
+    assert document["breakdown"]["0/0"]["graph_ns"] == 60
+    assert document["device"]["kernel_ns"] == document["comm_aware"]["kernel_ns"] == 70
+    assert document["launch_path"]["launches"] == 1  # ranges, not launches
+    assert "whole graphs" in document["notes"][0]
+
+
+def test_without_mpi_and_without_calls_hosts_have_no_such_tree(tmp_path):
+    folder = export(tmp_path / "0", 0, [(0, 100)], calls=[(10, 40)])
+    host = measured(tmp_path, [folder])[0]["host"]
+    assert (host["parallel_efficiency"], host["mpi_parallel_efficiency"], host["mpi_ns"]) == (0.7, None, None)
+    assert "no export holds MPI calls" in host["why"]
+    assert not measured(tmp_path / "x", [export(tmp_path / "x" / "0", 0, [(0, 100)])])[0]["host"]["possible"]
+
+
+def test_path_copies_and_idle(tmp_path):
+    kernels = [(20, 30, {"correlation": 1}), (32, 52, {"correlation": 2}), (80, 90, {"correlation": 3})]
+    calls = [(0, 10, {"correlation": 1}), (12, 14, {"correlation": 2}), (60, 70, {"correlation": 3})]
+    copies = [(90, 100, {"bytes": 630, "copy_kind": 1}), (100, 110, {"copy_kind": 2})]
+    document, _ = measured(tmp_path, [export(tmp_path / "0", 0, kernels, copies, calls, gpu="NVIDIA H100 80GB HBM3")])
+    path = document["launch_path"]
+    assert (path["call_ns"], path["queue_ns"], path["kernel_ns"], path["total_ns"]) == (22, 10 + 18 + 10, 40, 30 + 40 + 30)
+    assert (path["small"], path["small_share"], path["small_time_share"]) == (2, pytest.approx(2 / 3), 0.5)
+    assert path["mean_queue_length"] == pytest.approx(38 / 90)
+    idle = document["breakdown"]["0/0"]
+    assert (idle["idle_host_ns"], idle["idle_kernel_wait_ns"], idle["idle_other_ns"], idle["idle_ns"]) == (28, 2, 0, 30)
+    first, second = document["copies"]
+    assert (first["direction"], first["gb_per_s"], first["share_of_limit"]) == ("host to device", 63.0, 1.0)
+    assert (second["direction"], second["gb_per_s"], second["share_of_limit"]) == ("device to host", None, None)
+
+
+def test_bins_follow_the_clocks(tmp_path):
+    """Rank 1's clock is 1,000 ns behind and gains 10 %: its kernel [0, 100] lies at [1000, 1110] of the time line."""
+    folders = [export(tmp_path / "0", 0, [(0, 2000)]), export(tmp_path / "1", 1, [(0, 100)])]
+    _, rows = measured(tmp_path, folders, {**CHOICES, "bins": 20}, {"0": 0, "1": (1000, 100_000_000, 0)})
+    busy = {row["bin"]: row["busy_ns"] for row in rows if row["level"] == "bin" and row["rank"] == 1 and row["busy_ns"]}
+    assert busy == {10: 91, 11: 9}  # own nanoseconds: 100 of the time line are 91 of its own
+
+
+def test_the_result_does_not_depend_on_pieces(tmp_path, monkeypatch):
+    whole = measured(tmp_path, golden(tmp_path))
+    monkeypatch.setattr(streams, "CHUNK_ROWS", 1)
+    (tmp_path / "x").mkdir()
+    assert measured(tmp_path / "x", [tmp_path / "0", tmp_path / "1"]) == whole
+
+
+def test_nothing_to_measure(tmp_path):
+    document, rows = measured(tmp_path, [export(tmp_path / "0", 0)])
+    assert document["why"].startswith("no export has launches")
+    assert document["device"][PE] is None
+    assert [row["level"] for row in rows] == ["dataset"]
+
+
+def test_rows_out_of_order_are_refused(tmp_path):
+    blocks = [{"start": np.array([5, 4]), "end": np.array([6, 6])}]
+    with pytest.raises(TableError, match="not ordered"):
+        list(streams.merged([iter(blocks)]))
+
+
+@pytest.mark.parametrize("drift", [0, 50_000, -123_456])
+def test_clocks_go_there_and_back(drift):
+    clock = Clock(-5_000_000_000, drift, 1_700_000_000_000_000_000)
+    own = 1_700_000_000_000_000_000 + np.arange(0, 10**15, 10**14 + 7)
+    assert np.abs(clock.own(clock.aligned(own)) - own).max() <= 1
