@@ -28,11 +28,12 @@ def main() -> None:
     arguments = parser.parse_args()
     from every_layout import LAYOUTS
 
-    from fuzz.trial import sources, try_one
+    from fuzz.trial import sources, try_one, warm_up
     from fuzz.workers import fuzz
 
     if arguments.again:
         name, number = arguments.again.rsplit(":", 1)
+        warm_up()
         print(try_one(name, int(number), sources()[name], arguments.seed) or "nothing is wrong")
         return
     names = [name for name in (LAYOUTS if arguments.made_up else sources()) if arguments.only in name]

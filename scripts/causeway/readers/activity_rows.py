@@ -20,6 +20,9 @@ COPY_KINDS = {
 MEMORY_KINDS = {"pageable": 0, "pinned": 1, "device": 2, "array": 3, "managed": 4, "devicestatic": 5, "managedstatic": 6, "unknown": 7}
 """Spellings of memory kinds, numbered as in `tables.MEMORY_KINDS`."""
 
+LONGEST = 300
+"""Characters of a cell that are looked at for what kind of row or device it names."""
+
 _COPY_NAME = re.compile(r"\[?\s*(?:cuda|unified memory)?\s*memcpy\b\s*(?:\(?([\w-]+)\)?)?(?:\s*\([^)]*\))?\s*\]?", re.IGNORECASE)
 _SET_NAME = re.compile(r"\[?\s*(?:cuda\s+)?memset\b[^(<]*(?:\([^)]*\))?\s*\]?", re.IGNORECASE)
 _API_NAME = re.compile(r"cu(?:da)?[A-Z]\w*")
@@ -106,11 +109,11 @@ class RowKinds:
         return self._from_columns(row, name) if known is None else known
 
     def _from_name(self, name: str) -> int | None:
-        if _COPY_NAME.fullmatch(name):
+        if _COPY_NAME.fullmatch(name[:LONGEST]):
             return self.COPIES
-        if _SET_NAME.fullmatch(name):
+        if _SET_NAME.fullmatch(name[:LONGEST]):
             return self.MEMSETS
-        return self.OTHER if _UNIFIED.match(name) else None
+        return self.OTHER if _UNIFIED.match(name[:LONGEST]) else None
 
     def _from_columns(self, row: list[str], name: str) -> int:
         if self._cell(row, "grid_x") or self._cell(row, "grid"):
@@ -140,7 +143,7 @@ def copy_kind(text: str) -> int:
     for prefix in ("cudamemcpykind", "cuptiactivitymemcpykind", "cudamemcpy", "unifiedmemorymemcpy", "memcpy"):
         plain = plain.removeprefix(prefix)
     kind = COPY_KINDS.get(plain, 0)
-    return {1: 11, 2: 12, 8: 13}.get(kind, kind) if _UNIFIED.match(text) else kind
+    return {1: 11, 2: 12, 8: 13}.get(kind, kind) if _UNIFIED.match(text[:LONGEST]) else kind
 
 
 def memory_kind(text: str) -> int:
@@ -165,5 +168,5 @@ def device_number(text: str) -> tuple[int | None, str | None]:
     number = integer(text.strip())
     if number is not None:
         return (number, None) if number >= 0 else (None, None)
-    match = re.fullmatch(r"(.*?)\s*[(\[](\d{1,5})[)\]]\s*", text, re.DOTALL)
+    match = re.fullmatch(r"(.*?)\s*[(\[](\d{1,5})[)\]]\s*", text[:LONGEST], re.DOTALL)
     return (int(match[2]), match[1].strip() or None) if match else (None, text.strip() or None)

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.errors import ExportError
-from causeway.readers.activity_rows import CsvLines, RowKinds, copy_kind, device_number, memory_kind
+from causeway.readers.activity_rows import LONGEST, CsvLines, RowKinds, copy_kind, device_number, memory_kind
 from causeway.readers.columns import column_map
 from causeway.readers.events import NO_KIND, NULL, integer
 from causeway.readers.names import clean_text
@@ -60,7 +60,7 @@ def columns_of(header: list[str]) -> Columns:
     found = Columns({}, {})
     for at, cell in enumerate(header):
         whole = re.sub(r"[^a-z0-9]", "", cell.lower())
-        match = _IN_NAME.fullmatch(cell.strip())
+        match = _IN_NAME.fullmatch(cell.strip()[:LONGEST])
         bare = re.sub(r"[^a-z0-9]", "", match[1].lower())
         ours = ours_of.get(bare) or ours_of.get(whole)
         if ours and ours not in found.place:

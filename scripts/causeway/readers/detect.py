@@ -26,6 +26,9 @@ FORMATS = tuple(KINDS)
 HEAD_BYTES = 64 * 1024
 """Enough for the longest preamble seen before a CSV header (204 lines) and for Kineto's device list before its events."""
 
+LONGEST_HEADING = 100
+"""Characters beyond which a cell of a CSV file is no column's name."""
+
 _SQLITE = b"SQLite format 3\x00"
 _NCU_HEADER = re.compile(rb'^(?:\xef\xbb\xbf)?"?ID"?,"?Process ID"?,', re.MULTILINE)
 _NCU_MESSAGE = re.compile(rb"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
@@ -195,7 +198,9 @@ def _detect_csv(text: bytes) -> str | None:
 
 def _are_activities(cells: list[str]) -> bool:
     """Return whether a header's columns are those of GPU activity records: times, and where on a device or by which call."""
-    plain = {re.sub(r"[^a-z0-9]", "", re.sub(r"_(?:ns|us|ms|s)$|\s*[(\[].*", "", cell.lower())) for cell in cells}
+    plain = {
+        re.sub(r"[^a-z0-9]", "", re.sub(r"_(?:ns|us|ms|s)$|\s*[(\[].*", "", cell.lower())) for cell in cells if len(cell) < LONGEST_HEADING
+    }
     timed = "start" in plain and plain & {"end", "duration"}
     placed = plain & {"device", "deviceid"} and plain & {"stream", "streamid", "strm", "ctx", "context", "contextid"}
     named = plain & {"name", "kernel", "kernelname", "copykind", "gridx", "grdx"}

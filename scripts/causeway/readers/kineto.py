@@ -251,7 +251,7 @@ class KinetoReader:
         kinds, ends = self.map["copy_kinds"], self.map["memory_kinds"]
         found, source, target = [], [], []
         for event, args in zip(rows.events, rows.args, strict=True):
-            name = event.name if isinstance(event.name, str) else ""
+            name = event.name[:LONGEST_NAME] if isinstance(event.name, str) else ""
             match = _DIRECTION.search(name)
             found.append(kinds.get(match[1] if match else args.kind if isinstance(args.kind, str) else "", 0))
             match = _ENDS.search(name)
@@ -261,7 +261,7 @@ class KinetoReader:
 
     def _sets(self, rows: Rows) -> None:
         ends = self.map["memory_kinds"]
-        matches = [_SET.search(event.name) if isinstance(event.name, str) else None for event in rows.events]
+        matches = [_SET.search(event.name[:LONGEST_NAME]) if isinstance(event.name, str) else None for event in rows.events]
         target = np.array([ends.get(match[1], NO_KIND) if match else NO_KIND for match in matches])
         self._transfers(rows, np.full(len(rows.events), MEMSET_KIND), np.full(len(rows.events), NO_KIND), target)
 

@@ -12,6 +12,7 @@ UNNAMED = "(unnamed kernel)"
 
 # AMD's tools mark the kernel descriptor's symbol; the same kernel has no mark, ".kd", " [clone .kd]" or " (.kd)" depending on the tool
 _VENDOR_SUFFIX = re.compile(r"(?: \[clone \.kd\]| \(\.kd\)|\.kd)+$")
+LONGEST_SUFFIX = 100
 _OPERATORS = re.compile(r"operator\s*(?:\(\)|<<=?|>>=?|<=>|<=?|>=?|->\*?|\[\])")
 _ANONYMOUS = re.compile(r"\(anonymous namespace\)|<unnamed>|\(anonymous class\)")
 _OPEN, _CLOSE = "<([{", ">)]}"
@@ -42,7 +43,8 @@ def clean_text(text: str | bytes) -> str:
 
 def clean_kernel_name(text: str | bytes | None) -> str:
     """Return a kernel's full name as used everywhere: clean, demangled, without AMD's symbol marks; `UNNAMED` if there is none."""
-    name = _VENDOR_SUFFIX.sub("", clean_text(text)).strip() if text is not None else ""
+    name = clean_text(text) if text is not None else ""
+    name = (name[:-LONGEST_SUFFIX] + _VENDOR_SUFFIX.sub("", name[-LONGEST_SUFFIX:])).strip()
     return (_demangled(name) if name.startswith("_Z") else name) or UNNAMED
 
 

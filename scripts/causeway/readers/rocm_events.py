@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from causeway.readers.columns import column_map
-from causeway.readers.events import NULL
+from causeway.readers.events import NULL, integer
 from causeway.readers.names import clean_text
 from causeway.readers.rocm_counters import CounterStore
 from causeway.readers.rocm_csv import without_rounded
@@ -16,7 +16,7 @@ from causeway.tables import LAUNCH_SHAPE
 HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE, PEER_TO_PEER = 1, 2, 8, 10
 RANGES = "roctx"
 
-_NUMBER = re.compile(r"(\d+)\s*$")
+_NUMBER, LONGEST_NUMBER = re.compile(r"(\d+)\s*$"), 40
 
 
 class RocmEvents:
@@ -119,5 +119,7 @@ def _codes(names: Iterable[str], known: dict[str, int], code_of) -> np.ndarray:
 
 def agents(texts: Sequence[str]) -> np.ndarray:
     """Return the numbers of agents as printed: `1` (2024), `Agent 1` (2026), `GPU 0`; `NULL` where there is none."""
-    known = {text: int(match[1]) if (match := _NUMBER.search(text)) else NULL for text in set(texts)}
+    matches = {text: _NUMBER.search(text[-LONGEST_NUMBER:]) for text in set(texts)}
+    numbers = {text: integer(match[1]) if match else None for text, match in matches.items()}
+    known = {text: NULL if number is None else number for text, number in numbers.items()}
     return np.array([known[text] for text in texts], np.int64)

@@ -34,8 +34,9 @@ class ProcessTables:
 
     def __init__(self, export: SqliteExport, suffix: str) -> None:
         self.export, self.suffix = export, suffix
-        self.processes = {row[0]: row[1] for row in self._small("rocpd_info_process", "id", "pid")}
-        self.threads = {row[0]: row[1] for row in self._small("rocpd_info_thread", "id", "tid")}
+        self.processes = {row[0]: integer(row[1]) for row in self._small("rocpd_info_process", "id", "pid")}
+        threads = {row[0]: integer(row[1]) for row in self._small("rocpd_info_thread", "id", "tid")}
+        self.threads = {row: NULL if thread is None else thread for row, thread in threads.items()}
         self.counters = {row[0]: (row[1] or "", row[2]) for row in self._small("rocpd_info_pmc", "id", "name", "agent_id")}
         self.agents = {row[0]: row[1:] for row in self._small("rocpd_info_agent", "id", "logical_index", "absolute_index", "type")}
         self._symbols: dict[int, tuple] | None = None

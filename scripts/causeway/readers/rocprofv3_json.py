@@ -18,7 +18,7 @@ from causeway.readers.options import Options
 from causeway.readers.rocm_counters import CounterStore, checked
 from causeway.readers.rocm_csv import without_rounded
 from causeway.readers.rocm_events import RocmEvents
-from causeway.readers.rocprofv3_json_names import Names, finite, handle, inner, inner_object, product
+from causeway.readers.rocprofv3_json_names import Names, finite, handle, inner, inner_object, product, values_of
 from causeway.readers.rocprofv3_json_text import UNREADABLE, Nested
 from causeway.readers.sink import Sink
 
@@ -298,7 +298,7 @@ class JsonReader:
         for record, info in zip(records, infos, strict=True):
             sums: dict[str, float] = {}
             agent = handle(info, "agent_id")
-            for one in record.get("records") or []:
+            for one in values_of(record, "records"):
                 key, value = handle(one, "counter_id"), finite(one.get("value")) if isinstance(one, dict) else None
                 if value is None:
                     self.sink.issues.add("not_a_number", 1, "counter_collection")

@@ -91,6 +91,12 @@ def inner_object(record: object, key: str) -> dict:
     return inner if isinstance(inner, dict) else {}
 
 
+def values_of(record: object, key: str) -> list:
+    """Return the list under a key, [] if there is none."""
+    values = record.get(key) if isinstance(record, dict) else None
+    return values if isinstance(values, list) else []
+
+
 def inner(record: object, *keys: str) -> object:
     """Return the value under keys, None if there is none."""
     for key in keys:

@@ -22,6 +22,7 @@ from causeway.readers.names import clean_text
 BLOCK_BYTES = 8 << 20
 BLOCK_ROWS = 1 << 15
 RETRIES = 40
+LONGEST_CELL = 1 << 24
 """Columns that may turn out to be text after the first block before all columns are looked at one by one."""
 
 Block = tuple[int, dict[str, pa.Array]]
@@ -50,7 +51,13 @@ class CsvTable:
             line = text.readline(1 << 24)
             self.delimiter = max(",;\t", key=line.count)
             text.seek(0)
-            self.columns = [clean_text(name) for name in next(csv.reader(text, delimiter=self.delimiter), [])]
+            csv.field_size_limit(LONGEST_CELL)
+            try:
+                self.columns = [clean_text(name) for name in next(csv.reader(text, delimiter=self.delimiter), [])]
+            except csv.Error:
+                raise ExportError(
+                    source, "its first line has a cell of more than 16 MB", "a header", "Name the right file in the sheet."
+                ) from None
         self._utf8 = is_utf8(path)
         with open(path, "rb") as handle:
             handle.seek(-1, io.SEEK_END)
