@@ -22,11 +22,13 @@ include: "rules/efficiency.smk"
 include: "rules/causal.smk"
 include: "rules/report.smk"
 include: "rules/scaling.smk"
+include: "rules/fleet.smk"
 
 
 localrules:
     all,
     scaling,
+    fleet,
 
 
 rule all:
@@ -42,6 +44,11 @@ rule scaling:
     input:
         "<results>/scaling/scaling.json",
         "<results>/scaling/scaling.svg",
+
+
+rule fleet:
+    input:
+        "<results>/fleet/evaluation.json",
 
 
 onsuccess:

@@ -270,6 +270,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             *_fields("verdict reason", TEXT, nullable=True),
         ]
     ),
+<<<<<<< HEAD
     # slopes of the target on a cause in each kernel or rank; `group` is null for all of them together, with what tells them apart
     "heterogeneity": pa.schema(
         [
@@ -327,6 +328,47 @@ SCHEMAS: dict[str, pa.Schema] = {
             ),
         ]
     ),
+=======
+    # fleet mode: the simulated world, ordered by GPU, then start; what agents saw; what they reported, ordered by report, then cell
+    "fleet_sessions": pa.schema([*_fields("gpu user application generation run", I64), *_fields("start_s end_s", F64, "s")]),
+    "fleet_reports": pa.schema([*_fields("report user gpu application generation run", I64), _field("sent_s", F64, "s")]),
+    "fleet_samples": pa.schema(
+        [
+            _field("report", I64),
+            _field("kernels", pa.list_(pa.int32())),
+            _field("durations_ns", pa.list_(pa.int32()), "ns"),
+            _field("occupancy", pa.list_(pa.float32()), "ratio"),
+            _field("busy", F64, "ratio"),
+            _field("gpu_ms", F64, "ms"),
+            _field("launches", F64),
+            _field("mib", F64, "MiB"),
+        ]
+    ),
+    "fleet_attributions": pa.schema([_field("report", I64), *_fields("application family cluster", I64), *_fields("score lead", F64, "ratio")]),
+    "fleet_counts": pa.schema(_fields("report cell value", I64)),
+    # what the designer gets: one row per cell, and one per application
+    "fleet_estimates": pa.schema(
+        [
+            *_fields("section application column", TEXT),
+            _field("count", F64),
+            *_fields("share share_low share_high", F64, "ratio", nullable=True),
+            _field("released", FLAG),
+        ]
+    ),
+    "fleet_applications": pa.schema(
+        [
+            *_fields("application family version", TEXT),
+            *_fields("reports reports_low reports_high", F64),
+            _field("released", FLAG),
+            _field("median_duration_ns", F64, "ns", nullable=True),
+            *_fields("busy occupancy variable_share", F64, "ratio", nullable=True),
+            *_fields("gpu_ms gpu_ms_low gpu_ms_high", F64, "ms", nullable=True),
+            *_fields("launches launches_low launches_high", F64, nullable=True),
+            *_fields("mib mib_low mib_high", F64, "MiB", nullable=True),
+        ]
+    ),
+    "fleet_coverage": pa.schema([_field("hour", I64, "h"), *_fields("what mode", TEXT), *_fields("sampled released", F64, "ratio", nullable=True)]),
+>>>>>>> 35625c0 (Fleet mode: signed catalogue, simulated world, local attribution, protected reports, releases under a privacy ledger)
 }
 OPEN_ENDED = frozenset({"counters", "bins", "kept", "features"})
 """Tables that carry further columns after those of the schema: metrics, statistics of chosen features, features."""

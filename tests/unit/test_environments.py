@@ -9,15 +9,24 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-LOCKED = dict(re.findall(r"^([A-Za-z0-9_.-]+)==([^\s;\\]+)", LOCK, re.M))
+FLEET_LOCK = (ROOT / "requirements-fleet.lock").read_text(encoding="utf-8")
+
+
+def pins_of(lock):
+    """Return the versions that a lock pins, by package."""
+    return dict(re.findall(r"^([A-Za-z0-9_.-]+)==([^\s;\\]+)", lock, re.M))
+
+
+LOCKED, LOCKED_FOR_FLEET = pins_of(LOCK), pins_of(FLEET_LOCK)
 ENVIRONMENTS = sorted((ROOT / "envs").glob("*.yaml"))
 
 
-def test_the_lock_pins_one_version_each_with_hashes_and_no_address():
-    names = re.findall(r"^([A-Za-z0-9_.-]+)==", LOCK, re.M)
-    assert len(names) == len(set(names)) > 50
-    assert not re.search(r"[a-z]+://|--index-url|--find-links", LOCK)
-    entries = re.split(r"^(?=[A-Za-z0-9_.-]+==)", LOCK, flags=re.M)[1:]
+@pytest.mark.parametrize(("lock", "least"), [(LOCK, 51), (FLEET_LOCK, 5)], ids=["default", "fleet"])
+def test_a_lock_pins_one_version_each_with_hashes_and_no_address(lock, least):
+    names = re.findall(r"^([A-Za-z0-9_.-]+)==", lock, re.M)
+    assert len(names) == len(set(names)) >= least
+    assert not re.search(r"[a-z]+://|--index-url|--find-links", lock)
+    entries = re.split(r"^(?=[A-Za-z0-9_.-]+==)", lock, flags=re.M)[1:]
     assert [entry.split()[0] for entry in entries if "--hash=sha256:" not in entry] == []
 
 
@@ -27,16 +36,35 @@ def test_the_lock_holds_what_pyproject_asks_for():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     wanted = [Requirement(text) for text in project["project"]["dependencies"] + project["dependency-groups"]["dev"]]
     assert [str(need) for need in wanted if need.name not in LOCKED or not need.specifier.contains(LOCKED[need.name])] == []
+    fleet = [Requirement(text) for text in project["dependency-groups"]["fleet"]]
+    assert {need.name for need in fleet} == set(LOCKED_FOR_FLEET)
+    assert [str(need) for need in fleet if not need.specifier.contains(LOCKED_FOR_FLEET[need.name])] == []
+    assert not set(LOCKED) & set(LOCKED_FOR_FLEET)
+
+
+def test_what_the_fleet_lock_needs_beyond_itself_stands_in_the_default_lock():
+    """It is installed without dependencies, so none may be missing."""
+    from importlib.metadata import requires
+
+    from packaging.requirements import Requirement
+
+    for name in LOCKED_FOR_FLEET:
+        needs = [Requirement(text) for text in requires(name) or []]
+        asked = {need.name.lower() for need in needs if need.marker is None or need.marker.evaluate({"extra": ""})}
+        assert asked <= set(LOCKED) | set(LOCKED_FOR_FLEET), name
 
 
 @pytest.mark.parametrize("path", ENVIRONMENTS, ids=lambda path: path.stem)
 def test_an_environment_pins_the_locked_versions(path):
     environment = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert environment["channels"] == ["conda-forge", "nodefaults"]
-    pins = dict(re.fullmatch(r"([a-z0-9-]+)=([0-9][^=\s]*)", pin).groups() for pin in environment["dependencies"])
+    conda = [pin for pin in environment["dependencies"] if isinstance(pin, str) and pin != "pip"]
+    pins = dict(re.fullmatch(r"([a-z0-9-]+)=([0-9][^=\s]*)", pin).groups() for pin in conda)
     assert pins.pop("python") == "3.12"
     assert pins
     assert pins == {name: LOCKED.get(name) for name in pins}
+    by_pip = [pin for entry in environment["dependencies"] if isinstance(entry, dict) for pin in entry["pip"]]
+    assert by_pip in ([], [f"{name}=={version}" for name, version in sorted(LOCKED_FOR_FLEET.items())])
 
 
 def test_every_environment_serves_a_rule_and_every_rule_names_one():

@@ -1,0 +1,79 @@
+"""Noise of a server: discrete Laplace (two-sided geometric), by opendp from the system's entropy; or, for simulations alone, from a seed.
+
+There is no way to give the production source a seed: it takes none.
+"""
+
+from typing import Protocol
+
+import numpy as np
+
+from causeway.fleet.draws import generator
+from causeway.fleet.layout import Section
+
+
+class Noise(Protocol):
+    """Draws a server's noise.
+
+    Attributes
+    ----------
+    simulated : bool
+        Whether it can be foreseen; a production ledger then refuses the release.
+    """
+
+    simulated: bool
+
+    def draw(self, sections: list[Section], purpose: str) -> np.ndarray:
+        """Return int64 noise for the cells of some sections, in order."""
+
+
+class SecureNoise:
+    """Production noise."""
+
+    simulated = False
+
+    def draw(self, sections: list[Section], purpose: str) -> np.ndarray:
+        """Return int64 noise; `purpose` changes nothing, each call draws anew."""
+        import opendp.prelude as dp
+
+        dp.enable_features("contrib")
+        parts = []
+        for section in sections:
+            domain = dp.vector_domain(dp.atom_domain(T=int))
+            mechanism = dp.m.make_laplace(domain, dp.l1_distance(T=int), scale=section.scale)
+            parts.append(np.array(mechanism([0] * (section.rows * section.columns)), np.int64))
+        return np.concatenate(parts)
+
+
+class SeededNoise:
+    """A simulation's noise: the same for the same seed and purpose; the difference of two geometric draws is discrete Laplace.
+
+    With parameter p = 1 - exp(-1 / scale), P(k) is proportional to exp(-|k| / scale) (Inusah and Kozubowski 2006).
+    """
+
+    simulated = True
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def draw(self, sections: list[Section], purpose: str) -> np.ndarray:
+        """Return int64 noise for a purpose, e.g. a server's name with epoch and window."""
+        parts = []
+        for section in sections:
+            rng = generator(self._seed, f"noise/{purpose}/{section.name}")
+            size, p = section.rows * section.columns, -np.expm1(-1 / section.scale)
+            parts.append(rng.geometric(p, size) - rng.geometric(p, size))
+        return np.concatenate(parts).astype(np.int64)
+
+
+def interval(scale: float, confidence: float, terms: int = 2) -> float:
+    """Return the half-width that the sum of `terms` (1 or 2) independent Laplace noises stays within, with a probability.
+
+    For two of scale b the tail beyond t is (2 + t / b) exp(-t / b) / 4 on each side (Kotz et al. 2001, section 2.3); discrete noise has
+    slightly lighter tails than continuous noise rounded up.
+    """
+    low, high = 0.0, 60.0
+    for _ in range(80):
+        middle = (low + high) / 2
+        tail = 0.5 * np.exp(-middle) if terms == 1 else (2 + middle) * np.exp(-middle) / 4
+        low, high = (middle, high) if 2 * tail > 1 - confidence else (low, middle)
+    return high * scale

@@ -1,0 +1,115 @@
+"""The simulated world: who owns which GPU, and what runs on it over a day.
+
+Each GPU is idle and busy in turn; both spans are exponential, so that at any time the share `load` of the GPUs is busy. Each busy span is one
+session: one run of one application. Everything is drawn by (seed, GPU).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from causeway.errors import CausewayError
+from causeway.fleet.applications import GENERATIONS
+from causeway.fleet.draws import pick, uniform, uniforms, words
+
+DAY_S = 86_400
+SESSIONS_AT_MOST = 64
+"""Per GPU and day. With sessions of an hour at 10 % load, a GPU has 2.5 on average."""
+SHARES = (0.45, 0.35, 0.20)
+"""Of the GPU generations in the fleet."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is simulated.
+
+    Attributes
+    ----------
+    gpus : int
+    load : float
+        Share of the GPUs that is busy at any time, 0 to 1.
+    session_s : float
+        Mean length of a session, seconds.
+    zipf : float
+        Exponent of the applications' popularity.
+    unknown_share : float
+        Share of sessions that run an application that the catalogue does not hold.
+    large_users : tuple of int
+        Numbers of GPUs of the users that own several; all others own one.
+    seed : int
+    """
+
+    gpus: int
+    load: float
+    session_s: float
+    zipf: float
+    unknown_share: float
+    large_users: tuple[int, ...]
+    seed: int
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """Busy spans, ordered by GPU, then start. All arrays have one element per session.
+
+    Attributes
+    ----------
+    gpu, user, application, generation : ndarray of int64
+    run : ndarray of uint64
+        Identity of the run: what its autotuning chose follows from it.
+    start_s, end_s : ndarray of float64
+        Seconds since midnight, cut at both ends of the day.
+    """
+
+    gpu: np.ndarray
+    user: np.ndarray
+    application: np.ndarray
+    generation: np.ndarray
+    run: np.ndarray
+    start_s: np.ndarray
+    end_s: np.ndarray
+
+
+def users_of(settings: Settings) -> np.ndarray:
+    """Return the user of each GPU: the large ones first, then one user per GPU."""
+    several = sum(settings.large_users)
+    if several > settings.gpus:
+        raise CausewayError(f"fleet/large_users: they own {several} GPUs together, the fleet has {settings.gpus}")
+    large = np.repeat(np.arange(len(settings.large_users)), settings.large_users)
+    return np.concatenate([large, len(settings.large_users) + np.arange(settings.gpus - several)])
+
+
+def popularity(known: int, unknown: int, settings: Settings) -> np.ndarray:
+    """Return the share of sessions of each application, the known ones first; Zipf within each group."""
+    shares = np.concatenate([np.arange(1, known + 1, dtype=float) ** -settings.zipf, np.arange(1, unknown + 1, dtype=float) ** -settings.zipf])
+    shares[:known] *= (1 - (settings.unknown_share if unknown else 0)) / shares[:known].sum()
+    if unknown:
+        shares[known:] *= settings.unknown_share / shares[known:].sum()
+    return shares
+
+
+def simulate(settings: Settings, shares: np.ndarray, first: int = 0, count: int | None = None) -> Sessions:
+    """Simulate a day of the GPUs `first` to `first + count - 1` (all, if None); `shares` is from `popularity`."""
+    count = settings.gpus - first if count is None else count
+    drawn = uniforms(settings.seed, "sessions", first, count, 2 * SESSIONS_AT_MOST + 4)
+    spans = -np.log(drawn[:, : 2 * SESSIONS_AT_MOST])
+    idle_s = settings.session_s * (1 - settings.load) / settings.load
+    begins_busy = drawn[:, -4] < settings.load
+    # spans alternate idle, busy; a GPU that begins busy has an idle span of no length first. Exponential spans have no memory, so the
+    # rest of a session that began before midnight is as long as a whole one.
+    spans[:, 0::2] *= idle_s
+    spans[:, 1::2] *= settings.session_s
+    spans[begins_busy, 0] = 0
+    edges = np.cumsum(spans, axis=1)
+    starts, ends = edges[:, 0::2], np.minimum(edges[:, 1::2], DAY_S)
+    row, which = np.nonzero(starts < DAY_S)
+    runs = words(settings.seed, "runs", first, count, 2 * SESSIONS_AT_MOST)
+    return Sessions(
+        gpu=row + first,
+        user=users_of(settings)[row + first],
+        application=pick(uniform(runs[row, 2 * which]), shares),
+        generation=pick(drawn[row, -3], np.array(SHARES[: len(GENERATIONS)])),
+        run=runs[row, 2 * which + 1],
+        start_s=starts[row, which],
+        end_s=ends[row, which],
+    )

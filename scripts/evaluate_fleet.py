@@ -1,0 +1,22 @@
+"""How good a simulated fleet's answers are: attribution, coverage, error of what is released."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from causeway.fleet.study import evaluate
+from causeway.logs import failing_clearly
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+
+def main(job) -> None:
+    with failing_clearly(job.log[0]):
+        given = job.input
+        files = {name: Path(given[name]) for name in ("reports", "samples", "attributions")}
+        modes = {Path(path).parent.name: Path(path) for path in given.releases}
+        evaluate(job.params.fleet, job.params.seed, given.catalogue, files, modes, (job.output.evaluation, job.output.coverage))
+
+
+if "snakemake" in globals():
+    main(snakemake)
