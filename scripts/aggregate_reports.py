@@ -13,7 +13,12 @@ def main(job) -> None:
     with failing_clearly(job.log[0]):
         given, out = job.input, job.output
         release_day(
-            job.params.fleet, job.wildcards.mode, given.catalogue, given.counts, given.shards, (out.release, out.estimates, out.applications)
+            job.params.fleet,
+            job.wildcards.mode,
+            given.catalogue,
+            given.counts,
+            given.shards,
+            (out.release, out.estimates, out.applications),
         )
 
 

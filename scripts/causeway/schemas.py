@@ -270,7 +270,6 @@ SCHEMAS: dict[str, pa.Schema] = {
             *_fields("verdict reason", TEXT, nullable=True),
         ]
     ),
-<<<<<<< HEAD
     # slopes of the target on a cause in each kernel or rank; `group` is null for all of them together, with what tells them apart
     "heterogeneity": pa.schema(
         [
@@ -328,7 +327,6 @@ SCHEMAS: dict[str, pa.Schema] = {
             ),
         ]
     ),
-=======
     # fleet mode: the simulated world, ordered by GPU, then start; what agents saw; what they reported, ordered by report, then cell
     "fleet_sessions": pa.schema([*_fields("gpu user application generation run", I64), *_fields("start_s end_s", F64, "s")]),
     "fleet_reports": pa.schema([*_fields("report user gpu application generation run", I64), _field("sent_s", F64, "s")]),
@@ -344,7 +342,9 @@ SCHEMAS: dict[str, pa.Schema] = {
             _field("mib", F64, "MiB"),
         ]
     ),
-    "fleet_attributions": pa.schema([_field("report", I64), *_fields("application family cluster", I64), *_fields("score lead", F64, "ratio")]),
+    "fleet_attributions": pa.schema(
+        [_field("report", I64), *_fields("application family cluster", I64), *_fields("score lead", F64, "ratio")]
+    ),
     "fleet_counts": pa.schema(_fields("report cell value", I64)),
     # what the designer gets: one row per cell, and one per application
     "fleet_estimates": pa.schema(
@@ -367,8 +367,9 @@ SCHEMAS: dict[str, pa.Schema] = {
             *_fields("mib mib_low mib_high", F64, "MiB", nullable=True),
         ]
     ),
-    "fleet_coverage": pa.schema([_field("hour", I64, "h"), *_fields("what mode", TEXT), *_fields("sampled released", F64, "ratio", nullable=True)]),
->>>>>>> 35625c0 (Fleet mode: signed catalogue, simulated world, local attribution, protected reports, releases under a privacy ledger)
+    "fleet_coverage": pa.schema(
+        [_field("hour", I64, "h"), *_fields("what mode", TEXT), *_fields("sampled released", F64, "ratio", nullable=True)]
+    ),
 }
 OPEN_ENDED = frozenset({"counters", "bins", "kept", "features"})
 """Tables that carry further columns after those of the schema: metrics, statistics of chosen features, features."""

@@ -92,7 +92,9 @@ def _clear(settings: Settings) -> Outcome:
     (sums,), reports, size = _add(settings, ("sums",))
     parts = {request: [part_of(sums.astype(np.int64), request, settings.layout)] for request in requests(settings.epoch)}
     released = assemble(parts, settings.layout, float("inf"))
-    return Outcome(Release(released.traffic, released.released, released.detail, -1.0), reports, size, dict.fromkeys(settings.layout.by_name, 0.0))
+    return Outcome(
+        Release(released.traffic, released.released, released.detail, -1.0), reports, size, dict.fromkeys(settings.layout.by_name, 0.0)
+    )
 
 
 def _servers(settings: Settings) -> list[Server]:
@@ -105,7 +107,9 @@ def _servers(settings: Settings) -> list[Server]:
     return made
 
 
-def _outcome(settings: Settings, servers: list[Server], parts: dict[Request, list[np.ndarray] | None], reports: np.ndarray, size: int) -> Outcome:
+def _outcome(
+    settings: Settings, servers: list[Server], parts: dict[Request, list[np.ndarray] | None], reports: np.ndarray, size: int
+) -> Outcome:
     released = assemble(parts, settings.layout, servers[0].ledger.spent(settings.epoch))
     return Outcome(released, reports, size, {section.name: section.scale for section in settings.layout.sections})
 
@@ -129,7 +133,7 @@ def _ahe(settings: Settings) -> Outcome:
 
     layout = settings.layout
     secret, public = ((settings.shards / name).read_bytes() for name in ("key_holder.secret", "public.context"))
-    encryptor, windows, reports, size = Encryptor(public), {}, np.zeros(WINDOWS, np.int64), 0
+    encryptor, windows, reports, size = Encryptor(public, layout.cells), {}, np.zeros(WINDOWS, np.int64), 0
     for arrays, bytes_per_report in read_all(settings.shards):
         reports, size = reports + arrays["reports"], max(size, bytes_per_report)
         for name in (name for name in arrays if name.startswith("window_")):

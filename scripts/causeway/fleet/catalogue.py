@@ -211,7 +211,9 @@ def accept(text: bytes, signature: bytes, key: Ed25519PublicKey, pin: str, simul
     try:
         key.verify(signature, text)
     except InvalidSignature:
-        raise CausewayError("the catalogue's signature does not fit the designer's key; it was changed on its way or is not theirs") from None
+        raise CausewayError(
+            "the catalogue's signature does not fit the designer's key; it was changed on its way or is not theirs"
+        ) from None
     if pin_of(text) != pin:
         raise CausewayError(
             f"the catalogue's hash {pin_of(text)[:16]}... is not the pinned {pin[:16]}...: every client must use the one that is published"

@@ -1,7 +1,7 @@
 """One server's part: it stores halves of reports, refuses what it should not take, and adds up those that both servers have.
 
-A collector serves one epoch. Windows are the hours in which reports arrived; the token admits a serial once per epoch, so a user's report is
-in one window only.
+A collector serves one epoch. Windows are the hours in which reports arrived; the token admits a serial once per epoch, so a user's report
+is in one window only.
 """
 
 from collections import Counter

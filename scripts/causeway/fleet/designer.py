@@ -1,5 +1,6 @@
 """The designer's tables: what a release says, cell by cell and application by application, each with its interval."""
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ def labels(name: str, columns: int) -> list[str]:
 
 
 def _between(edges: list[str]) -> list[str]:
-    return [f"below {edges[0]}", *(f"{low} to {high}" for low, high in zip(edges, edges[1:], strict=False)), f"from {edges[-1]}"]
+    return [f"below {edges[0]}", *(f"{low} to {high}" for low, high in itertools.pairwise(edges)), f"from {edges[-1]}"]
 
 
 def write(release: Release, scales: dict[str, float], layout: Layout, catalogue: Catalogue, cells: Path, applications: Path) -> None:
@@ -41,7 +42,9 @@ def write(release: Release, scales: dict[str, float], layout: Layout, catalogue:
 
 
 def _cells(found: Estimates, scales: dict[str, float], layout: Layout, catalogue: Catalogue) -> pa.Table:
-    columns: dict[str, list] = {field: [] for field in ("section", "application", "column", "count", "share", "share_low", "share_high", "released")}
+    columns: dict[str, list] = {
+        field: [] for field in ("section", "application", "column", "count", "share", "share_low", "share_high", "released")
+    }
     for name in (name for name in BLOCKS if name in found.shares):
         section, half = layout.by_name[name], found.half.get(name, 0.0)
         totals = np.maximum(found.raw[name].sum(1), 1)
@@ -59,7 +62,15 @@ def _cells(found: Estimates, scales: dict[str, float], layout: Layout, catalogue
                 columns["share_low"].append(max(min(share, count / totals[row] - wide), 0.0) if known else None)
                 columns["share_high"].append(min(max(share, count / totals[row] + wide), 1.0) if known else None)
                 columns["released"].append(count > bar)
-    return pa.table(columns, schema=pa.schema([(n, pa.string() if n in ("section", "application", "column") else pa.bool_() if n == "released" else pa.float64()) for n in columns]))
+    return pa.table(
+        columns,
+        schema=pa.schema(
+            [
+                (n, pa.string() if n in ("section", "application", "column") else pa.bool_() if n == "released" else pa.float64())
+                for n in columns
+            ]
+        ),
+    )
 
 
 def _applications(found: Estimates, release: Release, scales: dict[str, float], layout: Layout, catalogue: Catalogue) -> pa.Table:

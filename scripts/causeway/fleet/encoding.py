@@ -209,4 +209,3 @@ def slots_of(tokens: np.ndarray, applications: np.ndarray, kernels: Sequence[np.
             found[mine] = np.where(ordered[at] == tokens[mine], order[at] + 1, 0)
     found[tokens == 0] = -1
     return found
-

@@ -22,7 +22,7 @@ SERIAL_BYTES = 16
 
 
 class RefusedError(CausewayError):
-    """A message that a server does not take; `reason` is one of a few words, so that refusals can be counted without keeping what was sent."""
+    """A message that a server does not take; `reason` is one of a few words: refusals are counted without keeping what was sent."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason

@@ -1,7 +1,7 @@
 """The designer's reader: from noised counts to shares and totals with intervals. Post-processing, which costs no privacy.
 
-Noisy rows are brought back to what counts can be (not negative, adding up to the row's total) and drawn towards the shape of all applications as
-far as noise outweighs signal; intervals are those of the noise alone, before that.
+Noisy rows are brought back to what counts can be (not negative, adding up to the row's total) and drawn towards the shape of all
+applications as far as noise outweighs signal; intervals are those of the noise alone, before that.
 """
 
 from dataclasses import dataclass

@@ -111,7 +111,9 @@ def window(folder: Path, found: list[Stream], which: int, first: int, launches: 
     moved = _moved(folder, stream.device, low, high)
     busy = min(worked / span, 1.0)
     scale = minute / span
-    return Window(stream.names[first:last], stream.duration_ns[first:last], busy, np.array([busy * minute / 1e6, begun * scale, moved * scale]))
+    return Window(
+        stream.names[first:last], stream.duration_ns[first:last], busy, np.array([busy * minute / 1e6, begun * scale, moved * scale])
+    )
 
 
 def _moved(folder: Path, device: tuple[int, int], low: int, high: int) -> float:

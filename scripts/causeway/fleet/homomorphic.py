@@ -42,9 +42,10 @@ def make_keys() -> tuple[bytes, bytes]:
 
 
 class Encryptor:
-    """A client's or leader's side: encrypts vectors and adds ciphertexts."""
+    """A client's or leader's side: encrypts vectors of `cells` cells and adds ciphertexts."""
 
-    def __init__(self, public: bytes) -> None:
+    def __init__(self, public: bytes, cells: int) -> None:
+        self.cells = cells
         self._context = tenseal.context_from(public)
         if self._context.is_private():
             raise CausewayError("this context holds the secret key; clients and the leader get the public one")
@@ -56,9 +57,12 @@ class Encryptor:
     def load(self, body: bytes) -> "tenseal.BFVVector":
         """Return a ciphertext; raises `RefusedError` for bytes that are none."""
         try:
-            return tenseal.bfv_vector_from(self._context, body)
+            found = tenseal.bfv_vector_from(self._context, body)
         except (ValueError, RuntimeError, MemoryError):
             raise RefusedError("ciphertext") from None
+        if found.size() != self.cells or len(found.ciphertext()) != 1:
+            raise RefusedError("ciphertext")
+        return found
 
     def add(self, sums: bytes | None, body: bytes) -> bytes:
         """Add a ciphertext to a sum of ciphertexts."""

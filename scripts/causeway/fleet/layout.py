@@ -118,7 +118,9 @@ class Layout:
             For a wrong type or length, or more units in a section than a report may add.
         """
         if not isinstance(vector, np.ndarray) or vector.dtype != WORD:
-            raise CausewayError(f"a report holds {getattr(vector, 'dtype', type(vector).__name__)}, expected whole numbers of {WORD_BITS} bits")
+            raise CausewayError(
+                f"a report holds {getattr(vector, 'dtype', type(vector).__name__)}, expected whole numbers of {WORD_BITS} bits"
+            )
         if vector.shape != (self.cells,):
             raise CausewayError(f"a report has shape {vector.shape}, expected ({self.cells},)")
         for section in self.sections:

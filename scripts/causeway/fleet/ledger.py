@@ -1,11 +1,11 @@
 """The privacy ledger: what was released of which epoch, what it cost, and the refusal to spend more.
 
-An append-only file of lines, each holding the hash of the one before. An anchor, kept elsewhere (with the other server), remembers how far the
-ledger had come: without it, deleting the ledger would give the whole budget back. A release's bytes are stored before they are handed out, so
-that a retry gives the same bytes and noise is drawn once.
+An append-only file of lines, each holding the hash of the one before. An anchor, kept elsewhere (with the other server), remembers how
+far the ledger had come: without it, deleting the ledger would give the whole budget back. A release's bytes are stored before they are
+handed out, so that a retry gives the same bytes and noise is drawn once.
 
-What users spend: a user's report of an epoch lies in one window, so the windows of a part cost their largest epsilon, not their sum (parallel
-composition, McSherry 2009); parts are composed by dp-accounting.
+What users spend: a user's report of an epoch lies in one window, so the windows of a part cost their largest epsilon, not their sum
+(parallel composition, McSherry 2009); parts are composed by dp-accounting.
 """
 
 import contextlib
@@ -98,7 +98,9 @@ class Ledger:
             if not fits:
                 raise LedgerError(f"{self.path}: line {number} was changed or lost; nothing is released until the ledger is restored")
             if entry["simulated"] != self.simulated:
-                raise LedgerError(f"{self.path}: belongs to a {'simulation' if entry['simulated'] else 'production fleet'}; use another ledger")
+                raise LedgerError(
+                    f"{self.path}: belongs to a {'simulation' if entry['simulated'] else 'production fleet'}; use another ledger"
+                )
             head = hashlib.sha256(line.encode()).hexdigest()
             found.append(entry | {"hash": head})
         heads = {START, *(entry["hash"] for entry in found)}
@@ -120,7 +122,9 @@ class Ledger:
             windows[window] = windows.get(window, Fraction(0)) + epsilon
         return composed([max(windows.values()) for _, windows in sorted(costs.items())], self.delta)
 
-    def release(self, name: str, *, epoch: int, part: str, window: int, epsilon: Fraction, foreseeable: bool, draw: Callable[[], bytes]) -> bytes:
+    def release(
+        self, name: str, *, epoch: int, part: str, window: int, epsilon: Fraction, foreseeable: bool, draw: Callable[[], bytes]
+    ) -> bytes:
         """Return the bytes of a release: those stored under its name, or new ones if the budget allows.
 
         Parameters
@@ -147,7 +151,9 @@ class Ledger:
             stored = self.folder / f"{name}.release"
             if any(entry["release"] == name for entry in entries):
                 if not stored.exists():
-                    raise LedgerError(f"{stored}: was released before and is gone; it is not drawn again, since two draws average out the noise")
+                    raise LedgerError(
+                        f"{stored}: was released before and is gone; it is not drawn again, since two draws average out the noise"
+                    )
                 return stored.read_bytes()
             latest = max((entry["epoch"] for entry in entries), default=epoch)
             if epoch < latest:

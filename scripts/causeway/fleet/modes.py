@@ -1,7 +1,7 @@
 """The four interchangeable ways of adding up the same reports, each for one shard of clients with every role in this process.
 
-It shows that the sums are right and what they cost, not that two parties did not collude. Keys are drawn anew for each run, from the system's
-entropy; no result depends on them.
+It shows that the sums are right and what they cost, not that two parties did not collude. Keys are drawn anew for each run, from the
+system's entropy; no result depends on them.
 """
 
 import secrets
@@ -87,7 +87,9 @@ class Client:
         made = []
         for role, key, half in zip(("leader", "helper"), (self.leader, self.helper), shares.split(vector), strict=True):
             plain = Envelope(role, "share2", self.epoch, serial, self.layout.digest, signature, b"")
-            made.append(Envelope(role, "share2", self.epoch, serial, self.layout.digest, signature, shares.seal(half, key, plain.context)).encoded())
+            made.append(
+                Envelope(role, "share2", self.epoch, serial, self.layout.digest, signature, shares.seal(half, key, plain.context)).encoded()
+            )
         return made[0], made[1]
 
 
@@ -119,10 +121,10 @@ class Share2:
 class Ahe:
     """Mode `ahe`: every report is one ciphertext; the leader adds them by window without a key."""
 
-    def __init__(self, secret: bytes, public: bytes) -> None:
+    def __init__(self, public: bytes, cells: int) -> None:
         from causeway.fleet.homomorphic import Encryptor
 
-        self.secret, self._encryptor = secret, Encryptor(public)
+        self._encryptor = Encryptor(public, cells)
 
     def shard(self, shard: Shard, layout: Layout) -> Subtotal:
         """Encrypt and add a shard's reports; returns the windows' ciphertexts as bytes."""

@@ -1,7 +1,7 @@
 """Protect and add up the reports of a simulated fleet, shard by shard, over MPI ranks.
 
-Shards are fixed ranges of reports, so nothing depends on the number of ranks. Each is written when complete, with a hash and with what it was
-made from: a run that was killed goes on where it stopped, and a damaged shard is made again.
+Shards are fixed ranges of reports, so nothing depends on the number of ranks. Each is written when complete, with a hash and with what it
+was made from: a run that was killed goes on where it stopped, and a damaged shard is made again.
 """
 
 import hashlib
@@ -88,7 +88,9 @@ def run(settings: Settings, ranks: Ranks) -> None:
                 continue
             rows = range(first, min(first + settings.shard, len(users)))
             vectors = _vectors(counts, rows, settings.layout)
-            shard = modes.Shard(first, vectors, windows[rows.start : rows.stop], [f"user{user}" for user in users[rows.start : rows.stop].tolist()])
+            shard = modes.Shard(
+                first, vectors, windows[rows.start : rows.stop], [f"user{user}" for user in users[rows.start : rows.stop].tolist()]
+            )
             _write(path, worker(shard), origin)
             progress.at(number // ranks.size * settings.shard)
     ranks.exchange(None)
@@ -108,7 +110,7 @@ def _worker(settings: Settings, keys: tuple[bytes, bytes] | None):
     if settings.mode == "share2":
         kind = modes.Share2(settings.epoch)
     elif settings.mode == "ahe":
-        kind = modes.Ahe(*keys)
+        kind = modes.Ahe(keys[1], layout.cells)
     elif settings.mode == "ldp":
         kind = modes.Ldp(settings.epsilon, settings.seed)
     else:
@@ -146,7 +148,11 @@ def _vectors(counts: Counts, rows: range, layout: Layout) -> np.ndarray:
 
 def _write(path: Path, subtotal: modes.Subtotal, origin: str) -> None:
     partial = path.with_name(path.name + ".partial")
-    facts = {"origin": np.array(origin), "bytes_per_report": np.array(subtotal.bytes_per_report), "hash": np.array(_hash(subtotal.arrays, origin))}
+    facts = {
+        "origin": np.array(origin),
+        "bytes_per_report": np.array(subtotal.bytes_per_report),
+        "hash": np.array(_hash(subtotal.arrays, origin)),
+    }
     with open(partial, "wb") as handle:
         np.savez(handle, **subtotal.arrays, **facts)
     os.replace(partial, path)

@@ -67,7 +67,14 @@ class Server:
     """
 
     def __init__(self, role: str, ledger: Ledger, noise: Noise, layout: Layout, threshold: int, population: str) -> None:
-        self.role, self.ledger, self.noise, self.layout, self.threshold, self.population = role, ledger, noise, layout, threshold, population
+        self.role, self.ledger, self.noise, self.layout, self.threshold, self.population = (
+            role,
+            ledger,
+            noise,
+            layout,
+            threshold,
+            population,
+        )
 
     def noised(self, part: np.ndarray, reports: int, request: Request) -> np.ndarray | None:
         """Return this server's noised share for a release, or None below the threshold, which costs nothing.

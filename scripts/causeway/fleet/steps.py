@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from causeway.errors import CausewayError
-from causeway.fleet import catalogue as catalogues
 from causeway.fleet import aggregate, designer, program, release, sampling, world
+from causeway.fleet import catalogue as catalogues
 from causeway.fleet.applications import Suite, make_suite
 from causeway.fleet.attribution import UNKNOWN, attribute, cluster
 from causeway.fleet.draws import uniforms, words

@@ -17,7 +17,9 @@ from causeway.fleet.steps import batches, layout_of, read_catalogue, rectangle, 
 from causeway.tables import read_table, write_json, write_table
 
 
-def evaluate(settings: Mapping, seed: int, folder: Path, files: Mapping[str, Path], modes: Mapping[str, Path], out: tuple[Path, Path]) -> None:
+def evaluate(
+    settings: Mapping, seed: int, folder: Path, files: Mapping[str, Path], modes: Mapping[str, Path], out: tuple[Path, Path]
+) -> None:
     """Write `evaluation.json` and the table of coverage.
 
     Parameters

@@ -1,7 +1,7 @@
 """The simulated world: who owns which GPU, and what runs on it over a day.
 
-Each GPU is idle and busy in turn; both spans are exponential, so that at any time the share `load` of the GPUs is busy. Each busy span is one
-session: one run of one application. Everything is drawn by (seed, GPU).
+Each GPU is idle and busy in turn; both spans are exponential, so that at any time the share `load` of the GPUs is busy. Each busy span is
+one session: one run of one application. Everything is drawn by (seed, GPU).
 """
 
 from dataclasses import dataclass
@@ -81,7 +81,9 @@ def users_of(settings: Settings) -> np.ndarray:
 
 def popularity(known: int, unknown: int, settings: Settings) -> np.ndarray:
     """Return the share of sessions of each application, the known ones first; Zipf within each group."""
-    shares = np.concatenate([np.arange(1, known + 1, dtype=float) ** -settings.zipf, np.arange(1, unknown + 1, dtype=float) ** -settings.zipf])
+    shares = np.concatenate(
+        [np.arange(1, known + 1, dtype=float) ** -settings.zipf, np.arange(1, unknown + 1, dtype=float) ** -settings.zipf]
+    )
     shares[:known] *= (1 - (settings.unknown_share if unknown else 0)) / shares[:known].sum()
     if unknown:
         shares[known:] *= settings.unknown_share / shares[known:].sum()

@@ -8,7 +8,15 @@ from causeway.fleet import catalogue
 from causeway.fleet.encoding import N_STARTS, Seen, encode
 from causeway.fleet.layout import make_layout
 
-SHARES = {"applications": 0.2, "kernels": 0.3, "durations": 0.3, "occupancy": 0.05, "variability": 0.05, "efficiency": 0.05, "resources": 0.05}
+SHARES = {
+    "applications": 0.2,
+    "kernels": 0.3,
+    "durations": 0.3,
+    "occupancy": 0.05,
+    "variability": 0.05,
+    "efficiency": 0.05,
+    "resources": 0.05,
+}
 CLIPS = {"gpu_ms": 60_000, "launches": 4_000_000, "mib": 100_000}
 BUDGET = Fraction(1)
 

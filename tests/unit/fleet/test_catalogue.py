@@ -2,10 +2,10 @@
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from fleet_samples import learn
 
 from causeway.errors import CausewayError
 from causeway.fleet import catalogue
-from fleet_samples import learn
 
 SEQUENCES = {"secretapp_v1": ["gemm_kernel", "relu_kernel", "add_kernel", "gemm_kernel", "norm_kernel"], "b": ["x", "y", "z", "x", "w"]}
 

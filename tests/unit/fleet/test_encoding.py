@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fleet_samples import CLIPS, SHARES, seen_of, small_layout, vectors_of
 
 from causeway.errors import CausewayError
 from causeway.fleet.encoding import N_STARTS, Seen, deviations, encode, slots_of, units
 from causeway.fleet.layout import WORD, make_layout
-from fleet_samples import CLIPS, SHARES, seen_of, small_layout, vectors_of
 
 
 def one(**changes):

@@ -5,10 +5,10 @@ import hmac
 
 import numpy as np
 import pytest
+from fleet_samples import learn
 
 from causeway.fleet.attribution import UNKNOWN, attribute, cluster, scores
 from causeway.fleet.tokens import canonical, grams_of, tokens_of
-from fleet_samples import learn
 
 
 def sequence(rng, kernels, n=60):
@@ -85,7 +85,9 @@ def test_known_sequences_are_found_and_strangers_rejected():
 def test_a_new_version_is_of_its_family_but_of_no_known_version():
     rng = np.random.default_rng(2)
     base = sequence(rng, 200, 200)
-    versions = {f"fam_v{number}": [*base[: 40 * number], *(f"v{number}_{i}" for i in range(20)), *base[40 * number + 20 :]] for number in (1, 2)}
+    versions = {
+        f"fam_v{number}": [*base[: 40 * number], *(f"v{number}_{i}" for i in range(20)), *base[40 * number + 20 :]] for number in (1, 2)
+    }
     found = learn(versions | {"other_v1": sequence(rng, 200, 200)})
     new = found.tokens([f"new_{i}" if i % 12 == 0 else name for i, name in enumerate(base)])[None]
     decided = attribute(new, found)

@@ -1,0 +1,137 @@
+"""Fleet mode over ranks: the same released bytes on any number of them, after a kill, with a damaged shard, and from shuffled input."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from causeway.errors import CausewayError
+from causeway.fleet import program, steps
+from causeway.tables import read_table, write_table
+from variability_tables import launcher
+
+PROGRAM = Path(__file__).resolve().parents[2] / "scripts" / "protect_reports.py"
+SETTINGS = {
+    "gpus": 400, "load": 0.2, "session_minutes": 30, "zipf": 1.0, "unknown_share": 0.1, "large_users": [20], "applications": 4,
+    "versions": 2, "unknown_applications": 2, "training_runs": 2, "k": 4, "threshold": 0.6, "margin": 0.01, "kernel_cells": 4,
+    "clusters": 2, "launches": 64, "timed_launches": 16, "clips": {"gpu_ms": 60_000, "launches": 4_000_000, "mib": 100_000},
+    "budget": 1.0, "delta": 1e-9, "release_threshold": 20, "shard_reports": 40, "test_seed": 11,
+    "epsilon": {"applications": 0.24, "kernels": 0.25, "durations": 0.35, "occupancy": 0.03, "variability": 0.03, "efficiency": 0.03,
+        "resources": 0.07},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory):
+    """Return the folder of a small simulated fleet, encoded."""
+    folder = tmp_path_factory.mktemp("fleet")
+    steps.build_catalogue(SETTINGS, 5, [], folder / "catalogue")
+    names = ("sessions", "reports", "samples", "attributions", "counts")
+    sessions, reports, samples, attributions, counts = (folder / f"{name}.parquet" for name in names)
+    steps.simulate_world(SETTINGS, 5, sessions)
+    steps.sample(SETTINGS, 5, sessions, reports, samples)
+    steps.attribute_samples(SETTINGS, 5, folder / "catalogue", samples, reports, attributions)
+    steps.encode_samples(SETTINGS, 5, folder / "catalogue", samples, reports, attributions, counts)
+    return folder
+
+
+def protect(fleet, out, ranks, mode="share2", counts=None):
+    command = [launcher(), "-n", ranks, sys.executable, "-m", "mpi4py", PROGRAM, "--ranks", ranks, "--mode", mode]
+    command += ["--catalogue", fleet / "catalogue", "--reports", fleet / "reports.parquet", "--counts", counts or fleet / "counts.parquet"]
+    command += ["--fleet", json.dumps(SETTINGS), "--out", out]
+    return subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, timeout=300)
+
+
+def released(fleet, shards, folder, mode="share2", counts=None):
+    """Return the bytes that are released of some shards."""
+    out = tuple(folder / name for name in ("release.bin", "estimates.parquet", "applications.parquet"))
+    folder.mkdir()
+    steps.release_day(SETTINGS, mode, fleet / "catalogue", counts or fleet / "counts.parquet", shards, out)
+    return [path.read_bytes() for path in out]
+
+
+@pytest.fixture(scope="module")
+def expected(fleet, tmp_path_factory):
+    """Return the release of one rank, and its shards."""
+    base = tmp_path_factory.mktemp("one")
+    done = protect(fleet, base / "shards", 1)
+    assert done.returncode == 0, done.stderr
+    return released(fleet, base / "shards", base / "out"), base / "shards"
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_the_same_bytes_are_released(fleet, expected, tmp_path, ranks):
+    assert protect(fleet, tmp_path / "shards", ranks).returncode == 0
+    assert len(list((tmp_path / "shards").glob("*.npz"))) > 4
+    assert released(fleet, tmp_path / "shards", tmp_path / "out") == expected[0]
+
+
+def test_local_noise_does_not_depend_on_ranks(fleet, tmp_path):
+    for ranks in (1, 2):
+        assert protect(fleet, tmp_path / str(ranks), ranks, mode="ldp").returncode == 0
+    one, two = (released(fleet, tmp_path / str(ranks), tmp_path / f"out{ranks}", mode="ldp") for ranks in (1, 2))
+    assert one == two
+
+
+def test_a_killed_run_goes_on_and_repeats_nothing(fleet, expected, tmp_path):
+    """Some shards are whole, one is half written, as a kill leaves them."""
+    whole = sorted(expected[1].glob("*.npz"))
+    partial = tmp_path / "shards.partial"
+    partial.mkdir()
+    for path in whole[:3]:
+        shutil.copy2(path, partial)
+    (partial / "shard_00003.npz.partial").write_bytes(whole[3].read_bytes()[:1000])
+    before = {path.name: path.stat().st_mtime_ns for path in partial.glob("*.npz")}
+    assert protect(fleet, tmp_path / "shards", 2).returncode == 0
+    after = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "shards").glob("*.npz")}
+    assert len(after) == len(whole)
+    assert before.items() <= after.items()
+    assert released(fleet, tmp_path / "shards", tmp_path / "out") == expected[0]
+
+
+def test_a_corrupted_shard_is_made_again_or_refused(fleet, expected, tmp_path):
+    partial = tmp_path / "shards.partial"
+    shutil.copytree(expected[1], partial)
+    victim = partial / "shard_00001.npz"
+    content = bytearray(victim.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    victim.write_bytes(content)
+    facts = json.loads((partial / "shards.json").read_text())
+    with pytest.raises(CausewayError, match="shard_00001"):
+        program.read_shard(victim, facts["origin"])
+    done = protect(fleet, tmp_path / "shards", 1)
+    assert done.returncode == 0
+    assert "made again" in done.stderr
+    assert released(fleet, tmp_path / "shards", tmp_path / "out") == expected[0]
+
+
+def test_shards_of_other_reports_are_not_taken_over(fleet, expected, tmp_path):
+    shutil.copytree(expected[1], tmp_path / "shards.partial")
+    table = read_table(fleet / "counts.parquet", "fleet_counts")
+    fewer = table.filter(pa.array(table.column("report").to_numpy() != 3))
+    write_table(fewer, tmp_path / "counts.parquet", "fleet_counts")
+    assert protect(fleet, tmp_path / "shards", 2, counts=tmp_path / "counts.parquet").returncode == 0
+    again = released(fleet, tmp_path / "shards", tmp_path / "out", counts=tmp_path / "counts.parquet")
+    assert again != expected[0]
+
+
+def test_the_sums_are_those_of_the_reports(fleet, expected):
+    """Against a plain sum over the table of counts."""
+    table = read_table(fleet / "counts.parquet", "fleet_counts")
+    cells = steps.layout_of(steps.read_catalogue(fleet / "catalogue"), SETTINGS).cells
+    exact = np.bincount(table.column("cell").to_numpy(), weights=table.column("value").to_numpy(), minlength=cells)
+    totals = sum(arrays["leader"] + arrays["helper"] for arrays, _ in program.read_all(expected[1]))
+    assert (totals.astype(np.int64).sum(0) == exact).all()
+    assert exact.sum() > 1000
+
+
+def test_a_mode_fails_on_all_ranks_with_one_sentence(fleet, tmp_path):
+    done = protect(fleet, tmp_path / "shards", 2, counts=tmp_path / "absent.parquet")
+    assert done.returncode != 0
+    assert done.stderr.count("error:") == 1
+    assert "absent.parquet" in done.stderr
