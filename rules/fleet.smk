@@ -8,11 +8,7 @@ validate(config["fleet"], "../config/schemas/fleet.schema.yaml")  # fills in the
 
 rule build_fleet_catalogue:
     input:
-        tables=[
-            f"results/{dataset}/tables/{export}"
-            for dataset, export in EXPORTS
-            if dataset in config["fleet"]["learn_from"]
-        ],
+        tables=[f"results/{dataset}/tables/{export}" for dataset, export in EXPORTS if dataset in config["fleet"]["learn_from"]],
         lib=modules("fleet"),
     output:
         catalogue=directory("<results>/fleet/catalogue"),
