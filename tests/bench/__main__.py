@@ -1,0 +1,91 @@
+"""The bars that Causeway's speed is held to, measured beside other programs: `python -m tests.bench` (docs/performance.md).
+
+Every method runs in a process of its own; methods of one bar take turns, so that a busy machine disturbs them alike, and their median
+CPU-seconds count. `--only` chooses parts: bars (rates beside other programs), growth (time and memory from 2 to 20 million rows), kept,
+parquet and sqlite (the three ways through 93 million launches per export).
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.bench.inputs import ROOT, nsys_file, synthetic
+from tests.bench.whole import PARTS
+
+BARS = (  # what, rows in millions, ours, the other, how many times as fast at least (below 1: of its time at most)
+    (
+        "SQLite to columns",
+        2,
+        "sqlite_causeway",
+        {"sqlite_pandas": 12, "sqlite_step": 2, "sqlite_adbc": 0, "sqlite_numpy": 0, "sqlite_polars": 0},
+    ),
+    ("SQLite to columns", 20, "sqlite_causeway", {"sqlite_pandas": 30, "sqlite_step": 5, "sqlite_adbc": 0}),
+    ("Parquet to bins", 2, "bins_causeway", {"bins_pandas": 0, "bins_duckdb": 0, "bins_polars": 0}),
+    ("Parquet to bins", 10, "bins_causeway", {"bins_pandas": 4, "bins_duckdb": 3, "bins_polars": 2.5}),
+    ("Parquet to bins", 93, "bins_causeway", {"bins_pandas": 8, "bins_duckdb": 0, "bins_polars": 0}),
+    ("Statistics kernel, beside the decode", 10, "statistics_causeway", {"decode_causeway": 1 / 1.5}),
+    ("Links to transfers", 10, "link_causeway", {"link_pandas": 4, "link_polars": 2}),
+)
+TIMEOUT_S = 1800
+
+
+def measure(name, path, python):
+    """Run one method once; return what it printed, or None where its library is not installed."""
+    line = [python, "-m", "tests.bench.methods", name, str(path)]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+    if done.returncode:
+        raise RuntimeError(f"{name} failed:\n{done.stderr}")
+    found = json.loads(done.stdout.splitlines()[-1])
+    return None if "missing" in found else found
+
+
+def bars(options):
+    """Print the table of bars."""
+    print(f"{'':38}{'M rows':>7}  {'method':20}{'CPU s':>8}{'wall s':>8}{'M rows/CPU-s':>14}{'RSS MB':>8}   bar")
+    for what, millions, ours, others in BARS:
+        if millions not in options.rows and millions != 20:
+            continue
+        path = nsys_file(options.folder, millions) if ours.startswith("sqlite") else synthetic(options.folder, millions, 1)
+        path = path if path.is_file() else path / "tables" / "0" / "launches.parquet"
+        runs = {name: [] for name in (ours, *others)}
+        for _ in range(options.repetitions):
+            for name, found in runs.items():
+                peer = name.rpartition("_")[2] in ("pandas", "polars", "duckdb", "numpy")
+                found.append(measure(name, path, options.peers if peer else sys.executable))
+        answers = {json.dumps(found["answer"]) for name in runs for found in runs[name] if found and not name.startswith("link")}
+        median = {name: statistics.median(run["cpu"] for run in found) for name, found in runs.items() if None not in found}
+        for name in runs:
+            if name not in median:
+                print(f"{what:38}{millions:>7}  {name:20} not installed")
+                continue
+            wall, rss = (statistics.median(run[key] for run in runs[name]) for key in ("wall", "rss"))
+            ratio, target = median[name] / median[ours], others.get(name, 0)
+            verdict = f"{ratio:5.2f} x, at least {target:.3g}: {'holds' if ratio >= target else 'FAILS'}" if target else f"{ratio:5.2f} x"
+            rate = f"{millions / median[name]:14.2f}"
+            print(f"{what:38}{millions:>7}  {name:20}{median[name]:8.2f}{wall:8.2f}{rate}{rss:8.0f}   {'' if name == ours else verdict}")
+        if len(answers) > 1 and "decode" not in str(list(others)):
+            print(f"    the methods' answers differ: {sorted(answers)}")
+        sys.stdout.flush()
+
+
+def main():
+    """Parse the command line and run the chosen parts."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--folder", type=Path, default=Path("bench"), help="for inputs, up to 40 GB; they are used again")
+    parser.add_argument("--rows", type=int, nargs="+", default=[2, 10, 93], help="sizes of the bars, in millions of rows")
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--peers", default=sys.executable, help="a Python that has pandas, polars and duckdb (requirements-bench.txt)")
+    parser.add_argument("--only", nargs="+", choices=["bars", *PARTS], default=["bars", *PARTS])
+    options = parser.parse_args()
+    for part in options.only:
+        print(f"--- {part}")
+        {"bars": bars, **PARTS}[part](options)
+
+
+if __name__ == "__main__":
+    main()
