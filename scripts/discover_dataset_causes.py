@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from causeway.causal.discovery import Scope, discover
-from causeway.causal.examination import examined
+from causeway.causal.examination import Extent, examined
 from causeway.causal.scopes import DATASET_SCOPE, blocks_of, columns_of, in_time_order, pooled, read_features, rows_of
 from causeway.causal.seeds import derived_seed
 from causeway.logs import LOG, failing_clearly
@@ -23,7 +23,8 @@ def main(job) -> None:
         scope = Scope(dataset, target, DATASET_SCOPE, None, seed, causes["resamples"], crosscheck=True)
         outcome = discover(columns_of(table), rows_of(table, equal_kernels=True), scope)
         LOG.info("%d kernels, %d rows, %s; %s", n_kernels, outcome.n_rows, outcome.verdict, " ".join(outcome.sentences))
-        write_json({"drafts": [examined(outcome)]}, job.output.draft)
+        extent = Extent(causes["context"], causes["context_resamples"])
+        write_json({"drafts": [examined(outcome, extent)]}, job.output.draft)
 
 
 if "snakemake" in globals():

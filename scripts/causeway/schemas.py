@@ -249,6 +249,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             _field("members", pa.list_(TEXT)),
             _field("stage", TEXT),
             _field("sign", TEXT),
+            _field("level", TEXT, nullable=True),
             *_fields("effect effect_low effect_high", F64, "standard deviations of the target", nullable=True),
             *_fields("contribution_percent contribution_low contribution_high", F64, "percent", nullable=True),
             *_fields("stability q_value robustness", F64, nullable=True),

@@ -14,7 +14,7 @@ from causeway.causal.robustness import robustness_value
 from causeway.causal.rows import Candidate, Column, Dropped, Rows
 from causeway.causal.search import Test
 from causeway.causal.seeds import derived_seed, generator
-from causeway.causal.sentences import cause_sentence, nothing_found
+from causeway.causal.sentences import FEW, cause_sentence, nothing_found
 from causeway.causal.shares import Shares, structural_shares
 from causeway.causal.signs import level_of, sign_of
 from causeway.causal.stability import MIN_FREQUENCY, block_numbers, selection_frequencies
@@ -57,7 +57,10 @@ class Scope:
 
 @dataclass(frozen=True)
 class Arrow:
-    """A cause of the target; percentages in 0 .. 100, `effect` in standard deviations of the target per standard deviation of the cause."""
+    """A cause of the target; percentages in 0 .. 100, `effect` in standard deviations of the target per standard deviation of the cause.
+
+    `level` is the level of a category that stands out; `configured` is set for a cause at the configuration level.
+    """
 
     candidate: Candidate
     stage: str
@@ -74,6 +77,8 @@ class Arrow:
     n_effective: float
     verdict: str
     level: str = ""
+    partial_r2: float = 0.0
+    configured: ConfigurationEffect | None = None
 
 
 @dataclass(frozen=True)
@@ -286,7 +291,7 @@ def _report(
     n_effective = min([arrow.n_effective for arrow in arrows if arrow.stage != "configuration"], default=_typical_size(stages, size))
     if n_effective < FLAGGED_BELOW:
         reasons = [f"{n_effective:,.0f} effective samples, fewer than {FLAGGED_BELOW:.0f}: read with care", *reasons]
-    sentences = [_sentence(arrow, scope) for arrow in arrows]
+    sentences = [sentence_of(arrow, scope) for arrow in arrows]
     if not arrows and n_effective < REFUSED_BELOW:
         refusal = f"{n_effective:,.0f} effective samples after autocorrelation, fewer than {REFUSED_BELOW:.0f}"
         reasons = [refusal, *reasons[1:]]
@@ -332,10 +337,13 @@ def _arrow(parent: _Parent, place: int, shares: Shares) -> Arrow:
         parent.n_effective,
         arrow_verdict(parent.n_effective, parent.effect is not None),
         level_of(slope, parent.candidate.levels),
+        parent.partial_r2,
+        parent.effect,
     )
 
 
-def _sentence(arrow: Arrow, scope: Scope) -> str:
+def sentence_of(arrow: Arrow, scope: Scope, why: str = FEW) -> str:
+    """Return an arrow in words; `why` is the reason of a verdict other than supported."""
     return cause_sentence(
         arrow.candidate.name,
         len(arrow.candidate.members),
@@ -346,4 +354,5 @@ def _sentence(arrow: Arrow, scope: Scope) -> str:
         arrow.stability,
         arrow.robustness,
         arrow.verdict,
+        why,
     )

@@ -1,10 +1,13 @@
 """The two documents of a scope: `graph.json` and `contributions.parquet`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
+from causeway.causal.context_graph import Edge
 from causeway.causal.discovery import METHOD, Arrow, Outcome
+from causeway.causal.rows import Candidate
 from causeway.causal.seeds import derived_seed
 from causeway.tables import SCHEMAS, write_json, write_table
 
@@ -16,15 +19,25 @@ def rounded(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.6g}")
 
 
-def graph_document(outcome: Outcome) -> dict:
-    """Return the content of `graph.json`."""
+def graph_document(outcome: Outcome, around: Sequence[Candidate] = (), context: Sequence[Edge] = ()) -> dict:
+    """Return the content of `graph.json`.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    around, context
+        Features of the context graph, and its edges.
+    """
     scope = outcome.scope
     target = {"name": scope.target, "group": "target", "tier": "target", "members": [scope.target]}
-    nodes = [_node(arrow) for arrow in outcome.arrows] + [target]
+    causes = {arrow.candidate.name for arrow in outcome.arrows}
+    nodes = [_node(arrow.candidate) for arrow in outcome.arrows]
+    nodes += [_node(candidate) for candidate in around if candidate.name not in causes] + [target]
     edges = [_edge(arrow, scope.target) for arrow in outcome.arrows]
     if outcome.unexplained is not None:
         nodes.append({"name": UNEXPLAINED, "group": UNEXPLAINED, "tier": UNEXPLAINED, "members": []})
         edges.append(_unexplained_edge(outcome))
+    edges += [_context_edge(edge) for edge in context]
     return {
         "dataset": scope.dataset,
         "target": scope.target,
@@ -46,8 +59,7 @@ def graph_document(outcome: Outcome) -> dict:
     }
 
 
-def _node(arrow: Arrow) -> dict:
-    candidate = arrow.candidate
+def _node(candidate: Candidate) -> dict:
     return {"name": candidate.name, "group": candidate.group, "tier": candidate.tier, "members": list(candidate.members)}
 
 
@@ -64,12 +76,20 @@ def _edge(arrow: Arrow, target: str) -> dict:
         "stability": rounded(arrow.stability),
         "q_value": rounded(arrow.q_value),
         "robustness": rounded(arrow.robustness),
+        "level": arrow.level or None,
     }
+
+
+def _context_edge(edge: Edge) -> dict:
+    """Return an edge between features: which way they move together, and no share of the target."""
+    none = dict.fromkeys(("contribution_percent", "contribution_low", "contribution_high", "stability", "q_value", "robustness", "level"))
+    sign = "+" if edge.effect > 0 else "-" if edge.effect < 0 else "?"
+    return none | {"source": edge.source, "target": edge.target, "kind": edge.kind, "sign": sign, "effect": rounded(edge.effect)}
 
 
 def _unexplained_edge(outcome: Outcome) -> dict:
     percent, low, high = outcome.unexplained
-    edge = dict.fromkeys(("effect", "stability", "q_value", "robustness"))
+    edge = dict.fromkeys(("effect", "stability", "q_value", "robustness", "level"))
     return edge | {
         "source": UNEXPLAINED,
         "target": outcome.scope.target,
@@ -90,6 +110,7 @@ def contribution_rows(outcome: Outcome) -> list[dict]:
             "members": list(arrow.candidate.members),
             "stage": arrow.stage,
             "sign": arrow.sign,
+            "level": arrow.level or None,
             "effect": rounded(arrow.effect),
             "effect_low": rounded(arrow.effect_low),
             "effect_high": rounded(arrow.effect_high),
@@ -105,7 +126,7 @@ def contribution_rows(outcome: Outcome) -> list[dict]:
     ]
     if outcome.unexplained is not None:
         percent, low, high = outcome.unexplained
-        rest = dict.fromkeys(("effect", "effect_low", "effect_high", "stability", "q_value", "robustness"))
+        rest = dict.fromkeys(("level", "effect", "effect_low", "effect_high", "stability", "q_value", "robustness"))
         rest |= {"feature": UNEXPLAINED, "group": UNEXPLAINED, "members": [], "stage": "none", "sign": "?", "verdict": outcome.verdict}
         rest |= {"contribution_percent": rounded(percent), "contribution_low": rounded(low), "contribution_high": rounded(high)}
         rows.append(rest)

@@ -42,6 +42,8 @@ class Rows:
         Codes 0, 1, ...; a configuration belongs to one kernel.
     folded : bool
         The target is the absolute deviation; else it is the measured value itself and moves with the signed deviation (memory stall).
+    kernels : tuple of str
+        Ids of the kernels by code; empty if they have none.
     """
 
     target: np.ndarray
@@ -52,16 +54,18 @@ class Rows:
     kernel: np.ndarray
     configuration: np.ndarray
     folded: bool = True
+    kernels: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return self.target.size
 
     def take(self, keep: np.ndarray) -> "Rows":
         """Return the rows of a mask or of positions, configurations and kernels numbered anew from 0."""
-        parts = {name: getattr(self, name)[keep] for name in self.__dataclass_fields__ if name != "folded"}
+        parts = {name: getattr(self, name)[keep] for name in self.__dataclass_fields__ if name not in ("folded", "kernels")}
+        left = np.unique(parts["kernel"])
         for name in ("kernel", "configuration"):
             parts[name] = np.unique(parts[name], return_inverse=True)[1]
-        return Rows(**parts, folded=self.folded)
+        return Rows(**parts, folded=self.folded, kernels=tuple(self.kernels[code] for code in left) if self.kernels else ())
 
 
 @dataclass(frozen=True)

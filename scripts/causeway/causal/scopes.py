@@ -111,7 +111,7 @@ def rows_of(table: pa.Table, equal_kernels: bool = False) -> Rows:
         return table.column(name).cast(pa.float64()).to_numpy(zero_copy_only=False).astype(float)
 
     target, signed, mean = numbers("target"), numbers("signed_deviation"), numbers("configuration_mean")
-    kernel = np.unique(np.asarray(table.column("kernel").to_pylist(), dtype=str), return_inverse=True)[1]
+    names, kernel = np.unique(np.asarray(table.column("kernel").to_pylist(), dtype=str), return_inverse=True)
     own = table.column("configuration").to_numpy().astype(np.int64)
     pair = np.unique(np.column_stack([kernel, own]), axis=0, return_inverse=True)[1].ravel() if len(own) else own
     chance = numbers("inclusion_probability")
@@ -121,7 +121,7 @@ def rows_of(table: pa.Table, equal_kernels: bool = False) -> Rows:
         weight = weight / np.bincount(kernel, np.nan_to_num(weight))[kernel] * len(own)
     known = np.isfinite(target) & np.isfinite(signed)
     folded = bool(np.allclose(target[known], np.abs(signed[known]), rtol=1e-6, atol=1e-9)) if known.any() else True
-    return Rows(target, signed, mean, numbers("configuration_std"), weight, kernel, pair, folded)
+    return Rows(target, signed, mean, numbers("configuration_std"), weight, kernel, pair, folded, tuple(names.tolist()))
 
 
 def columns_of(table: pa.Table) -> list[Column]:

@@ -1,5 +1,7 @@
 """Sentences: each cause in words, with its numbers and the assumption it rests on."""
 
+from collections.abc import Mapping
+
 from causeway.causal.robustness import FRAGILE_BELOW
 
 SUBJECTS = {
@@ -25,7 +27,20 @@ SUBJECTS = {
     "dynamic_shared_bytes": "More dynamic shared memory",
 }
 VERBS = {"+": "raise", "-": "lower", "?": "change, in no single direction,"}
+SINGULAR = {"+": "raises", "-": "lowers", "?": "changes, in no single direction,"}
 ASSUMPTION = "direct cause if no unmeasured common cause"
+FEW = "too few effective samples behind it"
+AMOUNTS = {"memory_stall": "the mean memory stall"}
+"""Targets that are measured; of all others the deviation is."""
+SETTINGS = {
+    "launches_in_flight": "Nothing else in flight on the device",
+    "transfers_in_flight": "No transfer in flight on the device",
+    "h2d_bytes_in_flight": "No concurrent host-to-device copy",
+    "d2h_bytes_in_flight": "No concurrent device-to-host copy",
+    "d2d_bytes_in_flight": "No concurrent device-to-device copy",
+    "p2p_bytes_in_flight": "No concurrent copy between devices",
+}
+PARTS = {"block": "Blocks", "grid": "Grids"}
 
 
 def short(value: float) -> str:
@@ -35,9 +50,7 @@ def short(value: float) -> str:
 
 def what_varies(target: str) -> str:
     """Return the words for a target."""
-    return {"kernel_variability": "its deviation", "memory_stall": "the deviation of its memory stall"}.get(
-        target, f"the deviation of {target}"
-    )
+    return {"kernel_variability": "its deviation", "memory_stall": "its memory stall"}.get(target, f"the deviation of {target}")
 
 
 def cause_sentence(
@@ -50,6 +63,7 @@ def cause_sentence(
     stability: float | None,
     robustness: float,
     verdict: str,
+    why: str = FEW,
 ) -> str:
     """Return the sentence of one cause.
 
@@ -61,17 +75,36 @@ def cause_sentence(
         The level of a category that stands out; empty for numbers.
     contribution : tuple of float
         Percent, lower and upper end of its interval.
+    why : str
+        The reason of a verdict other than supported.
     """
-    subject = f"Launches with {feature} = {level}" if level else SUBJECTS.get(feature, f"Higher values of {feature}")
+    subject = f"{feature} = {level}" if level else SUBJECTS.get(feature, f"Higher values of {feature}")
     if members > 1:
         subject += f" (or of the {members - 1} column{'s' if members > 2 else ''} that move{'s' if members == 2 else ''} with it)"
-    verb = {"+": "deviate more in", "-": "deviate less in", "?": "differ in"}[sign] if level else VERBS[sign]
+    verb = (SINGULAR if level else VERBS)[sign]
     percent, low, high = contribution
     amount = f"{percent:.0f} % of its variance [{low:.0f}, {high:.0f}]"
     found = "not resampled" if stability is None else f"found in {100 * stability:.0f} % of resamples"
     fragile = ", fragile" if robustness < FRAGILE_BELOW else ""
-    tail = "" if verdict == "supported" else f"; {verdict}: too few effective samples behind it"
+    tail = "" if verdict == "supported" else f"; {verdict}: {why}"
     return f"{subject} {verb} {what_varies(target)} ({amount}); {found}; robustness {short(robustness)}{fragile}; {ASSUMPTION}{tail}."
+
+
+def what_if_sentence(row: Mapping, target: str) -> str:
+    """Return the sentence of one what-if: a row of `whatif.parquet` that was not refused."""
+    feature, before, after = row["feature"], row["from"], row["to"]
+    amount = AMOUNTS.get(target, "the mean absolute deviation")
+    if after == "none":
+        subject = SETTINGS.get(feature, f"{feature} at zero")
+    elif before.startswith("as it was"):
+        subject = f"{feature} = {after}" if "percentile" not in after and "median" not in after else f"{feature} at {after}"
+    else:
+        part = PARTS.get(feature.partition("_")[0])
+        subject = f"{part} of {after} instead of {before} ({feature})" if part else f"{feature} = {after} instead of {before}"
+    change, low, high = row["change_percent"], row["change_low"], row["change_high"]
+    if change > 0:
+        return f"{subject}, the best of what was observed, would not cut {amount} ({change:+.0f} % [{low:.0f}, {high:.0f}])."
+    return f"{subject} would cut {amount} by {-change:.0f} % [{-high:.0f}, {-low:.0f}], if no unmeasured common cause."
 
 
 def nothing_found(n_effective: float, share: float) -> str:

@@ -21,7 +21,9 @@ def arrow_verdict(n_effective: float, between: bool = False) -> str:
 
 
 def graph_verdict(arrows: list[str]) -> str:
-    """Return the verdict of a graph from those of its arrows."""
+    """Return the verdict of a graph from those of its arrows: refuted if all are, supported if one is, else inconclusive."""
+    if arrows and all(verdict == REFUTED for verdict in arrows):
+        return REFUTED
     return SUPPORTED if SUPPORTED in arrows else INCONCLUSIVE
 
 

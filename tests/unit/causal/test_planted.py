@@ -13,7 +13,15 @@ from causeway.readers.normalise import normalise
 from causeway.simulate.runs import write_run
 from causeway.tables import read_json, write_json
 
-CAUSES = {"batches": 1, "kernels_share": 0.999, "kernels_count": 20, "max_rows": 50000, "resamples": 20}
+CAUSES = {
+    "batches": 1,
+    "kernels_share": 0.999,
+    "kernels_count": 20,
+    "max_rows": 50000,
+    "resamples": 20,
+    "context": "boss",
+    "context_resamples": 0,
+}
 ALIASES = {"gpc_clock_hz": "gpc_clock_frequency_hz"}
 
 

@@ -15,7 +15,15 @@ import settle_causes
 from causeway.causal.scopes import blocks_of, capped, columns_of, in_time_order, kernels_that_matter, pooled, read_features, rows_of
 from causeway.tables import SCHEMAS, read_json, read_table, write_table
 
-CAUSES = {"batches": 2, "kernels_share": 0.95, "kernels_count": 5, "max_rows": 50000, "resamples": 10}
+CAUSES = {
+    "batches": 2,
+    "kernels_share": 0.95,
+    "kernels_count": 5,
+    "max_rows": 50000,
+    "resamples": 10,
+    "context": "boss",
+    "context_resamples": 2,
+}
 
 
 def features_table(tables):

@@ -30,7 +30,15 @@ def draft(scope, p_value, causes=()):
     nodes += [{"name": "y", "group": "target", "tier": "target", "members": ["y"]}]
     nodes += [{"name": "unexplained", "group": "unexplained", "tier": "unexplained", "members": []}] if rest else []
     rows = [
-        {"feature": one["source"], "group": "g", "members": [one["source"]], "stage": "mean", "effect_low": None, "effect_high": None}
+        {
+            "feature": one["source"],
+            "group": "g",
+            "members": [one["source"]],
+            "stage": "mean",
+            "level": None,
+            "effect_low": None,
+            "effect_high": None,
+        }
         | {key: one[key] for key in ("sign", "effect", "stability", "q_value", "robustness", *ENDS)}
         | {"verdict": "supported"}
         for one in [*edges, *([rest] if rest else [])]

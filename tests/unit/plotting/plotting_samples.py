@@ -130,6 +130,7 @@ def contribution_rows(causes=6, seed=3, features=FEATURES):
                 "tier": tier,
                 "members": [name] if number % 3 else [name, f"{name}_copy", f"{name}_total"],
                 "stage": "mean" if number % 2 else "scale",
+                "level": None,
                 "sign": "+" if number % 5 in (0, 3) else "?" if number % 5 == 4 else "-",
                 "effect": float(rng.uniform(0.1, 0.6)),
                 "effect_low": 0.08,

@@ -1,0 +1,277 @@
+"""Refutation, what-if, heterogeneity, baselines and the draft that holds them, against truths known by construction."""
+
+import numpy as np
+import pytest
+from causal_tables import columns_of as columns_of_table
+from causal_tables import make_table, null_table, rows_of
+
+from causeway.causal import examination
+from causeway.causal.baselines import baselines
+from causeway.causal.discovery import Scope, discover
+from causeway.causal.examination import Extent, examined
+from causeway.causal.heterogeneity import cochran, heterogeneity, label_of
+from causeway.causal.interventions import Mechanisms, _direct, counterfactual, what_ifs
+from causeway.causal.refutation import e_value, refute, refuted_by
+from causeway.causal.robustness import robustness_value
+from causeway.causal.rows import Column
+from causeway.causal.sentences import cause_sentence, what_if_sentence
+from causeway.causal.settlement import write_scope
+from causeway.causal.threads import single_threaded
+from causeway.causal.verdicts import graph_verdict
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+
+
+def scm(seed, n=1200):
+    """A structural model whose every intervention can be played: a straight cause, a category of the scale, a count in flight, noise."""
+    rng = np.random.default_rng(seed)
+    x = rng.gamma(2.0, 1.0, n)
+    c = rng.choice(["a", "b", "c"], n, p=[0.5, 0.3, 0.2])
+    q = rng.poisson(1.2, n) * (rng.random(n) < 0.6).astype(float)
+    noise = rng.standard_normal(n)
+
+    def play(x, c, q):
+        return 1000 + 40 * x + 25 * np.select([c == "a", c == "b"], [1.0, 0.5], 2.0) * noise + 30 * q
+
+    columns = [
+        Column("x", x),
+        Column("c", c.astype(object)),
+        Column("launches_in_flight", q, "context", "contention"),
+        Column("z", rng.standard_normal(n)),
+    ]
+    return columns, (x, c, q), play
+
+
+def size(y):
+    return np.abs(y - y.mean()).mean()
+
+
+@pytest.fixture(scope="module")
+def known():
+    columns, drivers, play = scm(11)
+    outcome = discover(columns, rows_of(play(*drivers)), Scope("d", "kernel_variability", "k", resamples=0))
+    return outcome, drivers, play
+
+
+def test_what_if_intervals_cover_what_the_intervention_does():
+    covered = []
+    for seed in range(70, 73):
+        columns, (x, c, q), play = scm(seed)
+        y = play(x, c, q)
+        outcome = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k", resamples=0))
+        with single_threaded():
+            rows = what_ifs(outcome.evidence, outcome.arrows, seed)
+        truth = {"x": play(np.full_like(x, 2.0), c, q), "c": play(x, np.full_like(c, "b"), q), "launches_in_flight": play(x, c, 0 * q)}
+        named = {"c": "b", "launches_in_flight": "none"}
+        for row in rows:
+            if row["feature"] in truth and row["to"] == named.get(row["feature"], row["to"]):
+                change = 100 * (size(truth[row["feature"]]) / size(y) - 1)
+                assert abs(row["change_percent"] - change) < 8
+                covered.append(row["change_low"] <= change <= row["change_high"])
+    assert len(covered) >= 8
+    assert np.mean(covered) >= 0.8
+
+
+def test_dowhys_counterfactuals_are_those_of_the_fitted_model(known):
+    evidence = known[0].evidence
+    values = [arrow.candidate.values for arrow in known[0].arrows]
+    n = evidence.deviation.size
+    with single_threaded():
+        models = Mechanisms(values, evidence.deviation, evidence.rows.weight, np.arange(n) // 20, 3)
+        like = np.full(n, 7)
+        for cause in range(len(values)):
+            assert counterfactual(models, cause, like) == pytest.approx(_direct(models, cause, like), abs=1e-9)
+        assert counterfactual(models, 0, np.arange(n)) == pytest.approx(evidence.deviation, abs=1e-9)
+
+
+def test_a_value_that_was_never_observed_is_refused():
+    columns, (x, c, q), play = scm(12)
+    never = Column("launches_in_flight", q + 2, "context", "contention")
+    outcome = discover([columns[0], columns[1], never], rows_of(play(x, c, q)), Scope("d", "kernel_variability", "k", resamples=0))
+    rows = what_ifs(outcome.evidence, outcome.arrows, 1)
+    row = next(row for row in rows if row["to"] == "none")
+    assert (row["change_percent"], row["verdict"]) == (None, "refused")
+    assert row["reason"] == "refused: outside the observed range of 100 % of the launches"
+
+
+def test_a_launch_parameter_is_set_to_the_best_value_its_kernel_was_launched_with():
+    rng = np.random.default_rng(5)
+    block = rng.choice([64.0, 128.0, 256.0, 512.0, 768.0, 1024.0, 1280.0, 1536.0], 4000)
+    y = 1000 + 0.02 * block * rng.standard_normal(4000)
+    code = np.unique(block, return_inverse=True)[1]
+    columns = [Column("block_x", block, "launch", "launch configuration"), Column("z", rng.standard_normal(4000))]
+    outcome = discover(columns, rows_of(y, np.zeros(4000, int), code), Scope("d", "kernel_variability", "k", resamples=0))
+    (row,) = what_ifs(outcome.evidence, outcome.arrows, 1)
+    assert row["to"] == "64"
+    truth = 100 * (64 / block.mean() - 1)
+    assert row["change_low"] - 3 <= truth <= row["change_high"] + 3
+    sentence = what_if_sentence(
+        dict(row, change_percent=-31.0, change_low=-38.0, change_high=-22.0, **{"from": "1,024"}), "kernel_variability"
+    )
+    assert sentence == (
+        "Blocks of 64 instead of 1,024 (block_x) would cut the mean absolute deviation by 31 % [22, 38], if no unmeasured common cause."
+    )
+
+
+def test_true_causes_survive_every_refuter(known):
+    outcome = known[0]
+    rows = refute(outcome.evidence, outcome.arrows, 5)
+    for arrow in outcome.arrows:
+        own = {row["refuter"]: row for row in rows if row["feature"] == arrow.candidate.name}
+        assert set(own) == {"placebo_treatment", "random_common_cause", "data_subset", "robustness_value", "e_value"}
+        assert abs(own["placebo_treatment"]["refuted_effect"]) < 0.1 * abs(own["placebo_treatment"]["effect"]) + 0.02
+        assert own["random_common_cause"]["refuted_effect"] == pytest.approx(own["random_common_cause"]["effect"], rel=0.05)
+        assert refuted_by(rows, arrow.candidate.name) == []
+    assert refute(outcome.evidence, outcome.arrows, 5) == rows
+
+
+def test_an_arrow_without_an_effect_is_refuted():
+    """A cause is exchanged for noise: what a placebo leaves is as large as the effect."""
+    from dataclasses import replace
+
+    columns, drivers, play = scm(13)
+    outcome = discover(columns, rows_of(play(*drivers)), Scope("d", "kernel_variability", "k", resamples=0))
+    noise = next(candidate for candidate in outcome.evidence.prepared.within if candidate.name == "z")
+    false = replace(outcome.arrows[0], candidate=noise)
+    rows = refute(outcome.evidence, [*outcome.arrows, false], 3)
+    broken = refuted_by(rows, "z")
+    assert broken
+    outcome.arrows.append(false)
+    outcome.sentences.append("")
+    examination._judge(outcome, rows)
+    assert outcome.arrows[-1].verdict == "refuted"
+    assert "; refuted: it does not survive " in outcome.sentences[-1]
+    assert outcome.verdict == "supported"
+    assert graph_verdict(["refuted"]) == "refuted"
+
+
+def test_e_value_and_robustness_value_equal_dowhys():
+    import pandas as pd
+    from dowhy import CausalModel
+
+    rng = np.random.default_rng(2)
+    w, t = rng.standard_normal((2, 800))
+    data = pd.DataFrame({"w": w, "t": t + 0.5 * w, "y": 0.4 * t + w + rng.standard_normal(800)})
+    model = CausalModel(data, "t", "y", common_causes=["w"])
+    estimand = model.identify_effect(proceed_when_unidentifiable=True)
+    estimate = model.estimate_effect(estimand, method_name="backdoor.linear_regression")
+    options = {"method_name": "add_unobserved_common_cause", "plot_estimate": False}
+    theirs = model.refute_estimate(estimand, estimate, simulation_method="e-value", **options).stats
+    error, spread = estimate.get_standard_error()[0], data["y"].std(ddof=0)
+    assert e_value(estimate.value / spread) == pytest.approx(theirs["evalue_estimate"])
+    assert e_value(estimate.value / spread, error / spread) == pytest.approx(theirs["evalue_lower_ci"])
+    robust = model.refute_estimate(
+        estimand,
+        estimate,
+        simulation_method="linear-partial-R2",
+        benchmark_common_causes=["w"],
+        effect_fraction_on_treatment=[1],
+        **options,
+    ).stats
+    assert robustness_value(robust["r2yt_w"]) == pytest.approx(robust["robustness_value"])
+
+
+def test_cochrans_q_by_hand():
+    pooled, error, q, share, p_value = cochran(np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.5, 0.5]))
+    assert (pooled, error, q, share) == pytest.approx((2.0, 0.5 / np.sqrt(3), 8.0, 75.0))
+    assert p_value == pytest.approx(np.exp(-4.0))
+    assert label_of(share, p_value, np.array([1.0, 2.0, 3.0]), np.full(3, 0.5)) == "high"
+
+
+def test_the_same_cause_pushing_opposite_ways_on_two_ranks_is_said():
+    rng = np.random.default_rng(6)
+    n = 2400
+    rank = np.arange(n) % 2
+    x = rng.standard_normal(n)
+    y = 1000 + 20 * rng.standard_normal(n) * np.exp(np.where(rank == 0, 0.5, -0.5) * x) + 15 * (x + 0.0)
+    columns = [Column("x", x, "context", "device metrics"), Column("rank", rank.astype(str).astype(object), "context", "placement")]
+    outcome = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k", resamples=0))
+    draft = examined(outcome, Extent("boss", 0))
+    rows = [row for row in draft["heterogeneity"] if row["feature"] == "x" and row["by"] == "rank"]
+    assert rows[0]["label"] == "opposite"
+    slopes = {row["group"]: row["slope"] for row in rows[1:]}
+    assert slopes["0"] > 0 > slopes["1"]
+    assert any(reason.startswith("x acts in opposite ways: it raises the target on rank 0") for reason in draft["graph"]["reasons"])
+
+
+def test_groups_that_act_alike_are_called_alike():
+    alike = 0
+    for seed in range(6):
+        rng = np.random.default_rng(400 + seed)
+        kernel = np.arange(800) % 4
+        x = rng.standard_normal(800)
+        y = 1000 * (1 + kernel) + 20 * np.exp(0.5 * x) * rng.standard_normal(800)
+        outcome = discover([Column("x", x)], rows_of(y, kernel), Scope("d", "y", "dataset", resamples=0))
+        rows = heterogeneity(outcome.evidence, outcome.arrows)
+        assert [row["group"] for row in rows] == [None, "0", "1", "2", "3"]
+        alike += rows[0]["label"] == "alike"
+    assert alike >= 5
+
+
+def test_baselines_name_correlated_columns_and_false_causes_on_null_data():
+    rng = np.random.default_rng(8)
+    cause = rng.standard_normal(1200)
+    columns = [Column("cause", cause), Column("proxy", cause + rng.standard_normal(1200))]
+    columns += [Column(f"z{i}", rng.standard_normal(1200)) for i in range(20)]
+    y = 1000 + 20 * np.exp(0.7 * cause) * rng.standard_normal(1200)
+    outcome = discover(columns, rows_of(y), Scope("d", "y", "k", resamples=0))
+    with single_threaded():
+        rows = baselines(outcome.evidence, outcome.arrows, 1)
+    first = {row["method"]: row for row in rows if row["place"] == 1}
+    assert list(first) == ["rank_correlation", "lasso", "boosted_trees"]
+    assert {(row["feature"], row["sign"], row["cause"]) for row in first.values()} == {("cause", "+", True)}
+    assert any(row["feature"] == "proxy" and not row["cause"] for row in rows if row["method"] == "rank_correlation")
+    null = null_table(77, rho=0.9)
+    nothing = discover(columns_of_table(null), rows_of(null.y), Scope("d", "y", "k", resamples=0))
+    draft = examined(nothing)
+    assert nothing.arrows == []
+    assert len([row for row in draft["baselines"] if row["method"] == "boosted_trees"]) == 15
+    assert not any(row["cause"] for row in draft["baselines"])
+
+
+def test_the_draft_is_whole_and_the_same_again(tmp_path):
+    table = make_table(31, n=700, p=40)
+    drafts = []
+    for name in ("a", "b"):
+        outcome = discover(columns_of_table(table), rows_of(table.y), Scope("d", "y", "k", resamples=4))
+        drafts.append(examined(outcome, Extent("boss", 2)))
+        write_scope(drafts[-1], tmp_path / name)
+    assert drafts[0] == drafts[1]
+    graph = drafts[0]["graph"]
+    inner = [edge for edge in graph["edges"] if edge["target"] != "y"]
+    assert inner
+    names = [node["name"] for node in graph["nodes"]]
+    assert len(names) == len(set(names)) <= 60
+    assert all({edge["source"], edge["target"]} <= set(names) for edge in inner)
+    assert sum(edge["contribution_percent"] or 0 for edge in graph["edges"]) == pytest.approx(100, abs=0.1)
+    assert len(graph["sentences"]) == len(outcome.arrows)
+    assert all("would" in sentence for sentence in graph["sentences"])
+
+
+def test_a_step_that_fails_costs_only_itself(monkeypatch):
+    columns, drivers, play = scm(14)
+    outcome = discover(columns, rows_of(play(*drivers)), Scope("d", "kernel_variability", "k", resamples=0))
+
+    def breaks(*_):
+        raise RuntimeError("no solution")
+
+    monkeypatch.setattr(examination, "refute", breaks)
+    draft = examined(outcome)
+    assert draft["refutations"] == []
+    assert draft["whatif"]
+    assert "refutation could not be computed: RuntimeError: no solution" in draft["graph"]["reasons"]
+
+
+def test_a_refusal_is_examined_no_further():
+    outcome = discover([Column("x", np.ones(5))], rows_of(np.arange(5.0)), Scope("d", "y", "k"))
+    draft = examined(outcome)
+    assert draft["contributions"] == draft["baselines"] == draft["whatif"] == []
+    assert draft["graph"]["verdict"] == "inconclusive"
+
+
+def test_a_categorys_sentence_names_its_level():
+    words = cause_sentence("transfer_copy_kind", 1, "-", "device to host", "memory_stall", (34, 27, 41), 0.95, 0.38, "supported")
+    assert words == (
+        "transfer_copy_kind = device to host lowers its memory stall (34 % of its variance [27, 41]); found in 95 % of resamples;"
+        " robustness .38; direct cause if no unmeasured common cause."
+    )
