@@ -301,6 +301,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             _field("kernel_percent", F64, "percent", nullable=True),
             _field("dataset_sign", TEXT, nullable=True),
             _field("dataset_percent", F64, "percent", nullable=True),
+            _field("level", TEXT, nullable=True),
             _field("state", TEXT),
         ]
     ),

@@ -104,10 +104,10 @@ def _contrast(outcome: Outcome, rows: list[dict]) -> None:
             continue
         own = [one for one in rows if (one["feature"], one["by"]) == (row["feature"], row["by"]) and one["group"] is not None]
         top, bottom = max(own, key=lambda one: one["slope"]), min(own, key=lambda one: one["slope"])
-        outcome.reasons.append(
-            f"{row['feature']} acts in opposite ways: it raises the target on {row['by']} {top['group']} ({top['slope']:+.2f})"
-            f" and lowers it on {row['by']} {bottom['group']} ({bottom['slope']:+.2f})"
-        )
+        level = next(arrow.level for arrow in outcome.arrows if arrow.candidate.name == row["feature"])
+        name = row["feature"] + (f" = {level}" if level else "")
+        ends = [f"{word} it on {row['by']} {one['group']} ({one['slope']:+.2f})" for word, one in (("raises", top), ("lowers", bottom))]
+        outcome.reasons.append(f"{name} acts in opposite ways on the target: {' and '.join(ends)}")
 
 
 def _written(row: dict) -> dict:

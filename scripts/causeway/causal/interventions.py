@@ -21,6 +21,13 @@ DRAWS = 40
 FOLDS = 3
 MIN_SHARE = 0.02
 """A level counts as observed from this share of the launches."""
+MAX_OUTSIDE = 0.1
+"""Share of the launches that an intervention may bring where none was observed."""
+SUPPORT_ROWS = 1000
+SUPPORT_SLACK = 0.5
+"""Standard deviations beyond the usual distance to the nearest launch."""
+LEVEL_APART = 5.0
+"""Standard deviations that two levels of a category are apart."""
 QUANTILES = {0.1: "10th percentile", 0.5: "median", 0.9: "90th percentile"}
 NONE_OF = ("launches_in_flight", "transfers_in_flight", "h2d_bytes_in_flight", "d2h_bytes_in_flight", "d2d_bytes_in_flight",
            "p2p_bytes_in_flight")  # fmt: skip
@@ -97,7 +104,8 @@ class Outlook:
         weight, value, spread = self.weight[rows], deviation[rows], self.spread[rows]
         factor = factor if np.ndim(factor) == 0 else factor[rows]
         if not self.folded:
-            return float(weight @ (self.target[rows] + spread * (value - self.deviation[rows])) / weight.sum())
+            moved = self.target[rows] + spread * (value - self.deviation[rows])
+            return float(weight @ np.maximum(moved, min(0.0, float(self.target.min()))) / weight.sum())
         groups = self.configuration[rows]
         sums, totals = np.bincount(groups, weight * value), np.bincount(groups, weight)
         around = value - (sums / np.where(totals > 0, totals, 1.0))[groups]
@@ -142,10 +150,11 @@ def what_ifs(evidence: Evidence, arrows: list[Arrow], seed: int) -> list[dict]:
     found: dict[str, list[dict]] = {}
     if within:
         fitted = Mechanisms(values, deviation, outlook.weight, blocks, int(rng.integers(1 << 31)))
+        support = Support(values)
         refits = Refits(fitted.causes, outlook, [_resampled(blocks, rng) for _ in range(DRAWS)])
         for cause, arrow in enumerate(within):
-            settings = _chosen(_settings(arrow, evidence, pick), cause, fitted, outlook)
-            found[arrow.candidate.name] = [_what_if(arrow, cause, setting, fitted, refits, outlook) for setting in settings]
+            settings = _chosen(_settings(arrow, evidence, pick), cause, fitted, outlook, support)
+            found[arrow.candidate.name] = [_what_if(arrow, cause, setting, fitted, refits, outlook, support) for setting in settings]
     for arrow in arrows:
         if arrow.stage == "configuration":
             found[arrow.candidate.name] = _of_configurations(arrow, outlook, pick, rows, blocks, rng)
@@ -183,27 +192,51 @@ class Refits:
         return float(found[0]), np.asarray(found[1:]) - found[0]
 
 
-def _outside(setting: Setting, outlook: Outlook) -> float:
-    """Return the share of the launches for which the value lies outside what was observed."""
-    return float(outlook.weight[setting.like < 0].sum() / outlook.weight.sum())
+class Support:
+    """What was observed of all causes together: an intervention may not combine them as no launch ever did.
+
+    Parameters
+    ----------
+    values : list of ndarray
+        Causes as candidates hold them.
+    """
+
+    def __init__(self, values: list[np.ndarray]) -> None:
+        from scipy.spatial import cKDTree
+
+        self.parts = [value[:, None].astype(float) if value.ndim == 1 else LEVEL_APART * value.astype(float) for value in values]
+        self.points = np.hstack(self.parts)
+        self.own = np.arange(0, len(self.points), max(1, len(self.points) // SUPPORT_ROWS))
+        self.tree = cKDTree(self.points)
+        near = self.tree.query(self.points[self.own], k=2)[0][:, 1]
+        self.limit = float(np.quantile(near, 0.99)) + SUPPORT_SLACK
+
+    def outside(self, cause: int, like: np.ndarray, weight: np.ndarray) -> float:
+        """Return the share of the launches that, with one cause as in the rows `like`, would be unlike any launch."""
+        missing = like < 0
+        parts = [part[like[self.own]] if place == cause else part[self.own] for place, part in enumerate(self.parts)]
+        far = (self.tree.query(np.hstack(parts))[0] > self.limit) | missing[self.own]
+        return float(weight[self.own][far].sum() / weight[self.own].sum())
 
 
 def _like(setting: Setting) -> np.ndarray:
     return np.where(setting.like < 0, np.arange(setting.like.size), setting.like)
 
 
-def _chosen(settings: list[Setting], cause: int, fitted: Mechanisms, outlook: Outlook) -> list[Setting]:
+def _chosen(settings: list[Setting], cause: int, fitted: Mechanisms, outlook: Outlook, support: Support) -> list[Setting]:
     """Return the setting with the smallest target, and what one would ask for by name: none in flight."""
-    possible = [setting for setting in settings if _outside(setting, outlook) <= MIN_SHARE]
-    best = min(possible, key=lambda setting: outlook.size(_direct(fitted, cause, _like(setting))), default=None)
+    possible = [setting for setting in settings if support.outside(cause, setting.like, outlook.weight) <= MAX_OUTSIDE]
+    best = min(
+        possible, key=lambda setting: outlook.size(_direct(fitted, cause, _like(setting))), default=settings[0] if settings else None
+    )
     return [setting for setting in settings if setting is best or setting.after == NONE]
 
 
-def _what_if(arrow: Arrow, cause: int, setting: Setting, fitted: Mechanisms, refits: Refits, outlook: Outlook) -> dict:
+def _what_if(arrow: Arrow, cause: int, setting: Setting, fitted: Mechanisms, refits: Refits, outlook: Outlook, support: Support) -> dict:
     """Return the row of one setting."""
-    outside, now = _outside(setting, outlook), outlook.size(outlook.deviation)
-    if outside > MIN_SHARE:
-        reason = f"refused: outside the observed range of {100 * outside:.0f} % of the launches"
+    outside, now = support.outside(cause, setting.like, outlook.weight), outlook.size(outlook.deviation)
+    if outside > MAX_OUTSIDE:
+        reason = f"refused: outside what was observed, alone or together with the other causes, for {100 * outside:.0f} % of the launches"
         return _row(arrow, setting.before, setting.after, reason=reason)
     if now == 0:
         return _row(arrow, setting.before, setting.after, reason="refused: the target is zero as it is")

@@ -96,14 +96,16 @@ def what_if_sentence(row: Mapping, target: str) -> str:
     amount = AMOUNTS.get(target, "the mean absolute deviation")
     if after == "none":
         subject = SETTINGS.get(feature, f"{feature} at zero")
+    elif ", " in after:
+        subject = f"In each kernel the best value of {feature} that it was launched with ({after})"
     elif before.startswith("as it was"):
         subject = f"{feature} = {after}" if "percentile" not in after and "median" not in after else f"{feature} at {after}"
     else:
         part = PARTS.get(feature.partition("_")[0])
         subject = f"{part} of {after} instead of {before} ({feature})" if part else f"{feature} = {after} instead of {before}"
     change, low, high = row["change_percent"], row["change_low"], row["change_high"]
-    if change > 0:
-        return f"{subject}, the best of what was observed, would not cut {amount} ({change:+.0f} % [{low:.0f}, {high:.0f}])."
+    if low <= 0 <= high or change > 0:
+        return f"{subject}: no clear change of {amount} ({change:+.0f} % [{low:+.0f}, {high:+.0f}])."
     return f"{subject} would cut {amount} by {-change:.0f} % [{-high:.0f}, {-low:.0f}], if no unmeasured common cause."
 
 

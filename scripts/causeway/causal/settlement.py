@@ -113,8 +113,8 @@ def agreement(kernels: Sequence[Mapping], whole: Mapping) -> list[dict]:
     Returns
     -------
     list of dict
-        Rows of `agreement.parquet`. `state` is `same`, `opposite`, `undecided` (either has no single direction), `kernel only` or
-        `dataset only`.
+        Rows of `agreement.parquet`. `state` is `same`, `opposite`, `undecided` (either has no single direction), `another level` (the
+        signs are about different levels of a category), `kernel only` or `dataset only`.
     """
     of_dataset = _signs(whole)
     rows = []
@@ -130,6 +130,7 @@ def agreement(kernels: Sequence[Mapping], whole: Mapping) -> list[dict]:
                     "kernel_percent": here and here["contribution_percent"],
                     "dataset_sign": there and there["sign"],
                     "dataset_percent": there and there["contribution_percent"],
+                    "level": (here or there)["level"],
                     "state": _state(here, there),
                 }
             )
@@ -143,6 +144,8 @@ def _signs(draft: Mapping) -> dict[str, Mapping]:
 def _state(here: Mapping | None, there: Mapping | None) -> str:
     if here is None or there is None:
         return "dataset only" if here is None else "kernel only"
+    if here["level"] != there["level"]:
+        return "another level"
     signs = (here["sign"], there["sign"])
     return "undecided" if "?" in signs else "same" if signs[0] == signs[1] else "opposite"
 
@@ -152,7 +155,7 @@ def flagged(kernels: Sequence[dict], whole: dict, rows: Sequence[Mapping]) -> No
     for row in rows:
         if row["state"] != "opposite":
             continue
-        feature, name = row["feature"], row["kernel"]
+        feature, name = row["feature"] + (f" = {row['level']}" if row["level"] else ""), row["kernel"]
         draft = next(draft for draft in kernels if draft["graph"]["scope"] == name)
         here, there = VERBS[row["kernel_sign"]], VERBS[row["dataset_sign"]]
         draft["graph"]["reasons"].append(f"{feature} {here} the target here and {there} it in the whole dataset")

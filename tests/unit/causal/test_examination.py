@@ -91,7 +91,20 @@ def test_a_value_that_was_never_observed_is_refused():
     rows = what_ifs(outcome.evidence, outcome.arrows, 1)
     row = next(row for row in rows if row["to"] == "none")
     assert (row["change_percent"], row["verdict"]) == (None, "refused")
-    assert row["reason"] == "refused: outside the observed range of 100 % of the launches"
+    assert row["reason"] == ("refused: outside what was observed, alone or together with the other causes, for 100 % of the launches")
+
+
+def test_causes_that_were_never_observed_together_are_not_combined():
+    """Large transfers are all of one kind: 'all of the other kind' says nothing about large ones, and is refused."""
+    rng = np.random.default_rng(21)
+    kind = rng.random(1500) < 0.5
+    size_of = np.where(kind, 100.0, 10.0) + rng.standard_normal(1500)
+    y = 1000 + 5 * np.where(kind, 0.1, 1.0) * size_of + 3 * rng.standard_normal(1500) * np.where(kind, 2.0, 1.0)
+    columns = [Column("transfer_bytes", size_of, "context"), Column("kind", np.where(kind, "a", "b").astype(object), "context")]
+    outcome = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k", resamples=0))
+    assert {arrow.candidate.name for arrow in outcome.arrows} == {"transfer_bytes", "kind"}
+    rows = what_ifs(outcome.evidence, outcome.arrows, 1)
+    assert {(row["feature"], row["verdict"]) for row in rows} == {("transfer_bytes", "refused"), ("kind", "refused")}
 
 
 def test_a_launch_parameter_is_set_to_the_best_value_its_kernel_was_launched_with():
@@ -191,7 +204,7 @@ def test_the_same_cause_pushing_opposite_ways_on_two_ranks_is_said():
     assert rows[0]["label"] == "opposite"
     slopes = {row["group"]: row["slope"] for row in rows[1:]}
     assert slopes["0"] > 0 > slopes["1"]
-    assert any(reason.startswith("x acts in opposite ways: it raises the target on rank 0") for reason in draft["graph"]["reasons"])
+    assert any(reason.startswith("x acts in opposite ways on the target: raises it on rank 0") for reason in draft["graph"]["reasons"])
 
 
 def test_groups_that_act_alike_are_called_alike():
