@@ -13,37 +13,14 @@ import numpy as np
 
 from causeway.causal.discovery import Arrow, Evidence
 from causeway.causal.location_scale import Causes, LocationScale
-from causeway.causal.rows import Column
+from causeway.causal.settings import NONE, Setting, Support, number_text, settings_of
 from causeway.causal.shares import MAX_ROWS, WINSOR
 from causeway.causal.stability import block_numbers
 
 DRAWS = 40
 FOLDS = 3
-MIN_SHARE = 0.02
-"""A level counts as observed from this share of the launches."""
 MAX_OUTSIDE = 0.1
 """Share of the launches that an intervention may bring where none was observed."""
-SUPPORT_ROWS = 1000
-SUPPORT_SLACK = 0.5
-"""Standard deviations beyond the usual distance to the nearest launch."""
-LEVEL_APART = 5.0
-"""Standard deviations that two levels of a category are apart."""
-QUANTILES = {0.1: "10th percentile", 0.5: "median", 0.9: "90th percentile"}
-NONE_OF = ("launches_in_flight", "transfers_in_flight", "h2d_bytes_in_flight", "d2h_bytes_in_flight", "d2d_bytes_in_flight",
-           "p2p_bytes_in_flight")  # fmt: skip
-"""Features that one would set to zero: nothing else in flight."""
-
-
-NONE = "none"
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One value that a cause is set to: for each row the row whose value it takes, or -1 where the value lies outside what was observed."""
-
-    before: str
-    after: str
-    like: np.ndarray
 
 
 class Mechanisms:
@@ -153,7 +130,7 @@ def what_ifs(evidence: Evidence, arrows: list[Arrow], seed: int) -> list[dict]:
         support = Support(values)
         refits = Refits(fitted.causes, outlook, [_resampled(blocks, rng) for _ in range(DRAWS)])
         for cause, arrow in enumerate(within):
-            settings = _chosen(_settings(arrow, evidence, pick), cause, fitted, outlook, support)
+            settings = _chosen(settings_of(arrow, evidence, pick), cause, fitted, outlook, support)
             found[arrow.candidate.name] = [_what_if(arrow, cause, setting, fitted, refits, outlook, support) for setting in settings]
     for arrow in arrows:
         if arrow.stage == "configuration":
@@ -190,33 +167,6 @@ class Refits:
             after = other_mean + other_sigma * (outlook.deviation - mean) / sigma
             found.append(100 * (outlook.size(after, rows) / max(outlook.size(outlook.deviation, rows), 1e-300) - 1))
         return float(found[0]), np.asarray(found[1:]) - found[0]
-
-
-class Support:
-    """What was observed of all causes together: an intervention may not combine them as no launch ever did.
-
-    Parameters
-    ----------
-    values : list of ndarray
-        Causes as candidates hold them.
-    """
-
-    def __init__(self, values: list[np.ndarray]) -> None:
-        from scipy.spatial import cKDTree
-
-        self.parts = [value[:, None].astype(float) if value.ndim == 1 else LEVEL_APART * value.astype(float) for value in values]
-        self.points = np.hstack(self.parts)
-        self.own = np.arange(0, len(self.points), max(1, len(self.points) // SUPPORT_ROWS))
-        self.tree = cKDTree(self.points)
-        near = self.tree.query(self.points[self.own], k=2)[0][:, 1]
-        self.limit = float(np.quantile(near, 0.99)) + SUPPORT_SLACK
-
-    def outside(self, cause: int, like: np.ndarray, weight: np.ndarray) -> float:
-        """Return the share of the launches that, with one cause as in the rows `like`, would be unlike any launch."""
-        missing = like < 0
-        parts = [part[like[self.own]] if place == cause else part[self.own] for place, part in enumerate(self.parts)]
-        far = (self.tree.query(np.hstack(parts))[0] > self.limit) | missing[self.own]
-        return float(weight[self.own][far].sum() / weight[self.own].sum())
 
 
 def _like(setting: Setting) -> np.ndarray:
@@ -310,67 +260,6 @@ def _verdict(arrow: Arrow, low: float, high: float) -> tuple[str, str | None]:
     return "supported", None
 
 
-def _number(value: float, unit: str) -> str:
-    """Return a value for people, three digits."""
-    if unit == "bytes":
-        size, name = next(((s, n) for s, n in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")) if abs(value) >= s), (1, "bytes"))
-        return f"{value / size:,.3g} {name}"
-    if unit == "ns":
-        size, name = next(((s, n) for s, n in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")) if abs(value) >= s), (1, "ns"))
-        return f"{value / size:,.3g} {name}"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.3g}"
-
-
-def _numbers(column: Column, pick: np.ndarray) -> np.ndarray | None:
-    """Return a measured column's values, None for text."""
-    values = np.asarray(column.values)
-    return None if values.dtype == object else values[pick].astype(float)
-
-
-def _settings(arrow: Arrow, evidence: Evidence, pick: np.ndarray) -> list[Setting]:
-    """Return what a cause that varies within configurations may be set to."""
-    candidate, weight = arrow.candidate, evidence.rows.weight[pick]
-    values = candidate.values[pick]  # noqa: PD011 - no frame
-    if values.ndim > 1:
-        level = (values * np.arange(1, values.shape[1] + 1)).sum(axis=1).astype(int)
-        shares = np.bincount(level, weight, len(candidate.levels)) / weight.sum()
-        first = {int(number): int(row) for number, row in zip(*np.unique(level, return_index=True), strict=True)}
-        return [
-            Setting("as it was", candidate.levels[number], np.full(pick.size, first[number]))
-            for number in first
-            if shares[number] >= MIN_SHARE and candidate.levels[number] != "other"
-        ]
-    raw = next((_numbers(column, pick) for column in evidence.columns if column.name == candidate.name), None)
-    alone = np.unique(evidence.rows.configuration).size == 1
-    order = np.argsort(values, kind="stable")
-    reached = np.cumsum(weight[order]) / weight.sum()
-    middle = None if raw is None else float(np.median(raw[np.isfinite(raw)]))
-    before = "as it was" if middle is None else f"as it was (median {_number(middle, candidate.unit)})"
-    settings, seen = [], set()
-    for share, name in QUANTILES.items():
-        row = int(order[min(np.searchsorted(reached, share), order.size - 1)])
-        if float(values[row]) in seen or (raw is not None and raw[row] == 0 and candidate.name in NONE_OF):
-            continue
-        seen.add(float(values[row]))
-        exact = alone and raw is not None and np.isfinite(raw[row])
-        after = f"{_number(float(raw[row]), candidate.unit)} ({name})" if exact else f"the {name} within each configuration"
-        settings.append(Setting(before, after, np.full(pick.size, row)))
-    if candidate.name in NONE_OF and raw is not None:
-        settings.append(Setting(before, NONE, _like_zero(values, raw, evidence.rows.configuration[pick], weight)))
-    return settings
-
-
-def _like_zero(values: np.ndarray, raw: np.ndarray, configuration: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return for each row one of its configuration where the feature is zero, -1 where too few are (or none is) for that to be observed."""
-    like = np.full(values.size, -1)
-    for number in np.unique(configuration):
-        mine = np.flatnonzero(configuration == number)
-        zero = mine[raw[mine] == 0]
-        if weight[zero].sum() >= MIN_SHARE * weight[mine].sum():
-            like[mine] = zero[0]
-    return like
-
-
 def _of_configurations(arrow: Arrow, outlook: Outlook, pick: np.ndarray, rows, blocks: np.ndarray, rng) -> list[dict]:
     """Return the what-if of a launch parameter: every launch with the value, of those its kernel was launched with, that varies least."""
     effect = arrow.configured
@@ -397,7 +286,7 @@ def _of_configurations(arrow: Arrow, outlook: Outlook, pick: np.ndarray, rows, b
     unit = effect.candidate.unit
     usual = np.bincount(outlook.configuration, outlook.weight, natural.size)
     before, after = (
-        _number(float(natural[np.argmax(usual)]), unit),
-        ", ".join(_number(v, unit) for v in sorted(set(natural[best].tolist()))[:3]),
+        number_text(float(natural[np.argmax(usual)]), unit),
+        ", ".join(number_text(v, unit) for v in sorted(set(natural[best].tolist()))[:3]),
     )
     return [_row(arrow, before, after, change, low, high, *_verdict(arrow, low, high))]
