@@ -11,7 +11,7 @@ from causeway.errors import CausewayError
 from causeway.levels import cells
 from causeway.levels.sketch import Buckets
 from causeway.levels.stream import Lanes, Link, Means, Transfers, chunks
-from causeway.levels.tower import FINEST_NS, STEP, Level, Sums, merged
+from causeway.levels.tower import FINEST_NS, STEP, Level, Sums, merged, stacked
 from causeway.logs import LOG, Progress
 from causeway.tables import TableWriter, open_table, write_json
 
@@ -19,6 +19,8 @@ SAMPLE_SCALE = 1024
 """Sampled metrics are summed as whole multiples of 1/1024: exact for whole numbers and percent in steps of 1/8, at most 1/2048 off else."""
 LEAST_BYTES = 16 << 20
 """A tower may always take this much: for small datasets the finest level is the finest there is."""
+CELL_COST = 500
+"""Bytes that a cell of a busy lane takes in the whole tower, sketches and levels above included; only for choosing where to begin."""
 GROUP_ROWS = 1 << 14
 """Rows per row group of a level, so that a window reads few of them."""
 COLUMNS = ["start_ns", "duration_ns", "configuration", "rank", "device", "stream"]
@@ -163,13 +165,13 @@ def _sums(
 
 
 def _initial_width(folder: Path, budget: float) -> int:
-    """Return a width that is surely fine enough to begin with: cells that hold a sixteenth of a launch's share of the budget."""
+    """Return a width to begin with: at most what one evenly busy lane would get."""
     with open_table(folder / "launches.parquet", "launches") as file:
         statistics = [file.metadata.row_group(k).column(0).statistics for k in range(file.metadata.num_row_groups)]
     known = [one for one in statistics if one is not None and one.has_min_max]
     span = max((one.max for one in known), default=0) - min((one.min for one in known), default=0)
     width = FINEST_NS
-    while width * STEP * 16 < span / max(budget / 200, 1):
+    while width * STEP < span * CELL_COST / budget:
         width *= STEP
     return width
 
@@ -205,7 +207,7 @@ def _combined(level: Level, sampled: Level | None, streams: int, metrics: int) -
     level, sampled = _same_width([level, sampled])
     series = sampled.values[:, 0]
     sampled.values[:, 0] = (streams + series // metrics) * count + cells.VALUES + series % metrics
-    return _stacked([level, sampled])
+    return merged(stacked([level, sampled]))
 
 
 def _same_width(levels: list[Level]) -> list[Level]:
@@ -218,14 +220,6 @@ def _same_width(levels: list[Level]) -> list[Level]:
     return found
 
 
-def _stacked(levels: list[Level]) -> Level:
-    """Return one level of several with the same width."""
-    offsets = np.cumsum([0, *(len(level.values) for level in levels)])
-    sketch = [level.sketch + np.array([offset, 0, 0]) for level, offset in zip(levels, offsets, strict=False)]
-    values, busy = (np.vstack([getattr(level, name) for level in levels]) for name in ("values", "busy"))
-    return merged(levels[0].width, values, np.vstack(sketch), busy)
-
-
 def _joined(parts: list[tuple[Level, list[dict], int]], number: np.ndarray, metrics: int) -> Level:
     """Return one level of all exports, its lanes renumbered."""
     levels = _same_width([level for level, _, _ in parts])
@@ -234,7 +228,7 @@ def _joined(parts: list[tuple[Level, list[dict], int]], number: np.ndarray, metr
         level.values[:, 0] = number[lane + offset] * metrics + metric
         device, what = level.busy[:, 0] // cells.BUSY, level.busy[:, 0] % cells.BUSY
         level.busy[:, 0] = number[device + offset] * cells.BUSY + what
-    return _stacked(levels)
+    return merged(stacked(levels))
 
 
 def _span(level: Level) -> int:
@@ -267,10 +261,10 @@ def _write_level(level: Level, out: Path, origin: int, metrics: int) -> dict:
     common = {"start_ns": origin + values[:, 1] * level.width, "lane": values[:, 0] // metrics, "metric": values[:, 0] % metrics}
     names = ("count", "sum", "squares_0", "squares_1", "squares_2", "min", "max")
     _table(common | {name: values[:, 2 + k] for k, name in enumerate(names)}, out / folder, "level_statistics")
-    where = place[level.sketch[:, 0]]
-    rows = np.lexsort((level.sketch[:, 1], where))
-    sketch, where = level.sketch[rows], where[rows]
-    found = {name: column[where] for name, column in common.items()} | {"bucket": sketch[:, 1], "count": sketch[:, 2]}
+    where = place[np.repeat(np.arange(len(order)), np.diff(level.offset))]
+    rows = np.argsort(where, kind="stable")
+    where = where[rows]
+    found = {name: column[where] for name, column in common.items()} | {"bucket": level.buckets[rows], "count": level.counts[rows]}
     _table(found, out / folder, "level_sketches")
     _table(_busy_columns(level, origin), out / folder, "level_busy")
     files = {file.name: file.stat().st_size for file in sorted((out / folder).iterdir())}

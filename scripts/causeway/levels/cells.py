@@ -66,97 +66,54 @@ def close(series, state, histogram, touched, closed, buckets, counts, filled):
     state[series, LOW], state[series, HIGH] = EMPTY_LOW, -EMPTY_LOW
 
 
+@compiled(void(int64, int64, int64, int64, int64, int64, int64, int64, int64, int64[:, ::1]))
+def _store(series, count, total, square_0, square_1, square_2, low, high, used, state):
+    state[series, COUNT], state[series, SUM], state[series, TOUCHED] = count, total, used
+    state[series, SQUARE_0], state[series, SQUARE_1], state[series, SQUARE_2] = square_0, square_1, square_2
+    state[series, LOW], state[series, HIGH] = low, high
+
+
 @compiled(
     void(
-        int64,
-        int64,
-        int64,
-        int64,
-        int64[:, ::1],
-        uint32[:, ::1],
-        uint16[:, ::1],
-        int64[:, ::1],
-        uint16[::1],
-        uint32[::1],
-        int64[::1],
-        I8,
-        I8,
+        *(int64, I8, I8, I8, int64, int64),
+        *(int64[:, ::1], uint32[:, ::1], uint16[:, ::1], int64[:, ::1], uint16[::1], uint32[::1], int64[::1], I8, I8),
     )
 )
-def add(series, time, value, width, state, histogram, touched, closed, buckets, counts, filled, upper, first):
-    """Add a value to the cell of `time`, which is not before the series' open cell."""
-    if time >= state[series, END]:
-        if state[series, COUNT]:
-            close(series, state, histogram, touched, closed, buckets, counts, filled)
-        cell = time // width
-        state[series, CELL], state[series, END] = cell, (cell + 1) * width
-    state[series, COUNT] += 1
-    state[series, SUM] += value
-    state[series, LOW] = min(state[series, LOW], value)
-    state[series, HIGH] = max(state[series, HIGH], value)
-    magnitude = np.uint64(abs(value))
-    low, high = magnitude & np.uint64(LIMB), magnitude >> np.uint64(32)
-    square = low * low
-    state[series, SQUARE_0] += np.int64(square & np.uint64(LIMB))
-    state[series, SQUARE_1] += np.int64(square >> np.uint64(32))
-    if high:
-        product = low * high
-        state[series, SQUARE_1] += 2 * np.int64(product & np.uint64(LIMB))
-        state[series, SQUARE_2] += 2 * np.int64(product >> np.uint64(32)) + np.int64(high * high)
-    bucket = bucket_of(value, upper, first)
-    if histogram[series, bucket] == 0:
-        touched[series, state[series, TOUCHED]] = bucket
-        state[series, TOUCHED] += 1
-    histogram[series, bucket] += 1
-
-
-@compiled(void(int64, int64, int64, int64, int64[:, ::1], int64[:, ::1], int64[::1]))
-def cover(series, begin, end, width, opened, pieces, filled):
-    """Add the time from `begin` to `end` to the cells that it covers.
-
-    `opened` has for each series its open cell: number, end, ns. Only `begin` is known to ascend, so what reaches beyond the cell of `begin`
-    is written as pieces (series, cell, ns) of their own. `filled[2]` counts pieces.
-    """
-    if end <= begin:
-        return
-    if begin >= opened[series, 1]:
-        if opened[series, 2]:
-            n = filled[2]
-            pieces[n, 0], pieces[n, 1], pieces[n, 2] = series, opened[series, 0], opened[series, 2]
-            filled[2] = n + 1
-        cell = begin // width
-        opened[series, 0], opened[series, 1], opened[series, 2] = cell, (cell + 1) * width, 0
-    if end <= opened[series, 1]:
-        opened[series, 2] += end - begin
-        return
-    opened[series, 2] += opened[series, 1] - begin
-    cell, at = opened[series, 0] + 1, opened[series, 1]
-    n = filled[2]
-    while at < end:
-        pieces[n, 0], pieces[n, 1], pieces[n, 2] = series, cell, min(width, end - at)
-        n += 1
-        cell += 1
-        at += width
-    filled[2] = n
-
-
-@compiled(void(int64, int64, int64, int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1]))
-def advance(device, now, width, until, opened, pieces, filled):
-    """Cover the time of a device up to `now`.
-
-    `until` has for each device: the time up to which it is covered, and the latest end of compute, communication and copies that have
-    begun. Between two begins a class is active exactly until its latest end, so no list of active events is needed.
-    """
-    since, compute, talk, copy = until[device, 0], until[device, 1], until[device, 2], until[device, 3]
-    base = device * BUSY
-    if compute > since:
-        cover(base + COMPUTE, since, min(compute, now), width, opened, pieces, filled)
-    if talk > since:
-        cover(base + COMMUNICATION, since, min(talk, now), width, opened, pieces, filled)
-        cover(base + EXPOSED_COMMUNICATION, max(since, compute), min(talk, now), width, opened, pieces, filled)
-    if copy > since:
-        cover(base + EXPOSED_COPY, max(since, compute, talk), min(copy, now), width, opened, pieces, filled)
-    until[device, 0] = max(since, now)
+def add(series, places, time, value, origin, width, state, histogram, touched, closed, buckets, counts, filled, upper, first):
+    """Add the values at some places, whose times ascend and are not before the series' open cell, to one series."""
+    seen, names = histogram[series], touched[series]
+    end, count, total = state[series, END], state[series, COUNT], state[series, SUM]
+    square_0, square_1, square_2 = state[series, SQUARE_0], state[series, SQUARE_1], state[series, SQUARE_2]
+    low, high, used = state[series, LOW], state[series, HIGH], state[series, TOUCHED]
+    for i in places:
+        at, v = time[i] - origin, value[i]
+        if at >= end:
+            if count:
+                _store(series, count, total, square_0, square_1, square_2, low, high, used, state)
+                close(series, state, histogram, touched, closed, buckets, counts, filled)
+            count = total = square_0 = square_1 = square_2 = used = 0
+            low, high = EMPTY_LOW, -EMPTY_LOW
+            cell = at // width
+            end = (cell + 1) * width
+            state[series, CELL], state[series, END] = cell, end
+        count += 1
+        total += v
+        low, high = min(low, v), max(high, v)
+        magnitude = np.uint64(abs(v))
+        lower, upper_half = magnitude & np.uint64(LIMB), magnitude >> np.uint64(32)
+        square = lower * lower
+        square_0 += np.int64(square & np.uint64(LIMB))
+        square_1 += np.int64(square >> np.uint64(32))
+        if upper_half:  # beyond 4.3 s in nanoseconds: rare
+            product = lower * upper_half
+            square_1 += 2 * np.int64(product & np.uint64(LIMB))
+            square_2 += 2 * np.int64(product >> np.uint64(32)) + np.int64(upper_half * upper_half)
+        bucket = bucket_of(v, upper, first)
+        if seen[bucket] == 0:
+            names[used] = bucket
+            used += 1
+        seen[bucket] += 1
+    _store(series, count, total, square_0, square_1, square_2, low, high, used, state)
 
 
 @compiled(int64(int64, int64, int64))
@@ -180,65 +137,98 @@ def find_lanes(rank, device, stream, cache, lane):
     return complete
 
 
-@compiled(
-    void(
-        *(I8, I8, I8, I8, I8, I8),
-        *(I8, I8, I8, I8, I8),
-        *(I8, int64, int64),
-        *(int64[:, ::1], uint32[:, ::1], uint16[:, ::1], int64[:, ::1], int64[:, ::1]),
-        *(int64[:, ::1], uint16[::1], uint32[::1], int64[:, ::1], int64[::1], I8, I8),
-    )
-)
-def sweep(
-    start, duration, lane, kind, mean, stall,
-    t_start, t_duration, t_lane, t_kind, t_bytes,
-    device_of, origin, width,
-    state, histogram, touched, until, opened,
-    closed, buckets, counts, pieces, filled, upper, first,
-):  # fmt: skip
-    """Add launches and transfers, both ascending in `start`, in the order of time; of two that begin together the launch comes first.
+@compiled(void(int64, int64[:, ::1], int64[:, ::1], int64[::1]))
+def close_busy(device, opened, pieces, filled):
+    """Write the sums of a device's open cell as pieces (series, cell, ns), and empty it. `filled[2]` counts pieces."""
+    n = filled[2]
+    for k in range(BUSY):
+        if opened[device, 2 + k]:
+            pieces[n, 0], pieces[n, 1], pieces[n, 2] = device * BUSY + k, opened[device, 0], opened[device, 2 + k]
+            opened[device, 2 + k] = 0
+            n += 1
+    filled[2] = n
 
-    `kind` is the class of a launch (0 compute, 1 communication, 2 memory), `mean` the mean of its configuration in whole ns, `stall` its
-    memory stall or -1. `t_kind` is 0 host to device, 1 device to host, 2 on the device or between devices, 3 memory set; `t_bytes` -1 if
-    unknown. Times count from `origin`.
+
+@compiled(void(int64, int64, I8, I8, I8, I8, I8, I8, I8, I8, int64, int64, int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1]))
+def sweep(device, now, places, start, duration, kind, t_places, t_start, t_duration, t_kind, origin, width, until, opened, pieces, filled):
+    """Add the launches and transfers of a device at some places, in the order of time, to its busy time, and the time up to `now`.
+
+    `kind` is the class of a launch (0 compute, 1 communication, 2 memory), `t_kind` 0 host to device, 1 device to host, 2 on the device or
+    between devices, 3 memory set. `until` has for each device the time up to which it is covered, and the latest end of compute, of
+    communication and of copies that have begun: between two begins a class is active exactly until its latest end, so no list of active
+    events is needed. `opened` has each device's open cell: number, end, and ns of each kind of busy time. Times count from `origin`.
     """
+    since, compute, talk, copy = until[device, 0], until[device, 1], until[device, 2], until[device, 3]
+    end = opened[device, 1]
+    in_compute = in_talk = exposed_talk = exposed_copy = np.int64(0)
     i = j = 0
-    while i < start.size or j < t_start.size:
-        if j == t_start.size or (i < start.size and start[i] <= t_start[j]):
-            begin, length, here = start[i] - origin, duration[i], lane[i]
-            base, device = here * VALUES, device_of[here]
-            add(base + kind[i], begin, length, width, state, histogram, touched, closed, buckets, counts, filled, upper, first)
-            away = abs(length - mean[i])
-            add(base + VARIABILITY, begin, away, width, state, histogram, touched, closed, buckets, counts, filled, upper, first)
-            if stall[i] >= 0:
-                add(base + STALL, begin, stall[i], width, state, histogram, touched, closed, buckets, counts, filled, upper, first)
-            advance(device, begin, width, until, opened, pieces, filled)
-            until[device, kind[i] + 1] = max(until[device, kind[i] + 1], begin + length)
-            if kind[i] < 2:
-                cover(device * BUSY + ACTIVE_COMPUTE + kind[i], begin, begin + length, width, opened, pieces, filled)
-            i += 1
-        else:
-            begin, length, here = t_start[j] - origin, t_duration[j], t_lane[j]
-            base, device = here * VALUES, device_of[here]
-            if t_bytes[j] >= 0:
-                add(base + BYTES_IN + t_kind[j], begin, t_bytes[j], width, state, histogram, touched, closed, buckets, counts, filled,
-                upper, first)  # fmt: skip
-            advance(device, begin, width, until, opened, pieces, filled)
-            until[device, 3] = max(until[device, 3], begin + length)
-            cover(device * BUSY + COPY_IN + t_kind[j], begin, begin + length, width, opened, pieces, filled)
+    while True:
+        if j < t_places.size and (i == places.size or t_start[t_places[j]] < start[places[i]]):
+            row = t_places[j]
+            begin, length, what, active = t_start[row] - origin, t_duration[row], 3, COPY_IN + t_kind[row]
             j += 1
-
-
-@compiled(
-    void(
-        *(I8, I8, I8, int64, int64),
-        *(int64[:, ::1], uint32[:, ::1], uint16[:, ::1], int64[:, ::1], uint16[::1], uint32[::1], int64[::1], I8, I8),
-    )
-)
-def gather(time, series, value, origin, width, state, histogram, touched, closed, buckets, counts, filled, upper, first):
-    """Add values, ascending in time, to their series."""
-    for i in range(time.size):
-        add(series[i], time[i] - origin, value[i], width, state, histogram, touched, closed, buckets, counts, filled, upper, first)
+        elif i < places.size:
+            row = places[i]
+            begin, length, what = start[row] - origin, duration[row], kind[row] + 1
+            active = ACTIVE_COMPUTE + kind[row] if kind[row] < 2 else np.int64(-1)
+            i += 1
+        elif since < now:
+            begin, length, what, active = now, np.int64(0), np.int64(0), np.int64(-1)
+        else:
+            break
+        while since < begin:
+            if since >= end or since >= max(compute, max(talk, copy)):
+                opened[device, 2 + COMPUTE] += in_compute
+                opened[device, 2 + COMMUNICATION] += in_talk
+                opened[device, 2 + EXPOSED_COMMUNICATION] += exposed_talk
+                opened[device, 2 + EXPOSED_COPY] += exposed_copy
+                in_compute = in_talk = exposed_talk = exposed_copy = np.int64(0)
+                if since >= max(compute, max(talk, copy)):  # nothing is active until the next begin
+                    since = begin
+                if since >= end:
+                    close_busy(device, opened, pieces, filled)
+                    cell = since // width
+                    end = (cell + 1) * width
+                    opened[device, 0], opened[device, 1] = cell, end
+                if since == begin:
+                    break
+            stop = min(begin, end)
+            in_compute += max(0, min(compute, stop) - since)
+            in_talk += max(0, min(talk, stop) - since)
+            exposed_talk += max(0, min(talk, stop) - max(since, compute))
+            exposed_copy += max(0, min(copy, stop) - max(since, max(compute, talk)))
+            since = stop
+        if since >= end:
+            opened[device, 2 + COMPUTE] += in_compute
+            opened[device, 2 + COMMUNICATION] += in_talk
+            opened[device, 2 + EXPOSED_COMMUNICATION] += exposed_talk
+            opened[device, 2 + EXPOSED_COPY] += exposed_copy
+            in_compute = in_talk = exposed_talk = exposed_copy = np.int64(0)
+            close_busy(device, opened, pieces, filled)
+            cell = since // width
+            end = (cell + 1) * width
+            opened[device, 0], opened[device, 1] = cell, end
+        finish = begin + length
+        if what == 1:
+            compute = max(compute, finish)
+        elif what == 2:
+            talk = max(talk, finish)
+        elif what == 3:
+            copy = max(copy, finish)
+        if active >= 0:
+            opened[device, 2 + active] += min(finish, end) - begin
+            at, cell, n = end, opened[device, 0] + 1, filled[2]
+            while at < finish:  # what reaches beyond the open cell is written at once: only begins ascend
+                pieces[n, 0], pieces[n, 1], pieces[n, 2] = device * BUSY + active, cell, min(width, finish - at)
+                n += 1
+                cell += 1
+                at += width
+            filled[2] = n
+    opened[device, 2 + COMPUTE] += in_compute
+    opened[device, 2 + COMMUNICATION] += in_talk
+    opened[device, 2 + EXPOSED_COMMUNICATION] += exposed_talk
+    opened[device, 2 + EXPOSED_COPY] += exposed_copy
+    until[device, 0], until[device, 1], until[device, 2], until[device, 3] = since, compute, talk, copy
 
 
 @compiled(int64(I8, I8, int64[::1], int64[::1]))
@@ -250,3 +240,78 @@ def sum_by_configuration(configuration, duration, count, total):
         count[configuration[i]] += 1
         total[configuration[i]] += duration[i]
     return -1
+
+
+@compiled(void(I8, int64[::1], int64[::1]))
+def order_by_series(series, begin, order):
+    """Counting sort: places by series, in their order within each. `begin`, one longer than there are series, gets their ends."""
+    for i in range(series.size):
+        begin[series[i] + 1] += 1
+    for k in range(begin.size - 1):
+        begin[k + 1] += begin[k]
+    for i in range(series.size):
+        k = series[i]
+        order[begin[k]] = i
+        begin[k] += 1
+
+
+@compiled(int64(int64[:, ::1], I8, int64[:, ::1], int64[::1]))
+def merge_values(values, order, merged, group):
+    """Sum the rows of equal series and cell, which stand together in `order`; return how many are left. `group` gets new places."""
+    n = np.int64(-1)
+    for i in order:
+        if n < 0 or merged[n, 0] != values[i, 0] or merged[n, 1] != values[i, 1]:
+            n += 1
+            for column in range(9):
+                merged[n, column] = values[i, column]
+        else:
+            for column in range(2, 7):
+                merged[n, column] += values[i, column]
+            merged[n, 7] = min(merged[n, 7], values[i, 7])
+            merged[n, 8] = max(merged[n, 8], values[i, 8])
+        group[i] = n
+    for k in range(n + 1):
+        merged[k, 5] += merged[k, 4] >> 32
+        merged[k, 6] += merged[k, 5] >> 32
+        merged[k, 4] &= LIMB
+        merged[k, 5] &= LIMB
+    return n + 1
+
+
+@compiled(int64(I8, I8, I8, U2, U4, int64[::1], uint16[::1], uint32[::1], uint32[::1]))
+def merge_sketches(order, group, offset, buckets, counts, merged_offset, merged_buckets, merged_counts, histogram):
+    """Sum the counts of equal buckets of rows of one group; return how many entries are left. `histogram` is all zero, before and after."""
+    m = np.int64(0)
+    used = np.empty(histogram.size, np.uint16)
+    i = 0
+    while i < order.size:
+        here, touched = group[order[i]], 0
+        while i < order.size and group[order[i]] == here:
+            row = order[i]
+            for k in range(offset[row], offset[row + 1]):
+                bucket = buckets[k]
+                if histogram[bucket] == 0:
+                    used[touched] = bucket
+                    touched += 1
+                histogram[bucket] += counts[k]
+            i += 1
+        names = used[:touched]
+        names.sort()
+        for k in range(touched):
+            merged_buckets[m + k], merged_counts[m + k] = names[k], histogram[names[k]]
+            histogram[names[k]] = 0
+        m += touched
+        merged_offset[here + 1] = m
+    return m
+
+
+@compiled(int64(int64[:, ::1], I8, int64[:, ::1]))
+def merge_busy(pieces, order, merged):
+    """Sum the ns of pieces of equal series and cell, which stand together in `order`; return how many are left."""
+    n = np.int64(-1)
+    for i in order:
+        if n < 0 or merged[n, 0] != pieces[i, 0] or merged[n, 1] != pieces[i, 1]:
+            n += 1
+            merged[n, 0], merged[n, 1], merged[n, 2] = pieces[i, 0], pieces[i, 1], 0
+        merged[n, 2] += pieces[i, 2]
+    return n + 1

@@ -26,7 +26,7 @@ TOWER = 1.5
 
 @dataclass
 class Level:
-    """The sums of one level, in the order of cells and series.
+    """The sums of one level, in the order of series and cells.
 
     Attributes
     ----------
@@ -34,64 +34,73 @@ class Level:
         Of a cell, in ns.
     values : ndarray of int64, shape (n, 9)
         Series, cell, count, sum, three limbs of the sum of squares, least, largest.
-    sketch : ndarray of int64, shape (m, 3)
-        Place in `values`, bucket, count.
+    offset : ndarray of int64, shape (n + 1,)
+        Row k of `values` has the entries `offset[k]` up to `offset[k + 1]` of `buckets` and `counts`, its sketch.
+    buckets, counts : ndarray of uint16 and uint32
+        Ascending buckets of each row, and how many values each holds.
     busy : ndarray of int64, shape (k, 3)
         Series of busy time, cell, ns.
     """
 
     width: int
     values: np.ndarray
-    sketch: np.ndarray
+    offset: np.ndarray
+    buckets: np.ndarray
+    counts: np.ndarray
     busy: np.ndarray
+
+    @classmethod
+    def empty(cls, width: int) -> "Level":
+        """Return a level without cells."""
+        nothing = (np.empty(0, np.uint16), np.empty(0, np.uint32))
+        return cls(width, np.empty((0, 9), np.int64), np.zeros(1, np.int64), *nothing, np.empty((0, 3), np.int64))
 
     def size(self) -> float:
         """Return the bytes that it would take on disk, roughly."""
-        return CELL_BYTES * len(self.values) + BUCKET_BYTES * len(self.sketch) + BUSY_BYTES / 3 * len(self.busy)
+        return CELL_BYTES * len(self.values) + BUCKET_BYTES * len(self.buckets) + BUSY_BYTES / 3 * len(self.busy)
 
     def coarser(self) -> "Level":
         """Return the level above: the sums of each four neighbouring cells."""
         values, busy = self.values.copy(), self.busy.copy()
         values[:, 1] //= STEP
         busy[:, 1] //= STEP
-        return merged(self.width * STEP, values, self.sketch, busy)
+        return merged(Level(self.width * STEP, values, self.offset, self.buckets, self.counts, busy))
 
 
-def merged(width: int, values: np.ndarray, sketch: np.ndarray, busy: np.ndarray) -> Level:
-    """Return a level in which each (series, cell) stands once, as the sum of all that were given of it; see `Level` for the shapes."""
-    order = np.lexsort((values[:, 1], values[:, 0]))
-    ordered = values[order]
-    first = _firsts(ordered[:, :2])
-    group = np.empty(len(order), np.int64)
-    group[order] = np.cumsum(first) - 1
-    begin = np.flatnonzero(first)
-    summed = np.empty((begin.size, 9), np.int64)
-    if begin.size:
-        summed[:, :2] = ordered[begin, :2]
-        summed[:, 2:7] = np.add.reduceat(ordered[:, 2:7], begin, axis=0)
-        summed[:, 5] += summed[:, 4] >> 32
-        summed[:, 6] += summed[:, 5] >> 32
-        summed[:, 4:6] &= cells.LIMB
-        summed[:, 7] = np.minimum.reduceat(ordered[:, 7], begin)
-        summed[:, 8] = np.maximum.reduceat(ordered[:, 8], begin)
-    sketch = np.column_stack((group[sketch[:, 0]], sketch[:, 1:]))
-    return Level(width, summed, _summed(sketch), _summed(busy))
+def stacked(levels: list[Level]) -> Level:
+    """Return the rows of levels of one width behind one another; `merged` makes a level of them."""
+    ends = np.cumsum([0, *(level.offset[-1] for level in levels)])
+    offsets = [level.offset[:-1] + end for level, end in zip(levels, ends, strict=False)]
+    joined = {name: np.concatenate([getattr(level, name) for level in levels]) for name in ("values", "buckets", "counts", "busy")}
+    return Level(levels[0].width, joined["values"], np.append(np.concatenate(offsets), ends[-1]), joined["buckets"], joined["counts"],
+                 joined["busy"])  # fmt: skip
 
 
-def _firsts(keys: np.ndarray) -> np.ndarray:
-    """Return where rows of ordered keys differ from the row before."""
-    first = np.ones(len(keys), bool)
-    first[1:] = (keys[1:] != keys[:-1]).any(axis=1)
-    return first
+def merged(rows: Level) -> Level:
+    """Return a level in which each (series, cell) stands once, as the sum of all that was given of it, in any order."""
+    order = _order(rows.values)
+    values, group = np.empty_like(rows.values), np.empty(len(order), np.int64)
+    n = cells.merge_values(rows.values, order, values, group)
+    offset = np.zeros(n + 1, np.int64)
+    buckets, counts = np.empty_like(rows.buckets), np.empty_like(rows.counts)
+    histogram = np.zeros(int(rows.buckets.max(initial=0)) + 1, np.uint32)
+    m = cells.merge_sketches(order, group, rows.offset, rows.buckets, rows.counts, offset, buckets, counts, histogram)
+    busy = np.empty_like(rows.busy)
+    k = cells.merge_busy(rows.busy, _order(rows.busy), busy)
+    return Level(rows.width, values[:n].copy(), offset, buckets[:m].copy(), counts[:m].copy(), busy[:k].copy())
 
 
-def _summed(rows: np.ndarray) -> np.ndarray:
-    """Sum the last of three columns over equal pairs of the first two; in their order."""
-    rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
-    begin = np.flatnonzero(_firsts(rows[:, :2]))
-    if not begin.size:
-        return rows
-    return np.column_stack((rows[begin, :2], np.add.reduceat(rows[:, 2], begin)))
+def _order(rows: np.ndarray) -> np.ndarray:
+    """Return the order of rows by series and cell, the first two columns."""
+    series = np.ascontiguousarray(rows[:, 0])
+    order = np.empty(series.size, np.int64)
+    begin = np.zeros(int(series.max(initial=-1)) + 2, np.int64)
+    cells.order_by_series(series, begin, order)
+    cell = rows[order, 1]
+    falls = (np.diff(cell) < 0) & (np.diff(series[order]) == 0)
+    if falls.any():  # pieces of busy time may lie ahead of those that come later
+        order = order[np.lexsort((cell, series[order]))]
+    return order
 
 
 class Sums:
@@ -114,11 +123,10 @@ class Sums:
         self.state = np.zeros((0, cells.STATE), np.int64)
         self.histogram = np.zeros((0, len(buckets)), np.uint32)
         self.touched = np.zeros((0, len(buckets)), np.uint16)
-        self.opened = np.zeros((0, 3), np.int64)
+        self.opened = np.zeros((0, 2 + cells.BUSY), np.int64)
         self.until = np.zeros((0, 4), np.int64)
-        self.level = Level(width, np.empty((0, 9), np.int64), np.empty((0, 3), np.int64), np.empty((0, 3), np.int64))
-        self._closed: list[tuple[np.ndarray, np.ndarray]] = []
-        self._pieces: list[np.ndarray] = []
+        self.level = Level.empty(width)
+        self._closed: list[Level] = []
         self._fresh = 0.0
         self._out: tuple[np.ndarray, ...] | None = None
         self._filled = np.zeros(3, np.int64)
@@ -132,35 +140,80 @@ class Sums:
         self.histogram = np.vstack((self.histogram, np.zeros((more, len(self.buckets)), np.uint32)))
         self.touched = np.vstack((self.touched, np.zeros((more, len(self.buckets)), np.uint16)))
         more = max(0, devices - len(self.until))
-        opened = np.full((more * cells.BUSY, 3), cells.LONG_AGO, np.int64)
-        opened[:, 2] = 0
+        opened = np.full((more, 2 + cells.BUSY), cells.LONG_AGO, np.int64)
+        opened[:, 2:] = 0
         self.opened = np.vstack((self.opened, opened))
         self.until = np.vstack((self.until, np.full((more, 4), cells.LONG_AGO, np.int64)))
 
     def sweep(self, launches: tuple[np.ndarray, ...], transfers: tuple[np.ndarray, ...], device_of: np.ndarray) -> None:
-        """Add launches and transfers, all of which begin after those of earlier calls; see `cells.sweep`."""
-        rows = launches[0].size + transfers[0].size
-        if rows == 0:
+        """Add launches and transfers, all of which begin after those of earlier calls.
+
+        Parameters
+        ----------
+        launches : tuple of ndarray of int64
+            Start, duration, lane, class (0 compute, 1 communication, 2 memory), mean of the configuration in whole ns, memory stall or -1.
+        transfers : tuple of ndarray of int64
+            Start, duration, lane, direction (see `cells.sweep`), bytes or -1.
+        device_of : ndarray of int64
+            Device of each lane.
+        """
+        start, duration, lane, kind, mean, stall = launches
+        t_start, t_duration, t_lane, t_kind, size = transfers
+        if start.size + t_start.size == 0:
             return
-        ends = [int((part[0] + part[1]).max()) for part in (launches, transfers) if part[0].size]
-        span = max(ends) - min(int(part[0][0]) for part in (launches, transfers) if part[0].size)
-        lasting = int(launches[1].sum()) + int(transfers[1].sum())
-        known = self.until[:, 0][self.until[:, 0] > cells.LONG_AGO]
-        span += max(0, max(ends) - self.origin_ns - int(known.min())) if known.size else 0
-        while (pieces := 10 * rows + 2 * (lasting + 4 * len(self.until) * span) // self.width) > 10 * rows + MOST_PIECES:
-            self.widen()
-        self._room(3 * rows, int(pieces))
-        cells.sweep(*launches, *transfers, device_of, self.origin_ns, self.width, self.state, self.histogram, self.touched, self.until,
-                    self.opened, *self._out, self._filled, self.buckets.upper, self.buckets.first)  # fmt: skip
+        self._room(3 * start.size + t_start.size, self._pieces_of((start, duration), (t_start, t_duration)))
+        base = lane * cells.VALUES
+        self._add(start, base + kind, duration)
+        self._add(start, base + cells.VARIABILITY, np.abs(duration - mean))
+        linked, known = np.flatnonzero(stall >= 0), np.flatnonzero(size >= 0)
+        self._add(start[linked], base[linked] + cells.STALL, stall[linked])
+        self._add(t_start[known], (t_lane * cells.VALUES + cells.BYTES_IN + t_kind)[known], size[known])
+        last = max(int(part[-1]) for part in (start, t_start) if part.size) - self.origin_ns
+        mine, theirs = self._by_device(device_of[lane]), self._by_device(device_of[t_lane])
+        for device, (places, t_places) in enumerate(zip(mine, theirs, strict=True)):
+            if places.size + t_places.size:
+                self._cover(device, last, (places, start, duration, kind), (t_places, t_start, t_duration, t_kind))
         self._take()
 
+    def _cover(self, device: int, now: int, launches: tuple[np.ndarray, ...], transfers: tuple[np.ndarray, ...]) -> None:
+        cells.sweep(device, now, *launches, *transfers, self.origin_ns, self.width, self.until, self.opened, self._out[3], self._filled)
+
+    def _by_device(self, device: np.ndarray) -> list[np.ndarray]:
+        """Return the places of each device's rows, in their order."""
+        order, begin = np.empty(device.size, np.int64), np.zeros(len(self.until) + 1, np.int64)
+        cells.order_by_series(device, begin, order)
+        return np.split(order, begin[:-2])
+
+    def _pieces_of(self, *parts: tuple[np.ndarray, np.ndarray]) -> int:
+        """Return how many pieces of busy time some (start, duration) may be cut into; widen the cells until they are not too many."""
+        parts = [part for part in parts if part[0].size]
+        rows, lasting = (sum(int(measure(part)) for part in parts) for measure in (lambda part: part[0].size, lambda part: part[1].sum()))
+        last = max(int((start + duration).max()) for start, duration in parts)
+        known = self.until[:, 0][self.until[:, 0] > cells.LONG_AGO]
+        begun = min([int(start[0]) for start, _ in parts] + [int(time) + self.origin_ns for time in known])
+        while (pieces := 2 * (lasting + 4 * len(self.until) * (last - begun)) // self.width) > MOST_PIECES:
+            self.widen()
+        return 10 * rows + pieces
+
     def gather(self, time: np.ndarray, series: np.ndarray, value: np.ndarray) -> None:
-        """Add values of series, ascending in time."""
+        """Add values of series, ascending in time; int64."""
         self._room(time.size, 0)
-        closed, buckets, counts, _ = self._out
-        cells.gather(time, series, value, self.origin_ns, self.width, self.state, self.histogram, self.touched, closed, buckets, counts,
-                     self._filled, self.buckets.upper, self.buckets.first)  # fmt: skip
+        self._add(time, series, value)
         self._take()
+
+    def _add(self, time: np.ndarray, series: np.ndarray, value: np.ndarray) -> None:
+        """Add values to the open cells of their series, one series at a time."""
+        if not time.size:
+            return
+        order, begin = np.empty(time.size, np.int64), np.zeros(len(self.state) + 1, np.int64)
+        cells.order_by_series(series, begin, order)
+        closed, buckets, counts, _ = self._out
+        first = 0
+        for number, last in enumerate(begin[:-1].tolist()):
+            if last > first:
+                cells.add(number, order[first:last], time, value, self.origin_ns, self.width, self.state, self.histogram, self.touched,
+                closed, buckets, counts, self._filled, self.buckets.upper, self.buckets.first)  # fmt: skip
+            first = last
 
     def _room(self, values: int, pieces: int) -> None:
         """Make output arrays that `values` more values and `pieces` pieces surely fit into."""
@@ -178,13 +231,13 @@ class Sums:
         """Keep what was closed; widen the cells if it becomes too much."""
         n, m, k = self._filled.tolist()
         closed, buckets, counts, pieces = self._out
-        if n:
-            self._closed.append((closed[:n].copy(), np.column_stack((buckets[:m].astype(np.int64), counts[:m].astype(np.int64)))))
-        if k:
-            self._pieces.append(pieces[:k].copy())
-        self._fresh += CELL_BYTES * n + BUCKET_BYTES * m + BUSY_BYTES / 3 * k
+        if n or k:
+            offset = np.concatenate(([0], np.cumsum(closed[:n, 9])))
+            fresh = Level(self.width, closed[:n, :9].copy(), offset, buckets[:m].copy(), counts[:m].copy(), pieces[:k].copy())
+            self._closed.append(fresh)
+            self._fresh += fresh.size()
         # what is fresh may still merge with what is there, so it is joined before it counts
-        if self._fresh * TOWER > self.budget / 4:
+        if self._fresh * TOWER > self.budget:
             self._join()
             while self.level.size() * TOWER > self.budget:
                 self.widen()
@@ -201,15 +254,9 @@ class Sums:
 
     def _join(self) -> None:
         """Merge what was closed into the level."""
-        values, sketch, offset = [self.level.values], [self.level.sketch], len(self.level.values)
-        for closed, buckets in self._closed:
-            values.append(closed[:, :9])
-            places = np.repeat(np.arange(len(closed)), closed[:, 9]) + offset
-            sketch.append(np.column_stack((places, buckets)))
-            offset += len(closed)
-        if self._closed or self._pieces:
-            self.level = merged(self.width, np.vstack(values), np.vstack(sketch), np.vstack([self.level.busy, *self._pieces]))
-        self._closed, self._pieces, self._fresh = [], [], 0.0
+        if self._closed:
+            self.level = merged(stacked([self.level, *self._closed]))
+        self._closed, self._fresh = [], 0.0
 
     def finish(self) -> Level:
         """Close every open cell; return the finest level."""
@@ -219,11 +266,11 @@ class Sums:
             self.widen()
         self._room(len(self.state), int(4 * len(self.until) * (span // self.width + 3) + len(self.opened)))
         closed, buckets, counts, pieces = self._out
+        nothing = (np.empty(0, np.int64),) * 4
         for device in range(len(self.until)):
-            cells.advance(device, last, self.width, self.until, self.opened, pieces, self._filled)
-        for series in np.flatnonzero(self.opened[:, 2]).tolist():
-            pieces[self._filled[2]] = (series, self.opened[series, 0], self.opened[series, 2])
-            self._filled[2] += 1
+            if self.until[device, 0] > cells.LONG_AGO:
+                self._cover(device, last, nothing, nothing)
+                cells.close_busy(device, self.opened, pieces, self._filled)
         for series in np.flatnonzero(self.state[:, cells.COUNT]).tolist():
             cells.close(series, self.state, self.histogram, self.touched, closed, buckets, counts, self._filled)
         self._take()
