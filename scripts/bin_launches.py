@@ -53,6 +53,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--control-min-rows", type=int, default=20000, help="least number of launches in kept and control bins")
     parser.add_argument("--mean", choices=["global", "rank"], default="global", help="means over all ranks, or over each alone")
     parser.add_argument("--link-window-us", default="1000", help="how long before a launch its transfer may have ended, in microseconds")
+    parser.add_argument("--link", choices=["overlap", "correlation"], default="overlap", help="how a launch's transfer is found")
     parser.add_argument("--features", nargs="*", default=[], help="columns whose statistics stand beside the target's")
     parser.add_argument("--more-widths-us", nargs="*", default=[], help="widths of further tables of bins; all widths divide the widest")
     parser.add_argument("--assignment", choices=["range", "round_robin"], default="range", help="how bins are divided among workers")
@@ -98,6 +99,7 @@ def main(argv: list[str] | None = None) -> None:
                 deal=options.block if options.assignment == "round_robin" else None,
                 workers=options.workers,
                 worker_kind=options.worker_kind,
+                link=options.link,
             )
         run(settings, ranks)
 

@@ -58,7 +58,7 @@ def test_the_slurm_profile_plans_the_whole_workflow(tmp_path):
 def test_every_choice_of_bins_and_ranking_reaches_the_program(folder):
     """The form of arXiv 2510.18300 (section 2.4): bins dealt in turn to processes, here four per rank."""
     settings = """
-bins: {width_us: 5000, launches: 9, features: [queue_ns], mean: rank, link_window_us: 7.5, more_widths_us: [1000, 20000],
+bins: {width_us: 5000, launches: 9, features: [queue_ns], mean: rank, link: correlation, link_window_us: 7.5, more_widths_us: [1000, 20000],
        assignment: round_robin, block: 3, workers: processes}
 ranking: {score: iqr, keep_count: 12, control_ratio: 0.5, control_min_rows: 77}
 seed: 5
@@ -68,7 +68,7 @@ seed: 5
     run = run_snakemake(folder, *options, "results/x/memory_stall/bins_20000000ns.parquet", config=config)
     assert run.returncode == 0, run.stdout
     for option in (
-        *("--width-us 5000", "--launches-per-bin 9", "--features queue_ns", "--mean rank", "--link-window-us 7.5"),
+        *("--width-us 5000", "--launches-per-bin 9", "--features queue_ns", "--mean rank", "--link-window-us 7.5", "--link correlation"),
         *("--more-widths-us 1000 20000", "--assignment round_robin", "--block 3", "--worker-kind processes", "--workers 4"),
         *("--score iqr", "--keep-count 12", "--control-ratio 0.5", "--control-min-rows 77", "--seed 5"),
     ):

@@ -43,6 +43,7 @@ class Settings:
     deal: int | None = None
     workers: int = 1
     worker_kind: str = "threads"
+    link: str = "overlap"
 
 
 @dataclass

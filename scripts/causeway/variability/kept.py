@@ -16,13 +16,13 @@ from causeway.errors import CausewayError
 from causeway.row_groups import join_row_groups
 from causeway.tables import LAUNCH_SHAPE, SCHEMAS, TableWriter, extended, write_table
 from causeway.variability.dataset import Dataset
-from causeway.variability.links import NONE, by_value
+from causeway.variability.links import NONE, UNKNOWN, by_value
 from causeway.variability.passes import Plan
 from causeway.variability.selection import Part, Selection
 from causeway.variability.sharing import positioned
 from causeway.variability.sources import Source
 from causeway.variability.targets import Deviation, Sample, Stall
-from causeway.variability.transfers import UNKNOWN, Exposure, Linked
+from causeway.variability.transfers import Exposure, Linked
 
 GROUP_ROWS, GROUP_VALUES, LEAST_ROWS = 1 << 17, 1 << 22, 1 << 10
 """Rows of a row group, and its values: the number of columns is some forty, or thousands."""
@@ -108,7 +108,7 @@ def _write_source(plan: Plan, source: Source, parts: list[Part], writers: list["
         groups = [group for group in groups if any(part.reaches(group, source.offset, width) for part in parts)]
     window = plan.window(source)
     exposure = Exposure(source, plan.launch_ends[source.export]) if plan.traced else None
-    columns = list(dict.fromkeys([*sampler.columns(), *(name for writer in writers for name in writer.extra)]))
+    columns = list(dict.fromkeys([*sampler.columns(), *plan.link_columns(), *(name for writer in writers for name in writer.extra)]))
     for chunk, position in positioned(source, columns, groups):
         sample = sampler.sample(source, chunk, position)
         rows = [part.rows(sample, width) for part in parts]

@@ -1,7 +1,8 @@
 """Link each launch to the transfer that it competes with: compiled sweeps over rows ordered by time.
 
 Definition (DESIGN): the transfer on the same rank and device with the longest overlap with the launch; if none overlaps, the last one that
-ended before it within the window; ties: earlier start, then smaller row number; else none.
+ended before it within the window; ties: earlier start, then smaller row number; else none. Or, where asked for: the one with the launch's
+correlation id.
 """
 
 import numpy as np
@@ -10,6 +11,8 @@ from numba import boolean, int64, void
 from causeway.compiled import I4, I8, compiled
 
 NONE = -1
+UNKNOWN = np.iinfo(np.int64).min
+"""Stands for a null in an integer column."""
 
 
 def link(
@@ -51,6 +54,52 @@ def link(
         linked[here] = found if whole else np.where(found == NONE, NONE, theirs[found])
         overlap[here] = shared
     return linked, overlap
+
+
+def link_by_correlation(launches: dict[str, np.ndarray], transfers: dict[str, np.ndarray], window: int) -> tuple[np.ndarray, np.ndarray]:
+    """Link launches to transfers of the same correlation id, which one call of the program made: the work of one CUDA graph, for example.
+
+    Of several such transfers on the launch's rank and device that begin before the launch ends and end at most `window` ns before it begins
+    the one with the earliest start counts, then that of the smallest row number.
+
+    Parameters
+    ----------
+    launches, transfers : dict of ndarrays of int64
+        start, end, lane and correlation (`UNKNOWN` if null) of each; transfers in the order of their rows, ascending in start.
+    window : int
+
+    Returns
+    -------
+    linked, overlap : ndarray of int64, shape (n,)
+        As `link`.
+    """
+    order = np.lexsort((transfers["lane"], transfers["correlation"]))  # stable: rows of one key stay in order
+    linked, overlap = np.full(launches["start"].size, NONE, np.int64), np.zeros(launches["start"].size, np.int64)
+    names = ("start", "end", "lane", "correlation")
+    _match(*(launches[name] for name in names), *(transfers[name][order] for name in names), order, window, linked, overlap)
+    return linked, overlap
+
+
+@compiled(void(I8, I8, I8, I8, I8, I8, I8, I8, I8, int64, int64[::1], int64[::1]))
+def _match(start, end, lane, correlation, t_start, t_end, t_lane, t_correlation, order, window, linked, overlap):
+    for i in range(start.size):
+        if correlation[i] == UNKNOWN:
+            continue
+        low, high = 0, order.size
+        while low < high:
+            middle = (low + high) // 2
+            known = t_correlation[middle]
+            if known < correlation[i] or (known == correlation[i] and t_lane[middle] < lane[i]):
+                low = middle + 1
+            else:
+                high = middle
+        k = low
+        while k < order.size and t_correlation[k] == correlation[i] and t_lane[k] == lane[i] and t_start[k] < end[i]:
+            if t_end[k] >= start[i] - window:
+                linked[i] = order[k]
+                overlap[i] = max(0, min(end[i], t_end[k]) - max(start[i], t_start[k]))
+                break
+            k += 1
 
 
 def by_value(values: np.ndarray) -> list[tuple[int, np.ndarray | None]]:

@@ -58,7 +58,11 @@ class Plan:
         if not self.traced:
             return None
         latest = self.transfer_ends.get(source.export, np.empty(0, np.int64))
-        return TransferWindow(self.dataset.transfers[source.export], latest, self.settings.link_window_ns)
+        return TransferWindow(self.dataset.transfers[source.export], latest, self.settings.link_window_ns, self.settings.link)
+
+    def link_columns(self) -> list[str]:
+        """Return the columns of launches by which they are linked to transfers."""
+        return ["device", *(["correlation"] if self.settings.link == "correlation" else [])] if self.traced else []
 
     def samples(self, place: int, size: int, what: str, columns: list[str]) -> Iterator[tuple[Source, Sample]]:
         """Yield a worker's rows; the first worker tells how far it is."""
@@ -137,7 +141,7 @@ def fill_bins(plan: Plan, place: int, size: int) -> BinSums:
         for _ in plan.targets
     ]
     windows: dict[str, TransferWindow | None] = {}
-    for source, sample in plan.samples(place, size, "bins", [*sampler.columns(), *dataset.features, *(["device"] if plan.traced else [])]):
+    for source, sample in plan.samples(place, size, "bins", [*sampler.columns(), *dataset.features, *plan.link_columns()]):
         if source.export not in windows:
             windows[source.export] = plan.window(source)
         found.histograms.add(sample.kernel, sample.value)

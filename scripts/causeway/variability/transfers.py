@@ -15,11 +15,9 @@ from causeway import intervals
 from causeway.compiled import I8, U2, U4, compiled
 from causeway.errors import TableError
 from causeway.ranks import Ranks
-from causeway.variability.links import NONE, by_value, link
+from causeway.variability.links import NONE, UNKNOWN, by_value, link, link_by_correlation
 from causeway.variability.sources import Chunk, Rows, Source
 
-UNKNOWN = np.iinfo(np.int64).min
-"""Stands for a null in an integer column."""
 HELD_GROUPS = 4
 """Groups of launches whose busy times are kept for exposure: a transfer rarely reaches farther than into a neighbouring group."""
 LONG_AGO = -(1 << 62)
@@ -86,7 +84,7 @@ class Linked:
     """The transfer of each launch of a chunk.
 
     `index` (int64) is its place in the arrays of `held`, or -1; `overlap` (int64) what the two share in ns. `held` has for each transfer
-    its `row` in the table, `start` and `end` (ns, the export's clock), `bytes` (`UNKNOWN` if null), `copy_kind` and `lane`.
+    its `row` in the table, `start` and `end` (ns, the export's clock), `bytes` and `correlation` (`UNKNOWN` if null), `copy_kind`, `lane`.
     """
 
     index: np.ndarray
@@ -119,13 +117,15 @@ class TransferWindow:
         Latest end of each of its groups, from `latest_ends`.
     window_ns : int
         How long before a launch a transfer may have ended to be linked to it.
+    by : str
+        `overlap` or `correlation`; see `links`.
     """
 
-    COLUMNS = ("start_ns", "duration_ns", "rank", "device", "bytes", "copy_kind")
+    COLUMNS = ("start_ns", "duration_ns", "rank", "device", "bytes", "copy_kind", "correlation")
 
-    def __init__(self, rows: Rows | None, latest: np.ndarray, window_ns: int) -> None:
-        self.rows, self.latest, self.window_ns = rows, latest, window_ns
-        self.held = {name: np.empty(0, np.int64) for name in ("row", "start", "end", "bytes", "copy_kind", "lane")}
+    def __init__(self, rows: Rows | None, latest: np.ndarray, window_ns: int, by: str = "overlap") -> None:
+        self.rows, self.latest, self.window_ns, self.by = rows, latest, window_ns, by
+        self.held = {name: np.empty(0, np.int64) for name in ("row", "start", "end", "bytes", "copy_kind", "lane", "correlation")}
         self._coming: Iterator[Chunk] | None = None
         self._next: Chunk | None = None
 
@@ -136,6 +136,9 @@ class TransferWindow:
             return Linked(np.full(start.size, NONE, np.int64), np.zeros(start.size, np.int64), self.held)
         self._move(int(start[0]), int(end.max()))
         held = self.held
+        if self.by == "correlation":
+            launches = {"start": start, "end": end, "lane": lanes(chunk), "correlation": numbers_of(chunk, "correlation")}
+            return Linked(*link_by_correlation(launches, held, self.window_ns), held)
         return Linked(*link(start, end, lanes(chunk), held["start"], held["end"], held["lane"], self.window_ns), held)
 
     def _move(self, first: int, last: int) -> None:
@@ -159,14 +162,19 @@ class TransferWindow:
             self.held = {name: column[begin:] for name, column in self.held.items()}
 
 
+def numbers_of(chunk: Chunk, name: str) -> np.ndarray:
+    """Return a column of int64, `UNKNOWN` where null."""
+    return chunk.arrow(name).fill_null(UNKNOWN).to_numpy()
+
+
 def facts_of(chunk: Chunk) -> dict[str, np.ndarray]:
     """Return what is held of a chunk of transfers; see `Linked`."""
-    size = chunk.arrow("bytes").fill_null(UNKNOWN).to_numpy()
     return {
         "row": chunk.numbers(),
         "start": chunk.column("start_ns"),
         "end": ends(chunk),
-        "bytes": size,
+        "bytes": numbers_of(chunk, "bytes"),
+        "correlation": numbers_of(chunk, "correlation"),
         "copy_kind": chunk.column("copy_kind").astype(np.int64),
         "lane": lanes(chunk),
     }
