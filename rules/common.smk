@@ -212,14 +212,8 @@ def overview_settings():
 
 def everything():
     """Return the files that `all` builds beside the overview and the findings: the figures of every dataset and target."""
-    figures = (
-        "causal_graphs",
-        "causal_graph_dataset.svg",
-        "parallel_coordinates",
-        "parallel_coordinates.svg",
-        "bins.svg",
-        "kernels.svg",
-    )
+    figures = "causal_graphs causal_graph_dataset.svg examined_causes.html agreement.svg parallel_coordinates parallel_coordinates.svg"
+    figures = [*figures.split(), "bins.svg", "kernels.svg"]
     return [path for figure in figures for path in each_target(f"results/{{dataset}}/{{target}}/figures/{figure}")]
 
 

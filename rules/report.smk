@@ -36,6 +36,37 @@ rule plot_causal_graphs:
         "../scripts/plot_causal_graphs.py"
 
 
+rule plot_examined_causes:
+    input:
+        scopes="<results>/{dataset}/{target}/causal/scopes.json",
+        agreement="<results>/{dataset}/{target}/causal/agreement.parquet",
+        lib=modules("plotting"),
+    output:
+        page=report(
+            "<results>/{dataset}/{target}/figures/examined_causes.html",
+            caption="captions/examined_causes.rst",
+            category="Causal graphs",
+            labels={"dataset": "{dataset}", "target": "{target}", "figure": "causes examined"},
+        ),
+        matrix=report(
+            "<results>/{dataset}/{target}/figures/agreement.svg",
+            caption="captions/agreement.rst",
+            category="Causal graphs",
+            labels={"dataset": "{dataset}", "target": "{target}", "figure": "kernels and whole dataset"},
+        ),
+    log:
+        "<logs>/plot_examined_causes/{dataset}/{target}.log",
+    benchmark:
+        "<benchmarks>/plot_examined_causes/{dataset}/{target}.jsonl"
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    script:
+        "../scripts/plot_examined_causes.py"
+
+
 rule plot_parallel_coordinates:
     input:
         features="<results>/{dataset}/{target}/features.parquet",

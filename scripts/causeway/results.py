@@ -1,7 +1,7 @@
 """Results found by their stable paths, `results/{dataset}/{target}/...`, and read for those who sum them up."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,17 +10,20 @@ from causeway.tables import read_json, read_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
+EXAMINED = ("refutations", "whatif", "heterogeneity", "baselines")
+"""Tables of a search beside its contributions."""
 Place = tuple[str, str]
 """Dataset and target."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """One causal search: its graph, the rows of its contributions, and their table's path relative to the results folder."""
+    """One causal search: graph, contributions, their table's path relative to the results folder, and the rows of further tables."""
 
     graph: Mapping
     contributions: list[dict]
     table: str
+    tables: Mapping[str, list[dict]] = field(default_factory=dict)
 
 
 def place_of(path: str | Path) -> Place:
@@ -53,6 +56,15 @@ def scope_folders(scopes: str | Path) -> list[Path]:
 def read_graphs(scopes: str | Path) -> list[dict]:
     """Read the graphs of one dataset and target: the dataset's own first, then the kernels' by their share of the target."""
     return [read_json(folder / "graph.json") for folder in scope_folders(scopes)]
+
+
+def read_examined(scopes: str | Path) -> list[Search]:
+    """Read the searches of one dataset and target with all their tables: the dataset's own first, then the kernels' by their share."""
+    found = []
+    for folder in scope_folders(scopes):
+        tables = {name: read_table(folder / f"{name}.parquet", name).to_pylist() for name in EXAMINED}
+        found.append(replace(read_search(folder), tables=tables))
+    return found
 
 
 def read_searches(scopes: Iterable[str | Path]) -> dict[Place, list[Search]]:

@@ -62,7 +62,8 @@ def context_graph_svg(graph: Mapping, scope: str) -> Markup | None:
         open_ended = unresolved(edge)
         colour = theme.UNDECIDED if open_ended else arrow.colour
         points = layout.lines[ends]
-        width = arrow.width if ends[1] == target else 1.2
+        inner_edge = ends[1] != target
+        width = 1.6 if inner_edge else arrow.width
         hover = f"{edge['source']} – {edge['target']}: {edge['kind']}" + (f", {arrow.label}" if ends[1] == target else "")
         parts.append(
             tag(
@@ -74,7 +75,7 @@ def context_graph_svg(graph: Mapping, scope: str) -> Markup | None:
                     fill="none",
                     stroke=colour,
                     stroke_width=width,
-                    stroke_dasharray="7 4" if arrow.dashed else None,
+                    stroke_dasharray="1.6 3.4" if inner_edge else "7 4" if arrow.dashed else None,
                 ),
                 head_of(*points[-1], arrow, _angle(points)) if edge["kind"] == "directed" else None,
                 tag("circle", cx=points[0][0], cy=points[0][1], r=3.2, fill=colour) if edge["kind"] == "bidirected" else None,
@@ -87,7 +88,7 @@ def context_graph_svg(graph: Mapping, scope: str) -> Markup | None:
     about = f"Context of the causes of {target}, {scope}"
     left_out = len(names) - len(shown)
     note = f"{len(shown)} features" + (f", {left_out} with fewer edges not drawn" if left_out else "")
-    note += "; grey line: direction open; dots at both ends: hidden common cause"
+    note += "; dotted: between features, without a share; without a head: direction open"
     key = [
         tag("g", tag("rect", x=0, y=-9, width=14, height=11, rx=2, fill=FILLS[t], stroke=theme.FAINT), text(20, 0, TIERS[t], theme.SMALL))
         for t in FILLS

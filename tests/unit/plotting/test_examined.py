@@ -1,0 +1,108 @@
+"""Bars, matrix and page of the examined causes, on rows written by hand."""
+
+import itertools
+import re
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import plotting_samples as samples
+import pytest
+
+import plot_examined_causes
+from causeway.causal.settlement import write_rows
+from causeway.plotting.agreement import agreement_svg
+from causeway.plotting.examined import baseline_table, contribution_bars, refutation_table, what_if_bars
+from causeway.plotting.interval_bars import Bar, interval_bars, ticks
+
+WHAT_IF = {"feature": "x", "from": "as it was", "to": "none", "change_percent": -31.0, "change_low": -38.0, "change_high": -22.0}
+
+
+def words_of(drawing):
+    return [element.text for element in ElementTree.fromstring(str(drawing)).iter("{http://www.w3.org/2000/svg}text")]  # noqa: S314 - our own
+
+
+@pytest.mark.parametrize(("low", "high"), [(-40, 57), (0, 1), (-3, 4), (0, 0.02), (-150, 0)])
+def test_ticks_are_few_and_hold_zero(low, high):
+    found = ticks(low, high)
+    assert 2 <= len(found) <= 8
+    assert min(map(abs, found)) < 1e-12
+
+
+def test_a_lowering_cause_stands_on_the_left_with_its_interval():
+    rows, _ = samples.contribution_rows(3)
+    rows[0]["sign"], rows[1]["sign"] = "+", "-"
+    drawing = str(contribution_bars(rows, "whole dataset"))
+    zero = float(re.search(r'<line x1="([\d.]+)"[^>]*stroke-width="1.4"', drawing).group(1))
+    bars = [(float(x), float(w)) for x, w in re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)" height="14"', drawing)]
+    assert bars[0][0] == pytest.approx(zero, abs=0.2)
+    assert sum(bars[1]) == pytest.approx(zero, abs=0.2)
+
+
+def test_labels_do_not_overlap_and_every_bar_is_in_the_drawing():
+    bars = [Bar(f"a long name of a counter, number {i}", i - 5.0, i - 6.0, i - 4.0, "#000000", f"{i}") for i in range(30)]
+    drawing = ElementTree.fromstring(str(interval_bars(bars, "title", "below", "axis")))  # noqa: S314 - our own
+    heights = sorted({float(e.get("y")) for e in drawing.iter("{http://www.w3.org/2000/svg}text") if e.get("text-anchor") == "end"})
+    assert len(heights) == 30
+    assert min(b - a for a, b in itertools.pairwise(heights)) >= 16
+    assert float(drawing.get("height")) > heights[-1]
+
+
+def test_a_refused_what_if_stands_with_its_reason():
+    refused = dict.fromkeys(("change_percent", "change_low", "change_high")) | {"verdict": "refused", "reason": "refused: never seen"}
+    words = words_of(what_if_bars([WHAT_IF | {"verdict": "supported", "reason": None}, WHAT_IF | refused], "k"))
+    assert "-31 % [-38, -22], supported" in words
+    assert "refused: never seen" in words
+
+
+def test_the_matrix_frames_what_is_opposite():
+    row = {
+        "kernel": "k",
+        "feature": "x",
+        "kernel_sign": "-",
+        "kernel_percent": 40.0,
+        "dataset_sign": "+",
+        "dataset_percent": 30.0,
+        "level": None,
+    }
+    rows = [row | {"state": "opposite"}, row | {"kernel": "l", "kernel_sign": "+", "state": "same"}]
+    drawing = str(agreement_svg(rows, {"k": "one", "l": "two"}, "t"))
+    assert drawing.count("#dd7a1f") == 1
+    assert {"▼ 40", "▲ 40", "▲ 30", "one", "two", "whole dataset"} <= set(words_of(drawing))
+    assert "No cause was found" in str(agreement_svg([], {"k": "one"}, "t"))
+
+
+def test_tables_of_refutations_and_baselines():
+    base = {"feature": "x", "effect": 0.4, "p_value": None, "note": None}
+    rows = [
+        base | {"refuter": "placebo_treatment", "refuted_effect": 0.01, "passed": True},
+        base | {"refuter": "e_value", "refuted_effect": 1.1, "passed": False},
+    ]
+    text = str(refutation_table(rows))
+    assert "✓ 0.40 → 0.01" in text
+    assert "✗ 1.10" in text
+    assert refutation_table([]) is None
+    named = {"method": "lasso", "feature": "z", "place": 1, "score": 1.0, "share_percent": 60.0, "sign": "+", "cause": False}
+    causes, _ = samples.contribution_rows(1)
+    text = str(baseline_table([named, named | {"feature": "q", "place": 2, "cause": True}], causes))
+    assert "<span>z 60 %</span>" in text
+    assert "<b>q 60 %</b>" in text
+
+
+def test_the_page_is_whole_and_written_the_same_again(tmp_path):
+    root = samples.write_dataset(tmp_path / "results", scopes=2) / "kernel_variability"
+    for folder in (path.parent for path in (root / "causal").glob("*/graph.json")):
+        write_rows([WHAT_IF | {"verdict": "supported", "reason": None}], folder / "whatif.parquet", "whatif", {})
+        for table in ("refutations", "heterogeneity", "baselines"):
+            write_rows([], folder / f"{table}.parquet", table, {})
+    write_rows([], root / "causal" / "agreement.parquet", "agreement", {})
+    pages = []
+    for name in ("a", "b"):
+        out = SimpleNamespace(page=tmp_path / name / "page.html", matrix=tmp_path / name / "matrix.svg")
+        inputs = SimpleNamespace(scopes=root / "causal" / "scopes.json", agreement=root / "causal" / "agreement.parquet")
+        wildcards = SimpleNamespace(dataset="demo", target="kernel_variability")
+        plot_examined_causes.main(SimpleNamespace(input=inputs, output=out, wildcards=wildcards, log=[tmp_path / "log"]))
+        pages.append(out.page.read_bytes())
+    assert pages[0] == pages[1]
+    text = pages[0].decode()
+    assert text.count("<section") == 3
+    assert "http" not in text.replace("http://www.w3.org", "")
