@@ -18,7 +18,8 @@ BASE = Path(workflow.basedir)
 sys.path.insert(0, str(BASE / "scripts"))
 
 from causeway.errors import CausewayError
-from causeway.readers.detect import detect, kind_of
+from causeway.readers.detect import detect
+from causeway.readers.kinds import kind_of
 from causeway.sheet import complaint, find_file, read_sheet, with_reduced
 
 GROUND = "compiled errors intervals logs moments ranks results row_groups schemas slices tables".split()
@@ -58,7 +59,7 @@ def load_sheet():
 def kind_of_export(row):
     """Return what an export measures, `trace`, `counters` or `table`; an unrecognised file counts as a trace and is refused by its reader."""
     name = row.format if row.format != "auto" else detect(row.path)
-    return kind_of(name) if name else "trace"
+    return kind_of(name, None if row.run else Path(row.path)) if name else "trace"
 
 
 def targets_by_dataset():

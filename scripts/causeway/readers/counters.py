@@ -32,7 +32,7 @@ class CounterTable:
     def __init__(self, european: bool = False) -> None:
         self.european = european
         self.keys: dict[Key, int] = {}
-        self.launch, self.metric, self.value = array("q"), array("q"), array("d")
+        self.launch, self.metric, self.value = array("i"), array("i"), array("d")
         self.texts: dict[int, dict[int, str]] = {}  # metric -> launch -> text that is no number
         self.numeric: set[int] = set()
         self.units: dict[tuple[str, str], str] = {}

@@ -68,11 +68,6 @@ _CSV_FOLDERS = ("cupti", "rocprof", "rocprofv3")
 """Families whose CSV files may lie together in a folder under any names."""
 
 
-def kind_of(family: str) -> str:
-    """Return what a family measures: `trace`, `counters` or `table`."""
-    return KINDS[family]
-
-
 def detect(path: str | Path) -> str | None:
     """Return the family of an export, or None if nothing known is recognised, also for an empty, absent or unreadable file.
 

@@ -73,7 +73,7 @@ class NcuReader:
         self.table = CounterTable(european)
         self.launches: dict[tuple, int] = {}
         self.kernel, self.process, self.device = array("q"), array("q"), array("q")
-        self.shape: dict[str, dict[int, int]] = {}
+        self.shape: dict[str, array] = {}
         self.metrics_of = array("q")
         self.lengths: set[int] = set()
         self.segment = self.rows = self.bad = self.mixed = 0
@@ -153,11 +153,7 @@ class NcuReader:
         return at is None or self.metrics_of[at] + 1 < max(self.metrics_of)
 
     def _key(self, row: list[str], columns: dict[str, int]) -> tuple:
-        return (
-            self.segment,
-            row[columns["process"]] if "process" in columns else "",
-            row[columns["launch"]] if "launch" in columns else self.rows,
-        )
+        return self.segment, row[columns["process"]], row[columns["launch"]]
 
     def _row(self, held: tuple[list[str], int], columns: dict[str, int], header: list[str]) -> None:
         row, line = held
@@ -197,8 +193,7 @@ class NcuReader:
                 if column in columns:
                     sizes = re.findall(r"\d+", row[columns[column]])[:3]
                     for axis, size in zip("xyz", map(integer, sizes), strict=False):
-                        if size is not None:
-                            self.shape.setdefault(f"{column}_{axis}", {})[at] = size
+                        self._shape(f"{column}_{axis}", at, size)
         return at
 
     def _value(self, launch: int, section: str, metric: str, unit: str, text: str) -> None:
@@ -213,10 +208,16 @@ class NcuReader:
         if shape:
             value = self.table.parse(text)
             size = None if value is None else integer(value * base_unit(unit)[1])
-            if size is not None:
-                self.shape.setdefault(shape, {}).setdefault(launch, size)
+            self._shape(shape, launch, size)
             return
         self.table.add(launch, section, metric, unit, text, european=seen == "european" if seen else None)
+
+    def _shape(self, name: str, launch: int, size: int | None) -> None:
+        """Remember a part of a launch's configuration; the first that is stated counts."""
+        column = self.shape.setdefault(name, array("q"))
+        column.extend([NULL] * (launch + 1 - len(column)))
+        if column[launch] == NULL and size is not None:
+            column[launch] = size
 
     def hand_over(self) -> None:
         """Give the launches and their metrics to the sink."""
@@ -233,7 +234,5 @@ class NcuReader:
         self.table.hand_over(sink, np.array(self.kernel), process, np.array(self.device), shape)
 
     @staticmethod
-    def _dense(values: dict[int, int], n: int) -> np.ndarray:
-        column = np.full(n, NULL)
-        column[list(values)] = list(values.values())
-        return column
+    def _dense(values: array, n: int) -> np.ndarray:
+        return np.append(np.array(values, np.int64), np.full(n - len(values), NULL))

@@ -1,6 +1,7 @@
 """Formats are recognised by content, without heavy imports."""
 
 import gzip
+import json
 import sqlite3
 import subprocess
 import sys
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 from reading import Read
 
-from causeway.readers.detect import FORMATS, detect, kind_of
+from causeway.readers.detect import FORMATS, detect
+from causeway.readers.kinds import kind_of
 from support import ROOT
 
 EXPECTED = {
@@ -89,8 +91,24 @@ def test_kinds_cover_all_families():
         kind_of("auto")
 
 
+COUNTED = json.loads((ROOT / "tests" / "data" / "expected_exports.json").read_text(encoding="utf-8"))
+MEASURED = [name for name, entry in COUNTED.items() if entry["stated"]["status"] != "refused" and entry["stated"]["kind"] != "none"]
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_what_is_planned_for_a_real_export_is_what_it_holds(data, name):
+    assert kind_of(detect(data / name), data / name) == COUNTED[name]["stated"]["kind"]
+
+
+def test_an_export_that_cannot_be_looked_at_is_planned_for_as_its_family_is(tmp_path):
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "cut.csv.gz").write_bytes(b"\x1f\x8b\x08")
+    for name in ("empty.csv", "cut.csv.gz", "absent"):
+        assert {kind_of(family, tmp_path / name) for family in ("rocprof", "rocprofv3", "kineto")} == {"trace"}
+
+
 def test_detection_imports_nothing_heavy():
-    code = "import sys; sys.path.insert(0, 'scripts'); import causeway.readers.detect; print(*sys.modules)"
+    code = "import sys; sys.path.insert(0, 'scripts'); import causeway.readers.kinds; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     assert not {"numpy", "pyarrow", "pandas", "yaml", "jsonschema"} & {Path(name).name.split(".")[0] for name in modules}
 
