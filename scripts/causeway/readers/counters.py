@@ -13,7 +13,7 @@ from causeway.readers.numbers import base_unit, number, scaled
 from causeway.readers.sink import CounterRows, Sink
 from causeway.tables import SCHEMAS
 
-BLOCK_VALUES = 1 << 21
+BLOCK_VALUES = 1 << 19
 """Values per block that is handed to the writer."""
 
 TAKEN = frozenset([*SCHEMAS["counters"].names, *SCHEMAS["kept"].names])

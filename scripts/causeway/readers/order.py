@@ -19,7 +19,7 @@ BLOCK_ROWS = 1 << 16
 LEAST_ROWS = 1 << 14
 """Smaller blocks are put together: each costs every later step some calls."""
 
-MERGE_ROWS = 1 << 20
+MERGE_ROWS = 1 << 18
 """Rows that a merge holds over all its runs."""
 
 
