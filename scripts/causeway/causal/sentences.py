@@ -104,8 +104,10 @@ def what_if_sentence(row: Mapping, target: str) -> str:
         part = PARTS.get(feature.partition("_")[0])
         subject = f"{part} of {after} instead of {before} ({feature})" if part else f"{feature} = {after} instead of {before}"
     change, low, high = row["change_percent"], row["change_low"], row["change_high"]
-    if low <= 0 <= high or change > 0:
+    if low <= 0 <= high:
         return f"{subject}: no clear change of {amount} ({change:+.0f} % [{low:+.0f}, {high:+.0f}])."
+    if change > 0:
+        return f"{subject}, the best of what was observed, would raise {amount} by {change:.0f} % [{low:.0f}, {high:.0f}]."
     return f"{subject} would cut {amount} by {-change:.0f} % [{-high:.0f}, {-low:.0f}], if no unmeasured common cause."
 
 
