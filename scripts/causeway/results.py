@@ -42,9 +42,10 @@ def relative(path: str | Path, levels: int) -> str:
 
 
 def read_search(folder: str | Path) -> Search:
-    """Read the search in a folder `{dataset}/{target}/causal/{scope}`."""
+    """Read the search in a folder `{dataset}/{target}/causal/{scope}`, with its what-ifs."""
     table = Path(folder) / "contributions.parquet"
-    return Search(read_json(Path(folder) / "graph.json"), read_table(table, "contributions").to_pylist(), relative(table, 5))
+    tables = {"whatif": read_table(Path(folder) / "whatif.parquet", "whatif").to_pylist()}
+    return Search(read_json(Path(folder) / "graph.json"), read_table(table, "contributions").to_pylist(), relative(table, 5), tables)
 
 
 def scope_folders(scopes: str | Path) -> list[Path]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from causeway.plotting.kernels import kernels_of
 from causeway.plotting.markup import Markup, tag
 from causeway.plotting.names import elided
+from causeway.plotting.overview_help import what_would_help
 from causeway.plotting.overview_map import heat_map
 from causeway.plotting.overview_methods import methods, provenance
 from causeway.plotting.overview_parts import facts, kernel_table, quality_strip, sentences
@@ -129,4 +130,5 @@ def _target(view: DatasetView, one: TargetView, several: bool) -> Markup:
         [tag("h3", "Over time and ranks"), drawn] if drawn is not None else None,
         [tag("h3", "What varies"), kernel_table(kernels, view.name, one.target, unit_stated(one.kernels))],
         why(view.name, one.target, one.searches, kernels),
+        what_would_help(one.searches, kernels),
     )

@@ -50,6 +50,7 @@ def cause_table(search: object) -> Markup:
         kind, word = SIGNS.get(row["sign"], ("undecided", "◇ undecided"))
         others = [member for member in row["members"] or [] if member != row["feature"]]
         name = [tag("code", breakable(elided(row["feature"], 60)), title=row["feature"] if len(row["feature"]) > 60 else None)]
+        name += [f" = {elided(row['level'], 40)}"] if row.get("level") else []
         name += [tag("span", f" +{len(others)}", class_="muted", title=f"moves with: {elided(', '.join(others), 800)}")] if others else []
         percent, low, high = row["contribution_percent"], row["contribution_low"], row["contribution_high"]
         colour = theme.RAISES if row["sign"] == "+" else theme.LOWERS if row["sign"] == "-" else theme.UNDECIDED
@@ -160,9 +161,8 @@ def disagreements(searches: Sequence[object], known: Mapping) -> Markup | None:
         name = "whole dataset" if scope == "dataset" else known[scope][1].short if scope in known else scope
         for row in causes_of(search):
             if row["sign"] in SIGNS and row["verdict"] != "refuted":
-                seen.setdefault(row["feature"], {"+": [], "-": []})[row["sign"]].append(
-                    f"{name} ({theme.percent(row['contribution_percent'])})"
-                )
+                feature = f"{row['feature']} = {row['level']}" if row.get("level") else row["feature"]
+                seen.setdefault(feature, {"+": [], "-": []})[row["sign"]].append(f"{name} ({theme.percent(row['contribution_percent'])})")
     rows = [(feature, ends) for feature, ends in sorted(seen.items()) if ends["+"] and ends["-"]]
     if not rows:
         return None

@@ -196,6 +196,12 @@ def write_scope(folder, graph, rows):
     table = pa.Table.from_pylist([{name: row[name] for name in names} for row in rows], schema=SCHEMAS["contributions"])
     write_table(table, folder / graph["scope"] / "contributions.parquet", "contributions")
     write_json(graph, folder / graph["scope"] / "graph.json", "graph")
+    causes = [row["feature"] for row in rows if row["feature"] != "unexplained"]
+    ends = {"change_percent": -20.0, "change_low": -28.0, "change_high": -12.0, "verdict": "supported", "reason": None}
+    whatif = [{"feature": name, "from": "as it was (median 3)", "to": "none"} | ends for name in causes[:2]]
+    refused = dict.fromkeys(("change_percent", "change_low", "change_high")) | {"verdict": "refused", "reason": "refused: never observed"}
+    whatif += [{"feature": name, "from": "as it was", "to": "none"} | refused for name in causes[2:3]]
+    write_table(pa.Table.from_pylist(whatif, schema=SCHEMAS["whatif"]), folder / graph["scope"] / "whatif.parquet", "whatif")
 
 
 def write_rows(folder, kernels, rows=1200, seed=4, features=FEATURES):

@@ -91,7 +91,6 @@ def test_tables_of_refutations_and_baselines():
 def test_the_page_is_whole_and_written_the_same_again(tmp_path):
     root = samples.write_dataset(tmp_path / "results", scopes=2) / "kernel_variability"
     for folder in (path.parent for path in (root / "causal").glob("*/graph.json")):
-        write_rows([WHAT_IF | {"verdict": "supported", "reason": None}], folder / "whatif.parquet", "whatif", {})
         for table in ("refutations", "heterogeneity", "baselines"):
             write_rows([], folder / f"{table}.parquet", table, {})
     write_rows([], root / "causal" / "agreement.parquet", "agreement", {})

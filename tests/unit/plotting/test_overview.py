@@ -92,11 +92,18 @@ def test_hostile_names_are_text(made, page):
 
 def test_the_parts_stand_in_their_order(page):
     words = ["Where these runs vary", "ranks × devices", "Data quality", "What to know first", "Kernel variability, demo"]
-    words += ["Over time and ranks", "What varies", "Why: causes of kernel variability", "Memory stall, demo", "0 of 2 exports"]
+    words += [
+        "Over time and ranks",
+        "What varies",
+        "Why: causes of kernel variability",
+        "What would help",
+        "Memory stall, demo",
+        "0 of 2 exports",
+    ]
     words += ["Methods and limits", "Glossary", "Provenance"]
     places = [page.text.index(word) for word in words]
     assert places == sorted(places)
-    for absent in ("Where the time goes", "Which rank", "What would help", "NaN", "nan ", "None", "inf "):
+    for absent in ("Where the time goes", "Which rank", "NaN", "nan ", "None", "inf "):
         assert absent not in page.text
 
 
@@ -115,6 +122,13 @@ def test_no_cause_found_is_said_in_words(page):
 
 def test_sign_disagreements_are_listed(page):
     assert "Where kernels disagree in sign" not in page.text, "all samples agree"
+
+
+def test_what_would_help_is_ranked_by_the_kernels_share_and_leaves_out_what_was_refused(page):
+    part = page.text[page.text.index("What would help") :][:1500]
+    assert "20 % [12, 28]" in part
+    assert "never observed" not in part
+    assert "Whole dataset" not in part.split("Kernel variability")[0]
 
 
 def test_kernels_that_disagree_in_sign(tmp_path):
