@@ -24,6 +24,8 @@ ANALYSES = {
     "queue_delay": "queue delay",
     "ranges": "ranges",
     "overlap": "overlap",
+    "device_metrics": "metrics of devices",
+    "mpi_calls": "MPI calls",
 }
 SEVERITIES = {"blocked": 0, "caution": 1, "info": 2}
 

@@ -65,6 +65,8 @@ def _analyses(facts: Facts, error: ExportError | None) -> dict:
         "time_line": None if facts.has_start else "no start times",
         "queue_delay": None if facts.queue_known else "no launch calls that belong to launches",
         "ranges": None if facts.tables.get("ranges") else "no named ranges",
+        "device_metrics": None if facts.tables.get("samples") else "no sampled metrics of devices",
+        "mpi_calls": None if facts.tables.get("mpi") else "no MPI calls",
         "overlap": None if launches and transfers else "no memory transfers" if launches else "no kernel launches with times",
     }
     return {name: {"possible": missing[name] is None, "why": missing[name]} for name in ANALYSES}

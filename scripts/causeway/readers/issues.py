@@ -2,7 +2,18 @@
 
 from dataclasses import dataclass
 
-ANALYSES = ("kernel_variability", "memory_stall", "counter_deviation", "causes", "time_line", "queue_delay", "ranges", "overlap")
+ANALYSES = (
+    "kernel_variability",
+    "memory_stall",
+    "counter_deviation",
+    "causes",
+    "time_line",
+    "queue_delay",
+    "ranges",
+    "overlap",
+    "device_metrics",
+    "mpi_calls",
+)
 """What Causeway can do with an export, as `capabilities.json` lists it."""
 
 

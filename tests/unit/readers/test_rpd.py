@@ -66,7 +66,7 @@ def test_launches_transfers_and_calls_equal_the_views(path, tmp_path):
     assert [(row["start_ns"], row["duration_ns"], row["name"], row["thread"]) for row in export.calls.to_pylist()] == calls
     assert export.capabilities["rows_in"] == {"rocpd_op": 85, "rocpd_api": 125, "rocpd_monitor": len(export.samples)}
     possible = {name for name, one in export.capabilities["analyses"].items() if one["possible"]}
-    assert possible == {"kernel_variability", "memory_stall", "causes", "time_line", "queue_delay", "overlap"}
+    assert possible == {"kernel_variability", "memory_stall", "causes", "time_line", "queue_delay", "overlap", "device_metrics"}
 
 
 @pytest.mark.parametrize("path", real())
