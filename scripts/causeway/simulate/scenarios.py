@@ -16,7 +16,7 @@ SIGNS = {
     "launches_in_flight": "+",
     "idle_before_ns": "-",
     "since_start_ns": "-",
-    "gpc_clock_hz": "-",
+    "gpc_clock_frequency_hz": "-",
     "block_x": "+",
     "grid_x": "+",
 }
@@ -129,7 +129,7 @@ class Scenario:
         Duration of the collective kernel: noise of its own, or until the last rank has begun it, so that all end together.
     clock_rank, clock_from, clock_to, clock_factor
         The rank whose device clock drops to `clock_factor` of its usual value, from and to these shares of the run. Only kernels with the
-        cause `gpc_clock_hz` slow down, by clock ** -strength.
+        cause `gpc_clock_frequency_hz` slow down, by clock ** -strength.
     clock_error_us : float, microseconds
         Largest error of the ranks' session start times.
     format : {"nsys", "kineto"}
@@ -220,7 +220,7 @@ def check(scenario: Scenario) -> None:
             raise CausewayError(f"{where}: unknown causes {unknown}; known are {sorted(SIGNS)}")
         if min(kernel.causes.values(), default=1) <= 0:
             raise CausewayError(f"{where}: a cause needs a positive strength; its sign is fixed")
-        if "gpc_clock_hz" in kernel.causes and scenario.clock_rank is None:
+        if "gpc_clock_frequency_hz" in kernel.causes and scenario.clock_rank is None:
             raise CausewayError(f"{where}: the clock is a cause, but it drops on no rank; set clock_rank")
         if kernel.base_us < 10:
             raise CausewayError(f"{where}: base_us is {kernel.base_us}; a launch call needs 10 or more")

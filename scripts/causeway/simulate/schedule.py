@@ -170,7 +170,7 @@ class _Player:
             block[..., position], grid[..., position] = own["block"][..., slot], own["grid"][..., slot]
             base[..., position] = own["mean_ns"][..., slot]
             effect[..., position] = self._effect(kernel, begin, busy_until, copies, neighbours["lane"], first)
-            slow = self._clock(first, shape) ** -kernel.causes.get("gpc_clock_hz", 0.0)
+            slow = self._clock(first, shape) ** -kernel.causes.get("gpc_clock_frequency_hz", 0.0)
             scale = 1000 * kernel.base_us
             duration = base[..., position] + scale * ((1 + effect[..., position]) * slow * factors[number][..., slot] - 1)
             finish = begin + np.maximum(MIN_DURATION_NS, np.rint(duration)).astype(np.int64)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from every_layout import LAYOUTS
 from reading import Read
 
 from support import DATA
@@ -194,6 +195,15 @@ def test_the_same_run_in_two_forms_gives_equal_tables(data, first, second, tmp_p
     one, other = Read(data / first, tmp_path / "1"), Read(data / second, tmp_path / "2")
     same(one, other)
     assert one.capabilities["time"] == other.capabilities["time"]
+
+
+@pytest.mark.parametrize("form", ["nsys parquetdir", "nsys arrowdir", "nsys.arrow"])
+def test_a_made_up_run_with_every_table_is_the_same_in_every_form(form, tmp_path):
+    one, other = (Read(LAYOUTS[name](tmp_path, "kernel(int)", 500), tmp_path / "t" / name) for name in ("nsys.sqlite", form))
+    assert one.names == {"launches", "transfers", "calls", "ranges", "samples", "configurations", "kernels", "devices"}
+    same(one, other)
+    assert one.capabilities["time"] == other.capabilities["time"]
+    assert one.capabilities["issues"] == other.capabilities["issues"]
 
 
 @pytest.mark.parametrize("name", ["fuser/report1_h100", "jax-toolbox-cuda-graphs/pdl_2p2c_gh200"])

@@ -35,7 +35,7 @@ SCHEMA = yaml.safe_load((ROOT / "config" / "schemas" / "simulated.schema.yaml").
         ({"kind": "trace", "causes": {"gemm": {}}}, "'gemm'"),
         ({"kind": "trace", "causes": {"Kernel2": {"weather": 1}}}, "'weather'"),
         ({"kind": "trace", "causes": {"Kernel2": {"block_x": -1}}}, "positive strength"),
-        ({"kind": "trace", "causes": {"Kernel2": {"gpc_clock_hz": 1}}}, "set clock_rank"),
+        ({"kind": "trace", "causes": {"Kernel2": {"gpc_clock_frequency_hz": 1}}}, "set clock_rank"),
     ],
 )
 def test_a_wrong_scenario_is_named_and_nothing_is_written(tmp_path, values, part):

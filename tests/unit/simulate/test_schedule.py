@@ -180,7 +180,7 @@ def test_a_change_of_input_size_moves_the_mean_and_not_the_deviation(demo, obser
 
 
 def test_a_clock_drop_slows_its_kernels_on_its_device_and_shows_in_the_samples():
-    scenario, ranks = run(iterations=100, clock_rank=1, causes={"Kernel2": {"gpc_clock_hz": 1.0}})
+    scenario, ranks = run(iterations=100, clock_rank=1, causes={"Kernel2": {"gpc_clock_frequency_hz": 1.0}})
     for number, rank in enumerate(ranks):
         kernels = rank["kernels"]
         iteration = np.searchsorted(rank["ranges"]["start"], kernels["start"], side="right") - 1
