@@ -310,7 +310,8 @@ def integer_column(column: pa.Array) -> tuple[np.ndarray, int]:
     if pa.types.is_boolean(kind):
         column, kind = column.cast(pa.int64()), pa.int64()
     if pa.types.is_integer(kind) and kind != pa.uint64():
-        return pc.fill_null(column.cast(pa.int64()), NULL).to_numpy(zero_copy_only=False), 0
+        column = column.cast(pa.int64())
+        return (pc.fill_null(column, NULL) if column.null_count else column).to_numpy(zero_copy_only=False), 0
     if pa.types.is_integer(kind):
         numbers, bad = integers(pc.fill_null(column, 0).to_numpy(zero_copy_only=False))
         return np.where(column.is_null().to_numpy(zero_copy_only=False), NULL, numbers), bad

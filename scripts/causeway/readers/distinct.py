@@ -50,7 +50,12 @@ def distinct_rows(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     inverse : ndarray of int64, shape (n,)
         For each row, which of these it equals.
     """
-    table = np.stack([np.asarray(column, np.int64) for column in columns])
+    columns = [np.asarray(column, np.int64) for column in columns]
+    varying = [column for column in columns if column.size and not (column == column[0]).all()]
+    if not varying:
+        rows = columns[0].size
+        return np.arange(min(rows, 1)), np.zeros(rows, np.int64)
+    table = np.stack(varying)
     if table.shape[1] >= WORTH_ROWS:
         from causeway.readers.hashed import mix_rows, same_rows
 

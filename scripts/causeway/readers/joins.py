@@ -158,9 +158,9 @@ class LaunchCalls:
         end, ranges = np.full(len(launches), NULL), np.full(len(launches), NULL)
         if len(launches):
             self._load_until(int(launches["start_ns"][-1]) + AHEAD_NS)
-            keys = self._keys(launches)
-            at = np.minimum(np.searchsorted(self._held["key"], keys), max(0, len(self._held) - 1))
             if len(self._held):
+                keys = self._keys(launches)
+                at = np.minimum(np.searchsorted(self._held["key"], keys), len(self._held) - 1)
                 hit = (self._held["key"][at] == keys) & (keys >= 0)
                 end[hit], ranges[hit] = self._held["end"][at[hit]], self._held["range"][at[hit]]
                 self._held["launching"][at[hit]] = False  # answered

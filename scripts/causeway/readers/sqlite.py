@@ -215,7 +215,7 @@ class SqliteExport:
             return np.full(len(column), NULL)
         if not pa.types.is_integer(column.type):
             raise pa.ArrowInvalid("not integers")
-        return pc.fill_null(column, NULL).to_numpy(zero_copy_only=False)
+        return (pc.fill_null(column, NULL) if column.null_count else column).to_numpy(zero_copy_only=False)
 
     def _slowly(self, query: str, table: str, columns: list[str], text: set[str], done: int) -> Iterator[tuple[int, dict]]:
         try:

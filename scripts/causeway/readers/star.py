@@ -29,6 +29,8 @@ def nullable(values: np.ndarray, kind: pa.DataType) -> pa.Array:
     absent = values == NULL
     if not absent.any():
         return pa.array(values).cast(kind)
+    if absent.all():
+        return pa.nulls(len(values), kind)
     return pa.array(np.where(absent, 0, values), mask=absent).cast(kind)
 
 
@@ -138,14 +140,16 @@ class StarWriter:
                 rows = self._mine(block)
                 if not len(rows):
                     continue
-                end, ranges = calls.find(rows)
-                queue = np.where(end == NULL, NULL, rows["start_ns"] - end)
-                early += int(((queue < 0) & (end != NULL)).sum())
-                without += int((end == NULL).sum())
-                queue = np.where((rows["queue_ns"] != NULL), rows["queue_ns"], np.where(queue < 0, NULL, queue))
+                queue, ranges = np.ascontiguousarray(rows["queue_ns"]), np.full(len(rows), NULL)
+                if self.sink.count_of("calls"):
+                    end, ranges = calls.find(rows)
+                    waited = np.where(end == NULL, NULL, rows["start_ns"] - end)
+                    early += int(((waited < 0) & (end != NULL)).sum())
+                    without += int((end == NULL).sum())
+                    queue = np.where(queue != NULL, queue, waited)
+                    self.facts.ranges_known += int((ranges != NULL).sum())
                 queue = np.where(queue < 0, NULL, queue)
                 self.facts.queue_known += int((queue != NULL).sum())
-                self.facts.ranges_known += int((ranges != NULL).sum())
                 self._span(rows, launches=True)
                 self._note_devices(rows["process"], rows["device"])
                 self.lanes.take(rows)
