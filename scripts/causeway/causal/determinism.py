@@ -27,7 +27,7 @@ def precedence(names: list[str]) -> list[int]:
 
 
 def determined_columns(
-    levels: np.ndarray, logs: np.ndarray, positive: np.ndarray, names: list[str], order: list[int]
+    levels: np.ndarray, logs: np.ndarray, known: np.ndarray, positive: np.ndarray, names: list[str], order: list[int]
 ) -> dict[int, list[int]]:
     """Find columns that follow from the columns kept before them, in levels or in logarithms.
 
@@ -37,8 +37,10 @@ def determined_columns(
         Columns, centred within configurations, not winsorised (clipping breaks sums).
     logs : ndarray of float, shape (n_rows, p)
         Their logarithms, zeros at a floor below the smallest positive value; NaN columns where values are negative.
+    known : ndarray of bool, shape (n_rows, p)
+        Where a value was measured: a relation in levels is tested on rows where all its columns are.
     positive : ndarray of bool, shape (n_rows, p)
-        Where a value is above 0: a relation in logarithms is tested on rows where all its columns are.
+        Where a value is known and above 0: a relation in logarithms is tested on rows where all its columns are.
     names : list of str
     order : list of int
         Precedence of the columns.
@@ -49,9 +51,8 @@ def determined_columns(
         For each determined column, the columns that determine it.
     """
     found: dict[int, list[int]] = {}
-    everywhere = np.ones((1, len(names)), dtype=bool)
     usable = ~np.isnan(logs[0]) if len(logs) else np.zeros(len(names), dtype=bool)
-    for matrix, candidates, valid in ((levels, np.ones(len(names), dtype=bool), everywhere), (logs, usable, positive)):
+    for matrix, candidates, valid in ((levels, np.ones(len(names), dtype=bool), known), (logs, usable, positive)):
         _one_scale(matrix, valid, [i for i in order if candidates[i]], found)
     return found
 
@@ -64,7 +65,7 @@ def _one_scale(matrix: np.ndarray, valid: np.ndarray, positions: list[int], foun
     if len(positions) < 3:
         return
     columns = matrix[:, positions].astype(np.float64)
-    valid = np.ascontiguousarray(np.broadcast_to(valid, matrix.shape)[:, positions])
+    valid = np.ascontiguousarray(valid[:, positions])
     whole = valid.all(axis=0)
     columns -= columns.mean(axis=0)
     lengths = np.sqrt((columns**2).sum(axis=0))

@@ -7,6 +7,7 @@ import numpy as np
 from causeway.causal.between import ConfigurationEffect, configuration_effects
 from causeway.causal.crosscheck import crosscheck_reason
 from causeway.causal.deviation import configuration_spread, standardised_deviation
+from causeway.causal.late_checks import drop_late_aliases, reinstate_determined
 from causeway.causal.multiplicity import adjusted, scope_p_value
 from causeway.causal.prepare import CONTROL_NAMES, Prepared, prepare
 from causeway.causal.representative import better_members
@@ -22,6 +23,7 @@ from causeway.causal.stages import Stages, independent_rows, run_stages
 from causeway.causal.threads import single_threaded
 from causeway.causal.verdicts import FLAGGED_BELOW, INCONCLUSIVE, REFUSED_BELOW, arrow_verdict, detectable_share, graph_verdict
 
+LATE_ROUNDS = 4
 METHOD = (
     "two-stage local search (partial F tests on groups of basis functions, Bonferroni, effective sample sizes of Kish and Bartlett), "
     "half-samples of blocks, structural shares of a boosted location-scale model"
@@ -172,9 +174,7 @@ def _discover(columns: list[Column], rows: Rows, scope: Scope) -> Outcome:
         return Outcome(scope, len(rows), size, INCONCLUSIVE, [reason], [f"Inconclusive: {reason}."], dropped=prepared.dropped)
     spread = configuration_spread(rows)
     deviation = standardised_deviation(rows, spread)
-    stages = run_stages(prepared.within, rows, deviation)
-    if better_members(stages, prepared):
-        stages = run_stages(prepared.within, rows, deviation)
+    stages = _searched(prepared, rows, deviation)
     effects, dropped, n_between = configuration_effects(prepared.between, rows, stages.residual, spread)
     prepared.dropped = sorted([*prepared.dropped, *dropped], key=lambda one: one.feature)
     frequencies = selection_frequencies(
@@ -187,6 +187,16 @@ def _discover(columns: list[Column], rows: Rows, scope: Scope) -> Outcome:
     controls = [index for index, candidate in enumerate(prepared.within) if candidate.name in CONTROL_NAMES]
     outcome.p_value = scope_p_value(stages, controls, [effect.p_value for effect in effects], n_between)
     return outcome
+
+
+def _searched(prepared: Prepared, rows: Rows, deviation: np.ndarray) -> Stages:
+    """Search, look closely at what was chosen, and search again while that changes the candidates."""
+    stages = run_stages(prepared.within, rows, deviation)
+    for _ in range(LATE_ROUNDS):
+        if not (drop_late_aliases(stages, prepared, rows) or reinstate_determined(stages, prepared) or better_members(stages, prepared)):
+            break
+        stages = run_stages(prepared.within, rows, deviation)
+    return stages
 
 
 def _usable(columns: list[Column], rows: Rows) -> tuple[Rows, list[Column], str]:

@@ -19,6 +19,10 @@ ALIAS_NAMES = re.compile(
 ALIAS_R2 = 0.99
 MIN_ROWS = 50
 HELPERS_AT_ONCE = 64
+CLOSE, OTHER = 0.9, 0.7
+"""Of a pair of which one follows the measured value this closely by itself and the other does not, the first is the leak."""
+THIRD_COLUMNS = 10
+THIRD_CORRELATION = 0.15
 OWN_SHARE = 0.1
 """An alias loses this much: with the measured value the unexplained part shrinks below a tenth of what the other columns leave."""
 
@@ -95,9 +99,44 @@ def aliases_by_data(measured: np.ndarray, columns: np.ndarray, correlations: np.
         for helpers, unexplained in (([first], rest), ([first, other], rest * (1.0 - min(float(second[other]) ** 2, 1.0)))):
             if left[j] * unexplained < 1 - ALIAS_R2 and _needs_measured(j, helpers, correlations, with_measured):
                 found[j] = True
+                if len(helpers) == 1 and derived[j] == derived[first]:
+                    earlier = leak_of_pair(with_measured, correlations[j], correlations[first], (j, first)) == 1
+                    found[j], found[first], passed[first] = not earlier, earlier, not earlier
                 break
         passed[j] = not found[j]
     return found
+
+
+def leak_of_pair(with_measured: np.ndarray, with_one: np.ndarray, with_other: np.ndarray, pair: tuple[int, int]) -> int | None:
+    """Tell which of two columns, each a function of the other and the measured value, is the leak: 0, 1, or None if nothing tells.
+
+    Of rate = amount / time, both columns tell the time given the other. Third columns that go with the pair go with what was there
+    before: given the amount, they have no news about the time; given the rate, they tell it.
+
+    Parameters
+    ----------
+    with_measured, with_one, with_other : ndarray, shape (p,)
+        Correlations of all columns with the measured value and with the two.
+    pair : tuple of int
+        Positions of the two among the p columns.
+    """
+    own = np.abs(with_measured[list(pair)])
+    if own.max() > CLOSE and own.min() < OTHER:
+        return int(own[1] > own[0])
+    strength = np.maximum(np.abs(with_one), np.abs(with_other))
+    strength[list(pair)] = 0.0
+    strength[with_measured**2 > ALIAS_R2] = 0.0
+    third = np.argsort(-strength, kind="stable")[:THIRD_COLUMNS]
+    third = third[strength[third] > THIRD_CORRELATION]
+    if third.size == 0:
+        return None
+    news = []
+    for own, position in ((with_one, pair[0]), (with_other, pair[1])):
+        of_time = float(with_measured[position])
+        partial = (with_measured[third] - own[third] * of_time) ** 2
+        partial /= np.maximum(1 - own[third] ** 2, 1e-3) * max(1 - of_time**2, 1e-3)
+        news.append(float(np.minimum(partial, 1.0).sum()))
+    return int(news[1] > news[0])
 
 
 def aliases_where_positive(measured: np.ndarray, logs: np.ndarray, positive: np.ndarray, helpers: np.ndarray) -> np.ndarray:

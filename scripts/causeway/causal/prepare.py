@@ -40,6 +40,12 @@ class Prepared:
         What a reader should know, e.g. imputed values.
     merged : dict of str to Candidate
         The columns that another one stands for.
+    numbers : dict of str to Number
+        Numeric columns that vary within configurations and passed the first look for aliases.
+    determined : dict of str to list of str
+        Deterministic columns: the columns that determine them.
+    determined_members : dict of str to tuple of str
+        The clusters that these stand for.
     """
 
     within: list[Candidate] = field(default_factory=list)
@@ -47,18 +53,22 @@ class Prepared:
     dropped: list[Dropped] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     merged: dict[str, Candidate] = field(default_factory=dict)
+    numbers: "dict[str, Number]" = field(default_factory=dict)
+    determined: dict[str, list[str]] = field(default_factory=dict)
+    determined_members: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass
-class _Number:
+class Number:
     """A numeric column on its way."""
 
     column: Column
     name: str
     values: np.ndarray  # float64, no missing values, on the scale of the analysis (log1p for bytes)
+    known: np.ndarray  # where the value was measured and not filled in
     centred: np.ndarray | None = None
     logs: np.ndarray | None = None  # logarithms, None if a value is negative or few are positive; zeros at a floor
-    positive: np.ndarray | None = None
+    positive: np.ndarray | None = None  # where the value is known and above 0
 
 
 def prepare(columns: list[Column], rows: Rows, target: str) -> Prepared:
@@ -79,7 +89,7 @@ def prepare(columns: list[Column], rows: Rows, target: str) -> Prepared:
     """
     prepared = Prepared()
     centring = GroupCentring(rows.configuration, rows.weight)
-    numbers: list[_Number] = []
+    numbers: list[Number] = []
     categories: list[tuple[str, Column]] = []
     seen: dict[str, int] = {}
     for column in columns:
@@ -110,7 +120,7 @@ def prepare(columns: list[Column], rows: Rows, target: str) -> Prepared:
     return prepared
 
 
-def _number(column: Column, name: str, rows: Rows, centring: GroupCentring, prepared: Prepared) -> _Number | None:
+def _number(column: Column, name: str, rows: Rows, centring: GroupCentring, prepared: Prepared) -> Number | None:
     """Check a numeric column and fill its gaps with the mean of the configuration."""
     values = np.asarray(column.values, dtype=float)
     known = np.isfinite(values)
@@ -132,7 +142,7 @@ def _number(column: Column, name: str, rows: Rows, centring: GroupCentring, prep
     if not known.all():
         prepared.notes.append(f"{name}: {np.sum(~known)} missing or infinite values set to the mean of their configuration")
         values = _filled(values, known, rows)
-    return _Number(column, name, values)
+    return Number(column, name, values, known)
 
 
 def _filled(values: np.ndarray, known: np.ndarray, rows: Rows) -> np.ndarray:
@@ -159,7 +169,7 @@ def _add_between(candidate: Candidate, values: np.ndarray, rows: Rows, prepared:
     prepared.between.append(Candidate(**{**candidate.__dict__, "values": values[first]}))
 
 
-def _split(numbers: list[_Number], rows: Rows, centring: GroupCentring, prepared: Prepared) -> list[_Number]:
+def _split(numbers: list[Number], rows: Rows, centring: GroupCentring, prepared: Prepared) -> list[Number]:
     """Send columns that are constant within configurations to the configuration level; centre the others."""
     kept = []
     for number in numbers:
@@ -170,7 +180,7 @@ def _split(numbers: list[_Number], rows: Rows, centring: GroupCentring, prepared
             )
             continue
         number.centred = centring.centred(number.values)
-        number.positive = number.values > 0
+        number.positive = (number.values > 0) & number.known
         if number.values.min() >= 0 and number.positive.mean() > MIN_POSITIVE:
             floor = 0.5 * number.values[number.positive].min()
             number.logs = centring.centred(np.log(np.maximum(number.values, floor)))
@@ -178,7 +188,7 @@ def _split(numbers: list[_Number], rows: Rows, centring: GroupCentring, prepared
     return kept
 
 
-def _without_aliases(numbers: list[_Number], rows: Rows, centring: GroupCentring, prepared: Prepared) -> list[_Number]:
+def _without_aliases(numbers: list[Number], rows: Rows, centring: GroupCentring, prepared: Prepared) -> list[Number]:
     """Drop counters that are the measured value in other clothes; facts known at the launch's start cannot be."""
     measured = rows.mean + rows.signed
     alias = np.zeros(len(numbers), dtype=bool)
@@ -206,7 +216,7 @@ def _without_aliases(numbers: list[_Number], rows: Rows, centring: GroupCentring
     return [number for number, drop in zip(numbers, alias, strict=True) if not drop]
 
 
-def _merge_and_finish(numbers: list[_Number], prepared: Prepared) -> None:
+def _merge_and_finish(numbers: list[Number], prepared: Prepared) -> None:
     """Cluster, drop deterministic columns, winsorise; append the candidates."""
     names = [number.name for number in numbers]
     centred = np.column_stack([number.centred.astype(np.float32) for number in numbers])
@@ -228,25 +238,34 @@ def _merge_and_finish(numbers: list[_Number], prepared: Prepared) -> None:
         if head in determined:
             others = ", ".join(names[i] for i in determined[head])
             prepared.dropped.append(Dropped(names[head], f"deterministic: follows from {others}"))
+            prepared.determined[names[head]] = [names[i] for i in determined[head]]
+            prepared.determined_members[names[head]] = (names[head], *sorted(names[i] for i in members[head] if i != head))
             continue
         others = [i for i in members[head] if i != head]
         prepared.within.append(_candidate(numbers[head], (names[head], *sorted(names[i] for i in others))))
         prepared.merged.update({names[i]: _candidate(numbers[i], (names[i],)) for i in others})
+    prepared.numbers = {number.name: Number(number.column, number.name, number.values, number.known) for number in numbers}
 
 
-def _determined(heads: list[int], numbers: list[_Number]) -> dict[int, list[int]]:
+def _determined(heads: list[int], numbers: list[Number]) -> dict[int, list[int]]:
     """Return the counters that follow from others, with these. Features of the context are no sums of each other by construction."""
     if not heads:
         return {}
     levels = np.column_stack([numbers[i].centred for i in heads])
     logs = np.column_stack([np.full(levels.shape[0], np.nan) if numbers[i].logs is None else numbers[i].logs for i in heads])
     positive = np.column_stack([numbers[i].positive for i in heads])
+    known = np.column_stack([numbers[i].known for i in heads])
     names = [numbers[i].name for i in heads]
-    found = determined_columns(levels, logs, positive, names, precedence(names))
+    found = determined_columns(levels, logs, known, positive, names, precedence(names))
     return {heads[i]: [heads[j] for j in others] for i, others in found.items()}
 
 
-def _candidate(number: _Number, members: tuple[str, ...]) -> Candidate:
+def candidate_of(number: Number, centring: GroupCentring, members: tuple[str, ...]) -> Candidate:
+    """Return the candidate of a numeric column after preparation."""
+    return _candidate(Number(number.column, number.name, number.values, number.known, centring.centred(number.values)), members)
+
+
+def _candidate(number: Number, members: tuple[str, ...]) -> Candidate:
     """Return the candidate of a numeric column: winsorised, in standard deviations."""
     column = number.column
     values = winsorised(number.centred[:, None].astype(np.float64))[:, 0].astype(np.float32)
@@ -258,7 +277,7 @@ def merged_reason(head: str) -> str:
     return f"merged into {head}: correlation above .95"
 
 
-def _head(cluster: list[int], numbers: list[_Number]) -> int:
+def _head(cluster: list[int], numbers: list[Number]) -> int:
     """Return who stands for a cluster: its medoid, but raw columns go before derived ones and facts known at the start before counters."""
     return min(cluster, key=lambda i: (numbers[i].column.tier == "counter", derived_name(numbers[i].name), cluster.index(i)))
 

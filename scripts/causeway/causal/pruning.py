@@ -44,7 +44,8 @@ def first_function(values: np.ndarray) -> np.ndarray:
     return values if two else normal_scores(values)
 
 
-def _unit(columns: np.ndarray) -> np.ndarray:
+def unit_columns(columns: np.ndarray) -> np.ndarray:
+    """Return columns of unit length, without those that are zero."""
     lengths = np.sqrt((columns**2).sum(axis=0))
     return columns[:, lengths > 1e-8] / lengths[lengths > 1e-8]
 
@@ -69,7 +70,7 @@ class Pruner:
     def flexible(self, candidate: int) -> np.ndarray:
         """Return a candidate's flexible functions, centred, weighted, of unit length."""
         if candidate not in self._flexible:
-            self._flexible[candidate] = _unit(self.centring.weighted(flexible_functions(self.candidates[candidate].values)))
+            self._flexible[candidate] = unit_columns(self.centring.weighted(flexible_functions(self.candidates[candidate].values)))
         return self._flexible[candidate]
 
     def products(self, others: list[int]) -> np.ndarray:
@@ -78,12 +79,12 @@ class Pruner:
         pairs = [a * b for i, a in enumerate(single) for b in single[i + 1 :]]
         if not pairs:
             return np.zeros((self.problem.basis.columns.shape[0], 0))
-        return _unit(self.centring.weighted(np.column_stack(pairs)))
+        return unit_columns(self.centring.weighted(np.column_stack(pairs)))
 
     def by_kernel(self, others: list[int]) -> np.ndarray:
         """Return the others' first functions in each kernel alone, centred, weighted, of unit length."""
         parts = [first_function(self.candidates[other].values) * (self.kernels == k) for other in others for k in range(self.n_kernels)]
-        return _unit(self.centring.weighted(np.column_stack(parts)))
+        return unit_columns(self.centring.weighted(np.column_stack(parts)))
 
     def others_model(self, response: np.ndarray, others: list[int]) -> Model:
         """Return the model of the others: their bases, and as many of the flexible functions as the rows can carry."""
@@ -154,7 +155,7 @@ class Pruner:
         parts = [self.problem.basis.columns[:, self.problem.basis.of(candidate)].astype(float), self.flexible(candidate)]
         if others:
             products = np.column_stack([first * first_function(self.candidates[other].values) for other in others])
-            parts.append(_unit(self.centring.weighted(products)))
+            parts.append(unit_columns(self.centring.weighted(products)))
         rest, _ = model.residual_with(np.hstack(parts))
         return max(float(rest @ rest), 1e-300)
 

@@ -1,0 +1,192 @@
+"""Second looks at what the search chose: leaks that gaps and zeros had hidden, and causes that had been taken for sums of two others.
+
+Before the search, all columns are compared with all others, so the checks there are the cheap ones. The search leaves a handful, and these
+can be looked at closely: on the rows where everything is known and positive, and with the target at hand.
+"""
+
+import numpy as np
+
+from causeway.causal.basis import GroupCentring, build_basis, normal_scores
+from causeway.causal.leaks import ALIAS_R2, MIN_ROWS, OWN_SHARE, leak_of_pair
+from causeway.causal.prepare import Prepared, candidate_of
+from causeway.causal.pruning import flexible_functions, unit_columns
+from causeway.causal.rows import Candidate, Dropped, Rows
+from causeway.causal.stages import Stages
+
+MONOTONE = 0.995
+"""A column whose ranks are those of the measured value this well, within configurations, is the measured value on a bent scale."""
+NOT_ROUNDING = 1e-4
+"""Copies leave less of each other than this, and then the measured value's part in it is rounding."""
+NOT_WORSE = 10.0
+"""Twice the log-likelihood by which two determining columns must beat the one they determine to keep its place."""
+
+
+def drop_late_aliases(stages: Stages, prepared: Prepared, rows: Rows) -> bool:
+    """Drop chosen counters that turn out to be the measured value in other clothes; tell whether any was dropped.
+
+    The member of its cluster that is none takes the place of a dropped counter. Changes `prepared` in place.
+    """
+    chosen = [prepared.within[index] for index in stages.parents()]
+    suspects = {name for c in chosen if c.tier == "counter" and not c.levels for name in c.members if name in prepared.numbers}
+    if not suspects:
+        return False
+    aliases = _aliases(sorted(suspects), prepared, rows)
+    gone = [candidate for candidate in prepared.within if candidate.name in aliases]
+    for candidate in gone:
+        place = prepared.within.index(candidate)
+        heirs = [name for name in candidate.members if name in prepared.numbers and name not in aliases]
+        prepared.within[place : place + 1] = [candidate_of(prepared.numbers[heirs[0]], stages.centring, tuple(heirs))] if heirs else []
+    for name in aliases:
+        del prepared.numbers[name]
+        prepared.determined.pop(name, None)
+        prepared.merged.pop(name, None)
+    if gone:
+        prepared.within.sort(key=lambda candidate: candidate.name)
+        named = {name for candidate in gone for name in candidate.members}
+        reason = "follows from the measured value itself (R² > .99 with at most one other column, on the rows where both are known)"
+        kept = [dropped for dropped in prepared.dropped if dropped.feature not in named & aliases]
+        prepared.dropped = sorted([*kept, *(Dropped(name, reason) for name in named & aliases)], key=lambda one: one.feature)
+    return bool(gone)
+
+
+def _aliases(suspects: list[str], prepared: Prepared, rows: Rows) -> set[str]:
+    """Return which of the suspects are functions of the measured value and at most one other column."""
+    measured = rows.mean + rows.signed
+    names = list(prepared.numbers)
+    everything = [prepared.numbers[name] for name in names]
+    place = {name: i for i, name in enumerate(names)}
+    found: set[str] = set()
+    for logarithmic in (False, True):
+        if logarithmic and not np.all(measured > 0):
+            continue
+        t = _centred_where(np.log(measured) if logarithmic else measured, np.ones(len(rows), bool), rows)
+        values = np.empty((len(rows), len(names)), np.float32)
+        known = np.empty((len(rows), len(names)), bool)
+        for i, number in enumerate(everything):
+            known[:, i] = number.known & (number.values > 0) if logarithmic else number.known
+            with np.errstate(divide="ignore", invalid="ignore"):
+                series = np.log(number.values) if logarithmic else number.values
+            values[:, i] = _centred_where(series, known[:, i], rows)
+        for name in suspects:
+            if _monotone(place[name], values, known, t):
+                found.add(name)
+            elif name not in found:
+                found |= {names[i] for i in _leaks(place[name], values, known, t)}
+    return found
+
+
+def _centred_where(series: np.ndarray, known: np.ndarray, rows: Rows) -> np.ndarray:
+    """Return a series minus its configuration's mean over known rows, in standard deviations; 0 where unknown."""
+    safe = np.where(known, series, 0.0)
+    weight = rows.weight * known
+    totals = np.bincount(rows.configuration, weight)
+    centred = np.where(
+        known, safe - (np.bincount(rows.configuration, weight * safe) / np.where(totals > 0, totals, 1.0))[rows.configuration], 0.0
+    )
+    spread = float(np.sqrt((centred**2).sum() / max(int(known.sum()), 1)))
+    return centred / spread if spread > 0 else centred
+
+
+def _monotone(one: int, values: np.ndarray, known: np.ndarray, t: np.ndarray) -> bool:
+    mine = known[:, one]
+    if mine.sum() < MIN_ROWS or np.unique(values[mine, one]).size < MIN_ROWS:
+        return False
+    ranks = np.corrcoef(normal_scores(values[mine, one].astype(float)), normal_scores(t[mine]))[0, 1]
+    return bool(abs(ranks) > MONOTONE)
+
+
+def _leaks(one: int, values: np.ndarray, known: np.ndarray, t: np.ndarray) -> list[int]:
+    """Return the column if it follows from the measured value alone, or the leak of the pair if it does so with another column's help.
+
+    All other columns are tried at once, on the rows that a pair shares: their sums are products of matrices.
+    """
+    mine = known[:, one]
+    if mine.sum() < MIN_ROWS:
+        return []
+    t_all = t
+    x, t = values[mine, one].astype(np.float32), t[mine].astype(np.float32)
+    u, shared = values[mine], known[mine].astype(np.float32)
+    counts = np.maximum(shared.sum(axis=0), 1.0)
+    mean_x, mean_t, mean_u = x @ shared / counts, t @ shared / counts, u.sum(axis=0) / counts  # u is 0 where unknown
+    var_x, var_t = (x * x) @ shared / counts - mean_x**2, (t * t) @ shared / counts - mean_t**2
+    var_u = (u * u).sum(axis=0) / counts - mean_u**2
+    cov_xt = (x * t) @ shared / counts - mean_x * mean_t
+    cov_xu, cov_tu = x @ u / counts - mean_x * mean_u, t @ u / counts - mean_t * mean_u
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alone = 1.0 - cov_xt**2 / (var_x * var_t)
+        rest = np.clip(1.0 - cov_xu**2 / (var_x * var_u), 0.0, 1.0)
+        t_given_u = var_t - cov_tu**2 / var_u
+        left = rest - (cov_xt - cov_xu * cov_tu / var_u) ** 2 / (t_given_u * var_x)
+    limit = 1.0 - ALIAS_R2
+    if alone[one] < limit:
+        return [one]
+    usable = (counts >= max(MIN_ROWS, 0.2 * x.size)) & (var_u > 1e-6) & (t_given_u > 1e-4 * var_t)
+    usable[one] = False
+    helps = np.flatnonzero(usable & (rest > NOT_ROUNDING) & (left < limit) & (left < OWN_SHARE * rest))
+    if helps.size == 0:
+        return []
+    helper = int(helps[np.argmin(left[helps])])
+    rows = known[:, one] & known[:, helper]
+    with_measured, with_one, with_helper = (
+        _correlations(series[rows], values[rows]) for series in (t_all, values[:, one], values[:, helper])
+    )
+    leak = leak_of_pair(with_measured, with_one, with_helper, (one, helper))
+    return [one, helper] if leak is None else [(one, helper)[leak]]
+
+
+def _correlations(series: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Return the correlations of a series with columns; unknown cells count as their mean."""
+    series = series - series.mean()
+    means = columns.mean(axis=0)
+    covariance = series.astype(np.float32) @ columns / series.size
+    spread = np.sqrt(np.maximum((columns**2).mean(axis=0) - means**2, 1e-12) * max(float(series @ series) / series.size, 1e-12))
+    return (covariance / spread).astype(float)
+
+
+def reinstate_determined(stages: Stages, prepared: Prepared) -> bool:
+    """Bring back a dropped column that fits as well as the two or more chosen columns that determine it; tell whether any came back.
+
+    Of a = c - b, c and b may have been kept for their names while a is the cause. Then both are chosen, and a alone does what they do
+    together. Changes `prepared` in place.
+    """
+    chosen = {prepared.within[index].name: index for index in stages.parents()}
+    back = []
+    for name, others in sorted(prepared.determined.items()):
+        both = [chosen[other] for other in others if other in chosen]
+        if len(both) >= 2 and _fits_as_well(stages, prepared, name, both):
+            back.append(name)
+    for name in back:
+        members = prepared.determined_members.get(name, (name,))
+        prepared.within.append(candidate_of(prepared.numbers[name], stages.centring, members))
+        del prepared.determined[name]
+    if back:
+        prepared.within.sort(key=lambda candidate: candidate.name)
+        prepared.dropped = [dropped for dropped in prepared.dropped if dropped.feature not in back]
+    return bool(back)
+
+
+def _fits_as_well(stages: Stages, prepared: Prepared, name: str, both: list[int]) -> bool:
+    one = candidate_of(prepared.numbers[name], stages.centring, (name,))
+    for response, tests in ((stages.mean_response, stages.mean_tests), (stages.scale_response, stages.scale_tests)):
+        found = [test.candidate for test in tests]
+        replaced = [index for index in both if index in found]
+        if not replaced:
+            continue
+        model = stages.pruner.others_model(response, [index for index in found if index not in replaced])
+        left = [
+            float((residual**2).sum())
+            for residual, _ in (
+                model.residual_with(_columns([one], stages.centring)),
+                model.residual_with(_columns([prepared.within[index] for index in replaced], stages.centring)),
+            )
+        ]
+        loss = stages.problem.n_independent * np.log(max(left[0], 1e-300) / max(left[1], 1e-300))
+        if len(replaced) >= 2 and loss < NOT_WORSE:
+            return True
+    return False
+
+
+def _columns(candidates: list[Candidate], centring: GroupCentring) -> np.ndarray:
+    parts = [build_basis([candidate.values for candidate in candidates], centring).columns.astype(float)]
+    parts += [unit_columns(centring.weighted(flexible_functions(candidate.values))) for candidate in candidates]
+    return np.hstack(parts)
