@@ -23,6 +23,7 @@ include: "rules/causal.smk"
 include: "rules/report.smk"
 include: "rules/scaling.smk"
 include: "rules/fleet.smk"
+include: "rules/validation.smk"
 
 
 localrules:

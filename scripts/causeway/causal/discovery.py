@@ -23,7 +23,7 @@ from causeway.causal.stages import Stages, independent_rows, run_stages
 from causeway.causal.threads import single_threaded
 from causeway.causal.verdicts import FLAGGED_BELOW, INCONCLUSIVE, REFUSED_BELOW, arrow_verdict, detectable_share, graph_verdict
 
-LATE_ROUNDS = 4
+LATE_ROUNDS = 8
 METHOD = (
     "two-stage local search (partial F tests on groups of basis functions, Bonferroni, effective sample sizes of Kish and Bartlett), "
     "half-samples of blocks, structural shares of a boosted location-scale model"

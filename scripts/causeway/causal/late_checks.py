@@ -4,6 +4,8 @@ Before the search, all columns are compared with all others, so the checks there
 can be looked at closely: on the rows where everything is known and positive, and with the target at hand.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from causeway.causal.basis import GroupCentring, build_basis, normal_scores
@@ -15,6 +17,8 @@ from causeway.causal.stages import Stages
 
 MONOTONE = 0.995
 """A column whose ranks are those of the measured value this well, within configurations, is the measured value on a bent scale."""
+MISSED = 40.0
+"""Twice the log-likelihood that a deterministic column must add to what was chosen to come back: far beyond the best of 8,000 by chance."""
 NOT_ROUNDING = 1e-4
 """Copies leave less of each other than this, and then the measured value's part in it is rounding."""
 NOT_WORSE = 10.0
@@ -22,7 +26,7 @@ NOT_WORSE = 10.0
 
 
 def drop_late_aliases(stages: Stages, prepared: Prepared, rows: Rows) -> bool:
-    """Drop chosen counters that turn out to be the measured value in other clothes; tell whether any was dropped.
+    """Drop counters that turn out to be the measured value in other clothes; tell whether the search must be repeated.
 
     The member of its cluster that is none takes the place of a dropped counter. Changes `prepared` in place.
     """
@@ -31,22 +35,27 @@ def drop_late_aliases(stages: Stages, prepared: Prepared, rows: Rows) -> bool:
     if not suspects:
         return False
     aliases = _aliases(sorted(suspects), prepared, rows)
-    gone = [candidate for candidate in prepared.within if candidate.name in aliases]
-    for candidate in gone:
-        place = prepared.within.index(candidate)
-        heirs = [name for name in candidate.members if name in prepared.numbers and name not in aliases]
-        prepared.within[place : place + 1] = [candidate_of(prepared.numbers[heirs[0]], stages.centring, tuple(heirs))] if heirs else []
     for name in aliases:
         del prepared.numbers[name]
         prepared.determined.pop(name, None)
         prepared.merged.pop(name, None)
-    if gone:
-        prepared.within.sort(key=lambda candidate: candidate.name)
-        named = {name for candidate in gone for name in candidate.members}
-        reason = "follows from the measured value itself (R² > .99 with at most one other column, on the rows where both are known)"
-        kept = [dropped for dropped in prepared.dropped if dropped.feature not in named & aliases]
-        prepared.dropped = sorted([*kept, *(Dropped(name, reason) for name in named & aliases)], key=lambda one: one.feature)
-    return bool(gone)
+    again = False
+    for place, candidate in enumerate(prepared.within):
+        if aliases.isdisjoint(candidate.members):
+            continue
+        left = tuple(name for name in candidate.members if name not in aliases)
+        if candidate.name in left:
+            prepared.within[place] = replace(candidate, members=left)
+        else:
+            heirs = [name for name in left if name in prepared.numbers]
+            heir = candidate_of(prepared.numbers[heirs[0]], stages.centring, left) if heirs else None
+            prepared.within[place] = heir
+            again = True
+    prepared.within = [one for one in prepared.within if one is not None]
+    reason = "follows from the measured value itself (R² > .99 with at most one other column, on the rows where both are known)"
+    kept = [dropped for dropped in prepared.dropped if dropped.feature not in aliases]
+    prepared.dropped = sorted([*kept, *(Dropped(name, reason) for name in aliases)], key=lambda one: one.feature)
+    return again
 
 
 def _aliases(suspects: list[str], prepared: Prepared, rows: Rows) -> set[str]:
@@ -130,7 +139,7 @@ def _leaks(one: int, values: np.ndarray, known: np.ndarray, t: np.ndarray) -> li
     with_measured, with_one, with_helper = (
         _correlations(series[rows], values[rows]) for series in (t_all, values[:, one], values[:, helper])
     )
-    leak = leak_of_pair(with_measured, with_one, with_helper, (one, helper))
+    leak = leak_of_pair(with_measured, with_one, with_helper, (one, helper), int(rows.sum()))
     return [one, helper] if leak is None else [(one, helper)[leak]]
 
 
@@ -144,10 +153,10 @@ def _correlations(series: np.ndarray, columns: np.ndarray) -> np.ndarray:
 
 
 def reinstate_determined(stages: Stages, prepared: Prepared) -> bool:
-    """Bring back a dropped column that fits as well as the two or more chosen columns that determine it; tell whether any came back.
+    """Bring back deterministic columns that are needed after all; tell whether any came back.
 
     Of a = c - b, c and b may have been kept for their names while a is the cause. Then both are chosen, and a alone does what they do
-    together. Changes `prepared` in place.
+    together; or others stand in for it, and a explains much of what the chosen leave. Changes `prepared` in place.
     """
     chosen = {prepared.within[index].name: index for index in stages.parents()}
     back = []
@@ -155,14 +164,33 @@ def reinstate_determined(stages: Stages, prepared: Prepared) -> bool:
         both = [chosen[other] for other in others if other in chosen]
         if len(both) >= 2 and _fits_as_well(stages, prepared, name, both):
             back.append(name)
+    back += [name for name in _missed(stages, prepared) if name not in back]
     for name in back:
         members = prepared.determined_members.get(name, (name,))
         prepared.within.append(candidate_of(prepared.numbers[name], stages.centring, members))
         del prepared.determined[name]
     if back:
-        prepared.within.sort(key=lambda candidate: candidate.name)
         prepared.dropped = [dropped for dropped in prepared.dropped if dropped.feature not in back]
     return bool(back)
+
+
+def _missed(stages: Stages, prepared: Prepared) -> list[str]:
+    """Return the deterministic column that explains most of what the chosen leave of either stage, if it explains that much."""
+    found = []
+    for response, tests in ((stages.mean_response, stages.mean_tests), (stages.scale_response, stages.scale_tests)):
+        if not prepared.determined or not tests:
+            continue
+        model = stages.pruner.others_model(response, [test.candidate for test in tests])
+        before = float(model.residual @ model.residual)
+        gains = {}
+        for name in sorted(prepared.determined):
+            values = candidate_of(prepared.numbers[name], stages.centring, (name,)).values
+            residual, _ = model.residual_with(build_basis([values], stages.centring).columns)
+            gains[name] = stages.problem.n_independent * np.log(before / max(float(residual @ residual), 1e-300))
+        best = max(gains, key=gains.get)
+        if gains[best] > MISSED:
+            found.append(best)
+    return sorted(set(found))
 
 
 def _fits_as_well(stages: Stages, prepared: Prepared, name: str, both: list[int]) -> bool:

@@ -18,11 +18,12 @@ ALIAS_NAMES = re.compile(
 
 ALIAS_R2 = 0.99
 MIN_ROWS = 50
-HELPERS_AT_ONCE = 64
 CLOSE, OTHER = 0.9, 0.7
 """Of a pair of which one follows the measured value this closely by itself and the other does not, the first is the leak."""
 THIRD_COLUMNS = 10
 THIRD_CORRELATION = 0.15
+EVIDENCE = 6.0
+"""Difference of twice the log-likelihood from which third columns decide between the two of a pair."""
 OWN_SHARE = 0.1
 """An alias loses this much: with the measured value the unexplained part shrinks below a tenth of what the other columns leave."""
 
@@ -100,14 +101,14 @@ def aliases_by_data(measured: np.ndarray, columns: np.ndarray, correlations: np.
             if left[j] * unexplained < 1 - ALIAS_R2 and _needs_measured(j, helpers, correlations, with_measured):
                 found[j] = True
                 if len(helpers) == 1 and derived[j] == derived[first]:
-                    earlier = leak_of_pair(with_measured, correlations[j], correlations[first], (j, first)) == 1
+                    earlier = leak_of_pair(with_measured, correlations[j], correlations[first], (j, first), measured.size) == 1
                     found[j], found[first], passed[first] = not earlier, earlier, not earlier
                 break
         passed[j] = not found[j]
     return found
 
 
-def leak_of_pair(with_measured: np.ndarray, with_one: np.ndarray, with_other: np.ndarray, pair: tuple[int, int]) -> int | None:
+def leak_of_pair(with_measured: np.ndarray, with_one: np.ndarray, with_other: np.ndarray, pair: tuple[int, int], n_rows: int) -> int | None:
     """Tell which of two columns, each a function of the other and the measured value, is the leak: 0, 1, or None if nothing tells.
 
     Of rate = amount / time, both columns tell the time given the other. Third columns that go with the pair go with what was there
@@ -119,6 +120,7 @@ def leak_of_pair(with_measured: np.ndarray, with_one: np.ndarray, with_other: np
         Correlations of all columns with the measured value and with the two.
     pair : tuple of int
         Positions of the two among the p columns.
+    n_rows : int
     """
     own = np.abs(with_measured[list(pair)])
     if own.max() > CLOSE and own.min() < OTHER:
@@ -136,53 +138,7 @@ def leak_of_pair(with_measured: np.ndarray, with_one: np.ndarray, with_other: np
         partial = (with_measured[third] - own[third] * of_time) ** 2
         partial /= np.maximum(1 - own[third] ** 2, 1e-3) * max(1 - of_time**2, 1e-3)
         news.append(float(np.minimum(partial, 1.0).sum()))
-    return int(news[1] > news[0])
-
-
-def aliases_where_positive(measured: np.ndarray, logs: np.ndarray, positive: np.ndarray, helpers: np.ndarray) -> np.ndarray:
-    """Find logarithmic aliases that need a helper which is zero in many rows, such as bytes: judged on the rows where it is positive.
-
-    Parameters
-    ----------
-    measured : ndarray of float, shape (n_rows,)
-        Logarithm of the measured value, centred within configurations.
-    logs : ndarray of float, shape (n_rows, p)
-        Logarithms of columns, zeros at a floor.
-    positive : ndarray of bool, shape (n_rows, p)
-    helpers : ndarray of int
-        Positions of the columns with zeros.
-
-    Returns
-    -------
-    ndarray of bool, shape (p,)
-    """
-    found = np.zeros(logs.shape[1], dtype=bool)
-    squares = logs**2
-    above = positive.astype(np.float32)
-    for first in range(0, helpers.size, HELPERS_AT_ONCE):
-        part = helpers[first : first + HELPERS_AT_ONCE]
-        rows = positive[:, part].astype(float)
-        counts = rows.sum(axis=0)
-        # all sums over the rows of each helper at once; u is the helper, t the measured value, x any column
-        u, t = logs[:, part] * rows, measured[:, None] * rows
-        x, xx, xt, xu = logs.T @ rows, squares.T @ rows, logs.T @ t, logs.T @ u
-        everywhere = above.T @ rows.astype(np.float32) >= counts - 0.5
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean_u, mean_t, mean_x = u.sum(axis=0) / counts, t.sum(axis=0) / counts, x / counts
-            var_u = (u * logs[:, part]).sum(axis=0) / counts - mean_u**2
-            var_t = (t * measured[:, None]).sum(axis=0) / counts - mean_t**2
-            cov_ut = (u * measured[:, None]).sum(axis=0) / counts - mean_u * mean_t
-            var_x = xx / counts - mean_x**2
-            cov_xt, cov_xu = xt / counts - mean_x * mean_t, xu / counts - mean_x * mean_u
-            rest = 1.0 - cov_xu**2 / (var_x * var_u)
-            t_given_u = var_t - cov_ut**2 / var_u
-            own = (cov_xt - cov_xu * cov_ut / var_u) ** 2 / (t_given_u * var_x)
-            left = np.maximum(rest - own, 0.0)
-            alias = everywhere & (var_x > 1e-12) & (left < 1 - ALIAS_R2) & (left < OWN_SHARE * rest)
-        usable = (counts >= MIN_ROWS) & (var_u > 1e-12) & (t_given_u > 1e-9 * var_t)
-        alias[part, np.arange(part.size)] = False
-        found |= (alias & usable).any(axis=1)
-    return found
+    return int(news[1] > news[0]) if n_rows * abs(news[1] - news[0]) > EVIDENCE else None
 
 
 def _needs_measured(column: int, helpers: list[int], correlations: np.ndarray, with_measured: np.ndarray) -> bool:

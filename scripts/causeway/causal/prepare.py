@@ -13,7 +13,7 @@ from causeway.causal.basis import GroupCentring, normal_scores
 from causeway.causal.categories import category_candidates
 from causeway.causal.clusters import cluster_columns, medoids
 from causeway.causal.determinism import derived_name, determined_columns, precedence
-from causeway.causal.leaks import alias_by_name, aliases_by_data, aliases_where_positive, correlation_matrix
+from causeway.causal.leaks import alias_by_name, aliases_by_data, correlation_matrix
 from causeway.causal.rows import Candidate, Column, Dropped, Rows
 
 MAX_MISSING = 0.5
@@ -202,13 +202,6 @@ def _without_aliases(numbers: list[Number], rows: Rows, centring: GroupCentring,
             matrix = np.column_stack([series[i].astype(np.float32) for i in positions])
             derived = np.asarray([derived_name(numbers[i].name) for i in positions])
             alias[positions] |= aliases_by_data(value, matrix, correlation_matrix(matrix), derived)
-    if positive:
-        positions = [i for i, n in enumerate(numbers) if n.logs is not None and n.column.tier == "counter" and not alias[i]]
-        helpers = np.asarray([here for here, i in enumerate(positions) if not numbers[i].positive.all()], dtype=int)
-        if helpers.size:
-            logs = np.column_stack([numbers[i].logs for i in positions])
-            above = np.column_stack([numbers[i].positive for i in positions])
-            alias[positions] |= aliases_where_positive(scales[1][0], logs, above, helpers)
     for i in np.flatnonzero(alias):
         prepared.dropped.append(
             Dropped(numbers[i].name, "follows from the measured value itself (R² > .99 with at most two other columns)")

@@ -112,13 +112,6 @@ def test_aliases_are_found_by_data_and_their_raw_parts_stay(rng):
     assert set(reasons(found)) == {"ticks", "speed", "wall"}
 
 
-def test_a_rate_of_something_that_is_often_zero_is_an_alias(rng):
-    y = 1e5 * np.exp(0.1 * rng.standard_normal(900))
-    amount = np.where(rng.random(900) < 0.6, np.exp(rng.standard_normal(900)) * 1e6, 0.0)
-    found = prepared({"amount": amount, "speed": (amount + 1) / y}, y=y)
-    assert names(found) == ["amount"]
-
-
 def test_facts_known_at_the_start_are_never_aliases(rng):
     y = 1e5 * np.exp(0.1 * rng.standard_normal(400))
     assert names(prepared({"idle_before_ns": y * 2}, y=y, tier="context")) == ["idle_before_ns"]

@@ -1,0 +1,82 @@
+"""Marks: what was found against what is true."""
+
+from dataclasses import dataclass
+
+from causeway.validation.worlds import Table
+
+MATTERS = 1.0
+"""A cause with a smaller share, in percent, is neither missed nor false."""
+CLEAR_SLOPE = 0.05
+"""A cause whose true slope is smaller (in standard deviations) moves the deviation in no single direction, and its sign is not judged."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A reported cause: its column, the columns it stands for, sign ("+", "-" or "?"), share in percent, robustness or None."""
+
+    name: str
+    members: tuple[str, ...]
+    sign: str
+    percent: float
+    robustness: float | None = None
+
+
+def cause_behind(claim: Claim, table: Table) -> str | None:
+    """Return the cause that a claim names, itself, by a copy in other units, or by a member of its cluster; None if it is false."""
+    for member in (claim.name, *sorted(claim.members)):
+        name = table.stands_for.get(member, member)
+        if name in table.causes:
+            return name
+    return None
+
+
+def marks(claims: list[Claim], unexplained: float | None, table: Table) -> dict[str, float]:
+    """Return counts and errors of one table, to be summed over tables.
+
+    Returns
+    -------
+    dict of str to float
+        `true`, `false`, `missed`; `leaks` reported; `signs_given`, `signs_right`, `signs_asked` over the found causes whose direction is
+        clear; `share_error`, the total variation of the shares with the unexplained rest, 0 to 1; `share_sum`; `proxies`,
+        `proxies_fragile`, `causes_fragile`.
+    """
+    found: dict[str, Claim] = {}
+    false: list[Claim] = []
+    for claim in claims:
+        cause = cause_behind(claim, table)
+        if cause is None or cause in found:
+            false.append(claim)
+        else:
+            found[cause] = claim
+    weighty = {name for name in table.causes if table.shares[name] >= MATTERS}
+    asked = [name for name in found if abs(table.slopes.get(name, 0.0)) >= CLEAR_SLOPE]
+    given = [name for name in asked if found[name].sign != "?"]
+    right = [name for name in given if (found[name].sign == "+") == (table.slopes[name] > 0)]
+    distance = sum(
+        abs(share - (found[name].percent if name in found else 0.0)) for name, share in table.shares.items() if name != "unexplained"
+    )
+    distance += sum(claim.percent for claim in false)
+    rest = 100.0 if unexplained is None else unexplained
+    distance += abs(rest - table.shares.get("unexplained", 100.0))
+    fragile = [claim for claim in claims if claim.robustness is not None and claim.robustness < 0.27]
+    proxies = [claim for claim in false if {claim.name, *claim.members} & table.proxies]
+    return {
+        "true": len(weighty & set(found)),
+        "false": len(false),
+        "missed": len(weighty - set(found)),
+        "leaks": sum(bool({claim.name, *claim.members} & table.leaks) for claim in claims),
+        "signs_asked": len(asked),
+        "signs_given": len(given),
+        "signs_right": len(right),
+        "share_error": distance / 200.0,
+        "share_sum": sum(claim.percent for claim in claims) + rest,
+        "proxies": len(proxies),
+        "proxies_fragile": sum(claim in fragile for claim in proxies),
+        "causes_fragile": sum(claim in fragile for claim in found.values()),
+    }
+
+
+def f1(true: float, false: float, missed: float) -> float | None:
+    """Return the harmonic mean of precision and recall; None if there was nothing to find and nothing was reported."""
+    total = 2 * true + false + missed
+    return 2 * true / total if total else None

@@ -1,0 +1,22 @@
+"""The error rate of the causal analysis over all cases of the study, as a page and as a table."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from causeway.logs import failing_clearly
+from causeway.tables import read_json
+from causeway.validation.page import as_markdown, as_page
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+
+def main(job) -> None:
+    with failing_clearly(job.log[0]):
+        cases = [read_json(path) for path in job.input.marks]
+        Path(job.output.page).write_text(as_page(cases, job.params.study, job.params.first_seed), encoding="utf-8")
+        Path(job.output.table).write_text(as_markdown(cases), encoding="utf-8")
+
+
+if "snakemake" in globals():
+    main(snakemake)

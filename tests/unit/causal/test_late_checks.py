@@ -1,0 +1,78 @@
+"""Second looks at what the search chose: leaks that gaps hide, and causes that were dropped as sums of two others."""
+
+import numpy as np
+import pytest
+from causal_tables import rows_of
+
+from causeway.causal.discovery import Scope, discover
+from causeway.causal.rows import Column
+
+
+def arrows(columns, y):
+    outcome = discover([Column(name, values) for name, values in columns.items()], rows_of(y), Scope("d", "y", "k", resamples=0))
+    return {arrow.candidate.name for arrow in outcome.arrows}, {one.feature: one.reason for one in outcome.dropped}
+
+
+def gappy(values, rng):
+    return np.where(rng.random(values.size) < 0.03, np.nan, values)
+
+
+@pytest.fixture
+def world():
+    """An amount that is a cause, the rate of it that leaks the time, and counters that go with the amount."""
+    rng = np.random.default_rng(611)
+    amount = np.exp(0.6 * rng.standard_normal(1500)) * 1e6
+    y = 1e5 * (1 + 0.04 * np.log(amount / 1e6) ** 2 + 0.03 * rng.standard_normal(1500))
+    beside = {f"beside_{k}": np.log(amount) + 0.3 * rng.standard_normal(1500) for k in range(3)}
+    return rng, amount, y, beside
+
+
+@pytest.mark.parametrize("gaps", ["amount", "rate", "both", "none"])
+def test_of_amount_and_rate_the_rate_is_the_leak_whatever_has_gaps(world, gaps):
+    rng, amount, y, beside = world
+    columns = {"abc": amount, "xyz": amount / y, **beside}
+    for name, place in (("amount", "abc"), ("rate", "xyz")):
+        if gaps in (name, "both"):
+            columns[place] = gappy(columns[place], rng)
+    found, dropped = arrows(columns, y)
+    assert found == {"abc"}
+    assert "measured value" in dropped["xyz"]
+
+
+def test_a_rate_of_something_that_is_often_zero_is_an_alias():
+    rng = np.random.default_rng(616)
+    y = 1e5 * np.exp(0.1 * rng.standard_normal(900))
+    amount = np.where(rng.random(900) < 0.6, np.exp(rng.standard_normal(900)) * 1e6, 0.0)
+    assert arrows({"amount": amount, "speed": amount / y, "z": rng.standard_normal(900)}, y)[0] == set()
+
+
+def test_a_bent_copy_of_the_measured_time_is_a_leak():
+    rng = np.random.default_rng(612)
+    y = 1e5 * np.exp(0.3 * rng.standard_normal(800))
+    found, dropped = arrows({"x": np.exp(-((y / 1e5) ** 2)), "z": rng.standard_normal(800)}, y)
+    assert found == set()
+    assert "measured value" in dropped["x"]
+
+
+def test_a_cause_that_was_dropped_as_a_difference_of_two_others_comes_back():
+    rng = np.random.default_rng(613)
+    cause, other = np.exp(0.5 * rng.standard_normal((2, 1500))) * 1000
+    y = 1e5 * (1 + 0.05 * (cause > 1500) + 0.02 * rng.standard_normal(1500))
+    found, _ = arrows({"the_cause_with_a_long_name": cause, "b": other, "ab": cause + other}, y)
+    assert found == {"the_cause_with_a_long_name"}
+
+
+def test_two_causes_do_not_give_way_to_the_difference_between_them():
+    rng = np.random.default_rng(614)
+    one, other = np.exp(0.5 * rng.standard_normal((2, 1500))) * 1000
+    y = 1e5 * (1 + 0.05 * (one > 1500) + 0.05 * (other > 1500) + 0.02 * rng.standard_normal(1500))
+    found, _ = arrows({"a": one, "b": other, "the_sum_of_both": one + other, "the_difference": one - other}, y)
+    assert found == {"a", "b"}
+
+
+def test_a_sum_with_gaps_is_still_a_sum():
+    rng = np.random.default_rng(615)
+    one, other = np.exp(0.5 * rng.standard_normal((2, 1500))) * 1000
+    y = 1e5 * (1 + 0.05 * (one > 1500) + 0.02 * rng.standard_normal(1500))
+    _, dropped = arrows({"a": one, "b": other, "the_sum": gappy(one + other, rng)}, y)
+    assert "deterministic" in dropped["the_sum"]
