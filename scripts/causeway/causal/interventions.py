@@ -13,6 +13,7 @@ import numpy as np
 
 from causeway.causal.discovery import Arrow, Evidence
 from causeway.causal.location_scale import Causes, LocationScale
+from causeway.causal.rows import Rows
 from causeway.causal.settings import NONE, Setting, Support, number_text, settings_of
 from causeway.causal.shares import MAX_ROWS, WINSOR
 from causeway.causal.stability import block_numbers
@@ -121,7 +122,10 @@ def what_ifs(evidence: Evidence, arrows: list[Arrow], seed: int) -> list[dict]:
     rows = evidence.rows
     bound = WINSOR * np.sqrt(np.average(deviation**2, weights=rows.weight[pick]))
     deviation = np.clip(deviation, -bound, bound)
-    outlook = Outlook(deviation, evidence.spread[pick], rows.target[pick], rows.weight[pick], rows.configuration[pick], rows.folded)
+    unit = _units(rows)[pick]
+    outlook = Outlook(
+        deviation, evidence.spread[pick] / unit, rows.target[pick] / unit, rows.weight[pick], rows.configuration[pick], rows.folded
+    )
     blocks = np.unique(blocks[pick], return_inverse=True)[1]
     values = [arrow.candidate.values[pick] for arrow in within]
     found: dict[str, list[dict]] = {}
@@ -136,6 +140,13 @@ def what_ifs(evidence: Evidence, arrows: list[Arrow], seed: int) -> list[dict]:
         if arrow.stage == "configuration":
             found[arrow.candidate.name] = _of_configurations(arrow, outlook, pick, rows, blocks, rng)
     return [row for arrow in arrows for row in found[arrow.candidate.name]]
+
+
+def _units(rows: Rows) -> np.ndarray:
+    """Return for each row the mean size of its kernel's target: several kernels count alike, however long they take."""
+    sums, totals = np.bincount(rows.kernel, rows.weight * np.abs(rows.target)), np.bincount(rows.kernel, rows.weight)
+    means = sums / totals
+    return np.where(means > 0, means, 1.0)[rows.kernel]
 
 
 def _resampled(blocks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
