@@ -15,7 +15,7 @@ from causeway.causal.discovery import Arrow, Evidence
 from causeway.causal.location_scale import Causes, LocationScale
 from causeway.causal.rows import Rows
 from causeway.causal.settings import NONE, Setting, Support, number_text, settings_of
-from causeway.causal.shares import MAX_ROWS, WINSOR
+from causeway.causal.shares import MAX_ROWS, WINSOR, resampled_rows
 from causeway.causal.stability import block_numbers
 
 DRAWS = 40
@@ -132,7 +132,7 @@ def what_ifs(evidence: Evidence, arrows: list[Arrow], seed: int) -> list[dict]:
     if within:
         fitted = Mechanisms(values, deviation, outlook.weight, blocks, int(rng.integers(1 << 31)))
         support = Support(values)
-        refits = Refits(fitted.causes, outlook, [_resampled(blocks, rng) for _ in range(DRAWS)])
+        refits = Refits(fitted.causes, outlook, [resampled_rows(blocks, rng) for _ in range(DRAWS)])
         for cause, arrow in enumerate(within):
             settings = _chosen(settings_of(arrow, evidence, pick), cause, fitted, outlook, support)
             found[arrow.candidate.name] = [_what_if(arrow, cause, setting, fitted, refits, outlook, support) for setting in settings]
@@ -147,13 +147,6 @@ def _units(rows: Rows) -> np.ndarray:
     sums, totals = np.bincount(rows.kernel, rows.weight * np.abs(rows.target)), np.bincount(rows.kernel, rows.weight)
     means = sums / totals
     return np.where(means > 0, means, 1.0)[rows.kernel]
-
-
-def _resampled(blocks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return rows of a resample of whole blocks."""
-    order = np.argsort(blocks, kind="stable")
-    starts = np.searchsorted(blocks[order], np.arange(blocks.max() + 2))
-    return np.concatenate([order[starts[b] : starts[b + 1]] for b in rng.integers(0, blocks.max() + 1, blocks.max() + 1)])
 
 
 def _row(arrow: Arrow, before: str, after: str, change=None, low=None, high=None, verdict="refused", reason=None) -> dict:

@@ -196,12 +196,17 @@ def structural_shares(
     return Shares(percent[:-1], low[:-1], high[:-1], float(percent[-1]), float(low[-1]), float(high[-1]), slopes)
 
 
-def _resampled(exchange: Exchange, blocks: np.ndarray, rng: np.random.Generator) -> _Sums:
-    """Return the sums of the linear model on a resample of whole blocks."""
+def resampled_rows(blocks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the rows of a resample of whole blocks, which are numbered 0, 1, ... per row in `blocks`."""
     order = np.argsort(blocks, kind="stable")
     starts = np.searchsorted(blocks[order], np.arange(blocks.max() + 2))
     drawn = rng.integers(0, blocks.max() + 1, blocks.max() + 1)
-    rows = np.concatenate([order[starts[b] : starts[b + 1]] for b in drawn])
+    return np.concatenate([order[starts[b] : starts[b + 1]] for b in drawn])
+
+
+def _resampled(exchange: Exchange, blocks: np.ndarray, rng: np.random.Generator) -> _Sums:
+    """Return the sums of the linear model on a resample of whole blocks."""
+    rows = resampled_rows(blocks, rng)
     model = LocationScale(exchange.causes, rows, exchange.deviation, exchange.weights, None)
     return exchange.sums(model, rows, rng, 2)
 
