@@ -1,7 +1,8 @@
 """Levels of detail: reduced datasets, and towers of statistics over time.
 
 Required: tables/{export}/, clocks.json. Produces: tables/{export}/ of each dataset under `filters`, with filter.json; every other rule takes
-a reduced dataset like one of the sheet. And levels/ of every traced dataset. Steps: filter_export, align_reduced_clocks, build_levels.
+a reduced dataset like one of the sheet. And levels/ of every traced dataset, and windows/{window}.* of those that are asked for: `whole`, `at_1000us_2500us`, `bin_kernel_variability_r0_17`
+or `finding_3`. Steps: filter_export, align_reduced_clocks, build_levels, export_window.
 """
 
 REDUCED = one_of(config["filters"])
@@ -21,6 +22,15 @@ def whole_clocks(wildcards):
 def filter_settings(wildcards):
     """Return what `filters` says of a reduced dataset."""
     return config["filters"][wildcards.dataset]
+
+
+def window_basis(wildcards):
+    """Return what a window's name refers to beside times: the bins of a target, or the findings with the rows that they rest on."""
+    name, home = wildcards.window, f"results/{wildcards.dataset}"
+    if name.startswith("bin_"):
+        return [f"{home}/{target}/bins.parquet" for target in targets_of(wildcards.dataset) if name.startswith(f"bin_{target}_r")]
+    tables = [f"{home}/{target}/{table}.parquet" for target in targets_of(wildcards.dataset) for table in ("bins", "kept")]
+    return ["results/findings.json", *tables] if name.startswith("finding_") else []
 
 
 ruleorder: filter_export > normalise_export
@@ -84,3 +94,33 @@ rule build_levels:
         link_window_us=config["bins"]["link_window_us"],
     script:
         "../scripts/build_levels.py"
+
+
+rule export_window:
+    input:
+        tables=table_folders,
+        clocks="<results>/{dataset}/clocks.json",
+        basis=window_basis,
+        lib=modules("levels"),
+    output:
+        chrome="<results>/{dataset}/windows/{window}.json.gz",
+        paraver="<results>/{dataset}/windows/{window}.prv",
+        names="<results>/{dataset}/windows/{window}.pcf",
+        lines="<results>/{dataset}/windows/{window}.row",
+        nsys="<results>/{dataset}/windows/{window}.sqlite",
+    log:
+        "<logs>/export_window/{dataset}/{window}.log",
+    benchmark:
+        "<benchmarks>/export_window/{dataset}/{window}.jsonl"
+    wildcard_constraints:
+        dataset=one_of(TRACED),
+        window=r"whole|at_[0-9]+us_[0-9]+us|bin_[A-Za-z_][A-Za-z0-9_]*_r[0-9]+_[0-9]+|finding_[0-9]+",
+    conda:
+        "../envs/levels.yaml"
+    resources:
+        mem_mb=4000,
+        runtime=20,
+    params:
+        nodes=nodes,
+    script:
+        "../scripts/export_window.py"
