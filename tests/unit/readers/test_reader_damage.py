@@ -2,7 +2,6 @@
 place; no traceback, nothing left behind, no partial table that looks whole.
 """
 
-import gzip
 import os
 import random
 import shutil
@@ -11,7 +10,7 @@ import sys
 
 import pyarrow as pa
 import pytest
-from every_layout import FAMILY, LAYOUTS, SECRET
+from every_layout import FAMILY, LAYOUTS
 from reading import Read
 
 from causeway.readers.normalise import READERS
@@ -62,37 +61,6 @@ def check(export):
 def main_rows(export):
     tables = export.capabilities["tables"]
     return tables.get("launches", tables.get("counters", tables.get("ranges", 0)))
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_secrets_inside_a_capture_reach_no_output_and_no_log(tmp_path, caplog, name):
-    caplog.set_level("DEBUG")
-    path = make(name, tmp_path / "in")
-    whole = check(Read(path, tmp_path / "t", source="capture"))
-    assert whole.status == "read"
-    texts, outputs = whole.texts(), [whole]
-    file = launches_file(path)
-    content = file.read_bytes()
-    planted = [other for other in ([path] if path.is_file() else path.iterdir()) if SECRET.encode() in _unpacked(other)]
-    assert planted or name in ("table.csv", "table.parquet", "ncu pivot", "rocprof results.csv", "rocprof results.db", "rocprofv3 csv")
-    for at, spoilt in enumerate(content[: int(len(content) * cut) + 1] for cut in (0.0, 0.3, 0.6, 0.95)):
-        file.write_bytes(spoilt)
-        outputs.append(check(Read(path, tmp_path / f"t{at}", source="capture")))
-    file.write_bytes(content + f"\n{SECRET},{SECRET}".encode() * 3)
-    outputs.append(check(Read(path, tmp_path / "t9", source="capture")))
-    texts += "".join(output.texts() for output in outputs[1:-1])
-    if name not in ("table.csv", "cupti dump", "ncu pivot"):  # there the lines behind the end are rows like others
-        texts += outputs[-1].texts()
-    assert SECRET not in texts
-    assert SECRET not in caplog.text
-    assert str(tmp_path) not in caplog.text + texts
-    raw = b"".join(file.read_bytes() for output in outputs[:-1] for file in output.folder.iterdir())
-    assert SECRET.encode() not in raw
-
-
-def _unpacked(file):
-    content = file.read_bytes()
-    return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
