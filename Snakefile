@@ -50,6 +50,7 @@ rule scaling:
 rule fleet:
     input:
         "<results>/fleet/evaluation.json",
+        "<results>/fleet/attacks.json",
 
 
 onsuccess:

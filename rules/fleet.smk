@@ -204,3 +204,27 @@ rule evaluate_fleet:
         seed=config["seed"],
     script:
         "../scripts/evaluate_fleet.py"
+
+
+rule attack_fleet:
+    input:
+        catalogue="<results>/fleet/catalogue",
+        reports="<results>/fleet/world/reports.parquet",
+        counts="<results>/fleet/world/counts.parquet",
+        lib=modules("fleet"),
+    output:
+        attacks="<results>/fleet/attacks.json",
+    log:
+        "<logs>/attack_fleet.log",
+    benchmark:
+        "<benchmarks>/attack_fleet.jsonl"
+    conda:
+        "../envs/fleet.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    params:
+        fleet=config["fleet"],
+        seed=config["seed"],
+    script:
+        "../scripts/attack_fleet.py"

@@ -93,11 +93,13 @@ class Issuer:
     key : Ed25519PrivateKey
     bound : int
         Reports per user and epoch: the sensitivity that the released epsilon counts on.
+    given : dict of str to int, or None
+        What was given before, as `given` of an earlier issuer.
     """
 
-    def __init__(self, key: Ed25519PrivateKey, bound: int = 1) -> None:
+    def __init__(self, key: Ed25519PrivateKey, bound: int = 1, given: dict[str, int] | None = None) -> None:
         self._key, self.bound = key, bound
-        self._given: dict[tuple[int, bytes], int] = {}
+        self.given: dict[str, int] = dict(given or {})
 
     @property
     def public(self) -> Ed25519PublicKey:
@@ -108,10 +110,10 @@ class Issuer:
         """Sign a serial that the user's client drew; raises `CausewayError` when the user's tokens of the epoch are spent."""
         if len(serial) != SERIAL_BYTES:
             raise CausewayError(f"a serial has {len(serial)} bytes, expected {SERIAL_BYTES}")
-        who = (epoch, hashlib.sha256(user.encode()).digest())
-        if self._given.get(who, 0) >= self.bound:
+        who = hashlib.sha256(f"{epoch}/{user}".encode()).hexdigest()
+        if self.given.get(who, 0) >= self.bound:
             raise CausewayError(f"this user has had {self.bound} tokens of epoch {epoch}; wait for the next epoch")
-        self._given[who] = self._given.get(who, 0) + 1
+        self.given[who] = self.given.get(who, 0) + 1
         return self._key.sign(_signed(epoch, serial))
 
 

@@ -1,4 +1,4 @@
-"""The evaluation of a simulated day as its rule calls it: the world's truth against what clients decided and servers released."""
+"""The evaluation of a simulated day, and the attacks on it, as the rules call them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,15 +6,21 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.fleet import evaluation, overhead, world
+from causeway.fleet import attacks, evaluation, overhead, world
 from causeway.fleet.collector import signed
+from causeway.fleet.draws import generator, words
 from causeway.fleet.estimates import estimate
 from causeway.fleet.layout import Layout
 from causeway.fleet.noise import SecureNoise, SeededNoise
-from causeway.fleet.program import read_all
+from causeway.fleet.program import read_all, read_counts
 from causeway.fleet.release import decoded
 from causeway.fleet.steps import batches, layout_of, read_catalogue, rectangle, suite_of, world_of
 from causeway.tables import read_table, write_json, write_table
+
+ATTACKED = 200
+"""Reports that the attacks work with; enough to see the effects."""
+LINKED = 20
+"""Sequences of each unknown application whose clusters are linked over two days."""
 
 
 def evaluate(
@@ -92,3 +98,30 @@ def _equal_sums(shards: Mapping[str, Path], layout: Layout) -> dict[str, bool]:
                 sums[int(name.removeprefix("window_"))] += decrypt(arrays[name].tobytes(), secret, layout.cells)
         equal["ahe"] = bool((sums == exact).all())
     return equal
+
+
+def attack(settings: Mapping, seed: int, folder: Path, files: Mapping[str, Path], out: Path) -> None:
+    """Write `attacks.json`: what attackers can do to this fleet; `files` has `reports` and `counts`."""
+    found, suite = read_catalogue(folder), suite_of(settings, seed)
+    layout, counts = layout_of(found, settings), read_counts(files["counts"])
+    n = min(ATTACKED, read_table(files["reports"], "fleet_reports", ["report"]).num_rows)
+    vectors = np.array([counts.vector(report, layout.cells) for report in range(n)])
+    names = [name for generation in suite.names for name in generation]
+    unknown = [entry for entry in suite.applications if not entry.known]
+    rng = generator(seed, "attacks")
+    bodies = [np.roll(entry.body, int(shift))[:64] for entry in unknown for shift in rng.integers(0, 64, LINKED)]
+    tokens = found.tokens(suite.names[0])
+    sequences = np.array([np.pad(tokens[body], (0, 64 - len(body))) for body in bodies]) if bodies else np.zeros((0, 64), np.uint64)
+    keys = tuple(words(seed, f"epoch key of day {day}", 0, 1, 4).tobytes() for day in (1, 2))
+    noise = SecureNoise() if settings["test_seed"] is None else SeededNoise(settings["test_seed"])
+    made = [
+        attacks.hidden_value(layout, vectors),
+        attacks.sybils(layout, vectors),
+        attacks.reidentification(layout, vectors, rng),
+        attacks.linkage(found, sequences, settings["clusters"], keys),
+        attacks.dictionary(found, names),
+        attacks.many_gpus(layout, vectors[0]),
+        *attacks.audits(layout, noise),
+        attacks.membership(layout, settings["budget"]),
+    ]
+    write_json(attacks.summary(made, {"reports": n, "simulated": True}), out, schema="fleet_attacks")

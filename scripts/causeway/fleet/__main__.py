@@ -1,0 +1,67 @@
+"""Fleet mode's programs: `python -m causeway.fleet PROGRAM ...` with `agent`, `server`, `tokens`, `read` or `overhead`.
+
+They run from the folder `scripts/`, or with it on PYTHONPATH.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from causeway.logs import failing_clearly
+
+
+def arguments(argv: list[str] | None) -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(prog="causeway.fleet", description=__doc__.splitlines()[0], allow_abbrev=False)
+    programs = parser.add_subparsers(dest="program", required=True)
+    agent = programs.add_parser("agent", help="send one protected report of an export's tables")
+    agent.add_argument("--tables", type=Path, required=True, help="folder of one export's normalised tables")
+    agent.add_argument("--token", type=Path, required=True, help="file with a token from the issuer")
+    reader = programs.add_parser("read", help="end the epoch and read what may be released")
+    reader.add_argument("--own", type=Path, required=True, help="the designer's folder")
+    reader.add_argument("--out", type=Path, required=True, help="folder for the release and its tables")
+    for part in (agent, reader):
+        part.add_argument("--public", type=Path, required=True, help="the deployment's public folder")
+        part.add_argument("--ports", type=int, nargs=2, required=True, metavar=("LEADER", "HELPER"), help="ports on the loopback address")
+    server = programs.add_parser("server", help="run one of the two servers")
+    server.add_argument("--role", choices=["leader", "helper"], required=True)
+    server.add_argument("--folder", type=Path, required=True, help="the server's own folder")
+    server.add_argument("--public", type=Path, required=True, help="the deployment's public folder")
+    server.add_argument("--anchor", type=Path, required=True, help="file elsewhere that remembers the ledger's head")
+    server.add_argument("--ports", type=int, nargs=2, required=True, metavar=("OWN", "OTHER"), help="ports on the loopback address")
+    tokens = programs.add_parser("tokens", help="give a user a token of an epoch")
+    tokens.add_argument("--issuer", type=Path, required=True, help="the issuer's folder")
+    tokens.add_argument("--user", required=True)
+    tokens.add_argument("--epoch", type=int, required=True)
+    tokens.add_argument("--out", type=Path, required=True)
+    for part in (agent, reader, server, tokens):
+        part.add_argument("--log", help="the log's file; standard error if absent")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run a program."""
+    options = arguments(argv)
+    with failing_clearly(options.log):
+        if options.program == "agent":
+            from causeway.fleet.agent import read_tokens, report
+
+            print(json.dumps(report(options.tables, options.public, read_tokens(options.token)[0], tuple(options.ports))))
+        elif options.program == "server":
+            from causeway.fleet.server import Deployment, serve
+
+            serve(Deployment(options.role, options.folder, options.public, options.anchor, *options.ports))
+        elif options.program == "tokens":
+            from causeway.fleet.deploy import issue
+
+            lines = [json.dumps(token, sort_keys=True) for token in issue(options.issuer, options.user, options.epoch, 1)]
+            options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        else:
+            from causeway.fleet.reader import read
+
+            read(options.public, options.own, tuple(options.ports), options.out)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""Attacks on the privacy of what is released: the audit stays below the claim, and can fail; damage is what it is said to be."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from fleet_samples import learn, small_layout, vectors_of
+
+from causeway.fleet import attacks
+from causeway.fleet.applications import make_suite
+from causeway.fleet.noise import SecureNoise, SeededNoise
+
+LAYOUT = small_layout()
+
+
+def test_the_audit_of_production_noise_stays_below_the_claim_and_comes_near():
+    """Group 15: one section at epsilon 1, by one server's noise, as if the other one colluded."""
+    section = replace(LAYOUT.by_name["durations"], epsilon=Fraction(1))
+    found = attacks.audit_section(section, SecureNoise(), 20_000)
+    assert 0.7 < found["lower_bound"] <= 1.0
+
+
+@pytest.mark.parametrize("factor", [2, 4])
+def test_the_audit_notices_too_little_noise(factor):
+    section = replace(LAYOUT.by_name["durations"], epsilon=Fraction(factor))
+    assert attacks.audit_section(section, SeededNoise(1), 20_000)["lower_bound"] > 1.5
+
+
+def test_the_audit_finds_a_mechanism_without_any_noise():
+    found = attacks.audit(lambda with_user, runs: np.full(runs, 5 + with_user), 1.0, 1000)
+    assert found["lower_bound"] > 4
+
+
+def test_an_audit_of_what_ignores_the_user_finds_nothing():
+    rng = np.random.default_rng(1)
+    assert attacks.audit(lambda _, runs: rng.normal(size=runs), 1.0, 10_000)["lower_bound"] < 0.1
+
+
+def test_all_attacks_go_as_expected():
+    vectors = vectors_of(60, LAYOUT)
+    assert attacks.hidden_value(LAYOUT, vectors).held
+    sybils = attacks.sybils(LAYOUT, vectors)
+    assert sybils.held
+    assert sybils.figures["bias"] == pytest.approx(sybils.figures["sybils"], rel=0.2)  # the bound is tight
+    assert attacks.reidentification(LAYOUT, vectors, np.random.default_rng(2)).held
+    farm = attacks.many_gpus(LAYOUT, vectors[0], 100)
+    assert farm.held
+    assert farm.figures["taken"] == 1
+
+
+def test_tokens_resist_guessing_only_without_the_key():
+    """Group 8."""
+    names = [f"kernel_{number}" for number in range(30)]
+    found = attacks.dictionary(learn({"a": names[:20], "b": names[10:]}), [*names, "other"])
+    assert found.held
+    assert found.figures["recovered"] == 1
+    assert found.figures["recovered_without_key"] == 0
+
+
+def test_clusters_cannot_be_linked_over_days():
+    """Group 8; with the same key on both days they could."""
+    catalogue = learn({"a": ["x", "y", "z", "w"]})
+    rng = np.random.default_rng(4)
+    sequences = rng.integers(1, 2**63, (300, 30)).astype(np.uint64)
+    assert attacks.linkage(catalogue, sequences, 12, (b"m" * 32, b"t" * 32)).held
+    same = attacks.linkage(catalogue, sequences, 12, (b"m" * 32, b"m" * 32))
+    assert not same.held
+    assert same.figures["same_slot"] == 1
+
+
+def test_names_that_imitate_another_application_count_for_it_and_once():
+    """Group 11: imitation is not stopped; it is one report, inside its bounds. Random and empty names are of nobody."""
+    from causeway.fleet.attribution import UNKNOWN, attribute
+
+    suite = make_suite(3, 6, 2, 0)
+    names = [[suite.names[0][kernel] for kernel in entry.body.tolist()] for entry in suite.applications]
+    catalogue = learn({entry.name: sequence for entry, sequence in zip(suite.applications, names, strict=True)}, k=5)
+    imitation = catalogue.tokens(names[2][:60])[None]
+    assert catalogue.applications[attribute(imitation, catalogue).application[0]].name == suite.applications[2].name
+    rng = np.random.default_rng(5)
+    noise = catalogue.tokens([f"{rng.integers(2**60):x}" for _ in range(60)])[None]
+    odd = catalogue.tokens(["", "\x00", "x" * 100_000, "\ud800", "名前", "a\nb"] * 10)[None]
+    assert attribute(np.concatenate([noise, odd]), catalogue).application.tolist() == [UNKNOWN] * 2

@@ -1,0 +1,164 @@
+"""The simulated world is what it says, draws do not depend on how they are divided, and estimates answer a planted truth."""
+
+import numpy as np
+import pytest
+from fleet_samples import small_layout, vectors_of
+
+from causeway.errors import CausewayError
+from causeway.fleet import estimates, overhead, sampling, world
+from causeway.fleet.applications import make_suite
+from causeway.fleet.draws import pick, uniforms, words
+from causeway.fleet.layout import DETAIL
+from causeway.fleet.noise import SeededNoise
+from causeway.fleet.release import Release
+
+SETTINGS = world.Settings(4000, 0.1, 3600.0, 1.0, 0.05, (300, 20), 9)
+
+
+def sessions(first=0, count=None):
+    return world.simulate(SETTINGS, world.popularity(10, 2, SETTINGS), first, count)
+
+
+def test_draws_of_a_client_do_not_depend_on_the_range():
+    whole = words(7, "x", 0, 50, 6)
+    assert (words(7, "x", 20, 10, 6) == whole[20:30]).all()
+    assert len(np.unique(whole)) == whole.size
+    assert (words(8, "x", 0, 50, 6) != whole).all()
+    assert (words(7, "y", 0, 50, 6) != whole).all()
+    drawn = uniforms(7, "u", 0, 20_000, 4)
+    assert drawn.min() > 0
+    assert drawn.max() < 1
+    assert drawn.mean() == pytest.approx(0.5, abs=0.01)
+
+
+def test_picks_follow_their_weights():
+    found = np.bincount(pick(uniforms(1, "p", 0, 40_000, 1)[:, 0], np.array([1.0, 0, 3])), minlength=3)
+    assert found[1] == 0
+    assert found[2] / found[0] == pytest.approx(3, rel=0.05)
+
+
+def test_the_load_is_as_asked_at_any_time_of_day():
+    found = sessions()
+    for moment in (60, 20_000, 43_200, 86_000):
+        busy = ((found.start_s <= moment) & (found.end_s > moment)).sum()
+        assert busy / SETTINGS.gpus == pytest.approx(0.1, abs=0.02)
+    long = found.end_s - found.start_s
+    assert long[found.end_s < world.DAY_S].mean() == pytest.approx(3600, rel=0.06)
+
+
+def test_sessions_of_a_gpu_do_not_overlap_and_do_not_depend_on_the_range():
+    found = sessions()
+    same = found.gpu[1:] == found.gpu[:-1]
+    assert (found.start_s[1:] >= found.end_s[:-1])[same].all()
+    part = sessions(1000, 500)
+    mine = (found.gpu >= 1000) & (found.gpu < 1500)
+    for name in ("gpu", "user", "application", "run", "start_s"):
+        assert (getattr(found, name)[mine] == getattr(part, name)).all()
+
+
+def test_applications_are_as_popular_as_asked():
+    shares = world.popularity(10, 2, SETTINGS)
+    assert shares.sum() == pytest.approx(1)
+    assert shares[10:].sum() == pytest.approx(0.05)
+    assert shares[0] / shares[4] == pytest.approx(5)
+    seen = np.bincount(sessions().application, minlength=12) / len(sessions().application)
+    assert seen == pytest.approx(shares, abs=0.02)
+
+
+def test_large_users_own_what_they_own_and_report_once():
+    users = world.users_of(SETTINGS)
+    assert np.bincount(users)[:2].tolist() == [300, 20]
+    assert (np.bincount(users)[2:] == 1).all()
+    reports = sampling.choose(sessions(), 3)
+    assert len(np.unique(reports.user)) == len(reports.user)
+    assert reports.user[0] == 0
+    assert reports.sent_s.max() < world.DAY_S
+    with pytest.raises(CausewayError, match="large_users"):
+        world.users_of(world.Settings(10, 0.1, 1.0, 1.0, 0.0, (11,), 1))
+
+
+def test_a_user_reports_their_first_long_session():
+    found, reports = sessions(), sampling.choose(sessions(), 3)
+    for row in range(0, len(reports.user), 397):
+        mine = (found.user == reports.user[row]) & (found.end_s - found.start_s >= sampling.WINDOW_S)
+        first = found.start_s[mine].min()
+        assert sampling.WINDOW_S <= reports.sent_s[row] - first <= sampling.WINDOW_S + sampling.JITTER_S
+
+
+def test_samples_follow_the_application_and_not_the_pieces():
+    suite, reports = make_suite(5, 10, 2, 2), sampling.choose(sessions(), 3)
+    whole = sampling.observe(suite, reports, slice(0, 300), 40, 3)
+    part = sampling.observe(suite, reports, slice(100, 150), 40, 3)
+    assert (whole.kernel[100:150] == part.kernel).all()
+    assert (whole.duration_ns[100:150] == part.duration_ns).all()
+    assert whole.duration_ns.min() > 0
+    for row in range(20):
+        body = suite.applications[reports.application[row]].body
+        known = np.isin(whole.kernel[row], np.concatenate([body, suite.variant[body]])).mean()
+        assert known > 0.9
+
+
+def test_the_suite_has_what_it_was_asked_for():
+    suite = make_suite(1, 9, 3, 5)
+    assert suite.known == 9
+    assert len(suite.applications) == 14
+    families = {entry.family for entry in suite.applications if entry.known}
+    assert len(families) == 3
+    strangers = [entry.family in families for entry in suite.applications if not entry.known]
+    assert strangers == [True, False, True, False, True]
+    assert {len(names) for names in suite.names} == {len(suite.median_ns)}
+
+
+def test_projection_is_the_nearest_distribution():
+    """Against worked cases: inside, outside, all mass on one."""
+    rows = np.array([[0.2, 0.3, 0.5], [0.5, 0.7, -0.4], [9.0, 0.0, 0.0]])
+    assert estimates.project(rows) == pytest.approx(np.array([[0.2, 0.3, 0.5], [0.4, 0.6, 0.0], [1.0, 0.0, 0.0]]))
+
+
+def test_shrinking_helps_where_noise_outweighs_signal_and_leaves_clean_counts_alone():
+    rng = np.random.default_rng(3)
+    families = np.repeat(np.arange(3), 8)
+    shapes = rng.dirichlet(np.full(8, 2.0), 3)[families]
+    totals = np.full(24, 400.0)
+    exact = shapes * totals[:, None]
+    assert estimates.shrink(exact, totals, families, 0.0) == pytest.approx(shapes)
+    noisy = exact + rng.laplace(0, 30, exact.shape) + rng.laplace(0, 30, exact.shape)
+
+    def error(found):
+        return 0.5 * np.abs(found - shapes).sum(1).mean()
+
+    plain = np.maximum(noisy, 0) / np.maximum(noisy, 0).sum(1, keepdims=True)
+    assert error(estimates.shrink(noisy, totals, families, 30.0)) < 0.7 * error(plain)
+
+
+def test_estimates_hold_the_truth_in_their_intervals():
+    layout = small_layout()
+    vectors = vectors_of(600, layout).astype(np.int64)
+    exact, scales = vectors.sum(0), {section.name: section.scale for section in layout.sections}
+    noise = sum(SeededNoise(4).draw(list(layout.sections), role) for role in ("leader", "helper"))
+    first = layout.by_name["kernels"].first
+    traffic, released = np.zeros((24, 5), np.int64), np.zeros(24, bool)
+    traffic[3], released[3] = (exact + noise)[:first], True
+    made = Release(traffic, released, (exact + noise)[first:], 1.0)
+    found = estimates.estimate(made, scales, layout, np.arange(3))
+    exact_sections = estimates.sections_of(exact[first:], layout)
+    inside = [np.abs(found.raw[name] - exact_sections[name]) <= found.half[name] for name in found.raw]
+    assert np.concatenate([flags.ravel() for flags in inside]).mean() > 0.9
+    assert np.abs(found.reports - exact[:first]).max() < 6 * found.reports_sd[0]
+    assert found.seen[:3].all()
+    assert sum(section.rows * section.columns for section in layout.sections if section.part == DETAIL) == len(made.detail)
+
+
+def test_medians_come_from_bins():
+    shares = np.zeros((3, 14))
+    shares[0, 3], shares[1, [2, 4]], shares[2] = 1, 0.5, np.nan
+    found = estimates.median_of(shares)
+    assert found[0] == pytest.approx(4000 * 2**0.5)  # the middle of 4 to 8 us, in logarithms
+    assert found[1] == pytest.approx(4000)
+    assert np.isnan(found[2])
+
+
+def test_the_overhead_model_is_arithmetic_on_stated_assumptions():
+    found = overhead.model(256, 8640.0)
+    assert found["share_of_day"] == pytest.approx((256 * 3e-6 + 0.05) / 8640)
+    assert found["assumptions"]["per_launch_us"] == 3.0
