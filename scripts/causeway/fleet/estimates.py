@@ -97,7 +97,8 @@ def _towards(counts: np.ndarray, totals: np.ndarray, priors: np.ndarray, sd: np.
 def _signals(seen: np.ndarray, noise: np.ndarray, columns: int, known: np.ndarray) -> np.ndarray:
     """Return how far each row truly lies from its prior: what is seen of it, weighed against all rows, by how uncertain it is.
 
-    `seen` has a variance of some 4 noise**2 / columns for sums of two Laplace noises; true distances are taken to vary as much as their mean.
+    `seen` has a variance of some 4 noise**2 / columns for sums of two Laplace noises; true distances are taken to vary as much as their
+    mean.
     """
     variance = 4 * noise**2 / columns
     common = max(float(seen[known].mean()), 0.0) if known.any() else 0.0
