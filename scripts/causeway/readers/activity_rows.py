@@ -32,12 +32,13 @@ _UNIFIED = re.compile(r"\[\s*unified memory", re.IGNORECASE)
 class CsvLines:
     """Rows of a text file, a line each; one damaged row costs one row, since a quotation ends with its line.
 
-    `number` is the number of the latest line, `unclosed` how many lines had a quotation without an end.
+    `number` is the number of the latest line, `unclosed` how many lines had a quotation without an end, `lost` how
+    many records the lines above the header say are missing.
     """
 
     def __init__(self, text: io.TextIOBase) -> None:
         self._text, self.delimiter = text, ","
-        self.number = self.unclosed = 0
+        self.number = self.unclosed = self.lost = 0
 
     def next_line(self) -> str | None:
         """Return the next line with its end, None after the last one; a line that is too long is cut into several."""

@@ -35,6 +35,9 @@ TIME_POWERS = {"ns": 0, "nsec": 0, "us": 3, "usec": 3, "µs": 3, "ms": 6, "msec"
 
 SIZE_POWERS = {"b": 0, "byte": 0, "bytes": 0, "kb": 1, "kib": 1, "mb": 2, "mib": 2, "gb": 3, "gib": 3, "tb": 4, "tib": 4}
 TIMES, SIZES = ("start", "end", "duration"), ("bytes", "static_shared_bytes", "dynamic_shared_bytes", "local_bytes")
+_LOST = re.compile(r"^=+.*?\bWarning:\s*(?:(\d{1,18})\s+)?.*?\b(?:invalid timestamps|dropped|lost|insufficient|exceed)", re.IGNORECASE)
+"""nvprof's warnings of records that are not there, some with their number."""
+
 _NUMBER = re.compile(r"\s*([+-]?)(\d+)(?:\.(\d*))?\s*([A-Za-zµ]*)\s*")
 _IN_NAME = re.compile(r"(.*?)\s*(?:[(\[]\s*([^)\]]*?)\s*[)\]]|_(ns|us|ms|s|nsec|usec|msec|sec|bytes|kb|mb))?$", re.IGNORECASE | re.DOTALL)
 
@@ -109,6 +112,8 @@ class _opened:  # noqa: N801 - used as a function
 def _find_header(lines: CsvLines) -> Columns | None:
     for _ in range(HEADER_LINES):
         line = lines.next_line()
+        if line and (match := _LOST.search(line[:LONGEST])):
+            lines.lost += int(match[1] or 1)
         if line is None:
             return None
         if line.startswith("==") or len(line) > 1 << 16:
@@ -162,6 +167,7 @@ class CsvReader:
             lines = CsvLines(text)
             try:
                 self.columns = _find_header(lines)
+                self.sink.issues.add("dropped_events", lines.lost, f"{self.label}the profiler's warnings above the header")
                 self.kinds = RowKinds(self.columns.place, self.path.name)
                 rows: list[list[str]] = []
                 needed = 1 + max(self.columns.place[name] for name in ("start", "end", "duration") if name in self.columns.place)
