@@ -75,7 +75,7 @@ rule check_quality:
 rule align_clocks:
     input:
         tables=table_folders,
-        lib=modules("clocks"),
+        lib=modules("clocks", "efficiency"),
     output:
         clocks="<results>/{dataset}/clocks.json",
     log:

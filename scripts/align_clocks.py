@@ -3,6 +3,8 @@
 from typing import TYPE_CHECKING
 
 from causeway.clocks import align
+from causeway.efficiency.alignment import realigned
+from causeway.efficiency.together import matched
 from causeway.logs import LOG, failing_clearly
 from causeway.tables import write_json
 
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 def main(job) -> None:
     with failing_clearly(job.log[0]):
         clocks = align(job.wildcards.dataset, job.input.tables)
+        if len(clocks["exports"]) > 1:
+            clocks = realigned(clocks, matched(job.input.tables)[0])
         LOG.info("%s: %s", clocks["method"], clocks["reason"])
         write_json(clocks, job.output.clocks, schema="clocks")
 

@@ -240,6 +240,21 @@ SCHEMAS: dict[str, pa.Schema] = {
             ],
         ]
     ),
+    # one row per matched collective that all ranks leave together, in order; `collective` is its number within its communicator
+    "stragglers": pa.schema(
+        [
+            _field("communicator", TEXT, nullable=True),
+            _field("collective", I64),
+            _field("name", TEXT),
+            _field("bytes", I64, "bytes", nullable=True),
+            _field("n_ranks", I64),
+            *_fields("start_ns skew_ns transfer_ns waiting_ns", I64, "ns"),
+            _field("bus_gb_per_s", F64, "GB/s", nullable=True),
+            _field("straggler", U32, nullable=True),
+            _field("lateness_ns", I64, "ns"),
+            _field("verdict", TEXT),
+        ]
+    ),
     # results of the causal wing
     "features": pa.schema([]),
     "contributions": pa.schema(

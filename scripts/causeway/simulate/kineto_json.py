@@ -11,7 +11,7 @@ import numpy as np
 
 from causeway.simulate import schedule
 from causeway.simulate.nsys_sqlite import BASE_UTC_NS, FIRST_EVENT_NS, GPU
-from causeway.simulate.scenarios import Scenario, is_collective
+from causeway.simulate.scenarios import Scenario, clock_of, is_collective
 from causeway.simulate.schedule import RankBatch
 
 CALLS = {
@@ -50,7 +50,8 @@ class KinetoJson:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         per_node = -(-scenario.ranks // scenario.nodes)
         self.device, self.devices, self.pid = rank % per_node, per_node, 119_771 + 13 * rank
-        self.shift_ns = FIRST_EVENT_NS + int(1000 * scenario.clock_error_us * np.sin(1 + 2 * rank))
+        self.error_ns, self.drift = clock_of(scenario, rank)
+        self.shift_ns = FIRST_EVENT_NS + self.error_ns
         self.rows: dict[str, int] = {}
         self.raw = open(self.partial, "wb")  # noqa: SIM115  closed with the trace
         # no name and no time in gzip's header: equal runs give equal bytes
@@ -101,6 +102,10 @@ class KinetoJson:
         self.file.write(",\n".join(lines).encode())
         return self
 
+    def local(self, times: np.ndarray) -> np.ndarray:
+        """Return times of the run as this rank's clock shows them, ns."""
+        return times + self.shift_ns + (np.rint(times * self.drift).astype(np.int64) if self.drift else 0)
+
     def __exit__(self, failure: object, *_: object) -> None:
         if failure is None:
             self.file.write(f'\n ],\n "traceName": "{self.path.name}"\n}}\n'.encode())
@@ -123,7 +128,7 @@ class KinetoJson:
     ) -> None:
         """Append complete events; `args` are the arguments as JSON text without braces."""
         categories = [category] * len(names) if isinstance(category, str) else category
-        starts, lengths = (table["start"] + self.shift_ns).tolist(), (table["end"] - table["start"]).tolist()
+        starts, lengths = self.local(table["start"]).tolist(), (self.local(table["end"]) - self.local(table["start"])).tolist()
         lines = [
             f',\n{{"ph": "X", "cat": "{cat}", "name": {name}, "pid": {pid}, "tid": {tid}, "ts": {microseconds(start)}, '
             f'"dur": {microseconds(length)}, "args": {{{arg}}}}}'

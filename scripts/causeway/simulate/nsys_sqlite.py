@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.simulate import nsys_schema, schedule
-from causeway.simulate.scenarios import Scenario
+from causeway.simulate.scenarios import Scenario, clock_of
 from causeway.simulate.schedule import RankBatch
 
 BASE_UTC_NS = 1_767_312_000_000_000_000
@@ -89,7 +89,8 @@ class NsysSqlite:
         self.node, self.device, self.devices = rank // per_node, rank % per_node, per_node
         self.pid = 227_916 + 11 * rank
         self.global_pid = HOST_ID | self.pid << 24
-        self.shift_ns = FIRST_EVENT_NS - session_offset_ns(scenario, rank) + int(1000 * scenario.clock_error_us * np.sin(1 + 2 * rank))
+        self.error_ns, self.drift = clock_of(scenario, rank)
+        self.shift_ns = FIRST_EVENT_NS - session_offset_ns(scenario, rank) + self.error_ns
         self.grids = 0
         self.last_ns = 0
         self.rows: dict[str, int] = {}
@@ -105,6 +106,10 @@ class NsysSqlite:
     def __enter__(self) -> "NsysSqlite":
         self._opening()
         return self
+
+    def local(self, times: np.ndarray) -> np.ndarray:
+        """Return times of the run as this rank's clock shows them, ns."""
+        return times + self.shift_ns + (np.rint(times * self.drift).astype(np.int64) if self.drift else 0)
 
     def __exit__(self, failure: object, *_: object) -> None:
         if failure is None:
@@ -171,15 +176,15 @@ class NsysSqlite:
         classes = np.array([CALLS[i][1] for i in range(len(CALLS))])
         self.insert(
             "CUPTI_ACTIVITY_KIND_RUNTIME",
-            start=calls["start"] + self.shift_ns,
-            end=calls["end"] + self.shift_ns,
+            start=self.local(calls["start"]),
+            end=self.local(calls["end"]),
             eventClass=classes[calls["call"]],
             globalTid=self.global_pid + self.pid + calls["thread"],
             correlationId=calls["correlation"],
             nameId=names[calls["call"]],
             returnValue=0,
         )
-        ranges = {name: values + self.shift_ns for name, values in batch.ranges.items() if name != "iteration"}
+        ranges = {name: self.local(values) for name, values in batch.ranges.items() if name != "iteration"}
         self.insert(
             "NVTX_EVENTS",
             **ranges,
@@ -195,7 +200,7 @@ class NsysSqlite:
             source = HOST_ID + (1 << 32) + (1 << 16)
             self.insert(
                 "GPU_METRICS",
-                timestamp=samples["time"] + self.shift_ns,
+                timestamp=self.local(samples["time"]),
                 typeId=source + self.device,
                 metricId=samples["metric"],
                 value=samples["value"],
@@ -203,8 +208,8 @@ class NsysSqlite:
 
     def _times(self, events: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         return {
-            "start": events["start"] + self.shift_ns,
-            "end": events["end"] + self.shift_ns,
+            "start": self.local(events["start"]),
+            "end": self.local(events["end"]),
             "streamId": events["stream"],
             "correlationId": events["correlation"],
         }

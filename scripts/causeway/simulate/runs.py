@@ -4,13 +4,15 @@ import contextlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import numpy as np
+
 from causeway.errors import CausewayError
 from causeway.logs import LOG, Progress
 from causeway.simulate import counters
 from causeway.simulate.kineto_json import KinetoJson
 from causeway.simulate.ncu_csv import write_ncu_csv
 from causeway.simulate.nsys_sqlite import NsysSqlite
-from causeway.simulate.scenarios import causes_of, is_collective, trace_scenario
+from causeway.simulate.scenarios import causes_of, clock_of, delayed, is_collective, trace_scenario
 from causeway.simulate.schedule import play
 from causeway.tables import write_json
 
@@ -66,6 +68,12 @@ def _write_trace(values: Mapping[str, object], folder: Path) -> dict:
         "launches": {kernel.name: launches[number] for number, kernel in enumerate(scenario.kernels)},
         "exports": {export.path.name: dict(sorted(export.rows.items())) for export in exports},
         "seed": scenario.seed,
+        "clocks": {str(rank): dict(zip(("error_ns", "drift"), clock_of(scenario, rank), strict=True)) for rank in range(scenario.ranks)},
+        "straggler": {
+            "kind": scenario.straggler,
+            "rank": None if scenario.straggler in ("none", "network") else scenario.straggler_rank,
+            "iterations": np.flatnonzero(delayed(scenario)).tolist(),
+        },
     }
 
 

@@ -4,7 +4,10 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from causeway.errors import CausewayError
+from causeway.simulate import noise
 
 MIB = 1 << 20
 
@@ -132,6 +135,13 @@ class Scenario:
         cause `gpc_clock_frequency_hz` slow down, by clock ** -strength.
     clock_error_us : float, microseconds
         Largest error of the ranks' session start times.
+    clock_drift_ppm : float, parts per million
+        Largest drift of the ranks' clocks.
+    straggler : {"none", "compute", "host", "network"}
+        What delays collectives: the kernels of one rank last longer; its host launches late; all ranks begin on time, but the transfer
+        takes longer.
+    straggler_rank, straggler_share, straggler_us
+        The rank (not for `network`); the share of iterations in which it happens, drawn at random; by how much.
     format : {"nsys", "kineto"}
         What the exports are written as: Nsight Systems SQLite, or PyTorch profiler traces (without sampled metrics).
     """
@@ -154,6 +164,11 @@ class Scenario:
     clock_to: float = 0.75
     clock_factor: float = 0.8
     clock_error_us: float = 0.0
+    clock_drift_ppm: float = 0.0
+    straggler: str = "none"
+    straggler_rank: int = 0
+    straggler_share: float = 1.0
+    straggler_us: float = 300.0
     format: str = "nsys"
 
 
@@ -213,6 +228,11 @@ def check(scenario: Scenario) -> None:
         raise CausewayError(f"simulated trace: collective is {scenario.collective!r}; known are noise and wait")
     if scenario.format not in ("nsys", "kineto"):
         raise CausewayError(f"simulated trace: format is {scenario.format!r}; known are nsys and kineto")
+    if scenario.straggler not in ("none", "compute", "host", "network") or not 0 <= scenario.straggler_rank < scenario.ranks:
+        kinds = "none, compute, host and network"
+        raise CausewayError(f"simulated trace: straggler is {scenario.straggler!r} on rank {scenario.straggler_rank}; known are {kinds}")
+    if scenario.straggler != "none" and scenario.collective != "wait":
+        raise CausewayError("simulated trace: a straggler shows where others wait for it; set collective to wait")
     for kernel in scenario.kernels:
         where = f"simulated kernel {kernel.short_name}"
         unknown = sorted(set(kernel.causes) - set(SIGNS))
@@ -234,3 +254,15 @@ def is_collective(kernel: Kernel) -> bool:
 def causes_of(kernel: Kernel) -> dict[str, str]:
     """Return the planted causes of a kernel with their signs."""
     return {cause: SIGNS[cause] for cause in kernel.causes}
+
+
+def clock_of(scenario: Scenario, rank: int) -> tuple[int, float]:
+    """Return what is wrong with a rank's clock: its error at the run's zero in ns, and its drift, as a ratio."""
+    return int(1000 * scenario.clock_error_us * np.sin(1 + 2 * rank)), 1e-6 * scenario.clock_drift_ppm * float(np.cos(2 + 3 * rank))
+
+
+def delayed(scenario: Scenario) -> np.ndarray:
+    """Return in which iterations the planted delay happens; bool, shape (iterations,)."""
+    if scenario.straggler == "none":
+        return np.zeros(scenario.iterations, bool)
+    return noise.generator(scenario.seed, "straggler").uniform(size=scenario.iterations) < scenario.straggler_share

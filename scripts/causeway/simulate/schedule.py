@@ -12,7 +12,7 @@ import numpy as np
 
 from causeway.simulate import noise
 from causeway.simulate.lanes import Columns, Lane, busy_before, by_start, in_flight, issue, renewal
-from causeway.simulate.scenarios import SATURATION, Copy, Kernel, Scenario, is_collective
+from causeway.simulate.scenarios import SATURATION, Copy, Kernel, Scenario, delayed, is_collective
 
 LEAD_NS = 30_000
 """Time from an iteration's start to its first launch: room for the calls that issue it."""
@@ -87,6 +87,7 @@ class _Player:
         self.noise_state: dict[int, np.ndarray | None] = {}
         self.window_ns = LEAD_NS + nominal_ns(scenario, scenario.program)
         self.span_ns = self.window_ns + nominal_ns(scenario, scenario.closing)
+        self._straggles = (np.arange(scenario.ranks) == scenario.straggler_rank) | (scenario.straggler == "network")
 
     def batch(self, first: int, count: int) -> list[RankBatch]:
         """Play iterations `first` to `first + count` on all ranks."""
@@ -153,6 +154,9 @@ class _Player:
             for feature, sizes, smallest in (("block_x", "block", kernel.blocks), ("grid_x", "grid", kernel.grids)):
                 cv *= (settings[number][sizes] / min(smallest)) ** kernel.causes.get(feature, 0.0)
             factors[number] = self._noise(number, kernel, first, shape, slots, cv)
+        late = np.broadcast_to(delayed(scenario)[first : first + shape[1]], shape) & self._straggles[:, None]
+        delay = 1000 * scenario.straggler_us * late
+        compute = 1 + delay / (self.span_ns - LEAD_NS) * (scenario.straggler == "compute")
         random = noise.generator(scenario.seed, "gaps", first)
         previous = np.full(shape, LEAD_NS // 2 + 4_000, dtype=np.int64)
         busy_until = np.full(shape, -PAUSE_NS, dtype=np.int64)
@@ -162,7 +166,7 @@ class _Player:
             gap = np.exp(kernel.gap_sigma * random.standard_normal(shape)) * kernel.gap_us * 1000
             begin = previous + np.maximum(600, np.rint(gap)).astype(np.int64)
             if position == 0:
-                begin = np.maximum(begin, LEAD_NS)
+                begin = np.maximum(begin, LEAD_NS) + (delay.astype(np.int64) if scenario.straggler == "host" else 0)
             if position == len(scenario.program):
                 waited = neighbours["lane"].end.max(axis=2, where=neighbours["lane"].valid, initial=0)
                 begin = np.maximum(begin, waited + 2_000)
@@ -173,9 +177,12 @@ class _Player:
             slow = self._clock(first, shape) ** -kernel.causes.get("gpc_clock_frequency_hz", 0.0)
             scale = 1000 * kernel.base_us
             duration = base[..., position] + scale * ((1 + effect[..., position]) * slow * factors[number][..., slot] - 1)
+            duration = duration if is_collective(kernel) else duration * compute
             finish = begin + np.maximum(MIN_DURATION_NS, np.rint(duration)).astype(np.int64)
             if scenario.collective == "wait" and is_collective(kernel):
                 together = begin.max(axis=0) + (finish - begin).min(axis=0)
+                if scenario.straggler == "network":
+                    together = together + delay[0].astype(np.int64)
                 finish = together[None, :] + random.integers(0, 500, shape)
             start[..., position], end[..., position] = begin, finish
             previous = busy_until = finish

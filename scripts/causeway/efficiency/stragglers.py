@@ -1,0 +1,134 @@
+"""Who waits for whom: arrival and transfer of each matched collective, late ranks, and why they are late.
+
+On aligned clocks a rank's wait is the last arrival minus its own; the transfer takes as long as the shortest kernel. A rank is late where
+it arrives after the median of all ranks by more than chance and clocks explain: more than `SURE` times what the clocks leave uncertain,
+five times the usual scatter of a rank about its own median, one per cent of the time between collectives, and twice as much as
+other ranks are late in one of a hundred collectives; and not only once in a while. Without such a rank nobody is named.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from causeway.efficiency.alignment import scatter
+from causeway.efficiency.collectives import Group, bus_factor
+from causeway.efficiency.timeline import Clock
+
+SURE, SIGMAS, LEAST_SHARE, TAIL, BEYOND = 3.0, 5.0, 0.01, 0.99, 2.0
+SLOW = 1.5
+"""A transfer is slow where it takes this many times the lower quartile of its like, and more than chance explains."""
+PERSISTENT, TRANSIENT, FEWEST_TRANSIENT = 0.5, 0.03, 3
+"""A rank is a persistent straggler where it is late in at least half of the collectives; a transient one in 3 % and three of them;
+rarer ones are not told from chance."""
+VERDICTS = ("straggler", "network", "mixed", "inconclusive")
+
+
+def analyse(group: Group, clocks: Mapping[int, Clock]) -> dict:
+    """Return arrival and transfer of the collectives that all ranks end together.
+
+    Parameters
+    ----------
+    group : Group
+    clocks : mapping of int to Clock
+        By rank.
+
+    Returns
+    -------
+    dict
+        threshold_ns, residual_ns, and arrays over collectives: start, skew, transfer, straggler (rank or -1), lateness, waiting (sum
+        over ranks), slow (bool), verdict, bus_gb_per_s; `late` (ranks, collectives) and `wait` (ranks, collectives).
+    """
+    chosen = group.together()
+    start = np.stack([clocks[rank].aligned(row[chosen]) for rank, row in zip(group.ranks, group.start, strict=True)])
+    end = np.stack([clocks[rank].aligned(row[chosen]) for rank, row in zip(group.ranks, group.end, strict=True)])
+    duration = (group.end - group.start)[:, chosen]
+    last = start.max(axis=0)
+    wait = last - start
+    skew, transfer = wait.max(axis=0), duration.min(axis=0)
+    lateness = (start - start[0]) - np.median(start - start[0], axis=0)
+    residual = scatter(end)
+    own = np.median(np.abs(lateness - np.median(lateness, axis=1, keepdims=True)), axis=1)
+    between = float(np.median(np.diff(last))) if last.size > 1 else float(np.median(transfer))
+    tail = np.quantile(lateness, TAIL, axis=1)
+    others = np.array([np.median(np.delete(tail, place)) for place in range(tail.size)])
+    threshold = np.maximum(max(SURE * residual, SIGMAS * 1.4826 * float(np.median(own)), LEAST_SHARE * between), BEYOND * others)
+    late = lateness > threshold[:, None]
+    late &= late.sum(axis=1, keepdims=True) >= max(FEWEST_TRANSIENT, TRANSIENT * last.size)
+    top = np.where(late, lateness, -np.inf).argmax(axis=0)
+    straggler = np.where(late.any(axis=0), np.array(group.ranks)[top], -1)
+    slow = _slow(transfer, [group.operations[at] for at in np.flatnonzero(chosen)], group.bytes[chosen])
+    named = straggler >= 0
+    verdict = np.where(named & slow, "mixed", np.where(named, "straggler", np.where(slow, "network", "inconclusive")))
+    factor = np.array([bus_factor(group.operations[at], len(group.ranks)) or np.nan for at in np.flatnonzero(chosen)])
+    size = np.where(group.bytes[chosen] > 0, group.bytes[chosen], np.nan)
+    return {
+        "threshold_ns": round(float(threshold.max())),
+        "residual_ns": round(residual),
+        "number": np.flatnonzero(chosen),
+        "start": start.min(axis=0),
+        "skew": skew,
+        "transfer": transfer,
+        "straggler": straggler,
+        "lateness": np.rint(lateness.max(axis=0)).astype(np.int64),
+        "waiting": wait.sum(axis=0),
+        "slow": slow,
+        "verdict": verdict,
+        "bus_gb_per_s": factor * size / np.maximum(transfer, 1),
+        "late": late,
+        "wait": wait,
+    }
+
+
+def _slow(transfer: np.ndarray, operations: Sequence[str], size: np.ndarray) -> np.ndarray:
+    """Return which transfers take much longer than the lower quartile of the same operation and size; bool."""
+    slow = np.zeros(transfer.size, bool)
+    kinds = np.array([f"{what} {count}" for what, count in zip(operations, size.tolist(), strict=True)], object)
+    for kind in np.unique(kinds):
+        mine = kinds == kind
+        usual, middle = np.quantile(transfer[mine], [0.25, 0.5])
+        below = transfer[mine][transfer[mine] <= middle]
+        chance = SIGMAS * 1.4826 * 2 * float(np.median(np.abs(below - usual))) if below.size else 0.0
+        slow[mine] = transfer[mine] > max(SLOW * usual, usual + chance)
+    return slow
+
+
+def verdict_of(found: dict, group: Group) -> dict:
+    """Return the group's verdict, per rank how often and how it straggles, and who waited for whom.
+
+    Returns
+    -------
+    dict
+        collectives, verdict, reason, waiting_ns, transfer_ns, excess_transfer_ns; `ranks`: share of collectives in which each is the
+        straggler, pattern (persistent, transient, none), waiting_for_it_ns, own_wait_ns; `matrix`: ns that the rank of a row waited
+        for the rank of a column.
+    """
+    count = found["skew"].size
+    slow = found["slow"]
+    usual = np.median(found["transfer"][~slow]) if (~slow).any() else 0
+    excess = int(np.maximum(found["transfer"][slow] - usual, 0).sum()) * len(group.ranks)
+    matrix = np.zeros((len(group.ranks),) * 2, np.int64)
+    ranks = []
+    for place, rank in enumerate(group.ranks):
+        mine = found["straggler"] == rank
+        matrix[:, place] = found["wait"][:, mine].sum(axis=1)
+        share = float(mine.mean()) if count else 0.0
+        pattern = "persistent" if share >= PERSISTENT else "transient" if mine.any() else "none"
+        ranks.append({"rank": rank, "share": share, "collectives": int(mine.sum()), "pattern": pattern,
+                      "waiting_for_it_ns": int(matrix[:, place].sum()), "own_wait_ns": int(found["wait"][place].sum())})  # fmt: skip
+    named = [entry for entry in ranks if entry["pattern"] != "none"]
+    caused = sum(entry["waiting_for_it_ns"] for entry in named)
+    often = slow.sum() >= max(FEWEST_TRANSIENT, TRANSIENT * count)
+    if named and often and min(caused, excess) > 0.2 * max(caused, excess):
+        verdict, reason = "mixed", "late ranks and slow transfers both cost time"
+    elif named and (not often or caused >= excess):
+        verdict = "straggler"
+        reason = "; ".join(f"rank {one['rank']} is last in {100 * one['share']:.0f} % of the collectives" for one in named)
+    elif often:
+        verdict, reason = "network", f"all ranks arrive together; {int(slow.sum())} of {count} transfers take much longer than the rest"
+    else:
+        words = f"no rank is late by more than {found['threshold_ns'] / 1000:,.1f} us often enough, and no transfers stand out"
+        verdict, reason = "inconclusive", f"{words}; clocks leave {found['residual_ns'] / 1000:,.1f} us"
+    sums = {"waiting_ns": int(found["waiting"].sum()), "transfer_ns": int(found["transfer"].sum()), "excess_transfer_ns": excess}
+    limits = {"threshold_ns": found["threshold_ns"], "residual_ns": found["residual_ns"]}
+    facts = {"communicator": group.communicator, "n_ranks": len(group.ranks), "collectives": count}
+    return facts | {"verdict": verdict, "reason": reason} | limits | sums | {"ranks": ranks, "matrix_ns": matrix.tolist()}

@@ -1,0 +1,184 @@
+"""Components of variance of durations: within launch configuration, between ranks (devices, nodes), over time; robustly, with intervals.
+
+The natural logarithm of a launch's duration is held against the median of its configuration and cut at `CUT` times its scale, so that a few
+outliers do not decide. The law of total variance then splits the squares: between configurations, between nodes, between ranks of a node,
+between devices of a rank, over time (blocks common to all ranks), and the rest. Intervals: bootstrap of whole blocks of time.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from causeway.efficiency import streams
+from causeway.efficiency.timeline import Clock
+from causeway.tables import read_table
+
+BLOCKS = 32
+RESAMPLES = 200
+CUT = 4.0
+STEPS = 64
+"""Steps per factor e of the histograms that give medians: they are right to 1.6 %."""
+OCTAVES = 42
+"""The histograms' range: e^42 ns are beyond a century."""
+PERMUTATIONS = 500
+LEVEL = 0.01
+"""A change point is told from chance at this level."""
+PARTS = ("configuration", "node", "rank", "device", "time", "rest")
+
+
+def components(folders: Sequence[Path], clocks: Mapping[int, Clock], nodes: Mapping[int, str | None], seed: int) -> dict | None:
+    """Return shares of the variance of log durations; None without launches.
+
+    Returns
+    -------
+    dict
+        launches, configurations, seed; `shares` by `PARTS` with value, low and high (95 %), or null where a level has one member only;
+        `trend_per_hour` (change of log duration per hour: Theil-Sen over blocks, with the interval of the bootstrap) and
+        `change_points_ns` on the dataset's time line.
+    """
+    kernels: dict[tuple, int] = {}
+    codes = {folder: _codes(folder, kernels) for folder in folders}
+    cells = _cells(folders, codes, clocks, len(kernels))
+    if cells is None:
+        return None
+    lanes, edges, count, total, squares, medians, between = cells
+    weight = count.sum()
+    lane_nodes = np.array([str(nodes.get(rank) or "") for rank, _ in lanes])
+    ranks = np.array([rank for rank, _ in lanes])
+    random = np.random.Generator(np.random.PCG64(seed))
+    draws = [random.integers(0, BLOCKS, BLOCKS) for _ in range(RESAMPLES)]
+    value = _shares(count, total, squares, between, lane_nodes, ranks)
+    drawn = [_shares(*(part[:, draw] for part in (count, total, squares)), between, lane_nodes, ranks) for draw in draws]
+    single = {"node": len(set(lane_nodes)) < 2, "rank": len(set(ranks)) < 2, "device": len(lanes) == len(set(ranks))}
+    shares = {}
+    for place, part in enumerate(PARTS):
+        ends = np.quantile([one[place] for one in drawn], [0.025, 0.975]).tolist()
+        known = not single.get(part, False)
+        shares[part] = {"value": value[place] if known else None, "low": ends[0] if known else None, "high": ends[1] if known else None}
+    series, moments = _series(count, total, edges)
+    slopes = [_slope(moments, series)] + [_slope(moments[np.sort(draw)], series[np.sort(draw)]) for draw in draws if len(set(draw)) > 2]
+    slopes = [slope * 3.6e12 for slope in slopes]
+    low, high = np.quantile(slopes[1:], [0.025, 0.975]).tolist() if len(slopes) > 1 else (None, None)
+    return {
+        "launches": int(weight), "configurations": len(medians), "seed": seed, "shares": shares,
+        "trend_per_hour": {"value": slopes[0], "low": low, "high": high},
+        "change_points_ns": [int(edges[at]) for at in _changes(series, random)],
+    }  # fmt: skip
+
+
+def _codes(folder: Path, known: dict) -> np.ndarray:
+    """Return a dataset-wide number for each configuration of an export."""
+    names = read_table(folder / "kernels.parquet", "kernels", ["name"]).column(0).to_pylist()
+    rows = read_table(folder / "configurations.parquet", "configurations").drop_columns(["configuration"]).to_pylist()
+    return np.array([known.setdefault((names[row.pop("kernel")], *row.values()), len(known)) for row in rows], np.int64)
+
+
+def _logs(batch) -> np.ndarray:
+    return np.log(np.maximum(batch.column("duration_ns").to_numpy(), 1).astype(float))
+
+
+def _cells(folders, codes, clocks, size):
+    """Return sums of cut deviations by device and block; two passes, the first for medians and scales."""
+    histogram = np.zeros((size, STEPS * OCTAVES), np.int32)
+    first, last, lanes = None, None, {}
+    wanted = ["start_ns", "duration_ns", "configuration", "rank", "device"]
+    for folder in folders:
+        for batch in streams.chunks(folder, "launches", wanted):
+            place = np.minimum((_logs(batch) * STEPS).astype(np.int64), STEPS * OCTAVES - 1)
+            np.add.at(histogram, (codes[folder][batch.column("configuration").to_numpy()], place), 1)
+            for rank, device, start in _lanes(batch):
+                lanes.setdefault((rank, device), len(lanes))
+                ends = clocks[rank].aligned(np.array([start[0], start[-1]]))
+                first, last = min(ends[0], first or ends[0]), max(ends[1], last or ends[1])
+    if first is None:
+        return None
+    launches = histogram.sum(axis=1)
+    seen = np.cumsum(histogram, axis=1)
+    quartile = [(np.argmax(seen >= np.maximum(launches * q, 1)[:, None], axis=1) + 0.5) / STEPS for q in (0.25, 0.5, 0.75)]
+    medians, scale = quartile[1], np.maximum((quartile[2] - quartile[0]) / 1.349, 1.0 / STEPS)
+    del histogram, seen
+    edges = np.linspace(int(first), int(last) + 1, BLOCKS + 1).astype(np.int64)
+    count, total, squares = (np.zeros((len(lanes), BLOCKS)) for _ in range(3))
+    for folder in folders:
+        for batch in streams.chunks(folder, "launches", wanted):
+            code = codes[folder][batch.column("configuration").to_numpy()]
+            away = np.clip(_logs(batch) - medians[code], -CUT * scale[code], CUT * scale[code])
+            rank, device = batch.column("rank").to_numpy(), batch.column("device").to_numpy()
+            for number, place, start in _lanes(batch):
+                mine = (rank == number) & (device == place)
+                block = np.clip(np.searchsorted(edges, clocks[number].aligned(start), "right") - 1, 0, BLOCKS - 1)
+                row = lanes[number, place]
+                count[row] += np.bincount(block, minlength=BLOCKS)
+                total[row] += np.bincount(block, away[mine], BLOCKS)
+                squares[row] += np.bincount(block, away[mine] ** 2, BLOCKS)
+    weights = launches / launches.sum()
+    between = float((weights * (medians - (weights * medians).sum()) ** 2).sum())
+    return list(lanes), edges, count, total, squares, medians, between
+
+
+def _lanes(batch):
+    """Give rank, device and start times of each device in a batch."""
+    rank, device, start = (batch.column(name).to_numpy() for name in ("rank", "device", "start_ns"))
+    for key in np.unique(rank.astype(np.int64) << 16 | device).tolist():
+        yield key >> 16, key & 0xFFFF, start[(rank == key >> 16) & (device == key & 0xFFFF)]
+
+
+def _spread(count: np.ndarray, total: np.ndarray) -> float:
+    """Return the variance of group means about the common mean, weighted by counts."""
+    weight = count.sum()
+    means = np.divide(total, count, out=np.zeros_like(total), where=count > 0)
+    return float((count * (means - total.sum() / weight) ** 2).sum() / weight) if weight else 0.0
+
+
+def _shares(count, total, squares, between, nodes, ranks) -> list[float]:
+    """Return shares by `PARTS` of the whole variance: nested means of devices, then of blocks of time of all devices together."""
+
+    def grouped(labels):
+        names = np.unique(labels)
+        return [np.array([part.sum(axis=1)[labels == name].sum() for name in names]) for part in (count, total)]
+
+    weight = max(count.sum(), 1.0)
+    within = squares.sum() / weight - (total.sum() / weight) ** 2
+    node, rank, device = _spread(*grouped(nodes)), _spread(*grouped(ranks)), _spread(count.sum(axis=1), total.sum(axis=1))
+    centred = (
+        total - count * np.divide(total.sum(axis=1), count.sum(axis=1), out=np.zeros(len(count)), where=count.sum(axis=1) > 0)[:, None]
+    )
+    time = _spread(count.sum(axis=0), centred.sum(axis=0))
+    parts = [between, node, max(rank - node, 0.0), max(device - rank, 0.0), time]
+    parts.append(max(within - device - time, 0.0))
+    whole = sum(parts)
+    return [part / whole if whole else 0.0 for part in parts]
+
+
+def _series(count, total, edges):
+    """Return the mean deviation per block of time, and the blocks' middles in ns since the first edge."""
+    n = count.sum(axis=0)
+    known = n > 0
+    middle = (edges[:-1] + np.diff(edges) / 2) - edges[0]
+    return np.interp(middle, middle[known], (total.sum(axis=0)[known] / n[known])), middle
+
+
+def _slope(x: np.ndarray, y: np.ndarray) -> float:
+    """Return the median slope of all pairs (Theil 1950, Sen 1968)."""
+    i, j = np.triu_indices(x.size, 1)
+    step = x[j] - x[i]
+    return float(np.median((y[j] - y[i])[step > 0] / step[step > 0]))
+
+
+def _changes(series: np.ndarray, random: np.random.Generator, offset: int = 0) -> list[int]:
+    """Return where the level changes: binary segmentation by CUSUM (Page 1954), each split held against permutations."""
+    if series.size < 8:
+        return []
+
+    def cusum(values: np.ndarray) -> np.ndarray:
+        n, k = values.shape[-1], np.arange(1, values.shape[-1])
+        sums = np.cumsum(values - values.mean(axis=-1, keepdims=True), axis=-1)[..., :-1]
+        return np.abs(sums) / np.sqrt(k * (n - k) / n)
+
+    found = cusum(series)
+    at = int(found[2:-2].argmax()) + 3
+    chance = cusum(random.permuted(np.tile(series, (PERMUTATIONS, 1)), axis=1)).max(axis=1)
+    if (1 + (chance >= found[at - 1]).sum()) / (1 + PERMUTATIONS) > LEVEL:
+        return []
+    return [*_changes(series[:at], random, offset), offset + at, *_changes(series[at:], random, offset + at)]

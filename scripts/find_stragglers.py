@@ -1,0 +1,18 @@
+"""Which rank holds the others back: arrival and transfer of matched collectives, late ranks and why, components of variance."""
+
+from typing import TYPE_CHECKING
+
+from causeway.efficiency.together import run
+from causeway.logs import failing_clearly
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+
+def main(job) -> None:
+    with failing_clearly(job.log[0]):
+        run(job.wildcards.dataset, job.input.tables, job.input.clocks, job.params.seed, job.output.stragglers, job.output.table)
+
+
+if "snakemake" in globals():
+    main(snakemake)

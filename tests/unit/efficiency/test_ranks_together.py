@@ -1,0 +1,157 @@
+"""Clocks and stragglers of simulated runs of eight ranks, whose clocks are off by up to 50 ms and drift, against what was planted."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from causeway.efficiency import alignment, collectives, stragglers
+from causeway.efficiency.timeline import Clock
+from causeway.simulate import schedule
+from causeway.simulate.scenarios import clock_of, delayed, is_collective, trace_scenario
+
+RANKS, ITERATIONS = 8, 240
+
+
+class Run:
+    """A played run as its ranks' clocks saw it: the collectives of each rank, and what was planted."""
+
+    def __init__(self, **values):
+        base = {"ranks": RANKS, "iterations": ITERATIONS, "collective": "wait", "clock_error_us": 50_000, "clock_drift_ppm": 20,
+                "gpu_metrics_us": None, "copies": (), "seed": 11}  # fmt: skip
+        self.scenario = trace_scenario({**base, **values})
+        numbers = [number for number, kernel in enumerate(self.scenario.kernels) if is_collective(kernel)]
+        self.rows = {rank: [] for rank in range(RANKS)}
+        self.end = 0
+        for batches in schedule.play(self.scenario):
+            for batch in batches:
+                chosen = np.isin(batch.kernels["kernel"], numbers)
+                times = (self.clock(batch.rank, batch.kernels[name][chosen]).tolist() for name in ("start", "end"))
+                self.rows[batch.rank] += [(start, end, "allreduce", "0", None, 1 << 20) for start, end in zip(*times, strict=True)]
+                self.end = max(self.end, int(batch.kernels["end"].max()))
+        self.planted = np.flatnonzero(delayed(self.scenario))
+
+    def clock(self, rank, times):
+        error, drift = clock_of(self.scenario, rank)
+        return times + error + np.rint(times * drift).astype(np.int64)
+
+    def document(self):
+        exports = {str(rank): {"shift_ns": 0, "ranks": [rank]} for rank in range(RANKS)}
+        return {"dataset": "d", "method": "session_start", "exports": exports, "residual_ns": None, "reason": "as they say"}
+
+
+@functools.cache
+def played(**values):
+    run = Run(**values)
+    run.groups, run.notes = collectives.match([{rank: rows} for rank, rows in run.rows.items()])
+    run.clocks = alignment.realigned(run.document(), run.groups)
+    run.of_rank = {rank: Clock.of(run.clocks["exports"][str(rank)]) for rank in range(RANKS)}
+    run.found = stragglers.analyse(run.groups[0], run.of_rank)
+    run.verdict = stragglers.verdict_of(run.found, run.groups[0])
+    return run
+
+
+CASES = {
+    "none": {},
+    "persistent": {"straggler": "compute", "straggler_rank": 3},
+    "transient": {"straggler": "compute", "straggler_rank": 5, "straggler_share": 0.2},
+    "host": {"straggler": "host", "straggler_rank": 2},
+    "network": {"straggler": "network", "straggler_share": 0.4},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_clocks_are_aligned_to_less_than_five_microseconds(case):
+    run = played(**CASES[case])
+    assert run.clocks["method"] == "collective_ends"
+    assert run.clocks["residual_ns"] < 5_000
+    moments = np.linspace(0, run.end, 50).astype(np.int64)
+    truth = run.of_rank[0].aligned(run.clock(0, moments))
+    for rank in range(RANKS):
+        assert np.abs(run.of_rank[rank].aligned(run.clock(rank, moments)) - truth).max() < 5_000
+        error, drift = clock_of(run.scenario, rank)
+        entry = run.clocks["exports"][str(rank)]
+        relative = (1 + clock_of(run.scenario, 0)[1]) / (1 + drift) - 1
+        assert entry["drift_ppb"] == pytest.approx(1e9 * relative, abs=1000)
+        assert rank == 0 or abs(error) < 50_000_000
+
+
+@pytest.mark.parametrize("case", ["persistent", "transient", "host"])
+def test_the_planted_straggler_is_found(case):
+    run = played(**CASES[case])
+    rank = run.scenario.straggler_rank
+    assert (run.found["straggler"][run.planted] == rank).mean() >= 0.95
+    others = np.delete(run.found["straggler"], run.planted)
+    assert not (others >= 0).any()
+    assert run.verdict["verdict"] == "straggler"
+    patterns = {entry["rank"]: entry["pattern"] for entry in run.verdict["ranks"]}
+    assert patterns == dict.fromkeys(range(RANKS), "none") | {rank: "transient" if case == "transient" else "persistent"}
+
+
+def test_nobody_is_named_where_nothing_was_planted():
+    run = played(**CASES["none"])
+    assert run.verdict["verdict"] == "inconclusive"
+    assert {entry["pattern"] for entry in run.verdict["ranks"]} == {"none"}
+    assert not (run.found["straggler"] >= 0).any()
+
+
+def test_a_slow_network_is_no_straggler():
+    run = played(**CASES["network"])
+    assert run.verdict["verdict"] == "network"
+    assert run.found["slow"][run.planted].mean() >= 0.95
+    assert not np.delete(run.found["slow"], run.planted).any()
+    assert {entry["pattern"] for entry in run.verdict["ranks"]} == {"none"}
+
+
+def test_with_clocks_as_they_are_nobody_is_named():
+    """One clock 20 ms off would make its rank the straggler of every collective: too uncertain to name anybody."""
+    run = played(**CASES["persistent"])
+    found = stragglers.analyse(run.groups[0], dict.fromkeys(range(RANKS), Clock()))
+    assert (found["straggler"] < 0).all()
+    assert stragglers.verdict_of(found, run.groups[0])["verdict"] == "inconclusive"
+
+
+def test_ends_that_are_no_common_events_are_not_used():
+    run = played(collective="noise")
+    assert run.clocks["method"] == "session_start"
+    assert "no common events" in run.clocks["reason"]
+
+
+def test_who_waits_for_whom():
+    group = collectives.Group("g", [0, 1], np.array([[0, 100], [40, 100]]), np.array([[60, 120], [60, 120]]), ["all_reduce"] * 2,
+                              np.array([80, -1]))  # fmt: skip
+    found = stragglers.analyse(group, {0: Clock(), 1: Clock()})
+    assert found["skew"].tolist() == [40, 0]
+    assert found["transfer"].tolist() == [20, 20]
+    assert found["bus_gb_per_s"][0] == 2 * 1 / 2 * 80 / 20
+    assert np.isnan(found["bus_gb_per_s"][1])
+
+
+def test_collectives_are_matched_by_number_else_by_order_else_not():
+    def rows(numbers, name="allreduce", offset=0):
+        return [(10 * n + offset, 10 * n + 5 + offset, name, "0", number, 8) for n, number in enumerate(numbers)]
+
+    groups, _ = collectives.match([{0: rows([4, 5, 6])}, {1: rows([5, 6, 7])}])
+    assert groups[0].start.tolist() == [[10, 20], [0, 10]]
+    groups, _ = collectives.match([{0: rows([None] * 2)}, {1: rows([None] * 2, offset=3)}])
+    assert groups[0].start.tolist() == [[0, 10], [3, 13]]
+    groups, notes = collectives.match([{0: rows([None] * 2)}, {1: rows([None] * 3)}])
+    assert not groups
+    assert notes == ["communicator 0: ranks have 2 to 3 collectives, or not the same ones in order, and no numbers"]
+    assert collectives.match([{0: rows([1])}])[1] == ["no collective runs on two ranks or more"]
+
+
+OPERATIONS = {
+    "ncclKernel_AllReduce_RING_LL_Sum_float": "all_reduce",
+    "allgather_into_tensor": "all_gather",
+    "_reduce_scatter_base": "reduce_scatter",
+    "ncclDevKernel_SendRecv": "send_recv",
+    "broadcast": "broadcast",
+    "alltoall_base": "all_to_all",
+    "ncclDevKernel_Generic": "other",
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_operations_by_name(name):
+    assert collectives.operation(name) == OPERATIONS[name]
