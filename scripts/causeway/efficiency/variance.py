@@ -90,7 +90,7 @@ def _cells(folders, codes, clocks, size):
             for rank, device, start in _lanes(batch):
                 lanes.setdefault((rank, device), len(lanes))
                 ends = clocks[rank].aligned(np.array([start[0], start[-1]]))
-                first, last = min(ends[0], first or ends[0]), max(ends[1], last or ends[1])
+                first, last = (ends[0], ends[1]) if first is None else (min(ends[0], first), max(ends[1], last))
     if first is None:
         return None
     launches = histogram.sum(axis=1)
