@@ -41,6 +41,7 @@ CATALOGUE = {
         "caution", "all times are multiples of a coarse tick: short durations are rounded, small differences mean nothing"
     ),
     "missing_name": Kind("caution", "launches without a kernel name"),
+    "merged_names": Kind("info", "ranges of so many names that those that differ in numbers alone share one, with # in their place"),
     "altered_text": Kind("info", "texts with control or undecodable characters, which were replaced"),
     "no_launches": Kind(
         "caution",

@@ -16,6 +16,9 @@ from causeway.tables import LAUNCH_SHAPE
 HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE, PEER_TO_PEER = 1, 2, 8, 10
 RANGES = "roctx"
 
+MOST_NAMES = 1 << 16
+"""Names remembered to save work; others are looked at anew each time."""
+
 _NUMBER, LONGEST_NUMBER = re.compile(r"(\d+)\s*$"), 40
 
 
@@ -112,7 +115,9 @@ def _codes(names: Iterable[str], known: dict[str, int], code_of) -> np.ndarray:
     for name in names:
         code = known.get(name)
         if code is None:
-            code = known[name] = code_of(name)
+            code = code_of(name)
+            if len(known) < MOST_NAMES:
+                known[name] = code
         codes.append(code)
     return np.array(codes, np.int64)
 

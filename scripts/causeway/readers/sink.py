@@ -16,7 +16,7 @@ from causeway.readers.behind import BehindWriter
 from causeway.readers.checks import Overhead
 from causeway.readers.events import EPOCH_2100_NS, LONGEST_NS, NO_KIND, NULL, RECORDS, Coder, records
 from causeway.readers.issues import Issues
-from causeway.readers.names import Vocabulary, clean_kernel_name, clean_text, kernel_class, kernel_id, short_name
+from causeway.readers.names import BoundedVocabulary, Vocabulary, clean_kernel_name, clean_text, kernel_class, kernel_id, short_name
 from causeway.readers.order import Ordered
 from causeway.readers.processes import Processes
 from causeway.tables import LAUNCH_SHAPE, SCHEMAS, TableWriter
@@ -85,7 +85,7 @@ class Sink:
         self.session_start_ns: int | None = None
         self.format_version: str | None = None
         self.kernels, self.labels = Vocabulary(), Vocabulary()
-        self.call_names, self.range_names, self.range_kinds, self.metrics = Vocabulary(), Vocabulary(), Vocabulary(), Vocabulary()
+        self.call_names, self.range_names, self.range_kinds, self.metrics = Vocabulary(), BoundedVocabulary(), Vocabulary(), Vocabulary()
         self.mpi_names, self.collective_names, self.communicators = Vocabulary(), Vocabulary(), Vocabulary()
         self._named: dict[str | bytes | None, tuple[int, bool]] = {}
         self._configurations = Coder()
@@ -287,6 +287,7 @@ class Sink:
 
         if (self._tick or 0) >= COARSE_NS and self.n_launches >= COARSE_ROWS:
             self.issues.add("coarse_clock", self.n_launches, f"a tick of {self._tick:,} ns")
+        self.issues.add("merged_names", self.range_names.merged, f"beyond {len(self.range_names.texts):,} names")
         StarWriter(self).write()
         return self.facts
 

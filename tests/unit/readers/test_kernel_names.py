@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from causeway.readers.names import (
     UNNAMED,
+    BoundedVocabulary,
     Vocabulary,
     clean_kernel_name,
     clean_text,
@@ -159,3 +160,21 @@ def test_a_vocabulary_numbers_in_order_of_first_use():
     words = Vocabulary()
     assert [words.code(text) for text in "abcab"] == [0, 1, 2, 0, 1]
     assert words.texts == ["a", "b", "c"]
+
+
+def test_names_of_ranges_are_bounded_and_those_beyond_differ_in_words_only(monkeypatch):
+    monkeypatch.setattr(BoundedVocabulary, "MOST", 3)
+    names = BoundedVocabulary()
+    codes = [names.code(text) for text in ("a 1", "a 2", "b", "a 3", "a 4", "b", "c 5", "d 6", "e 7", "a 1", "a 9")]
+    assert codes == [0, 1, 2, 3, 3, 2, 4, 5, 6, 0, 3]
+    assert names.texts == ["a 1", "a 2", "b", "a #", "c #", "d #", BoundedVocabulary.OTHER]
+    assert names.merged == 6
+
+
+def test_the_characters_of_names_are_bounded_too(monkeypatch):
+    monkeypatch.setattr(BoundedVocabulary, "MOST_CHARS", 1000)
+    names = BoundedVocabulary()
+    for number in range(500):
+        names.code(f"{number} " + "x" * 400)
+    assert sum(map(len, names.texts)) < 3000
+    assert names.merged == 497
