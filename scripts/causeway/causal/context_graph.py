@@ -133,6 +133,7 @@ def _correlations(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
     centred = columns - np.average(columns, axis=0, weights=weights)
     covariance = (centred * weights[:, None]).T @ centred / weights.sum()
     spread = np.sqrt(np.diag(covariance))
+    spread = np.where(spread > 0, spread, 1.0)  # a rare level may be missing from a resample
     return covariance / np.outer(spread, spread)
 
 

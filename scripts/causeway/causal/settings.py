@@ -65,7 +65,7 @@ def number_text(value: float, unit: str) -> str:
     if unit == "ns":
         size, name = next(((s, n) for s, n in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")) if abs(value) >= s), (1, "ns"))
         return f"{value / size:,.3g} {name}"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.3g}"
+    return f"{value:,.0f}" if 100 <= abs(value) < 1e15 else f"{value:,.3g}"
 
 
 def _numbers(column: Column, pick: np.ndarray) -> np.ndarray | None:

@@ -275,6 +275,31 @@ def test_a_step_that_fails_costs_only_itself(monkeypatch):
     assert "refutation could not be computed: RuntimeError: no solution" in draft["graph"]["reasons"]
 
 
+X = np.random.default_rng(3).standard_normal(160)
+ODD = {
+    "equal names": [Column("x", X), Column("x", X**2)],
+    "text with gaps": [Column("t", np.array([None if v > 1 else "a" if v > 0 else "b" for v in X], dtype=object))],
+    "infinite": [Column("x", np.where(np.arange(160) < 9, np.inf, X))],
+    "huge": [Column("x", X * 1e300)],
+    "tiny": [Column("x", X * 1e-300)],
+    "binary": [Column("x", (X > 0).astype(float))],
+    "one launch on the other rank": [Column("x", X), Column("rank", np.array(["0"] * 159 + ["1"], dtype=object), "context", "placement")],
+    "a name with signs": [Column("a b, <c> = 1", X)],
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_columns_break_no_step(name, tmp_path):
+    y = 100 + X + 0.3 * np.random.default_rng(4).standard_normal(160)
+    outcome = discover(ODD[name], rows_of(y), Scope("d", "y", "k", resamples=0))
+    draft = examined(outcome, Extent("pc", 1))
+    assert len(outcome.arrows) == 1
+    assert [reason for reason in draft["graph"]["reasons"] if "could not be computed" in reason] == []
+    assert draft["whatif"]
+    assert draft["refutations"]
+    write_scope(draft, tmp_path)
+
+
 def test_a_refusal_is_examined_no_further():
     outcome = discover([Column("x", np.ones(5))], rows_of(np.arange(5.0)), Scope("d", "y", "k"))
     draft = examined(outcome)
