@@ -30,6 +30,9 @@ METHOD = (
 )
 
 
+UNSTABLE = "candidate cause, not stable: "
+
+
 @dataclass(frozen=True)
 class Scope:
     """What is searched, and how.
@@ -266,7 +269,7 @@ def _held(parents: list[_Parent], prepared: Prepared) -> tuple[list[_Parent], li
             )
         elif parent.stability is not None and parent.stability < MIN_FREQUENCY:
             share = f"{100 * parent.stability:.0f} % of resamples, below {100 * MIN_FREQUENCY:.0f} %"
-            prepared.dropped.append(Dropped(name, f"candidate cause, not stable: found in {share}"))
+            prepared.dropped.append(Dropped(name, f"{UNSTABLE}found in {share}"))
         else:
             kept.append(parent)
     prepared.dropped.sort(key=lambda dropped: dropped.feature)
@@ -306,7 +309,8 @@ def _report(
         refusal = f"{n_effective:,.0f} effective samples after autocorrelation, fewer than {REFUSED_BELOW:.0f}"
         reasons = [refusal, *reasons[1:]]
         return Outcome(scope, len(rows), n_effective, INCONCLUSIVE, reasons, [f"Inconclusive: {refusal}."], dropped=prepared.dropped)
-    nothing = nothing_found(n_effective, detectable_share(n_effective, stages.problem.n_tests))
+    near = [f"{drop.feature} ({drop.reason.removeprefix(UNSTABLE)})" for drop in prepared.dropped if drop.reason.startswith(UNSTABLE)]
+    nothing = nothing_found(n_effective, detectable_share(n_effective, stages.problem.n_tests), near)
     if not arrows:
         reasons, sentences = [nothing.rstrip("."), *reasons], [nothing]
     unexplained = (shares.unexplained, shares.unexplained_low, shares.unexplained_high) if shares else (100.0, 100.0, 100.0)

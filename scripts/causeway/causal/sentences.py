@@ -1,6 +1,6 @@
 """Sentences: each cause in words, with its numbers and the assumption it rests on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from causeway.causal.robustness import FRAGILE_BELOW
 
@@ -111,7 +111,9 @@ def what_if_sentence(row: Mapping, target: str) -> str:
     return f"{subject} would cut {amount} by {-change:.0f} % [{-high:.0f}, {-low:.0f}], if no unmeasured common cause."
 
 
-def nothing_found(n_effective: float, share: float) -> str:
-    """Return the sentence for a search that found no cause."""
+def nothing_found(n_effective: float, share: float, near: Sequence[str] = ()) -> str:
+    """Return the sentence for a search that found no cause, or only such that did not hold in resamples (`near`)."""
+    if near:
+        return f"No cause found that holds: {', '.join(near)}; {n_effective:,.0f} effective samples."
     least = max(100 * share, 0.1)
     return f"No cause found: {n_effective:,.0f} effective samples; an effect above {least:.1f} % of the variance would have been seen."

@@ -172,7 +172,8 @@ def scope_section(search: object, scope: str, short: Mapping[str, str]) -> Marku
     q_value = "" if graph["q_value"] is None else f"; q = {theme.significant(graph['q_value'], 2)}"
     lead = f"{theme.count(graph['n_rows'])} launches; verdict: {graph['verdict']}{q_value}"
     words = tag("ul", [tag("li", sentence) for sentence in graph["sentences"]])
-    reasons = tag("ul", [tag("li", elided(reason, 400)) for reason in graph["reasons"]], class_="reasons") if graph["reasons"] else None
+    remarks = [reason for reason in graph["reasons"] if f"{reason}." not in graph["sentences"]]
+    reasons = tag("ul", [tag("li", elided(remark, 400)) for remark in remarks], class_="reasons") if remarks else None
     parts = [
         tag("p", tag("code", full_name(name))) if name else None,
         tag("p", lead),

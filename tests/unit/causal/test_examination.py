@@ -14,7 +14,7 @@ from causeway.causal.interventions import Mechanisms, _direct, counterfactual, w
 from causeway.causal.refutation import e_value, refute, refuted_by
 from causeway.causal.robustness import robustness_value
 from causeway.causal.rows import Column
-from causeway.causal.sentences import cause_sentence, what_if_sentence
+from causeway.causal.sentences import cause_sentence, nothing_found, what_if_sentence
 from causeway.causal.settlement import write_scope
 from causeway.causal.threads import single_threaded
 from causeway.causal.verdicts import graph_verdict
@@ -298,6 +298,12 @@ def test_odd_columns_break_no_step(name, tmp_path):
     assert draft["whatif"]
     assert draft["refutations"]
     write_scope(draft, tmp_path)
+
+
+def test_a_cause_that_did_not_hold_is_named_where_nothing_is_left():
+    assert nothing_found(111.4, 0.149, ["since_start_ns (found in 35 % of resamples, below 60 %)"]) == (
+        "No cause found that holds: since_start_ns (found in 35 % of resamples, below 60 %); 111 effective samples."
+    )
 
 
 def test_a_refusal_is_examined_no_further():
