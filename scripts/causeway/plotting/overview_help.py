@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from causeway.plotting import theme
 from causeway.plotting.kernels import Kernel, share_text
 from causeway.plotting.markup import Markup, tag
 from causeway.plotting.names import elided, full_name
@@ -51,7 +50,7 @@ def what_would_help(searches: Sequence[object], kernels: Sequence[Kernel]) -> Ma
     heads = [("kernel", ""), ("if one cause were set", ""), ("its target shrinks by", "n"), ("of all variability", "n")]
     head = tag("thead", tag("tr", [tag("th", words, class_=kind or None) for words, kind in heads]))
     words = "Counterfactuals of the fitted model within what was observed, the other causes as they were, if no unmeasured common cause."
-    words += f" Gains of several rows overlap. {theme.count(len(rows))} of the best are shown."
+    words += f" Gains of several rows overlap; at most {SHOWN} are shown, ranked by what they are worth."
     return tag(
         "div",
         tag("h3", "What would help"),
