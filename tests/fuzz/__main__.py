@@ -6,6 +6,7 @@ finding, like an exception that no reader foresaw; the worker is replaced and go
 
 import argparse
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -36,6 +37,7 @@ def main() -> None:
         warm_up()
         print(try_one(name, int(number), sources()[name], arguments.seed) or "nothing is wrong")
         return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # like an interrupt: the outcome so far is printed
     names = [name for name in (LAYOUTS if arguments.made_up else sources()) if arguments.only in name]
     outcome = fuzz(
         arguments.inputs,

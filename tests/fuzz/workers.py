@@ -136,10 +136,15 @@ def fuzz(
     began = time.monotonic()
     edges = [first + inputs * part // jobs for part in range(jobs + 1)]
     workers = [Worker(names, edges[part], edges[part + 1], seed, longest_s, broken) for part in range(jobs)]
-    while not all(worker.over for worker in workers):
+    try:
+        while not all(worker.over for worker in workers):
+            for worker in workers:
+                if not worker.over:
+                    worker.look()
+    except KeyboardInterrupt:  # what was seen so far is told
         for worker in workers:
             if not worker.over:
-                worker.look()
+                worker.process.kill()
     found = sorted(finding for worker in workers for finding in worker.findings)
     return {
         "inputs": sum(worker.inputs for worker in workers),
