@@ -42,6 +42,8 @@ Environments, command lines, host names and paths inside a capture are never rea
 A CUDA graph that was traced as a whole (`--cuda-graph-trace=graph`, the table CUPTI_ACTIVITY_KIND_GRAPH_TRACE) has no rows for the kernels
 inside. Each of its executions becomes a range of kind `cuda_graph`, named after the graph's number, so that its GPU time can be seen; it is
 no launch and takes no part in variability. Trace graphs with `--cuda-graph-trace=node` to get their kernels.
+
+Of rocprof v1, launches and counters are read; its traces of HIP and HSA calls and of copies (`--hip-trace`, `--hsa-trace`) are not.
 """
 
 
