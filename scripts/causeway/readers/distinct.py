@@ -8,8 +8,15 @@ import numpy as np
 
 MOST = 1 << 12
 """Distinct values that are looked for by hashing."""
-WORTH_ROWS = 1 << 15
-"""Rows from which on loading compiled code, half a second and 100 MB, is worth it: those of a batch of a database."""
+LEAST_ROWS, WORTH_ROWS = 1 << 12, 1 << 20
+"""Rows of a call, and of all calls so far, from which on loading compiled code (half a second, 100 MB) is worth it."""
+_rows = 0
+
+
+def _worth(rows: int) -> bool:
+    global _rows
+    _rows += rows
+    return rows >= LEAST_ROWS and _rows >= WORTH_ROWS
 
 
 def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -26,7 +33,7 @@ def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     inverse : ndarray of int64, shape (n,)
     """
     values = np.ascontiguousarray(values, np.int64)
-    if values.size >= WORTH_ROWS:
+    if _worth(values.size):
         from causeway.readers.hashed import number_values, renumber
 
         first, inverse = np.empty(MOST, np.int64), np.empty(values.size, np.int64)
@@ -56,7 +63,7 @@ def distinct_rows(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         rows = columns[0].size
         return np.arange(min(rows, 1)), np.zeros(rows, np.int64)
     table = np.stack(varying)
-    if table.shape[1] >= WORTH_ROWS:
+    if _worth(table.shape[1]):
         from causeway.readers.hashed import mix_rows, same_rows
 
         mix = np.empty(table.shape[1], np.int64)
