@@ -51,6 +51,7 @@ rule fleet:
     input:
         "<results>/fleet/evaluation.json",
         "<results>/fleet/attacks.json",
+        "<results>/fleet/fleet.html",
 
 
 onsuccess:

@@ -4,6 +4,7 @@ Required: `fleet` in the configuration; tables of the datasets that `fleet/learn
 """
 
 validate(config["fleet"], "../config/schemas/fleet.schema.yaml")  # fills in the defaults, which a reference between schemas does not
+FLEET_SHOWN = next(mode for mode in ("share2", "ahe", "ldp", "clear") if mode in config["fleet"]["modes"])
 
 
 rule build_fleet_catalogue:
@@ -228,3 +229,42 @@ rule attack_fleet:
         seed=config["seed"],
     script:
         "../scripts/attack_fleet.py"
+
+
+rule plot_fleet:
+    input:
+        evaluation="<results>/fleet/evaluation.json",
+        attacks="<results>/fleet/attacks.json",
+        coverage="<results>/fleet/coverage.parquet",
+        applications=f"<results>/fleet/{FLEET_SHOWN}/applications.parquet",
+        lib=modules("plotting"),
+    output:
+        page=report(
+            "<results>/fleet/fleet.html",
+            caption="captions/fleet.rst",
+            category="Fleet",
+            labels={"figure": "fleet: goals, applications, attacks"},
+        ),
+        coverage=report(
+            "<results>/fleet/coverage.svg",
+            caption="captions/fleet_coverage.rst",
+            category="Fleet",
+            labels={"figure": "coverage over the day"},
+        ),
+        errors=report(
+            "<results>/fleet/errors.svg",
+            caption="captions/fleet_errors.rst",
+            category="Fleet",
+            labels={"figure": "error that noise makes"},
+        ),
+    log:
+        "<logs>/plot_fleet.log",
+    benchmark:
+        "<benchmarks>/plot_fleet.jsonl"
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    script:
+        "../scripts/plot_fleet.py"

@@ -10,6 +10,7 @@ from causeway.fleet import attacks, evaluation, overhead, world
 from causeway.fleet.collector import signed
 from causeway.fleet.draws import generator, words
 from causeway.fleet.estimates import estimate
+from causeway.fleet.goals import goals
 from causeway.fleet.layout import Layout
 from causeway.fleet.noise import SecureNoise, SeededNoise
 from causeway.fleet.program import read_all, read_counts
@@ -75,6 +76,7 @@ def evaluate(
         for mode, (release, scales) in with_scales.items():
             if mode != "clear":
                 document["modes"][mode] = evaluation.evaluate_mode(release, scales, reference, layout, found.family_of)
+    document["goals"] = goals(document, rows)
     write_json(document, out[0], schema="fleet_evaluation")
     write_table(pa.Table.from_pylist(rows), out[1], "fleet_coverage")
 

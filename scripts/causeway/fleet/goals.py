@@ -1,0 +1,57 @@
+"""Goals of fleet mode beside what a run reached: each with its definition, so that no number stands without one."""
+
+from collections.abc import Mapping
+
+
+def goals(document: Mapping, rows: list[dict], mode: str = "share2") -> list[dict]:
+    """Return the goals of a run.
+
+    Parameters
+    ----------
+    document : mapping
+        `evaluation.json` without its goals.
+    rows : list of dict
+        The table of coverage.
+    mode : str
+        The protected mode that the goals speak of.
+
+    Returns
+    -------
+    list of dict
+        `goal`, `definition`, `target`, `value` (null where not measured), `at_least` (whether larger is better), `met` (null likewise).
+    """
+    seen = {(row["hour"], row["what"]): row for row in rows if row["mode"] == mode}
+    found = document["attribution"]
+
+    def coverage(hour: int, what: str, kind: str) -> float | None:
+        return seen[hour, what][kind] if (hour, what) in seen else None
+
+    errors = document["modes"].get(mode, {}).get("total_variation", {})
+    pairs, alike = "pairs of application and kernel, weighted by GPU time", "the same pairs, each alike"
+    beyond = "counts beyond the noise"
+    made = [
+        ("applications sampled in an hour", "share of the catalogue's that have a report", 0.99, coverage(1, "applications", "sampled")),
+        ("applications released in an hour", beyond, 0.99, coverage(1, "applications", "released")),
+        ("kernels sampled in a day, by time", pairs, 0.99, coverage(24, "kernels by time", "sampled")),
+        ("kernels sampled in a day", alike, 0.95, coverage(24, "kernels", "sampled")),
+        ("kernels released in a day, by time", beyond, 0.99, coverage(24, "kernels by time", "released")),
+        ("kernels released in a day", beyond, 0.95, coverage(24, "kernels", "released")),
+        ("attribution: precision", "of attributed reports, on runs that were not learnt from", 0.99, found["precision"]),
+        ("attribution: recall", "of reports of known applications", 0.95, found["recall"]),
+    ]
+    result = [_goal(*entry, at_least=True) for entry in made]
+    unknown = "of reports of unknown applications, half of which are new versions of known families"
+    noise_only = "total variation to the unprotected histograms, weighted by traffic"
+    made = [
+        ("attribution: false accepts", unknown, 0.01, found["false_accepts"]),
+        *((f"noise: {name}, whole budget", noise_only, 0.02, value) for name, value in sorted(document["alone"].items())),
+        *((f"noise: {name}, its part of it", noise_only, 0.02, error["by_traffic"]) for name, error in sorted(errors.items())),
+        ("bytes of a report", "both halves", 25_000, document["bytes_per_report"].get(mode)),
+        ("overhead", "a model: share of a busy GPU's day", 0.000035, document["overhead"]["share_of_day"]),
+    ]
+    return result + [_goal(*entry, at_least=False) for entry in made]
+
+
+def _goal(goal: str, definition: str, target: float, value: float | None, *, at_least: bool) -> dict:
+    met = None if value is None else bool(value >= target if at_least else value <= target)
+    return {"goal": goal, "definition": definition, "target": target, "value": value, "at_least": at_least, "met": met}

@@ -1,0 +1,95 @@
+"""Fleet mode's figures and page: everything in them comes from the documents, and the same documents give the same bytes."""
+
+import pytest
+
+from causeway.plotting.fleet import plot_coverage, plot_errors
+from causeway.plotting.fleet_page import write_page
+
+NOISE = {"epsilon": 1.0, "scales": {}, "windows_released": 24, "traffic_total_variation": 0.01}
+EVALUATION = {
+    "reports": 91_872,
+    "gpus": 100_000,
+    "cells": 3540,
+    "sums_equal": {"share2": True, "ahe": False},
+    "bytes_per_report": {"clear": 14_160, "share2": 14_500},
+    "alone": {"durations": 0.009, "kernels": 0.012},
+    "modes": {
+        "share2": NOISE
+        | {"total_variation": {"durations": {"by_traffic": 0.0195, "mean": 0.05}, "kernels": {"by_traffic": 0.03, "mean": 0.1}}},
+        "ldp": NOISE | {"total_variation": {"durations": {"by_traffic": 0.7, "mean": 0.8}}},
+    },
+    "goals": [
+        {"goal": "one", "definition": "so <defined>", "target": 0.99, "value": 0.995, "at_least": True, "met": True},
+        {"goal": "two", "definition": "d", "target": 0.02, "value": 0.03, "at_least": False, "met": False},
+        {"goal": "three", "definition": "d", "target": 25_000.0, "value": None, "at_least": False, "met": None},
+    ],
+}
+ATTACKS = {"attacks": [{"group": 2, "name": "hidden", "expected": "damage", "held": False, "figures": {"bias_seen": 0.25}}]}
+COVERAGE = [
+    {"hour": hour, "what": what, "mode": mode, "sampled": 0.9, "released": None if mode == "ldp" else 0.5}
+    for hour in (1, 4, 24)
+    for what in ("applications", "kernels", "kernels by time")
+    for mode in ("share2", "ldp")
+]
+
+
+def application(name, released=True, **changes):
+    empty = dict.fromkeys(("median_duration_ns", "busy", "occupancy", "variable_share"))
+    totals = {f"{resource}{end}": None for resource in ("gpu_ms", "launches", "mib") for end in ("", "_low", "_high")}
+    row = {"application": name, "reports": 1200.0, "reports_low": 1100.0, "reports_high": 1300.0, "released": released}
+    return row | empty | totals | changes
+
+
+APPLICATIONS = [
+    application("quiet", reports=50.0),
+    application("busy<1>", busy=0.5, median_duration_ns=12_500.0, gpu_ms=7.2e6, gpu_ms_low=3.6e6, gpu_ms_high=1.08e7),
+    application("hidden one", released=False),
+]
+
+
+@pytest.fixture
+def figures(tmp_path):
+    plot_coverage(COVERAGE, tmp_path / "coverage.svg")
+    plot_errors(EVALUATION, tmp_path / "errors.svg")
+    return {"Coverage": tmp_path / "coverage.svg", "Error": tmp_path / "errors.svg"}
+
+
+def test_the_page_says_what_the_documents_say(figures, tmp_path):
+    write_page(EVALUATION, ATTACKS, APPLICATIONS, figures, tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    for expected in (
+        "100,000",
+        "91,872",
+        "14,500",
+        "so &lt;defined&gt;",
+        "1 of 2 goals are met",
+        "busy&lt;1&gt;",
+        "2 h [1 h, 3 h]",
+        "12.5 µs",
+        "bias seen 0.25",
+    ):
+        assert expected in text, expected
+    assert "hidden one" not in text  # not beyond the noise
+    assert text.index("busy&lt;1&gt;") < text.index(">quiet<")
+    assert [text.count(f">{state}<") for state in ("met", "missed", "not measured", "not as expected")] == [1, 1, 1, 1]
+    assert "sums of share2 equal" in text
+    assert text.count("<svg") == 2
+    assert not [word for word in ('href="http', 'src="', "url(http", "<script") if word in text]
+
+
+def test_figures_hold_the_numbers_and_are_equal_when_drawn_again(figures, tmp_path):
+    errors = figures["Error"].read_text(encoding="utf-8")
+    for number in ("0.019", "0.030", "0.700", "0.009", "0.012"):
+        assert number in errors or number.replace("0.019", "0.020") in errors, number
+    coverage = figures["Coverage"].read_text(encoding="utf-8")
+    assert "released, two servers (share2)" in coverage
+    plot_coverage(COVERAGE, tmp_path / "again.svg")
+    plot_errors(EVALUATION, tmp_path / "again2.svg")
+    assert (tmp_path / "again.svg").read_text() == coverage
+    assert (tmp_path / "again2.svg").read_text() == errors
+
+
+def test_nothing_released_is_said():
+    from causeway.plotting.fleet_page import _applications
+
+    assert "No application" in _applications([application("x", released=False)])
