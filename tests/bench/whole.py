@@ -119,7 +119,7 @@ def sqlite(options):
 def growth(options):
     """Time and memory at doubling sizes: the exponent must be 1."""
     ready(options)
-    before = {}
+    before, found = {}, []
     for millions in (20, 40, 80):
         dataset = synthetic(options.folder, millions, 1)
         runs = [bin_launches(dataset, options.folder / "out", ranks=1) for _ in range(options.repetitions)]
@@ -131,6 +131,25 @@ def growth(options):
             verdict = "holds" if ratio <= 2.3 else "FAILS"
             print(f"    twice the rows: {ratio:.2f} x the CPU-seconds, at most 2.3: {verdict}; {more:+.0f} MB")
         before = {"cpu": figures[0], "memory": figures[2]}
+        found.append((millions, figures[0], figures[2]))
+    _draw(found, options.folder / "growth.svg")
+
+
+def _draw(found, path):
+    """Draw CPU-seconds and memory over rows, and the straight line through the smallest size."""
+    from matplotlib.figure import Figure
+
+    rows, seconds, memory = zip(*found, strict=True)
+    figure = Figure(figsize=(7, 3), layout="constrained")
+    time_axes, memory_axes = figure.subplots(1, 2)
+    time_axes.plot(rows, seconds, "o", label="measured")
+    time_axes.plot([0, rows[-1]], [0, seconds[0] * rows[-1] / rows[0]], "--", label="in proportion to the first")
+    time_axes.set(xlabel="million launches", ylabel="CPU-seconds", ylim=(0, None))
+    time_axes.legend()
+    memory_axes.plot(rows, memory, "o")
+    memory_axes.set(xlabel="million launches", ylabel="peak memory of a rank, MB", ylim=(0, 600))
+    figure.savefig(path)
+    print(f"    drawn: {path}")
 
 
 PARTS = {"growth": growth, "kept": kept, "parquet": parquet, "sqlite": sqlite}

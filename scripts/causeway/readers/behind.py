@@ -3,7 +3,7 @@
 Both are for work that does not hold Python's global lock: compiled loops, Arrow's encoders, files.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -24,6 +24,29 @@ def ahead(items: Iterator[T]) -> Iterator[T]:
             yield item
 
 
+class Behind:
+    """A thread that does one thing after the other; whoever asks waits until what was asked for before is done."""
+
+    def __init__(self) -> None:
+        self._thread, self._doing = ThreadPoolExecutor(1), Future()
+        self._doing.set_result(None)
+
+    def do(self, action: Callable[[], object]) -> None:
+        """Begin an action; raises what the one before raised."""
+        self.wait()
+        self._doing = self._thread.submit(action)
+
+    def wait(self) -> None:
+        """Wait until nothing is being done; raises what the last action raised, once."""
+        doing, self._doing = self._doing, Future()
+        self._doing.set_result(None)
+        doing.result()
+
+    def close(self) -> None:
+        """End the thread, when what it does is done."""
+        self._thread.shutdown()
+
+
 class BehindWriter:
     """Gather pieces of a table into whole row groups, which a thread writes one behind; to be used in a `with` block.
 
@@ -36,8 +59,7 @@ class BehindWriter:
     def __init__(self, writer: TableWriter) -> None:
         self.rows = 0
         self._writer, self._pieces, self._waiting = writer, [], 0
-        self._thread, self._writing = ThreadPoolExecutor(1), Future()
-        self._writing.set_result(None)
+        self._behind = Behind()
 
     def __enter__(self) -> "BehindWriter":
         self._writer.__enter__()
@@ -47,12 +69,12 @@ class BehindWriter:
         try:
             if failure is None:
                 self._flush()
-                self._writing.result()
+                self._behind.wait()
         except BaseException as error:
             failure = type(error)
             raise
         finally:
-            self._thread.shutdown()
+            self._behind.close()
             self._writer.__exit__(failure, *more)
 
     def write(self, table: pa.Table) -> None:
@@ -69,5 +91,4 @@ class BehindWriter:
     def _flush(self) -> None:
         if self._pieces:
             pieces, self._pieces, self._waiting = self._pieces, [], 0
-            self._writing.result()
-            self._writing = self._thread.submit(lambda: self._writer.write(pa.concat_tables(pieces, promote_options="permissive")))
+            self._behind.do(lambda: self._writer.write(pa.concat_tables(pieces, promote_options="permissive")))

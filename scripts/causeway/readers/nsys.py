@@ -290,11 +290,13 @@ class NsysReader:
         ranges = np.isin(event, RANGE_EVENTS) & (batch["end_ns"] != NULL)
         code = np.full(rows, -1)
         code[ranges & (ids != NULL)] = self.text_codes(ids[ranges & (ids != NULL)], names, self._range_code)
-        inline = batch.get("text", pa.nulls(rows, pa.binary())).to_pylist()
-        for at in np.flatnonzero(np.array([text is not None for text in inline], bool)):
-            if ranges[at]:
-                code[at] = self._range_code(0, inline[at])
-            elif match := _RANK_NAME.match(clean_text(inline[at])[:40]):  # a thread's name, e.g. "MPI Rank 0"
+        inline = batch.get("text", pa.nulls(rows, pa.binary()))
+        told = inline.is_valid().to_numpy(zero_copy_only=False)
+        texts = inline.filter(pa.array(told & ranges)).dictionary_encode()
+        codes = np.array([self._range_code(0, text) for text in texts.dictionary.to_pylist()], np.int64)
+        code[told & ranges] = codes[texts.indices.to_numpy()]
+        for at in np.flatnonzero(told & ~ranges):
+            if match := _RANK_NAME.match(clean_text(inline[at].as_py())[:40]):  # a thread's name, e.g. "MPI Rank 0"
                 self.sink.processes.said.setdefault(int(process[at]), int(match[1]))
         code[ranges & (code < 0)] = self._range_code(0, None)
         kind = self.sink.range_kinds.code("nvtx")

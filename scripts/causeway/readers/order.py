@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from causeway.readers.behind import Behind
+
 WINDOW_ROWS = 1 << 18
 """Rows held in memory per kind of event; half of them stay behind at each spill, to meet late rows."""
 
@@ -21,6 +23,16 @@ LEAST_ROWS = 1 << 14
 
 MERGE_ROWS = 1 << 18
 """Rows that a merge holds over all its runs."""
+
+
+def joined(blocks: list[np.ndarray]) -> np.ndarray:
+    """Put blocks of records one behind the other: as bytes, since NumPy joins records field by field, eight times as slowly."""
+    return np.concatenate([np.ascontiguousarray(block).view(np.uint8) for block in blocks]).view(blocks[0].dtype)
+
+
+def in_order(rows: np.ndarray) -> np.ndarray:
+    """Return records by their start, those of equal start in the order in which they stand; an index would take them field by field."""
+    return np.take(rows, np.argsort(rows["start_ns"], kind="stable"))
 
 
 class Ordered:
@@ -60,8 +72,8 @@ class Ordered:
     def _sort(self) -> None:
         """Make one block in order of all that is pending, unless its blocks are, and not too small."""
         if not self._chained or self._waiting < len(self._pending) * LEAST_ROWS:
-            rows = np.concatenate(self._pending)
-            self._pending = [rows if self._chained else rows[np.argsort(rows["start_ns"], kind="stable")]]
+            rows = joined(self._pending)
+            self._pending = [rows if self._chained else in_order(rows)]
             self._chained = True
 
     def _settle(self) -> None:
@@ -80,12 +92,13 @@ class Ordered:
             return
         if self._file is None:
             self._file = open(self.spill, "w+b")  # noqa: SIM115 - closed by close(), lives as long as the rows
+            self._behind = Behind()
         if self._last is None or rows["start_ns"][0] < self._last:
             self.runs.append((sum(count for _, count in self.runs), 0))
         first, count = self.runs[-1]
         self.runs[-1] = (first, count + len(rows))
         self._last = rows["start_ns"][-1]
-        rows.tofile(self._file)
+        self._behind.do(lambda: rows.tofile(self._file))
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Give all rows in order, in blocks; call once, after the last `add`."""
@@ -97,6 +110,7 @@ class Ordered:
         for rows in rest:
             self._write(rows)
         del rest
+        self._behind.wait()
         self._file.flush()
         yield from self._merged()
 
@@ -129,7 +143,7 @@ class Ordered:
                     more = next(sources[at], None)
                     if more is None:
                         break
-                    block = np.concatenate([block, more])
+                    block = joined([block, more])
                 loaded[at] = block
             parts = []
             for at, block in enumerate(loaded):
@@ -138,14 +152,14 @@ class Ordered:
                 cut = int(np.searchsorted(block["start_ns"], bound, "right"))
                 parts.append(block[:cut])
                 loaded[at] = block[cut:] if cut < len(block) else next(sources[at], None)
-            rows = np.concatenate(parts)
-            rows = rows[np.argsort(rows["start_ns"], kind="stable")]
+            rows = in_order(joined(parts))
             yield from (rows[at : at + BLOCK_ROWS] for at in range(0, len(rows), BLOCK_ROWS))
 
     def close(self) -> None:
         """Forget the rows and remove the spill file."""
         self._pending = []
         if self._file is not None:
+            self._behind.close()
             self._file.close()
             self._file = None
             self.spill.unlink(missing_ok=True)
