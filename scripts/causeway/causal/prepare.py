@@ -19,6 +19,8 @@ from causeway.causal.rows import Candidate, Column, Dropped, Rows
 MAX_MISSING = 0.5
 MIN_POSITIVE = 0.2
 """A column with fewer positive values than this share has no logarithm to speak of."""
+RELATIVE_UNITS = frozenset({"ratio", "%", "percent", "pct"})
+"""A column in such a unit is computed from others, whatever its name."""
 WINSOR_SHARE = 0.002
 CLIP_SD = 6.0
 CONTROL_NAMES = frozenset({"previous_deviation"})
@@ -272,7 +274,12 @@ def merged_reason(head: str) -> str:
 
 def _head(cluster: list[int], numbers: list[Number]) -> int:
     """Return who stands for a cluster: its medoid, but raw columns go before derived ones and facts known at the start before counters."""
-    return min(cluster, key=lambda i: (numbers[i].column.tier == "counter", derived_name(numbers[i].name), cluster.index(i)))
+
+    def rank(i: int) -> tuple[bool, bool, int]:
+        column = numbers[i].column
+        return column.tier == "counter", derived_name(numbers[i].name) or column.unit in RELATIVE_UNITS, cluster.index(i)
+
+    return min(cluster, key=rank)
 
 
 def winsorised(columns: np.ndarray) -> np.ndarray:

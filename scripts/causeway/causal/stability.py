@@ -13,6 +13,8 @@ from causeway.causal.stages import Stages
 MIN_FREQUENCY = 0.6
 TIMES_PER_BLOCK = 5
 MIN_BLOCKS = 10
+SAME_EFFECT = 0.9
+"""Share of what a parent does to the target that stand-ins must tell to count as the parent."""
 SCREENED = 200
 """So many candidates enter the half-samples: those nearest to being chosen in the whole sample. The level is still divided by all."""
 
@@ -81,6 +83,7 @@ def selection_frequencies(stages: Stages, draws: int, rng: np.random.Generator) 
     chosen = _screen(stages)
     columns = np.flatnonzero(np.isin(problem.basis.owner, chosen))
     blocks = block_numbers(stages.residual, n_rows)
+    parents = {int(place) for place in np.flatnonzero(np.isin(chosen, stages.parents()))}
     for mask in half_samples(blocks, draws, rng):
         rows = np.flatnonzero(mask)
         half = _half(problem, columns, chosen, rows)
@@ -88,8 +91,29 @@ def selection_frequencies(stages: Stages, draws: int, rng: np.random.Generator) 
         for response in (stages.mean_response, stages.scale_response):
             part = response[rows] - response[rows].mean()
             again |= set(_forward_and_back(half, part))
+            again |= _stood_in(half, part, again, parents)
         found[chosen[sorted(again)]] += 1
     return found / draws
+
+
+def _stood_in(problem: Problem, response: np.ndarray, again: set[int], parents: set[int]) -> set[int]:
+    """Return the parents that a half-sample found under another name: others that it chose tell nearly all of what the parent does.
+
+    Of a slow run, its number and the time since its start may both tell which launches were slow; which of them a half-sample prefers is
+    chance.
+    """
+    others = sorted(again - parents)
+    if not others:
+        return set()
+    frame = model_of(problem, response, others).frame
+    found = set()
+    for parent in parents - again:
+        columns = problem.basis.columns[:, problem.basis.of(parent)].astype(float)
+        effect = columns @ np.linalg.lstsq(columns, response, rcond=1e-6)[0]
+        inside = frame.T @ effect
+        if effect @ effect > 0 and inside @ inside > SAME_EFFECT * (effect @ effect):
+            found.add(parent)
+    return found
 
 
 def _forward_and_back(problem: Problem, response: np.ndarray) -> list[int]:

@@ -1,0 +1,70 @@
+"""CPU time, memory and F1 of `discover_dataset_causes` on wide tables: `python tests/bench/wide_tables.py [CASE] [SEED]`.
+
+The entry script runs in a process of its own, without stability draws; its peak memory is that of the whole process.
+"""
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from causeway.tables import read_json, write_table
+from causeway.validation.cases import CASES
+from causeway.validation.features_file import features_table
+from causeway.validation.marks import Claim, f1, marks
+from causeway.validation.worlds import draw
+
+ENTRY = """
+import sys
+from types import SimpleNamespace as S
+sys.path.insert(0, sys.argv[1])
+import discover_dataset_causes
+causes = {"max_rows": 50000, "resamples": 0, "context": "boss", "context_resamples": 0}
+discover_dataset_causes.main(S(
+    input=S(features=sys.argv[2]), output=S(draft=sys.argv[3]), log=[sys.argv[4]],
+    params=S(causes=causes, seed=1), wildcards=S(dataset="wide", target="y"),
+))
+"""
+
+
+def main(case: str = "wide", seed: int = 72000) -> dict:
+    """Measure one case; print and return its figures."""
+    table = draw(CASES[case].world, seed)
+    with tempfile.TemporaryDirectory() as folder:
+        features, draft, log = (str(Path(folder) / name) for name in ("features.parquet", "draft.json", "log"))
+        rows = features_table(table)
+        write_table(rows, features, "features", extra=list(rows.schema))
+        shape = (rows.num_rows, len(table.columns))
+        del rows
+        subprocess.run([sys.executable, "-c", ENTRY, str(ROOT / "scripts"), features, draft, log], check=True)
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        graph = read_json(draft)["drafts"][0]["graph"]
+    nodes = {node["name"]: tuple(node["members"]) for node in graph["nodes"]}
+    arrows = [edge for edge in graph["edges"] if edge["target"] == graph["target"]]
+    claims = [
+        Claim(edge["source"], nodes[edge["source"]], edge["sign"], edge["contribution_percent"], edge["robustness"])
+        for edge in arrows
+        if edge["source"] != "unexplained"
+    ]
+    rest = next((edge["contribution_percent"] for edge in arrows if edge["source"] == "unexplained"), None)
+    found = marks(claims, rest, table)
+    figures = {
+        "case": case,
+        "seed": seed,
+        "rows, columns": shape,
+        "cpu_s": round(used.ru_utime + used.ru_stime, 1),
+        "peak_gib": round(used.ru_maxrss / 2**20, 2),
+        "f1": f1(found["true"], found["false"], found["missed"]),
+        **{name: round(float(value), 3) for name, value in found.items()},
+    }
+    print(json.dumps(figures))
+    return figures
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2], *(int(seed) for seed in sys.argv[2:3]))
