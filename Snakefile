@@ -38,6 +38,7 @@ rule all:
         "<results>/overview.html",
         "<results>/findings.json",
         everything(),
+        explorers(),
         EFFICIENCY,
 
 

@@ -2,7 +2,7 @@
 
 Required: tables/{export}/, clocks.json. Produces: tables/{export}/ of each dataset under `filters`, with filter.json; every other rule takes
 a reduced dataset like one of the sheet. And levels/ of every traced dataset, and windows/{window}.* of those that are asked for: `whole`, `at_1000us_2500us`, `bin_kernel_variability_r0_17`
-or `finding_3`. Steps: filter_export, align_reduced_clocks, build_levels, export_window.
+or `finding_3`; explorer/ of every traced dataset. Steps: filter_export, align_reduced_clocks, build_levels, write_explorer, export_window.
 """
 
 REDUCED = one_of(config["filters"])
@@ -29,8 +29,23 @@ def window_basis(wildcards):
     name, home = wildcards.window, f"results/{wildcards.dataset}"
     if name.startswith("bin_"):
         return [f"{home}/{target}/bins.parquet" for target in targets_of(wildcards.dataset) if name.startswith(f"bin_{target}_r")]
-    tables = [f"{home}/{target}/{table}.parquet" for target in targets_of(wildcards.dataset) for table in ("bins", "kept")]
-    return ["results/findings.json", *tables] if name.startswith("finding_") else []
+    return ["results/findings.json", *finding_basis(wildcards)] if name.startswith("finding_") else []
+
+
+def finding_basis(wildcards):
+    """Return the rows from which the window of a finding is found."""
+    home = f"results/{wildcards.dataset}"
+    return [f"{home}/{target}/{table}.parquet" for target in targets_of(wildcards.dataset) for table in ("bins", "kept")]
+
+
+def explorer_assets():
+    """Return the files of the explorer's page that are not Python."""
+    return [os.path.relpath(file) for file in sorted((BASE / "scripts/causeway/levels/assets").iterdir())]
+
+
+def explorers():
+    """Return the explorer of every traced dataset."""
+    return [f"results/{dataset}/explorer" for dataset in TRACED]
 
 
 ruleorder: filter_export > normalise_export
@@ -94,6 +109,40 @@ rule build_levels:
         link_window_us=config["bins"]["link_window_us"],
     script:
         "../scripts/build_levels.py"
+
+
+rule write_explorer:
+    input:
+        tables=table_folders,
+        clocks="<results>/{dataset}/clocks.json",
+        levels="<results>/{dataset}/levels",
+        findings="<results>/findings.json",
+        basis=finding_basis,
+        assets=explorer_assets(),
+        lib=modules("levels"),
+    output:
+        page=report(
+            directory("<results>/{dataset}/explorer"),
+            htmlindex="index.html",
+            caption="captions/explorer.rst",
+            category="Explorer",
+            labels={"dataset": "{dataset}", "figure": "from the whole run to one launch"},
+        ),
+    log:
+        "<logs>/write_explorer/{dataset}.log",
+    benchmark:
+        "<benchmarks>/write_explorer/{dataset}.jsonl"
+    wildcard_constraints:
+        dataset=one_of(TRACED),
+    conda:
+        "../envs/levels.yaml"
+    resources:
+        mem_mb=input_mb,
+        runtime=input_minutes,
+    params:
+        launches=config["levels"]["explorer_launches"],
+    script:
+        "../scripts/write_explorer.py"
 
 
 rule export_window:

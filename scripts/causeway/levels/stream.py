@@ -85,7 +85,7 @@ class Means:
 
     def __init__(self, folders: Mapping[str, Path]) -> None:
         sums: dict[tuple, list[int]] = {}
-        keys = {export: _configurations(folder) for export, folder in folders.items()}
+        keys = {export: configurations_of(folder) for export, folder in folders.items()}
         for export, folder in folders.items():
             count, total = (np.zeros(len(keys[export]), np.int64) for _ in range(2))
             row = 0
@@ -115,7 +115,7 @@ def _rounded(count: int, total: int) -> int:
     return (2 * total + count) // (2 * count) if count else 0
 
 
-def _configurations(folder: Path) -> list[tuple | None]:
+def configurations_of(folder: Path) -> list[tuple | None]:
     """Return what an export's configurations are, by their numbers: class, kernel's name, shape, label; None for numbers not in use."""
     kernels = {row["kernel"]: (row["class"], row["name"]) for row in read_table(folder / "kernels.parquet", "kernels").to_pylist()}
     rows = read_table(folder / "configurations.parquet", "configurations").to_pylist()

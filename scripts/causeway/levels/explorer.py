@@ -1,0 +1,107 @@
+"""The page on which a dataset is explored, from the whole run to one launch: its index, its tiles, and the page around them."""
+
+import json
+import shutil
+from collections.abc import Iterable, Mapping
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+from causeway.errors import CausewayError
+from causeway.levels.read import Levels
+from causeway.levels.stream import Means, configurations_of
+from causeway.levels.tiles import BLOCK_ROWS, TILE_CELLS, devices_of, metrics_of, write_launch_tiles, write_level_tiles
+from causeway.levels.window import span_of
+from causeway.logs import LOG
+from causeway.tables import read_table
+
+ASSETS = Path(__file__).parent / "assets"
+
+
+def write_explorer(
+    folder: Path, folders: Mapping[str, Path], clocks: Mapping, out: Path, findings: Iterable[Mapping], most_launches: int
+) -> None:
+    """Write the page `index.html` and its tiles.
+
+    Parameters
+    ----------
+    folder : Path
+        Results of the dataset, with `levels/`.
+    folders : mapping of str to Path
+        Folder of tables of each export.
+    clocks : mapping
+        `clocks.json`.
+    out : Path
+        Folder of the page; it is replaced.
+    findings : iterable of mapping
+        All findings, in their order.
+    most_launches : int
+        Launches that are on the page one by one.
+    """
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    levels = Levels(folder / "levels")
+    traced = {export: folders[export] for export in folders if any(lane["export"] == export for lane in levels.lanes)}
+    index = {"dataset": folder.name, "origin": levels.index["origin_ns"], "span": levels.index["span_ns"]}
+    if not traced:
+        index |= {"levels": [], "rows": [], "metrics": [], "lanes": [], "launches": [], "configurations": [], "findings": []}
+    else:
+        configurations, numbers = _configurations(traced)
+        index |= {
+            "levels": write_level_tiles(levels, out / "tiles"),
+            "launches": write_launch_tiles(levels, traced, clocks, numbers, out / "tiles", most_launches),
+            "rows": [[lane["lane"], lane["rank"], lane["device"], lane["node"]] for lane in devices_of(levels)],
+            "lanes": [[lane["rank"], lane["device"], lane["stream"]] for lane in levels.lanes],
+            "metrics": metrics_of(levels),
+            "configurations": configurations,
+            "findings": _findings(findings, folder, index["origin"]),
+        }
+    index |= {"tile_cells": TILE_CELLS, "block_rows": BLOCK_ROWS}
+    text = json.dumps(index, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+    (out / "index.js").write_text(f"CW.start({text})\n", encoding="utf-8")
+    for name in ("uPlot.iife.min.js", "uPlot.min.css", "uPlot.LICENSE", "explorer.js", "explorer.css"):
+        shutil.copyfile(ASSETS / name, out / name)
+    page = (ASSETS / "explorer.html").read_text(encoding="utf-8").replace("{{dataset}}", escape(folder.name))
+    (out / "index.html").write_text(page, encoding="utf-8")
+    size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
+    LOG.info("%d tiles of launches, %d levels, %.1f MB in all", len(index["launches"]), len(index["levels"]), size / 1e6)
+
+
+def _configurations(folders: Mapping[str, Path]) -> tuple[list[list], dict[str, np.ndarray]]:
+    """Return [kernel, class, shape in words, mean in ns, short name] of each configuration, and each export's numbers as the page's."""
+    means = Means(folders)
+    place: dict[tuple, int] = {}
+    rows: list[list] = []
+    numbers = {}
+    for export, folder in folders.items():
+        known = configurations_of(folder)
+        kernels = read_table(folder / "kernels.parquet", "kernels", ["name", "short_name"])
+        short = dict(zip(kernels["name"].to_pylist(), kernels["short_name"].to_pylist(), strict=True))
+        numbers[export] = np.zeros(len(known), np.int64)
+        for number, key in enumerate(known):
+            if key is None:
+                continue
+            if key not in place:
+                kind, name, shape, label = key
+                place[key] = len(rows)
+                grid, block = (" x ".join(str(part) for part in shape[k : k + 3] if part is not None) for k in (0, 3))
+                words = ", ".join(filter(None, [grid and f"grid {grid}", block and f"block {block}", label]))
+                rows.append([name, kind, words, int(means.mean[export][number]), short[name]])
+            numbers[export][number] = place[key]
+    return rows, numbers
+
+
+def _findings(findings: Iterable[Mapping], folder: Path, origin: int) -> list[dict]:
+    """Return the dataset's findings that have a window: what they say, and where on the time line it shows most."""
+    found = []
+    for place, finding in enumerate(findings):
+        if finding["dataset"] != folder.name:
+            continue
+        try:
+            begin, end = span_of(f"finding_{place}", folder, origin)
+        except CausewayError:
+            continue  # about the whole of it, or nothing that has a time
+        entry = {"sentence": finding["sentence"], "verdict": finding.get("verdict"), "begin": begin - origin, "end": end - origin}
+        found.append(entry | {"name": f"finding_{place}"})
+    return found

@@ -1,0 +1,197 @@
+"""Tiles of the explorer: pieces of levels, and of the launches themselves, as scripts that a page loads beside itself.
+
+A page opened from a file may not fetch others, but it may load scripts. So each tile is one call of a function of the page, with the
+numbers as typed arrays, compressed (gzip, which browsers unpack themselves) and in base64.
+"""
+
+import base64
+import gzip
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from causeway.levels import cells
+from causeway.levels.read import Levels
+from causeway.levels.stream import chunks
+
+TILE_CELLS = 512
+"""Cells of a tile: half a screen at most."""
+BLOCK_ROWS = 32
+"""Devices of a tile."""
+TILE_LAUNCHES = 1 << 13
+
+BUSY = (
+    ("compute", "compute_ns", "share of time with a compute kernel"),
+    ("communication", "communication_ns", "share of time with a communication kernel"),
+    ("exposed communication", "exposed_communication_ns", "share of time with communication and no compute kernel"),
+    ("exposed copies", "exposed_copy_ns", "share of time with copies and no kernel"),
+    ("active compute kernels", "active_compute_ns", "compute kernels running at once, on average"),
+    ("host to device", "host_to_device_ns", "copies running at once, on average"),
+    ("device to host", "device_to_host_ns", "copies running at once, on average"),
+)
+VALUES = (
+    ("variability", "variability", "mean of |duration - mean of the configuration|, ns"),
+    ("memory stall", "stall", "mean of |launch - linked transfer|, ns"),
+)
+
+
+def metrics_of(levels: Levels) -> list[dict]:
+    """Return the metrics of a tile, in their order: name, unit and meaning."""
+    found = [{"name": name, "unit": "" if "active" in name else "share", "meaning": meaning} for name, _, meaning in BUSY]
+    found += [{"name": name, "unit": "ns", "meaning": meaning} for name, _, meaning in VALUES]
+    found.append({"name": "launches", "unit": "per s", "meaning": "launches that begin, per second"})
+    return found + [{"name": name, "unit": "", "meaning": "mean of samples"} for name in levels.metrics[cells.VALUES :]]
+
+
+def devices_of(levels: Levels) -> list[dict]:
+    """Return the lanes that are devices, in order: the rows of the explorer."""
+    return [lane for lane in levels.lanes if lane["stream"] is None]
+
+
+def write_tile(path: Path, key: str, arrays: list[np.ndarray]) -> int:
+    """Write arrays, all of them of one kind of number, behind one another; return the size of the file."""
+    packed = gzip.compress(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays), 6, mtime=0)
+    text = f'CW.tile("{key}","{base64.b64encode(packed).decode()}")\n'
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="ascii")
+    return len(text)
+
+
+def write_level_tiles(levels: Levels, out: Path) -> list[dict]:
+    """Write the tiles of all levels; return per level, coarsest first, its width and which tiles there are.
+
+    A tile `{level}_{block}_{number}` holds float32 by metric, row and cell, NaN where there is nothing; block `a` has one row, all devices
+    together.
+    """
+    rows = {lane["lane"]: place for place, lane in enumerate(devices_of(levels))}
+    owner = {(lane["rank"], lane["device"]): rows[lane["lane"]] for lane in devices_of(levels)}
+    row_of = np.array([owner[lane["rank"], lane["device"]] for lane in levels.lanes], np.int64)
+    found = []
+    for number, width in enumerate(sorted(levels.widths, reverse=True)):
+        first, last = _cells(levels, width)
+        present = []
+        for tile in range(first // TILE_CELLS, last // TILE_CELLS + 1):
+            sums, counts = _sums(levels, width, tile, row_of, len(rows))
+            if not counts.any():
+                continue
+            present.append(tile)
+            for begin in range(0, len(rows), BLOCK_ROWS):
+                part = slice(begin, begin + BLOCK_ROWS)
+                write_tile(
+                    out / f"{number}_{begin // BLOCK_ROWS}_{tile}.js",
+                    f"{number}_{begin // BLOCK_ROWS}_{tile}",
+                    [_mean(sums[:, part], counts[:, part])],
+                )
+            everything = _mean(sums.sum(axis=1, keepdims=True), counts.sum(axis=1, keepdims=True))
+            write_tile(out / f"{number}_a_{tile}.js", f"{number}_a_{tile}", [everything])
+        found.append({"width": width, "tiles": present})
+    return found
+
+
+def _mean(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(counts > 0, sums / counts, np.nan).astype(np.float32)
+
+
+def _cells(levels: Levels, width: int) -> tuple[int, int]:
+    """Return the first and the last cell of a level."""
+    origin = levels.index["origin_ns"]
+    starts = [levels._rows(width, name, -(1 << 62), 1 << 62)["start_ns"] for name in ("statistics", "busy")]
+    held = np.concatenate(starts)
+    return int((held.min() - origin) // width), int((held.max() - origin) // width)
+
+
+def _sums(levels: Levels, width: int, tile: int, row_of: np.ndarray, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return what is averaged in a tile and over what, both float64 of shape (metrics, rows, cells)."""
+    origin = levels.index["origin_ns"]
+    begin = origin + tile * TILE_CELLS * width
+    metrics = len(metrics_of(levels))
+    sums, counts = np.zeros((metrics, rows, TILE_CELLS)), np.zeros((metrics, rows, TILE_CELLS))
+    busy = levels._rows(width, "busy", begin, begin + TILE_CELLS * width)
+    row, cell = row_of[busy["lane"]], (busy["start_ns"] - begin) // width
+    for place, (_, name, _) in enumerate(BUSY):
+        sums[place, row, cell] = busy[name]
+    held = levels._rows(width, "statistics", begin, begin + TILE_CELLS * width)
+    row, cell = row_of[held["lane"]], (held["start_ns"] - begin) // width
+    inside = np.zeros((rows, TILE_CELLS), bool)
+    inside[row_of[busy["lane"]], (busy["start_ns"] - begin) // width] = True
+    inside[row, cell] = True
+    counts[: len(BUSY)] = inside * width
+    numbers = [levels.metrics.index(name) for _, name, _ in VALUES] + list(range(cells.VALUES, len(levels.metrics)))
+    places = [*range(len(BUSY), len(BUSY) + len(VALUES)), *range(len(BUSY) + len(VALUES) + 1, metrics)]
+    for place, number in zip(places, numbers, strict=True):
+        mine = held["metric"] == number
+        scale = levels.index["metrics"][number]["scale"]
+        np.add.at(sums[place], (row[mine], cell[mine]), held["sum"][mine] / scale)
+        np.add.at(counts[place], (row[mine], cell[mine]), held["count"][mine])
+    launches, place = held["metric"] == cells.VARIABILITY, len(BUSY) + len(VALUES)
+    np.add.at(sums[place], (row[launches], cell[launches]), held["count"][launches])
+    counts[place] = inside * (width / 1e9)
+    return sums, counts
+
+
+def write_launch_tiles(
+    levels: Levels, folders: Mapping[str, Path], clocks: Mapping, numbers: Mapping[str, np.ndarray], out: Path, most: int
+) -> list[list]:
+    """Write tiles of the launches themselves, until `most` of them are on the page.
+
+    A tile holds float64: start (since the first launch), duration, configuration (the page's number), lane; `TILE_LAUNCHES` at most of one
+    export. Where not all fit, those tiles come first whose durations vary most, by their coefficient of variation.
+
+    Returns
+    -------
+    list of [key, first start, latest end, launches], in the order of exports and time
+    """
+    lane_of = {(lane["export"], lane["rank"], lane["device"], lane["stream"]): lane["lane"] for lane in levels.lanes}
+    plan = []
+    for export, folder in folders.items():
+        for number, duration in _pieces(folder):
+            spread = float(duration.std() / max(duration.mean(), 1))
+            plan.append((spread, export, number, duration.size))
+    chosen, room = set(), most
+    for _, export, number, size in sorted(plan, key=lambda entry: (-entry[0], entry[1], entry[2])):
+        if size <= room:
+            chosen.add((export, number))
+            room -= size
+    found = []
+    origin = levels.index["origin_ns"]
+    for place, (export, folder) in enumerate(folders.items()):
+        shift = clocks["exports"][export]["shift_ns"] - origin
+        for number, batch in enumerate(_batches(folder, ["start_ns", "duration_ns", "configuration", "rank", "device", "stream"])):
+            if (export, number) not in chosen:
+                continue
+            columns = {name: batch[name] for name in batch}
+            start = columns["start_ns"] + shift
+            keys = zip(*(columns[name].tolist() for name in ("rank", "device", "stream")), strict=True)
+            lane = np.array([lane_of[export, *key] for key in keys])
+            configuration = numbers[export][columns["configuration"]]
+            arrays = [array.astype(np.float64) for array in (start, columns["duration_ns"], configuration, lane)]
+            key = f"n{place}_{number}"
+            write_tile(out / f"{key}.js", key, arrays)
+            found.append([key, int(start[0]), int((start + columns["duration_ns"]).max()), int(start.size)])
+    return found
+
+
+def _batches(folder: Path, columns: list[str]):
+    """Yield columns of `TILE_LAUNCHES` launches each, but the last."""
+    held: dict[str, list[np.ndarray]] = {name: [] for name in columns}
+    size = 0
+    for batch in chunks(folder / "launches.parquet", "launches", columns):
+        for name in columns:
+            held[name].append(batch.column(name).to_numpy().astype(np.int64))
+        size += batch.num_rows
+        if size >= TILE_LAUNCHES:
+            whole = {name: np.concatenate(parts) for name, parts in held.items()}
+            full = size // TILE_LAUNCHES * TILE_LAUNCHES
+            for begin in range(0, full, TILE_LAUNCHES):
+                yield {name: column[begin : begin + TILE_LAUNCHES] for name, column in whole.items()}
+            held = {name: [column[full:]] for name, column in whole.items()}
+            size -= full
+    if size:
+        yield {name: np.concatenate(parts) for name, parts in held.items()}
+
+
+def _pieces(folder: Path):
+    for number, columns in enumerate(_batches(folder, ["duration_ns"])):
+        yield number, columns["duration_ns"]

@@ -1,0 +1,23 @@
+"""The explorer of a dataset: a page that opens offline and zooms from the whole run to one launch."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from causeway.levels.explorer import write_explorer
+from causeway.logs import failing_clearly
+from causeway.tables import read_json
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+
+def main(job) -> None:
+    with failing_clearly(job.log[0]):
+        out = Path(job.output.page)
+        folders = {Path(folder).name: Path(folder) for folder in job.input.tables}
+        findings = read_json(job.input.findings)["findings"]
+        write_explorer(out.parent, folders, read_json(job.input.clocks), out, findings, job.params.launches)
+
+
+if "snakemake" in globals():
+    main(snakemake)

@@ -1,0 +1,165 @@
+"""The explorer in a browser: opened from a file, from the whole run to one launch and back, with what the tables hold."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit" / "levels"))
+
+from levels_reference import raw_values, write_run
+
+from causeway.levels.build import build
+from causeway.levels.explorer import write_explorer
+from causeway.tables import write_json, write_table
+from causeway.variability.links import link
+from variability_tables import table_of, write_export
+
+STEP_MS, MOST_STEPS, MOST_LOADED = 100, 15, 30e6
+HOSTILE = "k<script>alert(1)</script>::run"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The explorer of a run of two exports, with two findings; and the raw values of its launches."""
+    home = tmp_path_factory.mktemp("explorer") / "demo"
+    folders, clocks = write_run(home, 20_000, 2, 1, span=2_000_000_000)
+    build(folders, clocks, home / "levels", nodes={}, error=0.05, share=0.05, link_window_ns=100_000, link=link)
+    target = home / "kernel_variability"
+    write_table(table_of("bins", {"rank": [0]}), target / "bins.parquet", "bins", (), {"bin_width": "10000000", "bin_unit": "ns"})
+    kept = {"rank": [0], "bin": [7], "kernel": ["k"], "target": [1.0]}
+    write_table(table_of("kept", kept), target / "kept.parquet", "kept")
+    finding = {"dataset": "demo", "target": "kernel_variability", "verdict": "supported"}
+    findings = [finding | {"scope": "k", "sentence": HOSTILE}, finding | {"scope": "absent", "sentence": "nowhere"}]
+    write_json({"findings": findings}, home.parent / "findings.json")
+    write_explorer(home, folders, clocks, home / "explorer", findings, 2_000_000)
+    return home / "explorer", raw_values(folders, clocks)
+
+
+def settled(page):
+    page.wait_for_function("CW.state().pending === 0", timeout=20_000)
+    page.wait_for_timeout(40)
+
+
+def opened(made, watched):
+    page = watched.show(made[0] / "index.html")
+    settled(page)
+    return page
+
+
+def span(page):
+    return page.evaluate("CW.state().view[1] - CW.state().view[0]")
+
+
+def click_row(page, share=0.4):
+    box = page.locator("#rows").bounding_box()
+    page.locator("#rows").click(position={"x": 84 + share * (box["width"] - 94), "y": 5})
+    settled(page)
+
+
+def to_one_launch(page):
+    """Click down to a single launch; return the steps that it took."""
+    steps = 0
+    while span(page) > 5e6:
+        click_row(page)
+        steps += 1
+    place = page.evaluate("(function () { var d = CW.state().drawn; return d[Math.floor(d.length / 2)]; })()")
+    page.locator("#gantt").click(position={"x": (place[0] + place[1]) / 2, "y": (place[2] + place[3]) / 2})
+    settled(page)
+    return steps + 1
+
+
+def test_the_page_is_silent_needs_no_network_and_fits(made, watched):
+    page = opened(made, watched)
+    assert watched.said == []
+    assert watched.outside() == []
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert page.locator("#findings button").all_text_contents() == [HOSTILE]
+
+
+def test_from_the_whole_run_to_one_launch_and_back_in_few_quick_steps(made, watched):
+    page = opened(made, watched)
+    whole = span(page)
+    worst = []
+    for _ in range(3):  # a busy machine is not a slow page
+        before = page.evaluate("CW.state().steps.length")
+        steps = to_one_launch(page)
+        assert "one launch" in page.locator("#crumbs").inner_text()
+        assert "lasts" in page.locator("#hover").inner_text()
+        assert span(page) < 1e6
+        while span(page) < whole:
+            page.keyboard.press("Backspace")
+            settled(page)
+            steps += 1
+        assert steps < MOST_STEPS
+        taken = page.evaluate("CW.state().steps")[before:]
+        assert len(taken) == steps
+        worst.append(max(step["settled"] for step in taken))
+    assert min(worst) <= STEP_MS, (worst, page.evaluate("CW.state().steps"))
+    assert page.evaluate("CW.state().loaded") <= MOST_LOADED
+    assert watched.said == []
+
+
+def test_what_is_drawn_is_what_the_tables_hold(made, watched):
+    page = opened(made, watched)
+    values, origin = made[1]
+    while span(page) > 5e6:
+        click_row(page)
+    first, last = page.evaluate("CW.state().view")
+    launches = [(start - origin, duration) for start, *_, name, duration in values if name.endswith("_duration")]
+    wanted = sorted((start, duration) for start, duration in launches if start < last and start + duration >= first)
+    drawn = page.evaluate("CW.state().drawn.map(function (d) { return d[4].slice(0, 2); })")
+    assert sorted(map(tuple, drawn)) == wanted
+    counted = page.locator("#kernels tbody td:nth-child(2)").all_text_contents()
+    assert sum(map(int, counted)) == len(wanted) > 0
+
+
+def test_from_a_class_to_a_kernel_to_a_configuration_to_its_launches(made, watched):
+    page = opened(made, watched)
+    while span(page) > 5e7:
+        click_row(page)
+    for depth in range(3):
+        page.locator("#kernels tbody tr").first.click()
+        assert len(page.evaluate("CW.state().path")) == depth + 1
+    begun = page.locator("#list tbody tr")
+    assert begun.count() > 0
+    begun.first.click()
+    settled(page)
+    assert "one launch" in page.locator("#crumbs").inner_text()
+    page.locator("#kernels p button").first.click()
+    assert page.evaluate("CW.state().path") == []
+
+
+def test_keys_move_and_a_finding_opens_its_window(made, watched):
+    page = opened(made, watched)
+    whole = span(page)
+    page.keyboard.press("+")
+    assert span(page) == pytest.approx(whole / 4)
+    before = page.evaluate("CW.state().view[0]")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("CW.state().view[0]") > before
+    page.keyboard.press("Home")
+    assert span(page) == pytest.approx(whole)
+    page.locator("#findings button").first.click()
+    assert page.evaluate("CW.state().view") == [70_000_000, 80_000_000]
+    page.locator("#crumbs button").first.click()
+    assert span(page) == pytest.approx(whole)
+
+
+def test_tiles_hold_the_shares_of_the_levels(made, watched):
+    page = opened(made, watched)
+    index = page.evaluate("CW.state().index")
+    assert [level["width"] for level in index["levels"]] == sorted((level["width"] for level in index["levels"]), reverse=True)
+    assert sum(entry[3] for entry in index["launches"]) == 40_000
+    assert json.dumps(index["configurations"])
+
+
+def test_a_dataset_without_times_has_a_page_that_says_so(tmp_path, watched):
+    folder = tmp_path / "d"
+    write_export(folder / "0", counters={"launch": [0], "configuration": [0]})
+    build({"0": folder / "0"}, {"exports": {}}, folder / "levels", nodes={}, error=0.05, share=0.05, link_window_ns=1)
+    write_explorer(folder, {"0": folder / "0"}, {"exports": {}}, folder / "explorer", [], 1000)
+    page = watched.show(folder / "explorer" / "index.html")
+    assert "no launches with times" in page.locator("#where").inner_text()
+    assert watched.said == []

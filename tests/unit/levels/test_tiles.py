@@ -1,0 +1,73 @@
+"""Tiles of the explorer hold what levels and launches hold."""
+
+import base64
+import gzip
+import re
+
+import numpy as np
+import pytest
+from levels_reference import raw_values, write_run
+
+from causeway.levels import tiles
+from causeway.levels.build import build
+from causeway.levels.explorer import write_explorer
+from causeway.levels.read import Levels
+from support import digests_under
+
+
+def tile(path, kind):
+    """Return the numbers of a tile."""
+    key, text = re.fullmatch(r'CW\.tile\("([^"]+)","([^"]+)"\)\n', path.read_text(encoding="ascii")).groups()
+    assert key == path.stem
+    return np.frombuffer(gzip.decompress(base64.b64decode(text)), kind)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.setattr(tiles, "TILE_LAUNCHES", 100)
+    folders, clocks = write_run(tmp_path, 450, 2, 2)
+    build(folders, clocks, tmp_path / "levels", nodes={}, error=0.05, share=0.05, link_window_ns=100_000)
+    return tmp_path, folders, clocks
+
+
+def test_level_tiles_hold_shares_and_means(run):
+    home, folders, clocks = run
+    write_explorer(home, folders, clocks, home / "explorer", [], 10_000)
+    levels, values = Levels(home / "levels"), raw_values(folders, clocks)
+    devices = tiles.devices_of(levels)
+    names = [metric["name"] for metric in tiles.metrics_of(levels)]
+    for number, width in enumerate(sorted(levels.widths, reverse=True)):
+        busy = levels.busy(width, -(1 << 62), 1 << 62, "device")
+        for path in (home / "explorer" / "tiles").glob(f"{number}_0_*.js"):
+            cells = tile(path, np.float32).reshape(len(names), len(devices), tiles.TILE_CELLS)
+            first = int(path.stem.split("_")[2]) * tiles.TILE_CELLS
+            for row, lane in enumerate(devices):
+                for cell in np.flatnonzero(~np.isnan(cells[0, row])).tolist():
+                    start = levels.index["origin_ns"] + (first + cell) * width
+                    held = busy.get((start, (lane["node"], lane["rank"], lane["device"])), {"compute_ns": 0})
+                    assert cells[0, row, cell] == np.float32(held["compute_ns"] / width)
+    top = tile(home / "explorer" / "tiles" / "0_a_0.js", np.float32).reshape(len(names), 1, -1)
+    varied = [value for start, *_, name, value in values[0] if name == "variability"]
+    assert top[names.index("variability"), 0, 0] == np.float32(sum(varied) / len(varied))
+
+
+def test_launch_tiles_hold_every_launch_or_those_that_vary_most(run):
+    home, folders, clocks = run
+    values, origin = raw_values(folders, clocks)
+    wanted = sorted((start - origin, value) for start, *_, name, value in values if name.endswith("_duration"))
+    write_explorer(home, folders, clocks, home / "explorer", [], 10_000)
+    found = [tile(path, np.float64).reshape(4, -1) for path in (home / "explorer" / "tiles").glob("n*.js")]
+    assert sorted((start, duration) for part in found for start, duration in zip(*part[:2].tolist(), strict=True)) == wanted
+    write_explorer(home, folders, clocks, home / "few", [], 320)
+    few = [tile(path, np.float64).reshape(4, -1) for path in (home / "few" / "tiles").glob("n*.js")]
+    assert 200 < sum(part.shape[1] for part in few) <= 320
+    assert min(np.std(part[1]) / np.mean(part[1]) for part in few if part.shape[1] == 100) >= min(
+        np.std(part[1]) / np.mean(part[1]) for part in found
+    )
+
+
+def test_equal_inputs_give_equal_pages(run):
+    home, folders, clocks = run
+    for name in ("a", "b"):
+        write_explorer(home, folders, clocks, home / name, [], 10_000)
+    assert digests_under(home / "a") == digests_under(home / "b")
