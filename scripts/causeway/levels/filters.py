@@ -91,9 +91,9 @@ def reduce_export(
     partial.mkdir(parents=True)
     tables = [name for name in EVENT_TABLES if (folder / f"{name}.parquet").is_file()]
     reduced = {name: _Reduction(folder, name, clauses, origin_ns) for name in tables}
+    numbers = _write_used(folder, partial, {number for reduction in reduced.values() for number in reduction.used()})
     for reduction in reduced.values():
-        reduction.write(partial / f"{reduction.name}.parquet")
-    _write_used(folder, partial, {number for reduction in reduced.values() for number in reduction.used})
+        reduction.write(partial / f"{reduction.name}.parquet", numbers)
     for file in folder.glob("*.parquet"):
         if not (partial / file.name).exists():
             shutil.copyfile(file, partial / file.name)
@@ -130,28 +130,39 @@ class _Reduction:
         self.path, self.name, self.clauses, self.origin_ns = folder / f"{name}.parquet", name, clauses, origin_ns
         self.classes = _kernel_classes(folder) if name in ("launches", "counters") else None
         self.before, self.kept, self.dropped = ((defaultdict(int), defaultdict(int)) for _ in range(3))
-        self.used: set[int] = set()
         self.ranks: set[int] = set()
         self.streams: dict[int, set[tuple[int, int]]] = defaultdict(set)
         self.rows, self.first_ns, self.last_ns = 0, None, None
 
-    def write(self, path: Path) -> None:
-        """Stream the table into the reduced one."""
+    def used(self) -> set[int]:
+        """Return the configurations of the rows that are kept; the table is read for it."""
+        found: set[int] = set()
+        if self.classes is not None:
+            with open_table(self.path, self.name) as file:
+                for batch in file.iter_batches(use_threads=False):
+                    kept = batch.filter(pa.array(self._keep(batch, self._class_of(batch), _integers(batch, "duration_ns"))))
+                    found |= set(pc.unique(kept.column("configuration")).to_pylist())
+        return found
+
+    def write(self, path: Path, numbers: np.ndarray) -> None:
+        """Stream the table into the reduced one, in which configurations have the numbers that `numbers` gives for theirs."""
         with open_table(self.path, self.name) as file:
             schema = file.schema_arrow
             facts = {key: value for key, value in table_metadata(self.path).items() if key not in ("table", "schema_version")}
             with TableWriter(path, self.name, list(schema)[len(SCHEMAS[self.name]) :], facts) as writer:
                 for batch in file.iter_batches(use_threads=False):
                     kept = self._count(batch)
+                    if kept.num_rows and self.classes is not None:
+                        place = kept.schema.get_field_index("configuration")
+                        renumbered = pa.array(numbers[kept.column(place).to_numpy()], pa.uint32())
+                        kept = kept.set_column(place, schema.field("configuration"), renumbered)
                     if kept.num_rows:
                         writer.write(pa.Table.from_batches([kept]))
 
     def _count(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows of a batch that are kept; count all of them, the kept and the dropped, each on its own."""
         classes, duration = self._class_of(batch), _integers(batch, "duration_ns")
-        keep = np.zeros(batch.num_rows, bool)
-        for clause in self.clauses:
-            keep |= self._meets(clause, batch, classes, duration)
+        keep = self._keep(batch, classes, duration)
         for sums, rows in ((self.before, slice(None)), (self.kept, keep), (self.dropped, ~keep)):
             for place in np.unique(classes[rows]).tolist():
                 mine = classes[rows] == place
@@ -160,6 +171,13 @@ class _Reduction:
         kept = batch.filter(pa.array(keep))
         self._note(kept)
         return kept
+
+    def _keep(self, batch: pa.RecordBatch, classes: np.ndarray, duration: np.ndarray | None) -> np.ndarray:
+        """Return which rows meet a clause; bool."""
+        keep = np.zeros(batch.num_rows, bool)
+        for clause in self.clauses:
+            keep |= self._meets(clause, batch, classes, duration)
+        return keep
 
     def _meets(self, clause: Clause, batch: pa.RecordBatch, classes: np.ndarray, duration: np.ndarray | None) -> np.ndarray:
         met = np.ones(batch.num_rows, bool)
@@ -194,8 +212,6 @@ class _Reduction:
         if not kept.num_rows or self.name not in ("launches", "transfers", "counters"):
             return
         self.ranks |= set(pc.unique(kept.column("rank")).to_pylist())
-        if self.classes is not None:
-            self.used |= set(pc.unique(kept.column("configuration")).to_pylist())
         if self.name == "counters":
             return
         start = kept.column("start_ns")
@@ -242,17 +258,29 @@ def _kernel_classes(folder: Path) -> np.ndarray:
     return places
 
 
-def _write_used(folder: Path, out: Path, used: set[int]) -> None:
-    """Write the configurations and kernels that kept rows refer to, under the numbers that they have."""
+def _write_used(folder: Path, out: Path, used: set[int]) -> np.ndarray:
+    """Write the configurations and kernels that kept rows refer to, numbered from 0; return the new number of each old one."""
     if not (folder / "configurations.parquet").is_file():
-        return
+        return np.empty(0, np.uint32)
     configurations = read_table(folder / "configurations.parquet", "configurations")
+    old = configurations["configuration"].to_numpy().astype(np.int64)
     configurations = configurations.filter(pc.is_in(configurations["configuration"], pa.array(sorted(used), pa.uint32())))
     kernels = read_table(folder / "kernels.parquet", "kernels")
     kernels = kernels.filter(pc.is_in(kernels["kernel"], pc.unique(configurations["kernel"])))
+    fresh = np.zeros(int(old.max(initial=-1)) + 1, np.uint32)
+    fresh[configurations["configuration"].to_numpy()] = np.arange(configurations.num_rows)
+    places = pc.index_in(configurations["kernel"], kernels["kernel"]).cast(pa.uint32())
+    kernels = _with(kernels, "kernel", pa.array(np.arange(kernels.num_rows), pa.uint32()))
+    configurations = _with(configurations, "kernel", places)
+    configurations = _with(configurations, "configuration", pa.array(np.arange(configurations.num_rows), pa.uint32()))
     for name, table in (("configurations", configurations), ("kernels", kernels)):
         facts = {key: value for key, value in table_metadata(folder / f"{name}.parquet").items() if key not in ("table", "schema_version")}
         write_table(table, out / f"{name}.parquet", name, (), facts)
+    return fresh
+
+
+def _with(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    return table.set_column(table.column_names.index(name), table.schema.field(name), values)
 
 
 def _bytes(folder: Path) -> int:

@@ -82,6 +82,15 @@ def expected(folder, name, keep, origin):
         )
 
 
+def kernel_of(folder, row):
+    """Return what a launch's configuration means."""
+    shapes = pq.read_table(folder / "configurations.parquet").to_pylist()
+    assert [shape["configuration"] for shape in shapes] == list(range(len(shapes)))
+    kernels = pq.read_table(folder / "kernels.parquet").to_pylist()
+    shape = shapes[row["configuration"]]
+    return kernels[shape["kernel"]]["name"], shape["grid_x"]
+
+
 clauses = st.fixed_dictionaries(
     {"ranks": st.sampled_from([[0], [1], [0, 1]])},
     optional={
@@ -102,7 +111,11 @@ def test_what_is_kept_is_what_the_clauses_say_and_the_rest_is_counted_to_the_nan
     for name in ("launches", "transfers", "calls", "ranges", "samples"):
         whole = pq.read_table(folder / f"{name}.parquet")
         wanted = np.array(list(expected(folder, name, keep, 1_500)), bool)
-        assert pq.read_table(out / f"{name}.parquet").to_pylist() == whole.filter(pa.array(wanted)).to_pylist()
+        kept, chosen = pq.read_table(out / f"{name}.parquet"), whole.filter(pa.array(wanted))
+        if name == "launches":
+            assert [kernel_of(out, row) for row in kept.to_pylist()] == [kernel_of(folder, row) for row in chosen.to_pylist()]
+            kept, chosen = kept.drop(["configuration"]), chosen.drop(["configuration"])
+        assert kept.to_pylist() == chosen.to_pylist()
         kinds = np.array([row[0] for row in rows_by_class(folder, name)])
         lasting = np.array([row[3] or 0 for row in rows_by_class(folder, name)])
         for kind, entry in document["tables"][name].items():
