@@ -13,11 +13,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from causeway.tables import read_json, write_table
-from causeway.validation.cases import CASES
-from causeway.validation.features_file import features_table
-from causeway.validation.marks import Claim, f1, marks
-from causeway.validation.worlds import draw
+from causeway.tables import read_json, write_table  # noqa: E402 - the path is set above
+from causeway.validation.cases import CASES  # noqa: E402
+from causeway.validation.features_file import features_table  # noqa: E402
+from causeway.validation.marks import Claim, f1, marks  # noqa: E402
+from causeway.validation.worlds import draw  # noqa: E402
 
 ENTRY = """
 import sys

@@ -91,12 +91,12 @@ def selection_frequencies(stages: Stages, draws: int, rng: np.random.Generator) 
         for response in (stages.mean_response, stages.scale_response):
             part = response[rows] - response[rows].mean()
             again |= set(_forward_and_back(half, part))
-            again |= _stood_in(half, part, again, parents)
+            again |= stood_in(half, part, again, parents)
         found[chosen[sorted(again)]] += 1
     return found / draws
 
 
-def _stood_in(problem: Problem, response: np.ndarray, again: set[int], parents: set[int]) -> set[int]:
+def stood_in(problem: Problem, response: np.ndarray, again: set[int], parents: set[int]) -> set[int]:
     """Return the parents that a half-sample found under another name: others that it chose tell nearly all of what the parent does.
 
     Of a slow run, its number and the time since its start may both tell which launches were slow; which of them a half-sample prefers is

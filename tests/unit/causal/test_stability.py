@@ -1,9 +1,10 @@
 import numpy as np
 from causal_tables import rows_of, series
 
-from causeway.causal.discovery import Scope, discover
-from causeway.causal.rows import Candidate, Column
-from causeway.causal.stability import block_numbers, half_samples, selection_frequencies
+from causeway.causal.basis import GroupCentring, build_basis
+from causeway.causal.rows import Candidate
+from causeway.causal.search import Problem
+from causeway.causal.stability import block_numbers, half_samples, selection_frequencies, stood_in
 from causeway.causal.stages import run_stages
 
 
@@ -39,11 +40,13 @@ def test_a_strong_cause_is_always_found_again_and_others_seldom():
 
 
 def test_a_cause_counts_as_found_where_a_stand_in_tells_the_same():
-    """Two columns tell the slow launches apart; which of them a half-sample prefers is chance, and the cause is stable all the same."""
+    """Which of two columns that tell the slow launches apart a half-sample prefers is chance; an unrelated one is no stand-in."""
     rng = np.random.default_rng(630)
-    slow = np.arange(640) % 8 == 0
-    run = np.asarray([f"run {k % 8}" for k in range(640)], dtype=object)
-    clock = np.where(slow, 1.0, 0.0) + 0.02 * rng.standard_normal(640)
-    y = 1000 + 500 * slow + 10 * rng.standard_normal(640)
-    outcome = discover([Column("run", run, "context"), Column("state", clock, "context")], rows_of(y), Scope("d", "y", "k", resamples=20))
-    assert [arrow.stability >= 0.9 for arrow in outcome.arrows] == [True]
+    slow = (np.arange(640) % 8 == 0).astype(float)
+    candidates = [slow, slow + 0.02 * rng.standard_normal(640), rng.standard_normal(640)]
+    centring = GroupCentring(np.zeros(640, dtype=int), np.ones(640))
+    problem = Problem.of(build_basis(candidates, centring), 3, 640.0)
+    response = centring.weighted(5 * slow + 0.1 * rng.standard_normal(640))
+    assert stood_in(problem, response, {1}, {0}) == {0}
+    assert stood_in(problem, response, {2}, {0}) == set()
+    assert stood_in(problem, response, {0}, {0}) == set()
