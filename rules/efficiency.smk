@@ -1,10 +1,14 @@
-"""Where the time goes: efficiency trees, idle, overlap, launch path, copies.
+"""Where the time goes: efficiency trees, idle, overlap, launch path, copies, stragglers, and their figures.
 
-Required: tables/{export}/, clocks.json. Produces: efficiency.json, efficiency.parquet, stragglers.json, stragglers.parquet.
-Steps: measure_efficiency, find_stragglers.
+Required: tables/{export}/, clocks.json. Produces: efficiency.json, efficiency.parquet, stragglers.json, stragglers.parquet,
+figures/{efficiency,lost_time,rank_map,stragglers}.svg. Steps: measure_efficiency, find_stragglers, plot_efficiency.
 """
 
-EFFICIENCY = expand("<results>/{dataset}/{document}.json", dataset=TRACED, document=["efficiency", "stragglers"])
+EFFICIENCY = expand(
+    "<results>/{dataset}/figures/{figure}.svg",
+    dataset=TRACED,
+    figure=["efficiency", "lost_time", "rank_map", "stragglers"],
+)
 
 
 rule measure_efficiency:
@@ -55,3 +59,49 @@ rule find_stragglers:
         seed=config["seed"],
     script:
         "../scripts/find_stragglers.py"
+
+
+rule plot_efficiency:
+    input:
+        efficiency="<results>/{dataset}/efficiency.json",
+        table="<results>/{dataset}/efficiency.parquet",
+        stragglers="<results>/{dataset}/stragglers.json",
+        lib=modules("plotting"),
+    output:
+        efficiency=report(
+            "<results>/{dataset}/figures/efficiency.svg",
+            caption="captions/efficiency_tree.rst",
+            category="Efficiency",
+            labels={"dataset": "{dataset}", "target": "-", "figure": "efficiency trees"},
+        ),
+        lost_time=report(
+            "<results>/{dataset}/figures/lost_time.svg",
+            caption="captions/efficiency_lost_time.rst",
+            category="Efficiency",
+            labels={"dataset": "{dataset}", "target": "-", "figure": "where the device time goes"},
+        ),
+        rank_map=report(
+            "<results>/{dataset}/figures/rank_map.svg",
+            caption="captions/efficiency_map.rst",
+            category="Efficiency",
+            labels={"dataset": "{dataset}", "target": "-", "figure": "efficiency over time and ranks"},
+        ),
+        stragglers=report(
+            "<results>/{dataset}/figures/stragglers.svg",
+            caption="captions/efficiency_stragglers.rst",
+            category="Efficiency",
+            labels={"dataset": "{dataset}", "target": "-", "figure": "which rank"},
+        ),
+    log:
+        "<logs>/plot_efficiency/{dataset}.log",
+    benchmark:
+        "<benchmarks>/plot_efficiency/{dataset}.jsonl"
+    wildcard_constraints:
+        dataset=one_of(TRACED),
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=rows_mb,
+        runtime=20,
+    script:
+        "../scripts/plot_efficiency.py"

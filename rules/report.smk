@@ -185,6 +185,9 @@ rule write_overview:
         ranking=each_target("<results>/{dataset}/{target}/ranking.parquet"),
         kernels=each_target("<results>/{dataset}/{target}/kernels.parquet"),
         scopes=each_target("<results>/{dataset}/{target}/causal/scopes.json"),
+        efficiency=expand("<results>/{dataset}/efficiency.json", dataset=TRACED),
+        efficiency_tables=expand("<results>/{dataset}/efficiency.parquet", dataset=TRACED),
+        stragglers=expand("<results>/{dataset}/stragglers.json", dataset=TRACED),
         findings="<results>/findings.json",
         lib=modules("plotting"),
     output:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from causeway.logs import failing_clearly
 from causeway.plotting.overview import DatasetView, TargetView, write_overview
 from causeway.results import by_place, dataset_of, read_capabilities, read_searches
-from causeway.tables import read_json
+from causeway.tables import read_json, read_table
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -18,6 +18,9 @@ def views(job) -> list[DatasetView]:
     searches = read_searches(job.input.scopes)
     kernels, bins = by_place(job.input.kernels, "kernel_summary"), by_place(job.input.bins, "bins")
     ranking = by_place(job.input.ranking, "ranking")
+    efficiency = {dataset_of(path): read_json(path) for path in job.input.efficiency}
+    tables = {dataset_of(path): read_table(path, "efficiency") for path in job.input.efficiency_tables}
+    stragglers = {dataset_of(path): read_json(path) for path in job.input.stragglers}
     found = []
     for path in job.input.quality:
         dataset = dataset_of(path)
@@ -26,7 +29,8 @@ def views(job) -> list[DatasetView]:
             for (name, target), table in kernels.items()
             if name == dataset
         ]
-        found.append(DatasetView(dataset, read_json(path), clocks[dataset], capabilities.get(dataset, []), targets))
+        ranks = (efficiency.get(dataset), tables.get(dataset), stragglers.get(dataset))
+        found.append(DatasetView(dataset, read_json(path), clocks[dataset], capabilities.get(dataset, []), targets, *ranks))
     return found
 
 

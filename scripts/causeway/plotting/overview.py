@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from causeway.plotting.kernels import kernels_of
 from causeway.plotting.markup import Markup, tag
 from causeway.plotting.names import elided
+from causeway.plotting.overview_efficiency import where_the_time_goes, which_rank
 from causeway.plotting.overview_help import what_would_help
 from causeway.plotting.overview_map import heat_map
 from causeway.plotting.overview_methods import methods, provenance
@@ -40,6 +41,9 @@ class DatasetView:
     clocks: Mapping
     capabilities: Sequence[Mapping]
     targets: Sequence[TargetView]
+    efficiency: Mapping | None = None
+    efficiency_table: "pa.Table | None" = None
+    stragglers: Mapping | None = None
 
 
 def write_overview(datasets: Sequence[DatasetView], findings: Mapping, settings: Mapping, path: str | Path) -> None:
@@ -100,6 +104,8 @@ def _dataset(view: DatasetView, findings: Sequence[Mapping], several: bool) -> M
         facts(view.capabilities, kernels),
         quality_strip(view.quality, anchor(view.name, "quality")),
         [tag("h3", "What to know first"), first] if first is not None else None,
+        where_the_time_goes(view.efficiency, view.efficiency_table, view.name) if view.efficiency else None,
+        which_rank(view.stragglers, view.name) if view.stragglers else None,
         [_target(view, one, several) for one in view.targets],
         id=view.name,
         class_="dataset",

@@ -98,6 +98,8 @@ details.scope[open] > summary .lead {{ display: none; }}
 button[data-toggle] {{ font: inherit; font-size: 13px; padding: 2px 10px; background: var(--soft); }}
 button[data-toggle] {{ border: 1px solid var(--line); border-radius: 4px; }}
 figure {{ margin: 0; }}
+figure.drawing {{ margin: 10px 0; }}
+.drawing svg {{ display: block; width: 100%; height: auto; }}
 .map svg {{ display: block; width: 100%; height: auto; }}
 .map output {{ display: block; min-height: 20px; font-size: 13px; }}
 .limits li {{ margin: 3px 0; max-width: 110ch; }}

@@ -369,6 +369,9 @@ def job_of(root, out, datasets=("demo",)):
             scopes=each("causal/scopes.json"),
             contributions=each("causal/dataset/contributions.parquet"),
             findings=str(out / "findings.json"),
+            efficiency=[],
+            efficiency_tables=[],
+            stragglers=[],
         )
         params = Named(config_hash="0123456789abcdef" * 4, settings={"seed": 1, "bins": {"width_us": 10000}, "causes": {"resamples": 20}})
         output = Named(findings=str(out / "findings.json"), page=str(out / "overview.html"))
