@@ -35,7 +35,11 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     tokens.add_argument("--user", required=True)
     tokens.add_argument("--epoch", type=int, required=True)
     tokens.add_argument("--out", type=Path, required=True)
-    for part in (agent, reader, server, tokens):
+    overhead = programs.add_parser("overhead", help="measure what recording launches costs on this machine's GPU")
+    overhead.add_argument("--launches", type=int, default=256, help="recorded launches")
+    overhead.add_argument("--work-launches", type=int, default=200_000, help="launches of the work that is timed")
+    overhead.add_argument("--repeats", type=int, default=20)
+    for part in (agent, reader, server, tokens, overhead):
         part.add_argument("--log", help="the log's file; standard error if absent")
     return parser.parse_args(argv)
 
@@ -57,6 +61,10 @@ def main(argv: list[str] | None = None) -> None:
 
             lines = [json.dumps(token, sort_keys=True) for token in issue(options.issuer, options.user, options.epoch, 1)]
             options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        elif options.program == "overhead":
+            from causeway.fleet.overhead import measure_on_gpu
+
+            print(json.dumps(measure_on_gpu(options.launches, options.work_launches, options.repeats)))
         else:
             from causeway.fleet.reader import read
 

@@ -1,7 +1,12 @@
-"""How much an agent slows its GPU down: a model with stated assumptions. `docs/fleet.md` says what was measured."""
+"""How much an agent slows its GPU down: a model with stated assumptions, and a measurement where there is a GPU."""
 
+import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
+import numpy as np
+
+from causeway.errors import CausewayError
 from causeway.fleet.sampling import WINDOW_S
 
 
@@ -47,3 +52,63 @@ def model(launches: int, busy_s: float, reports: float = 1.0, assumptions: Assum
         "busy_s": busy_s,
         "assumptions": asdict(given),
     }
+
+
+def compare(plain: Callable[[], None], recorded: Callable[[], None], repeats: int, clock: Callable[[], float] = time.perf_counter) -> dict:
+    """Time two ways of doing the same work in turn; returns the overhead of the second.
+
+    Parameters
+    ----------
+    plain, recorded : callable
+        The work without and with the agent's recording; each waits until the GPU is done.
+    repeats : int
+        Pairs; which of a pair goes first alternates, so that a drift of clocks or temperature does not favour one.
+
+    Returns
+    -------
+    dict
+        `overhead` (median of the pairs' ratios, less 1), `low` and `high` (quartiles), `plain_s` (median), `repeats`.
+    """
+    ratios, plain_s = [], []
+    for pair in range(repeats):
+        times = {}
+        for name, work in (("plain", plain), ("recorded", recorded))[:: 1 if pair % 2 else -1]:
+            begun = clock()
+            work()
+            times[name] = clock() - begun
+        plain_s.append(times["plain"])
+        ratios.append(times["recorded"] / times["plain"] - 1)
+    low, middle, high = (float(value) for value in np.quantile(ratios, [0.25, 0.5, 0.75]))
+    return {"overhead": middle, "low": low, "high": high, "plain_s": float(np.median(plain_s)), "repeats": repeats}
+
+
+def measure_on_gpu(launches: int, work_launches: int, repeats: int) -> dict:
+    """Measure what recording `launches` of `work_launches` launches costs on this GPU, by PyTorch's profiler (CUPTI or roctracer).
+
+    Raises
+    ------
+    CausewayError
+        If PyTorch or a GPU is missing.
+    """
+    try:
+        import torch
+    except ImportError:
+        raise CausewayError("the measurement needs PyTorch, which is not installed; install it beside Causeway") from None
+    if not torch.cuda.is_available():
+        raise CausewayError("the measurement needs a GPU that PyTorch can use; there is none here")
+    values = torch.rand(1 << 20, device="cuda")
+
+    def launch(count: int) -> None:
+        for _ in range(count):
+            torch.sin_(values)
+        torch.cuda.synchronize()
+
+    def recorded() -> None:
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]):
+            launch(launches)
+        launch(work_launches - launches)
+
+    launch(work_launches)
+    recorded()
+    found = compare(lambda: launch(work_launches), recorded, repeats)
+    return found | {"device": torch.cuda.get_device_name(), "launches": launches, "work_launches": work_launches}

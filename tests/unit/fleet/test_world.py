@@ -161,3 +161,32 @@ def test_the_overhead_model_is_arithmetic_on_stated_assumptions():
     found = overhead.model(256, 8640.0)
     assert found["share_of_day"] == pytest.approx((256 * 3e-6 + 0.05) / 8640)
     assert found["assumptions"]["per_launch_us"] == 3.0
+
+
+def test_overhead_is_the_median_of_pairs_and_no_order_is_favoured():
+    """A clock that runs by itself: each reading of a second costs more, as on a GPU that grows hot."""
+    now, order = [0.0], []
+
+    def work(seconds, name):
+        def run():
+            order.append(name)
+            now[0] += seconds * (1 + 0.001 * len(order))
+
+        return run
+
+    found = overhead.compare(work(1.0, "plain"), work(1.02, "recorded"), 40, clock=lambda: now[0])
+    assert found["overhead"] == pytest.approx(0.02, abs=0.002)
+    assert found["low"] <= found["overhead"] <= found["high"]
+    assert order[:4] == ["recorded", "plain", "plain", "recorded"]
+
+
+def test_without_a_gpu_the_measurement_says_what_is_missing():
+    try:
+        import torch
+
+        if torch.cuda.is_available():
+            pytest.skip("this machine has a GPU")
+    except ImportError:
+        pass
+    with pytest.raises(CausewayError, match="needs"):
+        overhead.measure_on_gpu(10, 100, 1)
