@@ -23,6 +23,7 @@ def main(job) -> None:
             share=job.params.levels["share"],
             link_window_ns=round(job.params.link_window_us * 1000),
             link=link,
+            metrics=job.params.levels["metrics"],
         )
 
 

@@ -1,7 +1,7 @@
 """Build the tower of a dataset: one pass for the means of configurations, one for the sums, and each coarser level from the finer one."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from causeway.errors import CausewayError
 from causeway.levels import cells
+from causeway.levels.custom import Metric, expressions, measure
 from causeway.levels.sketch import Buckets
 from causeway.levels.stream import Lanes, Link, Means, Transfers, chunks
 from causeway.levels.tower import FINEST_NS, STEP, Level, Sums, merged, stacked
@@ -36,6 +37,7 @@ def build(
     share: float,
     link_window_ns: int,
     link: Link | None = None,
+    metrics: Sequence[dict] = (),
 ) -> dict:
     """Write the levels of a dataset.
 
@@ -57,6 +59,8 @@ def build(
         How long before a launch a transfer may have ended to be linked to it.
     link : callable, optional
         Finds the transfer of each launch; without it there are no memory stalls.
+    metrics : sequence of dict
+        Metrics of the analyst's own: `name`, `table` (launches or transfers) and `value`, an expression (`causeway.levels.custom`).
 
     Returns
     -------
@@ -66,7 +70,7 @@ def build(
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     traced = {export: folder for export, folder in folders.items() if _rows(folder) and export in clocks["exports"]}
-    buckets = Buckets(error)
+    buckets, own = Buckets(error), expressions(metrics)
     if not traced:
         document = _index(0, 0, [], [], [], buckets, 0, 0)
         write_json(document, out / "index.json", schema="levels")
@@ -77,19 +81,22 @@ def build(
     means = Means(traced)
     facts = {export: _bytes(folder) for export, folder in traced.items()}
     budget = max(share * sum(facts.values()), LEAST_BYTES)
-    metrics = _sampled(traced)
+    sampled = _sampled(traced)
+    for name, _, _ in own:
+        if name in (*cells.VALUE_NAMES, *sampled):
+            raise CausewayError(f"levels: metrics: {name}: there is a metric of that name; give yours another")
     lanes: list[dict] = []
     parts = []
     for export, folder in traced.items():
         part = budget * facts[export] / sum(facts.values())
-        level, found = _sums(export, folder, origin - shifts[export], means, buckets, part, metrics, link, link_window_ns)
+        level, found = _sums(export, folder, origin - shifts[export], means, buckets, part, sampled, link, link_window_ns, own)
         parts.append((level, found, len(lanes)))
         lanes += [{"export": export, "node": nodes.get(export) or None, **lane} for lane in found]
     order = sorted(range(len(lanes)), key=lambda k: (lanes[k]["rank"], lanes[k]["device"], -1 if (s := lanes[k]["stream"]) is None else s))
     number = np.empty(len(lanes), np.int64)
     number[order] = np.arange(len(lanes))
     lanes = [{"lane": place, **lanes[k]} for place, k in enumerate(order)]
-    names = [*cells.VALUE_NAMES, *metrics]
+    names = [*cells.VALUE_NAMES, *sampled, *(name for name, _, _ in own)]
     level = _joined(parts, number, len(names))
     span = _span(level)
     levels = _write(level, out, origin, len(names), budget, span)
@@ -136,6 +143,7 @@ def _sums(
     metrics: list[str],
     link: Link | None,
     window: int,
+    own: list[Metric],
 ) -> tuple[Level, list[dict]]:
     """Return the finest level of one export, its series numbered lane by lane, and its lanes: streams first, then devices."""
     lanes, sums = Lanes(), Sums(buckets, origin, budget, _initial_width(folder, budget))
@@ -160,8 +168,9 @@ def _sums(
     level = sums.finish()
     streams = [{"rank": rank, "device": device, "stream": stream} for rank, device, stream in lanes.streams]
     sampled = _samples(folder, origin, lanes, buckets, budget, metrics, sums.width)
+    mine = measure(own, folder, lanes, mean, (buckets, origin, budget, sums.width))
     devices = [{"rank": rank, "device": device, "stream": None} for rank, device in lanes.devices]
-    return _combined(level, sampled, len(streams), len(metrics)), [*streams, *devices]
+    return _combined(level, sampled, mine, len(streams), len(metrics)), [*streams, *devices]
 
 
 def _initial_width(folder: Path, budget: float) -> int:
@@ -197,17 +206,18 @@ def _samples(folder: Path, origin: int, lanes: Lanes, buckets: Buckets, budget: 
     return sums.finish()
 
 
-def _combined(level: Level, sampled: Level | None, streams: int, metrics: int) -> Level:
-    """Return one level of values and samples, with series = lane * (all metrics) + metric; lanes are streams, then devices."""
-    count = cells.VALUES + metrics
+def _combined(level: Level, sampled: Level | None, own: list[Level], streams: int, metrics: int) -> Level:
+    """Return one level of values, samples and own metrics, with series = lane * (all metrics) + metric; lanes are streams, then devices."""
+    count = cells.VALUES + metrics + len(own)
     level.values[:, 0] = level.values[:, 0] // cells.VALUES * count + level.values[:, 0] % cells.VALUES
     level.busy[:, 0] += streams * cells.BUSY
-    if sampled is None:
-        return level
-    level, sampled = _same_width([level, sampled])
-    series = sampled.values[:, 0]
-    sampled.values[:, 0] = (streams + series // metrics) * count + cells.VALUES + series % metrics
-    return merged(stacked([level, sampled]))
+    if sampled is not None:
+        series = sampled.values[:, 0]
+        sampled.values[:, 0] = (streams + series // metrics) * count + cells.VALUES + series % metrics
+    for one in own:
+        series = one.values[:, 0]
+        one.values[:, 0] = series // len(own) * count + cells.VALUES + metrics + series % len(own)
+    return merged(stacked(_same_width([level, *([] if sampled is None else [sampled]), *own])))
 
 
 def _same_width(levels: list[Level]) -> list[Level]:

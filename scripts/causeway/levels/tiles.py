@@ -41,7 +41,7 @@ def metrics_of(levels: Levels) -> list[dict]:
     found = [{"name": name, "unit": "" if "active" in name else "share", "meaning": meaning} for name, _, meaning in BUSY]
     found += [{"name": name, "unit": "ns", "meaning": meaning} for name, _, meaning in VALUES]
     found.append({"name": "launches", "unit": "per s", "meaning": "launches that begin, per second"})
-    return found + [{"name": name, "unit": "", "meaning": "mean of samples"} for name in levels.metrics[cells.VALUES :]]
+    return found + [{"name": name, "unit": "", "meaning": "mean"} for name in levels.metrics[cells.VALUES :]]
 
 
 def devices_of(levels: Levels) -> list[dict]:

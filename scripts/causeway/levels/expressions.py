@@ -1,0 +1,165 @@
+"""Metrics that the analyst defines: expressions over columns of a table, parsed and checked, never run as code.
+
+An expression is Python's arithmetic on names of columns: `+ - * / //`, comparisons, `and or not`, numbers, texts in comparisons, and the
+functions `abs`, `min`, `max` of two values. It is parsed with `ast`; every node that is not on the list is refused with its place, and what
+is left is worked out with numpy, column by column.
+"""
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from causeway.errors import CausewayError
+
+LONGEST = 500
+DEEPEST = 40
+OPERATORS: dict[type, Callable] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.USub: operator.neg,
+    ast.Not: np.logical_not,
+    ast.And: np.logical_and,
+    ast.Or: np.logical_or,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+FUNCTIONS: dict[str, tuple[int, Callable]] = {"abs": (1, np.abs), "min": (2, np.minimum), "max": (2, np.maximum)}
+"""Functions, the number of their arguments, and what they do."""
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A checked expression.
+
+    Attributes
+    ----------
+    text : str
+        As it was written.
+    columns : frozenset of str
+        The columns that it needs.
+    """
+
+    text: str
+    columns: frozenset[str]
+    tree: ast.expr
+
+    def of(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return its value for each row; float64, NaN where a column is null (NaN) or a division is by zero.
+
+        Parameters
+        ----------
+        columns : mapping of str to ndarray
+            Of equal length: float64 or int64, NaN for null, or texts.
+        """
+        rows = next(iter(columns.values())).size if columns else 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = np.broadcast_to(np.asarray(_value(self.tree, columns), np.float64), rows)
+        return np.where(np.isfinite(value), value, np.nan)
+
+
+def parse(text: str, columns: Mapping[str, str], where: str) -> Expression:
+    """Check an expression.
+
+    Parameters
+    ----------
+    text : str
+    columns : mapping of str to str
+        The columns that there are, and whether each holds `number` or `text`.
+    where : str
+        The key of the configuration, for messages.
+
+    Raises
+    ------
+    CausewayError
+        For what is no expression, is not allowed, or names no column; the message says which part.
+    """
+    if len(text) > LONGEST:
+        raise CausewayError(f"{where}: the expression has {len(text)} characters, more than {LONGEST}")
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise CausewayError(f"{where}: {text!r} is no expression ({error})") from None
+    kind = _kind(tree, columns, f"{where}: {text!r}", 0)
+    if kind == "text":
+        raise CausewayError(f"{where}: {text!r} gives a text; expected a number")
+    names = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in columns)
+    return Expression(text, names, tree)
+
+
+def _kind(node: ast.expr, columns: Mapping[str, str], where: str, depth: int) -> str:
+    """Return whether a part is a `number` or a `text`; refuse what is not on the list."""
+    if depth > DEEPEST:
+        raise CausewayError(f"{where}: it is nested more than {DEEPEST} deep")
+    parts: list[ast.expr] = []
+    if isinstance(node, ast.Name):
+        if node.id not in columns:
+            raise CausewayError(f"{where}: there is no column {node.id}; there are {', '.join(sorted(columns))}")
+        return columns[node.id]
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float | bool):
+        return "number"
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return "text"
+    if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
+        parts = [node.left, node.right]
+    elif isinstance(node, ast.UnaryOp) and type(node.op) in OPERATORS:
+        parts = [node.operand]
+    elif isinstance(node, ast.BoolOp):
+        parts = node.values
+    elif isinstance(node, ast.Compare) and all(type(op) in OPERATORS for op in node.ops):
+        return _comparison(node, columns, where, depth)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS and not node.keywords:
+        parts = node.args
+        if len(parts) != FUNCTIONS[node.func.id][0]:
+            raise CausewayError(f"{where}: {node.func.id} takes {FUNCTIONS[node.func.id][0]} values, not {len(parts)}")
+    else:
+        raise CausewayError(
+            f"{where}: {ast.unparse(node)[:60]!r} is not allowed; expressions have columns, numbers, + - * / //, comparisons, and or not,"
+            f" {', '.join(FUNCTIONS)}"
+        )
+    for part in parts:
+        if _kind(part, columns, where, depth + 1) == "text":
+            raise CausewayError(f"{where}: {ast.unparse(part)[:60]!r} is a text; texts can only be compared")
+    return "number"
+
+
+def _comparison(node: ast.Compare, columns: Mapping[str, str], where: str, depth: int) -> str:
+    kinds = {_kind(part, columns, where, depth + 1) for part in [node.left, *node.comparators]}
+    if len(kinds) > 1:
+        raise CausewayError(f"{where}: {ast.unparse(node)[:60]!r} compares a text with a number")
+    if kinds == {"text"} and not all(isinstance(op, ast.Eq | ast.NotEq) for op in node.ops):
+        raise CausewayError(f"{where}: {ast.unparse(node)[:60]!r} orders texts; they can only be equal or not")
+    return "number"
+
+
+def _value(node: ast.expr, columns: Mapping[str, np.ndarray]) -> np.ndarray | float | str:
+    if isinstance(node, ast.Name):
+        return columns[node.id]
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else float(node.value)
+    if isinstance(node, ast.BinOp):
+        return OPERATORS[type(node.op)](_value(node.left, columns), _value(node.right, columns))
+    if isinstance(node, ast.UnaryOp):
+        return OPERATORS[type(node.op)](_value(node.operand, columns))
+    if isinstance(node, ast.BoolOp):
+        value = _value(node.values[0], columns)
+        for part in node.values[1:]:
+            value = OPERATORS[type(node.op)](value, _value(part, columns))
+        return value
+    if isinstance(node, ast.Compare):
+        value, left = np.True_, _value(node.left, columns)
+        for op, part in zip(node.ops, node.comparators, strict=True):
+            right = _value(part, columns)
+            value = np.logical_and(value, OPERATORS[type(op)](left, right))
+            left = right
+        return value
+    return FUNCTIONS[node.func.id][1](*(_value(part, columns) for part in node.args))
