@@ -17,7 +17,7 @@ from numba import boolean, int64, types
 
 from causeway.compiled import I8, U1, byte_at, compiled, signed_big_endian
 
-BATCH_BYTES = 4 << 20
+BATCH_BYTES = 2 << 20
 """Leaf pages decoded at once."""
 NULL = np.iinfo(np.int64).min
 INTERIOR, LEAF = 0x05, 0x0D
