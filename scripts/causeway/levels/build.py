@@ -11,7 +11,7 @@ from causeway.errors import CausewayError
 from causeway.levels import cells
 from causeway.levels.custom import Metric, expressions, measure
 from causeway.levels.sketch import Buckets
-from causeway.levels.stream import Lanes, Link, Means, Transfers, chunks
+from causeway.levels.stream import Lanes, Link, Means, Transfers, chunks, launches_in
 from causeway.levels.tower import FINEST_NS, STEP, Level, Sums, merged, stacked
 from causeway.logs import LOG, Progress
 from causeway.tables import TableWriter, open_table, write_json
@@ -69,7 +69,7 @@ def build(
     """
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    traced = {export: folder for export, folder in folders.items() if _rows(folder) and export in clocks["exports"]}
+    traced = {export: folder for export, folder in folders.items() if launches_in(folder) and export in clocks["exports"]}
     buckets, own = Buckets(error), expressions(metrics)
     if not traced:
         document = _index(0, 0, [], [], [], buckets, 0, 0)
@@ -103,14 +103,6 @@ def build(
     document = _index(origin, span, lanes, levels, names, buckets, sum(facts.values()), sum(entry["bytes"] for entry in levels))
     write_json(document, out / "index.json", schema="levels")
     return document
-
-
-def _rows(folder: Path) -> int:
-    path = folder / "launches.parquet"
-    if not path.is_file():
-        return 0
-    with open_table(path, "launches") as file:
-        return file.metadata.num_rows
 
 
 def _first(folder: Path) -> int:
@@ -149,7 +141,7 @@ def _sums(
     lanes, sums = Lanes(), Sums(buckets, origin, budget, _initial_width(folder, budget))
     transfers = Transfers(folder / "transfers.parquet", lanes, window)
     mean, kind = means.mean[export], means.kind[export]
-    progress, done = Progress(f"{export}: levels", _rows(folder), "launches"), 0
+    progress, done = Progress(f"{export}: levels", launches_in(folder), "launches"), 0
     for batch in chunks(folder / "launches.parquet", "launches", COLUMNS):
         start, duration = batch.column("start_ns").to_numpy(), batch.column("duration_ns").to_numpy()
         if duration.min() < 0:

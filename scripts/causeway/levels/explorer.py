@@ -10,7 +10,7 @@ import numpy as np
 
 from causeway.errors import CausewayError
 from causeway.levels.read import Levels
-from causeway.levels.stream import Means, configurations_of
+from causeway.levels.stream import Means, configurations_of, launches_in
 from causeway.levels.tiles import BLOCK_ROWS, TILE_CELLS, devices_of, metrics_of, write_launch_tiles, write_level_tiles
 from causeway.levels.window import span_of
 from causeway.logs import LOG
@@ -45,11 +45,12 @@ def write_explorer(
     traced = {export: folders[export] for export in folders if any(lane["export"] == export for lane in levels.lanes)}
     index = {"dataset": folder.name, "origin": levels.index["origin_ns"], "span": levels.index["span_ns"]}
     if not traced:
-        index |= {"levels": [], "rows": [], "metrics": [], "lanes": [], "launches": [], "configurations": [], "findings": []}
+        index |= {"levels": [], "rows": [], "metrics": [], "lanes": [], "launches": [], "total": 0, "configurations": [], "findings": []}
     else:
         configurations, numbers = _configurations(traced)
         index |= {
             "levels": write_level_tiles(levels, out / "tiles"),
+            "total": sum(launches_in(folder) for folder in traced.values()),
             "launches": write_launch_tiles(levels, traced, clocks, numbers, out / "tiles", most_launches),
             "rows": [[lane["lane"], lane["rank"], lane["device"], lane["node"]] for lane in devices_of(levels)],
             "lanes": [[lane["rank"], lane["device"], lane["stream"]] for lane in levels.lanes],

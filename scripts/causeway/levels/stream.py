@@ -43,6 +43,15 @@ def chunks(path: Path, name: str, columns: list[str], time: str = "start_ns") ->
             yield batch
 
 
+def launches_in(folder: Path) -> int:
+    """Return the number of an export's launches."""
+    path = folder / "launches.parquet"
+    if not path.is_file():
+        return 0
+    with open_table(path, "launches") as file:
+        return file.metadata.num_rows
+
+
 class Lanes:
     """The streams and devices of an export, numbered as they come."""
 

@@ -137,23 +137,19 @@ def write_launch_tiles(
     """Write tiles of the launches themselves, until `most` of them are on the page.
 
     A tile holds float64: start (since the first launch), duration, configuration (the page's number), lane; `TILE_LAUNCHES` at most of one
-    export. Where not all fit, those tiles come first whose durations vary most, by their coefficient of variation.
+    export. Where not all fit, those come first whose durations vary most, by their coefficient of variation.
 
     Returns
     -------
     list of [key, first start, latest end, launches], in the order of exports and time
     """
     lane_of = {(lane["export"], lane["rank"], lane["device"], lane["stream"]): lane["lane"] for lane in levels.lanes}
-    plan = []
-    for export, folder in folders.items():
-        for number, duration in _pieces(folder):
-            spread = float(duration.std() / max(duration.mean(), 1))
-            plan.append((spread, export, number, duration.size))
-    chosen, room = set(), most
-    for _, export, number, size in sorted(plan, key=lambda entry: (-entry[0], entry[1], entry[2])):
-        if size <= room:
-            chosen.add((export, number))
-            room -= size
+    pieces = [
+        (float(duration.std() / max(duration.mean(), 1)), export, number, int(start[0]) + clocks["exports"][export]["shift_ns"], start.size)
+        for export, folder in folders.items()
+        for number, (start, duration) in enumerate(_columns(folder, ["start_ns", "duration_ns"]))
+    ]
+    chosen = _chosen(pieces, most)
     found = []
     origin = levels.index["origin_ns"]
     for place, (export, folder) in enumerate(folders.items()):
@@ -192,6 +188,28 @@ def _batches(folder: Path, columns: list[str]):
         yield {name: np.concatenate(parts) for name, parts in held.items()}
 
 
-def _pieces(folder: Path):
-    for number, columns in enumerate(_batches(folder, ["duration_ns"])):
-        yield number, columns["duration_ns"]
+def _columns(folder: Path, names: list[str]):
+    """Yield some columns of each piece, in their order."""
+    for columns in _batches(folder, names):
+        yield tuple(columns[name] for name in names)
+
+
+def _chosen(pieces: list[tuple], most: int) -> set[tuple[str, int]]:
+    """Return which pieces are on the page, as (export, number), at most `most` launches in all.
+
+    Pieces are taken by their spread, largest first, each with the pieces of other exports that run at its begin, so that ranks can be
+    compared; `pieces` has spread, export, number, begin and launches of each.
+    """
+    by_export: dict[str, list[tuple]] = {}
+    for piece in pieces:
+        by_export.setdefault(piece[1], []).append(piece)
+    begins = {export: np.array([piece[3] for piece in held]) for export, held in by_export.items()}
+    chosen: set[tuple[str, int]] = set()
+    for _, _, _, begin, _ in sorted(pieces, key=lambda piece: (-piece[0], piece[1], piece[2])):
+        group = [held[max(0, int(np.searchsorted(begins[export], begin, side="right")) - 1)] for export, held in by_export.items()]
+        fresh = [piece for piece in group if (piece[1], piece[2]) not in chosen]
+        size = sum(piece[4] for piece in fresh)
+        if size <= most:
+            chosen |= {(piece[1], piece[2]) for piece in fresh}
+            most -= size
+    return chosen

@@ -200,7 +200,7 @@ var CW = (function () {
   function launchesInView(needed) {
     var within = index.launches.filter(function (l) { return l[1] < view[1] && l[2] > view[0]; });
     var all = within.reduce(function (n, l) { return n + l[3]; }, 0);
-    if (!within.length) return { why: index.onPage ? "None of the launches here is on the page, or there are none. " + command() : "" };
+    if (!within.length) return { why: index.whole ? "No launch here." : "Launches of this time are not on the page." };
     if (all > MOST_DRAWN * 2 && within.length > 6) return { why: "Zoom in to see launches one by one." };
     var parts = [], whole = true;
     within.forEach(function (l) {
@@ -256,6 +256,8 @@ var CW = (function () {
       drawn.push([a, Math.max(b, a + 2), r * high, (r + 1) * high, l]);
     });
     c.g.globalAlpha = 1;
+    $("partial").textContent = (index.whole ? "" : "Only launches of the stretches that vary most are on this page, " +
+      index.launches.length + " pieces; the lanes above are of all " + index.total + ". ") + command();
     if (got.why) { c.g.fillStyle = "#57606a"; c.g.fillText(got.why, X0, 14); }
     axis(c, Math.max(count * high, 30));
     drawTable(found, got.why);
@@ -384,7 +386,7 @@ var CW = (function () {
   function start(given) {
     index = given;
     index.low = 0;
-    index.onPage = true;
+    index.whole = index.launches.reduce(function (n, l) { return n + l[3]; }, 0) >= index.total;
     index.levels.forEach(function (l) { l.set = new Set(l.tiles); });
     view = [0, index.span];
     if (!index.levels.length) { $("where").textContent = "This dataset has no launches with times."; return; }
