@@ -170,7 +170,9 @@ def _initial_width(folder: Path, budget: float) -> int:
     with open_table(folder / "launches.parquet", "launches") as file:
         statistics = [file.metadata.row_group(k).column(0).statistics for k in range(file.metadata.num_row_groups)]
     known = [one for one in statistics if one is not None and one.has_min_max]
-    span = max((one.max for one in known), default=0) - min((one.min for one in known), default=0)
+    span = sum(one.max - one.min for one in known)
+    if launches_in(folder) * CELL_COST <= budget:
+        return FINEST_NS
     width = FINEST_NS
     while width * STEP < span * CELL_COST / budget:
         width *= STEP

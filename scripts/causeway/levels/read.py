@@ -104,9 +104,9 @@ class Levels:
             By begin of the cell (ns) and place; cells without a value are absent.
         """
         number, scale = self._metric(metric)
-        rows = self._rows(width_ns, "statistics", begin_ns, end_ns)
+        rows = self.rows(width_ns, "statistics", begin_ns, end_ns)
         rows = {name: column[rows["metric"] == number] for name, column in rows.items()}
-        sketches = self._rows(width_ns, "sketches", begin_ns, end_ns)
+        sketches = self.rows(width_ns, "sketches", begin_ns, end_ns)
         chosen = sketches["metric"] == number
         pairs: dict[tuple[int, int], list[tuple[int, int]]] = {}
         names = ("start_ns", "lane", "bucket", "count")
@@ -126,7 +126,7 @@ class Levels:
         """Return for each cell and part of the machine the ns of its devices that were busy, by kind; see `statistics`."""
         if space == "stream":
             raise CausewayError("busy times belong to devices; a stream has none of its own")
-        rows = self._rows(width_ns, "busy", begin_ns, end_ns)
+        rows = self.rows(width_ns, "busy", begin_ns, end_ns)
         place_of = self._places(space)
         names = [name for name in rows if name not in ("start_ns", "lane")]
         found: dict[tuple[int, Place], dict[str, int]] = {}
@@ -155,7 +155,7 @@ class Levels:
         places = [tuple(lane[name] for name in names) for lane in self.lanes]
         return places.__getitem__
 
-    def _rows(self, width_ns: int, name: str, begin_ns: int, end_ns: int) -> dict[str, np.ndarray]:
+    def rows(self, width_ns: int, name: str, begin_ns: int, end_ns: int) -> dict[str, np.ndarray]:
         """Return the columns of the rows of a level whose cells begin in a window."""
         level = next(level for level in self.index["levels"] if level["width_ns"] == width_ns)
         with open_table(self.folder / level["folder"] / f"{name}.parquet", f"level_{name}") as file:

@@ -69,13 +69,9 @@ def write_level_tiles(levels: Levels, out: Path) -> list[dict]:
     row_of = np.array([owner[lane["rank"], lane["device"]] for lane in levels.lanes], np.int64)
     found = []
     for number, width in enumerate(sorted(levels.widths, reverse=True)):
-        first, last = _cells(levels, width)
-        present = []
-        for tile in range(first // TILE_CELLS, last // TILE_CELLS + 1):
+        present = _present(levels, width)
+        for tile in present:
             sums, counts = _sums(levels, width, tile, row_of, len(rows))
-            if not counts.any():
-                continue
-            present.append(tile)
             for begin in range(0, len(rows), BLOCK_ROWS):
                 part = slice(begin, begin + BLOCK_ROWS)
                 write_tile(
@@ -94,12 +90,10 @@ def _mean(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
         return np.where(counts > 0, sums / counts, np.nan).astype(np.float32)
 
 
-def _cells(levels: Levels, width: int) -> tuple[int, int]:
-    """Return the first and the last cell of a level."""
-    origin = levels.index["origin_ns"]
-    starts = [levels._rows(width, name, -(1 << 62), 1 << 62)["start_ns"] for name in ("statistics", "busy")]
-    held = np.concatenate(starts)
-    return int((held.min() - origin) // width), int((held.max() - origin) // width)
+def _present(levels: Levels, width: int) -> list[int]:
+    """Return the numbers of a level's tiles that hold anything: a run may be idle, or its exports days apart."""
+    starts = [levels.rows(width, name, -(1 << 62), 1 << 62)["start_ns"] for name in ("statistics", "busy")]
+    return np.unique((np.concatenate(starts) - levels.index["origin_ns"]) // (width * TILE_CELLS)).tolist()
 
 
 def _sums(levels: Levels, width: int, tile: int, row_of: np.ndarray, rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -108,11 +102,11 @@ def _sums(levels: Levels, width: int, tile: int, row_of: np.ndarray, rows: int) 
     begin = origin + tile * TILE_CELLS * width
     metrics = len(metrics_of(levels))
     sums, counts = np.zeros((metrics, rows, TILE_CELLS)), np.zeros((metrics, rows, TILE_CELLS))
-    busy = levels._rows(width, "busy", begin, begin + TILE_CELLS * width)
+    busy = levels.rows(width, "busy", begin, begin + TILE_CELLS * width)
     row, cell = row_of[busy["lane"]], (busy["start_ns"] - begin) // width
     for place, (_, name, _) in enumerate(BUSY):
         sums[place, row, cell] = busy[name]
-    held = levels._rows(width, "statistics", begin, begin + TILE_CELLS * width)
+    held = levels.rows(width, "statistics", begin, begin + TILE_CELLS * width)
     row, cell = row_of[held["lane"]], (held["start_ns"] - begin) // width
     inside = np.zeros((rows, TILE_CELLS), bool)
     inside[row_of[busy["lane"]], (busy["start_ns"] - begin) // width] = True

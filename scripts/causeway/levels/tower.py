@@ -185,15 +185,18 @@ class Sums:
         return np.split(order, begin[:-2])
 
     def _pieces_of(self, *parts: tuple[np.ndarray, np.ndarray]) -> int:
-        """Return how many pieces of busy time some (start, duration) may be cut into; widen the cells until they are not too many."""
-        parts = [part for part in parts if part[0].size]
-        rows, lasting = (sum(int(measure(part)) for part in parts) for measure in (lambda part: part[0].size, lambda part: part[1].sum()))
-        last = max(int((start + duration).max()) for start, duration in parts)
-        known = self.until[:, 0][self.until[:, 0] > cells.LONG_AGO]
-        begun = min([int(start[0]) for start, _ in parts] + [int(time) + self.origin_ns for time in known])
-        while (pieces := 2 * (lasting + 4 * len(self.until) * (last - begun)) // self.width) > MOST_PIECES:
+        """Return how many pieces of busy time some (start, duration) may be cut into; widen the cells until they are not too many.
+
+        Each kind of busy time covers at most what lasts, with what was still running; and each row may end a cell.
+        """
+        rows, lasting = sum(start.size for start, _ in parts), sum(int(duration.sum()) for _, duration in parts)
+        return self._pieces(rows, lasting)
+
+    def _pieces(self, rows: int, lasting: int) -> int:
+        running = int(np.maximum(self.until[:, 1:].max(axis=1) - self.until[:, 0], 0)[self.until[:, 0] > cells.LONG_AGO].sum())
+        while (pieces := (5 * lasting + 4 * running) // self.width) > MOST_PIECES:
             self.widen()
-        return 10 * rows + pieces
+        return 12 * (rows + len(self.until)) + pieces
 
     def gather(self, time: np.ndarray, series: np.ndarray, value: np.ndarray) -> None:
         """Add values of series, ascending in time; int64."""
@@ -261,10 +264,7 @@ class Sums:
     def finish(self) -> Level:
         """Close every open cell; return the finest level."""
         last = int(self.until.max(initial=0)) + 1
-        span = last - int(self.until[:, 0].min(initial=last))
-        while 4 * len(self.until) * span // self.width > MOST_PIECES:
-            self.widen()
-        self._room(len(self.state), int(4 * len(self.until) * (span // self.width + 3) + len(self.opened)))
+        self._room(len(self.state), self._pieces(0, 0))
         closed, buckets, counts, pieces = self._out
         nothing = (np.empty(0, np.int64),) * 4
         for device in range(len(self.until)):

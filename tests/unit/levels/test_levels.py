@@ -183,3 +183,15 @@ def test_extreme_samples_are_summed_exactly(tmp_path):
     (one,) = levels.statistics(10_000, 0, 1, "x").values()
     assert (one.total / 1024, one.squares) == (sum(value), sum(int(v * 1024) ** 2 for v in value))
     assert levels.quantiles(one) is None
+
+
+def test_a_long_idle_time_costs_no_detail(tmp_path):
+    launches = {"start_ns": [0, 5_000, 3_600_000_000_000], "duration_ns": [9_000, 100, 7_000], "configuration": [0, 0, 0]}
+    write_export(tmp_path / "0", launches)
+    write_export(tmp_path / "1", launches | {"rank": [1, 1, 1]})
+    clocks = {"exports": {"0": {"shift_ns": 0}, "1": {"shift_ns": 10**15}}}
+    levels = make(tmp_path, {str(rank): tmp_path / str(rank) for rank in range(2)}, clocks)
+    assert levels.widths[0] == 10_000
+    for width in levels.widths:
+        found = levels.busy(width, -(1 << 62), 1 << 62).values()
+        assert sum(kinds["compute_ns"] for kinds in found) == 2 * 16_000
