@@ -4,6 +4,8 @@ Required: `fleet` in the configuration; tables of the datasets that `fleet/learn
 """
 
 validate(config["fleet"], "../config/schemas/fleet.schema.yaml")  # fills in the defaults, which a reference between schemas does not
+if strangers := sorted(set(config["fleet"]["learn_from"]) - set(DATASETS)):
+    raise WorkflowError(f"fleet/learn_from: the sheet has no dataset {', '.join(strangers)}; it has {', '.join(DATASETS)}")
 FLEET_SHOWN = next(mode for mode in ("share2", "ahe", "ldp", "clear") if mode in config["fleet"]["modes"])
 
 

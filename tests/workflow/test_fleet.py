@@ -129,6 +129,7 @@ def test_the_page_and_the_attacks_stand(ran):
     [
         ("fleet: {gpuz: 10}\n", "gpuz"),
         ("fleet: {epsilon: {kernels: 0}}\n", "kernels"),
+        ("fleet: {learn_from: [nobody]}\n", "nobody"),
     ],
 )
 def test_a_wrong_choice_stops_at_start_with_its_name(tmp_path, settings, message):

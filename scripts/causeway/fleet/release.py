@@ -119,7 +119,7 @@ class Release:
     detail : ndarray of int64, shape (cells of the detail part,), or None
         Noised counts of the day.
     epsilon : float
-        What users have spent.
+        What users have spent; -1 without any protection.
     """
 
     traffic: np.ndarray

@@ -16,7 +16,8 @@ from causeway.fleet.applications import Suite, make_suite
 from causeway.fleet.attribution import UNKNOWN, attribute, cluster
 from causeway.fleet.draws import uniforms, words
 from causeway.fleet.encoding import N_STARTS, Seen, encode, slots_of
-from causeway.fleet.layout import Layout, make_layout
+from causeway.fleet.layout import DETAIL, TRAFFIC, Layout, make_layout
+from causeway.fleet.ledger import composed
 from causeway.logs import LOG
 from causeway.tables import TableWriter, open_table, read_table, sha256_of, write_table
 
@@ -50,6 +51,16 @@ def layout_of(found: catalogues.Catalogue, settings: Mapping) -> Layout:
     return make_layout(len(found.applications), settings["clusters"], found.slots, settings["epsilon"], settings["clips"])
 
 
+def check_budget(settings: Mapping) -> None:
+    """Refuse sections that together cost more than users' budget, before anything is computed; the ledger would refuse the last release."""
+    layout = make_layout(1, 1, settings["kernel_cells"], settings["epsilon"], settings["clips"])
+    total = composed([layout.epsilon(part) for part in (TRAFFIC, DETAIL)], settings["delta"])
+    if total > settings["budget"] * (1 + 1e-9):
+        raise CausewayError(f"fleet/epsilon: the sections cost {total:.4g} together, more than fleet/budget, {settings['budget']:g}")
+    if settings["timed_launches"] > settings["launches"]:
+        raise CausewayError(f"fleet/timed_launches: {settings['timed_launches']}, more than fleet/launches, {settings['launches']}")
+
+
 def build_catalogue(settings: Mapping, seed: int, real: list[catalogues.Run], out: Path) -> catalogues.Catalogue:
     """Learn the simulated applications and the real runs; write the catalogue, its signature, pin and key.
 
@@ -57,6 +68,7 @@ def build_catalogue(settings: Mapping, seed: int, real: list[catalogues.Run], ou
     """
     suite = suite_of(settings, seed)
     runs = list(real)
+    check_budget(settings)
     for number, application in enumerate(suite.applications):
         if application.known:
             for run in range(settings["training_runs"]):

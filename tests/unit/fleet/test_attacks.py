@@ -27,6 +27,20 @@ def test_the_audit_notices_too_little_noise(factor):
     assert attacks.audit_section(section, SeededNoise(1), 20_000)["lower_bound"] > 1.5
 
 
+def test_thirty_reports_of_a_user_need_thirty_times_the_noise():
+    """Sensitivity is reports per user: with noise for one report, a sum that holds thirty of a user's shows far more than the claim."""
+    section = replace(LAYOUT.by_name["variability"], epsilon=Fraction(1, 5))
+
+    def sums(reports):
+        noise = SeededNoise(2)
+        return lambda with_user, runs: (
+            noise.draw([replace(section, rows=runs, columns=1)], f"{with_user}") + with_user * reports * section.units
+        )
+
+    assert attacks.audit(sums(1), 0.2, 20_000)["lower_bound"] <= 0.2
+    assert attacks.audit(sums(30), 0.2, 20_000)["lower_bound"] > 10 * 0.2
+
+
 def test_the_audit_finds_a_mechanism_without_any_noise():
     found = attacks.audit(lambda with_user, runs: np.full(runs, 5 + with_user), 1.0, 1000)
     assert found["lower_bound"] > 4

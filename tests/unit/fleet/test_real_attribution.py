@@ -1,12 +1,15 @@
 """Attribution on real exports: runs that were not learnt from are recognised, programs that are not in the catalogue are rejected."""
 
+import shutil
+
 import numpy as np
 import pytest
-from deployment import run_of
+from deployment import SETTINGS, run_of
 
-from causeway.fleet import catalogue
+from causeway.errors import CausewayError
+from causeway.fleet import catalogue, steps
 from causeway.fleet.attribution import UNKNOWN, attribute
-from causeway.fleet.exports import streams
+from causeway.fleet.exports import runs_of, streams
 from causeway.readers.normalise import normalise
 
 LEARNT = {
@@ -50,6 +53,26 @@ def tables(data, tmp_path_factory):
 def learnt(tables):
     runs = [run for name, path in LEARNT.items() for run in run_of(name, tables(path))]
     return catalogue.build(runs, key=b"k" * 32, k=5, threshold=0.62, margin=0.01, slots=12, simulated=False)
+
+
+def test_a_catalogue_learns_a_datasets_tables_beside_the_simulated_applications(tables, tmp_path):
+    """As `fleet/learn_from` does it: the application is named after the dataset, and another run of it is recognised."""
+    folder = tmp_path / "mine" / "tables" / "0"
+    shutil.copytree(tables(LEARNT["gaussian"]), folder)
+    settings = SETTINGS | {"applications": 4, "versions": 2, "unknown_applications": 2, "training_runs": 1}
+    found = steps.build_catalogue(settings, 3, runs_of([folder]), tmp_path / "catalogue")
+    assert found.applications[0].name == "mine"
+    assert len(found.applications) == 5
+    assert steps.read_catalogue(tmp_path / "catalogue").encoded() == found.encoded()
+    assert (decisions(found, tables(OTHER_RUNS["gaussian"]), 64) == 0).mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("change", "word"), [({"epsilon": SETTINGS["epsilon"] | {"kernels": 0.3}}, "budget"), ({"timed_launches": 65}, "timed_launches")]
+)
+def test_settings_that_cannot_be_are_refused_before_anything_runs(tmp_path, change, word):
+    with pytest.raises(CausewayError, match=word):
+        steps.build_catalogue(SETTINGS | {"applications": 4, "versions": 2, "unknown_applications": 2} | change, 3, [], tmp_path)
 
 
 def decisions(found, folder, launches):

@@ -209,14 +209,6 @@ def test_composition_is_the_sum_at_delta_0_and_tighter_for_many():
     assert month < 10
 
 
-def test_thirty_reports_of_a_user_cost_thirty_releases():
-    """Sensitivity is reports per unit: the same noise with thirty reports of a user is thirty times the epsilon."""
-    section = LAYOUT.by_name["durations"]
-    one = section.units / section.scale
-    thirty = 30 * section.units / section.scale
-    assert thirty == pytest.approx(float(composed([Fraction(str(one))] * 30, 0)))
-
-
 def test_the_designer_gets_sum_and_both_noises(tmp_path):
     vectors = vectors_of(20, LAYOUT)
     mask = np.random.default_rng(1).integers(0, 2**32, LAYOUT.cells, dtype=np.uint32)
