@@ -19,6 +19,8 @@ from hta.trace_analysis import TraceAnalysis
 from hta.utils.utils import get_kernel_type
 from hta.version import __version__
 
+WAIT_NS = 30
+"""Gaps below this are kernel waits; HTA takes the number in microseconds, whatever its documentation says."""
 EVENTS = ("kernel", "gpu_memcpy", "memcpy", "gpu_memset", "memset")
 
 
@@ -44,6 +46,10 @@ def reference(path: Path) -> dict:
             found["kernel_types"].setdefault(kind, []).append(symbols[name])
     breakdown = analysis.get_temporal_breakdown(visualize=False).iloc[0]
     found |= {f"{name}_us": float(breakdown[f"{name}_time(us)"]) for name in ("kernel", "idle", "compute", "non_compute")}
+    idle, _ = analysis.get_idle_time_breakdown(ranks=[0], consecutive_kernel_delay=WAIT_NS / 1000, visualize=False)
+    found["idle_by_stream_us"] = {}
+    for row in idle.itertuples():
+        found["idle_by_stream_us"].setdefault(str(row.stream), {})[row.idle_category] = float(row.idle_time)
     overlap = analysis.get_comm_comp_overlap(visualize=False).iloc[0]["comp_comm_overlap_pctg"]
     found["overlap_percent"] = None if pd.isna(overlap) else float(overlap)
     found["step_us"] = float(np.spacing(float(frame["ts"].max()) + float(analysis.t.min_ts)))  # HTA keeps times as float64

@@ -1,0 +1,75 @@
+"""Our one pass over each real Kineto trace beside HolisticTraceAnalysis 0.6.1 (rounding off): breakdown, overlap, idle time by cause.
+
+`tests/data/hta_reference.json` holds HTA's answers; tests/unit/readers/test_hta.py lists why its set of events differs in some traces.
+These are left out here, with the reason; idle by cause is compared where host operators disturb the rest, as HTA leaves them out of it.
+HTA sums overlaps of neighbours in a stream as negative waits; we keep both sums, so the difference of ours is theirs.
+"""
+
+import json
+
+import numpy as np
+import pytest
+
+from causeway.efficiency import measure, states
+from causeway.readers.normalise import normalise
+from support import DATA, ROOT
+
+REFERENCE = json.loads((ROOT / "tests" / "data" / "hta_reference.json").read_text(encoding="utf-8"))["traces"]
+FILES = {path.name: path for path in sorted((DATA / "kineto").rglob("*.json.gz"))} if DATA.is_dir() else {}
+LEFT_OUT = {
+    "resnet50_num_workers_0.pt.trace.json.gz": "HTA drops launches without a call",
+    "resnet50_num_workers_4.pt.trace.json.gz": "HTA drops launches without a call",
+    "merged_4ranks_all_events.json.gz": "HTA takes four ranks for one",
+    "merged_4ranks_nccl_only.json.gz": "HTA takes four ranks for one",
+}
+HOST_EVENTS = ("b200_rank0_of_8.json.gz", "triton_example.json.gz", "mi300x_torch_compile_triton.json.gz")
+COMPARED = sorted(name for name, entry in REFERENCE.items() if entry.get("rows") and name not in LEFT_OUT)
+
+
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory):
+    known = {}
+
+    def read(name):
+        if not FILES:
+            pytest.skip("the folder of real exports, ../shared/data, is absent")
+        if name not in known:
+            folder = tmp_path_factory.mktemp("hta") / "0"
+            normalise(FILES[name], folder, export="0", source=name)
+            opened = measure.open_export(folder)
+            known[name] = measure.measure(opened, [], np.array([0, 1]), measure.Limits(kernel_wait_ns=30))
+        return known[name]
+
+    return read
+
+
+@pytest.mark.parametrize("name", [name for name in COMPARED if name not in HOST_EVENTS])
+def test_temporal_breakdown_and_overlap(ours, name):
+    found, theirs = ours(name), REFERENCE[name]
+    assert len(found.opened.lanes) == 1
+    (begin, stop), total = next(iter(found.opened.windows.values())), found.total[0]
+    times = {part: int(states.time_in(total, part)) for part in states.SETS}
+    mine = {"kernel_us": stop - begin, "idle_us": int(total[0]), "compute_us": times["compute"]}
+    mine["non_compute_us"] = times["busy"] - times["compute"]
+    allowed = 1e-3 + 0.25 * found.path[0, 0] * theirs["step_us"]  # HTA keeps microseconds as float64
+    for what, value in mine.items():
+        assert value / 1000 == pytest.approx(theirs[what], abs=allowed), what
+    share = 100 * times["overlap"] / times["communication"] if times["communication"] else None
+    assert share == (None if theirs["overlap_percent"] is None else pytest.approx(theirs["overlap_percent"], abs=0.0051))
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_idle_time_by_cause_of_each_stream(ours, name):
+    found, theirs = ours(name), REFERENCE[name]
+    streams = {str(stream): dict(zip(measure.STREAM_FIELDS, row.tolist(), strict=True)) for (_, _, stream), row in found.streams.items()}
+    assert set(streams) == set(theirs["idle_by_stream_us"])
+    for stream, by_cause in theirs["idle_by_stream_us"].items():
+        mine = streams[stream]
+        sums = {"host_wait": mine["host_ns"], "kernel_wait": mine["kernel_wait_ns"] - mine["overlap_ns"], "other": mine["other_ns"]}
+        for cause, value in sums.items():
+            allowed = 0.006 + mine["events"] * theirs["step_us"]
+            assert value / 1000 == pytest.approx(by_cause.get(cause, 0.0), abs=allowed), (stream, cause)
+
+
+def test_every_trace_is_compared_or_left_out_for_a_reason():
+    assert set(COMPARED) | set(LEFT_OUT) == {name for name, entry in REFERENCE.items() if entry.get("rows")}
