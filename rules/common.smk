@@ -189,7 +189,7 @@ def binning_options():
     bins, ranking = config["bins"], config["ranking"]
     options = {"width-us": bins["width_us"], "launches-per-bin": bins["launches"], "worker-kind": bins["workers"], "seed": config["seed"]}
     options |= {name.replace("_", "-"): bins[name] for name in ("mean", "link", "link_window_us", "assignment", "block")}
-    options |= {name.replace("_", "-"): ranking[name] for name in ("score", "control_ratio", "control_min_rows")}
+    options |= {name.replace("_", "-"): ranking[name] for name in ("score", "keep_max_rows", "control_ratio", "control_min_rows")}
     options |= {"keep-share": ranking["keep_share"]} if ranking["keep_count"] is None else {"keep-count": ranking["keep_count"]}
     arguments = [text for name, value in options.items() for text in (f"--{name}", str(value))]
     return [*arguments, *(["--features", *bins["features"]] if bins["features"] else [])]

@@ -49,6 +49,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     keep = parser.add_mutually_exclusive_group()
     keep.add_argument("--keep-share", type=float, default=0.1, help="share of the bins to keep, 0 to 1")
     keep.add_argument("--keep-count", type=int, help="number of bins to keep")
+    parser.add_argument("--keep-max-rows", type=int, help="launches that the kept bins may hold at most; as many as they are without it")
     parser.add_argument("--control-ratio", type=float, default=1.0, help="launches in control bins per launch in kept bins")
     parser.add_argument("--control-min-rows", type=int, default=20000, help="least number of launches in kept and control bins")
     parser.add_argument("--mean", choices=["global", "rank"], default="global", help="means over all ranks, or over each alone")
@@ -89,6 +90,7 @@ def main(argv: list[str] | None = None) -> None:
                 score=options.score,
                 keep_share=options.keep_share,
                 keep_count=options.keep_count,
+                keep_max_rows=options.keep_max_rows,
                 control_ratio=options.control_ratio,
                 control_min_rows=options.control_min_rows,
                 mean=options.mean,

@@ -60,7 +60,7 @@ def test_every_choice_of_bins_and_ranking_reaches_the_program(folder):
     settings = """
 bins: {width_us: 5000, launches: 9, features: [queue_ns], mean: rank, link: correlation, link_window_us: 7.5, more_widths_us: [1000, 20000],
        assignment: round_robin, block: 3, workers: processes}
-ranking: {score: iqr, keep_count: 12, control_ratio: 0.5, control_min_rows: 77}
+ranking: {score: iqr, keep_count: 12, keep_max_rows: 99, control_ratio: 0.5, control_min_rows: 77}
 seed: 5
 """
     config = write_analysis(folder, [("x", "0", "simulated:demo/rank0.sqlite", "nsys")], settings)
@@ -70,7 +70,7 @@ seed: 5
     for option in (
         *("--width-us 5000", "--launches-per-bin 9", "--features queue_ns", "--mean rank", "--link-window-us 7.5", "--link correlation"),
         *("--more-widths-us 1000 20000", "--assignment round_robin", "--block 3", "--worker-kind processes", "--workers 4"),
-        *("--score iqr", "--keep-count 12", "--control-ratio 0.5", "--control-min-rows 77", "--seed 5"),
+        *("--score iqr", "--keep-count 12", "--keep-max-rows 99", "--control-ratio 0.5", "--control-min-rows 77", "--seed 5"),
     ):
         assert option in run.stdout
 

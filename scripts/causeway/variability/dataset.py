@@ -33,6 +33,7 @@ class Settings:
     score: str
     keep_share: float
     keep_count: int | None
+    keep_max_rows: int | None
     control_ratio: float
     control_min_rows: int
     mean: str

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from causeway.logs import LOG
 from causeway.ranks import Ranks
@@ -133,8 +134,9 @@ def finish_bins(passes: Passes, place: int, extra: list[pa.Field], metadata: dic
     """Rank the bins of a target and write its tables but `kept`; return which bins' rows are kept. On rank 0."""
     settings, dataset, sampler = passes.plan.settings, passes.plan.dataset, passes.plan.dataset.sampler
     target, bins = passes.plan.targets[place], passes.bins[place][0]
-    control = (settings.control_ratio, settings.control_min_rows, settings.seed)
+    control = (settings.control_ratio, settings.control_min_rows, settings.seed, settings.keep_max_rows)
     ranking = rank_bins(bins, settings.score, settings.keep_share, settings.keep_count, *control)
+    LOG.info("%s: %d of %d bins kept", target.name, pc.sum(ranking["kept"]).as_py() or 0, len(ranking))
     kernels = kernel_table(
         dataset.configurations, passes.plan.values, passes.quartiles, passes.histograms, passes.timelines[place], passes.launches
     )

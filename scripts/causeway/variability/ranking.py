@@ -34,7 +34,14 @@ def scores(bins: BinTable, by: str) -> np.ndarray:
 
 
 def rank_bins(
-    bins: BinTable, by: str, keep_share: float, keep_count: int | None, control_ratio: float, control_min_rows: int, seed: int
+    bins: BinTable,
+    by: str,
+    keep_share: float,
+    keep_count: int | None,
+    control_ratio: float,
+    control_min_rows: int,
+    seed: int,
+    keep_max_rows: int | None = None,
 ) -> pa.Table:
     """Return `ranking.parquet` in the order of the bins.
 
@@ -52,6 +59,9 @@ def rank_bins(
         Kept and control launches shall be at least this many.
     seed : int
         Of the control sample: whether a bin is chosen depends on (seed, rank, bin) alone.
+    keep_max_rows : int or None
+        Only so many of the first bins are kept that they hold no more launches than this, but one at least: what is kept of a run of any
+        length stays within the memory of the steps that read it.
     """
     score = scores(bins, by)
     nulls_last = np.isnan(score)
@@ -59,7 +69,11 @@ def rank_bins(
     order = np.empty(score.size, np.int64)
     order[by_score] = np.arange(score.size)
     wanted = math.ceil(keep_share * score.size) if keep_count is None else keep_count
-    kept = order < min(wanted, int((~nulls_last).sum()))
+    wanted = min(wanted, int((~nulls_last).sum()))
+    if keep_max_rows is not None:
+        fitting = np.searchsorted(np.cumsum(bins.count[by_score[:wanted]]), keep_max_rows, side="right")
+        wanted = min(wanted, max(1, int(fitting)))
+    kept = order < wanted
     kept_rows, rest_rows = int(bins.count[kept].sum()), int(bins.count[~kept].sum())
     chance = min(1.0, max(control_ratio * kept_rows, control_min_rows - kept_rows) / rest_rows) if rest_rows else 0.0
     control = ~kept & (uniform(seed, bins.rank, bins.bin) < chance)

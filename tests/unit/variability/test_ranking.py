@@ -18,8 +18,8 @@ def bins_of(variances, counts=None, ranks=None):
     return BinTable(np.zeros(n, np.int64) if ranks is None else np.array(ranks), np.arange(n), counts, statistics)
 
 
-def ranked(bins, by="variance", share=0.1, count=None, ratio=1.0, least=0, seed=7):
-    found = rank_bins(bins, by, share, count, ratio, least, seed)
+def ranked(bins, by="variance", share=0.1, count=None, ratio=1.0, least=0, seed=7, most=None):
+    found = rank_bins(bins, by, share, count, ratio, least, seed, most)
     assert found.schema.equals(SCHEMAS["ranking"])
     return found.to_pandas()
 
@@ -35,6 +35,13 @@ def test_the_best_share_or_number_is_kept_and_none_without_a_score(share, count,
     found = ranked(bins_of([9, 8, 7, 6, 5, 4, 3, 2, 1, np.nan]), share=share, count=count)
     assert np.flatnonzero(found.kept).tolist() == list(range(kept))
     assert (found.inclusion_probability[found.kept] == 1).all()
+
+
+@pytest.mark.parametrize(("most", "kept"), [(10, 2), (11, 2), (12, 2), (13, 3), (17, 3), (18, 4), (3, 1), (1000, 4)])
+def test_the_kept_bins_hold_no_more_launches_than_allowed_but_one_bin_is_kept(most, kept):
+    found = ranked(bins_of([9, 8, 7, 6, 5, 4], counts=[4, 6, 3, 5, 9, 9]), count=4, most=most)
+    assert np.flatnonzero(found.kept).tolist() == list(range(kept))
+    assert ranked(bins_of([9, 8, 7, 6, 5, 4], counts=[4, 6, 3, 5, 9, 9]), count=4, most=most, ratio=0).control.sum() == 0
 
 
 def test_control_bins_have_one_known_probability_and_it_is_their_share():
