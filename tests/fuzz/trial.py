@@ -24,7 +24,7 @@ LARGEST_REAL = 150_000
 
 FACTS = ("launches", "transfers", "calls", "ranges", "samples", "mpi")
 BESIDE = re.compile(
-    "PROFILER_OVERHEAD|DIAGNOSTIC_EVENT|CUPTI_ACTIVITY_KIND_OVERHEAD|overhead|CUPTI_ACTIVITY_KIND_GRAPH_TRACE|.*agent_info.*"
+    "PROFILER_OVERHEAD|DIAGNOSTIC_EVENT|CUPTI_ACTIVITY_KIND_OVERHEAD|overhead|CUPTI_ACTIVITY_KIND_GRAPH_TRACE|.*agent_info.*|rocpd_pmc_event|.*counter_collection.*"
 )
 """Tables of exports that are looked at, and give no rows."""
 

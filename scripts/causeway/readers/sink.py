@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from causeway.readers.behind import BehindWriter
 from causeway.readers.checks import Overhead
-from causeway.readers.events import EPOCH_2100_NS, LONGEST_NS, NO_KIND, NULL, RECORDS, Coder, records
+from causeway.readers.events import EPOCH_2100_NS, LONGEST_NS, NO_KIND, NULL, RECORDS, Coder, integer, records
 from causeway.readers.issues import Issues
 from causeway.readers.names import BoundedVocabulary, Vocabulary, clean_kernel_name, clean_text, kernel_class, kernel_id, short_name
 from causeway.readers.order import Ordered
@@ -199,7 +199,11 @@ class Sink:
         """
         if "name" in facts and facts["name"] is not None:
             facts["name"] = clean_text(str(facts["name"]))
-        self._devices.setdefault((process, device), {}).update(facts)
+        fitting = {
+            name: fact for name, fact in facts.items() if not isinstance(fact, int) or 0 <= fact < 1 << 31 or integer(fact) is not None
+        }
+        self.issues.add("out_of_range", len(facts) - len(fitting), "facts of a device")
+        self._devices.setdefault((process, device), {}).update(fitting)
 
     def counters(self, fields: list[pa.Field], rows: Iterable[CounterRows]) -> None:
         """Take the rows of the counters table, in order; they are consumed when the tables are written.
