@@ -16,6 +16,7 @@ pathvars:
 
 include: "rules/common.smk"
 include: "rules/ingest.smk"
+include: "rules/levels_common.smk"
 include: "rules/levels.smk"
 include: "rules/variability.smk"
 include: "rules/efficiency.smk"
