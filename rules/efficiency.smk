@@ -1,7 +1,8 @@
 """Where the time goes: efficiency trees, idle, overlap, launch path, copies, stragglers, and their figures.
 
 Required: tables/{export}/, clocks.json. Produces: efficiency.json, efficiency.parquet, stragglers.json, stragglers.parquet,
-figures/{efficiency,lost_time,rank_map,stragglers}.svg. Steps: measure_efficiency, find_stragglers, plot_efficiency.
+figures/{efficiency,lost_time,rank_map,stragglers}.svg. Steps: measure_efficiency, find_stragglers, plot_efficiency; measure_series for
+datasets with a series in the sheet (series.json).
 """
 
 EFFICIENCY = expand(
@@ -9,6 +10,12 @@ EFFICIENCY = expand(
     dataset=TRACED,
     figure=["efficiency", "lost_time", "rank_map", "stragglers"],
 )
+
+SERIES = {}
+for (dataset, _), row in EXPORTS.items():
+    if row.series and dataset in TRACED and all(dataset not in names for names in SERIES.values()):
+        SERIES.setdefault(row.series, []).append(dataset)
+EFFICIENCY += ["<results>/series.json"] if SERIES else []
 
 
 rule measure_efficiency:
@@ -105,3 +112,24 @@ rule plot_efficiency:
         runtime=20,
     script:
         "../scripts/plot_efficiency.py"
+
+
+rule measure_series:
+    input:
+        efficiency=[f"<results>/{dataset}/efficiency.json" for names in SERIES.values() for dataset in names],
+        lib=modules("efficiency"),
+    output:
+        series="<results>/series.json",
+    log:
+        "<logs>/measure_series.log",
+    benchmark:
+        "<benchmarks>/measure_series.jsonl"
+    conda:
+        "../envs/ingest.yaml"
+    resources:
+        mem_mb=1500,
+        runtime=10,
+    params:
+        series=SERIES,
+    script:
+        "../scripts/measure_series.py"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from causeway.errors import CausewayError
 
-COLUMNS = ("dataset", "rank", "source", "format", "node")
+COLUMNS = ("dataset", "rank", "source", "format", "node", "series")
 SIMULATED = "simulated:"
 
 
@@ -33,6 +33,7 @@ class Export:
     node: str
     path: Path
     run: str | None
+    series: str = ""
 
 
 def complaint(error: Exception) -> str:
@@ -73,7 +74,7 @@ def _rows(sheet: Path) -> list[tuple[int, dict[str, str]]]:
     if unknown or missing or len(set(header)) != len(header):
         raise CausewayError(
             f"{sheet}: line {kept[0][0]}: unknown columns {unknown}, missing columns {missing}; expected {' '.join(COLUMNS)},"
-            " each once, separated by tabs; rank, format and node may be left out"
+            " each once, separated by tabs; rank, format, node and series may be left out"
         )
     rows = []
     for (number, _), values in zip(kept[1:], csv.reader((line for _, line in kept[1:]), delimiter="\t"), strict=True):
@@ -137,7 +138,18 @@ def read_sheet(sheet: Path, check_row, simulated: Iterable[str] = ()) -> list[Ex
         elif not path.exists():
             raise CausewayError(f"{where}: source {row['source']} does not exist (looked for {path}); sources are relative to the sheet")
         exports.append(
-            Export(dataset, export, int(rank) if rank else None, len(mates), row["source"], row["format"] or "auto", row["node"], path, run)
+            Export(
+                dataset,
+                export,
+                int(rank) if rank else None,
+                len(mates),
+                row["source"],
+                row["format"] or "auto",
+                row["node"],
+                path,
+                run,
+                row["series"],
+            )
         )
     return exports
 

@@ -1,0 +1,36 @@
+"""Series of runs, strong or weak scaling: computation scalability and global efficiency against the smallest run."""
+
+from collections.abc import Mapping, Sequence
+
+from causeway.efficiency.trees import FLAVOURS, scalability
+
+
+def measure_series(series: Mapping[str, Sequence[str]], documents: Mapping[str, Mapping]) -> dict:
+    """Return `series.json`.
+
+    Parameters
+    ----------
+    series : mapping
+        Datasets by series, whose name is `strong:NAME` or `weak:NAME`.
+    documents : mapping
+        `efficiency.json` by dataset.
+
+    Returns
+    -------
+    dict
+        Per series its scaling, and its runs in order of devices; the first one is the reference.
+    """
+    found = {}
+    for name, datasets in sorted(series.items()):
+        kind = name.split(":")[0]
+        order = sorted(datasets, key=lambda dataset: documents[dataset]["device"]["n_devices"])  # stable: else as in the sheet
+        runs = []
+        for dataset in order:
+            run = {"dataset": dataset, "n_devices": documents[dataset]["device"]["n_devices"]}
+            for flavour in FLAVOURS:
+                reference, tree = documents[order[0]][flavour], documents[dataset][flavour]
+                run[flavour] = {key: tree[key] for key in ("parallel_efficiency", "kernel_ns", "elapsed_ns")}
+                run[flavour] |= scalability(reference, tree, weak=kind == "weak")
+            runs.append(run)
+        found[name] = {"scaling": kind, "reference": order[0], "runs": runs}
+    return {"series": found}
