@@ -6,7 +6,7 @@ expectation is the damage itself.
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 
@@ -210,16 +210,18 @@ def dictionary(catalogue: Catalogue, names: list[str]) -> Attack:
     return Attack(8, "dictionary attack on the catalogue's tokens", expected, held, figures)
 
 
-def linkage(catalogue: Catalogue, sequences: np.ndarray, slots: int, keys: tuple[bytes, bytes]) -> Attack:
-    """Link the anonymous slot of unknown applications over two days, if an attacker saw both slots, which no server does.
+def linkage(catalogue: Catalogue, sequences: np.ndarray, slots: int, keys: Sequence[bytes]) -> Attack:
+    """Link the anonymous slots of unknown applications from day to day, if an attacker saw them, which no server does.
 
-    A slot of `slots` tells at most log2(slots) bits; with a new key each day it agrees as often as chance.
+    A slot of `slots` tells at most log2(slots) bits; with a new key each day it agrees as often as chance. `sequences` has one row per
+    application: several of one application share their slots, and would count as one.
     """
-    days = [np.array([cluster(tokens, catalogue, key, slots) for tokens in sequences]) for key in keys]
-    same = float((days[0] == days[1]).mean()) if len(sequences) else 0.0
-    limit = 1 / slots + 4 * math.sqrt(1 / slots * (1 - 1 / slots) / max(len(sequences), 1))
-    figures = {"applications": float(len(sequences)), "same_slot": same, "chance": 1 / slots}
-    return Attack(8, "linkage of anonymous clusters over two days", "slots agree as often as chance", same <= limit, figures)
+    days = np.array([[cluster(tokens, catalogue, key, slots) for tokens in sequences] for key in keys]).reshape(len(keys), -1)
+    same = days[1:] == days[:-1]
+    rate = float(same.mean()) if same.size else 0.0
+    limit = 1 / slots + 4 * math.sqrt(1 / slots * (1 - 1 / slots) / max(same.size, 1))
+    figures = {"pairs_of_days": float(same.size), "same_slot": rate, "chance": 1 / slots}
+    return Attack(8, "linkage of anonymous clusters from day to day", "slots agree as often as chance", rate <= limit, figures)
 
 
 def reidentification(layout: Layout, vectors: np.ndarray, rng: np.random.Generator) -> Attack:

@@ -20,8 +20,8 @@ from causeway.tables import read_table, write_json, write_table
 
 ATTACKED = 200
 """Reports that the attacks work with; enough to see the effects."""
-LINKED = 20
-"""Sequences of each unknown application whose clusters are linked over two days."""
+LINKED_DAYS = 41
+"""Days over which the clusters of unknown applications are linked."""
 
 
 def evaluate(
@@ -111,10 +111,10 @@ def attack(settings: Mapping, seed: int, folder: Path, files: Mapping[str, Path]
     names = [name for generation in suite.names for name in generation]
     unknown = [entry for entry in suite.applications if not entry.known]
     rng = generator(seed, "attacks")
-    bodies = [np.roll(entry.body, int(shift))[:64] for entry in unknown for shift in rng.integers(0, 64, LINKED)]
+    bodies = [entry.body[:64] for entry in unknown]
     tokens = found.tokens(suite.names[0])
     sequences = np.array([np.pad(tokens[body], (0, 64 - len(body))) for body in bodies]) if bodies else np.zeros((0, 64), np.uint64)
-    keys = tuple(words(seed, f"epoch key of day {day}", 0, 1, 4).tobytes() for day in (1, 2))
+    keys = [words(seed, f"epoch key of day {day}", 0, 1, 4).tobytes() for day in range(LINKED_DAYS)]
     noise = SecureNoise() if settings["test_seed"] is None else SeededNoise(settings["test_seed"])
     made = [
         attacks.hidden_value(layout, vectors),

@@ -73,7 +73,7 @@ def plot_errors(evaluation: Mapping, path: str | Path) -> None:
     with theme.drawing():
         figure, axis = plt.subplots(figsize=(11.6, 0.8 + 0.62 * max(len(sections), 1) + 1.4))
         figure.subplots_adjust(left=0.12, right=0.93, top=0.82, bottom=0.25)
-        high = 0.8 / (len(modes) + 1)
+        high, behind = 0.8 / (len(modes) + 1), {"facecolor": theme.PAPER, "edgecolor": "none", "pad": 0.5}
         for place, name in enumerate(sections):
             bars = [("whole budget, two servers", theme.UNKNOWN, evaluation["alone"][name])]
             for mode in modes:
@@ -83,7 +83,7 @@ def plot_errors(evaluation: Mapping, path: str | Path) -> None:
                 y = place - 0.4 + high * (row + 0.5)
                 if value is not None:
                     axis.barh(y, value, high * 0.86, color=colour, label=label if place == 0 or name == "durations" else None)
-                    axis.text(value, y, f" {value:.3f}", va="center", ha="left", color=theme.INK)
+                    axis.text(value, y, f" {value:.3f}", va="center", ha="left", color=theme.INK, bbox=behind, zorder=3)
         axis.axvline(GOAL, color=theme.INK, lw=1, ls=(0, (3, 2)))
         axis.text(GOAL, len(sections) - 0.5, " goal .02", ha="left", va="bottom", color=theme.INK)
         axis.set_yticks(range(len(sections)), sections)

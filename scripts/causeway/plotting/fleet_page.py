@@ -7,7 +7,7 @@ from causeway.plotting import theme
 from causeway.plotting.markup import Markup, joined, tag
 from causeway.plotting.page_style import STYLE
 
-MS_PER_HOUR = 3.6e6
+MS_PER_HOUR, MIB_IN_TB = 3.6e6, 2**20 / 1e12
 CLAIMS = (
     """Published for such a system (arXiv 2509.21762, by its abstract and public summaries; its definitions are not known to us): 99 %
     of the applications covered within a day at 100,000 GPUs and 10 % load, an overhead of 0.014 to 0.0035 %, and 90 % of requests
@@ -114,7 +114,7 @@ def _goals(goals: Sequence[Mapping]) -> Markup:
 
 
 def _applications(rows: Sequence[Mapping]) -> Markup:
-    names = ("application", "reports", "median launch", "busy", "occupancy", "vary by over 10 %", "GPU time", "launches", "moved")
+    names = ("application", "reports", "median launch", "busy", "occupancy", "vary by over 10 %", "GPU time, h", "launches, G", "moved, TB")
     body = []
     for row in sorted(rows, key=lambda row: -row["reports"]):
         if row["released"]:
@@ -122,9 +122,9 @@ def _applications(rows: Sequence[Mapping]) -> Markup:
                 _interval(row, "reports", _number),
                 theme.quantity(row["median_duration_ns"], "ns"),
                 *(_share(row[name]) for name in ("busy", "occupancy", "variable_share")),
-                _interval(row, "gpu_ms", lambda value: f"{theme.significant(max(value, 0) / MS_PER_HOUR)} h"),
-                _interval(row, "launches", lambda value: f"{theme.significant(max(value, 0) / 1e6)} M"),
-                _interval(row, "mib", lambda value: theme.quantity(max(value, 0) * 2**20, "bytes")),
+                _interval(row, "gpu_ms", lambda value: theme.significant(max(value, 0) / MS_PER_HOUR)),
+                _interval(row, "launches", lambda value: theme.significant(max(value, 0) / 1e9)),
+                _interval(row, "mib", lambda value: theme.significant(max(value, 0) * MIB_IN_TB)),
             ]
             body.append(tag("tr", tag("td", row["application"]), *(tag("td", text, class_="n") for text in numbers)))
     return _table(names, body) if body else tag("p", "No application's count is beyond the noise.")

@@ -77,8 +77,8 @@ def test_clusters_cannot_be_linked_over_days():
     catalogue = learn({"a": ["x", "y", "z", "w"]})
     rng = np.random.default_rng(4)
     sequences = rng.integers(1, 2**63, (300, 30)).astype(np.uint64)
-    assert attacks.linkage(catalogue, sequences, 12, (b"m" * 32, b"t" * 32)).held
-    same = attacks.linkage(catalogue, sequences, 12, (b"m" * 32, b"m" * 32))
+    assert attacks.linkage(catalogue, sequences, 12, [b"m" * 32, b"t" * 32, b"w" * 32]).held
+    same = attacks.linkage(catalogue, sequences, 12, [b"m" * 32] * 2)
     assert not same.held
     assert same.figures["same_slot"] == 1
 

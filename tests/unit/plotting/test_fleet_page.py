@@ -64,7 +64,7 @@ def test_the_page_says_what_the_documents_say(figures, tmp_path):
         "so &lt;defined&gt;",
         "1 of 2 goals are met",
         "busy&lt;1&gt;",
-        "2 h [1 h, 3 h]",
+        "2 [1, 3]",
         "12.5 µs",
         "bias seen 0.25",
     ):
