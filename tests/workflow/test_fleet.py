@@ -128,7 +128,6 @@ def test_the_page_and_the_attacks_stand(ran):
     ("settings", "message"),
     [
         ("fleet: {gpuz: 10}\n", "gpuz"),
-        ("fleet: {epsilon: {kernels: 0}}\n", "kernels"),
         ("fleet: {learn_from: [nobody]}\n", "nobody"),
     ],
 )
