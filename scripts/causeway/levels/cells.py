@@ -8,8 +8,8 @@ output when a row of a later cell comes.
 import numpy as np
 from numba import boolean, int64, uint16, uint32, void
 
-from causeway.compiled import I8, U2, U4, compiled
-from causeway.levels.sketch import bucket_of
+from causeway.compiled import I8, U2, U4, bits_of, compiled
+from causeway.levels.sketch import FIRST_HEAD, HEAD_SHIFT, LARGEST
 
 LIMB = (1 << 32) - 1
 CELL, END, COUNT, SUM, SQUARE_0, SQUARE_1, SQUARE_2, LOW, HIGH, TOUCHED = range(10)
@@ -108,7 +108,13 @@ def add(series, places, time, value, origin, width, state, histogram, touched, c
             product = lower * upper_half
             square_1 += 2 * np.int64(product & np.uint64(LIMB))
             square_2 += 2 * np.int64(product >> np.uint64(32)) + np.int64(upper_half * upper_half)
-        bucket = bucket_of(v, upper, first)
+        bucket = np.int64(0)  # as `bucket_of`, in place: the call takes longer than all the rest
+        if 0 < v <= LARGEST:
+            bucket = first[(bits_of(float(v)) >> HEAD_SHIFT) - FIRST_HEAD]
+            while upper[bucket] < v:
+                bucket += 1
+        elif v > LARGEST:
+            bucket = np.int64(upper.size - 1)
         if seen[bucket] == 0:
             names[used] = bucket
             used += 1

@@ -18,6 +18,8 @@ LARGEST = (1 << 53) - 1
 """Values above (104 days in ns) count as this one; the exact maximum stands beside the sketch."""
 SUB_BITS = 6
 """Each octave has 2^6 entries in the table that gives a value's first possible bucket."""
+HEAD_SHIFT, FIRST_HEAD = 52 - SUB_BITS, 1023 << SUB_BITS
+"""Of the bits of a float64: what is left of them is its exponent and first mantissa bits; those of 1.0."""
 SMALLEST_ERROR = 0.01
 """Below it a table entry would span several buckets."""
 
@@ -81,7 +83,7 @@ def bucket_of(value, upper, first):
     if value <= 0:
         return 0
     value = min(value, np.int64(9007199254740991))
-    k = first[(bits_of(float(value)) >> 46) - 65472]  # 52 - SUB_BITS; the head of 1.0
+    k = first[(bits_of(float(value)) >> HEAD_SHIFT) - FIRST_HEAD]
     while upper[k] < value:
         k += 1
     return k
