@@ -9,6 +9,8 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import yaml
+
 from tests.bench.inputs import ROOT, nsys_file, nsys_folders, synthetic
 
 RANKS = 2
@@ -38,13 +40,21 @@ def run(line):
     return usage.ru_utime + usage.ru_stime, time.perf_counter() - began, usage.ru_maxrss / 1024, text
 
 
+def defaults():
+    """Return the options of `bin_launches` for what config/config.yaml says of features and of what is kept."""
+    config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
+    kept = {name: config["ranking"][name] for name in ("keep_share", "keep_max_rows", "control_ratio", "control_min_rows")}
+    options = [text for name, value in kept.items() for text in (f"--{name.replace('_', '-')}", str(value))]
+    return [*options, "--features", *config["bins"]["features"]]
+
+
 def bin_launches(dataset, out, targets=("kernel_variability",), ranks=RANKS):
     """Run the MPI program over all exports of a dataset; return CPU-seconds, wall seconds and peak memory of a rank in MB."""
     from variability_tables import command, launcher
 
     shutil.rmtree(out, ignore_errors=True)
     exports = sorted(path.name for path in (dataset / "tables").iterdir())
-    arguments = command(dataset, targets, exports, ranks=ranks)
+    arguments = command(dataset, targets, exports, defaults(), ranks)
     arguments[arguments.index("--out") + 1] = out
     line = [launcher(), "-n", ranks, sys.executable, "-m", "mpi4py", "scripts/bin_launches.py", *arguments]
     cpu, wall, _, text = run(line)

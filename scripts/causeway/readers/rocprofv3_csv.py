@@ -30,6 +30,8 @@ _KIND = re.compile(
     r"[-_.]*(?:kernel_trace|memory_copy_trace|counter_collection|(?:hip|hsa|marker|rccl|rocdecode|rocjpeg)_\w+|agent_info|kernel_names)$",
     re.IGNORECASE,
 )
+_TRACE = re.compile(r"(?:kernel_trace|memory_copy_trace|api_trace|counter_collection)\.csv(?:\.gz)?$", re.IGNORECASE)
+"""Files that hold what is read; others, such as summaries, stand beside them."""
 _PASS = re.compile(r"(?:pass|pmc)_?\d+", re.IGNORECASE)
 _RANK = re.compile(r"(?:^|[-_.])rank[-_.]?(\d+)(?=[-_.]|$)", re.IGNORECASE)
 
@@ -59,17 +61,23 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         If there is neither a launch nor a counter, or a file is cut; what stands before the cut is kept.
     """
     sink.format_version = "rocprofv3 csv"
-    V3Reader(_tables(path), sink, options).read()
+    tables = _tables(path)
+    for file in sorted(set(_files(path)) - {table.path for table in tables}):
+        if _TRACE.search(file.name):
+            sink.issues.add("unreadable_table", 1, f"{file.name}: its first line is not the header that such a file has")
+    V3Reader(tables, sink, options).read()
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return [file for file in sorted(path.rglob("*")) if file.is_file() and file.name.lower().endswith((".csv", ".csv.gz"))]
+    return [path]
 
 
 def _tables(path: Path) -> list[Table]:
     """Return the files with known headers, in the order in which they are read."""
-    if path.is_dir():
-        files = [file for file in sorted(path.rglob("*")) if file.is_file() and file.name.lower().endswith((".csv", ".csv.gz"))]
-    else:
-        files = [path]
     rules, found = column_map("rocprofv3")["tables"], []
-    for file in files:
+    for file in _files(path):
         header = {name.lower(): name for name in header_of(file)}
         for kind, entry in rules.items():
             if {mark.lower() for mark in entry["marks"]} <= header.keys():
