@@ -10,7 +10,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import yaml
-
 from tests.bench.inputs import ROOT, nsys_file, nsys_folders, synthetic
 
 RANKS = 2
