@@ -63,7 +63,8 @@ class Bins:
         columns = self.columns.shape[0]
         if not self.done:
             return np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, columns, len(STATISTICS)))
-        numbers, counts, statistics = zip(*self.done, strict=True)
+        done, self.done = self.done, []
+        numbers, counts, statistics = zip(*done, strict=True)
         return np.concatenate(numbers), np.concatenate(counts), np.concatenate(statistics)
 
     def _take(self, last: bool) -> None:
@@ -123,12 +124,20 @@ class BinTable:
 
     @classmethod
     def join(cls, parts: list["BinTable"]) -> "BinTable":
-        """Put parts together and order them."""
-        rank, number, count, statistics = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in ("rank", "bin", "count", "statistics")
-        )
+        """Put parts together and order them; the parts may be used up."""
+        rank, number = (np.concatenate([getattr(part, name) for part in parts]) for name in ("rank", "bin"))
         order = np.lexsort((number, rank))
-        return cls(rank[order], number[order], count[order], statistics[order])
+        if len(parts) == 1 and np.array_equal(order, np.arange(order.size)):
+            return parts[0]
+        place = np.empty_like(order)
+        place[order] = np.arange(order.size)
+        count, statistics = np.empty(order.size, np.int64), np.empty((order.size, *parts[0].statistics.shape[1:]))
+        begin = 0
+        for part in parts:  # straight to their places: statistics are large, and a copy of all in another order would be one more
+            end = begin + part.bin.size
+            count[place[begin:end]], statistics[place[begin:end]] = part.count, part.statistics
+            begin = end
+        return cls(rank[order], number[order], count, statistics)
 
     @classmethod
     def empty(cls, columns: int) -> "BinTable":

@@ -179,8 +179,8 @@ class Passes:
     timelines : list of Timeline
     histograms : Histograms
     quartiles : ndarray of float64, shape (kernels, 3)
-    bins : list of list of BinTable
-        Per target and width; on rank 0 only, empty elsewhere.
+    bins : list of list of BinTable or None
+        Per target and width; on rank 0 only, None elsewhere.
     """
 
     def __init__(self, settings: Settings, dataset: Dataset, ranks: Ranks, team: Team, targets: list[str]) -> None:
@@ -259,8 +259,13 @@ class Passes:
                 moments.reduce(ranks)
                 target.moments = moments
                 target.finish()
-        gathered = ranks.collect(join_bins([found.bins for found in (first, *others)]))
-        self.bins = [] if gathered is None else join_bins(gathered)
+        of_targets = zip(*(found.bins for found in (first, *others)), strict=True)
+        self.bins = [[self._collected(list(widths)) for _ in plan.dataset.widths] for widths in of_targets]
+
+    def _collected(self, parts: list[list[BinTable]]) -> BinTable | None:
+        """Take the first table out of every part and bring it to rank 0: one after the other, so that no more than one is there twice."""
+        gathered = self.ranks.collect(BinTable.join([tables.pop(0) for tables in parts]))
+        return None if gathered is None else BinTable.join(gathered)
 
     def _quartiles(self) -> None:
         """Read the values again, as often as the exact quartiles of the kernels need it."""
@@ -273,11 +278,6 @@ class Passes:
             plan.search.table = self.ranks.total(first.table)
             plan.search.narrow()
         self.quartiles = plan.search.quartiles(value.from_keys(plan.search.order_statistics()))
-
-
-def join_bins(parts: list[list[list[BinTable]]]) -> list[list[BinTable]]:
-    """Join the bins that several workers found: of each the tables per target and width."""
-    return [[BinTable.join(list(tables)) for tables in zip(*by_width, strict=True)] for by_width in zip(*parts, strict=True)]
 
 
 def tell_rate(what: str, rows: int, seconds: float, wall: float) -> None:

@@ -81,6 +81,7 @@ def analyse(settings: Settings, ranks: Ranks, team: Team, value: Duration | Coun
     folders = [settings.out / name / "kept.parts" for name in names]
     with ranks.together():
         selections = [finish_bins(passes, place, extra[place], metadata[place]) for place in range(len(names))] if ranks.first else None
+        passes.bins.clear()
         for folder in folders if ranks.first else []:
             fresh_folder(folder)
     selections = ranks.share(selections)
