@@ -22,11 +22,12 @@ from causeway.readers.normalise import normalise
 path, folder, rank = sys.argv[1:]
 document = normalise(Path(path), Path(folder), export=rank, source=Path(path).name, rank=int(rank))
 assert document["status"] == "read", document["error"]
+print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
 
 def run(line):
-    """Run a program; return its CPU-seconds, wall seconds, peak memory in MB of the largest process, and its output."""
+    """Run a program; return its CPU-seconds, wall seconds and output."""
     began = time.perf_counter()
     environment = dict(os.environ, OMP_NUM_THREADS="1")
     process = subprocess.Popen(
@@ -36,7 +37,7 @@ def run(line):
     _, status, usage = os.wait4(process.pid, 0)
     if status:
         raise RuntimeError(text)
-    return usage.ru_utime + usage.ru_stime, time.perf_counter() - began, usage.ru_maxrss / 1024, text
+    return usage.ru_utime + usage.ru_stime, time.perf_counter() - began, text
 
 
 def defaults():
@@ -56,7 +57,7 @@ def bin_launches(dataset, out, targets=("kernel_variability",), ranks=RANKS):
     arguments = command(dataset, targets, exports, defaults(), ranks)
     arguments[arguments.index("--out") + 1] = out
     line = [launcher(), "-n", ranks, sys.executable, "-m", "mpi4py", "scripts/bin_launches.py", *arguments]
-    cpu, wall, _, text = run(line)
+    cpu, wall, text = run(line)
     for phase in re.findall(r"INFO (.*million rows per CPU-s)", text):
         print(f"    {phase}")
     return cpu, wall, float(re.search(r"largest peak memory of a rank: (\d+) MB", text)[1])
@@ -98,7 +99,10 @@ def _normalise(sources, dataset):
         found = list(pool.map(run, lines))
     clocks = {"exports": {str(rank): {"shift_ns": 0} for rank in range(len(sources))}}
     (dataset / "clocks.json").write_text(json.dumps(clocks), encoding="utf-8")
-    return sum(cpu for cpu, *_ in found), time.perf_counter() - began, max(memory for _, _, memory, _ in found)
+    memory = max(
+        float(re.search(r"VmHWM:\s*(\d+) kB", text)[1]) / 1024 for *_, text in found
+    )  # not `ru_maxrss`, which begins with the parent's
+    return sum(cpu for cpu, *_ in found), time.perf_counter() - began, memory
 
 
 def _end_to_end(options, what, sources, bar):
