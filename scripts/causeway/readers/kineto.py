@@ -5,7 +5,7 @@ nanosecond after six weeks of uptime. Only categories, arguments and top-level k
 """
 
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,7 +74,7 @@ def nanoseconds(value: object) -> int | None:
     try:
         exact = Decimal(value) * 1000
         return int(exact.to_integral_value()) if exact.is_finite() and abs(exact) < 10**19 else None
-    except InvalidOperation:
+    except ArithmeticError:  # text that is no number, or an exponent beyond all bounds
         return None
 
 

@@ -296,4 +296,7 @@ def _time(text: str) -> tuple[int | None, bool]:
     value = whole(text)
     if value is None or not ("e" in text or "E" in text):
         return value, False
-    return value, Decimal(text.strip()).as_tuple().exponent > 0
+    try:
+        return value, Decimal(text.strip()).as_tuple().exponent > 0
+    except InvalidOperation:  # a number in another notation, of which the e is a digit
+        return value, False
