@@ -8,30 +8,6 @@ import pyarrow as pa
 SCHEMA_VERSION = "1"
 """Changes when a column changes its name, type, unit or meaning."""
 
-COPY_KINDS = {
-    0: "unknown",
-    1: "host to device",
-    2: "device to host",
-    3: "host to array",
-    4: "array to host",
-    5: "array to array",
-    6: "array to device",
-    7: "device to array",
-    8: "device to device",
-    9: "host to host",
-    10: "peer to peer",
-    11: "unified host to device",
-    12: "unified device to host",
-    13: "unified device to device",
-    255: "memset",
-}
-"""CUPTI's CUpti_ActivityMemcpyKind (CUDA 12); 255 is ours, for memory sets, which CUPTI keeps in a table of their own."""
-
-MEMORY_KINDS = {0: "pageable", 1: "pinned", 2: "device", 3: "array", 4: "managed", 5: "device static", 6: "managed static", 7: "unknown"}
-"""Nsight Systems' ENUM_CUDA_MEM_KIND."""
-
-KERNEL_CLASSES = ("compute", "communication", "memory")
-
 
 def _field(name: str, kind: pa.DataType, unit: str = "", nullable: bool = False) -> pa.Field:
     return pa.field(name, kind, nullable=nullable, metadata={"unit": unit} if unit else None)
@@ -152,6 +128,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             _field("multiprocessors", I64, nullable=True),
             _field("memory_bytes", I64, "bytes", nullable=True),
             _field("clock_hz", I64, "Hz", nullable=True),
+            _field("gpu", TEXT, nullable=True),  # equal texts: one GPU; digits alone: within the export; null: not told
         ]
     ),
     # results of the variability wing
@@ -255,6 +232,18 @@ SCHEMAS: dict[str, pa.Schema] = {
             _field("verdict", TEXT),
         ]
     ),
+    # results of the comparison wing: one row per level, metric and matched group of two datasets, then what only one of them has
+    "comparison": pa.schema(
+        [
+            *_fields("level metric match unit verdict reason", TEXT),
+            *_fields("baseline candidate note", TEXT, nullable=True),
+            *_fields("change_percent low_percent high_percent floor_percent", F64, "percent", nullable=True),
+            *_fields("baseline_value candidate_value p_value q_value baseline_effective candidate_effective", F64, nullable=True),
+            _field("paired", FLAG),
+            *_fields("baseline_launches candidate_launches", I64, nullable=True),
+            *_fields("baseline_total_ns candidate_total_ns", I64, "ns", nullable=True),
+        ]
+    ),
     # results of the causal wing
     "features": pa.schema([]),
     "contributions": pa.schema(
@@ -284,6 +273,8 @@ SCHEMAS: dict[str, pa.Schema] = {
             *_fields("feature from to", TEXT),
             *_fields("change_percent change_low change_high", F64, "percent", nullable=True),
             *_fields("verdict reason", TEXT, nullable=True),
+            _field("asked", TEXT, nullable=True),  # the name of the entry of `causes/what_if` that is answered
+            _field("sentence", TEXT, nullable=True),
         ]
     ),
     # slopes of the target on a cause in each kernel or rank; `group` is null for all of them together, with what tells them apart

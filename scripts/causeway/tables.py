@@ -14,12 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from causeway.codes import COPY_KINDS, KERNEL_CLASSES, MEMORY_KINDS
 from causeway.errors import TableError
 from causeway.schemas import (
-    COPY_KINDS,
-    KERNEL_CLASSES,
     LAUNCH_SHAPE,
-    MEMORY_KINDS,
     OPEN_ENDED,
     SCHEMA_VERSION,
     SCHEMAS,

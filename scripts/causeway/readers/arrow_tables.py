@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from causeway.errors import ExportError
 from causeway.readers.events import NULL, integers
+from causeway.readers.rows import repeated
 
 BATCH_ROWS = 1 << 16
 GIVE_BACK_BYTES = 16 << 20
@@ -64,7 +65,11 @@ class ParquetTable(ArrowTable):
     def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         """Give the columns in batches."""
         with self._open() as file:
-            yield from file.iter_batches(BATCH_ROWS, columns=columns, use_threads=False)
+            known = _repeated_columns(file, columns)
+            varying = [name for name in columns if name not in known] or columns[:1]
+            for batch in file.iter_batches(BATCH_ROWS, columns=varying, use_threads=False):
+                filled = [batch.column(name) if name in varying else _run(known[name], batch.num_rows) for name in columns]
+                yield pa.RecordBatch.from_arrays(filled, names=columns)
 
     def batches_with(self, key: str, wanted: pa.Array, columns: list[str]) -> Iterator[pa.RecordBatch]:
         """Give the row groups whose statistics allow one of the wanted keys."""
@@ -78,6 +83,27 @@ class ParquetTable(ArrowTable):
                     groups.append(group)
             if groups:
                 yield from file.iter_batches(BATCH_ROWS, row_groups=groups, columns=columns, use_threads=False)
+
+
+def _repeated_columns(file: pq.ParquetFile, columns: list[str]) -> dict[str, pa.Scalar]:
+    """Return the integer columns in which the statistics of all row groups name one value, and no null: they need not be decoded."""
+    found, groups = {}, range(file.metadata.num_row_groups)
+    names = [file.metadata.schema.column(at).path for at in range(file.metadata.num_columns)] if groups else []
+    for name in columns:
+        kind = file.schema_arrow.field(name).type
+        values = set()
+        for group in groups if pa.types.is_signed_integer(kind) and name in names else ():
+            known = file.metadata.row_group(group).column(names.index(name)).statistics
+            values |= {known.min, known.max} if known and known.has_min_max and known.has_null_count and not known.null_count else {None}
+            if len(values) > 1:
+                break
+        if len(values) == 1 and values != {None}:
+            found[name] = pa.scalar(*values, kind)
+    return found
+
+
+def _run(value: pa.Scalar, rows: int) -> pa.Array:
+    return pa.RunEndEncodedArray.from_arrays(pa.array([rows], pa.int32()), pa.array([value]))
 
 
 class StreamTable(ArrowTable):
@@ -305,6 +331,12 @@ class ArrowExport:
 def integer_column(column: pa.Array) -> tuple[np.ndarray, int]:
     """Return a column as int64 with `NULL`, and how many of its values are not integers that fit."""
     kind = column.type
+    if pa.types.is_run_end_encoded(kind):
+        if len(column) and len(column.values) == 1:
+            values, bad = integer_column(column.values)
+            return repeated(values[0], len(column)), bad * len(column)
+        column = pc.run_end_decode(column)
+        kind = column.type
     if pa.types.is_null(kind) or column.null_count == len(column):
         return np.full(len(column), NULL), 0
     if pa.types.is_boolean(kind):

@@ -2,14 +2,15 @@
 
 import numpy as np
 
-from causeway.readers.distinct import distinct_rows
+from causeway.readers.distinct import distinct_rows, worth_compiling
 from causeway.readers.events import NULL
+from causeway.readers.rows import Rows
+
+WRAPPED = 1 << 31
+"""A correlation that falls by as much has come to the end of its 32 bits and starts again."""
 
 MOST_LANES = 1 << 16
 """Streams that are told apart; beyond them, ids are damage or handles that are never used twice."""
-
-WRAPPED = 1 << 31
-"""A correlation that falls by more than this has come to the end of its 32 bits and starts again."""
 
 HELD = 1 << 20
 HEAVY = 0.1
@@ -26,39 +27,45 @@ class Lanes:
     def __init__(self) -> None:
         self.resets = 0
         self.first_reset: int | None = None
-        self._latest: dict[tuple[int, int, int], int] = {}
+        self._lanes: dict[tuple[int, int, int], int] = {}
+        self._latest = np.empty(0, np.int64)
 
-    def take(self, rows: np.ndarray) -> None:
-        """Take records with start_ns, process, device, stream and correlation, ordered by start over all calls."""
-        if len(self._latest) >= MOST_LANES:
+    def take(self, rows: Rows) -> None:
+        """Take rows with start_ns, process, device, stream and correlation, ordered by start over all calls."""
+        if len(self._lanes) >= MOST_LANES:
             return
         columns = [rows[name] for name in ("process", "device", "stream")]
         first, inverse = distinct_rows(columns)
-        # numbers of 16 bits, where they suffice, are ordered by counting
-        order = np.argsort(inverse.astype(np.uint16 if len(first) <= 1 << 16 else np.int64), kind="stable")
-        inverse, correlation = inverse[order], rows["correlation"][order]
         lanes = zip(*[column[first].tolist() for column in columns], strict=True)
-        firsts = np.flatnonzero(np.append(True, inverse[1:] != inverse[:-1]))
-        for key, begin, end in zip(lanes, firsts, np.append(firsts[1:], len(order)), strict=True):
-            known = correlation[begin:end]
-            at = np.flatnonzero(known != NULL)
-            before = self._latest.setdefault(key, NULL)
-            if not len(at):
-                continue
-            series = np.append(known[at[0]] if before == NULL else before, known[at])
-            back = np.flatnonzero((series[1:] < series[:-1]) & (series[1:] > series[:-1] - WRAPPED))
-            if len(back):
-                self.resets += len(back)
-                start = int(rows["start_ns"][order[begin + at[back[0]]]])
-                self.first_reset = start if self.first_reset is None else min(start, self.first_reset)
-            self._latest[key] = int(known[at[-1]])
+        numbers = np.array([self._lanes.setdefault(lane, len(self._lanes)) for lane in lanes], np.int64)
+        self._latest = np.append(self._latest, np.full(len(self._lanes) - len(self._latest), NULL))
+        lane, correlation = numbers[inverse], np.ascontiguousarray(rows["correlation"], np.int64)
+        falls = _falls
+        if worth_compiling(len(lane)):
+            from causeway.readers.hashed import falls
+        count, at = falls(lane, correlation, self._latest)
+        self.resets += count
+        if count and self.first_reset is None:
+            self.first_reset = int(rows["start_ns"][at])
 
     def count(self) -> dict[int, int]:
         """Return the number of streams with launches of each process."""
         counts: dict[int, int] = {}
-        for process, _, _ in self._latest:
+        for process, _, _ in self._lanes:
             counts[process] = counts.get(process, 0) + 1
         return counts
+
+
+def _falls(lane: np.ndarray, series: np.ndarray, latest: np.ndarray) -> tuple[int, int]:
+    """Do what `hashed.falls` does, for few rows, without compiled code."""
+    places, last = [], latest.tolist()
+    for at, (number, value) in enumerate(zip(lane.tolist(), series.tolist(), strict=True)):
+        if value != NULL:
+            if last[number] != NULL and last[number] - WRAPPED < value < last[number]:
+                places.append(at)
+            last[number] = value
+    latest[:] = last
+    return len(places), places[0] if places else -1
 
 
 class Overhead:

@@ -6,14 +6,17 @@ those of `numpy.unique`, to the bit.
 
 import numpy as np
 
+from causeway.readers.rows import alike, is_repeated, repeated
+
 MOST = 1 << 12
-"""Distinct values that are looked for by hashing."""
+"""Distinct values for which there is room at first: what is looked up stays in the cache."""
 LEAST_ROWS, WORTH_ROWS = 1 << 12, 1 << 20
 """Rows of a call, and of all calls so far, from which on loading compiled code (half a second, 100 MB) is worth it."""
 _rows = 0
 
 
-def _worth(rows: int) -> bool:
+def worth_compiling(rows: int) -> bool:
+    """Count rows that compiled code would serve; return whether it pays to load it for them."""
     global _rows
     _rows += rows
     return rows >= LEAST_ROWS and _rows >= WORTH_ROWS
@@ -32,18 +35,13 @@ def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     first : ndarray of int64, shape (k,)
     inverse : ndarray of int64, shape (n,)
     """
+    if is_repeated(values):
+        return values[:1].astype(np.int64), np.zeros(1, np.int64), repeated(0, values.size)
     values = np.ascontiguousarray(values, np.int64)
-    if _worth(values.size):
-        from causeway.readers.hashed import number_values, renumber
-
-        first, inverse = np.empty(MOST, np.int64), np.empty(values.size, np.int64)
-        if (k := number_values(values, first, inverse)) >= 0:
-            first = first[:k]
-            order = np.argsort(values[first])
-            place = np.empty(k, np.int64)
-            place[order] = np.arange(k)
-            renumber(place, inverse)
-            return values[first[order]], first[order], inverse
+    if worth_compiling(values.size):
+        first, inverse = _hashed(values[None])
+        order = np.argsort(values[first])
+        return values[first[order]], first[order], _inverted(order)[inverse]
     return np.unique(values, return_index=True, return_inverse=True)
 
 
@@ -57,26 +55,31 @@ def distinct_rows(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     inverse : ndarray of int64, shape (n,)
         For each row, which of these it equals.
     """
-    columns = [np.asarray(column, np.int64) for column in columns]
-    varying = [column for column in columns if column.size and not (column == column[0]).all()]
+    varying = [column for column in columns if column.size and not alike(column)]
     if not varying:
         rows = columns[0].size
-        return np.arange(min(rows, 1)), np.zeros(rows, np.int64)
-    table = np.stack(varying)
-    if _worth(table.shape[1]):
-        from causeway.readers.hashed import mix_rows, same_rows
-
-        mix = np.empty(table.shape[1], np.int64)
-        mix_rows(table, mix)
-        _, first, inverse = distinct(mix)
-        if same_rows(table, first, inverse):  # else two different rows have the same mix of 64 bits
-            return _in_order(first, inverse)
+        return np.arange(min(rows, 1)), repeated(0, rows)
+    table = np.stack(varying, dtype=np.int64, casting="unsafe")
+    if worth_compiling(table.shape[1]):
+        return _hashed(table)
     _, first, inverse = np.unique(table, axis=1, return_index=True, return_inverse=True)
-    return _in_order(first, inverse.reshape(-1))
-
-
-def _in_order(first: np.ndarray, inverse: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     order = np.argsort(first)
-    number = np.empty(first.size, np.int64)
-    number[order] = np.arange(first.size)
-    return first[order], number[inverse]
+    return first[order], _inverted(order)[inverse.reshape(-1)]
+
+
+def _hashed(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Do what `distinct_rows` does, for a table of shape (columns, n)."""
+    from causeway.readers.hashed import number_rows
+
+    inverse = np.empty(table.shape[1], np.int64)
+    for most in (MOST, table.shape[1]):
+        first = np.empty(most, np.int64)
+        if (k := number_rows(table, first, inverse)) >= 0:
+            break
+    return first[:k], inverse
+
+
+def _inverted(order: np.ndarray) -> np.ndarray:
+    place = np.empty(order.size, np.int64)
+    place[order] = np.arange(order.size)
+    return place

@@ -1,10 +1,11 @@
-"""Raw normalised events: the rows that a reader hands over, as NumPy records, and how numbers of any origin become them."""
+"""Raw normalised events: the rows that a reader hands over, and how numbers of any origin become them."""
 
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from causeway.readers.distinct import distinct_rows
+from causeway.readers.rows import Rows, looked_up
 
 NULL = np.iinfo(np.int64).min
 """The absent value in raw integer columns; becomes null, or a count of what was left out, before anything is written."""
@@ -67,15 +68,12 @@ RECORDS = {
         ]
     ),
 }
-"""Fixed-width records, so that a run that is too large for memory spills to a flat file. `process`, `name` and the like are codes."""
+"""Columns of fixed width, so that a run that is too large for memory spills to a flat file. `process`, `name` and the like are codes."""
 
 
-def records(kind: str, length: int, columns: Mapping[str, object]) -> np.ndarray:
-    """Return records of a kind from columns (arrays of `length`, or one value for all rows)."""
-    rows = np.empty(length, RECORDS[kind])
-    for name in RECORDS[kind].names:
-        rows[name] = columns[name]
-    return rows
+def records(kind: str, length: int, columns: Mapping[str, object]) -> Rows:
+    """Return rows of a kind from columns (arrays of `length`, or one value for all rows)."""
+    return Rows.made(RECORDS[kind], length, columns)
 
 
 def integers(values: Iterable) -> tuple[np.ndarray, int]:
@@ -146,4 +144,4 @@ class Coder:
         """Return the codes of rows given as columns of int64, all of one length."""
         first, inverse = distinct_rows(columns)
         rows = zip(*[column[first].tolist() for column in columns], strict=True)
-        return np.fromiter(map(self.code_of, rows), np.int32, len(first))[inverse]
+        return looked_up(np.fromiter(map(self.code_of, rows), np.int32, len(first)), inverse)

@@ -5,6 +5,7 @@ Every table but the kernels' is optional and so is every column but start and en
 looked up by the ids that launches, calls and ranges use, since the table of strings also holds the environments of every process.
 """
 
+import hashlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from causeway.readers.distinct import distinct, distinct_rows
 from causeway.readers.events import NO_KIND, NULL, integer
 from causeway.readers.names import clean_text
 from causeway.readers.options import Options
+from causeway.readers.rows import looked_up, repeated
 from causeway.readers.sink import Sink
 from causeway.readers.sources import TableSource, note_state
 from causeway.readers.sqlite import SqliteExport
@@ -185,10 +187,9 @@ class NsysReader:
     def process(self, batch: dict, column: str, rows: int) -> np.ndarray:
         """Return process codes of a batch."""
         if not self.several or column not in batch:
-            return np.full(rows, self.sink.processes.code(0))
-        packed = batch[column]
-        keys, _, inverse = distinct(np.where(packed == NULL, NULL, packed >> 24))
-        return np.array([self.sink.processes.code(key) for key in keys.tolist()])[inverse]
+            return repeated(self.sink.processes.code(0), rows)
+        packed, _, inverse = distinct(batch[column])
+        return looked_up(np.array([self.sink.processes.code(key if key == NULL else key >> 24) for key in packed.tolist()]), inverse)
 
     def note_users(self, process: np.ndarray, batch: dict) -> None:
         """Remember which processes use which devices."""
@@ -216,7 +217,7 @@ class NsysReader:
         texts = self.export.texts("StringIds", "id", "value", [key for key in fresh if key != NULL]) if fresh else {}
         for key in fresh:
             known[key] = code_of(key, texts.get(key))
-        return np.array([known[key] for key in used.tolist()])[inverse]
+        return looked_up(np.array([known[key] for key in used.tolist()]), inverse)
 
     def _kernel_code(self, key: int, text: bytes | None) -> int:
         if text is None and key != NULL:  # a string lost to damage: launches of different kernels stay apart
@@ -225,12 +226,12 @@ class NsysReader:
 
     def _launches(self, table: str, batch: dict, names: dict[int, int]) -> None:
         rows = len(batch["start_ns"])
-        ids = batch.get("name", batch.get("short_name", np.full(rows, NULL)))
+        ids = batch.get("name", batch.get("short_name", repeated(NULL, rows)))
         if "name" in batch and "short_name" in batch:
             ids = np.where(ids == NULL, batch["short_name"], ids)
         kernel = self.text_codes(ids, names, self._kernel_code)
         unnamed = [code for code, text in enumerate(self.sink.kernels.texts) if text.startswith("(unnamed kernel")]
-        self.sink.issues.add("missing_name", int(np.isin(kernel, unnamed).sum()), table)
+        self.sink.issues.add("missing_name", int(np.isin(kernel, unnamed).sum()) if unnamed else 0, table)
         self.sink.issues.add("graph_launches", int((batch.get("graph_node", ids[:0]) != NULL).sum()))
         if "device" not in batch:
             self.sink.issues.add("device_assumed", 1, table)
@@ -309,6 +310,16 @@ class NsysReader:
             np.full(int(ranges.sum()), kind),
         )
 
+    def _identities(self) -> dict[tuple[object, object], str]:
+        """Return which GPU the CUDA device of a process is: a digest of its UUID, else its number in this export."""
+        found = {}
+        for pid, device, gpu, uuid in self.export.rows("TARGET_INFO_CUDA_DEVICE", ["pid", "cudaId", "gpuId", "uuid"]):
+            if isinstance(uuid, str) and uuid:
+                found[pid, device] = f"g{hashlib.sha256(uuid.encode(errors='replace')).hexdigest()[:12]}"
+            elif isinstance(gpu, int) and gpu >= 0:
+                found[pid, device] = str(gpu)
+        return found
+
     def _devices(self) -> None:
         """Tell the sink of the GPUs. The table lists every GPU of the machine: facts go to a device only where the export says which GPU
         it is.
@@ -317,9 +328,10 @@ class NsysReader:
         gpus = {gpu: facts for gpu, *facts in self.export.rows("TARGET_INFO_GPU", ["id", *wanted]) if isinstance(gpu, int)}
         used = {(code, device) for code in range(len(self.sink.processes.keys)) for device in range(64)}
         stated = self.export.rows("TARGET_INFO_CUDA_DEVICE", ["pid", "cudaId", "gpuId"])
+        pids = {code: key & 0xFFFFFF for code, key in enumerate(self.sink.processes.keys) if isinstance(key, int)}
+        known = self._identities()
         if stated:
             of = {(pid, device): gpu for pid, device, gpu in stated}
-            pids = {code: key & 0xFFFFFF for code, key in enumerate(self.sink.processes.keys) if isinstance(key, int)}
             gpu_of = {(code, device): of.get((pids.get(code), device)) for code, device in used}
         elif len({tuple(facts) for facts in gpus.values()}) == 1:  # all alike: whichever it is
             gpu_of = dict.fromkeys(used, next(iter(gpus)))
@@ -336,6 +348,10 @@ class NsysReader:
                     memory_bytes=integer(memory),
                     clock_hz=integer(clock),
                 )
+        for code, device in used:
+            identity = known.get((pids.get(code), device))
+            if identity is not None:
+                self.sink.device(code, device, gpu=identity)
 
 
 _VERSION_KEYS = ("EXPORT_SCHEMA_VERSION", "EXPORT_PRODUCT_VERSION")

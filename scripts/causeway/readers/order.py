@@ -1,16 +1,20 @@
 """Any order in, start order out, in bounded memory: a natural merge with a held-back window.
 
 Exports are nearly sorted: rows are late by less than a window, so one run suffices and a row is sorted once, in memory. Anything else
-makes more runs, which are merged. Runs lie in one flat file of fixed-width records beside the output.
+makes more runs, which are merged. Runs lie in one file beside the output, block by block and column by column; what is repeated in all of a
+block's rows stays in memory.
 """
 
+import errno
 import heapq
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from causeway.readers.behind import Behind
+from causeway.readers.rows import Rows, is_repeated
 
 WINDOW_ROWS = 1 << 18
 """Rows held in memory per kind of event; half of them stay behind at each spill, to meet late rows."""
@@ -25,39 +29,42 @@ MERGE_ROWS = 1 << 18
 """Rows that a merge holds over all its runs."""
 
 
-def joined(blocks: list[np.ndarray]) -> np.ndarray:
-    """Put blocks of records one behind the other: as bytes, since NumPy joins records field by field, eight times as slowly."""
-    return np.concatenate([np.ascontiguousarray(block).view(np.uint8) for block in blocks]).view(blocks[0].dtype)
+def in_order(rows: Rows) -> Rows:
+    """Return rows by their start, those of equal start in the order in which they stand."""
+    return rows[np.argsort(rows["start_ns"], kind="stable")]
 
 
-def in_order(rows: np.ndarray) -> np.ndarray:
-    """Return records by their start, those of equal start in the order in which they stand; an index would take them field by field."""
-    return np.take(rows, np.argsort(rows["start_ns"], kind="stable"))
+@dataclass(frozen=True)
+class Stored:
+    """A block in the file: where it begins, its rows, and of each column the repeated value or the type of the values that lie there."""
+
+    begin: int
+    count: int
+    columns: dict[str, np.ndarray | np.dtype]
 
 
 class Ordered:
-    """Records ordered by `start_ns`, then by the order in which they were added.
+    """Rows ordered by `start_ns`, then by the order in which they were added.
 
     Parameters
     ----------
     spill : Path
         The file for rows beyond the window; created when needed, removed by `close`.
-    dtype : dtype
-        A record with a field `start_ns`.
     """
 
-    def __init__(self, spill: Path, dtype: np.dtype, window: int = WINDOW_ROWS) -> None:
-        self.spill, self.dtype, self.window = spill, dtype, window
+    def __init__(self, spill: Path, window: int = WINDOW_ROWS) -> None:
+        self.spill, self.window = spill, window
         self.rows = 0
-        self.runs: list[tuple[int, int]] = []  # (first row in the file, rows)
-        self._pending: list[np.ndarray] = []
+        self.runs: list[list[Stored]] = []
+        self._pending: list[Rows] = []
         self._chained = True  # whether all that is pending is in order as it stands
         self._waiting = 0
         self._file = None
+        self._end = 0
         self._last = None
 
-    def add(self, rows: np.ndarray) -> None:
-        """Take a batch of records, in any order; they must not be changed any more."""
+    def add(self, rows: Rows) -> None:
+        """Take a batch of rows, in any order; they must not be changed any more."""
         for begin in range(0, len(rows), self.window):
             part = rows[begin : begin + self.window]
             start = part["start_ns"]
@@ -72,7 +79,7 @@ class Ordered:
     def _sort(self) -> None:
         """Make one block in order of all that is pending, unless its blocks are, and not too small."""
         if not self._chained or self._waiting < len(self._pending) * LEAST_ROWS:
-            rows = joined(self._pending)
+            rows = Rows.joined(self._pending)
             self._pending = [rows if self._chained else in_order(rows)]
             self._chained = True
 
@@ -87,20 +94,22 @@ class Ordered:
             self._write(rows[: len(rows) - late])
             self._waiting -= len(rows) - late
 
-    def _write(self, rows: np.ndarray) -> None:
+    def _write(self, rows: Rows) -> None:
         if not len(rows):
             return
         if self._file is None:
             self._file = open(self.spill, "w+b")  # noqa: SIM115 - closed by close(), lives as long as the rows
             self._behind = Behind()
         if self._last is None or rows["start_ns"][0] < self._last:
-            self.runs.append((sum(count for _, count in self.runs), 0))
-        first, count = self.runs[-1]
-        self.runs[-1] = (first, count + len(rows))
+            self.runs.append([])
+        columns = {name: values[:1].copy() if is_repeated(values) else values.dtype for name, values in rows.columns.items()}
+        written = [np.ascontiguousarray(values) for values in rows.columns.values() if not is_repeated(values)]
+        self.runs[-1].append(Stored(self._end, len(rows), columns))
+        self._end += sum(values.nbytes for values in written)
         self._last = rows["start_ns"][-1]
-        self._behind.do(lambda: rows.tofile(self._file))
+        self._behind.do(lambda: self._file.writelines(values.data for values in written))
 
-    def blocks(self) -> Iterator[np.ndarray]:
+    def blocks(self) -> Iterator[Rows]:
         """Give all rows in order, in blocks; call once, after the last `add`."""
         self._sort()
         rest, self._pending = self._pending, []
@@ -114,16 +123,25 @@ class Ordered:
         self._file.flush()
         yield from self._merged()
 
-    def _read(self, first: int, count: int) -> np.ndarray:
-        self._file.seek(first * self.dtype.itemsize)
-        return np.fromfile(self._file, self.dtype, count)
+    def _read(self, block: Stored, first: int, count: int) -> Rows:
+        columns, begin = {}, block.begin
+        for name, known in block.columns.items():
+            if isinstance(known, np.ndarray):
+                columns[name] = np.broadcast_to(known, (count,))
+                continue
+            columns[name] = np.empty(count, known)
+            self._file.seek(begin + first * known.itemsize)
+            if self._file.readinto(columns[name].data) != columns[name].nbytes:
+                raise OSError(errno.EIO, "spilled rows are lost")
+            begin += block.count * known.itemsize
+        return Rows(columns)
 
-    def _run_blocks(self, run: tuple[int, int], size: int) -> Iterator[np.ndarray]:
-        first, count = run
-        for at in range(0, count, size):
-            yield self._read(first + at, min(size, count - at))
+    def _run_blocks(self, run: list[Stored], size: int) -> Iterator[Rows]:
+        for block in run:
+            for at in range(0, block.count, size):
+                yield self._read(block, at, min(size, block.count - at))
 
-    def _merged(self) -> Iterator[np.ndarray]:
+    def _merged(self) -> Iterator[Rows]:
         """Merge the runs: everything before the earliest end of a loaded block is complete and can go.
 
         A run's rows were all added before those of equal start in a later run, so concatenating in run order and sorting stably keeps the
@@ -143,7 +161,7 @@ class Ordered:
                     more = next(sources[at], None)
                     if more is None:
                         break
-                    block = joined([block, more])
+                    block = Rows.joined([block, more])
                 loaded[at] = block
             parts = []
             for at, block in enumerate(loaded):
@@ -152,7 +170,7 @@ class Ordered:
                 cut = int(np.searchsorted(block["start_ns"], bound, "right"))
                 parts.append(block[:cut])
                 loaded[at] = block[cut:] if cut < len(block) else next(sources[at], None)
-            rows = in_order(joined(parts))
+            rows = in_order(Rows.joined(parts))
             yield from (rows[at : at + BLOCK_ROWS] for at in range(0, len(rows), BLOCK_ROWS))
 
     def close(self) -> None:

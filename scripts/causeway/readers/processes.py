@@ -4,7 +4,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from causeway.readers.distinct import distinct
+from causeway.readers.distinct import distinct_rows
 from causeway.readers.issues import Issues
 
 
@@ -31,9 +31,8 @@ class Processes:
 
     def note(self, codes: np.ndarray, devices: np.ndarray, launches: bool) -> None:
         """Remember which processes had launches (or transfers only), and each one's lowest device."""
-        pairs, _, _ = distinct(np.asarray(codes, np.int64) << 16 | np.asarray(devices, np.int64))
-        for pair in pairs.tolist():
-            code, device = pair >> 16, pair & 0xFFFF
+        first, _ = distinct_rows([codes, devices])
+        for code, device in zip(codes[first].tolist(), devices[first].tolist(), strict=True):
             (self._launches if launches else self._work).add(code)
             if launches:
                 self.devices[code] = min(device, self.devices.get(code, device))

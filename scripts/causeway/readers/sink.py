@@ -19,6 +19,7 @@ from causeway.readers.issues import Issues
 from causeway.readers.names import BoundedVocabulary, Vocabulary, clean_kernel_name, clean_text, kernel_class, kernel_id, short_name
 from causeway.readers.order import Ordered
 from causeway.readers.processes import Processes
+from causeway.readers.rows import Rows, is_repeated, repeated
 from causeway.tables import LAUNCH_SHAPE, SCHEMAS, TableWriter
 
 MOST_NAMES, LONGEST_NAME = 1 << 14, 4096
@@ -89,7 +90,7 @@ class Sink:
         self.mpi_names, self.collective_names, self.communicators = Vocabulary(), Vocabulary(), Vocabulary()
         self._named: dict[str | bytes | None, tuple[int, bool]] = {}
         self._configurations = Coder()
-        self._events = {kind: Ordered(folder / f".{kind}.rows", dtype) for kind, dtype in RECORDS.items()}
+        self._events = {kind: Ordered(folder / f".{kind}.rows") for kind in RECORDS}
         self._devices: dict[tuple[int, int], dict] = {}
         self._dense: dict[str, dict[int, int]] = {}
         self._first: int | None = None
@@ -124,7 +125,7 @@ class Sink:
         n, columns = self._times(start_ns, end_ns, columns)
         if not n:
             return
-        self.issues.add("zero_duration", int((columns["duration_ns"] == 0).sum()))
+        self.issues.add("zero_duration", n - np.count_nonzero(columns["duration_ns"]))
         columns["device"], columns["stream"] = self._fit("device", columns["device"]), self._fit("stream", columns["stream"])
         columns["configuration"] = self._codes(columns, n)
         self._note_times(columns["start_ns"], columns["duration_ns"])
@@ -217,12 +218,16 @@ class Sink:
     def _times(self, start: np.ndarray, end: np.ndarray, columns: dict) -> tuple[int, dict]:
         """Drop and count what cannot be an event; return the number of rows left and their columns, broadcast, with start and duration."""
         start, end = np.atleast_1d(np.asarray(start, np.int64)), np.atleast_1d(np.asarray(end, np.int64))
+        columns = {name: np.broadcast_to(np.asarray(values, np.int64), start.shape) for name, values in columns.items()}
+        if start.size and min(start.min(), end.min()) >= -EPOCH_2100_NS and max(start.max(), end.max()) <= EPOCH_2100_NS:
+            duration = end - start
+            if duration.min() >= 0 and duration.max() <= LONGEST_NS:  # as it mostly is: every row can be an event
+                return len(start), columns | {"start_ns": start, "duration_ns": duration}
         absent = (start == NULL) | (end == NULL)
         far = ~absent & ((np.abs(start) > EPOCH_2100_NS) | (np.abs(end) > EPOCH_2100_NS))
         duration = np.where(absent | far, 0, end - np.where(absent, 0, start))
         backwards, long = duration < 0, duration > LONGEST_NS
         bad = absent | far | backwards | long
-        columns = {name: np.broadcast_to(np.asarray(values, np.int64), start.shape) for name, values in columns.items()}
         if bad.any():
             self.issues.add("no_time", int(absent.sum()))
             self.issues.add("implausible_time", int((far | long).sum()))
@@ -242,6 +247,8 @@ class Sink:
 
     def _fit(self, what: str, values: np.ndarray) -> np.ndarray:
         """Return ids that fit their column; absent ones are 0, ids too large are numbered in order of first use."""
+        if is_repeated(values) and values.size > 1:
+            return repeated(self._fit(what, values[:1])[0], values.size)
         first, limit = DENSE_FROM[what]
         if what == "thread":
             odd = (values != NULL) & ((values < 0) | (values >= limit))
@@ -256,9 +263,8 @@ class Sink:
 
     def _codes(self, columns: Mapping[str, np.ndarray], n: int) -> np.ndarray:
         """Return configuration codes of rows with kernel, label and any columns of `LAUNCH_SHAPE`."""
-        absent = np.full(n, NULL)
-        parts = [columns["kernel"], columns["label"], *[columns.get(name, absent) for name in LAUNCH_SHAPE]]
-        return self._configurations.codes([np.ascontiguousarray(part, np.int64) for part in parts])
+        absent = repeated(NULL, n)
+        return self._configurations.codes([columns.get(name, absent) for name in ("kernel", "label", *LAUNCH_SHAPE)])
 
     # writing
 
@@ -295,8 +301,8 @@ class Sink:
         StarWriter(self).write()
         return self.facts
 
-    def events(self, kind: str) -> Iterator[np.ndarray]:
-        """Give the records of a kind in order; once."""
+    def events(self, kind: str) -> Iterator[Rows]:
+        """Give the rows of a kind in order; once."""
         return self._events[kind].blocks()
 
     def configuration_rows(self) -> list[tuple[int, ...]]:

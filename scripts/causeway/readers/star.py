@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.readers.checks import HEAVY, Lanes
-from causeway.readers.distinct import distinct
+from causeway.readers.distinct import distinct, distinct_rows
 from causeway.readers.events import NO_KIND, NULL
 from causeway.readers.joins import LaunchCalls, OpenRanges
+from causeway.readers.rows import Rows, is_repeated, looked_up, repeated
 from causeway.tables import LAUNCH_SHAPE, SCHEMAS
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ _LAUNCHING = re.compile(r"Launch(?:Cooperative)?Kernel|ModuleLaunch|^cu(?:da)?La
 
 def nullable(values: np.ndarray, kind: pa.DataType) -> pa.Array:
     """Return int64 values as an Arrow array of `kind`, `NULL` as null."""
+    if is_repeated(values) and values[0] == NULL:
+        return pa.nulls(len(values), kind)
     absent = values == NULL
     if not absent.any():
         return pa.array(values).cast(kind)
@@ -53,13 +56,15 @@ class Numbers:
         """Return the numbers of codes, new ones for codes not seen before."""
         if len(self._number) <= (top := int(codes.max(initial=-1))):
             self._number = np.append(self._number, np.full(top + 1 - len(self._number), -1))
-        fresh = codes[self._number[codes] < 0]
-        if len(fresh):
-            first, at = np.unique(fresh, return_index=True)
-            for code in first[np.argsort(at)].tolist():
-                self._number[code] = len(self.codes)
-                self.codes.append(code)
-        return self._number[codes]
+        numbers = looked_up(self._number, codes)
+        fresh = codes[numbers < 0]
+        if not len(fresh):
+            return numbers
+        first, at = np.unique(fresh, return_index=True)
+        for code in first[np.argsort(at)].tolist():
+            self._number[code] = len(self.codes)
+            self.codes.append(code)
+        return looked_up(self._number, codes)
 
 
 class StarWriter:
@@ -110,9 +115,9 @@ class StarWriter:
     def _streams(self) -> "_Streams":
         return _Streams(self)
 
-    def _mine(self, rows: np.ndarray) -> np.ndarray:
+    def _mine(self, rows: Rows) -> Rows:
         """Return the rows of processes that are ranks; count the others."""
-        mine = self.rank[rows["process"]] >= 0
+        mine = looked_up(self.rank, rows["process"]) >= 0
         if mine.all():
             return rows
         self.sink.issues.add("other_processes", int((~mine).sum()))
@@ -127,9 +132,9 @@ class StarWriter:
         facts.has_start = True
 
     def _note_devices(self, process: np.ndarray, device: np.ndarray) -> None:
-        pairs, _, _ = distinct(process.astype(np.int64) << 16 | device.astype(np.int64))
-        self.used_processes.update((pairs >> 16).tolist())
-        self.used_devices.update((pair >> 16, pair & 0xFFFF) for pair in pairs.tolist())
+        first, _ = distinct_rows([process, device])
+        self.used_processes.update(process[first].tolist())
+        self.used_devices.update(zip(process[first].tolist(), device[first].tolist(), strict=True))
 
     def _write_launches(self, calls: LaunchCalls) -> None:
         if not self.sink.n_launches:
@@ -140,7 +145,7 @@ class StarWriter:
                 rows = self._mine(block)
                 if not len(rows):
                     continue
-                queue, ranges = np.ascontiguousarray(rows["queue_ns"]), np.full(len(rows), NULL)
+                queue, ranges = rows["queue_ns"], repeated(NULL, len(rows))
                 if self.sink.count_of("calls"):
                     end, ranges = calls.find(rows)
                     waited = np.where(end == NULL, NULL, rows["start_ns"] - end)
@@ -148,8 +153,9 @@ class StarWriter:
                     without += int((end == NULL).sum())
                     queue = np.where(queue != NULL, queue, waited)
                     self.facts.ranges_known += int((ranges != NULL).sum())
-                queue = np.where(queue < 0, NULL, queue)
-                self.facts.queue_known += int((queue != NULL).sum())
+                if not is_repeated(queue) or queue[0] != NULL:
+                    queue = np.where(queue < 0, NULL, queue)
+                    self.facts.queue_known += int((queue != NULL).sum())
                 self._span(rows, launches=True)
                 self._note_devices(rows["process"], rows["device"])
                 self.lanes.take(rows)
@@ -159,7 +165,7 @@ class StarWriter:
                             "start_ns": rows["start_ns"],
                             "duration_ns": rows["duration_ns"],
                             "configuration": self.configurations.of(rows["configuration"]),
-                            "rank": self.rank[rows["process"]],
+                            "rank": looked_up(self.rank, rows["process"]),
                             "device": rows["device"],
                             "stream": rows["stream"],
                             "queue_ns": nullable(queue, pa.int64()),
@@ -184,7 +190,7 @@ class StarWriter:
                 self._span(rows, launches=False)
                 self._note_devices(rows["process"], rows["device"])
                 columns = {name: rows[name] for name in ("start_ns", "duration_ns", "copy_kind", "device", "stream")}
-                columns["rank"] = self.rank[rows["process"]]
+                columns["rank"] = looked_up(self.rank, rows["process"])
                 for name in ("bytes", "correlation"):
                     columns[name] = nullable(rows[name], pa.int64())
                 for name in ("src_kind", "dst_kind"):
@@ -201,7 +207,7 @@ class StarWriter:
                 if len(rows):
                     self.other_processes.update(distinct(rows["process"])[0].tolist())
                     metric = coded_text(rows["metric"], self.sink.metrics.texts)
-                    columns = {"time_ns": rows["start_ns"], "rank": self.rank[rows["process"]], "device": rows["device"]}
+                    columns = {"time_ns": rows["start_ns"], "rank": looked_up(self.rank, rows["process"]), "device": rows["device"]}
                     writer.write(pa.table(columns | {"metric": metric, "value": rows["value"]}))
             self.facts.tables["samples"] = writer.rows
 
@@ -213,7 +219,7 @@ class StarWriter:
                 rows = self._mine(block)
                 if len(rows):
                     columns = {name: rows[name] for name in ("start_ns", "duration_ns")}
-                    columns["rank"] = self.rank[rows["process"]]
+                    columns["rank"] = looked_up(self.rank, rows["process"])
                     columns["thread"] = nullable(rows["thread"], pa.uint32())
                     columns["name"] = coded_text(rows["name"], self.sink.mpi_names.texts)
                     for name in ("bytes", "peer", "communicator"):
@@ -230,7 +236,7 @@ class StarWriter:
                 rows = self._mine(block)
                 if len(rows):
                     columns = {name: rows[name] for name in ("start_ns", "duration_ns", "device", "stream")}
-                    columns["rank"] = self.rank[rows["process"]]
+                    columns["rank"] = looked_up(self.rank, rows["process"])
                     columns["name"] = coded_text(rows["name"], self.sink.collective_names.texts).cast(pa.string())
                     columns["communicator"] = pa.array([communicators[code] for code in rows["communicator"].tolist()], pa.string())
                     for name in ("sequence", "group_size", "bytes", "correlation"):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from reading import Read
 
-from causeway.readers import checks
+from causeway.readers import checks, distinct
 from causeway.readers.checks import Lanes, Overhead
 from causeway.readers.events import NULL
 from causeway.readers.joins import LaunchCalls
@@ -26,7 +26,10 @@ def pieces(rows, rng):
         at += step
 
 
-def test_launches_out_of_order_are_found_whatever_the_blocks():
+@pytest.mark.parametrize("worth", [0, 1 << 60])
+def test_launches_out_of_order_are_found_whatever_the_blocks(worth, monkeypatch):
+    monkeypatch.setattr(distinct, "LEAST_ROWS", 0)
+    monkeypatch.setattr(distinct, "WORTH_ROWS", worth)
     rng = np.random.default_rng(4)
     for _ in range(100):
         rows = np.zeros(int(rng.integers(0, 80)), LAUNCH)

@@ -41,12 +41,8 @@ def test_distinct_rows_are_numbered_by_their_first_occurrence(rows, monkeypatch)
         monkeypatch.setattr(module, "WORTH_ROWS", 1 << 60)  # and by sorting
 
 
-def test_rows_that_mix_alike_are_told_apart(monkeypatch):
-    """As if the mix of 64 bits told nothing apart."""
-    import causeway.readers.hashed as hashed
-
-    monkeypatch.setattr(hashed, "mix_rows", lambda table, mix: mix.fill(0))
-    columns = [np.arange(10_000) % 7, np.arange(10_000) % 3]
+def test_rows_with_very_many_distinct_ones():
+    columns = [np.arange(30_000) % 7001, np.arange(30_000) % 3]
     first, inverse = distinct_rows(columns)
-    assert first.tolist() == list(range(21))
-    assert np.array_equal(inverse, np.arange(10_000) % 21)
+    assert first.tolist() == list(range(3 * 7001))
+    assert np.array_equal(inverse, np.arange(30_000) % (3 * 7001))

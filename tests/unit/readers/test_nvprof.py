@@ -128,7 +128,15 @@ def test_the_rank_is_that_of_the_processes_name(database, tmp_path):
     read = Read(database, tmp_path / "e")
     assert (read.capabilities["ranks"], read.capabilities["ranks_from"]) == ([3], "export")
     assert read.devices.to_pylist() == [
-        {"rank": 3, "device": 0, "name": "Tesla K40m", "multiprocessors": 15, "memory_bytes": 11_995_578_368, "clock_hz": 745_000_000}
+        {
+            "rank": 3,
+            "device": 0,
+            "name": "Tesla K40m",
+            "multiprocessors": 15,
+            "memory_bytes": 11_995_578_368,
+            "clock_hz": 745_000_000,
+            "gpu": None,
+        }
     ]
 
 

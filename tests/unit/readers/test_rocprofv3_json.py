@@ -45,7 +45,15 @@ def test_launches_of_the_real_file_equal_its_records(real):
 def test_the_real_files_gpus_and_nothing_of_its_host(real):
     _, process, export = real
     assert export.devices.to_pylist() == [
-        {"rank": 0, "device": 2, "name": "AMD Instinct MI350X", "multiprocessors": 256, "memory_bytes": None, "clock_hz": 2_200_000_000}
+        {
+            "rank": 0,
+            "device": 2,
+            "name": "AMD Instinct MI350X",
+            "multiprocessors": 256,
+            "memory_bytes": None,
+            "clock_hz": 2_200_000_000,
+            "gpu": None,
+        }
     ]
     texts = export.texts()
     node = process["metadata"]["node"]

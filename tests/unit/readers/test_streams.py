@@ -7,9 +7,10 @@ from causeway.readers import joins, order
 from causeway.readers.events import NULL, Coder, integer, integers
 from causeway.readers.joins import LaunchCalls, OpenRanges, innermost
 from causeway.readers.order import Ordered
+from causeway.readers.rows import Rows, is_repeated, repeated
 from causeway.readers.star import Numbers
 
-ROW = np.dtype([("start_ns", "<i8"), ("added", "<i8")])
+ROW = np.dtype([("start_ns", "<i8"), ("added", "<i8"), ("batch", "<u2")])
 
 
 def starts(kind, n, rng):
@@ -31,23 +32,45 @@ def test_rows_come_out_by_start_then_by_addition(tmp_path, monkeypatch, kind):
         n = int(rng.integers(0, 2000))
         rows = np.empty(n, ROW)
         rows["start_ns"], rows["added"] = starts(kind, n, rng), np.arange(n)
-        events = Ordered(tmp_path / "spill", ROW, window=int(rng.integers(1, 150)))
+        events = Ordered(tmp_path / "spill", window=int(rng.integers(1, 150)))
         at = 0
         while at < n:
             step = int(rng.integers(1, 100))
-            events.add(rows[at : at + step])
+            rows["batch"][at : at + step] = at  # the same in all rows of a batch, which is stored in another way
+            part = rows[at : at + step]
+            events.add(Rows.made(ROW, len(part), {name: part[name] for name in ROW.names}))
             at += step
-        found = np.concatenate([np.empty(0, ROW), *events.blocks()])
+        blocks = list(events.blocks())
+        found = np.empty(sum(map(len, blocks)), ROW)
+        for name in ROW.names:
+            found[name] = np.concatenate([found[name][:0], *(block[name] for block in blocks)])
         events.close()
         assert np.array_equal(found, rows[np.argsort(rows["start_ns"], kind="stable")])
         assert not (tmp_path / "spill").exists()
 
 
+def test_rows_with_repeated_columns_are_those_without():
+    dtype = np.dtype([("start_ns", "<i8"), ("process", "<i4"), ("value", "<f8")])
+    rng = np.random.default_rng(8)
+    whole = {"start_ns": rng.integers(0, 9, 30), "process": np.repeat([7, 7, 5], 10), "value": np.repeat([0.0, -0.0, 1.0], 10)}
+    parts = [Rows.made(dtype, 10, {name: column[at : at + 10] for name, column in whole.items()}) for at in (0, 10, 20)]
+    assert is_repeated(parts[0]["process"])
+    assert is_repeated(Rows.joined(parts[:2])["process"])
+    assert not is_repeated(Rows.joined(parts)["process"])
+    for what in (slice(3, 17), rng.random(30) < 0.5, rng.permutation(30)[:12]):
+        for rows in (Rows.joined(parts)[what], Rows.joined(parts).copy()[what]):
+            assert len(rows) == len(whole["process"][what])
+            for name, column in whole.items():
+                assert rows[name].dtype == dtype[name]
+                assert rows[name].tobytes() == column[what].astype(dtype[name]).tobytes()
+    constant = Rows.made(dtype, 4, {"start_ns": repeated(NULL, 4), "process": 3, "value": 0.5})
+    assert all(is_repeated(column) for column in constant.columns.values())
+    assert constant[np.array([True, False, True, False])]["process"].tolist() == [3, 3]
+
+
 def test_nearly_sorted_rows_need_one_run_only(tmp_path):
-    rows = np.empty(5000, ROW)
-    rows["start_ns"], rows["added"] = np.arange(5000) + np.tile([0, 7, 3], 1667)[:5000], np.arange(5000)
-    events = Ordered(tmp_path / "spill", ROW, window=100)
-    events.add(rows)
+    events = Ordered(tmp_path / "spill", window=100)
+    events.add(Rows({"start_ns": np.arange(5000) + np.tile([0, 7, 3], 1667)[:5000]}))
     assert sum(map(len, events.blocks())) == 5000
     assert len(events.runs) == 1
     events.close()
