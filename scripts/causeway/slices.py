@@ -47,6 +47,16 @@ def slice_statistics(value: np.ndarray, offset: np.ndarray) -> tuple[np.ndarray,
     return count, statistics
 
 
+@compiled(int64(I8, int64))
+def first_fall(values, before):
+    """Return the first place whose value is less than the one before it; -1 if all ascend from `before` on."""
+    for i in range(values.size):
+        if values[i] < before:
+            return i
+        before = values[i]
+    return -1
+
+
 @compiled(types.UniTuple(float64, 2)(F8))
 def _extremes(x):
     """Return the least and the largest of x; four of each at a time, as the next comparison need not wait for the last."""
@@ -108,7 +118,11 @@ def _deviations(x, centre):
 
 @compiled(void(float64[::1]))
 def _sort(x):
-    x.sort()  # compiled once: it is the largest function here
+    i = 1
+    while i < x.size and x[i - 1] <= x[i]:  # equal values, of which some columns have few, take the sort longest
+        i += 1
+    if i < x.size:
+        x.sort()  # compiled once: it is the largest function here
 
 
 @compiled(void(F8, int64, int64, float64[::1]))

@@ -1,8 +1,9 @@
 """The bars that Causeway's speed is held to, measured beside other programs: `python -m tests.bench` (docs/performance.md).
 
 Every method runs in a process of its own; methods of one bar take turns, so that a busy machine disturbs them alike, and their median
-CPU-seconds count. `--only` chooses parts: bars (rates beside other programs), growth (time and memory from 2 to 20 million rows), kept,
-parquet and sqlite (the three ways through 93 million launches per export).
+CPU-seconds count. `--only` chooses parts: bars (rates beside other programs), intervals (rates of interval operations), trees (efficiency
+of four ranks of ten million launches), growth (time and memory from 2 to 20 million rows), kept, parquet and sqlite (the three ways through
+93 million launches per export), tower and tour (levels of detail: how large they are, how long they take, the explorer in a browser).
 """
 
 import argparse
@@ -13,7 +14,10 @@ import sys
 from pathlib import Path
 
 from tests.bench.inputs import ROOT, nsys_file, synthetic
-from tests.bench.whole import PARTS
+from tests.bench.interval_rates import interval_rates
+from tests.bench.levels import PARTS as LEVELS
+from tests.bench.trees import trees
+from tests.bench.whole import PARTS as WHOLE
 
 BARS = (  # what, rows in millions, ours, the other, how many times as fast at least (below 1: of its time at most)
     (
@@ -29,6 +33,7 @@ BARS = (  # what, rows in millions, ours, the other, how many times as fast at l
     ("Statistics kernel, beside the decode", 10, "statistics_causeway", {"decode_causeway": 1 / 1.5}),
     ("Links to transfers", 10, "link_causeway", {"link_pandas": 4, "link_polars": 2}),
 )
+PARTS = {"intervals": interval_rates, "trees": trees, **WHOLE, **LEVELS}
 TIMEOUT_S = 1800
 
 
@@ -79,7 +84,9 @@ def main():
     parser.add_argument("--folder", type=Path, default=Path("bench"), help="for inputs, up to 40 GB; they are used again")
     parser.add_argument("--rows", type=int, nargs="+", default=[2, 10, 93], help="sizes of the bars, in millions of rows")
     parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--peers", default=sys.executable, help="a Python that has pandas, polars and duckdb (requirements-bench.txt)")
+    parser.add_argument(
+        "--peers", default=sys.executable, help="a Python that has pandas, polars and duckdb (tests/bench/requirements.txt)"
+    )
     parser.add_argument("--only", nargs="+", choices=["bars", *PARTS], default=["bars", *PARTS])
     options = parser.parse_args()
     for part in options.only:

@@ -24,7 +24,7 @@ import sys
 from types import SimpleNamespace as S
 sys.path.insert(0, sys.argv[1])
 import discover_dataset_causes
-causes = {"max_rows": 50000, "resamples": 0, "context": "boss", "context_resamples": 0}
+causes = {"max_rows": 50000, "resamples": 0, "context": "boss", "context_resamples": 0, "what_if": []}
 discover_dataset_causes.main(S(
     input=S(features=sys.argv[2]), output=S(draft=sys.argv[3]), log=[sys.argv[4]],
     params=S(causes=causes, seed=1), wildcards=S(dataset="wide", target="y"),

@@ -1,5 +1,6 @@
 """Cut a target's rows into bins and take the statistics of each, while the rows stream by."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from numba import int64
 
 from causeway.compiled import I8, compiled
 from causeway.slices import slice_statistics
-from causeway.tables import STATISTICS, extended
+from causeway.tables import ROW_GROUP_ROWS, STATISTICS, extended
 from causeway.variability.large import LargeBin
 from causeway.variability.links import by_value
 
@@ -127,8 +128,9 @@ class BinTable:
         """Put parts together and order them; the parts may be used up."""
         rank, number = (np.concatenate([getattr(part, name) for part in parts]) for name in ("rank", "bin"))
         order = np.lexsort((number, rank))
-        if len(parts) == 1 and np.array_equal(order, np.arange(order.size)):
-            return parts[0]
+        some = [part for part in parts if part.bin.size]
+        if len(some) == 1 and np.array_equal(order, np.arange(order.size)):
+            return some[0]
         place = np.empty_like(order)
         place[order] = np.arange(order.size)
         count, statistics = np.empty(order.size, np.int64), np.empty((order.size, *parts[0].statistics.shape[1:]))
@@ -138,6 +140,10 @@ class BinTable:
             count[place[begin:end]], statistics[place[begin:end]] = part.count, part.statistics
             begin = end
         return cls(rank[order], number[order], count, statistics)
+
+    def part(self, begin: int, end: int) -> "BinTable":
+        """Return the bins from place `begin` up to `end`, without a copy."""
+        return BinTable(self.rank[begin:end], self.bin[begin:end], self.count[begin:end], self.statistics[begin:end])
 
     @classmethod
     def empty(cls, columns: int) -> "BinTable":
@@ -185,8 +191,13 @@ def feature_fields(features: list[str]) -> list[pa.Field]:
     return fields
 
 
-def bins_table(bins: BinTable, features: list[str], width: int, origin_ns: int | None) -> pa.Table:
-    """Return `bins.parquet`; `origin_ns` is the dataset's first start, None where bins count launches."""
+def bins_tables(bins: BinTable, features: list[str], width: int, origin_ns: int | None) -> Iterator[pa.Table]:
+    """Give `bins.parquet` row group by row group; `origin_ns` is the dataset's first start, None where bins count launches."""
+    for begin in range(0, bins.bin.size, ROW_GROUP_ROWS):
+        yield _bins_table(bins.part(begin, begin + ROW_GROUP_ROWS), features, width, origin_ns)
+
+
+def _bins_table(bins: BinTable, features: list[str], width: int, origin_ns: int | None) -> pa.Table:
     schema = extended("bins", feature_fields(features))
     start = None if origin_ns is None else origin_ns + bins.bin * width
     columns = {

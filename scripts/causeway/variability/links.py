@@ -11,6 +11,7 @@ from numba import boolean, int64, void
 from causeway.compiled import I4, I8, compiled
 
 NONE = -1
+MOST_LANES = 1 << 16
 UNKNOWN = np.iinfo(np.int64).min
 """Stands for a null in an integer column."""
 
@@ -40,19 +41,28 @@ def link(
         Nanoseconds that the two share; 0 for a transfer that ended before, or none.
     """
     linked, overlap = np.full(start.size, NONE, np.int64), np.zeros(start.size, np.int64)
-    for value, rows in by_value(lane):
-        here = slice(None) if rows is None else rows
-        whole = all_equal(t_lane, value)
-        theirs = np.arange(t_lane.size) if whole else np.flatnonzero(t_lane == value)
-        if theirs.size == 0:
-            continue
-        s, e = start[here], end[here]
-        ts, te = (t_start, t_end) if whole else (t_start[theirs], t_end[theirs])
-        found, shared = np.empty(s.size, np.int64), np.empty(s.size, np.int64)
-        if _sweep(s, e, ts, te, window, found, shared, np.empty(ts.size, np.int64)):
-            _link_empty_launches(s, e, ts, te, window, found)
-        linked[here] = found if whole else np.where(found == NONE, NONE, theirs[found])
-        overlap[here] = shared
+    if start.size == 0 or t_start.size == 0:
+        return linked, overlap
+    first = int(t_lane.min())
+    lanes = int(t_lane.max()) - first + 1
+    if lanes > MOST_LANES:  # far apart: numbered afresh; launches of lanes without transfers get the number after the last
+        known = np.unique(t_lane)
+        own, t_lane = np.searchsorted(known, lane), np.searchsorted(known, t_lane)
+        lane = np.where(known[np.minimum(own, known.size - 1)] == lane, own, known.size)
+        first, lanes = 0, known.size
+    place, offset, ts, te = None, np.array([0, t_start.size]), t_start, t_end
+    if lanes > 1:
+        place, offset = np.empty(t_start.size, np.int64), np.zeros(lanes + 1, np.int64)
+        _by_lane(t_lane, first, place, offset)
+        ts, te = t_start[place], t_end[place]
+    if _sweep(start, end, lane, first, offset, ts, te, window, linked, overlap):
+        empty = np.flatnonzero(start == end)
+        for k in np.unique(lane[empty]) - first:
+            if 0 <= k < lanes and offset[k] < offset[k + 1]:
+                here, theirs = empty[lane[empty] == k + first], slice(offset[k], offset[k + 1])
+                linked[here] = _last_ended(start[here], te[theirs], window, offset[k])
+    if place is not None:
+        linked = np.where(linked == NONE, NONE, place[linked])
     return linked, overlap
 
 
@@ -165,32 +175,53 @@ def _spread(values, known, order, offset):
         fill[place[i]] += 1
 
 
-@compiled(boolean(I8, I8, I8, I8, int64, int64[::1], int64[::1], int64[::1]))
-def _sweep(start, end, t_start, t_end, window, linked, overlap, active):
-    """Link the launches of one lane; return whether some are of length zero, which `_link_empty_launches` must link.
+@compiled(void(I8, int64, int64[::1], int64[::1]))
+def _by_lane(lane, first, place, offset):
+    """Counting sort: the rows of lane `first + k`, in their order, come to stand in `place[offset[k]:offset[k + 1]]`."""
+    for i in range(lane.size):
+        offset[lane[i] - first + 1] += 1
+    for k in range(offset.size - 1):
+        offset[k + 1] += offset[k]
+    fill = offset[:-1].copy()
+    for i in range(lane.size):
+        place[fill[lane[i] - first]] = i
+        fill[lane[i] - first] += 1
 
-    `active[head:tail]` holds transfers that have begun and not ended, less those that an earlier row with no earlier end makes useless:
+
+@compiled(boolean(I8, I8, I8, int64, I8, I8, I8, int64, int64[::1], int64[::1]))
+def _sweep(start, end, lane, first_lane, offset, t_start, t_end, window, linked, overlap):
+    """Link the launches of all lanes in one pass; return whether some are of length zero, which `_last_ended` must link.
+
+    Transfers stand lane by lane: those of lane `first_lane + k`, ascending, are `offset[k]:offset[k + 1]`. Each lane has a queue,
+    `active[head[k]:tail[k]]`, of transfers that have begun and not ended, less those that an earlier row with no earlier end makes useless:
     such a transfer never overlaps more, and loses ties. So rows and ends both ascend: the first to end leave at the head, the first that
     covers a whole launch is found by bisection, and one very long transfer is one entry. The last to have ended matters only when none is
     active, so all that began have ended: it is the one with the latest end so far.
     """
-    head = tail = j = np.int64(0)
+    n = offset.size - 1
+    active = np.empty(t_start.size, np.int64)
+    head, tail, after = offset[:n].copy(), offset[:n].copy(), offset[:n].copy()
+    latest_end, latest = np.full(n, np.int64(-(1 << 62))), np.full(n, np.int64(-1))
     empty = False
-    latest_end, latest = np.int64(-(1 << 62)), np.int64(-1)
     for i in range(start.size):
-        s, e = start[i], end[i]
-        while j < t_start.size and t_start[j] <= s:
-            if t_end[j] > latest_end:
-                latest_end, latest = t_end[j], j
-            if tail == head or t_end[j] > t_end[active[tail - 1]]:
-                active[tail] = j
-                tail += 1
+        own = lane[i] - first_lane
+        if own < 0 or own >= n:
+            continue
+        s, e, last = start[i], end[i], offset[own + 1]
+        j, first, stop = after[own], head[own], tail[own]
+        while j < last and t_start[j] <= s:
+            if t_end[j] > latest_end[own]:
+                latest_end[own], latest[own] = t_end[j], j
+            if stop == first or t_end[j] > t_end[active[stop - 1]]:
+                active[stop] = j
+                stop += 1
             j += 1
-        while head < tail and t_end[active[head]] <= s:
-            head += 1
+        while first < stop and t_end[active[first]] <= s:
+            first += 1
+        after[own], head[own], tail[own] = j, first, stop
         best, most = np.int64(-1), np.int64(0)
-        if head < tail and e > s:
-            low, high = head, tail - 1
+        if first < stop and e > s:
+            low, high = first, stop - 1
             while low < high:
                 middle = (low + high) // 2
                 if t_end[active[middle]] >= e:
@@ -200,23 +231,25 @@ def _sweep(start, end, t_start, t_end, window, linked, overlap, active):
             best = active[low]
             most = min(t_end[best], e) - s
         k = j
-        while k < t_start.size and t_start[k] < e and most < e - t_start[k]:
+        while k < last and t_start[k] < e and most < e - t_start[k]:
             shared = min(t_end[k], e) - t_start[k]
             if shared > most:
                 best, most = k, shared
             k += 1
-        if best < 0 and latest >= 0 and latest_end <= s and s - latest_end <= window:
-            best = latest
+        if best < 0 and latest[own] >= 0 and latest_end[own] <= s and s - latest_end[own] <= window:
+            best = latest[own]
         linked[i], overlap[i] = best, most
         empty |= s == e
     return empty
 
 
-def _link_empty_launches(start, end, t_start, t_end, window, linked):
-    """Link launches of length zero, which overlap nothing, to the last transfer that ended before, while others may still be active."""
-    empty = np.flatnonzero(start == end)
+def _last_ended(start, t_end, window, first):
+    """Return the last transfer to have ended before each launch of length zero, which overlaps nothing while others may still be active.
+
+    All are of one lane; places count from `first`.
+    """
     order = np.lexsort((-np.arange(t_end.size), t_end))
-    place = np.searchsorted(t_end[order], start[empty], side="right") - 1
+    place = np.searchsorted(t_end[order], start, side="right") - 1
     candidate = order[np.maximum(place, 0)]
-    near = (place >= 0) & (start[empty] - t_end[candidate] <= window)
-    linked[empty] = np.where(near, candidate, NONE)
+    near = (place >= 0) & (start - t_end[candidate] <= window)
+    return np.where(near, candidate + first, NONE)

@@ -264,8 +264,9 @@ class Passes:
 
     def _collected(self, parts: list[list[BinTable]]) -> BinTable | None:
         """Take the first table out of every part and bring it to rank 0: one after the other, so that no more than one is there twice."""
-        gathered = self.ranks.collect(BinTable.join([tables.pop(0) for tables in parts]))
-        return None if gathered is None else BinTable.join(gathered)
+        own = BinTable.join([tables.pop(0) for tables in parts])
+        whole = [self.ranks.stack(values) for values in (own.rank, own.bin, own.count, own.statistics)]
+        return BinTable.join([BinTable(*whole)]) if self.ranks.first else None
 
     def _quartiles(self) -> None:
         """Read the values again, as often as the exact quartiles of the kernels need it."""

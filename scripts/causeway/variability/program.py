@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from causeway.logs import LOG
 from causeway.ranks import Ranks
-from causeway.tables import extended, write_table
-from causeway.variability.bins import bins_table, feature_fields
+from causeway.tables import TableWriter, extended, write_table
+from causeway.variability.bins import bins_tables, feature_fields
 from causeway.variability.dataset import Dataset, Settings, open_sources, prepare
 from causeway.variability.kept import (
     KeptPlan,
@@ -146,9 +146,10 @@ def finish_bins(passes: Passes, place: int, extra: list[pa.Field], metadata: dic
         write_table(table, table_path(settings, target.name, name), OUTPUTS[name], (), metadata)
     for width, found in zip(dataset.widths, passes.bins[place], strict=True):
         name = "bins" if width == dataset.widths[0] else width_name(width)
-        table = bins_table(found, dataset.features, width, dataset.origin_ns)
-        path = table_path(settings, target.name, name)
-        write_table(table, path, "bins", feature_fields(dataset.features), metadata | {"bin_width": str(width)})
+        path, fields = table_path(settings, target.name, name), feature_fields(dataset.features)
+        with TableWriter(path, "bins", fields, metadata | {"bin_width": str(width)}) as writer:
+            for table in bins_tables(found, dataset.features, width, dataset.origin_ns):
+                writer.write(table)
     tell_bins(target, dataset, ranking, int(bins.count.sum()))
     return Selection(ranking, bins, row_group_rows(dataset, extra))
 

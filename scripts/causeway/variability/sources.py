@@ -15,6 +15,7 @@ from numba import int32, int64
 
 from causeway.compiled import I8, U4, compiled
 from causeway.errors import TableError
+from causeway.slices import first_fall
 from causeway.tables import ROW_GROUP_ROWS, extremes, open_table, read_json
 
 CHUNK_ROWS, CHUNK_VALUES, LEAST_ROWS = 1 << 16, 1 << 21, 1 << 10
@@ -101,22 +102,13 @@ class Rows:
 
     def _check_order(self, chunk: "Chunk", before: int) -> int:
         start = chunk.column("start_ns")
-        place = _first_descent(start, before)
+        place = first_fall(start, before)
         if place >= 0:
             raise TableError(
                 f"{self.path}: row {chunk.row(place)} starts at {start[place]} ns, before the row above it;"
                 " expected rows ordered by start_ns"
             )
         return int(start[-1])
-
-
-@compiled(int64(I8, int64))
-def _first_descent(values, before):
-    for i in range(values.size):
-        if values[i] < before:
-            return i
-        before = values[i]
-    return -1
 
 
 class Chunk:

@@ -58,6 +58,17 @@ def test_links_with_long_transfers_and_long_launches_equal_brute_force(launches,
     compare(launches, transfers, window)
 
 
+LANES = st.sampled_from([-3, 0, 1, 2, 65_000])
+FAR_LANES = st.sampled_from([-(1 << 40), 0, 1, 70_000, 1 << 50])
+
+
+@settings(deadline=None, max_examples=400)
+@given(st.data(), st.sampled_from([LANES, FAR_LANES]), st.integers(0, 12))
+def test_links_in_many_lanes_near_and_far_apart_equal_brute_force(data, lanes, window):
+    rows = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6), lanes), max_size=20)
+    compare(data.draw(rows), data.draw(rows), window)
+
+
 KEYED = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 9), st.integers(0, 1), st.sampled_from([UNKNOWN, 0, 1, 2, -5])), max_size=14)
 
 

@@ -1,0 +1,38 @@
+"""Jobs that start at once on a machine where nothing was compiled yet: each compiles or loads, and none disturbs another."""
+
+import os
+import subprocess
+import sys
+import time
+
+from support import ROOT
+
+PROGRAM = """
+import sys, time
+import numpy as np
+start = float(sys.argv[1])
+import numba
+time.sleep(max(0.0, start - time.time()))  # all begin to compile at the same moment
+from causeway.readers.hashed import falls, number_rows
+values = np.arange(50_000) % 777
+first, inverse = np.empty(1000, np.int64), np.empty(50_000, np.int64)
+found = number_rows(values[None], first, inverse)
+print(found, int((inverse == values).all()), *falls(np.zeros(4, np.int64), np.array([3, 1, 2, 0]), np.full(1, -1 << 63)))
+"""
+
+
+def run(cache, how_many, start=0.0):
+    environment = dict(os.environ, PYTHONPATH=str(ROOT / "scripts"), NUMBA_CACHE_DIR=str(cache))
+    line = [sys.executable, "-c", PROGRAM, str(start)]
+    jobs = [subprocess.Popen(line, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(how_many)]
+    return [(*job.communicate(timeout=300), job.returncode) for job in jobs]
+
+
+def test_jobs_that_compile_at_once_do_no_harm(tmp_path):
+    begun = run(tmp_path, 4, time.time() + 2)
+    assert begun == [("777 1 2 1\n", "", 0)] * 4
+    kept = {file.name for file in tmp_path.rglob("*.nb*")}
+    assert len([name for name in kept if name.endswith(".nbi")]) == 2
+    assert run(tmp_path, 1) == begun[:1]
+    assert {file.name for file in tmp_path.rglob("*.nb*")} == kept  # loaded, not compiled again
+    assert not [file for file in tmp_path.rglob("*") if "tmp" in file.name]
