@@ -1,8 +1,8 @@
 """Where the time goes: efficiency trees, idle, overlap, launch path, copies, stragglers, and their figures.
 
 Required: tables/{export}/, clocks.json. Produces: efficiency.json, efficiency.parquet, stragglers.json, stragglers.parquet,
-figures/{efficiency,lost_time,rank_map,stragglers}.svg. Steps: measure_efficiency, find_stragglers, plot_efficiency; measure_series for
-datasets with a series in the sheet (series.json).
+figures/{efficiency,lost_time,rank_map,stragglers}.svg. Steps: measure_efficiency, find_stragglers, plot_efficiency; measure_series
+and plot_series for datasets with a series in the sheet (series.json, figures/series.svg).
 """
 
 EFFICIENCY = expand(
@@ -15,7 +15,7 @@ SERIES = {}
 for (dataset, _), row in EXPORTS.items():
     if row.series and dataset in TRACED and all(dataset not in names for names in SERIES.values()):
         SERIES.setdefault(row.series, []).append(dataset)
-EFFICIENCY += ["<results>/series.json"] if SERIES else []
+EFFICIENCY += ["<results>/figures/series.svg"] if SERIES else []
 
 
 rule measure_efficiency:
@@ -78,26 +78,26 @@ rule plot_efficiency:
         efficiency=report(
             "<results>/{dataset}/figures/efficiency.svg",
             caption="captions/efficiency_tree.rst",
-            category="Efficiency",
-            labels={"dataset": "{dataset}", "target": "-", "figure": "efficiency trees"},
+            category=WHERE,
+            labels=shown_as("efficiency trees"),
         ),
         lost_time=report(
             "<results>/{dataset}/figures/lost_time.svg",
             caption="captions/efficiency_lost_time.rst",
-            category="Efficiency",
-            labels={"dataset": "{dataset}", "target": "-", "figure": "where the device time goes"},
+            category=WHERE,
+            labels=shown_as("where the device time goes"),
         ),
         rank_map=report(
             "<results>/{dataset}/figures/rank_map.svg",
             caption="captions/efficiency_map.rst",
-            category="Efficiency",
-            labels={"dataset": "{dataset}", "target": "-", "figure": "efficiency over time and ranks"},
+            category=WHERE,
+            labels=shown_as("time lost, over time and ranks"),
         ),
         stragglers=report(
             "<results>/{dataset}/figures/stragglers.svg",
             caption="captions/efficiency_stragglers.rst",
-            category="Efficiency",
-            labels={"dataset": "{dataset}", "target": "-", "figure": "which rank"},
+            category=WHICH,
+            labels=shown_as("who holds the others back"),
         ),
     log:
         "<logs>/plot_efficiency/{dataset}.log",
@@ -133,3 +133,27 @@ rule measure_series:
         series=SERIES,
     script:
         "../scripts/measure_series.py"
+
+
+rule plot_series:
+    input:
+        series="<results>/series.json",
+        lib=modules("plotting"),
+    output:
+        figure=report(
+            "<results>/figures/series.svg",
+            caption="captions/series.rst",
+            category=WHERE,
+            labels={"figure": "series of runs"},
+        ),
+    log:
+        "<logs>/plot_series.log",
+    benchmark:
+        "<benchmarks>/plot_series.jsonl"
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=1500,
+        runtime=10,
+    script:
+        "../scripts/plot_series.py"

@@ -2,7 +2,7 @@
 
 An interval is closed left and open right, in integer nanoseconds, so nothing is ever rounded. A *set* is a pair of int64 arrays
 (starts, ends): ascending, non-empty, disjoint and not touching, which makes it unique. Every function takes any intervals and returns
-sets; an interval of length zero covers nothing. Everything costs a linear sweep, after a sort where the input is not ascending.
+sets; an interval of length zero covers nothing. Everything costs a linear sweep, after a sort of numbers where the input is not ascending.
 
 Sources: the measures of overlap, idle and exposure of the POP metrics and of HolisticTraceAnalysis are all made of these operations.
 """
@@ -36,11 +36,8 @@ def union(start: np.ndarray, end: np.ndarray) -> Set:
     start, end, form = _checked(start, end)
     if form == SET:
         return start.copy(), end.copy()
-    if form == UNORDERED:
-        order = np.argsort(start, kind="stable")
-        start, end = start[order], end[order]
     low, high = np.empty_like(start), np.empty_like(end)
-    n = _merge(start, end, low, high)
+    n = _merge_sorted(np.sort(start), np.sort(end), low, high) if form == UNORDERED else _merge(start, end, low, high)
     return low[:n].copy(), high[:n].copy()
 
 
@@ -185,6 +182,21 @@ def _merge(start, end, low, high):
         reach = end[i] if fresh else max(reach, end[i])
         high[n] = reach
     return n + 1
+
+
+@compiled(int64(I8, I8, int64[::1], int64[::1]))
+def _merge_sorted(start, end, low, high):
+    """Merge intervals from their starts and their ends, each ascending: which belong together does not matter to what is covered.
+
+    A stretch is over where as many have ended as have begun and the next one begins later. Numbers are sorted much faster than pairs.
+    """
+    n = first = np.int64(0)
+    for i in range(start.size):
+        if i + 1 == start.size or start[i + 1] > end[i]:  # i + 1 intervals have begun and ended
+            low[n], high[n] = start[first], end[i]
+            n += start[first] < end[i]
+            first = i + 1
+    return n
 
 
 @compiled(int64(I8, I8, I8, I8, int64[::1], int64[::1]))

@@ -6,52 +6,89 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.efficiency.measure import Measured, host_times
+from causeway.efficiency.shared import SharedGpu
 from causeway.efficiency.states import SETS, kernel_and_other, time_in
-from causeway.efficiency.sweep import CAUSES
+from causeway.efficiency.sweep import CAUSES, STREAM_FIELDS
 from causeway.efficiency.transport import copies, launch_path
 from causeway.efficiency.trees import FLAVOURS, RATIOS, DeviceTime, HostTime, classic, device_tree, host_tree, ratio, waterfall
 from causeway.tables import SCHEMAS
 
 GRAPH_NOTE = "executions of whole graphs count as compute: the kernels inside were not traced, nor which device ran them"
 NO_MPI = "no export holds MPI calls: there is no MPI tree"
+SHARED_NOTE = "GPUs that several ranks share count once, but in the flavour talp once per rank"
+NO_COPIES = (
+    "no copies are recorded of {ranks}: there is no communication efficiency but by kernels, and copies would count as orchestration"
+)
+ONE_EVENT = "only one event is recorded of {ranks}: it is all of the time that is known, so there are no efficiencies"
 NO_CALLS = "no export holds runtime or MPI calls: nothing is known of the hosts"
 
 
 class Dataset:
-    """All exports of a dataset side by side: one lane per rank and device.
+    """All exports of a dataset side by side: one lane per rank and device; behind the lanes, a row per GPU that several ranks share.
 
     Parameters
     ----------
     measured : sequence of Measured
     regions : sequence of str
         As they were measured.
+    shared : sequence of SharedGpu
     """
 
-    def __init__(self, measured: Sequence[Measured], regions: Sequence[str]) -> None:
-        self.measured, self.regions = list(measured), list(regions)
+    def __init__(self, measured: Sequence[Measured], regions: Sequence[str], shared: Sequence[SharedGpu] = ()) -> None:
+        self.measured, self.regions, self.shared = list(measured), list(regions), list(shared)
         self.lanes = [lane for one in self.measured for lane in one.opened.lanes]
         self.node_of = {rank: one.opened.node for one in self.measured for rank in one.opened.windows}
         self.elapsed = {rank: stop - begin for one in self.measured for rank, (begin, stop) in one.opened.windows.items()}
-        self.total, self.idle, self.path, self.copies, self.within, self.binned = (
-            np.concatenate([getattr(one, name) for one in self.measured])
-            for name in ("total", "idle", "path", "copies", "within", "binned")
+        self.idle, self.path, self.copies = (
+            np.concatenate([getattr(one, name) for one in self.measured]) for name in ("idle", "path", "copies")
+        )
+        self.total, self.within, self.binned = (
+            np.concatenate([*(getattr(one, name) for one in self.measured), *(getattr(gpu, name)[None] for gpu in self.shared)])
+            for name in ("total", "within", "binned")
         )
         self.host = {key: states for one in self.measured for key, states in one.host.items()}
         self.region_ns = {rank: times for one in self.measured for rank, times in one.region_ns.items()}
+        self.with_copies = {rank for one in self.measured if one.opened.copies_recorded for rank in one.opened.windows}
+        self.with_copies |= {rank for (rank, _), states in zip(self.lanes, self.total, strict=False) if int(time_in(states, "memory"))}
+        self.events: dict[int, int] = {}
+        for one in self.measured:
+            for (rank, _, _), fields in one.streams.items():
+                self.events[rank] = self.events.get(rank, 0) + int(fields[STREAM_FIELDS.index("events")])
+            for rank in one.opened.graphs.get("rank", np.empty(0)).tolist():
+                self.events[rank] = self.events.get(rank, 0) + 1
         self.with_mpi = {rank for one in self.measured for rank in one.mpi_ranks}
 
     def places(self, keep: Callable[[tuple[int, int]], bool]) -> list[int]:
         """Return the numbers of the lanes that are wanted."""
         return [place for place, lane in enumerate(self.lanes) if keep(lane)]
 
+    def rows(self, places: Sequence[int]) -> list[int]:
+        """Return the rows of the GPUs behind some lanes: the lanes, or the GPU that several of them share."""
+        found = list(places)
+        for number, gpu in enumerate(self.shared):
+            among = [place for place in found if place < len(self.lanes) and self.lanes[place] in gpu.lanes]
+            if len(among) > 1:
+                found = [place for place in found if place not in among] + [len(self.lanes) + number]
+        return found
+
     def tree(self, flavour: str, elapsed_ns: int, states: np.ndarray, places: Sequence[int]) -> dict:
-        """Return the tree of some lanes, whose states have the shape (lanes, 16)."""
-        times = [DeviceTime(self.lanes[place][0], *kernel_and_other(states[place], flavour)) for place in places]
-        return device_tree(elapsed_ns, times, by_process=flavour == "talp")
+        """Return the tree of some lanes, whose states have the shape (lanes and shared GPUs, 16)."""
+        if flavour == "talp":  # as TALP does: processes know nothing of each other
+            times = [DeviceTime(self.lanes[place][0], *kernel_and_other(states[place], flavour)) for place in places]
+        else:
+            times = [DeviceTime(row, *kernel_and_other(states[row], flavour)) for row in self.rows(places)]
+        tree = device_tree(elapsed_ns, times, by_process=flavour == "talp")
+        ranks = {self.lanes[place][0] for place in places}
+        if tree["active_max_ns"] == tree["kernel_max_ns"] and not ranks & self.with_copies:
+            tree["communication_efficiency"] = None  # nothing but kernels was looked at
+        if all(self.events.get(rank, 0) < 2 for rank in ranks):
+            tree |= dict.fromkeys(RATIOS)
+        return tree
 
     def longest(self, places: Sequence[int]) -> int:
-        """Return E of some lanes: the longest window of their ranks."""
-        return max((self.elapsed[self.lanes[place][0]] for place in places), default=0)
+        """Return E of some lanes: the longest window of their ranks, or from the first to the last event on a GPU that they share."""
+        together = [self.shared[row - len(self.lanes)].elapsed for row in self.rows(places) if row >= len(self.lanes)]
+        return max([*together, *(self.elapsed[self.lanes[place][0]] for place in places)], default=0)
 
 
 def scopes(dataset: Dataset) -> list[tuple[str, dict, int, np.ndarray, list[int]]]:
@@ -69,8 +106,9 @@ def scopes(dataset: Dataset) -> list[tuple[str, dict, int, np.ndarray, list[int]
     for number, region in enumerate(dataset.regions):
         inside = {rank: int(times[number]) for rank, times in dataset.region_ns.items() if times[number]}
         places = dataset.places(lambda lane, inside=inside: lane[0] in inside)
-        states = dataset.within[:, number].copy()
-        found.append(("region", {"region": region}, max(inside.values(), default=0), states, places))
+        together = [dataset.shared[row - len(dataset.lanes)].region_ns[number] for row in dataset.rows(places) if row >= len(dataset.lanes)]
+        elapsed = max([*inside.values(), *together], default=0)
+        found.append(("region", {"region": region}, elapsed, dataset.within[:, number].copy(), places))
     return found
 
 
@@ -94,8 +132,8 @@ def table(dataset: Dataset, edges_ns: np.ndarray) -> pa.Table:
 
 
 def _row(dataset: Dataset, level: str, names: Mapping, elapsed: int, states: np.ndarray, places: list[int]) -> dict:
-    chosen = states[places]
-    row = {"level": level, **names, "elapsed_ns": elapsed, "n_devices": len(places)}
+    chosen = states[dataset.rows(places)]
+    row = {"level": level, **names, "elapsed_ns": elapsed, "n_devices": len(chosen)}
     row |= {f"{name}_ns": int(time_in(chosen, name).sum()) for name in SETS}
     for flavour in FLAVOURS:
         tree = dataset.tree(flavour, elapsed, states, places)
@@ -119,10 +157,16 @@ def document(name: str, dataset: Dataset, clocks: Mapping, edges_ns: np.ndarray,
     devices : mapping of (rank, device) to the devices' names
     """
     found = {flavour: _flavour(dataset, flavour) for flavour in FLAVOURS}
-    everyone = range(len(dataset.lanes))
-    elapsed = dataset.longest(list(everyone))
-    parts = [tuple(int(time_in(dataset.total[place], part)) for part in PARTS) for place in everyone]
+    lanes = range(len(dataset.lanes))
+    elapsed, gpus = dataset.longest(lanes), dataset.rows(lanes)
+    parts = [tuple(int(time_in(dataset.total[row], part)) for part in PARTS) for row in gpus]
     notes = [GRAPH_NOTE] if int(time_in(dataset.total, "graph").sum()) else []
+    notes += [SHARED_NOTE] if dataset.shared else []
+    for words, ranks in (
+        (NO_COPIES, set(dataset.elapsed) - dataset.with_copies),
+        (ONE_EVENT, {r for r, n in dataset.events.items() if n < 2}),
+    ):
+        notes += [words.format(ranks=_ranks(sorted(ranks)))] if ranks else []
     return {
         "dataset": name,
         "why": None if dataset.lanes else "no export has launches, transfers or graphs with times",
@@ -133,13 +177,40 @@ def document(name: str, dataset: Dataset, clocks: Mapping, edges_ns: np.ndarray,
         "notes": notes,
         **found,
         "host": _host(dataset),
-        "classic": classic(elapsed, [int(time_in(dataset.total[place], "kernel")) for place in everyone]),
+        "classic": classic(elapsed, [int(time_in(dataset.total[place], "kernel")) for place in gpus]),
         "waterfall_ns": waterfall(elapsed, parts),
         "breakdown": {name_of("device", {"r": rank, "d": device}): _breakdown(dataset, place) for place, (rank, device) in
                       enumerate(dataset.lanes)},
         "launch_path": launch_path(dataset.path, dataset.lanes, dataset.elapsed, small_ns, dataset.measured),
         "copies": copies(dataset.copies, dataset.lanes, devices),
+        "shared": [_shared(dataset, number) for number in range(len(dataset.shared))],
     }  # fmt: skip
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    """Return ranks in words, at most four of them."""
+    shown = ", ".join(str(rank) for rank in ranks[:4])
+    more = f" and {len(ranks) - 4} more" if len(ranks) > 4 else ""
+    return f"rank{'s' if len(ranks) > 1 else ''} {shown}{more}"
+
+
+def _shared(dataset: Dataset, number: int) -> dict:
+    """Return what a GPU's ranks do on it, together and each, and for how long kernels of several of them run at once, counted doubly."""
+    gpu, states = dataset.shared[number], dataset.total[len(dataset.lanes) + number]
+    kernel = int(time_in(states, "kernel"))
+    each = {}
+    for place, lane in enumerate(dataset.lanes):
+        if lane in gpu.lanes:
+            own = dataset.total[place]
+            each[f"{lane[0]}/{lane[1]}"] = {"kernel_ns": int(time_in(own, "kernel")), "busy_ns": int(time_in(own, "busy"))}
+    return {
+        "devices": each,
+        "elapsed_ns": gpu.elapsed,
+        "kernel_ns": kernel,
+        "busy_ns": int(time_in(states, "busy")),
+        "at_once_ns": sum(one["kernel_ns"] for one in each.values()) - kernel,
+        "parallel_efficiency": ratio(kernel, gpu.elapsed),
+    }
 
 
 PARTS = ("compute", "exposed_communication", "exposed_memory")

@@ -14,6 +14,8 @@ from causeway.errors import TableError
 from causeway.tables import read_json, read_table
 
 COPY_KINDS = 256
+Lane = tuple[int, int]
+"""Rank and device."""
 ALWAYS = -(1 << 62), 1 << 62
 """A window without end: regions of the host may lie outside the device's window."""
 
@@ -36,6 +38,8 @@ class Opened:
         Start of the first and end of the last launch, transfer or graph of each rank, ns, own clock.
     lanes : list of (int, int)
         Rank and device.
+    gpus : dict of (int, int) to str
+        Which GPU a lane is, where the export says so: digits within the export, else anywhere.
     """
 
     export: str
@@ -45,6 +49,12 @@ class Opened:
     lanes: list[tuple[int, int]]
     graphs: streams.Block
     issues: frozenset[str] = frozenset()
+    gpus: Mapping[Lane, str] = field(default_factory=dict)
+
+    @property
+    def copies_recorded(self) -> bool:
+        """Whether the export holds any copies; one without any may have had none, or not have looked."""
+        return "no_transfers" not in self.issues
 
 
 @dataclass
@@ -84,7 +94,7 @@ def open_export(folder: Path) -> Opened | None:
     if document["status"] == "refused" or not (document["time"] or {}).get("has_start"):
         return None
     path = folder / "devices.parquet"
-    rows = read_table(path, "devices", ["rank", "device"]).to_pylist() if path.is_file() else []
+    rows = read_table(path, "devices", ["rank", "device", "gpu"]).to_pylist() if path.is_file() else []
     lanes = sorted({(row["rank"], row["device"]) for row in rows})
     found = regions.graph_executions(folder, dict(reversed(lanes)))
     lanes = sorted({*lanes, *zip(found["rank"].tolist(), found["device"].tolist(), strict=True)})
@@ -96,7 +106,8 @@ def open_export(folder: Path) -> Opened | None:
         return None
     lanes = [lane for lane in lanes if lane[0] in windows]
     kinds = frozenset(issue["kind"] for issue in document["issues"])
-    return Opened(document["export"], folder, document["node"], windows, lanes, found, kinds)
+    gpus = {(row["rank"], row["device"]): row["gpu"] for row in rows if row["gpu"]}
+    return Opened(document["export"], folder, document["node"], windows, lanes, found, kinds, gpus)
 
 
 def _windows(folder: Path, document: Mapping) -> dict[int, tuple[int, int]]:

@@ -8,6 +8,7 @@ import numpy as np
 from causeway.efficiency import regions
 from causeway.efficiency.document import Dataset, document, table
 from causeway.efficiency.measure import COPY_KINDS, Limits, Measured, Opened, measure, open_export
+from causeway.efficiency.shared import groups, measure_shared
 from causeway.efficiency.states import STATES
 from causeway.efficiency.sweep import CAUSES, COPY_FIELDS, PATH_FIELDS
 from causeway.efficiency.timeline import Clock
@@ -47,7 +48,8 @@ def run(name: str, folders: Sequence[Path], clocks_file: Path, choices: Mapping,
     for one in opened:
         measured.append(measure(one, names, clocks[one.export].own(edges), limits))
         LOG.info("%s: %d ranks, %d devices measured", one.export, len(one.windows), len(one.lanes))
-    dataset = Dataset(measured or [_nothing()], names)
+    together = [measure_shared(members, names, edges, clocks) for members in groups(opened)]
+    dataset = Dataset(measured or [_nothing()], names, together)
     names_of = {(row["rank"], row["device"]): row["name"] for one in opened for row in _devices(one.folder)}
     found = document(name, dataset, document_of_clocks, edges, limits.small_kernel_ns, names_of)
     write_json(found, out_json, schema="efficiency")

@@ -1,20 +1,35 @@
-"""Why a rank is late: its own compute between collectives against its idle time, and which kernels or which clock are behind that."""
+"""Why a rank is late: its own work between collectives against other ranks', and which kernels, configurations or clock are behind it.
 
+A rank's own time before a collective runs from the end of the collective before to its arrival. What is compared is the own time before
+the collectives in which the rank is late, on it and on the other ranks of the group.
+"""
+
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
-from causeway.efficiency import streams
+from causeway.efficiency import regions, streams
 from causeway.efficiency.collectives import Group
 from causeway.efficiency.states import COMMUNICATION, time_in
 from causeway.efficiency.sweep import Sweep
-from causeway.tables import read_table
+from causeway.tables import LAUNCH_SHAPE, read_table
 
-MOST_KERNELS = 5
-CLOCK = "gpc_clock_frequency_hz"
+MOST_KERNELS, MOST_CONFIGURATIONS = 5, 3
+CLOCK = re.compile(r"clock.*_hz$")
+"""Names of sampled clocks."""
 SLOWER = 0.02
 """A clock that is lower than that of other ranks by this share is worth a word."""
+PARTS = ("compute", "copies", "idle")
+"""What own time is split into: computing kernels; copies and sets outside them; nothing on the device."""
+CAUSES = {"compute": "compute", "copies": "copies", "idle": "host"}
+"""What a rank is late for where it has more of each part: a device that idles is launched late."""
+
+Work = tuple[int, int]
+"""Launches and their summed duration in ns."""
+Configuration = tuple
+"""Short name of a kernel and the numbers of its launch."""
 
 
 class OwnWork:
@@ -22,82 +37,166 @@ class OwnWork:
 
     Attributes
     ----------
-    compute, idle : ndarray of int64, shape (ranks, collectives), ns
-        Time in computing kernels, and without anything on the device, between the end of the collective before and the arrival at this
-        one; 0 for the first one, and where collectives overlap.
-    kernels : dict of int to dict of str to (int, int)
-        By rank and kernel: launches and summed duration of computing kernels, all the time.
-    clock_hz : dict of int to float
-        Mean sampled clock by rank, of those that have samples.
+    compute, copies, idle : ndarray of int64, shape (ranks, collectives), ns
+        Time by `PARTS`; 0 for the first collective, and where collectives overlap.
+    work : dict of (int, int) to dict of Configuration to Work
+        By late rank and rank: computing launches that begin in own time before the collectives in which the former is late.
+    clock_hz : dict of (int, int) to dict of str to float
+        Likewise the mean of each sampled clock.
     """
 
-    def __init__(self, group: Group, chosen: np.ndarray, folders: Mapping[int, Path]) -> None:
-        self.ranks = group.ranks
-        self.compute, self.idle = (np.zeros((len(group.ranks), int(chosen.sum())), np.int64) for _ in range(2))
-        self.kernels: dict[int, dict[str, tuple[int, int]]] = {}
-        self.clock_hz: dict[int, float] = {}
+    def __init__(self, group: Group, chosen: np.ndarray, folders: Mapping[int, Path], late: Mapping[int, np.ndarray]) -> None:
+        """Read the tables of a group's ranks; `late` tells for late ranks in which of the chosen collectives they are late (bool)."""
+        self.ranks, self.late = group.ranks, late
+        self.compute, self.copies, self.idle = (np.zeros((len(group.ranks), int(chosen.sum())), np.int64) for _ in PARTS)
+        self.work: dict[tuple[int, int], dict[Configuration, Work]] = {(one, rank): {} for one in late for rank in group.ranks}
+        self.clock_hz: dict[tuple[int, int], dict[str, float]] = {}
         for folder in dict.fromkeys(folders[rank] for rank in group.ranks):
-            mine = [rank for rank in group.ranks if folders[rank] == folder]
-            edges = {rank: _edges(group, group.ranks.index(rank), chosen) for rank in mine}
-            for rank, (compute, idle) in self._pass(folder, edges).items():
-                self.compute[group.ranks.index(rank)], self.idle[group.ranks.index(rank)] = compute, idle
-            self.clock_hz |= _clocks(folder, mine)
+            edges = {rank: _edges(group, place, chosen) for place, rank in enumerate(group.ranks) if folders[rank] == folder}
+            self._split(folder, edges)
+            self._sum(folder, edges)
+            self._clocks(folder, edges)
 
-    def _pass(self, folder: Path, edges: Mapping[int, np.ndarray]) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    def _split(self, folder: Path, edges: Mapping[int, np.ndarray]) -> None:
+        """Split own time into what the devices did; communication is left out, as it is no own work."""
         sweeps = {rank: Sweep([row[0]], [row[-1]], row) for rank, row in edges.items()}
-        kernels = read_table(folder / "configurations.parquet", "configurations", ["kernel"]).column("kernel").to_numpy()
-        names = read_table(folder / "kernels.parquet", "kernels", ["short_name"]).column(0).to_pylist()
-        sums = {rank: np.zeros((2, len(names)), np.int64) for rank in edges}
-        kinds, communication = streams.class_bits(folder), COMMUNICATION.bit_length() - 1
-        for batch in streams.chunks(folder, "launches", ["start_ns", "duration_ns", "configuration", "rank"]):
-            rank, configuration = batch.column("rank").to_numpy(), batch.column("configuration").to_numpy()
-            block, kind = streams.times(batch), kinds[configuration]
+        graphs = regions.graph_executions(folder, {})
+        for block in streams.merged([streams.launches(folder), streams.transfers(folder), streams.graphs(graphs)]):
             for number, sweep in sweeps.items():
-                chosen = (rank == number) & (kind != communication)
-                start, end = block["start"][chosen], block["end"][chosen]
-                sweep.take(np.zeros(start.size, np.int32), kind[chosen], start, end)
-                np.add.at(sums[number][0], kernels[configuration[chosen]], 1)
-                np.add.at(sums[number][1], kernels[configuration[chosen]], end - start)
-        found = {}
+                mine = (block["rank"] == number) & (block["kind"] != COMMUNICATION.bit_length() - 1)
+                sweep.take(np.zeros(int(mine.sum()), np.int32), block["kind"][mine], block["start"][mine], block["end"][mine])
         for rank, sweep in sweeps.items():
             sweep.finish()
-            states, width = sweep.binned[0, ::2], np.diff(edges[rank])[::2]
-            found[rank] = time_in(states, "compute"), width - time_in(states, "busy")
-            self.kernels[rank] = {name: (int(n), int(total)) for name, n, total in zip(names, *sums[rank].tolist(), strict=True) if n}
-        return found
+            states, place = sweep.binned[0, ::2], self.ranks.index(rank)
+            self.compute[place], self.copies[place] = time_in(states, "compute"), time_in(states, "exposed_memory")
+            self.idle[place] = np.diff(edges[rank])[::2] - time_in(states, "busy")
 
-    def why(self, rank: int, late: np.ndarray) -> dict:
-        """Return why a rank is late in some collectives (bool array): where its excess time lies, against the median of the others."""
-        place = self.ranks.index(rank)
+    def _sum(self, folder: Path, edges: Mapping[int, np.ndarray]) -> None:
+        """Sum computing launches by configuration."""
+        if not (folder / "configurations.parquet").is_file():
+            return
+        rows = read_table(folder / "configurations.parquet", "configurations", ["kernel", *LAUNCH_SHAPE]).to_pylist()
+        kernels = read_table(folder / "kernels.parquet", "kernels", ["kernel", "short_name"]).to_pylist()
+        names = {kernel["kernel"]: kernel["short_name"] for kernel in kernels}
+        keys = [(names[row.pop("kernel")], *row.values()) for row in rows]
+        kinds = streams.class_bits(folder)
+        sums = {(one, rank): np.zeros((2, len(keys)), np.int64) for one in self.late for rank in edges}
+        for batch in streams.chunks(folder, "launches", ["start_ns", "duration_ns", "configuration", "rank"]):
+            rank, code = batch.column("rank").to_numpy(), batch.column("configuration").to_numpy()
+            block, computes = streams.times(batch), kinds[code] == 0
+            for (one, number), (count, total) in sums.items():
+                mine = np.flatnonzero(computes & (rank == number))
+                mine = mine[_inside(edges[number], block["start"][mine], self.late[one])]
+                np.add.at(count, code[mine], 1)
+                np.add.at(total, code[mine], block["end"][mine] - block["start"][mine])
+        for pair, (count, total) in sums.items():
+            found = self.work[pair]
+            for at in np.flatnonzero(count).tolist():
+                before = found.get(keys[at], (0, 0))  # two configurations may differ in what is no number of the launch
+                found[keys[at]] = before[0] + int(count[at]), before[1] + int(total[at])
+
+    def _clocks(self, folder: Path, edges: Mapping[int, np.ndarray]) -> None:
+        sums: dict[tuple[int, int, str], tuple[int, float]] = {}
+        for batch in streams.chunks(folder, "samples", ["time_ns", "rank", "metric", "value"]):
+            texts, codes = batch.column("metric").dictionary.to_pylist(), batch.column("metric").indices.to_numpy()
+            time, rank, value = (batch.column(name).to_numpy() for name in ("time_ns", "rank", "value"))
+            for code, text in enumerate(texts):
+                if not CLOCK.search(text):
+                    continue
+                for number in edges:
+                    mine = np.flatnonzero((codes == code) & (rank == number))
+                    for one, late in self.late.items():
+                        chosen = mine[_inside(edges[number], time[mine], late)]
+                        n, total = sums.get((one, number, text), (0, 0.0))
+                        sums[one, number, text] = n + chosen.size, total + float(value[chosen].sum())
+        for (one, number, text), (n, total) in sums.items():
+            if n:
+                self.clock_hz.setdefault((one, number), {})[text] = total / n
+
+    def why(self, rank: int) -> dict:
+        """Return why a rank is late: where its excess time lies, against the median of the others, and what is behind it."""
+        place, late = self.ranks.index(rank), self.late[rank]
         rest = [other for other in range(len(self.ranks)) if other != place]
         excess = {}
-        for name, times in (("compute", self.compute), ("idle", self.idle)):
+        for name in PARTS:
+            times = getattr(self, name)
             more = times[place] - np.median(times[rest], axis=0)
             usual = float(np.median(more[~late])) if (~late).sum() > 2 else 0.0
             excess[name] = round(float(np.median(more[late])) - min(usual, 0.0) if late.any() else 0.0)
-        cause = "compute" if excess["compute"] > excess["idle"] else "host"
-        found = {"cause": cause, "excess_compute_ns": excess["compute"], "excess_idle_ns": excess["idle"]}
-        return found | {"kernels": self._kernels(rank) if cause == "compute" else [], "clock": self._clock(rank)}
+        cause = max(PARTS, key=lambda name: (excess[name], -PARTS.index(name)))
+        found: dict = {"cause": CAUSES[cause]} | {f"excess_{name}_ns": value for name, value in excess.items()}
+        computes = cause == "compute"
+        found |= {"kernels": self._kernels(rank) if computes else [], "only_here": self._only_here(rank) if computes else []}
+        return found | {"clock": self._clock(rank)}
+
+    def _others(self, rank: int) -> list[dict[Configuration, Work]]:
+        return [self.work[rank, other] for other in self.ranks if other != rank]
 
     def _kernels(self, rank: int) -> list[dict]:
-        """Return the kernels that cost this rank most, against the median of the other ranks' means."""
+        """Return the kernels that cost this rank most, against the median of the other ranks' means, and in which configurations."""
+        own, others = self.work[rank, rank], self._others(rank)
+        own_kernels, other_kernels = _by_kernel(own), [_by_kernel(one) for one in others]
         rows = []
-        for name, (n, total) in self.kernels[rank].items():
-            others = [self.kernels[other][name] for other in self.ranks if other != rank and name in self.kernels[other]]
-            if others:
-                mean = float(np.median([theirs / count for count, theirs in others]))
-                rows.append(
-                    {"kernel": name, "launches": n, "mean_ns": total / n, "others_mean_ns": mean, "excess_ns": round(total - n * mean)}
-                )
+        for name, work in own_kernels.items():
+            if any(name in one for one in other_kernels):
+                row = {"kernel": name} | _against(work, [one[name] for one in other_kernels if name in one])
+                parts = [
+                    dict(zip(LAUNCH_SHAPE, key[1:], strict=True)) | _against(own[key], [one[key] for one in others if key in one])
+                    for key in own
+                    if key[0] == name and any(key in one for one in others)
+                ]
+                same = sum(part["excess_ns"] for part in parts)
+                parts = [part for part in parts if part["excess_ns"] > 0]
+                parts.sort(key=lambda part: (-part["excess_ns"], [part[column] or 0 for column in LAUNCH_SHAPE]))
+                kept = [{key: part[key] for key in (*SHAPE, *MEASURED)} for part in parts[:MOST_CONFIGURATIONS]]
+                rows.append(row | {"same_configuration_ns": same, "configurations": kept})
         rows.sort(key=lambda row: (-row["excess_ns"], row["kernel"]))
         return [row for row in rows[:MOST_KERNELS] if row["excess_ns"] > 0]
 
+    def _only_here(self, rank: int) -> list[dict]:
+        """Return the kernels that no other rank runs then, those with the most time first."""
+        own, others = _by_kernel(self.work[rank, rank]), [_by_kernel(one) for one in self._others(rank)]
+        alone = [(name, work) for name, work in own.items() if not any(name in one for one in others)]
+        alone.sort(key=lambda item: (-item[1][1], item[0]))
+        return [{"kernel": name, "launches": count, "total_ns": total} for name, (count, total) in alone[:MOST_KERNELS]]
+
     def _clock(self, rank: int) -> dict | None:
-        others = [self.clock_hz[other] for other in self.ranks if other != rank and other in self.clock_hz]
-        if rank not in self.clock_hz or not others:
-            return None
-        usual = float(np.median(others))
-        return {"mean_hz": self.clock_hz[rank], "others_hz": usual, "slower": self.clock_hz[rank] < (1 - SLOWER) * usual}
+        """Return the sampled clock that is lowest beside the others'."""
+        rows = []
+        for metric, mean in self.clock_hz.get((rank, rank), {}).items():
+            others = [self.clock_hz.get((rank, other), {}).get(metric) for other in self.ranks if other != rank]
+            others = [value for value in others if value is not None]
+            if others:
+                usual = float(np.median(others))
+                rows.append({"metric": metric, "mean_hz": mean, "others_hz": usual, "slower": mean < (1 - SLOWER) * usual})
+        return min(rows, key=lambda row: (row["mean_hz"] / max(row["others_hz"], 1.0), row["metric"]), default=None)
+
+
+SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "registers_per_thread", "dynamic_shared_bytes")
+"""What a configuration is told by."""
+MEASURED = ("launches", "mean_ns", "others_mean_ns", "excess_ns")
+
+
+def _by_kernel(work: Mapping[Configuration, Work]) -> dict[str, Work]:
+    found: dict[str, Work] = {}
+    for key, (count, total) in work.items():
+        before = found.get(key[0], (0, 0))
+        found[key[0]] = before[0] + count, before[1] + total
+    return found
+
+
+def _against(work: Work, others: list[Work]) -> dict:
+    """Return launches, their mean, the median of other ranks' means, and what the difference costs."""
+    count, total = work
+    mean = float(np.median([theirs / n for n, theirs in others]))
+    return {"launches": count, "mean_ns": total / count, "others_mean_ns": mean, "excess_ns": round(total - count * mean)}
+
+
+def _inside(edges: np.ndarray, times: np.ndarray, late: np.ndarray) -> np.ndarray:
+    """Return which times lie in own time before one of the collectives in `late`; bool."""
+    place = np.searchsorted(edges, times, "right") - 1
+    own = (place >= 0) & (place < edges.size - 1) & (place % 2 == 0)
+    return own & late[np.minimum(np.maximum(place, 0) // 2, late.size - 1)]
 
 
 def _edges(group: Group, place: int, chosen: np.ndarray) -> np.ndarray:
@@ -105,17 +204,3 @@ def _edges(group: Group, place: int, chosen: np.ndarray) -> np.ndarray:
     start, end = group.start[place][chosen], group.end[place][chosen]
     edges = np.stack([np.append(start[0] - 1, end[:-1]), start], axis=1).reshape(-1)
     return np.maximum.accumulate(edges)
-
-
-def _clocks(folder: Path, ranks: list[int]) -> dict[int, float]:
-    sums: dict[int, tuple[int, float]] = {}
-    for batch in streams.chunks(folder, "samples", ["rank", "metric", "value"]):
-        texts = batch.column("metric").dictionary.to_pylist()
-        if CLOCK not in texts:
-            continue
-        mine = batch.column("metric").indices.to_numpy() == texts.index(CLOCK)
-        rank, value = batch.column("rank").to_numpy()[mine], batch.column("value").to_numpy()[mine]
-        for number in np.unique(rank).tolist():
-            n, total = sums.get(number, (0, 0.0))
-            sums[number] = n + int((rank == number).sum()), total + float(value[rank == number].sum())
-    return {rank: total / n for rank, (n, total) in sums.items() if rank in ranks}

@@ -10,7 +10,7 @@ import numpy as np
 from causeway import intervals
 from causeway.efficiency import streams
 
-HOST_KINDS = ("nvtx", "annotation")
+HOST_KINDS = ("nvtx", "roctx", "annotation")
 """Kinds of ranges that a host thread opened and closed; copies of them on the device's time line are left out."""
 GRAPH_KIND = "cuda_graph"
 MOST_INSTANCES = 1_000_000

@@ -2,13 +2,15 @@
 
 On aligned clocks a rank's wait is the last arrival minus its own; the transfer takes as long as the shortest kernel. A rank is late where
 it arrives after the median of all ranks by more than chance and clocks explain: more than `SURE` times what the clocks leave uncertain,
-five times the usual scatter of a rank about its own median, one per cent of the time between collectives, and twice as much as
-other ranks are late in one of a hundred collectives; and not only once in a while. Without such a rank nobody is named.
+five times the usual scatter of a rank about its own median and of the other ranks about the median rank, one per cent of the time between
+collectives, and twice as much as other ranks are late in one of a hundred collectives; and more often than other ranks are as late, by a
+binomial test over all ranks. Without such a rank nobody is named.
 """
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from scipy.stats import binom
 
 from causeway.efficiency.alignment import scatter
 from causeway.efficiency.collectives import Group, bus_factor
@@ -20,6 +22,8 @@ SLOW = 1.5
 PERSISTENT, TRANSIENT, FEWEST_TRANSIENT = 0.5, 0.03, 3
 """A rank is a persistent straggler where it is late in at least half of the collectives; a transient one in 3 % and three of them;
 rarer ones are not told from chance."""
+LEVEL = 0.01
+"""How often chance may name a rank."""
 VERDICTS = ("straggler", "network", "mixed", "inconclusive")
 
 
@@ -49,11 +53,8 @@ def analyse(group: Group, clocks: Mapping[int, Clock]) -> dict:
     residual = scatter(end)
     own = np.median(np.abs(lateness - np.median(lateness, axis=1, keepdims=True)), axis=1)
     between = float(np.median(np.diff(last))) if last.size > 1 else float(np.median(transfer))
-    tail = np.quantile(lateness, TAIL, axis=1)
-    others = np.array([np.median(np.delete(tail, place)) for place in range(tail.size)])
-    threshold = np.maximum(max(SURE * residual, SIGMAS * 1.4826 * float(np.median(own)), LEAST_SHARE * between), BEYOND * others)
-    late = lateness > threshold[:, None]
-    late &= late.sum(axis=1, keepdims=True) >= max(FEWEST_TRANSIENT, TRANSIENT * last.size)
+    threshold = np.maximum(max(SURE * residual, SIGMAS * 1.4826 * float(np.median(own)), LEAST_SHARE * between), _of_others(lateness))
+    late = (lateness > threshold[:, None]) & _often(lateness, threshold)[:, None]
     top = np.where(late, lateness, -np.inf).argmax(axis=0)
     straggler = np.where(late.any(axis=0), np.array(group.ranks)[top], -1)
     slow = _slow(transfer, [group.operations[at] for at in np.flatnonzero(chosen)], group.bytes[chosen])
@@ -77,6 +78,31 @@ def analyse(group: Group, clocks: Mapping[int, Clock]) -> dict:
         "late": late,
         "wait": wait,
     }
+
+
+def _of_others(lateness: np.ndarray) -> np.ndarray:
+    """Return for each rank how late the other ranks' lateness, shape (ranks, collectives), lets it be by chance; ns, shape (ranks,)."""
+    tail = np.quantile(lateness, TAIL, axis=1)
+    found = np.zeros(tail.size)
+    for place in range(tail.size):
+        rest = np.abs(np.delete(lateness, place, axis=0))
+        rest = rest[rest > 0]  # of an odd number of ranks one is the median itself
+        usual = float(np.median(rest)) if rest.size and tail.size > 2 else 0.0  # of two ranks one is as early as the other is late
+        found[place] = max(BEYOND * float(np.median(np.delete(tail, place))), SIGMAS * 1.4826 * usual)
+    return found
+
+
+def _often(lateness: np.ndarray, threshold: np.ndarray) -> np.ndarray:
+    """Return which ranks are late often enough, and more often than other ranks are as late at `LEVEL` over all ranks; bool."""
+    ranks, count = lateness.shape
+    found = np.zeros(ranks, bool)
+    for place in range(ranks):
+        times = int((lateness[place] > threshold[place]).sum())
+        if times >= max(FEWEST_TRANSIENT, TRANSIENT * count):
+            others = int((np.delete(lateness, place, axis=0) > threshold[place]).sum())
+            chance = (others + 1) / ((ranks - 1) * count + 1)
+            found[place] = ranks * binom.sf(times - 1, count, chance) <= LEVEL
+    return found
 
 
 def _slow(transfer: np.ndarray, operations: Sequence[str], size: np.ndarray) -> np.ndarray:
@@ -126,7 +152,7 @@ def verdict_of(found: dict, group: Group) -> dict:
     elif often:
         verdict, reason = "network", f"all ranks arrive together; {int(slow.sum())} of {count} transfers take much longer than the rest"
     else:
-        words = f"no rank is late by more than {found['threshold_ns'] / 1000:,.1f} us often enough, and no transfers stand out"
+        words = f"no rank is late by more than {found['threshold_ns'] / 1000:,.1f} µs often enough, and no transfers stand out"
         verdict, reason = "inconclusive", f"{words}; clocks leave {found['residual_ns'] / 1000:,.1f} us"
     sums = {"waiting_ns": int(found["waiting"].sum()), "transfer_ns": int(found["transfer"].sum()), "excess_transfer_ns": excess}
     limits = {"threshold_ns": found["threshold_ns"], "residual_ns": found["residual_ns"]}

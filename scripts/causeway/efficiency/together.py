@@ -39,9 +39,10 @@ def run(name: str, folders: Sequence[Path], clocks_file: Path, seed: int, out_js
         verdict = stragglers.verdict_of(times, group)
         named = [entry for entry in verdict["ranks"] if entry["pattern"] != "none"]
         if named:
-            work = OwnWork(group, group.together(), folder_of)
+            late = {entry["rank"]: times["straggler"] == entry["rank"] for entry in named}
+            work = OwnWork(group, group.together(), folder_of, late)
             for entry in named:
-                entry["why"] = work.why(entry["rank"], times["straggler"] == entry["rank"])
+                entry["why"] = work.why(entry["rank"])
         found.append(verdict)
         rows += _rows(group, times)
     traced = [folder for folder, one in documents.items() if one["status"] != "refused" and "launches" in one["tables"]]

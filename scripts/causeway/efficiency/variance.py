@@ -2,7 +2,8 @@
 
 The natural logarithm of a launch's duration is held against the median of its configuration and cut at `CUT` times its scale, so that a few
 outliers do not decide. The law of total variance then splits the squares: between configurations, between nodes, between ranks of a node,
-between devices of a rank, over time (blocks common to all ranks), and the rest. Intervals: bootstrap of whole blocks of time.
+between devices of a rank, over time (blocks common to all ranks), and the rest, less what chance gives each of them. Intervals: bootstrap
+of whole blocks of time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,8 @@ from causeway.efficiency.timeline import Clock
 from causeway.tables import read_table
 
 BLOCKS = 32
+FEWEST_BLOCKS = 3
+"""Blocks with launches that a trend needs."""
 RESAMPLES = 200
 CUT = 4.0
 STEPS = 64
@@ -34,6 +37,7 @@ def components(folders: Sequence[Path], clocks: Mapping[int, Clock], nodes: Mapp
     -------
     dict
         launches, configurations, seed; `shares` by `PARTS` with value, low and high (95 %), or null where a level has one member only;
+        `within` likewise, of the variance within configurations; `lanes`: rank, device, launches and mean deviation of each device;
         `trend_per_hour` (change of log duration per hour: Theil-Sen over blocks, with the interval of the bootstrap) and
         `change_points_ns` on the dataset's time line.
     """
@@ -48,21 +52,23 @@ def components(folders: Sequence[Path], clocks: Mapping[int, Clock], nodes: Mapp
     ranks = np.array([rank for rank, _ in lanes])
     random = np.random.Generator(np.random.PCG64(seed))
     draws = [random.integers(0, BLOCKS, BLOCKS) for _ in range(RESAMPLES)]
-    value = _shares(count, total, squares, between, lane_nodes, ranks)
-    drawn = [_shares(*(part[:, draw] for part in (count, total, squares)), between, lane_nodes, ranks) for draw in draws]
+    configurations = len(medians), between
+    value = _shares(count, total, squares, configurations, lane_nodes, ranks)
+    drawn = [_shares(*(part[:, draw] for part in (count, total, squares)), configurations, lane_nodes, ranks) for draw in draws]
+    drawn = [one for one in drawn if sum(one) > 0]
     single = {"node": len(set(lane_nodes)) < 2, "rank": len(set(ranks)) < 2, "device": len(lanes) == len(set(ranks))}
-    shares = {}
-    for place, part in enumerate(PARTS):
-        ends = np.quantile([one[place] for one in drawn], [0.025, 0.975]).tolist()
-        known = not single.get(part, False)
-        shares[part] = {"value": value[place] if known else None, "low": ends[0] if known else None, "high": ends[1] if known else None}
+    known = {part: sum(value) > 0 and not single.get(part, False) for part in PARTS}  # without variance there is nothing to share
+    shares = {part: _interval(value[at], [one[at] for one in drawn], known[part]) for at, part in enumerate(PARTS)}
+    inner, drawn_inner, varies = _within(value), [_within(one) for one in drawn], sum(value[1:]) > 0
+    within = {part: _interval(inner[at], [one[at] for one in drawn_inner], known[part] and varies) for at, part in enumerate(PARTS[1:])}
     series, moments = _series(count, total, edges)
-    slopes = [_slope(moments, series)] + [_slope(moments[np.sort(draw)], series[np.sort(draw)]) for draw in draws if len(set(draw)) > 2]
-    slopes = [slope * 3.6e12 for slope in slopes]
-    low, high = np.quantile(slopes[1:], [0.025, 0.975]).tolist() if len(slopes) > 1 else (None, None)
+    timed = int((count.sum(axis=0) > 0).sum()) >= FEWEST_BLOCKS
+    picks = [np.arange(BLOCKS), *(np.sort(draw) for draw in draws if len(set(draw)) > 2)] if timed else []
+    slopes = [3.6e12 * _slope(moments[pick], series[pick]) for pick in picks]
     return {
-        "launches": int(weight), "configurations": len(medians), "seed": seed, "shares": shares,
-        "trend_per_hour": {"value": slopes[0], "low": low, "high": high},
+        "launches": int(weight), "configurations": len(medians), "seed": seed, "shares": shares, "within": within,
+        "lanes": _deviations(lanes, count, total, draws),
+        "trend_per_hour": _interval(slopes[0] if timed else 0.0, slopes[1:], timed),
         "change_points_ns": [int(edges[at]) for at in _changes(series, random)],
     }  # fmt: skip
 
@@ -131,24 +137,72 @@ def _spread(count: np.ndarray, total: np.ndarray) -> float:
     return float((count * (means - total.sum() / weight) ** 2).sum() / weight) if weight else 0.0
 
 
-def _shares(count, total, squares, between, nodes, ranks) -> list[float]:
-    """Return shares by `PARTS` of the whole variance: nested means of devices, then of blocks of time of all devices together."""
+def _shares(count, total, squares, configurations, nodes, ranks) -> list[float]:
+    """Return shares by `PARTS` of the whole variance: nested means of devices, then of blocks of time of all devices together.
+
+    Means of few launches differ by chance: a level with d degrees of freedom takes d times the mean square of the rest from each launch's
+    squares, which is subtracted (epsilon squared, Kelley 1935). Zeros where no degree of freedom remains for the rest.
+
+    Parameters
+    ----------
+    count, total, squares : ndarray, shape (lanes, blocks)
+        Of deviations from the medians of configurations.
+    configurations : (int, float)
+        How many there are, and the variance between their medians.
+    nodes, ranks : ndarray, shape (lanes,)
+    """
 
     def grouped(labels):
         names = np.unique(labels)
         return [np.array([part.sum(axis=1)[labels == name].sum() for name in names]) for part in (count, total)]
 
-    weight = max(count.sum(), 1.0)
-    within = squares.sum() / weight - (total.sum() / weight) ** 2
-    node, rank, device = _spread(*grouped(nodes)), _spread(*grouped(ranks)), _spread(count.sum(axis=1), total.sum(axis=1))
-    centred = (
-        total - count * np.divide(total.sum(axis=1), count.sum(axis=1), out=np.zeros(len(count)), where=count.sum(axis=1) > 0)[:, None]
-    )
+    size, between = configurations
+    weight, per_lane = count.sum(), count.sum(axis=1)
+    lanes, blocks = int((per_lane > 0).sum()), int((count.sum(axis=0) > 0).sum())
+    free = weight - size - (lanes - 1) - (blocks - 1)
+    if weight == 0 or free < 1:
+        return [0.0] * len(PARTS)
+    node, rank, device = _spread(*grouped(nodes)), _spread(*grouped(ranks)), _spread(per_lane, total.sum(axis=1))
+    centred = total - count * np.divide(total.sum(axis=1), per_lane, out=np.zeros(len(count)), where=per_lane > 0)[:, None]
     time = _spread(count.sum(axis=0), centred.sum(axis=0))
-    parts = [between, node, max(rank - node, 0.0), max(device - rank, 0.0), time]
-    parts.append(max(within - device - time, 0.0))
-    whole = sum(parts)
-    return [part / whole if whole else 0.0 for part in parts]
+    within = squares.sum() / weight - (total.sum() / weight) ** 2
+    chance = max(within - device - time, 0.0) / free
+    levels = (len(np.unique(nodes)), len(np.unique(ranks)), lanes)
+    parts = [
+        between - (size - 1) * chance,
+        node - (levels[0] - 1) * chance,
+        rank - node - (levels[1] - levels[0]) * chance,
+        device - rank - (levels[2] - levels[1]) * chance,
+        time - (blocks - 1) * chance,
+        weight * chance,
+    ]
+    whole = sum(max(part, 0.0) for part in parts)
+    return [max(float(part), 0.0) / float(whole) if whole else 0.0 for part in parts]
+
+
+def _interval(value: float, drawn: Sequence[float], known: bool = True) -> dict:
+    """Return a value with the interval of its resamples, null where it cannot be told."""
+    if not known or not drawn:
+        return dict.fromkeys(("value", "low", "high"))
+    low, high = np.quantile(drawn, [0.025, 0.975]).tolist()
+    return {"value": value, "low": low, "high": high}
+
+
+def _within(shares: Sequence[float]) -> list[float]:
+    """Return the shares without the first one, of configurations, as shares of what remains."""
+    whole = sum(shares[1:])
+    return [share / whole if whole else 0.0 for share in shares[1:]]
+
+
+def _deviations(lanes, count, total, draws) -> list[dict]:
+    """Return the mean deviation of each device's log durations from the medians of their configurations."""
+    drawn = [(count[:, draw].sum(axis=1), total[:, draw].sum(axis=1)) for draw in draws]
+    rows = []
+    for place, (rank, device) in enumerate(lanes):
+        means = [float(sums[place] / n[place]) for n, sums in drawn if n[place]]
+        value = float(total[place].sum() / max(count[place].sum(), 1))
+        rows.append({"rank": rank, "device": device, "launches": int(count[place].sum()), "deviation": _interval(value, means)})
+    return sorted(rows, key=lambda row: (row["rank"], row["device"]))
 
 
 def _series(count, total, edges):

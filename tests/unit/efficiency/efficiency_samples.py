@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from causeway.tables import LAUNCH_SHAPE, SCHEMAS, write_table
 
-CLASSES = {"gemm": "compute", "ncclDevKernel_AllReduce": "communication", "copyBuffer": "memory"}
+CLASSES = {"gemm": "compute", "ncclDevKernel_AllReduce": "communication", "copyBuffer": "memory", "softmax": "compute"}
 
 
 def write(folder: Path, name: str, rows: list[dict]) -> None:
@@ -24,11 +24,19 @@ def event(start, end, **more):
 
 
 def export(folder: Path, rank=0, kernels=(), copies=(), calls=(), mpi=(), ranges=(), graphs=(), node=None, session=None, **more) -> Path:
-    """Write an export of one rank: events are (start, end, columns), kernels with `kernel`, a key of `CLASSES`, else gemm."""
+    """Write an export of one rank: events are (start, end, columns), kernels with `kernel`, a key of `CLASSES`, else gemm.
+
+    `grids` gives further configurations of gemm, which events name by `grid`.
+    """
     folder.mkdir(parents=True)
-    names = list(CLASSES)
+    names, grids = list(CLASSES), list(more.get("grids", ()))
+
+    def configuration(columns):
+        name, grid = columns.pop("kernel", "gemm"), columns.pop("grid", None)
+        return {"configuration": names.index(name) if grid is None else len(names) + grids.index(grid)} | columns
+
     tables = {
-        "launches": [event(s, e, rank=rank, configuration=names.index(m.pop("kernel", "gemm")), **m) for s, e, m in spread(kernels)],
+        "launches": [event(s, e, rank=rank, **configuration(m)) for s, e, m in spread(kernels)],
         "transfers": [event(s, e, rank=rank, **{"copy_kind": 1, **m}) for s, e, m in spread(copies)],
         "calls": [event(s, e, rank=rank, **{"name": "cudaLaunchKernel", **m}) for s, e, m in spread(calls)],
         "mpi": [event(s, e, rank=rank, **{"name": "MPI_Allreduce", **m}) for s, e, m in spread(mpi)],
@@ -38,16 +46,19 @@ def export(folder: Path, rank=0, kernels=(), copies=(), calls=(), mpi=(), ranges
         "samples": more.get("samples", []),
     }
     devices = sorted({row.get("device", 0) for name in ("launches", "transfers") for row in tables[name]})
-    tables["devices"] = [{"rank": rank, "device": device, "name": more.get("gpu")} for device in devices]
+    tables["devices"] = [{"rank": rank, "device": device, "name": more.get("gpu"), "gpu": more.get("identity")} for device in devices]
     tables["kernels"] = [{"kernel": i, "id": n, "name": n, "short_name": n, "class": CLASSES[n]} for i, n in enumerate(names)]
     tables["configurations"] = [{"configuration": i, "kernel": i} | dict.fromkeys(LAUNCH_SHAPE) for i in range(len(names))]
+    tables["configurations"] += [
+        {"configuration": len(names) + i, "kernel": 0} | dict.fromkeys(LAUNCH_SHAPE) | {"grid_x": x} for i, x in enumerate(grids)
+    ]
     written = {name: rows for name, rows in tables.items() if rows}
     for name, rows in written.items():
         write(folder, name, rows)
     busy = tables["launches"] + tables["transfers"]
     first, last = min((r["start_ns"] for r in busy), default=None), max((r["start_ns"] + r["duration_ns"] for r in busy), default=None)
     time = {"has_start": bool(busy), "first_ns": first, "last_ns": last, "session_start_ns": session}
-    document = {"export": folder.name, "status": "read", "node": node, "time": time, "ranks": [rank], "issues": []}
+    document = {"export": folder.name, "status": "read", "node": node, "time": time, "ranks": [rank], "issues": more.get("issues", [])}
     document["tables"] = {name: len(rows) for name, rows in written.items()}
     (folder / "capabilities.json").write_text(json.dumps(document))
     return folder

@@ -21,21 +21,22 @@ def measured(tmp_path, folders, choices=CHOICES, shifts=None):
     return read_json(tmp_path / "efficiency.json"), read_table(tmp_path / "efficiency.parquet", "efficiency").to_pylist()
 
 
-def golden(tmp_path, **more):
+def golden(tmp_path, kind="nvtx", **more):
     """The golden case inside a region of 100 ns; the host's calls and MPI stand as states of one thread per rank."""
     first = export(
         tmp_path / "0", 0, [(10, 40), (30, 60, {"stream": 1})], [(55, 70, {"stream": 2})], calls=[(0, 30), (10, 20), (50, 60)],
-        mpi=[(70, 90)], ranges=[(0, 100, {"name": "solve 7"})], node="a", **more,
+        mpi=[(70, 90)], ranges=[(0, 100, {"name": "solve 7", "kind": kind})], node="a", **more,
     )  # fmt: skip
     second = export(
-        tmp_path / "1", 1, [(20, 40)], [(0, 10), (35, 45)], calls=[(0, 20)], mpi=[(40, 90)], ranges=[(0, 100, {"name": "solve 8"})],
-        node="b", **more,
+        tmp_path / "1", 1, [(20, 40)], [(0, 10), (35, 45)], calls=[(0, 20)], mpi=[(40, 90)], node="b",
+        ranges=[(0, 100, {"name": "solve 8", "kind": kind})], **more,
     )  # fmt: skip
     return [first, second]
 
 
-def test_golden_case_in_a_region(tmp_path):
-    document, _ = measured(tmp_path, golden(tmp_path))
+@pytest.mark.parametrize("kind", ["nvtx", "roctx", "annotation"])
+def test_golden_case_in_a_region(tmp_path, kind):
+    document, _ = measured(tmp_path, golden(tmp_path, kind))
     for flavour in FLAVOURS:
         tree = document[flavour]["regions"]["solve *"]
         assert [tree[name] for name in RATIOS] == pytest.approx([0.35, 0.70, 0.833333, 0.60], abs=5e-7)
@@ -47,6 +48,28 @@ def test_golden_case_in_a_region(tmp_path):
     assert host["mpi_communication_efficiency"] == 0.80
     assert host["mpi_load_balance"] == 0.8125
     assert host["device_offload_efficiency"] == pytest.approx(0.538462, abs=5e-7)
+
+
+def test_golden_case_beside_a_rank_without_mpi(tmp_path):
+    """A third rank computes all the time, calls for 10 of it and has no MPI: it counts as a CPU, not in the minimum; and as a device."""
+    third = export(tmp_path / "2", 2, [(0, 100)], [(90, 100)], calls=[(0, 10)], ranges=[(0, 100, {"name": "solve 9"})])
+    document, _ = measured(tmp_path, [*golden(tmp_path), third])
+    host = document["host"]["regions"]["solve *"]
+    assert (host["cpus"], host["useful_ns"], host["mpi_ns"], host["gpu_ns"]) == (3, 160, 70, 70)
+    assert host["mpi_parallel_efficiency"] == pytest.approx((100 - 70 / 3) / 100)
+    assert host["mpi_communication_efficiency"] == 0.80
+    assert host["mpi_load_balance"] == pytest.approx((100 - 70 / 3) / 80)
+    assert host["device_offload_efficiency"] == pytest.approx(160 / 230)
+    for flavour in FLAVOURS:
+        tree = document[flavour]["regions"]["solve *"]
+        assert [tree[name] for name in RATIOS] == pytest.approx([170 / 300, 170 / 300, 1.0, 1.0])
+    alone = document["host"]["ranks"]["2"]
+    assert alone["mpi_parallel_efficiency"] is alone["mpi_ns"] is None
+
+
+def test_what_is_no_range_of_a_host_thread_is_no_region(tmp_path):
+    document, _ = measured(tmp_path, golden(tmp_path, "device annotation"))
+    assert document["device"]["regions"] == {}
 
 
 def test_golden_case_whole_is_between_the_first_and_the_last_device_event(tmp_path):
@@ -89,6 +112,45 @@ def test_a_process_with_two_devices(tmp_path):
     assert document["device"][LB] == 0.7
     assert (document["talp"][LB], document["talp"][ORCH]) == (0.5, pytest.approx(95 / 70))  # above 1, and labelled as TALP's
     assert document["device"][PE] == document["talp"][PE] == 0.5
+
+
+def test_ranks_that_share_a_gpu(tmp_path):
+    """The golden case on one GPU: K is [10, 60], M outside it [0, 10] and [60, 70]; kernels of both run at once in [20, 40]."""
+    document, rows = measured(tmp_path, golden(tmp_path, identity="g1"))
+    tree = document["device"]
+    assert (tree["n_devices"], tree["elapsed_ns"], tree["kernel_ns"], tree["active_max_ns"]) == (1, 70, 50, 70)
+    assert [tree[name] for name in RATIOS] == pytest.approx([50 / 70, 1, 50 / 70, 1])
+    assert document["comm_aware"] | {"ranks": 0, "devices": 0, "nodes": 0, "regions": 0} == tree | {
+        "ranks": 0, "devices": 0, "nodes": 0, "regions": 0}  # fmt: skip
+    talp = document["talp"]  # two processes, each with a device of its own
+    assert (talp["n_devices"], talp["kernel_ns"]) == (2, 70)
+    assert [talp[name] for name in RATIOS] == pytest.approx([70 / 140, 0.7, 50 / 60, 60 / 70])
+    assert document["device"]["ranks"]["1"]["kernel_ns"] == 20  # its own part
+    region = document["device"]["regions"]["solve *"]
+    assert (region["n_devices"], region["elapsed_ns"], region[PE], region[ORCH]) == (1, 100, 0.5, 0.7)
+    assert document["waterfall_ns"] == {"useful": 50, "load_imbalance": 0, "communication": 0, "transfers": 20, "orchestration": 0}
+    (gpu,) = document["shared"]
+    assert (gpu["elapsed_ns"], gpu["kernel_ns"], gpu["busy_ns"], gpu["at_once_ns"]) == (70, 50, 70, 20)
+    assert gpu["devices"] == {"0/0": {"kernel_ns": 50, "busy_ns": 60}, "1/0": {"kernel_ns": 20, "busy_ns": 35}}
+    assert document["notes"] == ["GPUs that several ranks share count once, but in the flavour talp once per rank"]
+    assert (rows[0]["n_devices"], rows[0]["kernel_ns"]) == (1, 50)
+    assert sum(row["kernel_ns"] for row in rows if row["level"] == "bin" and row["rank"] is None) == 50
+
+
+def test_a_shared_gpu_stands_on_aligned_clocks(tmp_path):
+    """Rank 1's clock is 100 behind: one after the other, together longer than each."""
+    document, _ = measured(tmp_path, golden(tmp_path, identity="g1"), shifts={"0": 0, "1": 100})
+    tree = document["device"]
+    assert (tree["elapsed_ns"], tree["kernel_ns"], tree["active_max_ns"]) == (135, 70, 95)
+    assert document["device"]["regions"]["solve *"]["elapsed_ns"] == 200
+    assert document["shared"][0]["at_once_ns"] == 0
+
+
+@pytest.mark.parametrize("identity", [None, "0"])
+def test_gpus_are_not_taken_for_one_without_being_told(tmp_path, identity):
+    """Digits number GPUs within an export."""
+    document, _ = measured(tmp_path, golden(tmp_path, identity=identity))
+    assert (document["device"]["n_devices"], document["shared"]) == (2, [])
 
 
 def test_executions_of_whole_graphs_are_busy(tmp_path):
@@ -138,6 +200,44 @@ def test_the_result_does_not_depend_on_pieces(tmp_path, monkeypatch):
     monkeypatch.setattr(streams, "CHUNK_ROWS", 1)
     (tmp_path / "x").mkdir()
     assert measured(tmp_path / "x", [tmp_path / "0", tmp_path / "1"]) == whole
+
+
+NO_COPIES = [{"kind": "no_transfers", "count": 1, "note": ""}]
+
+
+def test_copies_that_were_not_recorded_are_no_perfect_communication(tmp_path):
+    without = export(tmp_path / "0", 0, [(0, 10), (20, 40)], issues=NO_COPIES)
+    document, rows = measured(tmp_path, [without])
+    for flavour in FLAVOURS:
+        assert [document[flavour][name] for name in RATIOS] == [0.75, 1.0, None, 0.75]
+    assert rows[0]["device_communication_efficiency"] is None
+    assert document["notes"][0].startswith("no copies are recorded of rank 0: ")
+    kernels = [(0, 10), (20, 40), (40, 60, {"kernel": "ncclDevKernel_AllReduce"})]
+    (tmp_path / "x").mkdir()
+    document, _ = measured(tmp_path / "x", [export(tmp_path / "x" / "0", 0, kernels, issues=NO_COPIES)])
+    assert document["device"][COMM] is None
+    assert document["comm_aware"][COMM] == 30 / 50  # communication kernels were recorded
+    (tmp_path / "y").mkdir()
+    both = [export(tmp_path / "y" / "0", 0, [(0, 10)] * 2, issues=NO_COPIES), export(tmp_path / "y" / "1", 1, [(0, 10)], [(10, 20)])]
+    document, _ = measured(tmp_path / "y", both)
+    assert (document["device"][COMM], document["device"]["ranks"]["0"][COMM]) == (0.5, None)
+
+
+@pytest.mark.parametrize("length", [0, 50])
+def test_one_event_is_all_that_is_known(tmp_path, length):
+    document, rows = measured(tmp_path, [export(tmp_path / "0", 0, [(100, 100 + length)])])
+    assert [document["device"][name] for name in RATIOS] == [None] * 4
+    assert document["notes"] == ["only one event is recorded of rank 0: it is all of the time that is known, so there are no efficiencies"]
+    assert (rows[0]["kernel_ns"], rows[0]["device_parallel_efficiency"]) == (length, None)
+
+
+def test_a_span_of_no_length(tmp_path):
+    """Two launches of no length at one moment: nothing passes, nothing can be divided."""
+    document, _ = measured(tmp_path, [export(tmp_path / "0", 0, [(100, 100), (100, 100)])])
+    assert document["elapsed_ns"] == 0
+    assert [document[flavour][name] for flavour in FLAVOURS for name in RATIOS] == [None] * 12
+    assert document["breakdown"]["0/0"]["overlap_ratio"] is None
+    assert document["host"]["possible"] is False
 
 
 def test_nothing_to_measure(tmp_path):

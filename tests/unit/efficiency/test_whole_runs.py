@@ -64,11 +64,90 @@ def test_own_work_by_hand(tmp_path):
         kernels += [(start + 10 + length, start + 60, {"kernel": "ncclDevKernel_AllReduce"}) for start in starts]
         folders.append(export(tmp_path / str(rank), rank, kernels))
     groups, _ = together.matched(folders)
-    work = together.OwnWork(groups[0], groups[0].together(), dict(enumerate(folders)))
+    work = together.OwnWork(groups[0], groups[0].together(), dict(enumerate(folders)), {1: np.ones(8, bool)})
     assert work.compute[:, 1:].tolist() == [[10] * 7, [30] * 7]
     assert work.idle[:, 1:].tolist() == [[50 - 0] * 7, [50] * 7]
-    why = work.why(1, np.ones(8, bool))
-    assert (why["cause"], why["kernels"][0]["excess_ns"]) == ("compute", 8 * 20)
+    why = work.why(1)
+    assert (why["cause"], why["kernels"][0]["excess_ns"]) == (
+        "compute",
+        7 * 20,
+    )  # what came before the first collective is nobody's own time
+
+
+def own_work(folder, kernels, late=None, **more):
+    """Return why rank 1 is late: work of three ranks in steps of 1,000 ns, a function of rank and step that gives events from 100 on."""
+    folders = []
+    for rank in range(3):
+        events, copies = [], []
+        for step in range(1, 9):
+            mine = [(1000 * step + s, 1000 * step + e, m) for s, e, m in kernels(rank, step)]
+            copies += [one for one in mine if "copy_kind" in one[2]]
+            events += [one for one in mine if "copy_kind" not in one[2]]
+            events.append((max(one[1] for one in mine) + 10, 1000 * step + 900, {"kernel": "ncclDevKernel_AllReduce"}))
+        parts = {key: value(rank) for key, value in more.items()}
+        folders.append(export(folder / str(rank), rank, events, copies, grids=(64, 128), **parts))
+    (group,), _ = together.matched(folders)
+    late = np.arange(8) > 0 if late is None else np.isin(np.arange(8), late)
+    return together.OwnWork(group, group.together(), dict(enumerate(folders)), {1: late}).why(1)
+
+
+def test_slower_in_the_same_configuration_or_launched_in_another(tmp_path):
+    def slower(rank, step):
+        return [(100, 200 + 100 * (rank == 1), {"grid": 64}), (400, 500, {"grid": 128})]
+
+    (kernel,) = own_work(tmp_path / "slower", slower)["kernels"]
+    assert (kernel["kernel"], kernel["launches"], kernel["mean_ns"], kernel["others_mean_ns"]) == ("gemm", 14, 150, 100)
+    assert kernel["excess_ns"] == kernel["same_configuration_ns"] == 700
+    (first,) = kernel["configurations"]
+    assert (first["grid_x"], first["launches"], first["mean_ns"], first["others_mean_ns"], first["excess_ns"]) == (64, 7, 200, 100, 700)
+
+    def other(rank, step):
+        large = rank == 1 or step == 8
+        return [(100, 300 if large else 200, {"grid": 128 if large else 64})]
+
+    (kernel,) = own_work(tmp_path / "other", other)["kernels"]
+    assert (kernel["same_configuration_ns"], kernel["configurations"]) == (0, [])
+    assert kernel["excess_ns"] == round(7 * (200 - 800 / 7))
+
+
+def test_only_the_late_steps_count_and_what_nobody_else_runs_is_told(tmp_path):
+    def now_and_then(rank, step):
+        extra = [(300, 450, {"kernel": "softmax"})] if rank == 1 else []
+        return [(100, 200 + 200 * (rank == 1 and step in (3, 6)), {}), *extra]
+
+    why = own_work(tmp_path / "late", now_and_then, late=[2, 5])
+    assert (why["cause"], why["excess_compute_ns"]) == ("compute", 350 - 100)
+    assert why["only_here"] == [{"kernel": "softmax", "launches": 2, "total_ns": 300}]
+    assert (why["kernels"][0]["launches"], why["kernels"][0]["excess_ns"]) == (2, 400)
+
+    def alone(rank, step):
+        return [(100, 200, {"grid": 64}), *([(200, 400, {"grid": None})] if rank != 1 else [(200, 600, {"grid": None})])]
+
+    why = own_work(tmp_path / "all", alone)
+    assert [part["excess_ns"] for part in why["kernels"][0]["configurations"]] == [1400]
+
+
+def test_a_rank_that_copies_more(tmp_path):
+    def copies(rank, step):
+        return [(100, 200, {}), (200, 300 + 200 * (rank == 1), {"copy_kind": 1})]
+
+    why = own_work(tmp_path, copies)
+    assert (why["cause"], why["excess_copies_ns"], why["excess_idle_ns"]) == ("copies", 200, 0)
+
+
+def test_which_clock_is_lower(tmp_path):
+    def slower(rank, step):
+        return [(100, 200 + 50 * (rank == 1), {})]
+
+    def samples(rank):
+        values = {"gpc_clock_frequency_hz": 1.5e9 if rank == 1 else 2e9, "memory_clock_hz": 1e9, "sms_active_ratio": 0.5}
+        return [
+            {"time_ns": 1000 * step + 150, "rank": rank, "device": 0, "metric": metric, "value": value if step > 4 else 1e9}
+            for step in range(1, 9) for metric, value in values.items()
+        ]  # fmt: skip
+
+    clock = own_work(tmp_path, slower, late=[5, 6, 7], samples=samples)["clock"]
+    assert clock == {"metric": "gpc_clock_frequency_hz", "mean_hz": 1.5e9, "others_hz": 2e9, "slower": True}
 
 
 def variance(tmp_path, durations):
@@ -87,14 +166,36 @@ def test_components_of_variance(tmp_path):
     noise = {rank: np.exp(0.1 * random.standard_normal(4000)) for rank in range(4)}
     _, shares = variance(tmp_path / "even", {rank: 1000 * values for rank, values in noise.items()})
     assert shares["rest"] > 0.97
-    _, shares = variance(tmp_path / "rank", {rank: 1000 * values * np.exp(0.1 * (rank == 2)) for rank, values in noise.items()})
+    found, shares = variance(tmp_path / "rank", {rank: 1000 * values * np.exp(0.1 * (rank == 2)) for rank, values in noise.items()})
     truth = 0.1**2 * 3 / 16  # one of four is off by 0.1
     assert shares["rank"] == pytest.approx(truth / (truth + 0.01), abs=0.03)
+    assert found["within"]["rank"] == pytest.approx(found["shares"]["rank"])  # one configuration: all of the variance is within it
+    assert found["lanes"][2]["deviation"]["low"] > 0.06 > max(lane["deviation"]["high"] for lane in found["lanes"] if lane["rank"] != 2)
     steps = np.exp(0.2 * (np.arange(4000) >= 2000))
     found, shares = variance(tmp_path / "time", {rank: 1000 * values * steps for rank, values in noise.items()})
     assert shares["time"] == pytest.approx(0.5, abs=0.05)  # 0.1^2 of noise, (0.2 / 2)^2 of the step
     assert found["change_points_ns"] == [pytest.approx(20_000_000, abs=1_300_000)]
     assert found["trend_per_hour"]["low"] > 0
+
+
+def test_what_varies_in_no_way_has_no_shares(tmp_path):
+    """One launch, or launches of one length, tell nothing of ranks, time or devices: null, never 0 or 1."""
+    for name, durations in {"one": {0: [500]}, "equal": {0: [500] * 50, 1: [500] * 50}}.items():
+        found, shares = variance(tmp_path / name, durations)
+        assert set(shares.values()) == {None}
+        assert {share["value"] for share in found["within"].values()} == {None}
+    assert found["change_points_ns"] == []
+    assert variance(tmp_path / "two", {0: [500, 600]})[0]["trend_per_hour"] == {"value": None, "low": None, "high": None}
+
+
+def test_few_launches_do_not_seem_to_vary_over_time(tmp_path):
+    """Two launches a block: their means differ by chance, which is half of the variance, and is not counted; five tell nothing."""
+    times = []
+    for seed in range(10):
+        noise = 1000 * np.exp(0.1 * np.random.default_rng(seed).standard_normal(64))
+        times.append(variance(tmp_path / str(seed), {0: noise})[1]["time"])
+    assert np.median(times) < 0.15
+    assert variance(tmp_path / "few", {0: [500, 700, 650, 800, 900]})[1]["time"] is None
 
 
 def test_collectives_table_goes_before_names_of_kernels(tmp_path):
