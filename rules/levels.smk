@@ -79,12 +79,11 @@ rule write_explorer:
         assets=explorer_assets(),
         lib=modules("levels"),
     output:
-        page=report(
-            directory("<results>/{dataset}/explorer"),
-            htmlindex="index.html",
+        page=pages(
+            "<results>/{dataset}/explorer",
             caption="captions/explorer.rst",
-            category="Explorer",
-            labels={"dataset": "{dataset}", "figure": "from the whole run to one launch"},
+            category="6. Launch by launch",
+            labels=shown_as("from the whole run to one launch"),
         ),
     log:
         "<logs>/write_explorer/{dataset}.log",

@@ -37,8 +37,8 @@ def finding_basis(wildcards):
 
 
 def explorer_assets():
-    """Return the files of the explorer's page that are not Python."""
-    return [os.path.relpath(file) for file in sorted((BASE / "scripts/causeway/levels/assets").iterdir())]
+    """Return what stands for the files of the explorer's page that are not Python."""
+    return stamp("explorer", sorted((BASE / "scripts/causeway/levels/assets").iterdir()))
 
 
 def explorers():

@@ -1,7 +1,7 @@
 """Build the tower of a dataset: one pass for the means of configurations, one for the sums, and each coarser level from the finer one."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,19 +9,22 @@ import pyarrow as pa
 
 from causeway.errors import CausewayError
 from causeway.levels import cells
+from causeway.levels.beside import Link, Transfers
 from causeway.levels.custom import Metric, expressions, measure
 from causeway.levels.sketch import Buckets
-from causeway.levels.stream import Lanes, Link, Means, Transfers, chunks, launches_in
-from causeway.levels.tower import FINEST_NS, STEP, Level, Sums, merged, stacked
+from causeway.levels.stream import Lanes, Means, chunks, launches_in, span_of, stretches
+from causeway.levels.tower import FINEST_NS, NO_LAUNCHES, NO_TRANSFERS, STEP, TOWER, Launches, Level, Sums, give_back, merged, stacked
 from causeway.logs import LOG, Progress
-from causeway.tables import TableWriter, open_table, write_json
+from causeway.tables import TableWriter, write_json
 
 SAMPLE_SCALE = 1024
 """Sampled metrics are summed as whole multiples of 1/1024: exact for whole numbers and percent in steps of 1/8, at most 1/2048 off else."""
 LEAST_BYTES = 16 << 20
 """A tower may always take this much: for small datasets the finest level is the finest there is."""
 CELL_COST = 500
-"""Bytes that a cell of a busy lane takes in the whole tower, sketches and levels above included; only for choosing where to begin."""
+"""Bytes that a launch takes at most in the finest tower there may be; only for choosing where to begin."""
+SPARE = 3
+"""How many times too large a tower may seem at first: how large it gets shows only when all rows are seen."""
 GROUP_ROWS = 1 << 14
 """Rows per row group of a level, so that a window reads few of them."""
 COLUMNS = ["start_ns", "duration_ns", "configuration", "rank", "device", "stream"]
@@ -60,7 +63,7 @@ def build(
     link : callable, optional
         Finds the transfer of each launch; without it there are no memory stalls.
     metrics : sequence of dict
-        Metrics of the analyst's own: `name`, `table` (launches or transfers) and `value`, an expression (`causeway.levels.custom`).
+        Metrics of the analyst's own: `name`, `table`, `value`, `where` and `inside` (`causeway.levels.custom`).
 
     Returns
     -------
@@ -82,9 +85,9 @@ def build(
     facts = {export: _bytes(folder) for export, folder in traced.items()}
     budget = max(share * sum(facts.values()), LEAST_BYTES)
     sampled = _sampled(traced)
-    for name, _, _ in own:
-        if name in (*cells.VALUE_NAMES, *sampled):
-            raise CausewayError(f"levels: metrics: {name}: there is a metric of that name; give yours another")
+    for metric in own:
+        if metric.name in (*cells.VALUE_NAMES, *sampled):
+            raise CausewayError(f"levels: metrics: {metric.name}: there is a metric of that name; give yours another")
     lanes: list[dict] = []
     parts = []
     for export, folder in traced.items():
@@ -96,7 +99,7 @@ def build(
     number = np.empty(len(lanes), np.int64)
     number[order] = np.arange(len(lanes))
     lanes = [{"lane": place, **lanes[k]} for place, k in enumerate(order)]
-    names = [*cells.VALUE_NAMES, *sampled, *(name for name, _, _ in own)]
+    names = [*cells.VALUE_NAMES, *sampled, *(metric.name for metric in own)]
     level = _joined(parts, number, len(names))
     span = _span(level)
     levels = _write(level, out, origin, len(names), budget, span)
@@ -138,7 +141,9 @@ def _sums(
     own: list[Metric],
 ) -> tuple[Level, list[dict]]:
     """Return the finest level of one export, its series numbered lane by lane, and its lanes: streams first, then devices."""
-    lanes, sums = Lanes(), Sums(buckets, origin, budget, _initial_width(folder, budget))
+    width = _initial_width(folder, origin, means, export, buckets, budget)
+    give_back()
+    lanes, sums = Lanes(), Sums(buckets, origin, budget, width)
     transfers = Transfers(folder / "transfers.parquet", lanes, window)
     mean, kind = means.mean[export], means.kind[export]
     progress, done = Progress(f"{export}: levels", launches_in(folder), "launches"), 0
@@ -146,37 +151,49 @@ def _sums(
         start, duration = batch.column("start_ns").to_numpy(), batch.column("duration_ns").to_numpy()
         if duration.min() < 0:
             raise CausewayError(f"{folder}/launches.parquet: row {done + int(duration.argmin())} has a negative duration")
-        lane, number = lanes.of(batch), batch.column("configuration").to_numpy()
-        stall = transfers.stalls(start, duration, lane, link)
+        lane, configuration = lanes.of(batch), batch.column("configuration").to_numpy()
+        linked, lasted = transfers.linked(start, duration, lane, link)
         due = transfers.due(int(start[-1]))
         sums.grow(len(lanes.streams) * cells.VALUES, len(lanes.devices))
-        sums.sweep((start, duration, lane, kind[number], mean[number], stall), due, lanes.device_of)
+        sums.sweep(Launches(start, duration, lane, configuration, kind, mean, linked, lasted), due, lanes.device_of)
         done += batch.num_rows
         progress.at(done)
     due = transfers.due(None)
     sums.grow(len(lanes.streams) * cells.VALUES, len(lanes.devices))
-    nothing = (np.empty(0, np.int64),) * 6
-    sums.sweep(nothing, due, lanes.device_of)
+    sums.sweep(NO_LAUNCHES, due, lanes.device_of)
     level = sums.finish()
-    streams = [{"rank": rank, "device": device, "stream": stream} for rank, device, stream in lanes.streams]
+    LOG.info("finest level: cells of %.0f us, %d of them, %d of busy time", level.width / 1e3, len(level.values), len(level.busy))
     sampled = _samples(folder, origin, lanes, buckets, budget, metrics, sums.width)
-    mine = measure(own, folder, lanes, mean, (buckets, origin, budget, sums.width))
+    mine = measure(own, folder, lanes, mean, (buckets, origin, budget, sums.width), link)
+    streams = [{"rank": rank, "device": device, "stream": stream} for rank, device, stream in lanes.streams]
     devices = [{"rank": rank, "device": device, "stream": None} for rank, device in lanes.devices]
     return _combined(level, sampled, mine, len(streams), len(metrics)), [*streams, *devices]
 
 
-def _initial_width(folder: Path, budget: float) -> int:
-    """Return a width to begin with: at most what one evenly busy lane would get."""
-    with open_table(folder / "launches.parquet", "launches") as file:
-        statistics = [file.metadata.row_group(k).column(0).statistics for k in range(file.metadata.num_row_groups)]
-    known = [one for one in statistics if one is not None and one.has_min_max]
-    span = sum(one.max - one.min for one in known)
-    if launches_in(folder) * CELL_COST <= budget:
-        return FINEST_NS
+def _initial_width(folder: Path, origin: int, means: Means, export: str, buckets: Buckets, budget: float) -> int:
+    """Return a width to begin with, so that few cells have to be widened: as fine as some stretches of rows say, and finer rather than not.
+
+    The sums of a stretch, as many times as it has fewer rows, are those of the whole but for the cells at its ends and for transfers.
+    """
+    rows, path = launches_in(folder), folder / "launches.parquet"
     width = FINEST_NS
-    while width * STEP < span * CELL_COST / budget:
+    if rows * CELL_COST <= budget:
+        return width
+    while width * STEP < span_of(path) * CELL_COST / budget:  # no tower is finer, whatever its rows are
         width *= STEP
-    return width
+    lanes, sums = Lanes(), Sums(buckets, origin, np.inf, width)
+    seen = 0
+    for batch in stretches(path, "launches", COLUMNS):
+        lane, start = lanes.of(batch), batch.column("start_ns").to_numpy()
+        nothing = np.full(start.size, -1, np.int64)
+        found = (start, batch.column("duration_ns").to_numpy(), lane, batch.column("configuration").to_numpy())
+        sums.grow(len(lanes.streams) * cells.VALUES, len(lanes.devices))
+        sums.sweep(Launches(*found, means.kind[export], means.mean[export], nothing, nothing), NO_TRANSFERS, lanes.device_of)
+        seen += start.size
+    level = sums.finish()
+    while level.size() * TOWER * rows / seen > SPARE * budget:
+        level = level.coarser()
+    return level.width
 
 
 def _samples(folder: Path, origin: int, lanes: Lanes, buckets: Buckets, budget: float, metrics: list[str], width: int) -> Level | None:
@@ -208,6 +225,8 @@ def _combined(level: Level, sampled: Level | None, own: list[Level], streams: in
     if sampled is not None:
         series = sampled.values[:, 0]
         sampled.values[:, 0] = (streams + series // metrics) * count + cells.VALUES + series % metrics
+    elif not own:
+        return level  # as ordered as before
     for one in own:
         series = one.values[:, 0]
         one.values[:, 0] = series // len(own) * count + cells.VALUES + metrics + series % len(own)
@@ -225,14 +244,17 @@ def _same_width(levels: list[Level]) -> list[Level]:
 
 
 def _joined(parts: list[tuple[Level, list[dict], int]], number: np.ndarray, metrics: int) -> Level:
-    """Return one level of all exports, its lanes renumbered."""
-    levels = _same_width([level for level, _, _ in parts])
-    for level, (_, _, offset) in zip(levels, parts, strict=True):
+    """Return one level of all exports, its lanes renumbered. `parts` is emptied: they and the level would take twice the memory."""
+    offsets = [offset for _, _, offset in parts]
+    levels = _same_width([parts.pop(0)[0] for _ in offsets])
+    for level, offset in zip(levels, offsets, strict=True):
         lane, metric = level.values[:, 0] // metrics, level.values[:, 0] % metrics
         level.values[:, 0] = number[lane + offset] * metrics + metric
         device, what = level.busy[:, 0] // cells.BUSY, level.busy[:, 0] % cells.BUSY
         level.busy[:, 0] = number[device + offset] * cells.BUSY + what
-    return merged(stacked(levels))
+    rows = stacked(levels)
+    del levels, level
+    return merged(rows)
 
 
 def _span(level: Level) -> int:
@@ -259,20 +281,45 @@ def _write(level: Level, out: Path, origin: int, metrics: int, budget: float, sp
 def _write_level(level: Level, out: Path, origin: int, metrics: int) -> dict:
     folder = f"{level.width // 1000}us"
     order = np.lexsort((level.values[:, 0], level.values[:, 1]))
-    values = level.values[order]
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    common = {"start_ns": origin + values[:, 1] * level.width, "lane": values[:, 0] // metrics, "metric": values[:, 0] % metrics}
-    names = ("count", "sum", "squares_0", "squares_1", "squares_2", "min", "max")
-    _table(common | {name: values[:, 2 + k] for k, name in enumerate(names)}, out / folder, "level_statistics")
-    where = place[np.repeat(np.arange(len(order)), np.diff(level.offset))]
-    rows = np.argsort(where, kind="stable")
-    where = where[rows]
-    found = {name: column[where] for name, column in common.items()} | {"bucket": level.buckets[rows], "count": level.counts[rows]}
-    _table(found, out / folder, "level_sketches")
-    _table(_busy_columns(level, origin), out / folder, "level_busy")
+    _table(level_rows(level, order, origin, metrics), out / folder, "level_statistics")
+    _table(level_buckets(level, order, origin, metrics), out / folder, "level_sketches")
+    _table(in_groups(_busy_columns(level, origin)), out / folder, "level_busy")
     files = {file.name: file.stat().st_size for file in sorted((out / folder).iterdir())}
-    return {"folder": folder, "width_ns": level.width, "cells": len(values), "bytes": sum(files.values())}
+    return {"folder": folder, "width_ns": level.width, "cells": len(order), "bytes": sum(files.values())}
+
+
+def _keys(level: Level, rows: np.ndarray, origin: int, metrics: int) -> dict[str, np.ndarray]:
+    series, cell = level.values[rows, 0], level.values[rows, 1]
+    return {"start_ns": origin + cell * level.width, "lane": series // metrics, "metric": series % metrics}
+
+
+def level_rows(level: Level, order: np.ndarray, origin: int, metrics: int) -> Iterator[dict[str, np.ndarray]]:
+    """Yield the statistics of cells, in an order of theirs, group by group."""
+    names = ("count", "sum", "squares_0", "squares_1", "squares_2", "min", "max")
+    for begin in range(0, len(order), GROUP_ROWS):
+        rows = order[begin : begin + GROUP_ROWS]
+        yield _keys(level, rows, origin, metrics) | {name: level.values[rows, 2 + k] for k, name in enumerate(names)}
+
+
+def level_buckets(level: Level, order: np.ndarray, origin: int, metrics: int) -> Iterator[dict[str, np.ndarray]]:
+    """Yield the buckets of cells, in an order of theirs, in groups of whole cells."""
+    entries = np.diff(level.offset)[order]
+    ends = np.cumsum(entries)
+    begin = 0
+    while begin < len(order):
+        stop = max(begin + 1, int(np.searchsorted(ends, ends[begin] - entries[begin] + GROUP_ROWS, side="right")))
+        rows = np.repeat(order[begin:stop], entries[begin:stop])
+        # the k-th entry of a cell stands k behind its first
+        place = level.offset[rows] + np.arange(rows.size) - np.repeat(ends[begin:stop] - entries[begin:stop] - ends[begin] + entries[begin],
+        entries[begin:stop])  # fmt: skip
+        yield _keys(level, rows, origin, metrics) | {"bucket": level.buckets[place], "count": level.counts[place]}
+        begin = stop
+
+
+def in_groups(columns: Mapping[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
+    """Yield the rows of columns group by group."""
+    for begin in range(0, len(next(iter(columns.values()))), GROUP_ROWS):
+        yield {name: column[begin : begin + GROUP_ROWS] for name, column in columns.items()}
 
 
 def _busy_columns(level: Level, origin: int) -> dict[str, np.ndarray]:
@@ -285,11 +332,10 @@ def _busy_columns(level: Level, origin: int) -> dict[str, np.ndarray]:
     return found | {name: amounts[:, k] for k, name in enumerate(cells.BUSY_NAMES)}
 
 
-def _table(columns: Mapping[str, np.ndarray], folder: Path, name: str) -> None:
-    table = pa.table(dict(columns))
+def _table(groups: Iterable[Mapping[str, np.ndarray]], folder: Path, name: str) -> None:
     with TableWriter(folder / f"{name.removeprefix('level_')}.parquet", name) as writer:
-        for begin in range(0, table.num_rows, GROUP_ROWS):
-            writer.write(table.slice(begin, GROUP_ROWS))
+        for columns in groups:
+            writer.write(pa.table(dict(columns)))
 
 
 def _index(origin: int, span: int, lanes: list, levels: list, names: list, buckets: Buckets, facts: int, size: int) -> dict:

@@ -66,60 +66,62 @@ def close(series, state, histogram, touched, closed, buckets, counts, filled):
     state[series, LOW], state[series, HIGH] = EMPTY_LOW, -EMPTY_LOW
 
 
-@compiled(void(int64, int64, int64, int64, int64, int64, int64, int64, int64, int64[:, ::1]))
-def _store(series, count, total, square_0, square_1, square_2, low, high, used, state):
-    state[series, COUNT], state[series, SUM], state[series, TOUCHED] = count, total, used
-    state[series, SQUARE_0], state[series, SQUARE_1], state[series, SQUARE_2] = square_0, square_1, square_2
-    state[series, LOW], state[series, HIGH] = low, high
-
-
 @compiled(
     void(
-        *(int64, I8, I8, I8, int64, int64),
-        *(int64[:, ::1], uint32[:, ::1], uint16[:, ::1], int64[:, ::1], uint16[::1], uint32[::1], int64[::1], I8, I8),
+        *(I8, I8, I8, int64, int64),
+        *(int64[:, ::1], uint32[:, ::1], uint16[:, ::1], int64[:, ::1], uint16[::1], uint32[::1], int64[::1], I8, U2),
     )
 )
-def add(series, places, time, value, origin, width, state, histogram, touched, closed, buckets, counts, filled, upper, first):
-    """Add the values at some places, whose times ascend and are not before the series' open cell, to one series."""
-    seen, names = histogram[series], touched[series]
-    end, count, total = state[series, END], state[series, COUNT], state[series, SUM]
-    square_0, square_1, square_2 = state[series, SQUARE_0], state[series, SQUARE_1], state[series, SQUARE_2]
-    low, high, used = state[series, LOW], state[series, HIGH], state[series, TOUCHED]
-    for i in places:
-        at, v = time[i] - origin, value[i]
-        if at >= end:
-            if count:
-                _store(series, count, total, square_0, square_1, square_2, low, high, used, state)
-                close(series, state, histogram, touched, closed, buckets, counts, filled)
-            count = total = square_0 = square_1 = square_2 = used = 0
-            low, high = EMPTY_LOW, -EMPTY_LOW
+def add(time, series, value, origin, width, state, histogram, touched, closed, buckets, counts, filled, upper, first):
+    """Add values to their series; times ascend within a series, and are not before its open cell."""
+    for i in range(time.size):
+        at, v, k = time[i] - origin, value[i], series[i]
+        if at >= state[k, END]:
+            if state[k, COUNT]:
+                close(k, state, histogram, touched, closed, buckets, counts, filled)
             cell = at // width
-            end = (cell + 1) * width
-            state[series, CELL], state[series, END] = cell, end
-        count += 1
-        total += v
-        low, high = min(low, v), max(high, v)
+            state[k, CELL], state[k, END] = cell, (cell + 1) * width
+        state[k, COUNT] += 1
+        state[k, SUM] += v
+        state[k, LOW], state[k, HIGH] = min(state[k, LOW], v), max(state[k, HIGH], v)
         magnitude = np.uint64(abs(v))
         lower, upper_half = magnitude & np.uint64(LIMB), magnitude >> np.uint64(32)
         square = lower * lower
-        square_0 += np.int64(square & np.uint64(LIMB))
-        square_1 += np.int64(square >> np.uint64(32))
+        state[k, SQUARE_0] += np.int64(square & np.uint64(LIMB))
+        state[k, SQUARE_1] += np.int64(square >> np.uint64(32))
         if upper_half:  # beyond 4.3 s in nanoseconds: rare
             product = lower * upper_half
-            square_1 += 2 * np.int64(product & np.uint64(LIMB))
-            square_2 += 2 * np.int64(product >> np.uint64(32)) + np.int64(upper_half * upper_half)
+            state[k, SQUARE_1] += 2 * np.int64(product & np.uint64(LIMB))
+            state[k, SQUARE_2] += 2 * np.int64(product >> np.uint64(32)) + np.int64(upper_half * upper_half)
         bucket = np.int64(0)  # as `bucket_of`, in place: the call takes longer than all the rest
         if 0 < v <= LARGEST:
-            bucket = first[(bits_of(float(v)) >> HEAD_SHIFT) - FIRST_HEAD]
+            bucket = np.int64(first[(bits_of(float(v)) >> HEAD_SHIFT) - FIRST_HEAD])
             while upper[bucket] < v:
                 bucket += 1
         elif v > LARGEST:
             bucket = np.int64(upper.size - 1)
-        if seen[bucket] == 0:
-            names[used] = bucket
-            used += 1
-        seen[bucket] += 1
-    _store(series, count, total, square_0, square_1, square_2, low, high, used, state)
+        if histogram[k, bucket] == 0:
+            touched[k, state[k, TOUCHED]] = bucket
+            state[k, TOUCHED] += 1
+        histogram[k, bucket] += 1
+
+
+@compiled(int64(I8, I8, I8, U4, I8, I8, I8, I8, int64[::1], int64[::1], int64[::1]))
+def launch_values(start, duration, lane, configuration, kind, mean, linked, lasted, time, series, value):
+    """Write what `add` takes of launches: their durations, variability and stalls; return how many values there are.
+
+    `kind` and `mean` are of each configuration; `linked` has the place of each launch's transfer in `lasted`, -1 without one.
+    """
+    n = np.int64(0)
+    for i in range(start.size):
+        base, v, c = lane[i] * VALUES, duration[i], configuration[i]
+        time[n], series[n], value[n] = start[i], base + kind[c], v
+        time[n + 1], series[n + 1], value[n + 1] = start[i], base + VARIABILITY, abs(v - mean[c])
+        n += 2
+        if linked[i] >= 0:
+            time[n], series[n], value[n] = start[i], base + STALL, abs(v - lasted[linked[i]])
+            n += 1
+    return n
 
 
 @compiled(int64(int64, int64, int64))
@@ -155,13 +157,16 @@ def close_busy(device, opened, pieces, filled):
     filled[2] = n
 
 
-@compiled(void(int64, int64, I8, I8, I8, I8, I8, I8, I8, I8, int64, int64, int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1]))
-def sweep(device, now, places, start, duration, kind, t_places, t_start, t_duration, t_kind, origin, width, until, opened, pieces, filled):
+@compiled(void(int64, int64, I8, I8, I8, U4, I8, I8, I8, I8, I8, int64, int64, int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1]))
+def sweep(
+    device, now, places, start, duration, configuration, kind, t_places, t_start, t_duration, t_kind,
+    origin, width, until, opened, pieces, filled,
+):  # fmt: skip
     """Add the launches and transfers of a device at some places, in the order of time, to its busy time, and the time up to `now`.
 
-    `kind` is the class of a launch (0 compute, 1 communication, 2 memory), `t_kind` 0 host to device, 1 device to host, 2 on the device or
-    between devices, 3 memory set. `until` has for each device the time up to which it is covered, and the latest end of compute, of
-    communication and of copies that have begun: between two begins a class is active exactly until its latest end, so no list of active
+    `kind` is the class of a configuration (0 compute, 1 communication, 2 memory), `t_kind` 0 host to device, 1 device to host, 2 on the
+    device or between devices, 3 memory set. `until` has for each device the time up to which it is covered, and the latest end of compute,
+    of communication and of copies that have begun: between two begins a class is active exactly until its latest end, so no list of active
     events is needed. `opened` has each device's open cell: number, end, and ns of each kind of busy time. Times count from `origin`.
     """
     since, compute, talk, copy = until[device, 0], until[device, 1], until[device, 2], until[device, 3]
@@ -175,8 +180,8 @@ def sweep(device, now, places, start, duration, kind, t_places, t_start, t_durat
             j += 1
         elif i < places.size:
             row = places[i]
-            begin, length, what = start[row] - origin, duration[row], kind[row] + 1
-            active = ACTIVE_COMPUTE + kind[row] if kind[row] < 2 else np.int64(-1)
+            begin, length, what = start[row] - origin, duration[row], kind[configuration[row]] + 1
+            active = ACTIVE_COMPUTE + what - 1 if what < 3 else np.int64(-1)
             i += 1
         elif since < now:
             begin, length, what, active = now, np.int64(0), np.int64(0), np.int64(-1)
@@ -237,7 +242,7 @@ def sweep(device, now, places, start, duration, kind, t_places, t_start, t_durat
     until[device, 0], until[device, 1], until[device, 2], until[device, 3] = since, compute, talk, copy
 
 
-@compiled(int64(I8, I8, int64[::1], int64[::1]))
+@compiled(int64(U4, I8, int64[::1], int64[::1]))
 def sum_by_configuration(configuration, duration, count, total):
     """Add durations to the count and sum of their configurations; return the first row whose configuration is unknown, or -1."""
     for i in range(duration.size):

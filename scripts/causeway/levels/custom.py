@@ -1,47 +1,104 @@
-"""Metrics of the analyst's own, summed beside the built-in ones: an expression's value for each launch or transfer."""
+"""Metrics of the analyst's own, summed beside the built-in ones: an expression's value for each launch, transfer or collective.
 
-from collections.abc import Sequence
+A row may be joined with the interval of another table that it lies in: a kernel with its collective, a launch with the range of the host or
+the MPI call that ran meanwhile. So metrics go across tables: "bytes per ns of communication kernels in collectives" is the value
+`inside_bytes / duration_ns` of launches, where `kernel_class == 'communication'`, inside collectives.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from causeway.errors import CausewayError
+from causeway.levels.beside import Inside, Link
 from causeway.levels.expressions import Expression, parse
 from causeway.levels.sketch import Buckets
 from causeway.levels.stream import Lanes, chunks, configurations_of
 from causeway.levels.tower import Level, Sums
-from causeway.tables import LAUNCH_SHAPE
+from causeway.tables import LAUNCH_SHAPE, SCHEMAS
 
 SCALE = 1024
 """Values are summed as whole multiples of 1/1024, as sampled metrics are; one that is null counts nowhere."""
 LARGEST = 1 << 52
 LAUNCHES = ("duration_ns", "queue_ns", "rank", "device", "stream", "deviation_ns", "mean_ns", *LAUNCH_SHAPE)
 TRANSFERS = ("duration_ns", "bytes", "copy_kind", "rank", "device", "stream")
+COLLECTIVES = ("duration_ns", "bytes", "group_size", "rank", "device", "stream")
 COLUMNS = {
     "launches": dict.fromkeys(LAUNCHES, "number") | {"kernel_class": "text", "kernel": "text"},
     "transfers": dict.fromkeys(TRANSFERS, "number"),
+    "collectives": dict.fromkeys(COLLECTIVES, "number") | {"name": "text", "communicator": "text"},
 }
 """What expressions may name, by table. Of a launch: its own columns, the mean of its configuration and its deviation from it, its launch
 shape, its kernel's class and full name.
 """
+INTERVALS = {
+    "collectives": COLUMNS["collectives"],
+    "transfers": COLUMNS["transfers"],
+    "ranges": {"duration_ns": "number", "rank": "number", "name": "text", "kind": "text"},
+    "mpi": dict.fromkeys(("duration_ns", "rank", "bytes", "peer"), "number") | {"name": "text"},
+}
+"""Tables whose intervals a row may lie in, and what their own condition may name."""
+HOST = ("ranges", "mpi")
+"""Tables whose rows belong to a rank; those of the others belong to a device."""
+PREFIX, OVERLAP = "inside_", "overlap_ns"
 
 
-Metric = tuple[str, str, Expression]
-"""Name, table, expression."""
+@dataclass(frozen=True)
+class Metric:
+    """A checked metric.
+
+    Attributes
+    ----------
+    name, table : str
+    value : Expression
+        May name the columns of the table, and with `inside` those of the interval, prefixed with `inside_`, and `overlap_ns`.
+    where : Expression or None
+        Rows for which it is 0 or null count nowhere.
+    inside : str or None
+        A key of `INTERVALS`: rows that share no time with an interval of that table count nowhere.
+    inside_where : Expression or None
+        Only intervals for which it is neither 0 nor null count; over the columns of their table.
+    """
+
+    name: str
+    table: str
+    value: Expression
+    where: Expression | None
+    inside: str | None
+    inside_where: Expression | None
+
+    @property
+    def columns(self) -> set[str]:
+        """What value and condition need."""
+        return set(self.value.columns | (self.where.columns if self.where else frozenset()))
 
 
-def expressions(metrics: Sequence[dict]) -> list[Metric]:
-    """Return (name, table, expression) of metrics as `levels.metrics` of the configuration has them.
+def metric_of(entry: Mapping) -> Metric:
+    """Check an entry of `levels.metrics`."""
+    place, inside = f"levels: metrics: {entry['name']}", entry.get("inside")
+    columns = dict(COLUMNS[entry["table"]])
+    if inside:
+        columns |= {f"{PREFIX}{name}": kind for name, kind in INTERVALS[inside["table"]].items()} | {OVERLAP: "number"}
+    if inside and inside["table"] == entry["table"]:
+        raise CausewayError(f"{place}: inside: {inside['table']} lie in themselves; expected another table")
+    conditions = ((entry, columns, place), (inside or {}, INTERVALS[inside["table"]] if inside else {}, f"{place}: inside"))
+    where, inside_where = (parse(part["where"], known, f"{at}: where") if part.get("where") else None for part, known, at in conditions)
+    return Metric(entry["name"], entry["table"], parse(entry["value"], columns, place), where, inside and inside["table"], inside_where)
+
+
+def expressions(metrics: Sequence[Mapping]) -> list[Metric]:
+    """Return the checked metrics that `levels.metrics` of the configuration has.
 
     Raises
     ------
     CausewayError
         For an expression that is not allowed, or two metrics of one name.
     """
-    found = [(entry["name"], entry["table"], parse(entry["value"], COLUMNS[entry["table"]], f"levels: metrics: {entry['name']}"))
-             for entry in metrics]  # fmt: skip
-    names = [name for name, _, _ in found]
+    found = [metric_of(entry) for entry in metrics]
+    names = [metric.name for metric in found]
     if len(set(names)) < len(names):
         raise CausewayError(f"levels: metrics: two of them have one name, in {', '.join(names)}")
     return found
@@ -50,9 +107,11 @@ def expressions(metrics: Sequence[dict]) -> list[Metric]:
 class Custom:
     """The sums of the analyst's metrics for one export; series = lane times metrics plus the metric's place."""
 
-    def __init__(self, metrics: list[Metric], folder: Path, mean: np.ndarray, sums: tuple[Buckets, int, float, int]) -> None:
+    def __init__(
+        self, metrics: list[Metric], folder: Path, mean: np.ndarray, sums: tuple[Buckets, int, float, int], link: Link | None
+    ) -> None:
         self.metrics, self.mean = metrics, mean
-        self._sums = {name: Sums(*sums) for name, _, _ in metrics}
+        self._sums = [Sums(*sums) for _ in metrics]
         known = configurations_of(folder)
         self._shape = {
             column: np.array([np.nan if key is None or key[2][place] is None else key[2][place] for key in known], float)
@@ -61,62 +120,116 @@ class Custom:
         self._text = {
             column: np.array(["" if key is None else key[place] for key in known]) for place, column in ((0, "kernel_class"), (1, "kernel"))
         }
+        self._inside = [_inside(metric, folder, link) for metric in metrics]
 
-    def add_launches(self, batch: pa.RecordBatch, lane: np.ndarray) -> None:
-        """Add the values of launches."""
-        number = batch.column("configuration").to_numpy()
-
-        def column(name: str) -> np.ndarray:
-            if name in self._text:
-                return self._text[name][number]
-            if name in self._shape:
-                return self._shape[name][number]
-            if name == "mean_ns":
-                return self.mean[number]
-            if name == "deviation_ns":
-                return batch.column("duration_ns").to_numpy() - self.mean[number]
-            return batch.column(name).to_numpy(zero_copy_only=False)
-
-        self._add("launches", batch.column("start_ns").to_numpy(), lane, column)
-
-    def add_transfers(self, batch: pa.RecordBatch, lane: np.ndarray) -> None:
-        """Add the values of transfers."""
-        start = batch.column("start_ns").to_numpy()
-        self._add("transfers", start, lane, lambda name: batch.column(name).to_numpy(zero_copy_only=False))
-
-    def _add(self, table: str, start: np.ndarray, lane: np.ndarray, column) -> None:
-        for place, (name, of, expression) in enumerate(self.metrics):
-            if of != table:
+    def add(self, table: str, batch: pa.RecordBatch, lane: np.ndarray) -> None:
+        """Add the values of rows of a table."""
+        start, duration = (batch.column(name).to_numpy() for name in ("start_ns", "duration_ns"))
+        for place, metric in enumerate(self.metrics):
+            if metric.table != table:
                 continue
-            needed = {key: column(key) for key in sorted(expression.columns)} or {"start_ns": start}
-            value = expression.of(needed)
+            columns = {name: self._column(name, batch) for name in sorted(metric.columns & COLUMNS[table].keys())} or {"start_ns": start}
+            if metric.inside:
+                found, shared, theirs = self._inside[place].of(start, duration, _key(batch, metric.inside))
+                columns |= _beside(metric, found, shared, theirs)
+            value = metric.value.of(columns)
+            if metric.inside:
+                value = np.where(found >= 0, value, np.nan)
+            if metric.where:
+                value = np.where(metric.where.holds(columns), value, np.nan)
             if (np.abs(value) > LARGEST / SCALE).any():
                 raise CausewayError(
-                    f"levels: metrics: {name}: {expression.text!r} gives {np.nanmax(np.abs(value)):.3g}, too large to be summed"
+                    f"levels: metrics: {metric.name}: {metric.value.text!r} gives {np.nanmax(np.abs(value)):.3g}, too large to be summed"
                 )
             known = np.flatnonzero(~np.isnan(value))
-            sums = self._sums[name]
-            sums.grow((int(lane.max()) + 1) * len(self.metrics), 0)
-            sums.gather(start[known], lane[known] * len(self.metrics) + place, np.rint(value[known] * SCALE).astype(np.int64))
+            self._sums[place].grow((int(lane.max()) + 1) * len(self.metrics), 0)
+            series, scaled = lane[known] * len(self.metrics) + place, np.rint(value[known] * SCALE).astype(np.int64)
+            self._sums[place].gather(start[known], series, scaled)
+
+    def _column(self, name: str, batch: pa.RecordBatch) -> np.ndarray:
+        if name in self._text:
+            return self._text[name][batch.column("configuration").to_numpy()]
+        if name in self._shape:
+            return self._shape[name][batch.column("configuration").to_numpy()]
+        if name in ("mean_ns", "deviation_ns"):
+            mean = self.mean[batch.column("configuration").to_numpy()]
+            return mean if name == "mean_ns" else batch.column("duration_ns").to_numpy() - mean
+        return _values(batch, name)
 
     def finish(self) -> list[Level]:
         """Return the finest level of each metric."""
-        return [sums.finish() for sums in self._sums.values()]
+        return [sums.finish() for sums in self._sums]
 
 
-def measure(metrics: list[Metric], folder: Path, lanes: Lanes, mean: np.ndarray, sums: tuple[Buckets, int, float, int]) -> list[Level]:
+def _values(batch: pa.RecordBatch, name: str) -> np.ndarray:
+    """Return a column: numbers, NaN for null, or texts, '' for null."""
+    column = batch.column(name)
+    if pa.types.is_dictionary(column.type) or pa.types.is_string(column.type):
+        return np.array(["" if text is None else text for text in column.to_pylist()])
+    return column.to_numpy(zero_copy_only=False)
+
+
+def _key(batch: pa.RecordBatch, table: str) -> np.ndarray:
+    """Return what rows and intervals of a table must have in common, as one number: the rank, and the device where both have one."""
+    rank = batch.column("rank").to_numpy().astype(np.int64)
+    return rank if table in HOST else rank << 16 | batch.column("device").to_numpy()
+
+
+def _named(metric: Metric) -> list[str]:
+    """Return the columns of the intervals that a metric names, in order."""
+    return sorted(name.removeprefix(PREFIX) for name in metric.columns if name.startswith(PREFIX))
+
+
+def _inside(metric: Metric, folder: Path, link: Link | None) -> Inside | None:
+    """Return the intervals of a metric, read as they are asked for."""
+    if metric.inside is None:
+        return None
+    if link is None:
+        raise CausewayError(f"levels: metrics: {metric.name}: inside: nothing is given that links rows to intervals")
+    path, named = folder / f"{metric.inside}.parquet", _named(metric)
+    conditions = metric.inside_where.columns if metric.inside_where else frozenset()
+    wanted = ["start_ns", "duration_ns", "rank", *(() if metric.inside in HOST else ("device",))]
+    wanted += sorted({*named, *conditions} - set(wanted))
+
+    def rows() -> Iterator[tuple[np.ndarray, ...]]:
+        for batch in chunks(path, metric.inside, wanted) if path.is_file() else ():
+            start, duration = (batch.column(name).to_numpy() for name in ("start_ns", "duration_ns"))
+            columns = (start, _key(batch, metric.inside), *(_values(batch, name) for name in named), start + duration)
+            if metric.inside_where:
+                known = {name: _values(batch, name) for name in sorted(conditions)} or {"start_ns": start}
+                kept = metric.inside_where.holds(known)
+                columns = tuple(column[kept] for column in columns)
+            if columns[0].size:
+                yield columns
+
+    kinds = INTERVALS[metric.inside]
+    empty = (np.empty(0, np.int64), np.empty(0, np.int64), *(np.empty(0, "U1" if kinds[name] == "text" else float) for name in named))
+    return Inside(rows(), (*empty, np.empty(0, np.int64)), link)
+
+
+def _beside(metric: Metric, place: np.ndarray, shared: np.ndarray, theirs: tuple[np.ndarray, ...]) -> dict[str, np.ndarray]:
+    """Return the columns of each row's interval, null without one."""
+    found = {OVERLAP: np.where(place >= 0, shared, np.nan)}
+    for name, column in zip(_named(metric), theirs[2:-1], strict=True):
+        nothing = np.array([""]) if INTERVALS[metric.inside][name] == "text" else np.array([np.nan])
+        found[PREFIX + name] = np.concatenate((column, nothing))[place]  # -1 is the last place
+    return found
+
+
+def measure(
+    metrics: list[Metric], folder: Path, lanes: Lanes, mean: np.ndarray, sums: tuple[Buckets, int, float, int], link: Link | None
+) -> list[Level]:
     """Return the finest level of each metric of an export, in a pass over its tables of its own; see `Sums` for `sums`."""
     if not metrics:
         return []
-    custom = Custom(metrics, folder, mean, sums)
-    always = ["start_ns", "duration_ns", "rank", "device", "stream"]
-    wanted = {table: {column for _, of, expression in metrics if of == table for column in expression.columns} for table in COLUMNS}
-    if any(of == "launches" for _, of, _ in metrics):
-        more = sorted(wanted["launches"] & {"queue_ns"})
-        for batch in chunks(folder / "launches.parquet", "launches", [*always, "configuration", *more]):
-            custom.add_launches(batch, lanes.of(batch))
-    if any(of == "transfers" for _, of, _ in metrics) and (folder / "transfers.parquet").is_file():
-        more = sorted(wanted["transfers"] & {"bytes", "copy_kind"})
-        for batch in chunks(folder / "transfers.parquet", "transfers", [*always, *more]):
-            custom.add_transfers(batch, lanes.of(batch))
+    custom = Custom(metrics, folder, mean, sums, link)
+    for table in COLUMNS:
+        path = folder / f"{table}.parquet"
+        mine = [metric for metric in metrics if metric.table == table]
+        if not mine or not path.is_file():
+            continue
+        wanted = {"start_ns", "duration_ns", "rank", "device", "stream"}.union(*(metric.columns for metric in mine))
+        wanted = wanted | {"configuration"} if table == "launches" else wanted
+        for batch in chunks(path, table, [field.name for field in SCHEMAS[table] if field.name in wanted]):
+            custom.add(table, batch, lanes.of(batch))
     return custom.finish()

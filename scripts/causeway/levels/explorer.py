@@ -11,12 +11,14 @@ import numpy as np
 from causeway.errors import CausewayError
 from causeway.levels.read import Levels
 from causeway.levels.stream import Means, configurations_of, launches_in
-from causeway.levels.tiles import BLOCK_ROWS, TILE_CELLS, devices_of, metrics_of, write_launch_tiles, write_level_tiles
+from causeway.levels.tiles import BLOCK_ROWS, BUILT_IN, TILE_CELLS, devices_of, metrics_of, write_launch_tiles, write_level_tiles
 from causeway.levels.window import span_of
 from causeway.logs import LOG
 from causeway.tables import read_table
 
 ASSETS = Path(__file__).parent / "assets"
+PARTS = ("tiles", "lanes", "rows", "launches", "moves")
+"""The page's program, `explorer_*.js`: each part uses what those before it define."""
 
 
 def write_explorer(
@@ -58,15 +60,24 @@ def write_explorer(
             "configurations": configurations,
             "findings": _findings(findings, folder, index["origin"]),
         }
-    index |= {"tile_cells": TILE_CELLS, "block_rows": BLOCK_ROWS}
+    index |= {"tile_cells": TILE_CELLS, "block_rows": BLOCK_ROWS, "own_from": BUILT_IN}
     text = json.dumps(index, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
     (out / "index.js").write_text(f"CW.start({text})\n", encoding="utf-8")
-    for name in ("uPlot.iife.min.js", "uPlot.min.css", "uPlot.LICENSE", "explorer.js", "explorer.css"):
+    for name in ("uPlot.iife.min.js", "uPlot.min.css", "uPlot.LICENSE", "explorer.css"):
         shutil.copyfile(ASSETS / name, out / name)
+    (out / "explorer.js").write_text(program(), encoding="utf-8")
     page = (ASSETS / "explorer.html").read_text(encoding="utf-8").replace("{{dataset}}", escape(folder.name))
     (out / "index.html").write_text(page, encoding="utf-8")
     size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
     LOG.info("%d tiles of launches, %d levels, %.1f MB in all", len(index["launches"]), len(index["levels"]), size / 1e6)
+
+
+def program() -> str:
+    """Return the page's program: its parts inside one function, so that nothing but `CW` is seen from outside."""
+    parts = [(ASSETS / f"explorer_{name}.js").read_text(encoding="utf-8") for name in PARTS]
+    shown = "loaded: loaded, pending: pending.size, drawn: drawn, path: path, device: device, index: index"
+    seen = f"return {{ start: start, tile: tile, state: function () {{ return {{ view: view, steps: steps, {shown} }}; }} }};"
+    return "\n".join(['"use strict";', "var CW = (function () {", *parts, seen, "})();", ""])
 
 
 def _configurations(folders: Mapping[str, Path]) -> tuple[list[list], dict[str, np.ndarray]]:

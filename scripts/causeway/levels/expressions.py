@@ -66,6 +66,11 @@ class Expression:
             value = np.broadcast_to(np.asarray(_value(self.tree, columns), np.float64), rows)
         return np.where(np.isfinite(value), value, np.nan)
 
+    def holds(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return for which rows it is neither 0 nor null; bool. `columns` as in `of`."""
+        value = self.of(columns)
+        return ~np.isnan(value) & (value != 0)
+
 
 def parse(text: str, columns: Mapping[str, str], where: str) -> Expression:
     """Check an expression.

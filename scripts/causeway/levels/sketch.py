@@ -12,7 +12,7 @@ from ddsketch import DDSketch
 from ddsketch.mapping import LogarithmicMapping
 from numba import int64, void
 
-from causeway.compiled import I8, bits_of, compiled
+from causeway.compiled import I8, U2, bits_of, compiled
 
 LARGEST = (1 << 53) - 1
 """Values above (104 days in ns) count as this one; the exact maximum stands beside the sketch."""
@@ -36,7 +36,7 @@ class Buckets:
     ----------
     upper : ndarray of int64, shape (buckets,)
         Largest integer of each bucket, ascending; bucket 0 holds 0 alone, and bucket k + 1 what the library's mapping gives the key k.
-    first : ndarray of int64
+    first : ndarray of uint16
         For the exponent and first mantissa bits of a float64, the bucket of the smallest integer that has them.
     """
 
@@ -49,7 +49,7 @@ class Buckets:
         self.upper[-1] = LARGEST
         heads = np.arange(np.float64(1).view(np.int64) >> (52 - SUB_BITS), (np.float64(LARGEST).view(np.int64) >> (52 - SUB_BITS)) + 1)
         smallest = np.ceil((heads << (52 - SUB_BITS)).view(np.float64)).astype(np.int64)
-        self.first = np.searchsorted(self.upper, np.minimum(smallest, LARGEST)).astype(np.int64)
+        self.first = np.searchsorted(self.upper, np.minimum(smallest, LARGEST)).astype(np.uint16)
 
     def _largest(self, key: int) -> int:
         """Return the largest integer whose key is at most `key`."""
@@ -77,19 +77,20 @@ class Buckets:
         return [float(sketch.get_quantile_value(share)) for share in shares]
 
 
-@compiled(int64(int64, I8, I8))
+@compiled(int64(int64, I8, U2))
 def bucket_of(value, upper, first):
-    """Return the bucket of a value that is not negative."""
-    if value <= 0:
-        return 0
-    value = min(value, np.int64(9007199254740991))
-    k = first[(bits_of(float(value)) >> HEAD_SHIFT) - FIRST_HEAD]
-    while upper[k] < value:
-        k += 1
-    return k
+    """Return the bucket of a value; 0 for one that is negative."""
+    bucket = np.int64(0)
+    if 0 < value <= LARGEST:
+        bucket = np.int64(first[(bits_of(float(value)) >> HEAD_SHIFT) - FIRST_HEAD])
+        while upper[bucket] < value:
+            bucket += 1
+    elif value > LARGEST:
+        bucket = np.int64(upper.size - 1)
+    return bucket
 
 
-@compiled(void(I8, I8, I8, int64[::1]))
+@compiled(void(I8, I8, U2, int64[::1]))
 def _find(values, upper, first, found):
     for i in range(values.size):
         found[i] = bucket_of(values[i], upper, first)

@@ -29,11 +29,15 @@ BUSY = (
     ("active compute kernels", "active_compute_ns", "compute kernels running at once, on average"),
     ("host to device", "host_to_device_ns", "copies running at once, on average"),
     ("device to host", "device_to_host_ns", "copies running at once, on average"),
+    ("on device", "on_device_ns", "copies on the device or between devices running at once, on average"),
+    ("memory sets", "memset_ns", "memory sets running at once, on average"),
 )
 VALUES = (
     ("variability", "variability", "mean of |duration - mean of the configuration|, ns"),
     ("memory stall", "stall", "mean of |launch - linked transfer|, ns"),
 )
+BUILT_IN = len(BUSY) + len(VALUES) + 1
+"""Metrics of a tile before sampled ones and the analyst's own: those and the launches per second."""
 
 
 def metrics_of(levels: Levels) -> list[dict]:

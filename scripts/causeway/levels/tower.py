@@ -4,13 +4,15 @@ How fine the finest level can be shows only when all rows are seen. So sums begi
 than the tower may have, four neighbouring cells become one: sums of integers lose nothing by it, and memory stays bounded.
 """
 
+import ctypes
+import sys
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from causeway.levels import cells
 from causeway.levels.sketch import Buckets
-from causeway.logs import LOG
 
 FINEST_NS = 10_000
 """Width of the cells of the finest level that there may be."""
@@ -22,6 +24,40 @@ CELL_BYTES, BUCKET_BYTES, BUSY_BYTES = 20, 2.5, 28
 """Bytes on disk of a cell, of a bucket of a sketch and of a device's busy times, as measured; only for choosing the finest level."""
 TOWER = 1.5
 """What the tower takes beside its finest level, which has at least as many cells as three quarters of all; sketches shrink more slowly."""
+
+
+TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+
+
+@dataclass(frozen=True)
+class Launches:
+    """Launches of a chunk, and what is known of their configurations and transfers.
+
+    Attributes
+    ----------
+    start, duration, lane : ndarray of int64
+    configuration : ndarray of uint32
+    kind, mean : ndarray of int64
+        Class of each configuration (0 compute, 1 communication, 2 memory), and its mean in whole ns.
+    linked, lasted : ndarray of int64
+        Place of each launch's transfer, -1 without one, in the durations of transfers.
+    """
+
+    start: np.ndarray
+    duration: np.ndarray
+    lane: np.ndarray
+    configuration: np.ndarray
+    kind: np.ndarray
+    mean: np.ndarray
+    linked: np.ndarray
+    lasted: np.ndarray
+
+
+_NONE, _NO_NUMBERS = np.empty(0, np.int64), np.empty(0, np.uint32)
+NO_LAUNCHES = Launches(_NONE, _NONE, _NONE, _NO_NUMBERS, _NONE, _NONE, _NONE, _NONE)
+NO_ROWS = (_NONE, _NONE, _NONE, _NO_NUMBERS, _NONE, _NONE, _NONE, _NONE, _NONE)
+"""No launches and no transfers, as `cells.sweep` takes them."""
+NO_TRANSFERS = (_NONE,) * 5
 
 
 @dataclass
@@ -57,7 +93,7 @@ class Level:
 
     def size(self) -> float:
         """Return the bytes that it would take on disk, roughly."""
-        return CELL_BYTES * len(self.values) + BUCKET_BYTES * len(self.buckets) + BUSY_BYTES / 3 * len(self.busy)
+        return _size(len(self.values), len(self.buckets), len(self.busy))
 
     def coarser(self) -> "Level":
         """Return the level above: the sums of each four neighbouring cells."""
@@ -65,6 +101,31 @@ class Level:
         values[:, 1] //= STEP
         busy[:, 1] //= STEP
         return merged(Level(self.width * STEP, values, self.offset, self.buckets, self.counts, busy))
+
+
+def give_back() -> None:
+    """Give free memory back to the system: Arrow and glibc keep what small arrays took, too scattered for the large ones that follow."""
+    pa.default_memory_pool().release_unused()
+    if TRIM:
+        TRIM(0)
+
+
+def _size(values: int, entries: int, busy: int) -> float:
+    return CELL_BYTES * values + BUCKET_BYTES * entries + BUSY_BYTES / 3 * busy
+
+
+def least_size(rows: Level) -> float:
+    """Return the bytes that rows would take once merged, at least: what the sketches of equal cells share is not known before."""
+    order, busy = _order(rows.values), _order(rows.busy)
+    first = _firsts(rows.values, order)
+    return _size(int(first.sum()), int(np.diff(rows.offset)[order][first].sum()), int(_firsts(rows.busy, busy).sum()))
+
+
+def _firsts(rows: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Return for each place of an order whether series and cell differ from those before; bool."""
+    first = np.ones(order.size, bool)
+    first[1:] = np.diff(rows[order, :2], axis=0).any(axis=1)
+    return first
 
 
 def stacked(levels: list[Level]) -> Level:
@@ -87,7 +148,9 @@ def merged(rows: Level) -> Level:
     m = cells.merge_sketches(order, group, rows.offset, rows.buckets, rows.counts, offset, buckets, counts, histogram)
     busy = np.empty_like(rows.busy)
     k = cells.merge_busy(rows.busy, _order(rows.busy), busy)
-    return Level(rows.width, values[:n].copy(), offset, buckets[:m].copy(), counts[:m].copy(), busy[:k].copy())
+    for array, size in ((values, n), (buckets, m), (counts, m), (busy, k)):
+        array.resize((size, *array.shape[1:]), refcheck=False)  # gives back what was not needed; a copy would hold both for a while
+    return Level(rows.width, values, offset, buckets, counts, busy)
 
 
 def _order(rows: np.ndarray) -> np.ndarray:
@@ -101,6 +164,29 @@ def _order(rows: np.ndarray) -> np.ndarray:
     if falls.any():  # pieces of busy time may lie ahead of those that come later
         order = order[np.lexsort((cell, series[order]))]
     return order
+
+
+class _Pile:
+    """Rows of a level as they come, in arrays that grow in place: many small ones would leave memory that nothing else fits into."""
+
+    def __init__(self) -> None:
+        empty = Level.empty(0)
+        self._held = [empty.values, empty.offset, empty.buckets, empty.counts, empty.busy]
+        self.sizes = [0, 1, 0, 0, 0]
+
+    def add(self, values: np.ndarray, entries: np.ndarray, buckets: np.ndarray, counts: np.ndarray, busy: np.ndarray) -> None:
+        """Add rows: `entries` says how many buckets each row of `values` has; the others are as in `Level`."""
+        offset = np.cumsum(entries) + self.sizes[2]
+        for place, more in enumerate((values, offset, buckets, counts, busy)):
+            array, size = self._held[place], self.sizes[place] + len(more)
+            if size > len(array):
+                array.resize((size + size // 16, *array.shape[1:]), refcheck=False)
+            array[self.sizes[place] : size] = more
+            self.sizes[place] = size
+
+    def level(self, width: int) -> Level:
+        """Return the rows, in the order in which they came."""
+        return Level(width, *(array[:size] for array, size in zip(self._held, self.sizes, strict=True)))
 
 
 class Sums:
@@ -126,8 +212,7 @@ class Sums:
         self.opened = np.zeros((0, 2 + cells.BUSY), np.int64)
         self.until = np.zeros((0, 4), np.int64)
         self.level = Level.empty(width)
-        self._closed: list[Level] = []
-        self._fresh = 0.0
+        self._fresh = _Pile()
         self._out: tuple[np.ndarray, ...] | None = None
         self._filled = np.zeros(3, np.int64)
 
@@ -145,43 +230,51 @@ class Sums:
         self.opened = np.vstack((self.opened, opened))
         self.until = np.vstack((self.until, np.full((more, 4), cells.LONG_AGO, np.int64)))
 
-    def sweep(self, launches: tuple[np.ndarray, ...], transfers: tuple[np.ndarray, ...], device_of: np.ndarray) -> None:
+    def sweep(self, launches: Launches, transfers: tuple[np.ndarray, ...], device_of: np.ndarray) -> None:
         """Add launches and transfers, all of which begin after those of earlier calls.
 
         Parameters
         ----------
-        launches : tuple of ndarray of int64
-            Start, duration, lane, class (0 compute, 1 communication, 2 memory), mean of the configuration in whole ns, memory stall or -1.
+        launches : Launches
         transfers : tuple of ndarray of int64
             Start, duration, lane, direction (see `cells.sweep`), bytes or -1.
         device_of : ndarray of int64
             Device of each lane.
         """
-        start, duration, lane, kind, mean, stall = launches
+        start, duration = launches.start, launches.duration
         t_start, t_duration, t_lane, t_kind, size = transfers
         if start.size + t_start.size == 0:
             return
         self._room(3 * start.size + t_start.size, self._pieces_of((start, duration), (t_start, t_duration)))
-        base = lane * cells.VALUES
-        self._add(start, base + kind, duration)
-        self._add(start, base + cells.VARIABILITY, np.abs(duration - mean))
-        linked, known = np.flatnonzero(stall >= 0), np.flatnonzero(size >= 0)
-        self._add(start[linked], base[linked] + cells.STALL, stall[linked])
-        self._add(t_start[known], (t_lane * cells.VALUES + cells.BYTES_IN + t_kind)[known], size[known])
+        of_launches = (launches.configuration, launches.kind, launches.mean, launches.linked, launches.lasted)
+        values = [np.empty(3 * start.size, np.int64) for _ in range(3)]
+        n = cells.launch_values(start, duration, launches.lane, *of_launches, *values)
+        cells.add(*(part[:n] for part in values), *self._open())
+        known = np.flatnonzero(size >= 0)
+        cells.add(t_start[known], (t_lane * cells.VALUES + cells.BYTES_IN + t_kind)[known], size[known], *self._open())
         last = max(int(part[-1]) for part in (start, t_start) if part.size) - self.origin_ns
-        mine, theirs = self._by_device(device_of[lane]), self._by_device(device_of[t_lane])
+        mine, theirs = self._by_device(device_of, launches.lane), self._by_device(device_of, t_lane)
         for device, (places, t_places) in enumerate(zip(mine, theirs, strict=True)):
             if places.size + t_places.size:
-                self._cover(device, last, (places, start, duration, kind), (t_places, t_start, t_duration, t_kind))
+                busy = (places, start, duration, launches.configuration, launches.kind, t_places, t_start, t_duration, t_kind)
+                self._cover(device, last, busy)
         self._take()
 
-    def _cover(self, device: int, now: int, launches: tuple[np.ndarray, ...], transfers: tuple[np.ndarray, ...]) -> None:
-        cells.sweep(device, now, *launches, *transfers, self.origin_ns, self.width, self.until, self.opened, self._out[3], self._filled)
+    def _open(self) -> tuple:
+        """Return what the sums of values work on: see `cells.add`."""
+        closed, buckets, counts, _ = self._out
+        held = (self.state, self.histogram, self.touched, closed, buckets, counts, self._filled)
+        return (self.origin_ns, self.width, *held, self.buckets.upper, self.buckets.first)
 
-    def _by_device(self, device: np.ndarray) -> list[np.ndarray]:
+    def _cover(self, device: int, now: int, busy: tuple[np.ndarray, ...]) -> None:
+        cells.sweep(device, now, *busy, self.origin_ns, self.width, self.until, self.opened, self._out[3], self._filled)
+
+    def _by_device(self, device_of: np.ndarray, lane: np.ndarray) -> list[np.ndarray]:
         """Return the places of each device's rows, in their order."""
-        order, begin = np.empty(device.size, np.int64), np.zeros(len(self.until) + 1, np.int64)
-        cells.order_by_series(device, begin, order)
+        if len(self.until) == 1:
+            return [np.arange(lane.size)]
+        order, begin = np.empty(lane.size, np.int64), np.zeros(len(self.until) + 1, np.int64)
+        cells.order_by_series(device_of[lane], begin, order)
         return np.split(order, begin[:-2])
 
     def _pieces_of(self, *parts: tuple[np.ndarray, np.ndarray]) -> int:
@@ -201,22 +294,8 @@ class Sums:
     def gather(self, time: np.ndarray, series: np.ndarray, value: np.ndarray) -> None:
         """Add values of series, ascending in time; int64."""
         self._room(time.size, 0)
-        self._add(time, series, value)
+        cells.add(time, series, value, *self._open())
         self._take()
-
-    def _add(self, time: np.ndarray, series: np.ndarray, value: np.ndarray) -> None:
-        """Add values to the open cells of their series, one series at a time."""
-        if not time.size:
-            return
-        order, begin = np.empty(time.size, np.int64), np.zeros(len(self.state) + 1, np.int64)
-        cells.order_by_series(series, begin, order)
-        closed, buckets, counts, _ = self._out
-        first = 0
-        for number, last in enumerate(begin[:-1].tolist()):
-            if last > first:
-                cells.add(number, order[first:last], time, value, self.origin_ns, self.width, self.state, self.histogram, self.touched,
-                closed, buckets, counts, self._filled, self.buckets.upper, self.buckets.first)  # fmt: skip
-            first = last
 
     def _room(self, values: int, pieces: int) -> None:
         """Make output arrays that `values` more values and `pieces` pieces surely fit into."""
@@ -234,42 +313,52 @@ class Sums:
         """Keep what was closed; widen the cells if it becomes too much."""
         n, m, k = self._filled.tolist()
         closed, buckets, counts, pieces = self._out
-        if n or k:
-            offset = np.concatenate(([0], np.cumsum(closed[:n, 9])))
-            fresh = Level(self.width, closed[:n, :9].copy(), offset, buckets[:m].copy(), counts[:m].copy(), pieces[:k].copy())
-            self._closed.append(fresh)
-            self._fresh += fresh.size()
-        # what is fresh may still merge with what is there, so it is joined before it counts
-        if self._fresh * TOWER > self.budget:
+        self._fresh.add(closed[:n, :9], closed[:n, 9], buckets[:m], counts[:m], pieces[:k])
+        # what is fresh may still merge with what is there, so it is joined before it counts; but not for every little of it
+        if self._fresh.level(self.width).size() * TOWER > max(self.budget - self.level.size() * TOWER, self.budget / 8):
             self._join()
             while self.level.size() * TOWER > self.budget:
                 self.widen()
 
     def widen(self) -> None:
         """Make the cells four times as wide."""
-        self._join()
-        self.level = self.level.coarser()
+        self.level = self._all().coarser()
+        self._widened()
+
+    def _widened(self) -> None:
         self.width *= STEP
         for held, number, end in ((self.state, cells.CELL, cells.END), (self.opened, 0, 1)):
             known = held[:, end] > cells.LONG_AGO
             held[known, number] //= STEP
             held[known, end] = (held[known, number] + 1) * self.width
 
+    def _all(self) -> Level:
+        """Return what was closed behind the level, and hold neither of them any more."""
+        fresh, held, self._fresh, self.level = self._fresh, self.level, _Pile(), Level.empty(self.width)
+        if not any(fresh.sizes[k] for k in (0, 4)):
+            return held
+        fresh.add(held.values, np.diff(held.offset), held.buckets, held.counts, held.busy)
+        return fresh.level(self.width)
+
     def _join(self) -> None:
-        """Merge what was closed into the level."""
-        if self._closed:
-            self.level = merged(stacked([self.level, *self._closed]))
-        self._closed, self._fresh = [], 0.0
+        """Merge what was closed into the level; if that is surely too much, with wider cells at once, which takes less memory."""
+        rows = self._all()
+        if least_size(rows) * TOWER > self.budget:
+            self.level = rows.coarser()
+            self._widened()
+        else:
+            self.level = merged(rows)
+        del rows
+        give_back()
 
     def finish(self) -> Level:
         """Close every open cell; return the finest level."""
         last = int(self.until.max(initial=0)) + 1
         self._room(len(self.state), self._pieces(0, 0))
         closed, buckets, counts, pieces = self._out
-        nothing = (np.empty(0, np.int64),) * 4
         for device in range(len(self.until)):
             if self.until[device, 0] > cells.LONG_AGO:
-                self._cover(device, last, nothing, nothing)
+                self._cover(device, last, NO_ROWS)
                 cells.close_busy(device, self.opened, pieces, self._filled)
         for series in np.flatnonzero(self.state[:, cells.COUNT]).tolist():
             cells.close(series, self.state, self.histogram, self.touched, closed, buckets, counts, self._filled)
@@ -277,7 +366,4 @@ class Sums:
         self._join()
         while self.level.size() * TOWER > self.budget and len(self.level.values) > len(self.state):
             self.widen()
-        LOG.info(
-            "finest level: cells of %.0f us, %d of them, %d of busy time", self.width / 1e3, len(self.level.values), len(self.level.busy)
-        )
         return self.level

@@ -1,6 +1,7 @@
 """Metrics of the analyst's own: expressions that are checked, and their sums in every level."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from levels_reference import write_run
 
@@ -9,7 +10,9 @@ from causeway.levels.build import build
 from causeway.levels.custom import COLUMNS, expressions
 from causeway.levels.expressions import parse
 from causeway.levels.read import Levels
-from causeway.tables import read_table
+from causeway.tables import read_table, write_table
+from causeway.variability.links import link
+from variability_tables import table_of
 
 ROWS = {"a": np.array([1.0, 2.0, np.nan, 0.0]), "b": np.array([4, 3, 2, 0]), "t": np.array(["x", "y", "x", "z"])}
 KINDS = {"a": "number", "b": "number", "t": "text"}
@@ -96,4 +99,110 @@ def test_two_metrics_of_one_name_are_refused(tmp_path):
     folders, clocks = write_run(tmp_path, 5, 1, 1)
     with pytest.raises(CausewayError, match="variability: there is a metric of that name"):
         build(folders, clocks, tmp_path / "x", nodes={}, error=0.05, share=0.05, link_window_ns=1, metrics=[one | {"name": "variability"}])
-    assert set(COLUMNS) == {"launches", "transfers"}
+    assert set(COLUMNS) == {"launches", "transfers", "collectives"}
+
+
+def write_intervals(folder, seed):
+    """Write collectives, ranges and MPI calls that overlap and nest, beside the launches of an export of `write_run`."""
+    rng = np.random.default_rng(seed)
+    ranks = read_table(folder / "launches.parquet", "launches")["rank"].unique().to_pylist()
+    for table, kinds, more in (
+        ("collectives", ["all_reduce", "barrier"], {"device": rng.integers(0, 2, 90), "stream": np.full(90, 999)}),
+        ("ranges", ["step", "load"], {"range": np.arange(90), "kind": ["nvtx"] * 90}),
+        ("mpi", ["MPI_Send", "MPI_Wait"], {}),
+    ):
+        size = pa.array(rng.integers(1, 1 << 20, 90), mask=rng.random(90) < 0.2)
+        facts = {
+            "start_ns": np.sort(rng.integers(0, 2_000_000, 90)),
+            "duration_ns": rng.integers(0, 120_000, 90),
+            "rank": rng.choice(ranks, 90),
+        }
+        facts |= {"name": rng.choice(kinds, 90).tolist(), **more} | ({} if table == "ranges" else {"bytes": size})
+        write_table(table_of(table, facts), folder / f"{table}.parquet", table)
+
+
+def joined(row, intervals, by_device, holds):
+    """Return the interval that a row shares most time with, and that time: by looking at each of them."""
+    best, most = None, 0
+    for one in intervals:
+        same = one["rank"] == row["rank"] and (not by_device or one["device"] == row["device"])
+        shared = min(row["start_ns"] + row["duration_ns"], one["start_ns"] + one["duration_ns"]) - max(row["start_ns"], one["start_ns"])
+        if same and holds(one) and shared > most:
+            best, most = one, shared
+    return best, most
+
+
+ACROSS = {
+    "bytes_per_ns": (
+        {
+            "table": "launches",
+            "value": "inside_bytes / duration_ns",
+            "where": "kernel_class == 'communication'",
+            "inside": {"table": "collectives"},
+        },
+        lambda one: True,
+        lambda row, one, _: one["bytes"] / row["duration_ns"] if row["class"] == "communication" and one["bytes"] is not None else None,
+    ),
+    "in_step": (
+        {"table": "launches", "value": "overlap_ns / inside_duration_ns", "inside": {"table": "ranges", "where": "name == 'step'"}},
+        lambda one: one["name"] == "step",
+        lambda row, one, shared: shared / one["duration_ns"],
+    ),
+    "while_sending": (
+        {"table": "transfers", "value": "bytes", "where": "inside_name != 'MPI_Wait'", "inside": {"table": "mpi", "where": "bytes > 1000"}},
+        lambda one: one["bytes"] is not None and one["bytes"] > 1000,
+        lambda row, one, _: row["bytes"] if one["name"] != "MPI_Wait" else None,
+    ),
+    "alone": ({"table": "collectives", "value": "bytes", "where": "name == 'barrier'"}, None, None),
+}
+
+
+@pytest.mark.parametrize(("seed", "rows"), [(1, 1 << 16), (2, 37)])
+def test_metrics_across_tables_are_those_of_a_look_at_every_pair(tmp_path, monkeypatch, seed, rows):
+    monkeypatch.setattr("causeway.levels.stream.CHUNK_ROWS", rows)
+    folders, clocks = write_run(tmp_path, 300, 2, seed)
+    for place, folder in enumerate(folders.values()):
+        write_intervals(folder, 10 * seed + place)
+    metrics = [{"name": name, **entry} for name, (entry, _, _) in ACROSS.items()]
+    build(folders, clocks, tmp_path / "levels", nodes={}, error=0.05, share=0.05, link_window_ns=1, link=link, metrics=metrics)
+    levels = Levels(tmp_path / "levels")
+    for name, (entry, holds, value) in ACROSS.items():
+        wanted = []
+        for folder in folders.values():
+            kinds = read_table(folder / "kernels.parquet", "kernels")["class"].to_pylist()
+            shapes = read_table(folder / "configurations.parquet", "configurations")["kernel"].to_pylist()
+            for row in read_table(folder / f"{entry['table']}.parquet", entry["table"]).to_pylist():
+                if holds is None:
+                    wanted += [row["bytes"]] if row["name"] == "barrier" and row["bytes"] is not None else []
+                    continue
+                row["class"] = kinds[shapes[row["configuration"]]] if "configuration" in row else None
+                inside = entry["inside"]["table"]
+                intervals = read_table(folder / f"{inside}.parquet", inside).to_pylist()
+                one, shared = joined(row, intervals, inside == "collectives", holds)
+                found = None if one is None else value(row, one, shared)
+                wanted += [] if found is None else [found]
+        exact = [round(one * 1024) for one in wanted]
+        assert len(exact) > 10
+        found = levels.statistics(levels.widths[0], -(1 << 62), 1 << 62, name, "stream").values()
+        assert sum(one.count for one in found) == len(exact)
+        assert sum(one.total for one in found) == sum(exact)
+        assert sum(one.squares for one in found) == sum(one * one for one in exact)
+        assert (min(one.low for one in found), max(one.high for one in found)) == (min(exact), max(exact))
+    assert {lane["stream"] for lane in levels.lanes} == {7, 13, 300, 999, None}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"value": "inside_bytes"}, "no column inside_bytes"),
+        ({"value": "overlap_ns"}, "no column overlap_ns"),
+        ({"value": "inside_peer", "inside": {"table": "collectives"}}, "no column inside_peer"),
+        ({"where": "().__class__"}, "where: .* is not allowed"),
+        ({"inside": {"table": "ranges", "where": "bytes > 1"}}, "inside: where: there is no column bytes|no column bytes"),
+        ({"inside": {"table": "ranges", "where": "open('x')"}}, "inside: where: .* is not allowed"),
+        ({"table": "transfers", "inside": {"table": "transfers"}}, "lie in themselves"),
+    ],
+)
+def test_joins_and_conditions_are_checked_too(change, reason):
+    with pytest.raises(CausewayError, match=reason):
+        expressions([{"name": "m", "table": "launches", "value": "duration_ns"} | change])

@@ -142,6 +142,41 @@ def test_stalls_are_those_of_the_linked_transfers(tmp_path):
     assert (one.count, one.total, one.low, one.high) == (2, 20 + 40, 20, 40)
 
 
+def raw_stalls(folders, window):
+    """Return |duration of the launch - that of its transfer| for all linked launches, by looking at every transfer of the device."""
+    found = []
+    for folder in folders.values():
+        transfers = read_table(folder / "transfers.parquet", "transfers").to_pylist()
+        for launch in read_table(folder / "launches.parquet", "launches").to_pylist():
+            begin, end = launch["start_ns"], launch["start_ns"] + launch["duration_ns"]
+            choices = []
+            for row, one in enumerate(transfers):
+                if (one["rank"], one["device"]) != (launch["rank"], launch["device"]):
+                    continue
+                first, last = one["start_ns"], one["start_ns"] + one["duration_ns"]
+                shared = min(end, last) - max(begin, first)
+                if shared > 0:
+                    choices.append((1, shared, -first, -row, one["duration_ns"]))
+                elif last <= begin <= last + window:
+                    choices.append((0, last, -first, -row, one["duration_ns"]))
+            if choices:
+                found.append(abs(launch["duration_ns"] - max(choices)[-1]))
+    return found
+
+
+@pytest.mark.parametrize(("seed", "rows"), [(11, 1 << 16), (12, 37), (13, 5)])
+def test_stalls_of_a_run_are_those_of_a_look_at_every_transfer(tmp_path, monkeypatch, seed, rows):
+    monkeypatch.setattr("causeway.levels.stream.CHUNK_ROWS", rows)
+    folders, clocks = write_run(tmp_path, 300, 2, seed)
+    wanted = raw_stalls(folders, 50_000)
+    levels = make(tmp_path, folders, clocks, link=link)
+    found = levels.statistics(levels.widths[-1], -(1 << 62), 1 << 62, "stall", "dataset").values()
+    assert len(wanted) > 100
+    assert sum(one.count for one in found) == len(wanted)
+    assert sum(one.total for one in found) == sum(wanted)
+    assert sum(one.squares for one in found) == sum(stall * stall for stall in wanted)
+
+
 def test_shares_of_the_time_sum_to_one(tmp_path):
     folders, clocks = write_run(tmp_path, 200, 1, 6)
     levels = make(tmp_path, folders, clocks)

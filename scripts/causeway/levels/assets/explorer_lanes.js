@@ -1,0 +1,72 @@
+// The explorer's lanes: one chart each (uPlot), the same time below all of them.
+var LANES = [
+  ["Compute kernels at once", ["active compute kernels"]],
+  ["Communication", ["communication", "exposed communication"]],
+  ["Copies", ["host to device", "device to host", "on device", "memory sets"]],
+  ["Efficiency: time in compute kernels", ["compute"]],
+  ["Variability: mean |deviation|, ns", ["variability"]]
+];
+// sampled metrics by what they are of: shares of one thing share a lane, all others have lanes of their own
+var SAMPLES = [
+  ["SM and tensor", /^(?!.*(dram|nvlink|pcie)).*(sm|tensor|gpu|gr|warp|issue).*_ratio$/],
+  ["DRAM", /dram.*_ratio$/],
+  ["NVLink", /nvlink.*_ratio$/],
+  ["PCIe", /pcie.*_ratio$/],
+  ["Shares", /_ratio$/]
+];
+function sampleLanes() {
+  var left = index.metrics.slice(index.own_from).map(function (m) { return m.name; }), found = [];
+  SAMPLES.forEach(function (group) {
+    var mine = left.filter(function (n) { return group[1].test(n); });
+    left = left.filter(function (n) { return mine.indexOf(n) < 0; });
+    while (mine.length) found.push(["Sampled, " + group[0] + (mine.length > 1 ? "" : ": " + mine[0].replace(/_ratio$/, "")), mine.splice(0, 4)]);
+  });
+  return found.concat(left.map(function (n) { return ["Mean of " + n, [n]]; })).slice(0, MOST_LANES);
+}
+function makeLanes() {
+  plots = LANES.concat(sampleLanes()).filter(function (lane) { return lane[1].some(function (n) { return number(n) >= 0; }); }).map(function (lane) {
+    var box = make("div", undefined, "lane"), names = lane[1].filter(function (n) { return number(n) >= 0; });
+    var title = make("div", lane[0], "name");
+    if (names.length > 1) names.forEach(function (n, i) {
+      var key = make("span", undefined, "key");
+      key.style.borderTop = "2px " + (i ? i > 1 ? "dotted " : "dashed " : "solid ") + INKS[i];
+      title.append(key, n.replace(/_ratio$/, ""));
+    });
+    box.appendChild(title);
+    $("lanes").appendChild(box);
+    var options = {
+      width: box.clientWidth, height: LANE_HEIGHT, legend: { show: false }, padding: [4, RIGHT, 6, 0],
+      cursor: { sync: { key: "cw" }, y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
+      scales: { x: { time: false, auto: false }, y: { range: function (u, low, high) { return [0, (high > 0 ? high : 1) * 1.08]; } } },
+      axes: [{ show: false }, { size: X0, ticks: { show: false }, splits: function (u, a, low, high) { return [0, high / 1.08]; },
+               values: function (u, s) { return s.map(function (v) { return !v ? "0" : /ns$/.test(lane[0]) ? time(v) : String(Number(v.toPrecision(3))); }); } }],
+      series: [{}].concat(names.map(function (n, i) {
+        return { stroke: INKS[i], width: 1.4, dash: i ? i > 1 ? [2, 2 * i] : [7, 4] : undefined, spanGaps: /^Sampled|^Mean of/.test(lane[0]), points: { show: false } };
+      })),
+      hooks: { setSelect: [function (u) {
+        if (u.select.width < 3) return;
+        var a = u.posToVal(u.select.left, "x") * 1e9, b = u.posToVal(u.select.left + u.select.width, "x") * 1e9;
+        u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+        go(a, b);
+      }] }
+    };
+    var plot = new uPlot(options, [[0]].concat(names.map(function () { return [null]; })), box);
+    plot.over.addEventListener("wheel", wheel, { passive: false });
+    return { plot: plot, names: names };
+  });
+}
+function drawLanes(level, needed) {
+  var block = blockOf(device), found = cellsOf(level, block, needed);
+  plots.forEach(function (one) {
+    var data = [];
+    one.names.forEach(function (n) {
+      var s = series(found, block, rowOf(device), number(n));
+      if (!data.length) data.push(s[0]);
+      data.push(s[1]);
+    });
+    one.plot.batch(function () {
+      one.plot.setData(data, true);
+      one.plot.setScale("x", { min: view[0] / 1e9, max: view[1] / 1e9 });
+    });
+  });
+}
