@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from causeway.causal.asked import launch_values, questions_of
 from causeway.causal.discovery import Scope, discover
 from causeway.causal.examination import Extent, examined
 from causeway.causal.scopes import DATASET_SCOPE, blocks_of, columns_of, in_time_order, pooled, read_features, rows_of
@@ -23,7 +24,8 @@ def main(job) -> None:
         scope = Scope(dataset, target, DATASET_SCOPE, None, seed, causes["resamples"], crosscheck=True)
         outcome = discover(columns_of(table), rows_of(table, equal_kernels=True), scope)
         LOG.info("%d kernels, %d rows, %s; %s", n_kernels, outcome.n_rows, outcome.verdict, " ".join(outcome.sentences))
-        extent = Extent(causes["context"], causes["context_resamples"])
+        questions = questions_of(causes["what_if"])
+        extent = Extent(causes["context"], causes["context_resamples"], questions, launch_values(table, questions))
         write_json({"drafts": [examined(outcome, extent)]}, job.output.draft)
 
 

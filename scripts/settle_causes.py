@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from causeway.causal.asked import questions_of, unanswered
 from causeway.causal.scopes import kernels_that_matter
 from causeway.causal.settlement import agreement, flagged, settled, write_rows, write_scope
 from causeway.logs import LOG, failing_clearly
@@ -19,6 +20,8 @@ def main(job) -> None:
         drafts = {draft["graph"]["scope"]: draft for path in job.input.drafts for draft in read_json(path)["drafts"]}
         kernels = settled([drafts[kernel] for kernel in ids])
         (whole,) = settled(read_json(job.input.whole)["drafts"])
+        scopes = [(draft["graph"]["scope"], draft["graph"]["scope_name"]) for draft in (*kernels, whole)]
+        whole["whatif"] = [*whole["whatif"], *unanswered(questions_of(causes["what_if"]), scopes)]
         rows = agreement(kernels, whole)
         flagged(kernels, whole, rows)
         for draft in (*kernels, whole):

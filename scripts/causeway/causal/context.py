@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.causal.in_flight import InFlight, LastValue, idle_before, whole_instants
+from causeway.causal.in_flight import InFlight, LastEnded, LastValue, idle_before, whole_instants
 from causeway.tables import open_table
 
 BYTES_BY_KIND = {
@@ -16,6 +16,8 @@ BYTES_BY_KIND = {
     "p2p_bytes_in_flight": (10,),
 }
 """CUPTI's copy kinds by direction; copies to and from arrays count like those to and from memory."""
+LAST_INPUT = "last_h2d_bytes"
+"""How much came from the host last: the size of the input, where kernels are launched alike for inputs of any size."""
 
 
 @dataclass
@@ -124,12 +126,17 @@ def _previous(kernels: np.ndarray, devices: np.ndarray, deviation: np.ndarray, l
 
 
 def from_transfers(path: Path, queries: Queries) -> None:
-    """Add transfers_in_flight (copies and memory sets on the same device) and the bytes of those in flight by direction."""
+    """Add transfers_in_flight (copies and memory sets on the same device), the bytes of those in flight by direction, and last_h2d_bytes.
+
+    The last is the size of the copy from the host to the same device that had ended last when the launch began.
+    """
     names = ["transfers_in_flight", *BYTES_BY_KIND]
     for name in names:
         queries.features[name] = np.zeros(queries.launch.size, np.int64)
+    queries.features[LAST_INPUT] = np.full(queries.launch.size, np.nan)
     order = np.argsort(queries.start, kind="stable")
     states: dict[int, InFlight] = {}
+    inputs: dict[int, LastEnded] = {}
     by_device = {int(device): order[queries.device[order] == device] for device in np.unique(queries.device)}
     begun = dict.fromkeys(by_device, 0)
     columns = ["start_ns", "duration_ns", "bytes", "copy_kind", "rank", "device"]
@@ -152,6 +159,9 @@ def from_transfers(path: Path, queries: Queries) -> None:
             found = state.advance(chunk["start"][mine], ends[mine], weights[mine], queries.start[part])
             for column, name in enumerate(names):
                 queries.features[name][part] = found[:, column]
+            copied = mine & np.isin(chunk["copy_kind"], BYTES_BY_KIND["h2d_bytes_in_flight"])
+            last = inputs.setdefault(device, LastEnded())
+            queries.features[LAST_INPUT][part] = last.advance(ends[copied], chunk["bytes"][copied], queries.start[part], boundary)
             begun[device] = until
 
 

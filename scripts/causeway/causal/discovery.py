@@ -1,5 +1,6 @@
 """The causes of one scope: from measured columns to arrows with effect, sign, share, stability and a verdict."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,10 +19,11 @@ from causeway.causal.seeds import derived_seed, generator
 from causeway.causal.sentences import FEW, cause_sentence, nothing_found
 from causeway.causal.shares import Shares, structural_shares
 from causeway.causal.signs import level_of, sign_of
-from causeway.causal.stability import MIN_FREQUENCY, block_numbers, selection_frequencies
+from causeway.causal.stability import MIN_FREQUENCY, blocks_of, selection_frequencies
 from causeway.causal.stages import Stages, independent_rows, run_stages
 from causeway.causal.threads import single_threaded
 from causeway.causal.verdicts import FLAGGED_BELOW, INCONCLUSIVE, REFUSED_BELOW, arrow_verdict, detectable_share, graph_verdict
+from causeway.causal.words import called
 
 LATE_ROUNDS = 8
 METHOD = (
@@ -293,7 +295,7 @@ def _report(
         gains = [parent.effect.slope * position for parent, position in zip(between, positions, strict=True)]
         rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "shares")
         values = [parent.candidate.values for parent in within]
-        blocks = block_numbers(stages.residual, len(rows))
+        blocks = blocks_of(stages)
         shares = structural_shares(values, gains, positions, deviation, rows.weight, blocks, rng, rows.folded)
         if scope.crosscheck:
             seed = derived_seed(scope.seed, scope.dataset, scope.target, scope.scope, "crosscheck")
@@ -309,7 +311,8 @@ def _report(
         refusal = f"{n_effective:,.0f} effective samples after autocorrelation, fewer than {REFUSED_BELOW:.0f}"
         reasons = [refusal, *reasons[1:]]
         return Outcome(scope, len(rows), n_effective, INCONCLUSIVE, reasons, [f"Inconclusive: {refusal}."], dropped=prepared.dropped)
-    near = [f"{drop.feature} ({drop.reason.removeprefix(UNSTABLE)})" for drop in prepared.dropped if drop.reason.startswith(UNSTABLE)]
+    unstable = [drop for drop in prepared.dropped if drop.reason.startswith(UNSTABLE)]
+    near = [f"{called(drop.feature)} ({drop.reason.removeprefix(UNSTABLE)})" for drop in unstable]
     nothing = nothing_found(n_effective, detectable_share(n_effective, stages.problem.n_tests), near)
     if not arrows:
         reasons, sentences = [nothing.rstrip("."), *reasons], [nothing]
@@ -356,8 +359,8 @@ def _arrow(parent: _Parent, place: int, shares: Shares) -> Arrow:
     )
 
 
-def sentence_of(arrow: Arrow, scope: Scope, why: str = FEW) -> str:
-    """Return an arrow in words; `why` is the reason of a verdict other than supported."""
+def sentence_of(arrow: Arrow, scope: Scope, why: str = FEW, setting: Mapping | None = None) -> str:
+    """Return an arrow in words; `why` is the reason of a verdict other than supported, `setting` its row of `whatif.parquet`."""
     return cause_sentence(
         arrow.candidate.name,
         len(arrow.candidate.members),
@@ -369,4 +372,7 @@ def sentence_of(arrow: Arrow, scope: Scope, why: str = FEW) -> str:
         arrow.robustness,
         arrow.verdict,
         why,
+        arrow.candidate.group,
+        scope.resamples,
+        setting,
     )

@@ -16,7 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from causeway.causal.context import BYTES_BY_KIND, Queries, from_launches, from_ranges, from_samples, from_transfers, sampled_metrics
+from causeway.causal.context import (
+    BYTES_BY_KIND,
+    LAST_INPUT,
+    Queries,
+    from_launches,
+    from_ranges,
+    from_samples,
+    from_transfers,
+    sampled_metrics,
+)
 from causeway.intervals import stretches
 from causeway.logs import LOG
 from causeway.tables import COPY_KINDS, LAUNCH_SHAPE, SCHEMAS, TableWriter, extremes, open_table, read_json, read_table
@@ -25,6 +34,7 @@ CONTEXT = {
     "launches_in_flight": ("contention", ""),
     "transfers_in_flight": ("contention", ""),
     **dict.fromkeys(BYTES_BY_KIND, ("contention", "bytes")),
+    LAST_INPUT: ("input", "bytes"),
     "queue_ns": ("time", "ns"),
     "idle_before_ns": ("time", "ns"),
     "iteration_position": ("time", "ns"),
@@ -216,7 +226,7 @@ class Surroundings:
         self.configurations, self.begun = configurations, _run_starts(exports)
         folders = [export.folder for export in exports]
         some = {name: any((folder / f"{name}.parquet").is_file() for folder in folders) for name in ("transfers", "ranges")}
-        unknown = {"queue_ns"} | (set() if some["transfers"] else {"transfers_in_flight", *BYTES_BY_KIND})
+        unknown = {"queue_ns"} | (set() if some["transfers"] else {"transfers_in_flight", *BYTES_BY_KIND, LAST_INPUT})
         unknown |= (set() if some["ranges"] else {"iteration_position"}) | ({"previous_deviation"} if configurations is None else set())
         sampled = {name for folder in folders for name in sampled_metrics(folder / "samples.parquet")}
         self.names = [*(name for name in CONTEXT if name not in unknown), *sorted(sampled)]

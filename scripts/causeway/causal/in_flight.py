@@ -80,6 +80,40 @@ class InFlight:
         return begun - ended
 
 
+class LastEnded:
+    """The value of the interval that ended last, at or before given instants."""
+
+    def __init__(self) -> None:
+        self.ends = np.zeros(0, dtype=np.int64)
+        self.values = np.zeros(0)
+
+    def advance(self, ends: np.ndarray, values: np.ndarray, instants: np.ndarray, boundary: int | None) -> np.ndarray:
+        """Return the values at `instants` and carry over what later ones may need.
+
+        Parameters
+        ----------
+        ends : ndarray of int64, shape (n,), ns
+            A chunk of intervals, in order of start; of equal ends the later row counts.
+        values : ndarray, shape (n,)
+        instants : ndarray of int64, shape (m,), ns
+            Before `boundary`, the next chunk's first start, if there is one.
+        boundary : int or None
+
+        Returns
+        -------
+        ndarray of float, shape (m,)
+            NaN before the first end.
+        """
+        ends, values = np.concatenate([self.ends, ends]), np.concatenate([self.values, values])
+        order = np.argsort(ends, kind="stable")
+        ends, values = ends[order], values[order]
+        place = np.searchsorted(ends, instants, side="right")
+        found = np.concatenate([[np.nan], values])[place]
+        ended = 0 if boundary is None else int(np.searchsorted(ends, boundary, side="right"))
+        self.ends, self.values = ends[max(ended - 1, 0) :], values[max(ended - 1, 0) :]
+        return found
+
+
 def _cumulated(weights: np.ndarray) -> np.ndarray:
     return np.vstack([np.zeros((1, weights.shape[1]), dtype=np.int64), np.cumsum(weights, axis=0)])
 

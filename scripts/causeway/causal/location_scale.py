@@ -5,6 +5,7 @@ few rows, the trees find bends and interactions when there are enough.
 """
 
 import itertools
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -102,11 +103,15 @@ class LocationScale:
 
     def predict(self, rows: np.ndarray, cause: int | None = None, partners: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return mu and sigma (up to a factor that is the same everywhere) of `rows`, with one cause as in the rows of `partners`."""
+        return self.predict_set(rows, {} if cause is None else {cause: partners})
+
+    def predict_set(self, rows: np.ndarray, partners: Mapping[int, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Return mu and sigma of `rows`, with each cause of `partners` as in the rows given there."""
         design, features = self.causes.design[rows], self.causes.features[rows]
-        if cause is not None:
+        for cause, others in partners.items():
             columns, span = self.causes.slices[cause], self.causes.spans[cause]
-            design[:, columns] = self.causes.design[partners, columns]
-            features[:, span] = self.causes.features[partners, span]
+            design[:, columns] = self.causes.design[others, columns]
+            features[:, span] = self.causes.features[others, span]
         mean = design @ self.mean_linear + self._of(self.mean_trees, features)
         log_sigma = design @ self.scale_linear + self._of(self.scale_trees, features)
         return mean, np.exp(np.clip(log_sigma, self.low, self.high))

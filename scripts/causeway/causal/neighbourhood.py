@@ -7,7 +7,7 @@ from causeway.causal.context_graph import TIERS, Edge, learn
 from causeway.causal.discovery import Arrow, Evidence
 from causeway.causal.prepare import CONTROL_NAMES
 from causeway.causal.rows import Candidate
-from causeway.causal.stability import block_numbers
+from causeway.causal.stability import blocks_of
 
 NEIGHBOURS = 25
 MOST_NODES = 60
@@ -68,7 +68,7 @@ def context_edges(
         return [], []
     scores = np.column_stack([scores_of(node, evidence.deviation) for node in nodes])
     tiers = [TIERS.get(node.tier, TIERS["counter"]) for node in nodes]
-    blocks = block_numbers(evidence.stages.residual, len(evidence.rows))
+    blocks = blocks_of(evidence.stages)
     names = [node.name for node in nodes]
     edges = learn(scores, names, tiers, seed, evidence.rows.weight, n_effective, method, resamples, blocks)
     joined = {end for edge in edges for end in (edge.source, edge.target)}

@@ -142,7 +142,8 @@ def _number(column: Column, name: str, rows: Rows, centring: GroupCentring, prep
     if not 1e-150 < largest < 1e150:  # squares would overflow or vanish
         values = values / largest
     if not known.all():
-        prepared.notes.append(f"{name}: {np.sum(~known)} missing or infinite values set to the mean of their configuration")
+        if name not in CONTROL_NAMES:  # the first launch of each kernel has none before it
+            prepared.notes.append(f"{name}: {np.sum(~known)} missing or infinite values set to the mean of their configuration")
         values = _filled(values, known, rows)
     return Number(column, name, values, known)
 

@@ -15,7 +15,7 @@ import numpy as np
 from causeway.causal.discovery import Arrow, Evidence
 from causeway.causal.robustness import FRAGILE_BELOW
 from causeway.causal.seeds import derived_seed
-from causeway.causal.stability import block_numbers
+from causeway.causal.stability import blocks_of
 
 MAX_ROWS = 3000
 SIMULATIONS = 10
@@ -99,7 +99,7 @@ def indexes(evidence: Evidence, arrows: list[Arrow], stage: str) -> tuple[np.nda
     causes = [arrow for arrow in arrows if arrow.stage != "configuration"]
     parts = [stages.problem.basis.of(place[arrow.candidate.name]) for arrow in causes]
     columns = stages.problem.basis.columns[:, np.concatenate(parts)].astype(float) if parts else np.zeros((response.size, 0))
-    half = block_numbers(stages.residual, response.size) % 2 == 0
+    half = blocks_of(stages) % 2 == 0
     bounds = np.cumsum([0, *(part.size for part in parts)])
     found = [np.zeros(response.size) for _ in causes]
     for fit, other in ((half, ~half), (~half, half)):

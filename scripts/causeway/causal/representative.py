@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from causeway.causal.basis import build_basis
-from causeway.causal.prepare import Prepared, merged_reason
+from causeway.causal.prepare import RELATIVE_UNITS, Prepared, merged_reason
 from causeway.causal.rows import Candidate, Dropped
 from causeway.causal.search import model_of
 from causeway.causal.stages import Stages
@@ -30,6 +30,8 @@ def better_members(stages: Stages, prepared: Prepared) -> bool:
         for index in chosen:
             candidate = prepared.within[index]
             others = [name for name in candidate.members if name != candidate.name and name in prepared.merged]
+            if not _computed(candidate):  # a rate or ratio may hold the measured time itself and would win by that
+                others = [name for name in others if not _computed(prepared.merged[name])]
             if not others:
                 continue
             best = _best(stages, response, [other for other in chosen if other != index], candidate, others, prepared)
@@ -37,6 +39,11 @@ def better_members(stages: Stages, prepared: Prepared) -> bool:
                 _replace(prepared, index, best)
                 changed = True
     return changed
+
+
+def _computed(candidate: Candidate) -> bool:
+    """Tell whether a column is a rate or ratio, by its unit; parts of a sum are counted like the whole."""
+    return candidate.unit in RELATIVE_UNITS
 
 
 def _best(

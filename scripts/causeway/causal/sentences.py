@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from causeway.causal.robustness import FRAGILE_BELOW
+from causeway.causal.words import called, capital
 
 SUBJECTS = {
     "launches_in_flight": "More launches in flight on the same device when the kernel starts",
@@ -11,24 +12,32 @@ SUBJECTS = {
     "d2h_bytes_in_flight": "More bytes being copied device-to-host when the kernel starts",
     "d2d_bytes_in_flight": "More bytes being copied device-to-device when the kernel starts",
     "p2p_bytes_in_flight": "More bytes being copied between devices when the kernel starts",
+    "last_h2d_bytes": "Larger inputs (the last copy from the host before the kernel starts)",
     "queue_ns": "Longer waits in the queue before the start",
     "idle_before_ns": "Longer idle times of the device before the start",
     "iteration_position": "Later positions in the iteration",
     "since_start_ns": "Later launches in the run",
     "transfer_bytes": "More bytes in the linked transfer",
-    "grid_x": "Larger grids (grid_x)",
-    "grid_y": "Larger grids (grid_y)",
-    "grid_z": "Larger grids (grid_z)",
-    "block_x": "Larger blocks (block_x)",
-    "block_y": "Larger blocks (block_y)",
-    "block_z": "Larger blocks (block_z)",
+    "grid_x": "Larger grids",
+    "grid_y": "Larger grids in y",
+    "grid_z": "Larger grids in z",
+    "block_x": "Larger blocks",
+    "block_y": "Larger blocks in y",
+    "block_z": "Larger blocks in z",
     "registers_per_thread": "More registers per thread",
     "static_shared_bytes": "More static shared memory",
     "dynamic_shared_bytes": "More dynamic shared memory",
 }
+PLACES = {
+    "rank": "Being on rank {}",
+    "device": "Being on device {}",
+    "node": "Being on node {}",
+    "stream": "Being on stream {}",
+    "transfer_copy_kind": "A linked transfer from {}",
+}
 VERBS = {"+": "raise", "-": "lower", "?": "change, in no single direction,"}
 SINGULAR = {"+": "raises", "-": "lowers", "?": "changes, in no single direction,"}
-ASSUMPTION = "direct cause if no unmeasured common cause"
+ASSUMPTION = "if no unmeasured common cause"
 FEW = "too few effective samples behind it"
 AMOUNTS = {"memory_stall": "the mean memory stall"}
 """Targets that are measured; of all others the deviation is."""
@@ -41,11 +50,26 @@ SETTINGS = {
     "p2p_bytes_in_flight": "No concurrent copy between devices",
 }
 PARTS = {"block": "Blocks", "grid": "Grids"}
+EVERYWHERE = {
+    "rank": "All launches as on rank {}",
+    "device": "All launches as on device {}",
+    "node": "All launches as on node {}",
+    "stream": "All launches as on stream {}",
+    "transfer_copy_kind": "Linked transfers from {} only",
+}
+NEGLIGIBLE = 0.5
+"""Percent; what is smaller is no change."""
 
 
 def short(value: float) -> str:
     """Return a share or robustness without the leading zero, to two digits."""
     return f"{value:.2f}".removeprefix("0") if value < 1 else f"{value:.1f}"
+
+
+def percent(value: float, signed: bool = False) -> str:
+    """Return a percentage in whole numbers, never -0."""
+    whole = round(value)
+    return f"{whole:+d}" if signed and whole else f"{whole:d}"
 
 
 def what_varies(target: str) -> str:
@@ -64,8 +88,11 @@ def cause_sentence(
     robustness: float,
     verdict: str,
     why: str = FEW,
+    group: str = "",
+    resamples: int = 0,
+    setting: Mapping | None = None,
 ) -> str:
-    """Return the sentence of one cause.
+    """Return the sentence of one cause: what setting it would change, or that it acts; then what supports this, and its share.
 
     Parameters
     ----------
@@ -77,38 +104,66 @@ def cause_sentence(
         Percent, lower and upper end of its interval.
     why : str
         The reason of a verdict other than supported.
+    group : str
+        The feature's group.
+    resamples : int
+    setting : mapping or None
+        Its row of `whatif.parquet`, if there is one with a change.
     """
-    subject = f"{feature} = {level}" if level else SUBJECTS.get(feature, f"Higher values of {feature}")
+    name = called(feature, group)
+    subject = PLACES.get(feature, f"{capital(name)} = {{}}").format(level) if level else SUBJECTS.get(feature, f"Higher values of {name}")
     if members > 1:
         subject += f" (or of the {members - 1} column{'s' if members > 2 else ''} that move{'s' if members == 2 else ''} with it)"
     verb = (SINGULAR if level else VERBS)[sign]
-    percent, low, high = contribution
-    amount = f"{percent:.0f} % of its variance [{low:.0f}, {high:.0f}]"
-    found = "not resampled" if stability is None else f"found in {100 * stability:.0f} % of resamples"
+    mean, low, high = contribution
+    ends = f"{percent(mean)} % of its variance [{percent(low)}, {percent(high)}]"
+    acts = f"{subject} {verb} {what_varies(target)} and {'carries' if level else 'carry'} {ends}"
+    found = "not resampled" if stability is None else f"found in {100 * stability:.0f} % of {resamples} resamples"
     fragile = ", fragile" if robustness < FRAGILE_BELOW else ""
-    tail = "" if verdict == "supported" else f"; {verdict}: {why}"
-    return f"{subject} {verb} {what_varies(target)} ({amount}); {found}; robustness {short(robustness)}{fragile}; {ASSUMPTION}{tail}."
+    backed = f"{verdict if verdict == 'supported' else f'{verdict}, {why}'}: {found}, robustness {short(robustness)}{fragile}"
+    if setting is None:
+        return f"{acts}, {ASSUMPTION}; {backed}."
+    if unclear(setting):
+        return f"{acts}, {ASSUMPTION}; {backed}. {what_if_sentence(setting, target, group)}"
+    return f"{what_if_sentence(setting, target, group).removesuffix('.')}; {backed}. {acts}."
 
 
-def what_if_sentence(row: Mapping, target: str) -> str:
+def unclear(row: Mapping) -> bool:
+    """Tell whether a what-if shows no clear change of any size."""
+    low, high = row["change_low"], row["change_high"]
+    return low <= 0 <= high or max(abs(low), abs(high)) < NEGLIGIBLE or abs(row["change_percent"]) < NEGLIGIBLE
+
+
+def what_if_sentence(row: Mapping, target: str, group: str = "") -> str:
     """Return the sentence of one what-if: a row of `whatif.parquet` that was not refused."""
-    feature, before, after = row["feature"], row["from"], row["to"]
+    subject = _set_to(row, group)
     amount = AMOUNTS.get(target, "the mean absolute deviation")
-    if after == "none":
-        subject = SETTINGS.get(feature, f"{feature} at zero")
-    elif ", " in after:
-        subject = f"In each kernel the best value of {feature} that it was launched with ({after})"
-    elif before.startswith("as it was"):
-        subject = f"{feature} = {after}" if "percentile" not in after and "median" not in after else f"{feature} at {after}"
-    else:
-        part = PARTS.get(feature.partition("_")[0])
-        subject = f"{part} of {after} instead of {before} ({feature})" if part else f"{feature} = {after} instead of {before}"
     change, low, high = row["change_percent"], row["change_low"], row["change_high"]
-    if low <= 0 <= high:
-        return f"{subject}: no clear change of {amount} ({change:+.0f} % [{low:+.0f}, {high:+.0f}])."
+    if unclear(row):
+        return f"{subject}: no clear change of {amount} ({percent(change, True)} % [{percent(low, True)}, {percent(high, True)}])."
     if change > 0:
-        return f"{subject}, the best of what was observed, would raise {amount} by {change:.0f} % [{low:.0f}, {high:.0f}]."
-    return f"{subject} would cut {amount} by {-change:.0f} % [{-high:.0f}, {-low:.0f}], if no unmeasured common cause."
+        best = "" if row.get("asked") else ", the best of what was observed,"
+        return f"{subject}{best} would raise {amount} by {percent(change)} % [{percent(low)}, {percent(high)}], {ASSUMPTION}."
+    return f"{subject} would cut {amount} by {percent(-change)} % [{percent(-high)}, {percent(-low)}], {ASSUMPTION}."
+
+
+def _set_to(row: Mapping, group: str) -> str:
+    """Return what is set to what, in words."""
+    feature, before, after = row["feature"], row["from"], row["to"]
+    if row.get("asked"):
+        values = zip(feature.split(", "), after.split(", "), strict=False)
+        return f"{capital(row['asked'])} ({'; '.join(f'{called(name, group)}: {value}' for name, value in values)})"
+    name = called(feature, group)
+    if after == "none":
+        return SETTINGS.get(feature, f"{capital(name)} at zero")
+    if ", " in after:
+        return f"In each kernel the best {name} that it was launched with ({after})"
+    if "percentile" in after or "median" in after:
+        return f"{capital(name)} always at {after}"
+    if before.startswith("as it was"):
+        return EVERYWHERE.get(feature, f"{capital(name)} = {{}}").format(after)
+    part = PARTS.get(feature.partition("_")[0])
+    return f"{part} of {after} instead of {before}" if part else f"{capital(name)} of {after} instead of {before}"
 
 
 def nothing_found(n_effective: float, share: float, near: Sequence[str] = ()) -> str:

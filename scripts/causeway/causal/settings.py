@@ -1,5 +1,6 @@
 """What a cause may be set to: values that were observed, alone and together with the other causes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,10 +50,10 @@ class Support:
         near = self.tree.query(self.points[self.own], k=2)[0][:, 1]
         self.limit = float(np.quantile(near, 0.99)) + SUPPORT_SLACK
 
-    def outside(self, cause: int, like: np.ndarray, weight: np.ndarray) -> float:
-        """Return the share of the launches that, with one cause as in the rows `like`, would be unlike any launch."""
-        missing = like < 0
-        parts = [part[like[self.own]] if place == cause else part[self.own] for place, part in enumerate(self.parts)]
+    def outside(self, likes: Mapping[int, np.ndarray], weight: np.ndarray) -> float:
+        """Return the share of the launches that, with each cause of `likes` as in the rows given there, would be unlike any launch."""
+        missing = np.any([like < 0 for like in likes.values()], axis=0)
+        parts = [part[likes[place][self.own]] if place in likes else part[self.own] for place, part in enumerate(self.parts)]
         far = (self.tree.query(np.hstack(parts))[0] > self.limit) | missing[self.own]
         return float(weight[self.own][far].sum() / weight[self.own].sum())
 
@@ -62,13 +63,20 @@ def number_text(value: float, unit: str) -> str:
     if unit == "bytes":
         size, name = next(((s, n) for s, n in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")) if abs(value) >= s), (1, "bytes"))
         return f"{value / size:,.3g} {name}"
+    if unit == "Hz":
+        size, name = next(((s, n) for s, n in ((1e9, "GHz"), (1e6, "MHz"), (1e3, "kHz")) if abs(value) >= s), (1, "Hz"))
+        return f"{value / size:,.3g} {name}"
+    if unit == "ratio":
+        return f"{100 * value:.3g} %"
+    if unit == "W":
+        return f"{value:,.3g} W"
     if unit == "ns":
         size, name = next(((s, n) for s, n in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")) if abs(value) >= s), (1, "ns"))
         return f"{value / size:,.3g} {name}"
     return f"{value:,.0f}" if 100 <= abs(value) < 1e15 else f"{value:,.3g}"
 
 
-def _numbers(column: Column, pick: np.ndarray) -> np.ndarray | None:
+def measured(column: Column, pick: np.ndarray) -> np.ndarray | None:
     """Return a measured column's values, None for text."""
     values = np.asarray(column.values)
     return None if values.dtype == object else values[pick].astype(float)
@@ -81,13 +89,14 @@ def settings_of(arrow: Arrow, evidence: Evidence, pick: np.ndarray) -> list[Sett
     if values.ndim > 1:
         level = (values * np.arange(1, values.shape[1] + 1)).sum(axis=1).astype(int)
         shares = np.bincount(level, weight, len(candidate.levels)) / weight.sum()
+        worst = (arrow.level,) if arrow.sign == "+" else ()
         first = {int(number): int(row) for number, row in zip(*np.unique(level, return_index=True), strict=True)}
         return [
             Setting("as it was", candidate.levels[number], np.full(pick.size, first[number]))
             for number in first
-            if shares[number] >= MIN_SHARE and candidate.levels[number] != "other"
+            if shares[number] >= MIN_SHARE and candidate.levels[number] not in ("other", *worst)
         ]
-    raw = next((_numbers(column, pick) for column in evidence.columns if column.name == candidate.name), None)
+    raw = next((measured(column, pick) for column in evidence.columns if column.name == candidate.name), None)
     alone = np.unique(evidence.rows.configuration).size == 1
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(weight[order]) / weight.sum()
@@ -103,11 +112,11 @@ def settings_of(arrow: Arrow, evidence: Evidence, pick: np.ndarray) -> list[Sett
         after = f"{number_text(float(raw[row]), candidate.unit)} ({name})" if exact else f"the {name} within each configuration"
         settings.append(Setting(before, after, np.full(pick.size, row)))
     if candidate.name in NONE_OF and raw is not None:
-        settings.append(Setting(before, NONE, _like_zero(values, raw, evidence.rows.configuration[pick], weight)))
+        settings.append(Setting(before, NONE, like_zero(values, raw, evidence.rows.configuration[pick], weight)))
     return settings
 
 
-def _like_zero(values: np.ndarray, raw: np.ndarray, configuration: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def like_zero(values: np.ndarray, raw: np.ndarray, configuration: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return for each row one of its configuration where the feature is zero, -1 where too few are (or none is) for that to be observed."""
     like = np.full(values.size, -1)
     for number in np.unique(configuration):

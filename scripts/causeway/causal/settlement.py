@@ -69,8 +69,10 @@ def _without(draft: dict, lost: Mapping[str, float], n_kernels: int) -> dict:
         name: rounded(min(100.0, sum(row[name] for row in (*given, _rest(draft["contributions"])))))
         for name in ("contribution_percent", "contribution_low", "contribution_high")
     }
+    asked = [_unsettled(row, lost, n_kernels) for row in draft["whatif"] if row.get("asked")]
     for table in TABLES:
         draft[table] = [row for row in draft[table] if row["feature"] not in lost or table == "baselines"]
+    draft["whatif"] = [*(row for row in draft["whatif"] if not row.get("asked")), *asked]
     draft["baselines"] = [dict(row, cause=row["cause"] and row["feature"] not in lost) for row in draft["baselines"]]
     edges = [edge for edge in graph["edges"] if edge["source"] not in lost or edge["target"] != target]
     edges = [dict(edge, **ends) if edge["source"] == UNEXPLAINED else edge for edge in edges]
@@ -96,6 +98,15 @@ def _without(draft: dict, lost: Mapping[str, float], n_kernels: int) -> dict:
         "verdict": verdict,
     }
     return draft
+
+
+def _unsettled(row: dict, lost: Mapping[str, float], n_kernels: int) -> dict:
+    """Return the answer to a question as it is, or its refusal where it rests on a cause that does not hold."""
+    broken = next((name for name in row["feature"].split(", ") if name in lost), None)
+    if broken is None or row["change_percent"] is None:
+        return row
+    none = dict.fromkeys(("change_percent", "change_low", "change_high", "sentence"))
+    return {**row, **none, "verdict": "refused", "reason": f"refused: {broken} is no cause that holds after {n_kernels} kernels"}
 
 
 def _rest(rows: Sequence[Mapping]) -> Mapping:

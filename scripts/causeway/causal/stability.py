@@ -26,6 +26,17 @@ def block_numbers(series: np.ndarray, n_rows: int) -> np.ndarray:
     return np.arange(n_rows) // length
 
 
+def blocks_of(stages: Stages) -> np.ndarray:
+    """Return for each row the number of its block, by what the parents leave of either response, whichever depends longer on its past.
+
+    The responses are clipped, as the search sees them: what a strong cause has beyond the clip is its own doing and no dependence, and
+    blocks as long as its episodes would leave every other half-sample without one.
+    """
+    responses = ((stages.mean_response, stages.mean_tests), (stages.scale_response, stages.scale_tests))
+    left = [model_of(stages.problem, response, [test.candidate for test in tests]).residual for response, tests in responses]
+    return min((block_numbers(series, series.size) for series in left), key=lambda blocks: int(blocks[-1]))
+
+
 def half_samples(blocks: np.ndarray, draws: int, rng: np.random.Generator) -> list[np.ndarray]:
     """Return masks of rows: random halves of the blocks and their complements, in turn.
 
@@ -82,7 +93,7 @@ def selection_frequencies(stages: Stages, draws: int, rng: np.random.Generator) 
         return found
     chosen = _screen(stages)
     columns = np.flatnonzero(np.isin(problem.basis.owner, chosen))
-    blocks = block_numbers(stages.residual, n_rows)
+    blocks = blocks_of(stages)
     parents = {int(place) for place in np.flatnonzero(np.isin(chosen, stages.parents()))}
     for mask in half_samples(blocks, draws, rng):
         rows = np.flatnonzero(mask)

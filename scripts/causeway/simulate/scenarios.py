@@ -16,6 +16,7 @@ SIGNS = {
     "d2h_bytes_in_flight": "+",
     "d2d_bytes_in_flight": "+",
     "transfers_in_flight": "+",
+    "last_h2d_bytes": "+",
     "launches_in_flight": "+",
     "idle_before_ns": "-",
     "since_start_ns": "-",
@@ -35,11 +36,15 @@ SATURATION = {
     "d2h_bytes_in_flight": 1 * MIB,
     "d2d_bytes_in_flight": 32 * MIB,
     "transfers_in_flight": 1,
+    "last_h2d_bytes": 4 * MIB,
     "launches_in_flight": 1,
     "idle_before_ns": 5_000,
     "since_start_ns": 100_000_000,
 }
-"""Value of the feature at which an effect is whole (or, for the falling ones, gone)."""
+"""Value of the feature at which an effect is whole (or, for the falling ones, gone).
+
+Inputs (`last_h2d_bytes`) act from half of it on: what is smaller fits where larger ones do not.
+"""
 
 
 @dataclass(frozen=True)

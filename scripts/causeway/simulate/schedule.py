@@ -85,6 +85,7 @@ class _Player:
         self.now = 0
         self.correlation = np.full(scenario.ranks, 1000, dtype=np.int64)
         self.noise_state: dict[int, np.ndarray | None] = {}
+        self.last_input = np.zeros(scenario.ranks, dtype=np.int64)
         self.window_ns = LEAD_NS + nominal_ns(scenario, scenario.program)
         self.span_ns = self.window_ns + nominal_ns(scenario, scenario.closing)
         self._straggles = (np.arange(scenario.ranks) == scenario.straggler_rank) | (scenario.straggler == "network")
@@ -94,6 +95,9 @@ class _Player:
         scenario, shape = self.scenario, (self.scenario.ranks, count)
         copies = [self._copies(i, copy, first, shape) for i, copy in enumerate(scenario.copies)]
         neighbours = self._neighbours(first, shape)
+        inputs = next((c for c in copies if c["spec"].kind == 1), None)
+        if inputs is not None:
+            inputs["before"], self.last_input = self._carried(inputs)
         launches = self._launches(first, shape, copies, neighbours)
         lanes = [part["lane"] for part in (launches, neighbours, *copies)]
         ends = [lane.end.max(axis=2, where=lane.valid, initial=0) for lane in lanes]
@@ -124,6 +128,16 @@ class _Player:
         duration = np.rint(1_200 + size / copy.bandwidth_gb_s * random.uniform(0.97, 1.06, size.shape)).astype(np.int64)
         lane = renewal(random, duration, copy.pause_us, self.span_ns)
         return {"lane": lane, "bytes": size, "spec": copy, "thread": FIRST_COPY_THREAD + number}
+
+    def _carried(self, inputs: dict) -> tuple[np.ndarray, np.ndarray]:
+        """Return the size of the last input before each iteration, shape (ranks, iterations), and that after all of them."""
+        size, valid = inputs["bytes"], inputs["lane"].valid
+        slot = np.where(valid.any(axis=2), valid.shape[2] - 1 - np.argmax(valid[..., ::-1], axis=2), -1)
+        own = np.where(slot >= 0, np.take_along_axis(size, np.maximum(slot, 0)[..., None], 2)[..., 0], 0)
+        line = np.concatenate([self.last_input[:, None], own], axis=1)
+        for place in range(1, line.shape[1]):
+            line[:, place] = np.where(line[:, place] > 0, line[:, place], line[:, place - 1])
+        return line[:, :-1], line[:, -1]
 
     def _neighbours(self, first: int, shape: tuple[int, int]) -> dict:
         scenario, number = self.scenario, self.scenario.neighbour
@@ -220,6 +234,12 @@ class _Player:
             elif cause == "since_start_ns":
                 since = (first + np.arange(begin.shape[1])) * (self.span_ns + PAUSE_NS) + begin
                 part = np.exp(-since / full)
+            elif cause == "last_h2d_bytes":
+                inputs = next(c for c in copies if c["spec"].kind == 1)
+                ended = (inputs["lane"].valid & (inputs["lane"].end <= begin[..., None])).sum(axis=2)
+                last = np.take_along_axis(inputs["bytes"], np.maximum(ended - 1, 0)[..., None], 2)[..., 0]
+                last = np.where(ended > 0, last, inputs["before"])
+                part = np.clip(2 * last / full - 1, 0, 1)
             else:
                 kind = {"h2d_bytes_in_flight": 1, "d2h_bytes_in_flight": 2, "d2d_bytes_in_flight": 8}[cause]
                 moving = sum((in_flight(c["lane"], begin) * c["bytes"]).sum(axis=2) for c in copies if c["spec"].kind == kind)

@@ -21,6 +21,7 @@ CAUSES = {
     "resamples": 4,
     "context": "boss",
     "context_resamples": 0,
+    "what_if": [],
 }
 RNG = np.random.default_rng(620)
 N = 400

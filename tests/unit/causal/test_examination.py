@@ -10,11 +10,12 @@ from causeway.causal.baselines import baselines
 from causeway.causal.discovery import Scope, discover
 from causeway.causal.examination import Extent, examined
 from causeway.causal.heterogeneity import cochran, heterogeneity, label_of
-from causeway.causal.interventions import Mechanisms, _direct, counterfactual, what_ifs
+from causeway.causal.interventions import Mechanisms, counterfactual, model_of, played, what_ifs
 from causeway.causal.refutation import e_value, refute, refuted_by
 from causeway.causal.robustness import robustness_value
 from causeway.causal.rows import Column
 from causeway.causal.sentences import cause_sentence, nothing_found, what_if_sentence
+from causeway.causal.settings import number_text
 from causeway.causal.settlement import write_scope
 from causeway.causal.threads import single_threaded
 from causeway.causal.verdicts import graph_verdict
@@ -60,7 +61,7 @@ def test_what_if_intervals_cover_what_the_intervention_does():
         y = play(x, c, q)
         outcome = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k", resamples=0))
         with single_threaded():
-            rows = what_ifs(outcome.evidence, outcome.arrows, seed)
+            rows = what_ifs(model_of(outcome.evidence, outcome.arrows, seed), outcome.arrows)
         truth = {"x": play(np.full_like(x, 2.0), c, q), "c": play(x, np.full_like(c, "b"), q), "launches_in_flight": play(x, c, 0 * q)}
         named = {"c": "b", "launches_in_flight": "none"}
         for row in rows:
@@ -80,7 +81,7 @@ def test_dowhys_counterfactuals_are_those_of_the_fitted_model(known):
         models = Mechanisms(values, evidence.deviation, evidence.rows.weight, np.arange(n) // 20, 3)
         like = np.full(n, 7)
         for cause in range(len(values)):
-            assert counterfactual(models, cause, like) == pytest.approx(_direct(models, cause, like), abs=1e-9)
+            assert counterfactual(models, cause, like) == pytest.approx(played(models, {cause: like}), abs=1e-9)
         assert counterfactual(models, 0, np.arange(n)) == pytest.approx(evidence.deviation, abs=1e-9)
 
 
@@ -88,7 +89,7 @@ def test_a_value_that_was_never_observed_is_refused():
     columns, (x, c, q), play = scm(12)
     never = Column("launches_in_flight", q + 2, "context", "contention")
     outcome = discover([columns[0], columns[1], never], rows_of(play(x, c, q)), Scope("d", "kernel_variability", "k", resamples=0))
-    rows = what_ifs(outcome.evidence, outcome.arrows, 1)
+    rows = what_ifs(model_of(outcome.evidence, outcome.arrows, 1), outcome.arrows)
     row = next(row for row in rows if row["to"] == "none")
     assert (row["change_percent"], row["verdict"]) == (None, "refused")
     assert row["reason"] == ("refused: outside what was observed, alone or together with the other causes, for 100 % of the launches")
@@ -103,7 +104,7 @@ def test_causes_that_were_never_observed_together_are_not_combined():
     columns = [Column("transfer_bytes", size_of, "context"), Column("kind", np.where(kind, "a", "b").astype(object), "context")]
     outcome = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k", resamples=0))
     assert {arrow.candidate.name for arrow in outcome.arrows} == {"transfer_bytes", "kind"}
-    rows = what_ifs(outcome.evidence, outcome.arrows, 1)
+    rows = what_ifs(model_of(outcome.evidence, outcome.arrows, 1), outcome.arrows)
     assert {(row["feature"], row["verdict"]) for row in rows} == {("transfer_bytes", "refused"), ("kind", "refused")}
 
 
@@ -114,7 +115,7 @@ def test_a_launch_parameter_is_set_to_the_best_value_its_kernel_was_launched_wit
     code = np.unique(block, return_inverse=True)[1]
     columns = [Column("block_x", block, "launch", "launch configuration"), Column("z", rng.standard_normal(4000))]
     outcome = discover(columns, rows_of(y, np.zeros(4000, int), code), Scope("d", "kernel_variability", "k", resamples=0))
-    (row,) = what_ifs(outcome.evidence, outcome.arrows, 1)
+    (row,) = what_ifs(model_of(outcome.evidence, outcome.arrows, 1), outcome.arrows)
     assert row["to"] == "64"
     truth = 100 * (64 / block.mean() - 1)
     assert row["change_low"] - 3 <= truth <= row["change_high"] + 3
@@ -122,7 +123,7 @@ def test_a_launch_parameter_is_set_to_the_best_value_its_kernel_was_launched_wit
         dict(row, change_percent=-31.0, change_low=-38.0, change_high=-22.0, **{"from": "1,024"}), "kernel_variability"
     )
     assert sentence == (
-        "Blocks of 64 instead of 1,024 (block_x) would cut the mean absolute deviation by 31 % [22, 38], if no unmeasured common cause."
+        "Blocks of 64 instead of 1,024 would cut the mean absolute deviation by 31 % [22, 38], if no unmeasured common cause."
     )
 
 
@@ -153,7 +154,7 @@ def test_an_arrow_without_an_effect_is_refuted():
     outcome.sentences.append("")
     examination._judge(outcome, rows)
     assert outcome.arrows[-1].verdict == "refuted"
-    assert "; refuted: it does not survive " in outcome.sentences[-1]
+    assert "; refuted, it does not survive " in outcome.sentences[-1]
     assert outcome.verdict == "supported"
     assert graph_verdict(["refuted"]) == "refuted"
 
@@ -314,8 +315,59 @@ def test_a_refusal_is_examined_no_further():
 
 
 def test_a_categorys_sentence_names_its_level():
-    words = cause_sentence("transfer_copy_kind", 1, "-", "device to host", "memory_stall", (34, 27, 41), 0.95, 0.38, "supported")
-    assert words == (
-        "transfer_copy_kind = device to host lowers its memory stall (34 % of its variance [27, 41]); found in 95 % of resamples;"
-        " robustness .38; direct cause if no unmeasured common cause."
+    words = cause_sentence(
+        "transfer_copy_kind", 1, "-", "device to host", "memory_stall", (34, 27, 41), 0.95, 0.38, "supported", resamples=20
     )
+    assert words == (
+        "A linked transfer from device to host lowers its memory stall and carries 34 % of its variance [27, 41], if no unmeasured common"
+        " cause; supported: found in 95 % of 20 resamples, robustness .38."
+    )
+
+
+def test_the_sentence_of_a_cause_begins_with_what_would_help():
+    row = {"feature": "block_x", "from": "1,024", "to": "256", "change_percent": -31.2, "change_low": -38.4, "change_high": -21.9}
+    words = cause_sentence(
+        "block_x", 1, "+", "", "kernel_variability", (44, 30, 58), 0.96, 0.41, "supported", resamples=20, setting=row
+    )  # fmt: skip
+    assert words == (
+        "Blocks of 256 instead of 1,024 would cut the mean absolute deviation by 31 % [22, 38], if no unmeasured common cause;"
+        " supported: found in 96 % of 20 resamples, robustness .41."
+        " Larger blocks raise its deviation and carry 44 % of its variance [30, 58]."
+    )
+
+
+@pytest.mark.parametrize(
+    ("feature", "group", "to", "words"),
+    [
+        ("gpc_clock_frequency_hz", "device metrics", "1.98 GHz (median)", "GPC clock frequency always at 1.98 GHz (median)"),
+        ("sms_active_ratio", "device metrics", "87 % (90th percentile)", "SMs active always at 87 % (90th percentile)"),
+        ("rank", "placement", "3", "All launches as on rank 3"),
+        ("h2d_bytes_in_flight", "contention", "none", "No concurrent host-to-device copy"),
+        ("last_h2d_bytes", "input", "1.2 MiB (median)", "Size of the last input from the host always at 1.2 MiB (median)"),
+        ("l2_hits", "counters", "the median within each configuration", "l2_hits always at the median within each configuration"),
+    ],
+)
+def test_settings_are_said_without_names_of_columns(feature, group, to, words):
+    row = {"feature": feature, "from": "as it was", "to": to, "change_percent": -9.0, "change_low": -12.0, "change_high": -6.0}
+    assert what_if_sentence(row, "memory_stall", group) == (
+        f"{words} would cut the mean memory stall by 9 % [6, 12], if no unmeasured common cause."
+    )
+
+
+@pytest.mark.parametrize("ends", [(0.2, 0.1, 0.4), (-0.1, -0.3, 0.2), (-0.4, -0.45, -0.2)])
+def test_a_change_of_nothing_is_called_none(ends):
+    row = {
+        "feature": "rank",
+        "from": "as it was",
+        "to": "0",
+        **dict(zip(("change_percent", "change_low", "change_high"), ends, strict=True)),
+    }
+    assert what_if_sentence(row, "memory_stall") == "All launches as on rank 0: no clear change of the mean memory stall (0 % [0, 0])."
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "words"),
+    [(1_980_000_000.0, "Hz", "1.98 GHz"), (3 << 20, "bytes", "3 MiB"), (4_200.0, "ns", "4.2 µs"), (0.283, "ratio", "28.3 %")],
+)
+def test_numbers_have_units_for_people(value, unit, words):
+    assert number_text(value, unit) == words

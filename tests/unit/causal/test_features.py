@@ -127,6 +127,10 @@ def brute(raw, row, means):
         "node": "ab"[row["rank"]],
     }
     found |= {f"{kind}_bytes_in_flight": sum(x["bytes"] or 0 for x in copies if x["copy_kind"] in codes) for kind, codes in kinds.items()}
+    copied = [x for x in mine["transfers"] if (x["device"], x["copy_kind"]) == (row["device"], 1)]
+    ended = [x for x in copied if x["start_ns"] + x["duration_ns"] <= start]
+    last = max((x["start_ns"] + x["duration_ns"] for x in ended), default=None)
+    found["last_h2d_bytes"] = [x["bytes"] or 0 for x in ended if x["start_ns"] + x["duration_ns"] == last][-1] if ended else None
     begin = None if row["range"] is None else mine["ranges"][row["range"]]["start_ns"]
     found["iteration_position"] = None if begin is None or start < begin else start - begin
     for metric in ("gpc_clock_hz", "sm_ratio"):
@@ -182,6 +186,7 @@ def test_fields_tell_tier_group_and_unit(dataset, tmp_path):
     assert facts["grid_x"] == ("launch", "launch configuration", "")
     assert facts["dynamic_shared_bytes"] == ("launch", "launch configuration", "bytes")
     assert facts["h2d_bytes_in_flight"] == ("context", "contention", "bytes")
+    assert facts["last_h2d_bytes"] == ("context", "input", "bytes")
     assert facts["idle_before_ns"] == ("context", "time", "ns")
     assert facts["gpc_clock_hz"] == ("context", "device metrics", "Hz")
     assert not {"duration_ns", "range", "transfer_overlap_ns"} & set(facts)

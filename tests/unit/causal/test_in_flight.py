@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from causeway.causal.in_flight import InFlight, LastValue, idle_before, whole_instants
+from causeway.causal.in_flight import InFlight, LastEnded, LastValue, idle_before, whole_instants
 
 
 def chunked(columns, sizes):
@@ -27,6 +27,22 @@ def test_sums_in_flight_equal_brute_force_in_any_chunks(seed):
         begun = until
     expected = [weights[(starts <= t) & (t < ends)].sum(axis=0) for t in instants]
     assert np.array_equal(np.vstack(found), np.array(expected))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_ended_last_equals_brute_force_in_any_chunks(seed):
+    rng = np.random.default_rng(200 + seed)
+    starts = np.sort(rng.integers(0, 120, 60))
+    ends = starts + rng.integers(0, 40, 60)
+    instants = np.sort(rng.integers(-3, 200, 90))
+    sizes = np.diff([0, *np.sort(rng.integers(0, 61, 5)), 60])
+    state, found, begun = LastEnded(), [], 0
+    for chunk, boundary in whole_instants(chunked({"start": starts, "end": ends, "row": np.arange(60)}, sizes)):
+        until = instants.size if boundary is None else np.searchsorted(instants, boundary)
+        found.append(state.advance(chunk["end"], chunk["row"].astype(float), instants[begun:until], boundary))
+        begun = until
+    ended = [[(ends[i], i) for i in range(60) if ends[i] <= t] for t in instants]
+    assert np.array_equal(np.concatenate(found), [max(ones)[1] if ones else np.nan for ones in ended], equal_nan=True)
 
 
 @pytest.mark.parametrize("seed", range(8))

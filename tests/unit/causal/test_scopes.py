@@ -23,6 +23,7 @@ CAUSES = {
     "resamples": 10,
     "context": "boss",
     "context_resamples": 2,
+    "what_if": [],
 }
 
 

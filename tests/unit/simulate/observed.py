@@ -26,6 +26,10 @@ def features(kernels, copies):
     for name, kind in KINDS.items():
         chosen = copies["kind"] == kind
         found[name] = in_flight(copies["start"][chosen], copies["end"][chosen], start, copies["bytes"][chosen])
+    inputs = np.flatnonzero(copies["kind"] == 1)
+    inputs = inputs[np.argsort(copies["end"][inputs])]
+    ended = np.searchsorted(copies["end"][inputs], start, side="right")
+    found["last_h2d_bytes"] = np.concatenate([[0], copies["bytes"][inputs]])[ended]
     busy = np.concatenate([[0], np.maximum.accumulate(end)[:-1]])
     found["idle_before_ns"] = np.maximum(0, start - busy)
     return found

@@ -134,6 +134,7 @@ def test_nothing_else_is_related_to_a_launch(seed):
         "h2d_bytes_in_flight",
         "d2h_bytes_in_flight",
         "d2d_bytes_in_flight",
+        "last_h2d_bytes",
         "idle_before_ns",
         "grid",
     )
@@ -216,7 +217,19 @@ def test_sampled_activity_agrees_with_the_events():
     assert busy.mean() / 100 == pytest.approx(share, abs=0.02)  # the neighbour stream adds a little where the compute stream pauses
 
 
-@pytest.mark.parametrize("cause", ["d2h_bytes_in_flight", "d2d_bytes_in_flight", "transfers_in_flight", "since_start_ns"])
+@pytest.mark.parametrize("batch", [512, 7])
+def test_an_input_acts_through_the_size_of_the_copy_before_the_launch(batch):
+    scenario, ranks = run(iterations=60, ranks=2, iterations_per_batch=batch, causes={"Kernel2": {"last_h2d_bytes": 0.5}})
+    assert scenario.kernels[0].causes == {"last_h2d_bytes": 0.5}
+    for rank in ranks:
+        kernels = rank["kernels"]
+        own = kernels["kernel"] == 0
+        size = features(kernels, rank["copies"])["last_h2d_bytes"][own] / SATURATION["last_h2d_bytes"]
+        assert np.allclose(kernels["effect"][own], 0.5 * np.clip(2 * size - 1, 0, 1))
+        assert 0.1 < (kernels["effect"][own] > 0).mean() < 0.35
+
+
+@pytest.mark.parametrize("cause", ["d2h_bytes_in_flight", "d2d_bytes_in_flight", "transfers_in_flight", "last_h2d_bytes", "since_start_ns"])
 def test_the_other_causes_can_be_planted_too(cause):
     _, ranks = run(causes={"Kernel2": {cause: 0.1}, "softmax_warp_forward": {}})
     seen = joined(

@@ -1,0 +1,91 @@
+"""What the analysis says about real exports, as docs/real-exports.md tells it; the inconclusive answers are pinned like the others."""
+
+import pytest
+from whole_way import causes_of, drafts_of
+
+NSYS = "nsys_sqlite/nsys-ai"
+RODINIA = ("nsys_sqlite/rodinia-gaussian/report3.sqlite", "nsys_sqlite/rodinia-gaussian/report5.sqlite")
+
+
+def explained(folder, data, sources, target="kernel_variability", **causes):
+    """Return the drafts by kernel's name, that of the whole dataset under `dataset`."""
+    files = [next(data.glob(source)) for source in sources]
+    found = drafts_of(folder, files, target, whole=True, **{"resamples": 10, "kernels_share": 0.95} | causes)
+    return {draft["graph"]["scope_name"] or "dataset": draft for draft in found}
+
+
+def share(draft, cause):
+    return next(row["contribution_percent"] for row in draft["contributions"] if row["feature"] == cause)
+
+
+def named(drafts, part):
+    return next(draft for name, draft in drafts.items() if part in name)
+
+
+def test_rodinias_trend_is_a_trend_and_no_lever(tmp_path, data):
+    found = explained(tmp_path, data, RODINIA, kernels_share=0.999)
+    fan1, fan2, whole = named(found, "Fan1"), named(found, "Fan2"), found["dataset"]
+    assert causes_of(fan2["graph"]) == {"since_start_ns": "-"}
+    assert (fan2["graph"]["n_rows"], fan2["graph"]["verdict"]) == (8190, "supported")
+    assert 70 < share(fan2, "since_start_ns") < 90
+    assert 200 < fan2["graph"]["n_effective"] < 300
+    assert [row["reason"] for row in fan2["whatif"]] == ["refused: a moment cannot be set; it stands for whatever changes with time"]
+    assert (causes_of(fan1["graph"]), fan1["graph"]["verdict"]) == ({}, "inconclusive")
+    assert fan1["graph"]["n_effective"] < 100
+    assert (causes_of(whole["graph"]), whole["graph"]["verdict"]) == ({"since_start_ns": "-"}, "inconclusive")
+    assert "inconclusive, too few effective samples behind it" in whole["graph"]["sentences"][0]
+
+
+def test_dropouts_deviations_grow_with_the_bytes_it_moves(tmp_path, data):
+    found = explained(tmp_path, data, ["ncu_csv/operators-a100/dropout_nsight162.csv"], "gpu_time")
+    for draft in found.values():
+        graph = draft["graph"]
+        assert causes_of(graph) == {"l2_bytes": "+"}
+        assert {"l1_bytes", "dram_bytes"} < set(next(node for node in graph["nodes"] if node["name"] == "l2_bytes")["members"])
+        assert 60 < share(draft, "l2_bytes") < 95
+        assert 100 < graph["n_effective"] < 300
+        assert graph["sentences"][0].startswith("l2_bytes always at 13.9 MiB (median) would cut the mean absolute deviation by 9")
+
+
+def test_a_second_of_the_h100_job_is_too_short_to_blame_its_copies(tmp_path, data):
+    question = {"name": "no concurrent copy", "set": {"h2d_bytes_in_flight": "none"}}
+    found = explained(tmp_path, data, [f"{NSYS}/h100_2gpu_1s.sqlite"], what_if=[question])
+    whole = found.pop("dataset")
+    assert (causes_of(whole["graph"]), whole["graph"]["verdict"]) == ({}, "inconclusive")
+    assert whole["graph"]["sentences"][0].endswith("an effect above 0.8 % of the variance would have been seen.")
+    assert [row["reason"] for row in whole["whatif"]] == ["refused: no cause was found here that could be set"]
+    with_cause = {name for name, draft in found.items() if causes_of(draft["graph"])}
+    assert len(found) == 10
+    assert [("reduce_kernel" in name, causes_of(found[name]["graph"])) for name in with_cause] == [(True, {"rank": "?"})]
+    refused = [draft for draft in found.values() if draft["graph"]["n_effective"] < 100]
+    assert len(refused) == 3
+    assert all(draft["graph"]["sentences"][0].startswith("Inconclusive: ") for draft in refused)
+
+
+@pytest.mark.slow
+def test_the_stencils_slow_run_is_found_in_each_of_its_kernels(tmp_path, data):
+    runs = [f"rocprof_v1/seismic-stencils/run{i}_*/results.csv" for i in range(8)]
+    found = explained(tmp_path, data, runs, kernels_share=0.99)
+    whole = found.pop("dataset")
+    slow = [draft for draft in found.values() if draft["graph"]["n_rows"] == 800]
+    assert len(slow) >= 8
+    for draft in slow:
+        (row,) = [row for row in draft["contributions"] if row["feature"] != "unexplained"]
+        assert (row["feature"], row["level"], row["sign"], row["verdict"]) == ("rank", "0", "+", "supported")
+        assert row["contribution_low"] > 95
+        (setting,) = draft["whatif"]
+        assert setting["to"] != "0"
+        assert setting["change_high"] < -90
+    assert set(causes_of(whole["graph"])) <= {"since_start_ns"}  # in 40 to 70 % of half-samples, so found or not by the seed
+    assert "since the start" in whole["graph"]["sentences"][0] or "fragile" in whole["graph"]["sentences"][0]
+    assert any(reason.startswith("successive launches resemble each other") for reason in whole["graph"]["reasons"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "causes"), [("before", {"queue_ns": "?", "rank": "-"}), ("after", {"idle_before_ns": "?"})])
+def test_the_training_jobs_copies_are_no_cause_and_what_is_found_is_fragile(tmp_path, data, name, causes):
+    found = explained(tmp_path, data, [f"{NSYS}/mfu_2gpu_{name}.sqlite"])
+    whole = found.pop("dataset")
+    assert all(draft["graph"]["n_effective"] < 100 and not causes_of(draft["graph"]) for draft in found.values())
+    assert causes_of(whole["graph"]) == causes
+    assert all("fragile" in sentence for sentence in whole["graph"]["sentences"])

@@ -1,0 +1,75 @@
+"""The way from exports to settled graphs, stage by stage in this process, as the rules run it."""
+
+from types import SimpleNamespace
+
+import align_clocks
+import assemble_features
+import bin_launches
+import discover_causes
+import discover_dataset_causes
+from causeway.causal.settlement import settled
+from causeway.readers.normalise import normalise
+from causeway.tables import read_json
+
+CAUSES = {
+    "batches": 1,
+    "kernels_share": 0.999,
+    "kernels_count": 20,
+    "max_rows": 50000,
+    "resamples": 20,
+    "context": "boss",
+    "context_resamples": 0,
+    "what_if": [],
+}
+
+
+def tables_of(out, files, one_each):
+    """Normalise exports, each a rank of its own if wanted, and align their clocks; return their names."""
+    names = [str(i) for i in range(len(files))]
+    for i, file in enumerate(files):
+        rank = i if one_each else None
+        normalise(file, out / "tables" / names[i], export=names[i], source=file.name, rank=rank, position=i, form="auto", node=None,
+                  targets=("y",))  # fmt: skip
+    folders = [str(out / "tables" / name) for name in names]
+    align_clocks.main(
+        SimpleNamespace(
+            input=SimpleNamespace(tables=folders),
+            output=SimpleNamespace(clocks=out / "clocks.json"),
+            wildcards=SimpleNamespace(dataset="d"),
+            log=[out / "log"],
+        )
+    )
+    return names
+
+
+def drafts_of(folder, files, target, whole=False, **causes):
+    """Return the settled drafts of the kernels that matter, and the whole dataset's behind them if wanted."""
+    out = folder / "results"
+    names = tables_of(out, files, one_each=len(files) > 1)
+    options = {"--ranks": "1", "--dataset": "d", "--tables": out / "tables", "--clocks": out / "clocks.json", "--out": out}
+    words = [str(word) for option in options.items() for word in option]
+    bin_launches.main([*words, "--exports", *names, "--targets", target])
+    root = out / target
+    paths = {"features": root / "features.parquet", "kernels": root / "kernels.parquet", "kept": root / "kept.parquet"}
+    job = SimpleNamespace(
+        input=SimpleNamespace(**paths, tables=[str(out / "tables" / name) for name in names], clocks=out / "clocks.json"),
+        output=SimpleNamespace(
+            features=paths["features"], drafts=root / "causal" / "drafts" / "0.json", draft=root / "causal" / "drafts" / "dataset.json"
+        ),
+        params=SimpleNamespace(nodes={}, causes=CAUSES | causes, seed=1),
+        wildcards=SimpleNamespace(dataset="d", target=target, batch="0"),
+        log=[folder / "log"],
+    )
+    assemble_features.main(job)
+    discover_causes.main(job)
+    found = settled(read_json(job.output.drafts)["drafts"])
+    if whole:
+        discover_dataset_causes.main(job)
+        found += settled(read_json(job.output.draft)["drafts"])
+    return found
+
+
+def causes_of(graph):
+    """Return the causes of a graph's target with their signs."""
+    edges = [edge for edge in graph["edges"] if edge["target"] == graph["target_node"] and edge["source"] != "unexplained"]
+    return {edge["source"]: edge["sign"] for edge in edges}
