@@ -1,5 +1,6 @@
 """Findings: what is claimed, in which order, and the bound on what a cure could save."""
 
+import itertools
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +9,19 @@ import numpy as np
 import pytest
 
 from causeway.errors import TableError
-from causeway.findings import Analysis, of_kernels, of_quality, of_search, ranked, recoverable_ns, shortened, summarise
+from causeway.findings import (
+    Analysis,
+    Times,
+    of_efficiency,
+    of_kernels,
+    of_quality,
+    of_search,
+    of_stragglers,
+    ranked,
+    recoverable_ns,
+    shortened,
+    summarise,
+)
 from causeway.tables import write_json
 
 SCHEMA = Path(__file__).resolve().parents[2] / "config" / "schemas" / "findings.schema.json"
@@ -56,6 +69,14 @@ def quality(*statuses):
     return {"dataset": "demo", "exports": exports}
 
 
+def summed_up(analyses, qualities=(), times=None):
+    """The document of some analyses, as the entry script makes it."""
+    found = [finding for quality in qualities for finding in of_quality(quality)]
+    for one in analyses:
+        found += of_kernels(one) + [finding for search in one.searches for finding in of_search(one, search)]
+    return summarise(found, times or {}, "0123456789abcdef")
+
+
 def test_the_bound_worked_by_hand():
     # launches of 10, 10, 10 and 30 ns: mean 15, |t - mean| 5 + 5 + 5 + 15 = 30, of which 15 ns lie above the mean
     assert recoverable_ns(100.0, 30.0) == 15
@@ -77,7 +98,9 @@ def test_a_cause_carries_effect_interval_evidence_and_bound():
     (finding,) = of_search(analysis(), search(causes=[cause()]))
     assert finding["sentence"] == f"k0: {SENTENCE}"
     assert finding["effect"] == {"value": 27.0, "low": 21.0, "high": 33.0, "unit": "percent of the variance"}
-    assert finding["evidence"] == {"table": "demo/kernel_variability/causal/k0/contributions.parquet", "rows": [0]}
+    table = "demo/kernel_variability/causal/k0/contributions.parquet"
+    query = f"SELECT contribution_percent FROM read_parquet('{table}', file_row_number = true) WHERE file_row_number = 0"
+    assert finding["evidence"] == {"table": table, "rows": [0], "filter": "file_row_number = 0", "query": query, "value": 27.0}
     assert finding["recoverable_ns"] == 540_000, "27 % of half of 4 ms"
     assert (finding["n"], finding["n_effective"], finding["verdict"]) == (900, 412.5, "supported")
     assert finding["link"] == "overview.html#demo--kernel_variability--k0"
@@ -123,7 +146,9 @@ def test_causes_without_their_sentences_stop():
 def test_the_kernel_with_the_largest_share_is_named():
     (finding,) = of_kernels(analysis())
     assert finding["sentence"] == "k0 holds 60 % of the kernel variability, in 1,000 of 2,000 launches; robust CV 0.21."
-    assert finding["evidence"] == {"table": "demo/kernel_variability/kernels.parquet", "rows": [0]}
+    query = "SELECT 100 * target_share FROM 'demo/kernel_variability/kernels.parquet' WHERE kernel = 'k0'"
+    shown = {"table": "demo/kernel_variability/kernels.parquet", "rows": [0], "filter": "kernel = 'k0'", "query": query, "value": 60.0}
+    assert finding["evidence"] == shown
     assert of_kernels(analysis(kernels=[])) == []
 
 
@@ -137,18 +162,88 @@ def test_unreadable_inputs_are_findings():
 
 def test_the_most_useful_claim_comes_first():
     causes = [cause("a", 30.0), cause("b", 60.0), cause("c", 5.0, "inconclusive"), cause("d", None)]
-    found = summarise(
-        [quality("refused")],
-        [analysis([search("dataset", [cause("z", 90.0)]), search("k0", causes), search("k1", sentences=[NOTHING])])],
-        "0123456789abcdef",
-    )["findings"]
+    searches = [search("dataset", [cause("z", 90.0)]), search("k0", causes), search("k1", sentences=[NOTHING])]
+    found = summed_up([analysis(searches)], [quality("refused")])["findings"]
     assert [finding["id"].split("/", 2)[2] for finding in found[:4]] == ["k0/cause/b", "k0/cause/a", "dataset/cause/z", "k0/cause/d"]
     assert [finding["kind"] for finding in found[4:]] == ["variability", "cause", "no_cause", "quality"]
     assert ranked(reversed(found)) == found
 
 
-def test_a_target_without_launches_claims_nothing():
-    assert summarise([], [analysis([search(sentences=[NOTHING])], kernels=[])], "0" * 16)["findings"] == []
+def efficiency(**changes):
+    """An `efficiency.json` of two devices over 1 s, as far as findings read it."""
+    parts = {"useful": 1_000_000_000, "load_imbalance": 200_000_000, "communication": 0, "transfers": 10_000_000}
+    parts["orchestration"] = 2_000_000_000 - sum(parts.values())
+    device = {"idle_host_ns": 300_000_000, "idle_kernel_wait_ns": 100_000_000, "idle_other_ns": 0, "exposed_memory_ns": 9_000_000}
+    path = {"launches": 4000, "small_share": 0.5, "small_time_share": 0.125, "small_kernel_ns": 10_000}
+    found = {"dataset": "demo", "why": None, "elapsed_ns": 1_000_000_000, "device": {"n_devices": 2}, "waterfall_ns": parts}
+    return found | {"breakdown": {"0/0": device, "1/0": device}, "launch_path": path} | changes
+
+
+def stragglers(verdict="straggler", pattern="persistent", why=None):
+    ranks = [{"rank": r, "share": 0.0, "collectives": 0, "pattern": "none", "waiting_for_it_ns": 0} for r in (4, 7)]
+    ranks[1] |= {"share": 0.9, "collectives": 90, "pattern": pattern, "waiting_for_it_ns": 2_500_000} | ({"why": why} if why else {})
+    group = {"communicator": "a'b; DROP TABLE x", "n_ranks": 2, "collectives": 100, "verdict": verdict, "threshold_ns": 12_000}
+    return {"dataset": "demo", "groups": [group | {"excess_transfer_ns": 800_000, "ranks": ranks}]}
+
+
+def test_losses_of_gpu_time_are_findings_worth_all_that_is_lost():
+    found = {finding["id"].rpartition("/")[2]: finding for finding in of_efficiency(efficiency())}
+    assert list(found) == ["orchestration", "load_imbalance", "idle", "small_kernels"], "1 % of the time at least"
+    lost = found["load_imbalance"]
+    assert lost["sentence"].startswith("10 % of the GPU time (200 ms of 2.00 s on 2 devices) is lost to load imbalance")
+    assert (lost["recoverable_ns"], lost["effect"]["value"]) == (200_000_000, 10.0)
+    assert found["idle"]["effect"]["value"] == 75.0
+    assert "waits for the host" in found["idle"]["sentence"]
+    assert "host is late" in found["idle"]["suggestion"]
+    assert found["small_kernels"]["sentence"] == "50 % of 4,000 launches are shorter than 10.0 µs and have 12 % of the kernel time."
+    assert of_efficiency(efficiency(why="no launches")) == []
+    shared = {finding["id"]: finding for finding in of_efficiency(efficiency(shared=[{"at_once_ns": 7_000_000}, {"at_once_ns": 500_000}]))}
+    words = shared["demo/dataset/efficiency/shared_devices"]["sentence"]
+    assert words == "2 GPUs are shared by several ranks, whose kernels run at once for 7.50 ms in all."
+
+
+@pytest.mark.parametrize(
+    ("why", "said", "tried"),
+    [
+        ({"cause": "host", "kernels": [], "clock": None}, "launched late", "host of this rank"),
+        ({"cause": "compute", "kernels": [{"kernel": "gemm"}], "clock": {"slower": True}}, "most of all gemm; its clock", "kernels of"),
+        (None, "for it in all.", "explorer"),
+    ],
+)
+def test_a_late_rank_is_named_with_what_it_costs_and_why(why, said, tried):
+    (finding,) = of_stragglers(stragglers(why=why))
+    assert finding["sentence"].startswith("Rank 7 is late in 90 of 100 collectives of communicator a'b; DROP TABLE x; the others wait 2.50")
+    assert said in finding["sentence"]
+    assert tried in finding["suggestion"]
+    assert finding["recoverable_ns"] == 2_500_000
+    assert finding["id"] == "demo/dataset/straggler/c0/rank7"
+    assert "DROP" not in finding["evidence"]["query"]
+
+
+def test_slow_transfers_and_nobody_late_are_findings_too():
+    both = of_stragglers(stragglers("mixed"))
+    assert [finding["recoverable_ns"] for finding in both] == [2_500_000, 800_000]
+    (nobody,) = of_stragglers(stragglers("inconclusive", "none"))
+    assert (nobody["recoverable_ns"], nobody["verdict"]) == (None, "inconclusive")
+    assert "beyond 12.0 µs would have been seen" in nobody["sentence"]
+
+
+def test_severity_is_a_matter_of_share_and_verdict():
+    found = [*of_efficiency(efficiency()), *of_stragglers(stragglers("mixed")), *of_quality(quality("refused", "partial"))]
+    found += of_search(analysis(), search(causes=[cause(verdict="refuted"), cause("b", verdict="inconclusive")], sentences=["a", "b"]))
+    document = summarise(found, {"demo": Times(2_000_000_000, True)}, "0" * 16)["findings"]
+    by_id = {finding["id"].partition("/")[2]: (finding["severity"], finding["recoverable_share"]) for finding in document}
+    assert by_id["dataset/efficiency/orchestration"] == ("high", 0.395)
+    assert by_id["dataset/straggler/c0/rank7"] == ("low", 0.00125)
+    assert by_id["dataset/quality/0"][0] == "high"
+    assert by_id["dataset/quality/1"][0] == "medium"
+    assert [by_id[f"kernel_variability/k0/cause/{name}"][0] for name in ("h2d_bytes_in_flight", "b")] == ["none", "low"]
+    bounds = [finding["recoverable_ns"] for finding in document if finding["recoverable_ns"] is not None]
+    assert all(first >= second for first, second in itertools.pairwise(bounds)), "over all kinds"
+    assert document[0]["explorer"] is None
+    assert [finding["explorer"] for finding in document if finding["kind"] == "cause"] == [
+        f"demo/explorer/index.html#finding_{place}" for place, finding in enumerate(document) if finding["kind"] == "cause"
+    ]
 
 
 def test_names_are_cut_not_trusted():
@@ -157,7 +252,7 @@ def test_names_are_cut_not_trusted():
 
 
 def test_the_document_fits_its_schema_and_a_wrong_one_does_not(tmp_path):
-    found = summarise([quality("refused")], [analysis([search("k0", [cause()]), search("dataset", sentences=[NOTHING])])], "0" * 16)
+    found = summed_up([analysis([search("k0", [cause()]), search("dataset", sentences=[NOTHING])])], [quality("refused")])
     write_json(found, tmp_path / "findings.json", "findings")
     assert json.loads((tmp_path / "findings.json").read_text()) == found
     for change in ({"verdict": "true"}, {"surplus": 1}, {"recoverable_ns": -1}, {"sentence": ""}):

@@ -1,0 +1,153 @@
+"""Efficiency and span of two runs: the efficiency over time is a series as launches are, the span a single number."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+from causeway.comparison.estimates import LEAST_BLOCKS, Choices, Estimate, between_runs
+from causeway.comparison.groups import Pair, row_of
+from causeway.comparison.matching import EXACT
+from causeway.comparison.resampling import generator, resample
+from causeway.comparison.verdicts import INCONCLUSIVE, adjusted, p_value, verdict
+from causeway.tables import read_table
+
+COLUMNS = ["level", "rank", "elapsed_ns", "n_devices", "kernel_ns", "device_parallel_efficiency"]
+
+
+class Course:
+    """Device time and busy device time per bin of one run, ns; of all ranks (None) and of each."""
+
+    def __init__(self, path: str | Path) -> None:
+        rows = read_table(path, "efficiency", COLUMNS).to_pylist()
+        self.cells: dict[int | None, np.ndarray] = {}
+        for row in rows:
+            if row["level"] == "bin":
+                self.cells.setdefault(row["rank"], []).append((row["elapsed_ns"] * row["n_devices"], row["kernel_ns"]))
+        self.cells = {rank: np.array(cells, np.int64) for rank, cells in self.cells.items()}
+        self.value = {
+            row["rank"]: row["device_parallel_efficiency"]
+            for row in rows
+            if row["level"] in ("dataset", "rank") and row["device_parallel_efficiency"] is not None
+        }
+
+    def half_change(self, rank: int | None) -> float | None:
+        """Return the efficiency of the second half less that of the first; None with too few bins."""
+        cells = self.cells[rank]
+        middle = cells.shape[0] // 2
+        if middle < 4:
+            return None
+        first, second = cells[:middle].sum(axis=0), cells[middle:].sum(axis=0)
+        return float(second[1] / second[0] - first[1] / first[0])
+
+
+def _noise(cells: np.ndarray, replicates: int, rng: np.random.Generator) -> tuple[np.ndarray, float, float]:
+    """Return replicates of a run's efficiency less its estimate, the number of blocks and the effective number of bins."""
+    device, busy = cells.sum(axis=0)
+    ratio = busy / device
+    drawn = resample([cells], cells[:, 1] - ratio * cells[:, 0], replicates, rng)
+    sums = drawn.sums[0]
+    return sums[:, 1] / np.maximum(sums[:, 0], 1) - ratio, drawn.blocks, drawn.effective
+
+
+def _single(courses: Sequence[Course], rank: int | None, choices: Choices, rng: np.random.Generator) -> Estimate:
+    change = courses[1].value[rank] - courses[0].value[rank]
+    parts = [_noise(course.cells[rank], choices.replicates, rng) for course in courses]
+    halves = [course.half_change(rank) for course in courses]
+    basics = {
+        "floor": abs(halves[1] - halves[0]) if None not in halves else None,
+        "blocks": (parts[0][1], parts[1][1]),
+        "effective": (parts[0][2], parts[1][2]),
+    }
+    free = min(parts[0][1], parts[1][1]) - 1
+    if free < LEAST_BLOCKS - 1:
+        return Estimate(change, **basics)
+    noise = parts[1][0] * np.sqrt(parts[1][1] / (parts[1][1] - 1)) - parts[0][0] * np.sqrt(parts[0][1] / (parts[0][1] - 1))
+    tail = (1 - choices.confidence) / 2
+    low, high = np.quantile(noise - noise.mean(), [tail, 1 - tail]) * stats.t.isf(tail, free) / stats.norm.isf(tail)
+    return Estimate(change, change + float(low), change + float(high), float(noise.std()), free, **basics)
+
+
+def compare_efficiency(names: Sequence[str], sides: Sequence[Sequence[Course]], choices: Choices, seed: int) -> list[dict]:
+    """Return the rows of the parallel efficiency of the devices, whole and by rank; changes in percentage points.
+
+    Parameters
+    ----------
+    names : (str, str)
+        The datasets.
+    sides : per side, the courses of its runs
+    choices : Choices
+    seed : int
+    """
+    rows = []
+    every = [course for side in sides for course in side]
+    shared = set.intersection(*({rank for rank in course.value if rank in course.cells} for course in every))
+    for level, ranks in (("run", [None] if None in shared else []), ("rank", sorted(shared - {None}))):
+        found = []
+        for rank in ranks:
+            if all(len(side) == 1 for side in sides):
+                found.append(_single([side[0] for side in sides], rank, choices, generator(seed, *names, "efficiency", rank)))
+            else:
+                found.append(between_runs([[course.value[rank] for course in side] for side in sides], [0.0], choices.confidence))
+        p_values = [p_value(estimate) for estimate in found]
+        for rank, estimate, p, q in zip(ranks, found, p_values, adjusted(p_values), strict=True):
+            word = "all devices" if rank is None else str(rank)
+            values = [side[0].value[rank] for side in sides]
+            judged, why = verdict(estimate, q, choices)
+            turned = {"worse": "better", "better": "worse"}.get(judged, judged)  # more efficiency is better, more time is worse
+            rows.append(
+                row_of(
+                    Pair(level, (0, 0), (word, word), EXACT), "efficiency", "ratio", values, estimate, p, q, (turned, why), relative=False
+                )
+            )
+    return rows
+
+
+def compare_spans(spans: Sequence[Sequence[int | None]], choices: Choices) -> list[dict]:
+    """Return the row of the span: with repeats judged by the scatter between runs, else without interval; none without a time line."""
+    if not all(span for side in spans for span in side):
+        return []
+    logs = [[float(np.log(span)) for span in side] for side in spans]
+    pair = Pair("run", (0, 0), ("span", "span"), EXACT)
+    values = [side[0] for side in spans]
+    if all(len(side) == 1 for side in spans):
+        why = "one run on each side: a span is a single number, and says nothing of its own noise"
+        return [row_of(pair, "span", "ns", values, Estimate(logs[1][0] - logs[0][0]), None, None, (INCONCLUSIVE, why))]
+    estimate = between_runs(logs, [0.0], choices.confidence)
+    p = p_value(estimate)
+    return [row_of(pair, "span", "ns", values, estimate, p, p, verdict(estimate, p, choices))]
+
+
+def decomposition(sides: Sequence, matches: Sequence, pairs: Mapping[int, int]) -> list[dict]:
+    """Return where the difference of the total GPU time comes from, kernel by kernel; the parts sum to it exactly but for rounding to ns.
+
+    For a kernel on both sides, over the configurations of both: `time_ns = S_c - n_c S_b / n_b` (launches take longer or shorter),
+    `launches_ns = (n_c - n_b) S_b / n_b` (there are more or fewer), with n launches and S time; `configurations_ns` is what configurations
+    of one side alone add or take away. New and gone kernels count whole.
+    """
+    rows = []
+    for match in matches:
+        totals = [
+            {} if number is None else side.totals(0, "kernel", number)
+            for side, number in zip(sides, (match.baseline, match.candidate), strict=True)
+        ]
+        sums = [sum(total for _, total in side.values()) for side in totals]
+        shared = [(totals[0][one], totals[1][other]) for one, other in pairs.items() if one in totals[0] and other in totals[1]]
+        launches = round(sum((after[0] - before[0]) * before[1] / before[0] for before, after in shared))
+        common = sum(after[1] - before[1] for before, after in shared)
+        lone = match.baseline is None or match.candidate is None
+        run, number = (sides[1].main, match.candidate) if match.candidate is not None else (sides[0].main, match.baseline)
+        rows.append(
+            {
+                "kernel": run.kernels.names[number],
+                "match": match.how,
+                "baseline_ns": sums[0],
+                "candidate_ns": sums[1],
+                "time_ns": common - launches,
+                "launches_ns": launches,
+                "configurations_ns": 0 if lone else sums[1] - sums[0] - common,
+                "lone_ns": sums[1] - sums[0] if lone else 0,
+            }
+        )
+    return sorted(rows, key=lambda row: (-abs(row["candidate_ns"] - row["baseline_ns"]), row["kernel"]))

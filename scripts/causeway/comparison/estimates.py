@@ -1,0 +1,259 @@
+"""The change of one group between two sides: estimate, interval, noise floor.
+
+Changes are logarithms of ratios, so that a slowdown by a half and the speedup that undoes it are equally large.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import stats
+
+from causeway.comparison.measure import COUNT, DEVIATION, SPREAD, Series
+from causeway.comparison.resampling import Resampled, resample
+from causeway.comparison.sides import Side, deviation_share, half_change, launches_of
+
+METRICS = {"time_per_launch": DEVIATION, "variability": SPREAD}
+"""Metrics of a group and their columns in the cells."""
+LEAST_BLOCKS = 5
+"""Fewer independent blocks than this on a side decide nothing."""
+HALVES, REPEATS = "halves", "repeats"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The change of a metric of one group.
+
+    Parameters
+    ----------
+    change : float
+        log(candidate / baseline).
+    low, high : float or None
+        Its interval; None where the launches are too few for one.
+    error : float or None
+        Standard error, with `freedom` degrees of freedom.
+    floor : float or None
+        Noise floor: how much the group differs from itself; None where that was not measured.
+    blocks : (float, float)
+        Independent blocks behind each side; with repeats, its runs.
+    effective : (float, float)
+        Effective number of launches (or cells of launches) behind each side.
+    paired : bool
+        Whether the launches of both runs were resampled together, each with its counterpart.
+    """
+
+    change: float
+    low: float | None = None
+    high: float | None = None
+    error: float | None = None
+    freedom: float = 0.0
+    floor: float | None = None
+    blocks: tuple[float, float] = (0.0, 0.0)
+    effective: tuple[float, float] = (0.0, 0.0)
+    paired: bool = False
+
+    @property
+    def decidable(self) -> bool:
+        """Whether there is an interval that rests on enough."""
+        return self.error is not None and self.low is not None
+
+    def with_floor(self, least: float | None) -> "Estimate":
+        """Return the estimate with at least the floor `least`."""
+        known = [value for value in (self.floor, least) if value is not None]
+        return replace(self, floor=max(known) if known else None)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Choices of the analyst.
+
+    Parameters
+    ----------
+    replicates : int
+        Of the bootstrap.
+    confidence : float
+        Of the intervals.
+    rate : float
+        False discovery rate, within each level and metric.
+    same_within : float
+        Change, as a fraction, that counts as none; for variability ten times that, which is measured less well.
+    """
+
+    replicates: int = 1000
+    confidence: float = 0.95
+    rate: float = 0.05
+    same_within: float = 0.01
+
+
+def estimates(
+    sides: Sequence[Side], level: str, groups: Sequence[int], times: Sequence[Sequence[float]], choices: Choices, rng: np.random.Generator
+) -> dict[str, Estimate]:
+    """Return the change of each metric of a group; of variability only where both sides vary at all.
+
+    Parameters
+    ----------
+    sides : (baseline, candidate)
+    level : str
+    groups : (int, int)
+    times : per side, per run
+        `at_equal_mix`.
+    choices : Choices
+    rng : Generator
+    """
+    single = all(len(side.runs) == 1 for side in sides)
+    logs = {"time_per_launch": [[np.log(time) for time in side] for side in times]}
+    shares = [
+        [
+            deviation_share(side.series(place, level, group), launches_of(side.totals(place, level, group))[1])
+            for place in range(len(side.runs))
+        ]
+        for side, group in zip(sides, groups, strict=True)
+    ]
+    if all(share > 0 for side in shares for share in side):
+        logs["variability"] = [[np.log(share) for share in side] for side in shares]
+    drawn = [Drawn.of(sides, level, groups, place, choices.replicates, rng) for place in _places(sides, single)]
+    found = {}
+    for metric, values in logs.items():
+        column = METRICS[metric]
+        change = float(np.mean(values[1]) - np.mean(values[0]))
+        if single:
+            halves = [
+                half_change(side.series(0, level, group), _mean_ns(side, level, group), column)
+                for side, group in zip(sides, groups, strict=True)
+            ]
+            floor = abs(halves[1] - halves[0]) if None not in halves else None
+            found[metric] = replace(drawn[0].estimate(column, change, choices.confidence), floor=floor)
+        else:
+            within = [one.variances(column) for one in drawn]
+            found[metric] = between_runs(values, within, choices.confidence)
+    return found
+
+
+def _places(sides: Sequence[Side], single: bool) -> list[tuple[int | None, int | None]]:
+    """Return which runs are resampled together: both, if there is one on each side; else each alone."""
+    if single:
+        return [(0, 0)]
+    return [(place, None) for place in range(len(sides[0].runs))] + [(None, place) for place in range(len(sides[1].runs))]
+
+
+def _mean_ns(side: Side, level: str, group: int) -> float:
+    launches, total = launches_of(side.totals(0, level, group))
+    return total / launches
+
+
+class Drawn:
+    """Replicates of one or two runs' relative noise in the metrics of a group."""
+
+    def __init__(
+        self, noise: Sequence[np.ndarray | None], blocks: Sequence[float], series: Sequence[int], effective: Sequence[float], paired: bool
+    ):
+        self.noise, self.blocks, self.series, self.effective, self.paired = noise, blocks, series, effective, paired
+
+    @classmethod
+    def of(cls, sides: Sequence[Side], level: str, groups: Sequence[int], places: Sequence[int | None], replicates: int, rng) -> "Drawn":
+        """Resample the runs at `places`, one per side or None; both together where they launched equally many on the same ranks."""
+        series = [
+            [] if place is None else side.series(place, level, group) for side, group, place in zip(sides, groups, places, strict=True)
+        ]
+        totals = [
+            0 if place is None else launches_of(side.totals(place, level, group))[1]
+            for side, group, place in zip(sides, groups, places, strict=True)
+        ]
+        shapes = [[(one.ranks, one.launches) for one in side] for side in series]
+        paired = bool(series[0]) and shapes[0] == shapes[1]
+        noise: list[np.ndarray | None] = [None, None]
+        blocks, effective = [0.0, 0.0], [0.0, 0.0]
+        together = list(zip(*series, strict=True)) if paired else [(one, None) for one in series[0]] + [(None, one) for one in series[1]]
+        for pair in together:
+            tables = [one.cells if one is not None else None for one in pair]
+            drawn = _resampled(tables, totals, replicates, rng)
+            sums = iter(drawn.sums)
+            for side, (one, table) in enumerate(zip(pair, tables, strict=True)):
+                if table is None:
+                    continue
+                noise[side] = _added(noise[side], one, next(sums), replicates)
+                blocks[side] += drawn.blocks
+                effective[side] += drawn.effective
+        relative = [
+            None if known is None else _relative(known, one, total) for known, one, total in zip(noise, series, totals, strict=True)
+        ]
+        return cls(relative, blocks, [len(side) for side in series], effective, paired)
+
+    def variances(self, column: int) -> float:
+        """Return the variance of the logarithm of the one run that was drawn."""
+        noise = next(one for one in self.noise if one is not None)
+        return float(np.var(noise[:, column]))
+
+    def estimate(self, column: int, change: float, confidence: float) -> Estimate:
+        """Return the change with its interval from the replicates of both runs.
+
+        Percentiles of the bootstrap, widened as Student's t is against the normal at `blocks - series` degrees of freedom per side
+        (Welch and Satterthwaite), and by blocks / (blocks - series), since block sums are centred on their own mean.
+        """
+        freedoms = [blocks - series for blocks, series in zip(self.blocks, self.series, strict=True)]
+        basics = {"blocks": tuple(self.blocks), "effective": tuple(self.effective), "paired": self.paired}
+        if min(freedoms) < LEAST_BLOCKS - 1:
+            return Estimate(change, **basics)
+        inflated = [np.sqrt(blocks / free) for blocks, free in zip(self.blocks, freedoms, strict=True)]
+        if self.paired:
+            noise, freedom = (self.noise[1][:, column] - self.noise[0][:, column]) * inflated[0], freedoms[0]
+        else:
+            parts = [one[:, column] * factor for one, factor in zip(self.noise, inflated, strict=True)]
+            variances = [float(np.var(part)) for part in parts]
+            freedom = _satterthwaite(variances, freedoms)
+            noise = parts[1] - parts[0]
+        tail = (1 - confidence) / 2
+        widened = stats.t.isf(tail, freedom) / stats.norm.isf(tail)
+        low, high = np.quantile(noise - noise.mean(), [tail, 1 - tail]) * widened
+        return Estimate(change, change + float(low), change + float(high), float(noise.std()), freedom, **basics)
+
+
+def _satterthwaite(variances: Sequence[float], freedoms: Sequence[float]) -> float:
+    total = sum(variances)
+    if total <= 0:
+        return min(freedoms)
+    return total**2 / sum(variance**2 / free for variance, free in zip(variances, freedoms, strict=True) if variance > 0)
+
+
+def _resampled(tables: Sequence[np.ndarray | None], totals: Sequence[int], replicates: int, rng: np.random.Generator) -> Resampled:
+    influence = np.zeros(next(table for table in tables if table is not None).shape[0])
+    for sign, table, total in zip((-1.0, 1.0), tables, totals, strict=True):
+        if table is not None:
+            centred = table[:, DEVIATION] - table[:, COUNT] * (table[:, DEVIATION].sum() / table[:, COUNT].sum())
+            influence += sign * centred / max(total, 1)
+    return resample([table for table in tables if table is not None], influence, replicates, rng)
+
+
+def _added(known: np.ndarray | None, one: Series, sums: np.ndarray, replicates: int) -> np.ndarray:
+    """Add a series' resampled sums of deviations and spreads, each less what as many launches have on average, to those of others."""
+    count, deviation, spread = one.cells.sum(axis=0)
+    known = np.zeros((replicates, 3)) if known is None else known
+    known[:, DEVIATION] += sums[:, DEVIATION] - sums[:, COUNT] * (deviation / count)
+    known[:, SPREAD] += sums[:, SPREAD] - sums[:, COUNT] * (spread / count)
+    return known
+
+
+def _relative(noise: np.ndarray, series: Sequence[Series], total: int) -> np.ndarray:
+    """Return the replicates as differences of logarithms from the estimate: of the time, and of deviation over time."""
+    spread = sum(int(one.cells[:, SPREAD].sum()) for one in series)
+    logs = np.zeros_like(noise)
+    logs[:, DEVIATION] = np.log(np.maximum(1.0 + noise[:, DEVIATION] / max(total, 1), 1e-9))
+    if spread:
+        logs[:, SPREAD] = np.log(np.maximum(1.0 + noise[:, SPREAD] / spread, 1e-9)) - logs[:, DEVIATION]
+    return logs
+
+
+def between_runs(values: Sequence[Sequence[float]], within: Sequence[float], confidence: float) -> Estimate:
+    """Return the change between the sides' mean logarithms, with the scatter between repeated runs as its noise.
+
+    The variance of one run is that of the repeats around their side's mean, pooled over both sides (Student's t, its degrees of freedom),
+    and never less than the mean variance within runs. The floor is the largest difference between two runs of one side.
+    """
+    change = float(np.mean(values[1]) - np.mean(values[0]))
+    freedom = sum(len(side) - 1 for side in values)
+    scatter = sum(float(np.sum((np.asarray(side) - np.mean(side)) ** 2)) for side in values) / freedom
+    variance = max(scatter, float(np.mean(within))) * sum(1 / len(side) for side in values)
+    reach = float(stats.t.isf((1 - confidence) / 2, freedom) * np.sqrt(variance))
+    floor = max(float(np.ptp(side)) for side in values)
+    counts = tuple(float(len(side)) for side in values)
+    return Estimate(change, change - reach, change + reach, float(np.sqrt(variance)), float(freedom), floor, counts, counts)

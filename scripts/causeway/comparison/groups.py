@@ -1,0 +1,244 @@
+"""Every group of both sides at every level, matched, estimated and judged: the rows of `comparison.parquet`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from causeway.comparison.estimates import Choices, Estimate, estimates
+from causeway.comparison.matching import EXACT, Match, match_configurations
+from causeway.comparison.resampling import generator
+from causeway.comparison.sides import Side, at_equal_mix, deviation_share, launches_of
+from causeway.comparison.verdicts import WORDS, adjusted, p_value, typical_floor, verdict
+
+BLOCKS = 6
+"""Columns of a shape that are the grid and the block."""
+COVERED = 0.8
+"""Share of a group's time in configurations of both sides below which nothing is claimed: the rest is other work."""
+MOST = {"configuration": 500, "region": 60}
+"""Groups of a level that are compared, those with the most time; tables stay readable, and few tests cost less power."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One group on both sides: its numbers, its name on each side, how it was matched, and its kernel's match."""
+
+    level: str
+    groups: tuple[int, int]
+    names: tuple[str, str]
+    match: str
+    note: str = ""
+
+
+def shape_words(shape: Sequence) -> str:
+    """Return a launch configuration in words: grid, block, and its label if it has one."""
+    sides = ["x".join(str(value) for value in shape[first : first + 3] if value is not None) or "?" for first in (0, 3)]
+    return f"grid {sides[0]}, block {sides[1]}" + (f", {shape[-1]}" if shape[-1] else "")
+
+
+def configuration_pairs(sides: Sequence[Side], matches: Sequence[Match]) -> dict[int, tuple[int, str, Match]]:
+    """Return for each matched configuration of the baseline the candidate's, how it was matched, and the kernel's match."""
+    by_kernel: list[dict[int, dict]] = []
+    for side in sides:
+        found: dict[int, dict] = {}
+        for number, (kernel, shape) in enumerate(side.main.configurations):
+            found.setdefault(kernel, {})[shape] = number
+        by_kernel.append(found)
+    pairs = {}
+    for match in matches:
+        if match.baseline is not None and match.candidate is not None:
+            ours, theirs = by_kernel[0].get(match.baseline, {}), by_kernel[1].get(match.candidate, {})
+            pairs |= {one: (other, how, match) for one, other, how in match_configurations(ours, theirs, BLOCKS)}
+    return pairs
+
+
+def pairs_of(sides: Sequence[Side], matches: Sequence[Match], configurations: Mapping[int, tuple]) -> Iterator[Pair]:
+    """Yield the groups that both sides have, level by level."""
+    baseline, candidate = (side.main for side in sides)
+    yield Pair("run", (0, 0), ("all kernels", "all kernels"), EXACT)
+    for level, ours, theirs in (("rank", baseline.ranks, candidate.ranks), ("region", baseline.regions, candidate.regions)):
+        places = {name: place for place, name in enumerate(theirs)}
+        for place, name in enumerate(ours):
+            if name in places:
+                yield Pair(level, (place, places[name]), (str(name), str(name)), EXACT)
+    for match in matches:
+        if match.baseline is not None and match.candidate is not None:
+            names = baseline.kernels.names[match.baseline], candidate.kernels.names[match.candidate]
+            yield Pair("kernel", (match.baseline, match.candidate), names, match.how, match.note)
+    for one, (other, how, match) in configurations.items():
+        names = tuple(
+            f"{run.kernels.names[kernel]} | {shape_words(shape)}"
+            for run, (kernel, shape) in zip((baseline, candidate), _of(sides, one, other), strict=True)
+        )
+        words = [match.note] if match.note else []
+        words += [f"configurations matched by {how}"] if how != EXACT else []
+        yield Pair("configuration", (one, other), names, match.how, "; ".join(words))
+
+
+def _of(sides: Sequence[Side], one: int, other: int) -> tuple[tuple, tuple]:
+    return sides[0].main.configurations[one], sides[1].main.configurations[other]
+
+
+@dataclass
+class Judged:
+    """A group with its estimates, its totals per side, and the share of its time that both sides have."""
+
+    pair: Pair
+    found: dict[str, Estimate]
+    totals: list[tuple[int, int]]
+    shares: list[float]
+    times: list[list[float]]
+    covered: float
+
+
+def compare_groups(sides: Sequence[Side], matches: Sequence[Match], choices: Choices, seed: int) -> tuple[list[dict], dict[str, int]]:
+    """Return the rows of all groups, and how many groups of a level were left out.
+
+    Parameters
+    ----------
+    sides : (baseline, candidate)
+    matches : sequence of Match
+    choices : Choices
+    seed : int
+    """
+    configurations = configuration_pairs(sides, matches)
+    to_candidate = {one: other for one, (other, *_) in configurations.items()}
+    levels: dict[str, list[Judged]] = {}
+    for pair in pairs_of(sides, matches, configurations):
+        mixed = at_equal_mix(sides, pair.level, pair.groups, to_candidate)
+        if mixed is None or min(time for side in mixed[0] for time in side) <= 0:
+            continue
+        totals = [launches_of(side.totals(0, pair.level, group)) for side, group in zip(sides, pair.groups, strict=True)]
+        shares = [
+            deviation_share(side.series(0, pair.level, group), total)
+            for side, group, (_, total) in zip(sides, pair.groups, totals, strict=True)
+        ]
+        levels.setdefault(pair.level, []).append(Judged(pair, {}, totals, shares, *mixed))
+    kept: dict[str, list[Judged]] = {}
+    left_out = {}
+    for level, judged in levels.items():
+        judged.sort(key=lambda one: -max(total for _, total in one.totals))
+        kept[level] = judged[: MOST.get(level, len(judged))]
+        left_out[level] = len(judged) - len(kept[level])
+        for one in kept[level]:
+            rng = generator(seed, sides[0].main.dataset, sides[1].main.dataset, level, *one.pair.names)
+            one.found = estimates(sides, level, one.pair.groups, one.times, choices, rng)
+    rows = []
+    for metric in ("time_per_launch", "variability"):
+        weights = [(one.found.get(metric), max(total for _, total in one.totals)) for one in kept.get("kernel", [])]
+        least = typical_floor([(estimate.floor, weight) for estimate, weight in weights if estimate is not None])
+        for level, judged in kept.items():
+            own = level in ("run", "rank") and metric == "time_per_launch"  # sums over many kernels are steadier than any of them
+            rows += _judged_rows([one for one in judged if metric in one.found], metric, None if own else least, choices)
+    return rows, left_out
+
+
+def _judged_rows(judged: Sequence[Judged], metric: str, least: float | None, choices: Choices) -> list[dict]:
+    """Return the rows of one family of tests; no floor is below `least`."""
+    found = [one.found[metric].with_floor(least) for one in judged]
+    found = [
+        estimate if one.covered >= COVERED else replace(estimate, low=None, high=None, error=None)
+        for one, estimate in zip(judged, found, strict=True)
+    ]
+    p_values = [p_value(estimate) for estimate in found]
+    rows = []
+    for one, estimate, p, q in zip(judged, found, p_values, adjusted(p_values), strict=True):
+        values = [total / launches for launches, total in one.totals] if metric == "time_per_launch" else one.shares
+        sentence = verdict(estimate, q, choices if metric != "variability" else replace(choices, same_within=10 * choices.same_within))
+        sentence = sentence if one.covered >= COVERED else (sentence[0], _uncovered(one.covered))
+        row = row_of(one.pair, metric, "ns" if metric == "time_per_launch" else "ratio", values, estimate, p, q, sentence)
+        if one.covered < COVERED:
+            row["note"] = "; ".join(filter(None, [row["note"], _uncovered(one.covered)]))
+        row |= {f"{side}_launches": launches for side, (launches, _) in zip(("baseline", "candidate"), one.totals, strict=True)}
+        row |= {f"{side}_total_ns": total for side, (_, total) in zip(("baseline", "candidate"), one.totals, strict=True)}
+        rows.append(row)
+    return rows
+
+
+def _uncovered(share: float) -> str:
+    return f"only {100 * share:.0f} % of the time is in configurations that both sides have: other work, which is no change of speed"
+
+
+def row_of(
+    pair: Pair,
+    metric: str,
+    unit: str,
+    values: Sequence[float],
+    estimate: Estimate,
+    p: float | None,
+    q: float | None,
+    judged: tuple[str, str],
+    relative: bool = True,
+) -> dict:
+    """Return one row of the table; changes in percent, or in percentage points where the metric is a ratio that is compared as such."""
+
+    def percent(value: float | None) -> float | None:
+        if value is None:
+            return None
+        return 100.0 * (float(_expm1(value)) if relative else value)
+
+    return {
+        "level": pair.level,
+        "metric": metric,
+        "baseline": pair.names[0],
+        "candidate": pair.names[1],
+        "match": pair.match,
+        "note": pair.note or None,
+        "unit": unit,
+        "baseline_value": float(values[0]),
+        "candidate_value": float(values[1]),
+        "change_percent": percent(estimate.change),
+        "low_percent": percent(estimate.low),
+        "high_percent": percent(estimate.high),
+        "floor_percent": percent(estimate.floor),
+        "p_value": p,
+        "q_value": q,
+        "verdict": WORDS[metric].get(judged[0], judged[0]),
+        "reason": judged[1],
+        "baseline_effective": estimate.effective[0],
+        "candidate_effective": estimate.effective[1],
+        "paired": estimate.paired,
+        "baseline_launches": None,
+        "candidate_launches": None,
+        "baseline_total_ns": None,
+        "candidate_total_ns": None,
+    }
+
+
+def _expm1(value: float) -> float:
+    import math
+
+    return math.expm1(min(value, 700.0))
+
+
+def lone_rows(sides: Sequence[Side], matches: Sequence[Match]) -> list[dict]:
+    """Return the rows of kernels and ranks that only one side has."""
+    rows = []
+    for match in matches:
+        for place, number in enumerate((match.baseline, match.candidate)):
+            if (match.baseline is None) == (match.candidate is None) or number is None:
+                continue
+            side = sides[place]
+            rows.append(_lone("kernel", side.main.kernels.names[number], match.how, place, launches_of(side.totals(0, "kernel", number))))
+    for place, how in ((0, "gone"), (1, "new")):
+        side, other = sides[place].main, sides[1 - place].main
+        for number, rank in enumerate(side.ranks):
+            if rank not in other.ranks:
+                rows.append(_lone("rank", str(rank), how, place, launches_of(sides[place].totals(0, "rank", number))))
+    return rows
+
+
+def _lone(level: str, name: str, how: str, place: int, totals: tuple[int, int]) -> dict:
+    pair = Pair(level, (-1, -1), (name, name), how)
+    row = row_of(
+        pair,
+        "time_per_launch",
+        "ns",
+        (0.0, 0.0),
+        Estimate(0.0),
+        None,
+        None,
+        ("inconclusive", f"{how}: only the {('baseline', 'candidate')[place]} has it"),
+    )
+    side, other = (("baseline", "candidate"), ("candidate", "baseline"))[place]
+    value = totals[1] / totals[0] if totals[0] else None
+    empty = {"change_percent": None, "verdict": how, f"{other}_value": None, f"{side}_value": value, other: None}
+    return {**row, **empty, f"{side}_launches": totals[0], f"{side}_total_ns": totals[1]}

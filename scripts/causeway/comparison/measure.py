@@ -1,0 +1,228 @@
+"""A run in numbers: exact sums per configuration, rank and region, and the course of every kernel as sums over consecutive launches.
+
+Durations are integers. A launch's deviation is its duration less the mean of its configuration over all ranks, rounded to a nanosecond,
+so its sums are exact, too. Each series of launches (of one kernel, configuration, region or the whole, on one rank) is kept as at most a
+few thousand cells of equally many consecutive launches: what is resampled is cells, so that memory and time do not grow with the launches.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numba import int64, void
+
+from causeway.comparison.matching import Kernels
+from causeway.comparison.rows import Batch, Launches
+from causeway.compiled import I8, compiled
+from causeway.errors import CausewayError
+
+CELLS = 4096
+"""Most cells of a group over all ranks."""
+LEAST_CELLS = 64
+"""Cells of a series that many ranks do not take from it."""
+FOLLOWED = 2000
+"""Kernels up to which the order of launches is kept."""
+LEVELS = ("run", "rank", "region", "kernel", "configuration")
+COUNT, DEVIATION, SPREAD = range(3)
+
+
+@dataclass
+class Series:
+    """The launches of a group on the ranks that launched equally many: cells in the order of time, summed over these ranks.
+
+    `cells` has shape (cells, 3): launches, sum of deviations (ns), sum of absolute deviations (ns); int64.
+    """
+
+    ranks: tuple[int, ...]
+    launches: int
+    cells: np.ndarray
+
+
+@dataclass
+class Run:
+    """One dataset, measured.
+
+    Parameters
+    ----------
+    dataset : str
+    kernels : Kernels
+    configurations : list of (int, tuple)
+        Kernel and shape by number.
+    regions : list of str
+    ranks : list of int
+    strata : ndarray of int64, shape (n, 5)
+        configuration, rank's place, region (-1 for none), launches, sum of durations (ns).
+    span_ns : int or None
+        From the first start to the last end, per rank, the longest; None without a time line.
+    """
+
+    dataset: str
+    kernels: Kernels
+    configurations: list[tuple]
+    regions: list[str]
+    ranks: list[int]
+    strata: np.ndarray
+    span_ns: int | None
+    _cells: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+    _index: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False)
+
+    @property
+    def launches(self) -> int:
+        """Launches of the run."""
+        return int(self.strata[:, 3].sum())
+
+    @property
+    def total_ns(self) -> int:
+        """Sum of all durations, ns."""
+        return int(self.strata[:, 4].sum())
+
+    def kernel_of(self) -> np.ndarray:
+        """Return each configuration's kernel."""
+        return np.array([kernel for kernel, _ in self.configurations], np.int64)
+
+    def group_of(self, level: str) -> np.ndarray:
+        """Return the group of each stratum at a level; -1 for none."""
+        return _group(level, self.strata[:, 0], self.strata[:, 1], self.strata[:, 2], self.kernel_of())
+
+    def series(self, level: str, group: int) -> list[Series]:
+        """Return the series of a group, ranks that launched equally many together."""
+        offset, count = self._index[level]
+        ranks, cells = len(self.ranks), self._cells[level]
+        alike: dict[int, list[int]] = {}
+        for place in range(ranks):
+            number = int(count[group * ranks + place])
+            if number:
+                alike.setdefault(number, []).append(place)
+        found = []
+        for number, places in alike.items():
+            begins = [offset[group * ranks + place] for place in places]
+            size = int(offset[group * ranks + places[0] + 1] - begins[0])
+            summed = sum(cells[begin : begin + size] for begin in begins)
+            found.append(Series(tuple(self.ranks[place] for place in places), number, summed))
+        return found
+
+
+def _group(level: str, configuration: np.ndarray, rank: np.ndarray, region: np.ndarray, kernel_of: np.ndarray) -> np.ndarray:
+    if level == "configuration":
+        return configuration
+    if level == "kernel":
+        return kernel_of[configuration]
+    return {"rank": rank, "region": region, "run": np.zeros_like(rank)}[level]
+
+
+@compiled(void(I8, I8, I8, I8, int64[::1], int64[:, ::1]))
+def _fill(series, deviation, offset, width, seen, cells):
+    """Add launches to the cells of their series; `seen` counts those of each series so far."""
+    for i in range(series.size):
+        s = series[i]
+        if s >= 0:
+            cell = offset[s] + seen[s] // width[s]
+            seen[s] += 1
+            cells[cell, 0] += 1
+            cells[cell, 1] += deviation[i]
+            cells[cell, 2] += abs(deviation[i])
+
+
+def measure(dataset: str, folders: Sequence[str | Path]) -> Run:
+    """Return a dataset, measured in two passes over its launches.
+
+    Raises
+    ------
+    CausewayError
+        If there is nothing to measure.
+    """
+    launches = Launches(dataset, folders)
+    kernel_of = np.array([kernel for kernel, _ in launches.configurations], np.int64)
+    strata, first, follows, ends = _first_pass(launches, kernel_of)
+    if not strata.size:
+        raise CausewayError(f"dataset {dataset} cannot be compared: its exports hold no kernel launch")
+    span = max(high - low for low, high in ends.values()) if ends else None
+    number = np.zeros(len(launches.kernels), np.int64)
+    np.add.at(number, kernel_of[strata[:, 0]], strata[:, 3])
+    order = np.array([first.get(kernel, len(first)) for kernel in range(len(launches.kernels))], np.int64)
+    kernels = Kernels(launches.kernels, number, order, follows)
+    run = Run(dataset, kernels, launches.configurations, launches.regions, launches.ranks, strata, span)
+    _second_pass(launches, run, kernel_of)
+    return run
+
+
+def _first_pass(launches: Launches, kernel_of: np.ndarray) -> tuple[np.ndarray, dict[int, int], np.ndarray | None, dict[int, tuple]]:
+    """Return the strata, each kernel's place in the order of first launches, who follows whom, and first start and last end by rank."""
+    ranks, regions, kernels = len(launches.ranks), len(launches.regions) + 1, len(launches.kernels)
+    sums: dict[int, list[int]] = {}
+    first: dict[int, int] = {}
+    follows = np.zeros((kernels, kernels), np.int64) if kernels <= FOLLOWED else None
+    ends: dict[int, tuple[int, int]] = {}
+    for batch in launches.batches():
+        code = (batch.configuration * ranks + batch.rank) * regions + batch.region + 1
+        codes, place = np.unique(code, return_inverse=True)
+        order = np.argsort(place, kind="stable")
+        begins = np.searchsorted(place[order], np.arange(codes.size))
+        totals = np.add.reduceat(batch.duration[order], begins) if codes.size else []
+        for one, n, total in zip(codes.tolist(), np.bincount(place).tolist(), np.asarray(totals).tolist(), strict=True):
+            known = sums.setdefault(one, [0, 0])
+            known[0], known[1] = known[0] + n, known[1] + total
+        kernel = kernel_of[batch.configuration]
+        met, places = np.unique(kernel, return_index=True)
+        for one in met[np.argsort(places)].tolist():
+            first.setdefault(one, len(first))
+        if follows is not None:
+            _count_following(batch, kernel, follows)
+        if batch.start is not None:
+            _widen(ends, batch)
+    codes = np.array(sorted(sums), np.int64)
+    facts = np.array([sums[code] for code in codes.tolist()], np.int64).reshape(-1, 2)
+    strata = np.column_stack([codes // regions // ranks, codes // regions % ranks, codes % regions - 1, facts])
+    return strata, first, follows, ends
+
+
+def _count_following(batch: Batch, kernel: np.ndarray, follows: np.ndarray) -> None:
+    order = np.argsort(batch.lane, kind="stable")
+    lane, kernel = batch.lane[order], kernel[order]
+    same = lane[1:] == lane[:-1]
+    np.add.at(follows, (kernel[:-1][same], kernel[1:][same]), 1)
+
+
+def _widen(ends: dict[int, tuple[int, int]], batch: Batch) -> None:
+    for rank in np.unique(batch.rank).tolist():
+        mine = batch.rank == rank
+        low, high = int(batch.start[mine].min()), int((batch.start[mine] + batch.duration[mine]).max())
+        known = ends.get(rank, (low, high))
+        ends[rank] = min(low, known[0]), max(high, known[1])
+
+
+def _second_pass(launches: Launches, run: Run, kernel_of: np.ndarray) -> None:
+    """Fill the cells of every level."""
+    ranks = len(run.ranks)
+    mean = _rounded_means(run.strata, len(run.configurations))
+    sizes: Mapping[str, int] = {
+        "run": 1, "rank": ranks, "region": len(run.regions), "kernel": len(run.kernels.names), "configuration": len(run.configurations)
+    }  # fmt: skip
+    width, seen = {}, {}
+    for level in LEVELS:
+        count = np.zeros(sizes[level] * ranks, np.int64)
+        group = run.group_of(level)
+        known = group >= 0
+        np.add.at(count, group[known] * ranks + run.strata[known, 1], run.strata[known, 3])
+        most = max(LEAST_CELLS, CELLS // ranks)
+        width[level] = np.maximum(1, -(-count // most))
+        cells = -(-count // width[level])
+        offset = np.concatenate([[0], np.cumsum(cells)])
+        run._index[level] = offset, count
+        run._cells[level] = np.zeros((int(offset[-1]), 3), np.int64)
+        seen[level] = np.zeros(count.size, np.int64)
+    for batch in launches.batches():
+        deviation = batch.duration - mean[batch.configuration]
+        for level in LEVELS:
+            group = _group(level, batch.configuration, batch.rank, batch.region, kernel_of)
+            series = np.where(group >= 0, group * ranks + batch.rank, -1)
+            _fill(series, deviation, run._index[level][0], width[level], seen[level], run._cells[level])
+
+
+def _rounded_means(strata: np.ndarray, configurations: int) -> np.ndarray:
+    """Return the mean duration of each configuration, rounded down to a nanosecond."""
+    count, total = np.zeros(configurations, np.int64), np.zeros(configurations, np.int64)
+    np.add.at(count, strata[:, 0], strata[:, 3])
+    np.add.at(total, strata[:, 0], strata[:, 4])
+    return total // np.maximum(count, 1)

@@ -1,0 +1,44 @@
+"""Kernel names without what changes from build to build or from one GPU to the next."""
+
+import re
+
+SCANNED = 20_000
+"""Characters of a name that are looked at; names of 100 kB occur."""
+ARCHITECTURE = re.compile(
+    r"(?<![a-z])(?:sm_?\d{2,3}[a-z]?|compute_\d{2,3}[a-z]?|gfx[0-9a-f]{3,4}|maxwell|pascal|volta|turing|ampere|ada|hopper|blackwell)(?![a-z])"
+    r"|(?<=cutlass_)\d{2,3}(?=_)|(?<=cutlass)\d{2,3}(?=_)"
+)
+LAMBDA = re.compile(r"\{lambda[^{}]*\}(?:#\d+)?|\[lambda[^\[\]]*\](?:::operator ?\(\))?|\$_\d+|lambda_?\d+|ut\d+_")
+ADDRESS = re.compile(r"0x[0-9a-f]+")
+ANONYMOUS = re.compile(r"\(anonymous namespace\)|\{anonymous\}|<unnamed>|_global__n__[0-9a-f_]+|::_n_[0-9a-f_]+")
+SUFFIX = re.compile(r"\s*\[clone[^\]]*\]|\.(?:kd|isra|part|constprop|cold)(?:\.\d+)*$")
+OPEN, CLOSE = "<(", ">)"
+
+
+def _outside(text: str) -> str:
+    """Return the characters of a C++ name outside template arguments and parameter lists; brackets that do not match end the search."""
+    kept, depth = [], 0
+    for position, character in enumerate(text):
+        if character in OPEN:
+            depth += 1
+        elif character in CLOSE and not (character == ">" and text[position - 1 : position] == "-"):
+            depth -= 1
+            if depth < 0:
+                return text
+        elif depth == 0:
+            kept.append(character)
+    return "".join(kept) if depth == 0 else text
+
+
+def normalised(name: str) -> str:
+    """Return what stays of a kernel's name over builds and GPUs.
+
+    Template arguments, parameters, return type, clone suffixes and addresses are left out; numbers of lambdas, and names of architectures
+    (`sm80`, `hopper`, `gfx90a`), are replaced by a placeholder. Two names that agree in this are *candidates* for the same kernel.
+    """
+    text = " ".join(name[:SCANNED].lower().split())
+    text = ANONYMOUS.sub("anonymous", SUFFIX.sub("", text))
+    text = ADDRESS.sub("@", LAMBDA.sub("lambda", text))
+    text = _outside(text).strip()
+    text = text.rsplit(" ", 1)[-1]  # without the return type
+    return ARCHITECTURE.sub("arch", text)

@@ -1,0 +1,161 @@
+"""What `compare_runs` does: measure both sides, match, estimate, judge, and write it down."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from causeway.comparison.causes import compare_causes, read_causes
+from causeway.comparison.course import Course, compare_efficiency, compare_spans, decomposition
+from causeway.comparison.estimates import HALVES, REPEATS, Choices
+from causeway.comparison.groups import compare_groups, configuration_pairs, lone_rows
+from causeway.comparison.matching import EXACT, GONE, NEW, match_kernels
+from causeway.comparison.measure import measure
+from causeway.comparison.sides import Side
+from causeway.errors import CausewayError
+from causeway.logs import LOG
+from causeway.tables import SCHEMAS, write_json, write_table
+
+ASSUMPTIONS = {
+    HALVES: (
+        "One run on each side: how much two runs of the same program differ was not measured. Intervals show the noise within the "
+        "runs, and the noise floor is how much the change differs between the first and the second halves of the runs. Another clock, node "
+        "or neighbour can shift a whole run by more than that; further runs named as repeats would measure it."
+    ),
+    REPEATS: (
+        "Noise is the scatter between runs of the same side, pooled over both, and the noise floor is the largest difference between two "
+        "runs of one side. Runs are taken as exchangeable: made under the same conditions, in no order that matters."
+    ),
+}
+PARTS = ("time_ns", "launches_ns", "configurations_ns", "lone_ns")
+
+
+def check_pair(baseline: str, candidate: str, repeats: Sequence[Sequence[str]]) -> None:
+    """Refuse a dataset that stands on both sides, or twice on one.
+
+    Raises
+    ------
+    CausewayError
+    """
+    named = [baseline, *repeats[0], candidate, *repeats[1]]
+    twice = sorted({name for name in named if named.count(name) > 1})
+    if twice:
+        raise CausewayError(
+            f"comparison of {baseline} and {candidate}: {', '.join(twice)} is named twice; each run stands once, on one side"
+        )
+
+
+def run(
+    names: Sequence[Sequence[str]],
+    folders: Mapping[str, Sequence[str]],
+    efficiency: Mapping[str, str],
+    causes: Sequence[Mapping[str, str]],
+    choices: Mapping,
+    out_json: str | Path,
+    out_table: str | Path,
+) -> None:
+    """Write `comparison.json` and `comparison.parquet`.
+
+    Parameters
+    ----------
+    names : (baseline and its repeats, candidate and its repeats)
+    folders : mapping of str to sequence of path
+        Folders of tables by dataset.
+    efficiency : mapping of str to path
+        `efficiency.parquet` by dataset, of those that have one.
+    causes : per side, mapping of str to path
+        Contributions of the whole dataset by target; empty where causes are not compared.
+    choices : mapping
+        resamples, confidence, false_discovery_rate, same_within_percent, seed.
+    out_json, out_table : path
+    """
+    check_pair(names[0][0], names[1][0], (names[0][1:], names[1][1:]))
+    sides = [Side([measure(name, folders[name]) for name in side]) for side in names]
+    for side in sides:
+        LOG.info("%s: %d launches of %d kernels", side.main.dataset, side.main.launches, len(side.main.kernels.names))
+    matches = match_kernels(*(side.main.kernels for side in sides))
+    if all(match.how in (NEW, GONE) for match in matches):
+        raise CausewayError(
+            f"{names[0][0]} and {names[1][0]} have no kernel in common, by name, by name without template arguments and architecture, or by"
+            " their place in the order of launches; there is nothing to compare"
+        )
+    seed, rate = choices["seed"], choices["false_discovery_rate"]
+    settings = Choices(choices["resamples"], choices["confidence"], rate, choices["same_within_percent"] / 100)
+    rows, left_out = compare_groups(sides, matches, settings, seed)
+    every = [name for side in names for name in side]
+    if all(name in efficiency for name in every):
+        courses = [[Course(efficiency[name]) for name in side] for side in names]
+        rows += compare_efficiency([side[0] for side in names], courses, settings, seed)
+    rows += compare_spans([[one.span_ns for one in side.runs] for side in sides], settings)
+    rows += lone_rows(sides, matches)
+    table = pa.Table.from_pylist(rows, schema=SCHEMAS["comparison"])
+    pairs = {one: other for one, (other, *_) in configuration_pairs(sides, matches).items()}
+    parts = decomposition(sides, matches, pairs)
+    noise = HALVES if all(len(side) == 1 for side in names) else REPEATS
+    document = {
+        "schema_version": "1",
+        "baseline": _facts(sides[0]),
+        "candidate": _facts(sides[1]),
+        "noise": noise,
+        "assumption": ASSUMPTIONS[noise],
+        "choices": dict(choices),
+        "matches": [_match(match, sides) for match in matches if match.how != EXACT or match.note],
+        "matched": {how: sum(match.how == how for match in matches) for how in ("exact", "normalised", "sequence", "new", "gone")},
+        "verdicts": _counts(rows),
+        "left_out": left_out,
+        "decomposition": parts,
+        "change_ns": {part: sum(row[part] for row in parts) for part in PARTS},
+        "causes": compare_causes([read_causes(side) for side in causes], rate) if all(causes) else None,
+        "not_compared": _gaps(sides, every, efficiency, causes),
+    }
+    write_json(document, out_json, "comparison")
+    write_table(table, out_table, "comparison", metadata={"baseline": names[0][0], "candidate": names[1][0]})
+    LOG.info("%s", document["verdicts"])
+
+
+def _facts(side: Side) -> dict:
+    main = side.main
+    return {
+        "dataset": main.dataset,
+        "repeats": [one.dataset for one in side.runs[1:]],
+        "launches": main.launches,
+        "kernels": len(main.kernels.names),
+        "ranks": list(main.ranks),
+        "gpu_time_ns": main.total_ns,
+        "span_ns": main.span_ns,
+    }
+
+
+def _match(match, sides: Sequence[Side]) -> dict:
+    names = [
+        None if number is None else side.main.kernels.names[number]
+        for side, number in zip(sides, (match.baseline, match.candidate), strict=True)
+    ]
+    return {"how": match.how, "baseline": names[0], "candidate": names[1], "note": match.note}
+
+
+def _counts(rows: Sequence[Mapping]) -> dict[str, dict[str, dict[str, int]]]:
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    for row in rows:
+        counts = found.setdefault(row["level"], {}).setdefault(row["metric"], {})
+        counts[row["verdict"]] = counts.get(row["verdict"], 0) + 1
+    return found
+
+
+def _gaps(sides: Sequence[Side], names: Sequence[str], efficiency: Mapping, causes: Sequence[Mapping]) -> list[str]:
+    """Return what was not compared, and why: one sentence each."""
+    found = [
+        f"{side.main.dataset} has no time line (counters, one launch at a time): its GPU times are compared, span and efficiency are not."
+        for side in sides
+        if side.main.span_ns is None
+    ]
+    without = [name for name in names if name not in efficiency]
+    if without and not found:
+        found.append(f"Efficiency is not compared: {', '.join(without)} has no efficiency tree.")
+    if not all(causes):
+        found.append("Causes are not compared: the configuration leaves them out, or the datasets share no target.")
+    for level, words in (("ranks", "rank"), ("regions", "region")):
+        ours, theirs = (set(getattr(side.main, level)) for side in sides)
+        if (ours or theirs) and not ours & theirs:
+            found.append(f"No {words} is on both sides.")
+    return found

@@ -1,0 +1,168 @@
+"""The launches of a dataset with their kernels, configurations, ranks and regions numbered over all its exports, streamed."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from causeway.errors import CausewayError
+from causeway.tables import LAUNCH_SHAPE, open_table, read_json, read_table, unit_of
+
+BATCH_ROWS = 1 << 18
+COUNTER = "gpu_time"
+"""The counter that stands for the duration in exports without a time line."""
+NANOSECONDS = {"": 1.0, "ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
+NUMBER = re.compile(r"\d+")
+
+
+@dataclass
+class Names:
+    """Numbers given to names in the order in which they are met."""
+
+    numbers: dict = field(default_factory=dict)
+
+    def of(self, name: object) -> int:
+        """Return the number of a name."""
+        return self.numbers.setdefault(name, len(self.numbers))
+
+    def listed(self) -> list:
+        """Return the names by number."""
+        return list(self.numbers)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Launches in the order of their start; `start` is None where the export has no times. int64 arrays of equal length.
+
+    `duration` is in ns; `region` is -1 outside any; `lane` numbers rank, device and stream together.
+    """
+
+    start: np.ndarray | None
+    duration: np.ndarray
+    configuration: np.ndarray
+    rank: np.ndarray
+    region: np.ndarray
+    lane: np.ndarray
+
+
+class Launches:
+    """The launches of one dataset.
+
+    Parameters
+    ----------
+    dataset : str
+    folders : sequence of Path
+        Its folders of tables, in the sheet's order.
+
+    Attributes
+    ----------
+    kernels : list of str
+        Full names by number.
+    configurations : list of (int, tuple)
+        Kernel and shape (then label) by number.
+    ranks : list of int
+        Ranks by place.
+    regions : list of str
+        Names of regions, a star for each number in them, by number; filled while rows are read.
+    timed : bool
+        Whether the launches have a time line.
+
+    Raises
+    ------
+    CausewayError
+        If no export of the dataset has launches or GPU times.
+    """
+
+    def __init__(self, dataset: str, folders: Sequence[str | Path]) -> None:
+        self.dataset = dataset
+        self._kernels, self._configurations, self._regions = Names(), Names(), Names()
+        self._exports = []
+        ranks: set[int] = set()
+        for folder in map(Path, folders):
+            source = _source(folder)
+            if source is not None:
+                self._exports.append((folder, *source, self._numbered(folder), self._regions_of(folder)))
+                ranks |= set(read_json(folder / "capabilities.json")["ranks"])
+        if any(name == "launches" for _, name, *_ in self._exports):  # counters beside a trace repeat its kernels one by one: not the run
+            self._exports = [export for export in self._exports if export[1] == "launches"]
+        if not self._exports:
+            raise CausewayError(
+                f"dataset {dataset} cannot be compared: none of its exports holds kernel launches or the counter {COUNTER};"
+                f" results/{dataset}/quality.json says what was read"
+            )
+        self.timed = self._exports[0][1] == "launches"
+        self.kernels: list[str] = self._kernels.listed()
+        self.configurations: list[tuple] = self._configurations.listed()
+        self.regions: list[str] = self._regions.listed()
+        self.ranks = sorted(ranks)
+
+    def _numbered(self, folder: Path) -> np.ndarray:
+        """Return the dataset's number of each configuration of an export."""
+        names = dict(
+            zip(*(read_table(folder / "kernels.parquet", "kernels").column(key).to_pylist() for key in ("kernel", "name")), strict=True)
+        )
+        rows = read_table(folder / "configurations.parquet", "configurations").to_pylist()
+        numbers = np.zeros(max((row["configuration"] for row in rows), default=-1) + 1, np.int64)
+        for row in rows:
+            shape = (*(row[column] for column in LAUNCH_SHAPE), row["label"])
+            numbers[row["configuration"]] = self._configurations.of((self._kernels.of(names[row["kernel"]]), shape))
+        return numbers
+
+    def _regions_of(self, folder: Path) -> np.ndarray:
+        """Return the dataset's number of each range of an export; -1 where it has none."""
+        path = folder / "ranges.parquet"
+        if not path.is_file():
+            return np.full(1, -1, np.int64)
+        numbers = np.full(1, -1, np.int64)
+        with open_table(path, "ranges") as file:
+            for batch in file.iter_batches(BATCH_ROWS, columns=["range", "name"]):
+                ids = batch.column(0).to_numpy(zero_copy_only=False).astype(np.int64)
+                if ids.size and ids.max() >= numbers.size:
+                    numbers = np.concatenate([numbers, np.full(int(ids.max()) + 1 - numbers.size, -1, np.int64)])
+                coded = batch.column(1).dictionary_encode()
+                codes = np.array([self._regions.of(NUMBER.sub("*", name)) for name in coded.dictionary.to_pylist()], np.int64)
+                numbers[ids] = codes[coded.indices.to_numpy(zero_copy_only=False)] if ids.size else -1
+        return numbers
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield all launches, export after export."""
+        ranks = np.array(self.ranks, np.int64)
+        for folder, table, columns, numbers, regions in self._exports:
+            with open_table(folder / f"{table}.parquet", table) as file:
+                scale = NANOSECONDS[unit_of(file.schema_arrow.field(COUNTER))] if table == "counters" else 1.0
+                for batch in file.iter_batches(BATCH_ROWS, columns=columns):
+                    yield _batch(batch, table, scale, numbers, regions, ranks)
+
+
+def _source(folder: Path) -> tuple[str, list[str]] | None:
+    """Return the table of an export that holds its launches, and the columns to read; None if it has none."""
+    if (folder / "launches.parquet").is_file():
+        return "launches", ["start_ns", "duration_ns", "configuration", "rank", "device", "stream", "range"]
+    path = folder / "counters.parquet"
+    if not path.is_file():
+        return None
+    with open_table(path, "counters") as file:
+        schema = file.schema_arrow
+    if COUNTER not in schema.names or unit_of(schema.field(COUNTER)) not in NANOSECONDS:
+        return None
+    return "counters", ["configuration", "rank", COUNTER]
+
+
+def _batch(batch, table: str, scale: float, numbers: np.ndarray, regions: np.ndarray, ranks: np.ndarray) -> Batch:
+    def column(name: str) -> np.ndarray:
+        return batch.column(name).to_numpy(zero_copy_only=False).astype(np.int64)
+
+    rank = np.searchsorted(ranks, column("rank"))
+    configuration = numbers[column("configuration")]
+    if table == "counters":
+        value = batch.column(COUNTER).to_numpy(zero_copy_only=False).astype(float) * scale
+        kept = np.isfinite(value)
+        duration = np.rint(value[kept]).astype(np.int64)
+        outside = np.full(duration.size, -1, np.int64)
+        return Batch(None, duration, configuration[kept], rank[kept], outside, rank[kept])
+    spans = batch.column("range").fill_null(np.iinfo(np.uint32).max).to_numpy(zero_copy_only=False).astype(np.int64)
+    region = np.where(spans < regions.size, regions[np.minimum(spans, regions.size - 1)], -1)
+    lane = (rank << 48) | (column("device") << 32) | column("stream")
+    return Batch(column("start_ns"), column("duration_ns"), configuration, rank, region, lane)

@@ -1,0 +1,26 @@
+"""Fails, with one sentence per limit, if a limit of the configuration is broken."""
+
+from typing import TYPE_CHECKING
+
+from causeway.errors import CausewayError
+from causeway.logs import LOG, failing_clearly
+from causeway.tables import read_json
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+
+def main(job) -> None:
+    with failing_clearly(job.log[0]):
+        document = read_json(job.input.verdicts)
+        if document["reasons"]:
+            raise CausewayError("\n".join(["the gate is closed:", *document["reasons"]]))
+        if not document["states"]:
+            raise CausewayError(
+                "`gate:` of the configuration sets no limit that applies to a comparison; set one, for example `max_slowdown_percent: 5`"
+            )
+        LOG.info("the gate is open: %d limits judged, none broken", len(document["states"]))
+
+
+if "snakemake" in globals():
+    main(snakemake)
