@@ -14,15 +14,18 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import validate
 
-BASE = Path(workflow.basedir)
+BASE = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parent  # also where another workflow imports this one
 sys.path.insert(0, str(BASE / "scripts"))
+# an environment whose snakemake was called by its path, not activated: jobs need its mpiexec and python all the same
+if sys.prefix != sys.base_prefix and "VIRTUAL_ENV" not in os.environ:
+    os.environ |= {"PATH": os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()])}
 
 from causeway.errors import CausewayError
 from causeway.readers.detect import detect
 from causeway.readers.kinds import kind_of
 from causeway.sheet import complaint, find_file, read_sheet, with_reduced
 
-GROUND = "compiled errors intervals logs moments ranks results row_groups schemas slices tables".split()
+GROUND = "codes compiled errors intervals logs moments queries ranks results row_groups schemas slices tables".split()
 
 
 def check_config():
@@ -91,20 +94,6 @@ wildcard_constraints:
     target=r"[A-Za-z_][A-Za-z0-9_.]*",
     batch=r"[0-9]+",
     run=r"[A-Za-z0-9_-]+",
-
-
-def modules(*wings):
-    """Return the package's files that a job runs: the ground floor and the named wings. A change to one of them runs it again."""
-    package = BASE / "scripts" / "causeway"
-    files = [package / f"{name}.py" for name in GROUND]
-    for wing in wings:
-        files += [package / f"{wing}.py"] if (package / f"{wing}.py").is_file() else sorted((package / wing).rglob("*.py"))
-    return [os.path.relpath(file) for file in files]
-
-
-def column_maps():
-    """Return the maps from vendors' column names to ours."""
-    return [os.path.relpath(file) for file in sorted((BASE / "config" / "columns").iterdir())]
 
 
 def exports_of(dataset):
@@ -219,7 +208,7 @@ def everything():
 
 
 def mb(paths):
-    """Return the size of files in MB, those in folders included; Snakemake's own `size_mb` counts a folder as nothing."""
+    """Return the size of files in MB, those in folders included; Snakemake's own `size_mb` counts a folder as nothing, and warns in reports."""
     return sum(file.stat().st_size for path in map(Path, paths) for file in (path.rglob("*") if path.is_dir() else [path])) / 1e6
 
 
@@ -229,8 +218,8 @@ def input_mb(wildcards, input, attempt):
 
 
 def rows_mb(wildcards, input, attempt):
-    """Return memory in MB for a step that holds its input as columns: a base, several times the input, more at each attempt."""
-    return int((2500 + 12 * input.size_mb) * attempt)
+    """Return memory in MB for a step that holds its input as columns: a base, several times the input's files, more at each attempt."""
+    return int((2500 + 12 * mb(path for path in input if not Path(path).is_dir())) * attempt)
 
 
 def an_hour(wildcards, attempt):

@@ -244,19 +244,19 @@ rule plot_fleet:
         page=report(
             "<results>/fleet/fleet.html",
             caption="captions/fleet.rst",
-            category="Fleet",
+            category="9. Fleet",
             labels={"figure": "fleet: goals, applications, attacks"},
         ),
         coverage=report(
             "<results>/fleet/coverage.svg",
             caption="captions/fleet_coverage.rst",
-            category="Fleet",
+            category="9. Fleet",
             labels={"figure": "coverage over the day"},
         ),
         errors=report(
             "<results>/fleet/errors.svg",
             caption="captions/fleet_errors.rst",
-            category="Fleet",
+            category="9. Fleet",
             labels={"figure": "error that noise makes"},
         ),
     log:

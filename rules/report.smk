@@ -10,18 +10,17 @@ rule plot_causal_graphs:
         kernels="<results>/{dataset}/{target}/kernels.parquet",
         lib=modules("plotting"),
     output:
-        page=report(
-            directory("<results>/{dataset}/{target}/figures/causal_graphs"),
-            htmlindex="index.html",
+        page=pages(
+            "<results>/{dataset}/{target}/figures/causal_graphs",
             caption="captions/causal_graphs.rst",
-            category="Causal graphs",
-            labels={"dataset": "{dataset}", "target": "{target}", "figure": "each kernel"},
+            category=WHY,
+            labels=shown_as("causes, kernel by kernel"),
         ),
         dataset_svg=report(
             "<results>/{dataset}/{target}/figures/causal_graph_dataset.svg",
             caption="captions/causal_graph_dataset.rst",
-            category="Causal graphs",
-            labels={"dataset": "{dataset}", "target": "{target}", "figure": "whole dataset"},
+            category=WHY,
+            labels=shown_as("causes, all kernels together"),
         ),
     log:
         "<logs>/plot_causal_graphs/{dataset}/{target}.log",
@@ -45,14 +44,14 @@ rule plot_examined_causes:
         page=report(
             "<results>/{dataset}/{target}/figures/examined_causes.html",
             caption="captions/examined_causes.rst",
-            category="Causal graphs",
-            labels={"dataset": "{dataset}", "target": "{target}", "figure": "causes examined"},
+            category=WHY,
+            labels=shown_as("causes examined"),
         ),
         matrix=report(
             "<results>/{dataset}/{target}/figures/agreement.svg",
             caption="captions/agreement.rst",
-            category="Causal graphs",
-            labels={"dataset": "{dataset}", "target": "{target}", "figure": "kernels and whole dataset"},
+            category=WHY,
+            labels=shown_as("where kernels agree and differ"),
         ),
     log:
         "<logs>/plot_examined_causes/{dataset}/{target}.log",
@@ -74,18 +73,17 @@ rule plot_parallel_coordinates:
         kernels="<results>/{dataset}/{target}/kernels.parquet",
         lib=modules("plotting"),
     output:
-        page=report(
-            directory("<results>/{dataset}/{target}/figures/parallel_coordinates"),
-            htmlindex="index.html",
+        page=pages(
+            "<results>/{dataset}/{target}/figures/parallel_coordinates",
             caption="captions/parallel_coordinates.rst",
-            category="Features",
-            labels={"dataset": "{dataset}", "target": "{target}", "figure": "parallel coordinates, interactive"},
+            category=WHY,
+            labels=shown_as("parallel coordinates, interactive"),
         ),
         svg=report(
             "<results>/{dataset}/{target}/figures/parallel_coordinates.svg",
             caption="captions/parallel_coordinates.rst",
-            category="Features",
-            labels={"dataset": "{dataset}", "target": "{target}", "figure": "parallel coordinates"},
+            category=WHY,
+            labels=shown_as("parallel coordinates"),
         ),
     log:
         "<logs>/plot_parallel_coordinates/{dataset}/{target}.log",
@@ -113,8 +111,8 @@ rule plot_bins:
         svg=report(
             "<results>/{dataset}/{target}/figures/bins.svg",
             caption="captions/bins.rst",
-            category="Variability",
-            labels={"dataset": "{dataset}", "target": "{target}", "figure": "over time and ranks"},
+            category=WHAT,
+            labels=shown_as("over time and ranks"),
         ),
     log:
         "<logs>/plot_bins/{dataset}/{target}.log",
@@ -137,8 +135,8 @@ rule plot_kernels:
         svg=report(
             "<results>/{dataset}/{target}/figures/kernels.svg",
             caption="captions/kernels.rst",
-            category="Variability",
-            labels={"dataset": "{dataset}", "target": "{target}", "figure": "kernels"},
+            category=WHAT,
+            labels=shown_as("kernels by share"),
         ),
     log:
         "<logs>/plot_kernels/{dataset}/{target}.log",
@@ -158,6 +156,9 @@ rule summarise_findings:
         quality=each_dataset("<results>/{dataset}/quality.json"),
         kernels=each_target("<results>/{dataset}/{target}/kernels.parquet"),
         scopes=each_target("<results>/{dataset}/{target}/causal/scopes.json"),
+        efficiency=expand("<results>/{dataset}/efficiency.json", dataset=TRACED),
+        stragglers=expand("<results>/{dataset}/stragglers.json", dataset=TRACED),
+        comparisons=[f"<results>/compare/{pair}/comparison.json" for pair in PAIRS],
         lib=modules("findings"),
     output:
         findings="<results>/findings.json",
@@ -194,7 +195,7 @@ rule write_overview:
         page=report(
             "<results>/overview.html",
             caption="captions/overview.rst",
-            category="Overview",
+            category="1. Overview",
             labels={"figure": "overview"},
         ),
     log:

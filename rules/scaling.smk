@@ -64,7 +64,7 @@ rule plot_scaling:
         svg=report(
             "<results>/scaling/scaling.svg",
             caption="captions/scaling.rst",
-            category="Scaling",
+            category="8. How it scales",
             labels={"figure": "time, throughput and efficiency over ranks"},
         ),
     log:

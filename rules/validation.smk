@@ -38,7 +38,7 @@ rule validate_causes:
         page=report(
             "<results>/validation/validation.html",
             caption="captions/validation.rst",
-            category="Error rate",
+            category="Error rate of the method",
             labels={"figure": "error rate of the causal analysis"},
         ),
         table="<results>/validation/validation.md",

@@ -3,4 +3,5 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit" / "plotting"))
+for folder in ("plotting", "scaling"):
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit" / folder))

@@ -153,6 +153,52 @@ def test_keys_move_and_a_finding_opens_its_window(made, watched):
     assert span(page) == pytest.approx(whole)
 
 
+def test_every_kind_of_lane_is_there_that_the_tables_have(made, watched):
+    page = opened(made, watched)
+    names = page.locator(".lane .name").all_text_contents()
+    kinds = (
+        "Compute kernels",
+        "Communicationcommunication",
+        "Copieshost to devicedevice to hoston devicememory sets",
+        "Efficiency",
+        "Variability",
+    )
+    assert [name.startswith(kind) for name, kind in zip(names, kinds, strict=False)] == [True] * 5
+    assert names[5:] == ["Sampled, DRAM: dram", "Mean of clock_hz"]
+
+
+def test_a_click_on_a_rank_shows_its_lanes_and_launches_alone(made, watched):
+    page = opened(made, watched)
+    while span(page) > 5e6:
+        click_row(page)
+    ranks = "Array.from(new Set(CW.state().drawn.map(function (d) { return CW.state().index.lanes[d[4][3]].slice(0, 2).join(); })))"
+    assert len(page.evaluate(ranks)) > 2
+    page.locator("#rows").click(position={"x": 20, "y": 5})
+    settled(page)
+    first = page.evaluate("CW.state().index.rows[0]")
+    assert page.locator("#device option:checked").inner_text() == f"rank {first[1]}"
+    assert page.evaluate(ranks) == [f"{first[1]},{first[2]}"]
+    page.locator("#device").select_option("-1")
+    settled(page)
+    assert len(page.evaluate(ranks)) > 2
+    assert watched.said == []
+
+
+def test_an_address_names_a_finding_or_a_window(made, watched):
+    page = opened(made, watched)
+    page.evaluate("location.hash = '#finding_0'")
+    settled(page)
+    assert page.evaluate("CW.state().view") == [70_000_000, 80_000_000]
+    assert "finding_0" in page.locator("#crumbs").inner_text()
+    page.evaluate("location.hash = '#at_1000us_2500us'")
+    settled(page)
+    assert page.evaluate("CW.state().view") == [1_000_000, 2_500_000]
+    page.goto((made[0] / "index.html").as_uri() + "#finding_0")
+    page.reload()
+    settled(page)
+    assert page.evaluate("CW.state().view") == [70_000_000, 80_000_000]
+
+
 def test_tiles_hold_the_shares_of_the_levels(made, watched):
     page = opened(made, watched)
     index = page.evaluate("CW.state().index")

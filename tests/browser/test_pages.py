@@ -8,6 +8,7 @@ import write_overview
 from causeway.plotting.context_graph import write_graphs
 from causeway.plotting.coordinates import coordinates_of
 from causeway.plotting.parallel import write_page
+from looks import cut, faint, fitted, overlapping
 
 NAMES = (samples.HOSTILE, *samples.NAMES, *(f"app::stage_{i}<{i}>(float*)" for i in range(20)))
 
@@ -49,6 +50,19 @@ def test_a_page_is_silent_needs_no_network_and_fits(made, watched, name):
     assert watched.outside() == []
     assert no_sideways_scroll(page)
     assert page.title() != "owned"
+
+
+@pytest.mark.parametrize("width", [1280, 1920])
+@pytest.mark.parametrize("name", ["overview.html", "graphs/index.html", "coordinates/index.html"])
+def test_every_text_of_a_page_can_be_read(made, watched, name, width):
+    """With everything open: no text over another, none cut off, none fainter than AA asks for."""
+    watched.page.set_viewport_size({"width": width, "height": 900})
+    page = watched.show(made / name)
+    page.evaluate("document.querySelectorAll('details').forEach(function (one) { one.open = true; })")
+    fitted(page)
+    assert overlapping(page) == []
+    assert cut(page) == []
+    assert faint(page) == []
 
 
 def test_nothing_in_the_overview_is_cut_at_1280_pixels(made, watched):

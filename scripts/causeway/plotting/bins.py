@@ -232,7 +232,8 @@ def _draw_map(lanes: Lanes, target: str, unit: str):
 
     height = min(max(0.11 * len(lanes.ranks), 2.6), 9.0) + 1.75
     figure, axis = plt.subplots(figsize=(10.4, height))
-    figure.subplots_adjust(left=0.075, right=1.04, top=1 - 0.85 / height, bottom=0.88 / height)
+    figure.subplots_adjust(left=0.075, right=0.88, top=1 - 0.85 / height, bottom=0.88 / height)
+    scale = figure.add_axes((0.895, 1 - 3.35 / height, 0.014, 2.5 / height))  # as tall as the lowest map, however many ranks
     size, name, log, least = scale_of(lanes.median_high, unit)
     values = lanes.median_high / size
     top = float(np.nanmax(values)) or 1.0
@@ -248,7 +249,8 @@ def _draw_map(lanes: Lanes, target: str, unit: str):
         rasterized=True,
         xticklabels=False,
         yticklabels=False,
-        cbar_kws={"label": label, "pad": 0.015, "format": FuncFormatter(_thousands), "fraction": 0.1},
+        cbar_ax=scale,
+        cbar_kws={"label": label, "format": FuncFormatter(_thousands)},
     )
     rows, columns = np.nonzero(lanes.kept)
     axis.plot(columns + 0.5, rows + 0.5, linestyle="none", marker=".", markersize=3, color=theme.DIVERGING[-2], rasterized=True)

@@ -12,7 +12,7 @@ from causeway.plotting.graph_layout import Layout, Line, arrange
 from causeway.plotting.marks import MARGIN, document, notice, text
 from causeway.plotting.markup import Markup, tag, text_width, wrapped
 from causeway.plotting.names import elided, full_name
-from causeway.plotting.words import sentence
+from causeway.plotting.words import q_text, sentence
 
 MOST_ARROWS = 15
 UNEXPLAINED = "unexplained"
@@ -62,7 +62,7 @@ def arrow_of(edge: Mapping) -> Arrow:
     hover = [elided(edge["source"], 300), f"{word or 'share'} {share} of the variance"]
     hover += [f"found in {100 * stability:.0f} % of the resamples"] if stability is not None else []
     hover += [f"robustness {theme.ratio(robustness)}{', fragile' if fragile else ''}"] if robustness is not None else []
-    hover += [f"q = {theme.significant(edge['q_value'], 2)}"] if edge.get("q_value") is not None else []
+    hover += [q_text(edge["q_value"])] if edge.get("q_value") is not None else []
     head = "none" if edge["kind"] == "undirected" else "filled" if grey or edge["sign"] == "+" else "open"
     width = 1.2 + 0.11 * min(max(percent or 0.0, 0.0), 80.0)
     return Arrow(edge["source"], colour, width, head, fragile, f"{word} {share}".strip(), ", ".join(facts), "\n".join(hover))

@@ -31,38 +31,63 @@ PARTS = (
 )
 WIDTH, CELL, ROW = 1180.0, 62.0, 24.0
 MOST_ROWS = 48
-LOW, HIGH = 0.4, 1.0
-"""Ratios at the ends of the scale of colours."""
+MOST_SHARED = 8
+STEPS = (
+    (0.9, "#3573a5", theme.PAPER, ".90 and more"),
+    (0.8, "#a9cbe4", theme.INK, ".80 to .90"),
+    (0.6, "#f6ead9", theme.INK, ".60 to .80"),
+    (0.4, "#f5ad66", theme.INK, ".40 to .60"),
+    (-1.0, "#b5570c", theme.PAPER, "below .40"),
+)
+"""Least ratio, colour of a cell and of its text, and what the key says; POP takes .80 for acceptable (POP CoE, "POP metrics")."""
+ABOVE = ("#dcdfe4", theme.INK, "above 1: no share, see TALP")
+HOST_RATIOS = (
+    ("parallel_efficiency", "parallel"),
+    ("device_offload_efficiency", "offload"),
+    ("mpi_parallel_efficiency", "MPI"),
+    ("mpi_load_balance", "balance"),
+    ("mpi_communication_efficiency", "comm."),
+)
 
 
 def _named(document_: Mapping) -> list[tuple[str, str, Mapping]]:
     """Return the rows of the table: group, name and the trees by flavour."""
     rows = [("", "whole dataset", {key: document_[key] for key, _ in FLAVOURS})]
     for group, one, most in GROUPS:
-        names = list(document_["device"][group])
+        names = document_["device"][group]
         if group == "devices" and len(names) == len(document_["device"]["ranks"]):
             continue  # one device per rank: the ranks' rows say it all
         if group == "ranks" and len(names) == 1 and len(document_["device"]["devices"]) == 1:
             continue
-        names.sort(key=lambda name, group=group: _order(document_["device"][group][name], group, name))
         rows += [
             (group, f"{one} {name}" if group != "regions" else name, {f: document_[f][group][name] for f, _ in FLAVOURS})
-            for name in names[:most]
+            for name in _shown(document_["device"][group], group, most)
         ]
         if len(names) > most:
-            rows.append((group, f"… and {len(names) - most} more {one}s, less efficient ones shown", {}))
+            rows.append((group, _more(len(names) - most, one, group), {}))
     return rows
 
 
-def _order(tree: Mapping, group: str, name: str) -> tuple:
+def _more(count: int, one: str, group: str) -> str:
+    return f"… and {count} more {one}s; these are the {'longest' if group == 'regions' else 'least efficient'}"
+
+
+def _shown(trees: Mapping, group: str, most: int) -> list[str]:
+    """Return the names of a group's rows: the longest regions, longest first; of others the least efficient, in order of their numbers."""
     if group == "regions":
-        return (-tree["elapsed_ns"], name)
-    value = tree["parallel_efficiency"]
-    return (0 if value is None else value, [int(part) if part.isdigit() else part for part in name.split("/")])
+        return sorted(trees, key=lambda name: (-trees[name]["elapsed_ns"], name))[:most]
+
+    def number(name: str) -> list:
+        return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in name.split("/")]
+
+    def efficiency(name: str) -> float:
+        return 0 if trees[name]["parallel_efficiency"] is None else trees[name]["parallel_efficiency"]
+
+    return sorted(sorted(trees, key=lambda name: (efficiency(name), number(name)))[:most], key=number)
 
 
 def tree_table(efficiency: Mapping, name: str) -> Markup:
-    """Return the trees of a dataset and its parts as a table: one coloured cell per ratio, blue for much and orange for little."""
+    """Return the trees of a dataset and its parts as a table, devices and then hosts: one cell per ratio, coloured by thresholds."""
     if efficiency["why"]:
         return notice("Efficiency", name, [f"Nothing was measured: {efficiency['why']}."])
     rows = _named(efficiency)
@@ -78,37 +103,128 @@ def tree_table(efficiency: Mapping, name: str) -> Markup:
         parts.append(text(x + len(RATIOS) * CELL / 2, top - 24, words, theme.SIZE, "middle", font_weight="bold"))
         parts += [text(x + (at + 0.5) * CELL, top - 7, short, theme.SMALL, "middle", theme.MUTED) for at, (_, short) in enumerate(RATIOS)]
     parts.append(text(left - 12, top - 7, "time", theme.SMALL, "end", theme.MUTED))
-    group = ""
-    y = top
+    group, y = "", top
     for kind, label, trees in rows:
         if kind != group:
             y, group = y + 8, kind
         parts += _tree_row(label, trees, left, y)
         y += ROW
+    y = _key(parts, y + 12)
+    y = _shared(efficiency.get("shared", []), parts, y)
+    y = _hosts(efficiency["host"], parts, y + 36)
     return document(WIDTH, y + MARGIN, f"Efficiency trees of {name}", *parts)
 
 
 def _tree_row(label: str, trees: Mapping, left: float, y: float) -> list[Markup]:
-    parts = [text(MARGIN, y + 16, elided(label, max(10, int((left - 110) / 7.2))), theme.SMALL, colour=theme.INK if trees else theme.MUTED)]
+    parts = [
+        text(
+            MARGIN,
+            y + 16,
+            _fitting(label, (left if trees else WIDTH) - MARGIN - 90),
+            theme.SMALL,
+            colour=theme.INK if trees else theme.MUTED,
+        )
+    ]
     if not trees:
         return parts
     parts.append(text(left - 12, y + 16, theme.time(trees["device"]["elapsed_ns"]), theme.SMALL, "end", theme.MUTED))
     for number, (flavour, _) in enumerate(FLAVOURS):
         for at, (key, _) in enumerate(RATIOS):
-            value, x = trees[flavour][key], left + number * (len(RATIOS) * CELL + 14) + at * CELL
-            fill, ink = _cell(value)
-            bold = {"font_weight": "bold"} if at == 0 else {}
-            parts.append(tag("rect", x=x, y=y, width=CELL - 2, height=ROW - 2, fill=fill))
-            parts.append(text(x + CELL / 2 - 1, y + 16, theme.ratio(value), theme.SMALL, "middle", ink, **bold))
+            parts += _cell(trees[flavour][key], left + number * (len(RATIOS) * CELL + 14) + at * CELL, y, bold=at == 0)
     return parts
 
 
-def _cell(value: float | None) -> tuple[str, str]:
-    """Return the colours of a cell and of its text."""
-    if value is None:
-        return "#ffffff", theme.MUTED
-    fraction = min(max((value - LOW) / (HIGH - LOW), 0.0), 1.0)
-    return theme.shade(1 - fraction, theme.DIVERGING), theme.PAPER if fraction > 0.82 or fraction < 0.1 else theme.INK
+def _fitting(label: str, width: float) -> str:
+    """Return a label that is elided where it does not fit."""
+    fits, most = 0, min(len(label), int(width / 3))
+    while fits < most:
+        middle = (fits + most + 1) // 2
+        wide = text_width(elided(label, middle), theme.SMALL) > width
+        fits, most = (fits, middle - 1) if wide else (middle, most)
+    return elided(label, max(fits, 8))
+
+
+def _cell(value: float | None, x: float, y: float, bold: bool) -> list[Markup]:
+    """Return a cell with its ratio; white where that is not defined."""
+    fill, ink = theme.PAPER, theme.MUTED
+    if value is not None:
+        fill, ink = ABOVE[:2] if value > 1 else next((colour, text_) for least, colour, text_, _ in STEPS if value >= least)
+    weight = {"font_weight": "bold"} if bold else {}
+    box = tag("rect", x=x, y=y, width=CELL - 2, height=ROW - 2, fill=fill)
+    return [box, text(x + CELL / 2 - 1, y + 16, theme.ratio(value), theme.SMALL, "middle", ink, **weight)]
+
+
+def _key(parts: list[Markup], y: float) -> float:
+    """Draw what colours mean; return where it ends."""
+    x = MARGIN
+    for fill, words in [(colour, words) for _, colour, _, words in STEPS] + [(ABOVE[0], ABOVE[2]), (theme.PAPER, "–: not defined")]:
+        parts.append(tag("rect", x=x, y=y, width=14, height=14, fill=fill))
+        parts.append(text(x + 20, y + 11, words, theme.SMALL, colour=theme.MUTED))
+        x += 20 + text_width(words, theme.SMALL) + 18
+    return y + 14
+
+
+def _shared(gpus: Sequence[Mapping], parts: list[Markup], y: float) -> float:
+    """Draw a row for each GPU that several ranks share: what runs on it together, and on behalf of each; return where they end."""
+    if not gpus:
+        return y
+    columns = (330.0, 430.0, 530.0, 640.0, 660.0)
+    parts.append(text(MARGIN, y + 36, "GPUs that several ranks share", 15, font_weight="bold"))
+    heads = ("time", "kernels", "efficiency", "at once", "kernels of each rank/device")
+    parts += [text(x, y + 60, words, theme.SMALL, "end" if x < columns[-1] else "start", theme.MUTED)
+              for x, words in zip(columns, heads, strict=True)]  # fmt: skip
+    y += 62
+    for number, gpu in enumerate(gpus[:MOST_SHARED]):
+        y += 20
+        each = ", ".join(f"{name}: {theme.time(one['kernel_ns'])}" for name, one in gpu["devices"].items())
+        cells = (
+            theme.time(gpu["elapsed_ns"]),
+            theme.time(gpu["kernel_ns"]),
+            theme.ratio(gpu["parallel_efficiency"]),
+            theme.time(gpu["at_once_ns"]),
+        )
+        parts.append(text(MARGIN, y, f"GPU {number + 1}, {len(gpu['devices'])} ranks", theme.SMALL))
+        parts += [text(x, y, words, theme.SMALL, "end") for x, words in zip(columns, cells, strict=False)]
+        parts.append(text(columns[-1], y, _fitting(each, WIDTH - MARGIN - columns[-1]), theme.SMALL, colour=theme.MUTED))
+    if len(gpus) > MOST_SHARED:
+        y += 20
+        parts.append(text(MARGIN, y, f"… and {len(gpus) - MOST_SHARED} more", theme.SMALL, colour=theme.MUTED))
+    return y + 6
+
+
+def _hosts(host: Mapping, parts: list[Markup], y: float) -> float:
+    """Draw the trees of hosts, or say why there are none; return where they end."""
+    parts.append(text(MARGIN, y, "Efficiency of hosts", 15, font_weight="bold"))
+    if not host["possible"]:
+        parts.append(text(MARGIN, y + 20, f"Not measured: {host['why']}.", theme.SMALL, colour=theme.MUTED))
+        return y + 24
+    words = (
+        "parallel: time of threads outside calls of the GPU runtime and MPI; offload: outside runtime calls; MPI = balance × communication"
+    )
+    parts.append(text(MARGIN, y + 19, words + (f"; {host['why']}" if host["why"] else ""), theme.SMALL, colour=theme.MUTED))
+    left, y = WIDTH - MARGIN - len(FLAVOURS) * (len(RATIOS) * CELL + 14), y + 50
+    parts += [text(left + (at + 0.5) * CELL, y - 7, short, theme.SMALL, "middle", theme.MUTED) for at, (_, short) in enumerate(HOST_RATIOS)]
+    parts.append(text(left - 12, y - 7, "time", theme.SMALL, "end", theme.MUTED))
+    rows = [("", "whole dataset", host)]
+    for group, one, most in GROUPS:
+        if group in host and (group != "ranks" or len(host[group]) > 1):
+            names = _shown(host[group], group, most)
+            rows += [(group, f"{one} {name}" if group != "regions" else name, host[group][name]) for name in names]
+            if len(host[group]) > most:
+                rows.append((group, _more(len(host[group]) - most, one, group), {}))
+    before = ""
+    for group, label, tree in rows:
+        y, before = y + 8 * (group != before), group
+        width = (left if tree else WIDTH) - MARGIN - 90
+        parts.append(text(MARGIN, y + 16, _fitting(label, width), theme.SMALL, colour=theme.INK if tree else theme.MUTED))
+        if not tree:
+            y += ROW
+            continue
+        parts.append(text(left - 12, y + 16, theme.time(tree["elapsed_ns"]), theme.SMALL, "end", theme.MUTED))
+        for at, (key, _) in enumerate(HOST_RATIOS):
+            parts += _cell(tree[key], left + at * CELL, y, bold=at == 0)
+        y += ROW
+    return y
 
 
 def lost_time(efficiency: Mapping, name: str) -> Markup:
@@ -120,7 +236,7 @@ def lost_time(efficiency: Mapping, name: str) -> Markup:
     scale = (right - left) / total
     drawn = [
         text(MARGIN, 26, "Where the device time goes", 15, font_weight="bold"),
-        text(MARGIN, 45, elided(f"{name}: {theme.time(total)} of {efficiency['device']['n_devices']} devices; "
+        text(MARGIN, 45, elided(f"{name}: {theme.time(total)} of GPU time on {efficiency['device']['n_devices']} devices; "
              "each loss as if all devices were like the busiest", 160), theme.SMALL, colour=theme.MUTED),
     ]  # fmt: skip
     done = 0
@@ -142,7 +258,7 @@ def lost_time(efficiency: Mapping, name: str) -> Markup:
 
 
 def rank_map(table: "pa.Table", name: str, note: str) -> Markup:
-    """Return the map of rank by time: the share of each bin in which kernels run, light for little and dark for much."""
+    """Return the map of rank by time: the share of each bin in which no kernel runs, light for none and dark for all of it."""
     rows = [row for row in table.select(["level", "rank", "bin", "start_ns", "elapsed_ns", "n_devices", "kernel_ns"]).to_pylist()
             if row["level"] == "bin" and row["rank"] is not None]  # fmt: skip
     if not rows:
@@ -151,15 +267,15 @@ def rank_map(table: "pa.Table", name: str, note: str) -> Markup:
     place = {rank: at for at, rank in enumerate(ranks)}
     values = np.zeros((len(ranks), bins))
     for row in rows:
-        values[place[row["rank"]], row["bin"]] = row["kernel_ns"] / max(row["elapsed_ns"] * row["n_devices"], 1)
+        values[place[row["rank"]], row["bin"]] = 1 - row["kernel_ns"] / max(row["elapsed_ns"] * row["n_devices"], 1)
     together = -(-len(ranks) // MOST_ROWS)
     groups = [range(at, min(at + together, len(ranks))) for at in range(0, len(ranks), together)]
     shown = np.array([values[list(group)].mean(axis=0) for group in groups])
     labels = [_ranks(ranks[group[0]], ranks[group[-1]]) for group in groups]
     left, top = MARGIN + max(text_width(label, theme.SMALL) for label in labels) + 10, 66.0
     width, height = (WIDTH - MARGIN - left) / bins, min(max(170.0 / len(groups), 10.0), 34.0)
-    drawn = [text(MARGIN, 26, "Efficiency over time and ranks", 15, font_weight="bold")]
-    words = f"{name}: share of each slice of time in which kernels run" + (f", mean of {together} ranks a row" if together > 1 else "")
+    drawn = [text(MARGIN, 26, "Time lost, over time and ranks", 15, font_weight="bold")]
+    words = f"{name}: share of each slice of time in which no kernel runs" + (f", mean of {together} ranks a row" if together > 1 else "")
     drawn.append(text(MARGIN, 45, elided(f"{words}; {note}", 170), theme.SMALL, colour=theme.MUTED))
     drawn += _cells(shown, left, top, width, height)
     every = max(1, round(15 / height + 0.49))
@@ -171,9 +287,11 @@ def rank_map(table: "pa.Table", name: str, note: str) -> Markup:
         x = left + tick * size / span * (WIDTH - MARGIN - left)
         anchor = "start" if tick == 0 else "end" if x > WIDTH - 50 else "middle"
         drawn.append(text(x, y + 17, f"{theme.significant(tick)} {unit}", theme.SMALL, anchor, theme.MUTED))
-    drawn += [tag("rect", x=left + at * 6, y=y + 30, width=6.2, height=10, fill=theme.shade(at / 31)) for at in range(32)]
-    drawn.append(text(left + 32 * 6 + 8, y + 39, "0 to 1", theme.SMALL, colour=theme.MUTED))
-    return document(WIDTH, y + 54, f"Efficiency over time of {name}", *drawn)
+    drawn += [tag("rect", x=left + at * 8, y=y + 34, width=8.2, height=10, fill=theme.shade(at / 31)) for at in range(32)]
+    drawn += [text(left + 256 * part / 4, y + 58, f"{25 * part} %", theme.SMALL, "middle" if part else "start", theme.MUTED)
+              for part in range(5)]  # fmt: skip
+    drawn.append(text(left + 290, y + 43, "without a kernel; 0 %: kernels run all the time", theme.SMALL, colour=theme.MUTED))
+    return document(WIDTH, y + 70, f"Time lost over time and ranks of {name}", *drawn)
 
 
 def _ranks(first: int, last: int) -> str:

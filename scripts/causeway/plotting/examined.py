@@ -6,8 +6,10 @@ from pathlib import Path
 from causeway.plotting import theme
 from causeway.plotting.context_graph import STYLE, scope_label
 from causeway.plotting.interval_bars import Bar, interval_bars
+from causeway.plotting.marks import notice
 from causeway.plotting.markup import Markup, escape, tag
 from causeway.plotting.names import elided, full_name, short_names
+from causeway.plotting.words import q_text
 
 UNEXPLAINED = "unexplained"
 REFUTERS = {
@@ -62,7 +64,8 @@ def what_if_bars(rows: Sequence[Mapping], scope: str) -> Markup | None:
     """Return what setting each cause would change; what was refused stands without a bar and with its reason."""
     bars = []
     for row in rows:
-        label = f"{row['feature']} → {row['to']}"
+        value = row["to"].removeprefix("the ").removesuffix(" within each configuration")
+        label = row.get("asked") or f"{row['feature']} → {value}"
         if row["change_percent"] is None:
             bars.append(Bar(label, None, None, None, theme.UNDECIDED, row["reason"] or "refused", faint=True))
             continue
@@ -70,10 +73,21 @@ def what_if_bars(rows: Sequence[Mapping], scope: str) -> Markup | None:
         words = f"{change:+.0f} % [{low:+.0f}, {high:+.0f}], {row['verdict']}"
         colour = theme.DIVERGING[1] if change < 0 else theme.DIVERGING[-2]
         bars.append(
-            Bar(label, change, low, high, colour, words, f"{label}, instead of {row['from']}: {words}", row["verdict"] != "supported")
+            Bar(
+                label,
+                change,
+                low,
+                high,
+                colour,
+                words,
+                row.get("sentence") or f"{label}, instead of {row['from']}: {words}",
+                row["verdict"] != "supported",
+            )
         )
     if not bars:
         return None
+    if all(bar.value is None for bar in bars):
+        return notice(f"What if, {scope}", "nothing that could be set", [f"{bar.label}: {bar.words}" for bar in bars])
     below = "change of the target's mean size if one cause were set, the others as they were; faint: not supported"
     return interval_bars(bars, f"What if, {scope}", below, "% change")
 
@@ -169,7 +183,7 @@ def scope_section(search: object, scope: str, short: Mapping[str, str]) -> Marku
     drawings += group_bars(tables["heterogeneity"], scope, short)
     figures = [tag("figure", drawing, class_="graph") for drawing in drawings if drawing is not None]
     name = graph.get("scope_name")
-    q_value = "" if graph["q_value"] is None else f"; q = {theme.significant(graph['q_value'], 2)}"
+    q_value = "" if graph["q_value"] is None else f"; {q_text(graph['q_value'])}"
     lead = f"{theme.count(graph['n_rows'])} launches; verdict: {graph['verdict']}{q_value}"
     words = tag("ul", [tag("li", sentence) for sentence in graph["sentences"]])
     remarks = [reason for reason in graph["reasons"] if f"{reason}." not in graph["sentences"]]

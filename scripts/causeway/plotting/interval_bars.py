@@ -10,7 +10,7 @@ from causeway.plotting.names import elided
 
 ROW = 26.0
 PLOT = 300.0
-LABEL = 44
+LABEL, WORDS = 44, 100
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def interval_bars(bars: Sequence[Bar], title: str, below: str, axis: str) -> Mar
     low, high = low - (0.04 * span if low < 0 else 0.0), high + 0.04 * span
     labels = max([text_width(elided(bar.label, LABEL), theme.SIZE) for bar in bars], default=0.0)
     left, top = MARGIN + labels + 12, 66.0
-    words = max([text_width(elided(bar.words, 60), theme.SMALL) for bar in bars], default=0.0)
+    words = max([text_width(elided(bar.words, WORDS), theme.SMALL) for bar in bars], default=0.0)
 
     def x(value: float) -> float:
         return left + PLOT * (value - low) / (high - low)
@@ -74,7 +74,7 @@ def interval_bars(bars: Sequence[Bar], title: str, below: str, axis: str) -> Mar
 
 def _bar(bar: Bar, x, left: float, y: float) -> Markup:
     label = text(left - 10, y + 4.5, elided(bar.label, LABEL), theme.SIZE, "end", theme.MUTED if bar.faint else theme.INK)
-    words = text(left + PLOT + 12, y + 4.5, elided(bar.words, 60), theme.SMALL, colour=theme.MUTED)
+    words = text(left + PLOT + 12, y + 4.5, elided(bar.words, WORDS), theme.SMALL, colour=theme.MUTED)
     drawn: list[Markup] = []
     if bar.value is not None:
         begin, end = sorted((x(0.0), x(bar.value)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from causeway.plotting import theme
 from causeway.plotting.marks import MARGIN, bar, document, histogram, notice, sparkline, text, write_svg
 from causeway.plotting.markup import Markup, tag, text_width
-from causeway.plotting.names import full_name, short_names
+from causeway.plotting.names import elided, full_name, short_names
 from causeway.plotting.words import TARGETS, target_name, unit_stated
 
 if TYPE_CHECKING:
@@ -79,14 +79,18 @@ def value_heading(target: str) -> str:
 
 def columns_of(target: str) -> list[tuple[str, float, str]]:
     """Return heading, width in pixels and alignment of the columns behind the kernel's name."""
-    value = value_heading(target)
+    value = elided(value_heading(target), 16)
+
+    def wide(heading: str, least: float) -> float:
+        return max(least, text_width(heading, theme.SMALL) + 16)
+
     return [
         ("share of variability", 166, "start"),
-        (f"share of {value}", 104 if value == "time" else 146, "end"),
+        (f"share of {value}", wide(f"share of {value}", 104), "end"),
         ("launches", 92, "end"),
-        (f"median {value}", 104 if value == "time" else 146, "end"),
+        (f"median {value}", wide(f"median {value}", 104), "end"),
         ("robust CV", 96, "end"),
-        (f"{value} per launch", 130 if value == "time" else 164, "start"),
+        (f"{value} per launch", wide(f"{value} per launch", 130), "start"),
         ("variability over time", 160, "start"),
     ]
 
@@ -157,6 +161,7 @@ def _row(kernel: Kernel, position: int, y: float, lefts: list[float], columns: l
         return text(lefts[column] + columns[column][1] - 14, base, words, theme.SIZE, "end")
 
     place = {"y": y + 3}
+    spread = f"from {theme.quantity(kernel.smallest, unit)} to {theme.quantity(kernel.largest, unit)}, in 32 classes of equal ratio"
     return tag(
         "g",
         tag("rect", x=MARGIN - 6, y=y, width=width - 2 * MARGIN + 12, height=ROW, fill="#f6f8fa") if position % 2 else None,
@@ -168,6 +173,6 @@ def _row(kernel: Kernel, position: int, y: float, lefts: list[float], columns: l
         cell(2, theme.count(kernel.launches)),
         cell(3, theme.quantity(kernel.median, unit)),
         cell(4, theme.ratio(kernel.robust_cv)),
-        histogram(kernel.histogram, 108, 26, x=lefts[5], **place),
+        tag("g", tag("title", spread), histogram(kernel.histogram, 108, 26, x=lefts[5], **place)),
         sparkline(kernel.timeline, 150, 26, x=lefts[6], **place),
     )

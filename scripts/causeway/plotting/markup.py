@@ -98,8 +98,12 @@ def text_width(text: str, size: float, bold: bool = False) -> float:
     return font.get_width_height()[0] / 64 * size / 64
 
 
+SEAMS = frozenset("_:,/-")
+"""Characters behind which a long name may break."""
+
+
 def wrapped(text: str, width: float, size: float, bold: bool = False) -> list[str]:
-    """Return `text` broken into lines of at most `width` pixels: at spaces, and inside a word that is wider than a line."""
+    """Return `text` in lines of at most `width` pixels, broken at spaces; a word that is wider than a line breaks behind one of `SEAMS`."""
     lines: list[str] = []
     for word in plain(text).split():
         if lines and text_width(f"{lines[-1]} {word}", size, bold) <= width:
@@ -107,6 +111,8 @@ def wrapped(text: str, width: float, size: float, bold: bool = False) -> list[st
             continue
         while text_width(word, size, bold) > width and len(word) > 1:
             fits = next(n for n in range(len(word) - 1, 0, -1) if n == 1 or text_width(word[:n], size, bold) <= width)
+            seams = [n for n in range(fits // 2, fits + 1) if word[n - 1 : n] in SEAMS]
+            fits = seams[-1] if seams else fits
             lines.append(word[:fits])
             word = word[fits:]
         lines.append(word)

@@ -1,7 +1,8 @@
-"""The overview's heat map: rank by time, one colour per cell, what a cell holds on hover."""
+"""The overview's heat maps: rank by time, one colour per cell, what a cell holds on hover, its window on a click."""
 
 import itertools
 import json
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,58 +20,136 @@ COLUMNS = 240
 MOST_ROWS = 48
 WIDTH, HEAD, FOOT = 1180.0, 6.0, 54.0
 SHADES = 32
+LEAST_TOP = 0.25
+"""Least end of the scale of lost shares."""
 
 
-def heat_map(bins: "pa.Table", ranking: "pa.Table", clocks: dict, target: str) -> Markup | None:
-    """Return the heat map of the bins' medians, or None without bins.
+def drawn_map(
+    values: np.ndarray,
+    ranks: Sequence[int],
+    edges: np.ndarray,
+    name: str,
+    what: str,
+    title: str,
+    words: Callable[[float], str],
+    explorer: str | None,
+    kept: np.ndarray | None = None,
+    unit: str = "",
+    note: str = "",
+    timed: bool = True,
+    columns: Sequence[str] | None = None,
+) -> Markup:
+    """Return a heat map of ranks by time; ranks that share a row beyond 48 show their largest value.
 
-    Bins that share a column, and ranks that share a row beyond 48, show their largest median; the note under the map says so.
+    Parameters
+    ----------
+    values : ndarray of float, shape (n_ranks, n_columns)
+        NaN where there is nothing.
+    ranks : sequence of int
+    edges : ndarray of float, shape (n_columns + 1,)
+        Ends of the columns, ns since the dataset's first launch; without times, numbers of bins.
+    name, what, title : str
+        Dataset, what is drawn ("lost" for shares of 0 to 1, else the name of a target), and the map's title.
+    words : callable
+        What a value reads like.
+    explorer : str or None
+        Page that a click opens at the cell's window; None without one.
+    kept : ndarray of bool, same shape as values, optional
+        Cells with an edge.
+    unit, note : str
+    timed : bool
+    columns : sequence of str, optional
+        What the columns are called; times otherwise.
     """
-    lanes, unit = lanes_of(bins, ranking, COLUMNS), unit_stated(bins)
-    if lanes is None:
-        return None
-    together = -(-len(lanes.ranks) // MOST_ROWS)
-    groups = [range(i, min(i + together, len(lanes.ranks))) for i in range(0, len(lanes.ranks), together)]
-    medians = np.array([np.fmax.reduce(lanes.median_high[list(group)], axis=0) for group in groups])
-    kept = np.array([lanes.kept[list(group)].any(axis=0) for group in groups])
-    names = [_rank_name(lanes.ranks[group[0]], lanes.ranks[group[-1]]) for group in groups]
+    together = -(-len(ranks) // MOST_ROWS)
+    groups = [range(i, min(i + together, len(ranks))) for i in range(0, len(ranks), together)]
+    shown = np.array([np.fmax.reduce(values[list(group)], axis=0) for group in groups])
+    marked = np.zeros(shown.shape, bool) if kept is None else np.array([kept[list(group)].any(axis=0) for group in groups])
+    names = [_rank_name(ranks[group[0]], ranks[group[-1]]) for group in groups]
     left = max(text_width(label, theme.SMALL) for label in names) + 12
-    width, height = (WIDTH - left) / medians.shape[1], min(max(170.0 / len(groups), 9.0), 30.0)
+    width, height = (WIDTH - left) / shown.shape[1], min(max(170.0 / len(groups), 9.0), 30.0)
     facts = {
         "left": round(left, 2),
         "top": HEAD,
         "width": round(width, 4),
         "height": round(height, 4),
-        "columns": _column_names(lanes),
+        "columns": list(columns) if columns is not None else _times(edges),
+        "windows": [round(edge / 1000) for edge in edges] if explorer and timed else [],
         "rows": [
-            {"name": name, "cells": _cells(values, flags, unit, together * lanes.merged > 1)}
-            for name, values, flags in zip(names, medians, kept, strict=True)
+            {
+                "name": label,
+                "cells": [
+                    "" if np.isnan(value) else words(value) + (", kept" if flag else "") for value, flag in zip(line, flags, strict=True)
+                ],
+            }
+            for label, line, flags in zip(names, shown.tolist(), marked.tolist(), strict=True)
         ],
     }
-    _, _, log, least = scale_of(medians, unit)
-    low, top = float(np.nanmin(medians)), float(np.nanmax(medians))
-    low = max(low, least) if log else low
+    scale, ends = _scale(shown, what, unit)
     foot = HEAD + height * len(groups)
     every = max(1, round(14 / height + 0.49))
-    middles = [(name, HEAD + (row + 0.5) * height + 4) for row, name in enumerate(names) if row % every == 0]
-    labels = [text(left - 8, y, name, theme.SMALL, "end", theme.MUTED) for name, y in middles]
+    middles = [(label, HEAD + (row + 0.5) * height + 4) for row, label in enumerate(names) if row % every == 0]
+    labels = [text(left - 8, y, label, theme.SMALL, "end", theme.MUTED) for label, y in middles]
     drawing = tag(
         "svg",
-        tag("title", f"Median {target_name(target)} by rank and time"),
-        _colours(medians, (low, top, log), left, width, height),
-        _marks(kept, left, width, height),
+        tag("title", title),
+        _colours(shown, scale, left, width, height),
+        _marks(marked, left, width, height),
         labels,
-        _time_axis(lanes, left, foot),
-        _legend(f"{theme.quantity(low, unit)} to {theme.quantity(top, unit)}", log, left, foot + 40, target),
+        _time_axis(edges, timed, left, foot),
+        _legend(ends, scale[2], left, foot + 40),
         viewBox=f"0 0 {WIDTH:.0f} {foot + FOOT:.0f}",
         role="img",
+        class_="scale",
         data_map=json.dumps(facts, ensure_ascii=False, separators=(",", ":")),
+        data_explorer=explorer,
         font_family=theme.FONT,
     )
-    notes = notes_of(lanes, clocks) + ([f"each row holds {together} ranks and shows their largest value"] if together > 1 else [])
-    said = "; ".join(notes)
-    note = tag("p", f"{said[:1].upper()}{said[1:]}. White: no launches. Orange edge: kept for the causal analysis.", class_="note")
-    return tag("div", drawing, tag("output"), note, class_="map")
+    more = f" Each row holds {together} ranks and shows their largest value." if together > 1 else ""
+    hint = " A click opens the window in the explorer." if facts["windows"] else ""
+    return tag("div", drawing, tag("output"), tag("p", f"{note}{more}{hint}".strip() or None, class_="note scale"), class_="map")
+
+
+def heat_map(bins: "pa.Table", ranking: "pa.Table", clocks: dict, target: str, dataset: str = "", explored: bool = False) -> Markup | None:
+    """Return the heat map of the bins' medians, or None without bins; bins that share a column show their largest median."""
+    lanes, unit = lanes_of(bins, ranking, COLUMNS), unit_stated(bins)
+    if lanes is None:
+        return None
+    what = "largest median" if lanes.merged > 1 or len(lanes.ranks) > MOST_ROWS else "median"
+    said = "; ".join(notes_of(lanes, clocks))
+    edge = " Orange edge: kept for the causal analysis." if lanes.kept.any() else ""
+    note = f"{said[:1].upper()}{said[1:]}. White: no launches.{edge}"
+    own = lanes.timed and explored and not lanes.own_start
+    name = target_name(target)
+    return drawn_map(
+        lanes.median_high,
+        lanes.ranks,
+        lanes.edges,
+        dataset,
+        f"median {name}",
+        f"Median {name} by rank and time",
+        lambda value: f"{what} {theme.quantity(value, unit)}",
+        f"{dataset}/explorer/index.html" if own else None,
+        lanes.kept,
+        unit,
+        note,
+        lanes.timed,
+        None if lanes.timed else _bin_names(lanes),
+    )
+
+
+def _scale(values: np.ndarray, what: str, unit: str) -> tuple[tuple[float, float, bool], str]:
+    """Return ends and kind of the scale, and what stands beside it.
+
+    Shares begin at 0 and end at their largest value, at 25 % at least, so that a map of little is light and not all of one shade.
+    """
+    if what == "lost":
+        top = max(float(np.nanmax(values)), LEAST_TOP)
+        return (0.0, top, False), f"0 to {100 * top:.0f} % of the time without a kernel"
+    _, _, log, least = scale_of(values, unit)
+    low, top = float(np.nanmin(values)), float(np.nanmax(values))
+    low = max(low, least) if log else low
+    return (low, top, log), f"{theme.quantity(low, unit)} to {theme.quantity(top, unit)}, {what}"
 
 
 def _colours(medians: np.ndarray, scale: tuple[float, float, bool], left: float, width: float, height: float) -> list[Markup]:
@@ -93,32 +172,27 @@ def _rank_name(first: int, last: int) -> str:
 
 
 def _shade(value: float, low: float, top: float, log: bool) -> int:
-    """Return the step of the scale, which runs from the lowest to the highest median."""
+    """Return the step of the scale, which runs from the lowest to the highest value."""
     if top <= low:
         return SHADES // 2
     fraction = np.log(max(value, low) / low) / np.log(top / low) if log else (value - low) / (top - low)
     return round(float(min(max(fraction, 0.0), 1.0)) * (SHADES - 1))
 
 
-def _cells(medians: np.ndarray, kept: np.ndarray, unit: str, merged: bool) -> list[str]:
-    what = "largest median" if merged else "median"
-    pairs = zip(medians.tolist(), kept.tolist(), strict=True)
-    return ["" if np.isnan(value) else f"{what} {theme.quantity(value, unit)}{', kept' if flag else ''}" for value, flag in pairs]
+def _bin_names(lanes: Lanes) -> list[str]:
+    first = [round(edge) for edge in lanes.edges[:-1]]
+    return [f"bin {number}" if lanes.merged == 1 else f"bins {number}–{number + lanes.merged - 1}" for number in first]
 
 
-def _column_names(lanes: Lanes) -> list[str]:
-    if not lanes.timed:
-        first = [round(edge) for edge in lanes.edges[:-1]]
-        return [f"bin {number}" if lanes.merged == 1 else f"bins {number}–{number + lanes.merged - 1}" for number in first]
-    name, size = theme.time_unit(lanes.edges[-1])
-    ends = [theme.significant(edge / size, 4) for edge in lanes.edges]
+def _times(edges: np.ndarray) -> list[str]:
+    name, size = theme.time_unit(edges[-1])
+    ends = [theme.significant(edge / size, 4) for edge in edges]
     return [f"{start}–{end} {name}" for start, end in itertools.pairwise(ends)]
 
 
-def _time_axis(lanes: Lanes, left: float, y: float) -> list[Markup]:
-    timed = lanes.timed
-    name, size = theme.time_unit(lanes.edges[-1]) if timed else ("", 1.0)
-    last = lanes.edges[-1] / size
+def _time_axis(edges: np.ndarray, timed: bool, left: float, y: float) -> list[Markup]:
+    name, size = theme.time_unit(edges[-1]) if timed else ("", 1.0)
+    last = edges[-1] / size
     parts = []
     for tick in theme.nice_ticks(0.0, last, 8) if timed else [0.0, last]:
         x = left + (WIDTH - left) * tick / last
@@ -129,7 +203,7 @@ def _time_axis(lanes: Lanes, left: float, y: float) -> list[Markup]:
     return parts
 
 
-def _legend(ends: str, log: bool, left: float, y: float, target: str) -> Markup:
+def _legend(ends: str, log: bool, left: float, y: float) -> Markup:
     steps = [tag("rect", x=left + i * 5, y=y, width=5.2, height=10, fill=theme.shade(i / (SHADES - 1))) for i in range(SHADES)]
-    words = f"{ends}, median {target_name(target)}" + (", log scale" if log else "")
+    words = ends + (", log scale" if log else "")
     return tag("g", steps, text(left + SHADES * 5 + 10, y + 9.5, words, theme.SMALL, colour=theme.MUTED))

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from causeway.plotting import theme
+from causeway.plotting import cited, theme
 from causeway.plotting.markup import Markup, tag
 from causeway.plotting.names import elided
+from causeway.queries import in_document, within
 
 GLOSSARY = (
     ("launch", "one execution of a GPU kernel; the kernel is the code, a configuration is a kernel with one launch configuration"),
@@ -55,27 +56,29 @@ def methods(settings: Mapping) -> Markup:
     )
     return tag(
         "section",
-        tag("h2", "Methods and limits", id="methods"),
+        tag("h2", "Methods and limits"),
         tag("ol", [tag("li", step) for step in steps], class_="limits"),
         tag("h4", "Limits"),
         tag("ul", [tag("li", limit) for limit in LIMITS], class_="limits"),
         tag("h4", "Glossary"),
         tag("dl", [[tag("dt", word), tag("dd", meaning)] for word, meaning in GLOSSARY], class_="glossary"),
+        id="methods",
     )
 
 
 def provenance(datasets: Sequence, settings: Mapping, config_hash: str) -> Markup:
     """Return the section on what was read, with which settings. `datasets` are `overview.DatasetView`s."""
     rows = [export_row(view.name, export) for view in datasets for export in view.capabilities]
-    heads = [tag("th", word, class_="n" if word in ("bytes", "rows") else None) for word in EXPORT_COLUMNS]
+    heads = [tag("th", cited.name(word), class_="n" if word in ("bytes", "rows") else None) for word in EXPORT_COLUMNS]
     table = tag("div", tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows)), class_="wide")
     if len(rows) > MOST_EXPORTS:
-        table = tag("details", tag("summary", f"{len(rows)} exports"), table)
-    listed = [tag("li", tag("b", section), ": ", setting(values)) for section, values in settings.items()]
+        table = tag("details", tag("summary", "All exports"), table)
+    listed = [tag("li", tag("b", section), ": ", cited.name(setting(values))) for section, values in settings.items()]
     clocks = [
-        tag("li", f"{view.name}: clocks aligned by {view.clocks['method'].replace('_', ' ')}; {view.clocks['reason']}.")
+        tag("li", cited.name(view.name), f": clocks aligned by {view.clocks['method'].replace('_', ' ')}; ",
+            cited.said(view.clocks["reason"], in_document(f"{view.name}/clocks.json", "reason", kind="text")), ".")
         for view in datasets
-    ]
+    ]  # fmt: skip
     return tag(
         "section",
         tag("h2", "Provenance", id="provenance"),
@@ -88,11 +91,19 @@ def provenance(datasets: Sequence, settings: Mapping, config_hash: str) -> Marku
 
 def export_row(dataset: str, export: Mapping) -> Markup:
     """Return one export as a row: what it is, how it was read, and its hash."""
+    document = f"{dataset}/tables/{export['export']}/capabilities.json"
     total = sum(export["tables"].get(name, 0) for name in ("launches", "counters"))
+    parts = " + ".join(f"coalesce(json_extract(content, '$.tables.{name}')::BIGINT, 0)" for name in ("launches", "counters"))
     source = tag("code", elided(export["source"], 60), title=export["source"])
     form = f"{export['format']} {export['format_version'] or ''}".strip()
-    cells = [dataset, export["export"], source, form, export["status"], runs_of(export["ranks"])]
-    numbers = [theme.count(export["bytes"]) if export["bytes"] is not None else "–", theme.count(total)]
+    cells = [
+        *map(cited.name, (dataset, export["export"])),
+        source,
+        cited.name(form),
+        export["status"],
+        cited.name(runs_of(export["ranks"])),
+    ]
+    numbers = [cited.count(export["bytes"], in_document(document, "bytes", kind="integer")), cited.count(total, within(document, parts))]
     digest = tag("code", f"{export['sha256'][:12]}…", title=export["sha256"]) if export["sha256"] else "–"
     return tag("tr", [tag("td", cell) for cell in cells], [tag("td", n, class_="n") for n in numbers], tag("td", digest, class_="hash"))
 

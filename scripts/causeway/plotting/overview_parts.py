@@ -1,19 +1,21 @@
-"""The overview's facts, data quality, top findings and table of kernels."""
+"""The overview's facts, data quality, findings and table of kernels."""
 
 import datetime
 from collections.abc import Mapping, Sequence
 
-from causeway.plotting import theme
-from causeway.plotting.kernels import Kernel, columns_of, share_text
+from causeway.plotting import cited, theme
+from causeway.plotting.kernels import Kernel, columns_of
 from causeway.plotting.marks import bar, histogram, sparkline
-from causeway.plotting.markup import Markup, tag
-from causeway.plotting.names import elided, full_name
+from causeway.plotting.markup import Markup, joined, tag
+from causeway.plotting.names import full_name
 from causeway.plotting.overview_why import anchor, verdict_tag
+from causeway.queries import in_document, in_documents, of_table, rows_where
 
 SHOWN_ISSUES = 6
 """Issues above `info` that stand in sight."""
 TOP_KERNELS = 15
 MOST_KERNELS = 200
+FIRST, MOST_FINDINGS = 3, 60
 STATUS_WORDS = {"ok": "inputs complete", "caution": "use with caution", "blocked": "no analysis possible"}
 ANALYSES = {
     "kernel_variability": "kernel variability",
@@ -28,19 +30,28 @@ ANALYSES = {
     "mpi_calls": "MPI calls",
 }
 SEVERITIES = {"blocked": 0, "caution": 1, "info": 2}
+KINDS = {
+    "cause": "inferred",
+    "no_cause": "searched, nothing found",
+    "comparison": "inferred from two runs",
+    "quality": "what was not read",
+}
+USED = "WHERE json_extract_string(content, '$.status') <> 'refused'"
 
 
-def counted(number: int, one: str, many: str | None = None) -> str:
+def counted(number: int, query: str, one: str, many: str | None = None) -> Markup:
     """Return a number with its noun, e.g. `4 ranks`."""
-    return f"{theme.count(number)} {one if number == 1 else many or one + 's'}"
+    return joined([cited.count(number, query), f" {one if number == 1 else many or one + 's'}"])
 
 
-def date_of(capabilities: Sequence[Mapping]) -> str:
+def date_of(capabilities: Sequence[Mapping], files: Sequence[str]) -> Markup | str:
     """Return the day on which the earliest capture began, as the exports state it."""
     starts = [export["time"]["session_start_ns"] for export in capabilities if (export["time"] or {}).get("session_start_ns")]
     if not starts:
         return "not stated"
-    return datetime.datetime.fromtimestamp(min(starts) // 1_000_000_000, datetime.UTC).date().isoformat()
+    query = in_documents("min(nullif(json_extract(content, '$.time.session_start_ns')::BIGINT, 0))", files)
+    day = datetime.datetime.fromtimestamp(min(starts) // 1_000_000_000, datetime.UTC).date().isoformat()
+    return cited.cited(day, min(starts), query, "date")
 
 
 def span_of(export: Mapping) -> int | None:
@@ -50,33 +61,42 @@ def span_of(export: Mapping) -> int | None:
     return None if first is None or last is None else last - first
 
 
-def facts(capabilities: Sequence[Mapping], kernels: int) -> Markup:
-    """Return what was read: ranks and devices, span, launches, kernels, formats and the date of the inputs."""
+def facts(dataset: str, capabilities: Sequence[Mapping], kernels: tuple[int, str] | None) -> Markup:
+    """Return what was read: ranks and devices, span, launches, kernels, formats and the date of the inputs.
+
+    `kernels` is their number and the table that has them.
+    """
+    files = [f"{dataset}/tables/{export['export']}/capabilities.json" for export in capabilities]
     used = [export for export in capabilities if export["status"] != "refused"]
     ranks = len({rank for export in used for rank in export["ranks"]})
-    devices = sum(export["tables"].get("devices", 0) for export in used)
     spans = [span for span in map(span_of, used) if span is not None]
-    launches = sum(export["tables"].get("launches", 0) + export["tables"].get("counters", 0) for export in used)
-    size = theme.quantity(sum(export["bytes"] or 0 for export in used), "bytes")
-    where = counted(ranks, "rank")
-    if devices:
-        each, odd = divmod(devices, max(ranks, 1))
-        where += f", {counted(devices, 'device')}" if odd else f" × {counted(each, 'device')}"
+    sums = {name: sum(export["tables"].get(name, 0) for export in used) for name in ("devices", "launches", "counters")}
+    added = {name: f"coalesce(sum(json_extract(content, '$.tables.{name}')::BIGINT), 0)::BIGINT" for name in sums}
+    each = in_documents("count(DISTINCT rank)", files, "unnest(json_extract(content, '$.ranks')::BIGINT[]) AS rank")
+    where = [counted(ranks, each, "rank")]
+    if sums["devices"]:
+        where += [", ", counted(sums["devices"], in_documents(added["devices"], files), "device")]
+    time = "max(json_extract(content, '$.time.last_ns')::BIGINT - json_extract(content, '$.time.first_ns')::BIGINT)"
+    size = sum(export["bytes"] or 0 for export in used)
+    bytes_ = in_documents(f"coalesce(sum(json_extract(content, '$.bytes')::BIGINT) FILTER ({USED}), 0)::BIGINT", files)
+    read = [cited.count(len(used), in_documents(f"count(*) FILTER ({USED})", files)), " of "]
+    read += [counted(len(capabilities), in_documents("count(*)", files), "export"), ", "]
+    launches = in_documents(f"{added['launches']} + {added['counters']}", files)
     shown = (
-        ("ranks × devices", where),
-        ("longest export" if len(spans) > 1 else "span", theme.time(max(spans)) if spans else "no times"),
-        ("launches", theme.count(launches)),
-        ("kernels", theme.count(kernels)),
-        ("read", f"{len(used)} of {counted(len(capabilities), 'export')}, {size}"),
-        ("format", ", ".join(sorted({export["format"] for export in used})) or "none"),
-        ("captured", date_of(used)),
+        ("ranks, devices", where),
+        ("longest export" if len(spans) > 1 else "span", cited.time(max(spans), in_documents(time, files)) if spans else "no times"),
+        ("launches", cited.count(sums["launches"] + sums["counters"], launches)),
+        ("kernels", cited.count(kernels[0], of_table("count(*)", kernels[1])) if kernels else "none"),
+        ("read", [*read, cited.cited(theme.quantity(size, "bytes"), size, bytes_, "bytes")]),
+        ("format", cited.name(", ".join(sorted({export["format"] for export in used})) or "none")),
+        ("captured", date_of(used, files)),
     )
-    return tag("div", [tag("div", tag("span", name), tag("b", value)) for name, value in shown], class_="facts")
+    return tag("div", [tag("div", tag("span", label), tag("b", value)) for label, value in shown], class_="facts")
 
 
 def quality_strip(quality: Mapping, place: str) -> Markup:
     """Return the data quality as a strip of analyses, with every issue and every analysis that is ruled out behind it."""
-    status = quality["status"]
+    status, document = quality["status"], f"{quality['dataset']}/quality.json"
     chips = [tag("span", tag("b", STATUS_WORDS.get(status, status)), class_=f"chip {status}")]
     doubtful = {name for issue in quality["issues"] if issue["severity"] != "info" for name in issue["rules_out"]}
     ruled_out = []
@@ -86,44 +106,88 @@ def quality_strip(quality: Mapping, place: str) -> Markup:
         kind = "absent" if not state["possible"] else "caution" if name in doubtful else "ok"
         chips.append(tag("span", words, class_=f"chip {kind}", title=state["why"]))
         if not state["possible"]:
-            ruled_out.append(tag("li", tag("b", words), f" is not possible: {state['why'] or 'no reason stated'}"))
-    issues = sorted(quality["issues"], key=lambda issue: (SEVERITIES.get(issue["severity"], 3), issue["kind"], issue.get("export") or ""))
+            why = (
+                cited.said(state["why"], in_document(document, "analyses", name, "why", kind="text"))
+                if state["why"]
+                else "no reason stated"
+            )
+            ruled_out.append(tag("li", tag("b", words), " is not possible: ", why))
+    order = sorted(
+        enumerate(quality["issues"]), key=lambda one: (SEVERITIES.get(one[1]["severity"], 3), one[1]["kind"], one[1].get("export") or "")
+    )
     parts = [tag("div", chips, class_="strip")]
-    worst = [issue for issue in issues if issue["severity"] != "info"][:SHOWN_ISSUES]
-    parts += [tag("p", tag("span", issue["severity"], class_=f"chip {issue['severity']}"), f" {issue_text(issue)}") for issue in worst]
-    rows = ruled_out + [tag("li", tag("b", issue["severity"]), f": {issue_text(issue)}") for issue in issues if issue not in worst]
+    worst = [one for one in order if one[1]["severity"] != "info"][:SHOWN_ISSUES]
+    parts += [
+        tag("p", tag("span", issue["severity"], class_=f"chip {issue['severity']}"), " ", issue_text(issue, document, number))
+        for number, issue in worst
+    ]
+    others = [one for one in order if one not in worst]
+    rows = ruled_out + [tag("li", tag("b", issue["severity"]), ": ", issue_text(issue, document, number)) for number, issue in others]
     if rows:
-        words = f"{counted(len(ruled_out), 'analysis', 'analyses')} ruled out, {counted(len(issues), 'note')} on the inputs"
-        parts.append(tag("details", tag("summary", words), tag("ul", rows, class_="limits")))
+        notes = counted(len(quality["issues"]), in_document(document, "issues", kind="length"), "note")
+        parts.append(
+            tag("details", tag("summary", "What is ruled out and why, with ", notes, " on the inputs"), tag("ul", rows, class_="limits"))
+        )
     return tag("div", tag("h3", "Data quality"), parts, id=place)
 
 
-def issue_text(issue: Mapping) -> str:
+def issue_text(issue: Mapping, document: str, number: int) -> Markup:
     """Return one issue of the inputs as a sentence: where, what, how often, and what it rules out."""
-    where = f"{issue['export']}: " if issue.get("export") else ""
-    times = f" ({theme.count(issue['count'])} ×)" if (issue.get("count") or 0) > 1 else ""
-    said = elided(issue["detail"] or issue["kind"].replace("_", " "), 500).removesuffix(".")
+    where = [cited.name(issue["export"]), ": "] if issue.get("export") else []
+    times = issue.get("count") or 0
+    often = [" (", cited.count(times, in_document(document, "issues", number, "count", kind="integer")), " ×)"] if times > 1 else []
+    said = issue["kind"].replace("_", " ")
+    if issue["detail"]:
+        said = cited.said(issue["detail"], in_document(document, "issues", number, "detail", kind="text"), 500)
     rules = f" Rules out: {', '.join(ANALYSES.get(name, name) for name in issue['rules_out'])}." if issue["rules_out"] else ""
-    return f"{where}{said}{times}.{rules}"
+    return joined([*where, said, *often, rules])
 
 
-def sentences(findings: Sequence[Mapping], most: int = 3) -> Markup | None:
-    """Return the first findings of a dataset as numbered sentences with effect, verdict and link."""
-    items = []
-    for finding in findings[:most]:
-        saves = None
-        if finding["recoverable_ns"] is not None:
-            bound = tag("b", f"≤ {theme.time(finding['recoverable_ns'])}")
-            saves = tag("span", bound, tag("span", "GPU time recoverable", class_="note"), class_="saves")
-        inferred = finding["kind"] in ("cause", "no_cause")
-        under = [
-            verdict_tag(finding["verdict"]) if inferred else tag("span", "counted, not inferred"),
-            tag("a", "where this is shown", href=f"#{finding['link'].partition('#')[2]}"),
-        ]
-        under += [tag("span", f"{theme.count(finding['n'])} launches")] if finding["n"] is not None else []
-        words = tag("div", elided(finding["sentence"], 900), class_="said")
-        items.append(tag("li", tag("div", words, tag("div", under, class_="under")), saves))
-    return tag("ol", items, class_="findings") if items else None
+def findings_list(findings: Sequence[tuple[int, Mapping]]) -> Markup | None:
+    """Return the first findings of a dataset as numbered sentences, and behind a click all others; each with its place in the document."""
+    if not findings:
+        return None
+    first = tag("ol", [finding_item(place, finding) for place, finding in findings[:FIRST]], class_="findings")
+    rest = findings[FIRST:MOST_FINDINGS]
+    if not rest:
+        return first
+    summary = tag("summary", "All other findings, in their order")
+    items = tag("ol", [finding_item(place, finding) for place, finding in rest], class_="findings", style=f"counter-reset:f {FIRST}")
+    more = tag("p", "The others stand in findings.json.", class_="note") if len(findings) > MOST_FINDINGS else None
+    return tag("div", first, tag("details", summary, items, more, class_="rest"))
+
+
+def finding_item(place: int, finding: Mapping) -> Markup:
+    """Return one finding: sentence, what it is worth, verdict, and links to figure, rows and window."""
+    saves = None
+    if finding["recoverable_ns"] is not None:
+        bound = tag("b", "≤ ", cited.time(finding["recoverable_ns"], finding["recoverable_query"]))
+        part = finding["recoverable_share"]
+        of = (
+            [cited.share(part, in_document("findings.json", "findings", place, "recoverable_share")), " of the GPU time"]
+            if part
+            else ["GPU time"]
+        )
+        saves = tag("span", bound, tag("span", *of, " recoverable", class_="note"), class_="saves")
+    words = cited.said(finding["sentence"], in_document("findings.json", "findings", place, "sentence", kind="text"))
+    inferred = finding["kind"] in ("cause", "no_cause", "comparison")
+    under = [verdict_tag(finding["verdict"])] if inferred else []
+    under += [tag("span", KINDS.get(finding["kind"], "counted, not inferred"))]
+    if finding["n"] is not None:
+        what = "collectives" if finding["kind"] == "straggler" else "launches"
+        under.append(
+            tag("span", cited.count(finding["n"], in_document("findings.json", "findings", place, "n", kind="integer")), f" {what}")
+        )
+    page, _, place_in_it = finding["link"].partition("#")
+    own = page == "overview.html" and place_in_it
+    under.append(
+        tag("a", "where this is shown", href=f"#{place_in_it}") if own else cited.away("where this is shown", finding["link"], page)
+    )
+    if finding["explorer"]:
+        under.append(cited.away("its window", finding["explorer"], finding["explorer"].partition("#")[0]))
+    under.append(cited.away("its table", finding["evidence"]["table"], title=finding["evidence"]["query"]))
+    tried = tag("div", tag("b", "Try: "), finding["suggestion"], class_="try") if finding["suggestion"] else None
+    return tag("li", tag("div", tag("div", words, class_="said"), tried, tag("div", under, class_="under")), saves)
 
 
 def kernel_table(kernels: Sequence[Kernel], dataset: str, target: str, unit: str) -> Markup:
@@ -131,37 +195,47 @@ def kernel_table(kernels: Sequence[Kernel], dataset: str, target: str, unit: str
     share, *names = [heading for heading, _, _ in columns_of(target)]
     heads = [tag("th", "kernel"), tag("th", share, aria_sort="descending")]
     heads += [tag("th", name, class_="n" if place < 4 else None) for place, name in enumerate(names)]
-    largest = kernels[0].share
+    largest, source = kernels[0].share, f"{dataset}/{target}/kernels.parquet"
 
     def table(rows: Sequence[Kernel]) -> Markup:
-        body = tag("tbody", [kernel_row(row, largest, unit, anchor(dataset, target, "kernel", row.id)) for row in rows])
+        body = tag("tbody", [kernel_row(row, largest, unit, anchor(dataset, target, "kernel", row.id), source) for row in rows])
         return tag("div", tag("table", tag("thead", tag("tr", heads)), body, class_="sortable kernels"), class_="wide")
 
     parts = [table(kernels[:TOP_KERNELS])]
     rest, left = kernels[TOP_KERNELS:MOST_KERNELS], len(kernels) - MOST_KERNELS
     if rest:
-        words = f"{len(rest)} more kernels" + (f" ({theme.count(left)} further ones stand in kernels.parquet)" if left > 0 else "")
-        parts.append(tag("details", tag("summary", words), table(rest)))
+        held = sum(kernel.share for kernel in kernels[TOP_KERNELS:])
+        ids = ", ".join(f"'{kernel.id}'" for kernel in kernels[:TOP_KERNELS])
+        others = f"kernel NOT IN ({ids})"
+        words = [counted(len(kernels) - TOP_KERNELS, of_table("count(*)", source, others), "more kernel"), " with "]
+        words += [cited.share(held, of_table("sum(target_share)", source, others)), " of the variability"]
+        words += ["; not all of them stand here, but in kernels.parquet"] if left > 0 else []
+        parts.append(tag("details", tag("summary", words), table(rest), class_="rest"))
     return tag("div", parts)
 
 
-def kernel_row(kernel: Kernel, largest: float, unit: str, place: str) -> Markup:
-    """Return one kernel as a row with the id `place`."""
+def kernel_row(kernel: Kernel, largest: float, unit: str, place: str, source: str) -> Markup:
+    """Return one kernel as a row with the id `place`; `source` is the table that has it."""
+    where = rows_where({"kernel": kernel.id})
 
-    def cell(text: str, value: float | None) -> Markup:
+    def of(what: str) -> str:
+        return of_table(what, source, where)
+
+    def cell(text: object, value: float | None) -> Markup:
         return tag("td", text, class_="n", data_v="" if value is None else value)
 
     dot = tag("span", class_="dot", style=f"background:{theme.class_colour(kernel.kind)}", title=kernel.kind)
     shape = f"from {theme.quantity(kernel.smallest, unit)} to {theme.quantity(kernel.largest, unit)}, log scale"
-    share = [bar(kernel.share, largest, theme.SEQUENTIAL[5], width=80), " ", share_text(kernel.share)]
+    share = [bar(kernel.share, largest, theme.SEQUENTIAL[5], width=80), " ", cited.share(kernel.share, of("target_share"))]
+    part = of(f"value_sum / ({of_table('sum(value_sum)', source)})")
     return tag(
         "tr",
-        tag("td", dot, tag("span", kernel.short, title=full_name(kernel.name)), class_="name"),
+        tag("td", dot, cited.name(kernel.short, title=full_name(kernel.name)), class_="name"),
         tag("td", share, data_v=kernel.share, class_="share"),
-        cell(share_text(kernel.value_share), kernel.value_share),
-        cell(theme.count(kernel.launches), kernel.launches),
-        cell(theme.quantity(kernel.median, unit), kernel.median),
-        cell(theme.ratio(kernel.robust_cv), kernel.robust_cv),
+        cell(cited.share(kernel.value_share, part), kernel.value_share),
+        cell(cited.count(kernel.launches, of("launches")), kernel.launches),
+        cell(cited.quantity(kernel.median, unit, of("value_median")), kernel.median),
+        cell(cited.ratio(kernel.robust_cv, of("robust_cv")), kernel.robust_cv),
         tag("td", histogram(kernel.histogram, 90, 24), title=shape),
         tag("td", sparkline(kernel.timeline, 120, 24)),
         id=place,

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
-from causeway.plotting import theme
-from causeway.plotting.causal_graph import UNEXPLAINED, causal_graph_svg, legend, said
-from causeway.plotting.kernels import Kernel, share_text
+from causeway.plotting import cited, theme
+from causeway.plotting.causal_graph import UNEXPLAINED, causal_graph_svg, legend
+from causeway.plotting.kernels import Kernel
 from causeway.plotting.marks import bar
-from causeway.plotting.markup import Markup, tag
+from causeway.plotting.markup import Markup, joined, tag
 from causeway.plotting.names import elided, full_name
-from causeway.plotting.words import sentence, target_name
+from causeway.plotting.words import target_name
+from causeway.queries import cell, in_document, of_table, rows_where
 
 OPEN = 3
 """Kernels whose causes stand open when the page does."""
@@ -30,34 +31,70 @@ def breakable(name: str) -> list[object]:
     return [part for piece in name.split("_") for part in (piece, "_", tag("wbr"))][:-2]
 
 
-def causes_of(search: object) -> list[Mapping]:
-    """Return the rows of a search's causes, largest contribution first."""
-    rows = [row for row in search.contributions if row["feature"] != UNEXPLAINED]
-    return sorted(rows, key=lambda row: (-(row["contribution_percent"] or 0.0), row["feature"]))
+def causes_of(search: object) -> list[tuple[int, Mapping]]:
+    """Return the rows of a search's causes with their numbers in the table, largest contribution first."""
+    rows = [(number, row) for number, row in enumerate(search.contributions) if row["feature"] != UNEXPLAINED]
+    return sorted(rows, key=lambda one: (-(one[1]["contribution_percent"] or 0.0), one[1]["feature"]))
 
 
-def unexplained_of(graph: Mapping) -> float | None:
-    """Return the share, in percent, that no cause carries."""
-    return next((edge["contribution_percent"] for edge in graph["edges"] if edge["source"] == UNEXPLAINED), None)
+def graph_of(search: object) -> str:
+    """Return the path of a search's graph, relative to the results folder."""
+    return search.table.replace("contributions.parquet", "graph.json")
+
+
+def percent_of(search: object, number: int, row: Mapping) -> Markup | str:
+    """Return the share of the variance of one cause."""
+    return cited.percent(row["contribution_percent"], cell("contribution_percent", search.table, number))
+
+
+def unexplained_of(search: object) -> Markup | None:
+    """Return the share that no cause carries, with its interval where it has one."""
+    for number, edge in enumerate(search.graph["edges"]):
+        if edge["source"] == UNEXPLAINED and edge["contribution_percent"] is not None:
+            names = ("contribution_percent", "contribution_low", "contribution_high")
+            queries = tuple(in_document(graph_of(search), "edges", number, name) for name in names)
+            words = cited.interval(*(edge.get(name) for name in names), queries)
+            return tag("p", "Unexplained: ", words, " of the variance.", class_="note")
+    return None
+
+
+def remarks(search: object, kinds: tuple[str, ...] = ("sentences", "reasons")) -> list[Markup]:
+    """Return what a graph says in words, no remark twice."""
+    found, known = [], []
+    for kind in kinds:
+        for number, remark in enumerate(search.graph[kind]):
+            plain = remark.strip().removesuffix(".").lower()
+            if plain and not any(plain in other for other in known):
+                known.append(plain)
+                found.append(cited.said(remark, in_document(graph_of(search), kind, number, kind="text"), 600))
+    return found
 
 
 def cause_table(search: object) -> Markup:
     """Return the causes of one scope as a table."""
     rows = causes_of(search)
-    full = max([row["contribution_high"] or row["contribution_percent"] or 0.0 for row in rows], default=0.0)
+    full = max([row["contribution_high"] or row["contribution_percent"] or 0.0 for _, row in rows], default=0.0)
     body = []
-    for row in rows:
+    for number, row in rows:
         kind, word = SIGNS.get(row["sign"], ("undecided", "◇ undecided"))
         others = [member for member in row["members"] or [] if member != row["feature"]]
         name = [tag("code", breakable(elided(row["feature"], 60)), title=row["feature"] if len(row["feature"]) > 60 else None)]
-        name += [f" = {elided(row['level'], 40)}"] if row.get("level") else []
-        name += [tag("span", f" +{len(others)}", class_="muted", title=f"moves with: {elided(', '.join(others), 800)}")] if others else []
+        name += [cited.name(f" = {elided(row['level'], 40)}")] if row.get("level") else []
+        more = cited.count(len(others), of_table("len(members) - 1", search.table, rows_where({"file_row_number": number})))
+        name += [tag("span", " +", more, class_="muted", title=f"moves with: {elided(', '.join(others), 800)}")] if others else []
         percent, low, high = row["contribution_percent"], row["contribution_low"], row["contribution_high"]
         colour = theme.RAISES if row["sign"] == "+" else theme.LOWERS if row["sign"] == "-" else theme.UNDECIDED
         fragile = row["robustness"] is not None and row["robustness"] < theme.FRAGILE_BELOW
-        robust = tag("span", theme.ratio(row["robustness"]), class_="fragile" if fragile else None, title="fragile" if fragile else None)
-        found = "–" if row["stability"] is None else f"{100 * row['stability']:.0f} %"
-        share = [bar(percent, full, colour, low, high, width=48, height=14), " ", theme.percent(percent, low, high)]
+        robust = tag(
+            "span",
+            cited.ratio(row["robustness"], cell("robustness", search.table, number)),
+            class_="fragile" if fragile else None,
+            title="fragile" if fragile else None,
+        )
+        stable = of_table("100 * stability", search.table, rows_where({"file_row_number": number}))
+        found = cited.percent(None if row["stability"] is None else 100 * row["stability"], stable)
+        queries = tuple(cell(f"contribution_{end}", search.table, number) for end in ("percent", "low", "high"))
+        share = [bar(percent, full, colour, low, high, width=48, height=14), " ", cited.interval(percent, low, high, queries)]
         body.append(
             tag(
                 "tr",
@@ -71,34 +108,34 @@ def cause_table(search: object) -> Markup:
         )
     heads = [("cause", ""), ("effect", ""), ("% of variance", ""), ("found in", "n"), ("robust", "n"), ("verdict", "")]
     head = tag("thead", tag("tr", [tag("th", words, class_=kind or None) for words, kind in heads]))
-    rest = unexplained_of(search.graph)
-    below = tag("p", f"Unexplained: {theme.percent(rest)} of the variance.", class_="note") if rest is not None else None
-    words = tag("ul", [tag("li", text) for text in search.graph["sentences"]], class_="limits note")
+    words = tag("ul", [tag("li", text) for text in remarks(search, ("sentences",))], class_="limits note")
     details = tag("details", tag("summary", "in words"), words)
-    return tag("div", tag("div", tag("table", head, tag("tbody", body)), class_="wide"), below, details)
+    return tag("div", tag("div", tag("table", head, tag("tbody", body)), class_="wide"), unexplained_of(search), details)
 
 
-def lead_of(search: object) -> str:
-    """Return the strongest cause of a scope in a few words, for its closed row."""
+def lead_of(search: object) -> Markup:
+    """Return the strongest causes of a scope in a few words, for its closed row."""
     rows = causes_of(search)
     words = [
-        f"{elided(r['feature'], 30)} {SIGNS.get(r['sign'], ('', '◇'))[1][0]} {theme.percent(r['contribution_percent'])}" for r in rows[:3]
+        joined([cited.name(elided(row["feature"], 30)), f" {SIGNS.get(row['sign'], ('', '◇'))[1][0]} ", percent_of(search, number, row)])
+        for number, row in rows[:3]
     ]
-    return ", ".join(words) + (f", {len(rows) - 3} more" if len(rows) > 3 else "")
+    return joined(words + (["further ones"] if len(rows) > 3 else []), ", ")
 
 
-def scope_block(search: object, place: str, name: str, full: str | None, share: float | None, is_open: bool) -> Markup:
+def scope_block(search: object, place: str, name: str, full: str | None, share: Markup | None, is_open: bool) -> Markup:
     """Return one scope with causes: its table, and the graph beside it."""
-    graph = search.graph
-    head = [tag("b", name, title=full_name(full) if full else None), verdict_tag(graph["verdict"])]
-    size = f"{theme.count(graph['n_rows'])} launches"
-    size += f", {theme.count(round(graph['n_effective']))} effective" if graph.get("n_effective") is not None else ""
+    graph, document = search.graph, graph_of(search)
+    head = [tag("b", cited.name(name), title=full_name(full) if full else None), verdict_tag(graph["verdict"])]
+    size = [cited.count(graph["n_rows"], in_document(document, "n_rows", kind="integer")), " launches"]
+    if graph.get("n_effective") is not None:
+        size += [", ", cited.count(graph["n_effective"], in_document(document, "n_effective")), " effective"]
     head.append(tag("span", size, class_="muted"))
-    head += [tag("span", f"{share_text(share)} of the variability", class_="muted")] if share is not None else []
+    head += [tag("span", share, " of the variability", class_="muted")] if share is not None else []
     head.append(tag("span", lead_of(search), class_="lead"))
     names = tag("p", tag("code", full_name(full)), class_="note") if full and full != name else None
-    reasons = tag("p", " ".join(sentence(reason) for reason in graph["reasons"]), class_="note") if graph["reasons"] else None
-    drawing = tag("figure", causal_graph_svg(graph, name, alone=False))
+    reasons = tag("ul", [tag("li", text) for text in remarks(search, ("reasons",))], class_="limits note") if graph["reasons"] else None
+    drawing = tag("figure", causal_graph_svg(graph, name, alone=False), data_repeats="")
     body = tag("div", tag("div", names, cause_table(search), reasons), drawing, class_="beside")
     return tag("details", tag("summary", head), body, class_="scope", id=place, open=True if is_open else None)
 
@@ -129,21 +166,21 @@ def why(dataset: str, target: str, searches: Sequence[object], kernels: Sequence
         full = None if whole else kernel.name if kernel else search.graph.get("scope_name")
         place = anchor(dataset, target, scope)
         if causes_of(search):
-            blocks.append(scope_block(search, place, name, full, kernel.share if kernel else None, whole or shown < OPEN))
+            blocks.append(scope_block(search, place, name, full, share_of(dataset, target, kernel), whole or shown < OPEN))
             shown += not whole
         else:
-            cells = [tag("td", name, class_="name", title=full_name(full) if full else None)]
-            cells.append(tag("td", share_text(kernel.share) if kernel else "–", class_="n"))
-            cells.append(tag("td", [tag("div", elided(words, 400)) for words in said(search.graph)[:3]]))
+            cells = [tag("td", cited.name(name), class_="name", title=full_name(full) if full else None)]
+            cells.append(tag("td", share_of(dataset, target, kernel) or cited.UNKNOWN, class_="n"))
+            cells.append(tag("td", [tag("div", words) for words in remarks(search)[:3]] or "No cause found."))
             nothing.append(tag("tr", cells, tag("td", verdict_tag(search.graph["verdict"])), id=place))
     box = anchor(dataset, target, "why")
     parts = [tag("h3", f"Why: causes of {target_name(target)}", id=box)]
     if blocks:
-        words = "Bars: share of the target's variance, with its interval. A dashed robustness is fragile."
+        words = "Bars: share of the target's variance, with its interval. A robustness that is underlined with dashes is fragile."
         words += " A cause is direct only if no unmeasured common cause acts on both ends."
         signs, height = legend(900, fragile=True)
         key = tag("svg", tag("g", signs, transform="translate(0 10)"), width="900", height=height + 4, font_family=theme.FONT)
-        parts += [tag("p", words, class_="note"), tag("div", key, class_="wide")]
+        parts += [tag("p", words, class_="note"), tag("div", key, class_="wide id")]
         toggle = tag("button", "open or close all", type="button", data_toggle=f"{box}-all")
         parts += [toggle if len(blocks) > OPEN else None, tag("div", blocks, id=f"{box}-all"), disagreements(ordered, known)]
     if nothing:
@@ -153,16 +190,24 @@ def why(dataset: str, target: str, searches: Sequence[object], kernels: Sequence
     return tag("div", parts)
 
 
+def share_of(dataset: str, target: str, kernel: Kernel | None) -> Markup | None:
+    """Return a kernel's share of the variability, None for the whole dataset."""
+    if kernel is None:
+        return None
+    return cited.share(kernel.share, of_table("target_share", f"{dataset}/{target}/kernels.parquet", rows_where({"kernel": kernel.id})))
+
+
 def disagreements(searches: Sequence[object], known: Mapping) -> Markup | None:
     """Return the features that raise the target in one kernel and lower it in another, or None."""
-    seen: dict[str, dict[str, list[str]]] = {}
+    seen: dict[str, dict[str, list[Markup]]] = {}
     for search in sorted(searches, key=lambda search: search.graph["scope"] == "dataset"):
         scope = search.graph["scope"]
         name = "whole dataset" if scope == "dataset" else known[scope][1].short if scope in known else scope
-        for row in causes_of(search):
+        for number, row in causes_of(search):
             if row["sign"] in SIGNS and row["verdict"] != "refuted":
                 feature = f"{row['feature']} = {row['level']}" if row.get("level") else row["feature"]
-                seen.setdefault(feature, {"+": [], "-": []})[row["sign"]].append(f"{name} ({theme.percent(row['contribution_percent'])})")
+                words = joined([cited.name(name), " (", percent_of(search, number, row), ")"])
+                seen.setdefault(feature, {"+": [], "-": []})[row["sign"]].append(words)
     rows = [(feature, ends) for feature, ends in sorted(seen.items()) if ends["+"] and ends["-"]]
     if not rows:
         return None
@@ -170,8 +215,8 @@ def disagreements(searches: Sequence[object], known: Mapping) -> Markup | None:
         tag(
             "tr",
             tag("td", tag("code", breakable(elided(feature, 60))), class_="name"),
-            tag("td", ", ".join(ends["+"])),
-            tag("td", ", ".join(ends["-"])),
+            tag("td", joined(ends["+"], ", ")),
+            tag("td", joined(ends["-"], ", ")),
         )
         for feature, ends in rows
     ]

@@ -1,4 +1,4 @@
-"""The overview's style sheet and its little script. They stand in the page itself, which needs no network."""
+"""The overview's style sheet. It stands in the page itself, which needs no network."""
 
 from causeway.plotting import theme
 
@@ -24,11 +24,12 @@ a:hover {{ text-decoration: underline; }}
 code {{ font: 12.5px/1.4 ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace; overflow-wrap: anywhere; }}
 .muted, .note {{ color: var(--muted); }}
 .note {{ font-size: 13px; margin: 2px 0 8px; }}
+nav.toc.parts {{ border-top: 1px solid var(--line); border-bottom: 1px solid var(--line); padding: 6px 0; margin: 14px 0; }}
 nav.toc {{ display: flex; flex-wrap: wrap; gap: 4px 18px; margin-top: 10px; }}
 
 .facts {{ display: flex; flex-wrap: wrap; gap: 10px 22px; margin: 10px 0 14px; }}
 .facts div {{ border-left: 3px solid var(--line); padding-left: 10px; overflow-wrap: anywhere; }}
-.facts span {{ display: block; color: var(--muted); font-size: 12.5px; }}
+.facts div > span {{ display: block; color: var(--muted); font-size: 12.5px; }}
 .facts b {{ font-weight: 600; font-size: 15px; font-variant-numeric: tabular-nums; }}
 
 .strip {{ display: flex; flex-wrap: wrap; gap: 6px; align-items: center; margin: 6px 0; }}
@@ -57,6 +58,35 @@ ol.findings .saves {{ text-align: right; white-space: nowrap; }}
 ol.findings .saves b {{ font-size: 16px; display: block; }}
 ol.findings .under {{ font-size: 13px; color: var(--muted); display: flex; gap: 14px; flex-wrap: wrap; margin-top: 3px; }}
 
+ol.findings .try {{ font-size: 13.5px; margin-top: 2px; overflow-wrap: anywhere; }}
+ol.findings + details, details > ol.findings {{ margin-top: 8px; }}
+
+data[data-query] {{ cursor: help; }}
+data[data-query]:hover {{ text-decoration: underline dotted; text-underline-offset: 3px; }}
+#query {{ position: fixed; left: 0; right: 0; bottom: 0; z-index: 9; }}
+#query {{ background: #fff; border-top: 2px solid var(--accent); padding: 8px 24px; }}
+#query:not([hidden]) {{ display: flex; gap: 16px; align-items: start; justify-content: space-between; }}
+#query output {{ font: 12.5px/1.45 ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace; max-height: 30vh; }}
+#query output {{ overflow-y: auto; overflow-wrap: anywhere; white-space: pre-wrap; }}
+
+.beside.trees {{ grid-template-columns: minmax(0, 17fr) minmax(0, 11fr); gap: 28px; }}
+table.trees {{ font-size: 12.5px; }}
+table.trees th.flavour {{ text-align: center; border-bottom: none; color: var(--ink); }}
+table.trees th.n {{ font-size: 12px; padding: 2px 3px; }}
+table.trees td {{ padding: 2px 4px; border: 1px solid #fff; }}
+table.trees td.ratio {{ width: 37px; }}
+table.trees td.main {{ font-weight: 700; }}
+table.trees tr.first td {{ border-top: 6px solid #fff; }}
+table.trees td.part {{ overflow-wrap: anywhere; min-width: 90px; }}
+.tight p {{ margin: 2px 0; }}
+.tight p::first-letter {{ text-transform: uppercase; }}
+details.folded {{ border: 1px solid var(--line); border-radius: 6px; padding: 4px 14px; margin: 14px 0; }}
+.nowrap {{ white-space: nowrap; }}
+table.datasets td {{ padding: 5px 6px; }}
+table.waterfall td {{ font-size: 13px; }}
+table.components {{ width: auto; }}
+table.components td, table.components th {{ padding-right: 24px; }}
+
 table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }}
 th {{ text-align: left; font-size: 12.5px; font-weight: 600; color: var(--muted); white-space: nowrap; vertical-align: bottom; }}
 th {{ border-bottom: 1px solid {theme.FAINT}; padding: 4px 6px; }}
@@ -66,6 +96,7 @@ td svg {{ vertical-align: middle; }}
 td.name {{ overflow-wrap: anywhere; min-width: 130px; }}
 td.share, td.hash {{ white-space: nowrap; }}
 table.kernels th {{ white-space: normal; overflow-wrap: anywhere; min-width: 74px; }}
+table.kernels th:nth-child(2) {{ min-width: 172px; }}
 table.kernels td.name {{ white-space: nowrap; max-width: 370px; overflow: hidden; text-overflow: ellipsis; }}
 th button {{ all: unset; cursor: pointer; }}
 th button:focus-visible, button:focus-visible, summary:focus-visible {{ outline: 2px solid var(--link); outline-offset: 2px; }}
@@ -101,6 +132,7 @@ figure {{ margin: 0; }}
 figure.drawing {{ margin: 10px 0; }}
 .drawing svg {{ display: block; width: 100%; height: auto; }}
 .map svg {{ display: block; width: 100%; height: auto; }}
+.map svg[data-explorer] {{ cursor: zoom-in; }}
 .map output {{ display: block; min-height: 20px; font-size: 13px; }}
 .limits li {{ margin: 3px 0; max-width: 110ch; }}
 dl.glossary {{ display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 2px 16px; }}
@@ -109,74 +141,20 @@ dl.glossary dd {{ margin: 0; max-width: 100ch; }}
 footer {{ margin-top: 30px; border-top: 1px solid var(--line); padding-top: 8px; color: var(--muted); font-size: 13px; }}
 
 @media (max-width: 900px) {{
-  .beside {{ grid-template-columns: minmax(0, 1fr); }}
+  .beside, .beside.trees {{ grid-template-columns: minmax(0, 1fr); }}
   ol.findings li {{ grid-template-columns: 30px minmax(0, 1fr); }}
   ol.findings .saves {{ grid-column: 2; text-align: left; }}
 }}
+@page {{ size: A4 landscape; margin: 10mm; }}
 @media print {{
-  body {{ font-size: 11px; }}
+  body {{ font-size: 11.5px; }}
   .page {{ max-width: none; padding: 0; }}
   a {{ color: inherit; }}
   h2, h3, h4 {{ break-after: avoid; }}
   details.scope, tr, li, figure {{ break-inside: avoid; }}
-  .map output, nav.toc, button[data-toggle] {{ display: none; }}
+  .map output, nav.toc, button[data-toggle], #query:not([hidden]), .hint {{ display: none; }}
+  .wide {{ overflow: visible; }}
   section.dataset + section.dataset {{ break-before: page; }}
   * {{ print-color-adjust: exact; -webkit-print-color-adjust: exact; }}
 }}
-"""
-
-SCRIPT = """
-'use strict';
-function valueOf(cell) {
-  var value = cell.dataset.v;
-  return value === undefined ? cell.textContent : value === '' ? -Infinity : Number(value);
-}
-function sortBy(th) {
-  var table = th.closest('table'), body = table.tBodies[0], at = th.cellIndex;
-  var down = th.getAttribute('aria-sort') !== 'descending';
-  table.querySelectorAll('th').forEach(function (other) { other.removeAttribute('aria-sort'); });
-  th.setAttribute('aria-sort', down ? 'descending' : 'ascending');
-  Array.from(body.rows).sort(function (a, b) {
-    var x = valueOf(a.cells[at]), y = valueOf(b.cells[at]);
-    var order = typeof x === 'number' ? x - y : String(x).localeCompare(String(y));
-    return down ? -order : order;
-  }).forEach(function (row) { body.appendChild(row); });
-}
-document.querySelectorAll('table.sortable th').forEach(function (th) {
-  var button = document.createElement('button');
-  button.type = 'button';
-  button.textContent = th.textContent;
-  th.replaceChildren(button);
-  button.addEventListener('click', function () { sortBy(th); });
-});
-document.querySelectorAll('.map').forEach(function (map) {
-  var svg = map.querySelector('svg'), out = map.querySelector('output'), facts = JSON.parse(svg.dataset.map);
-  svg.addEventListener('pointermove', function (event) {
-    var box = svg.getBoundingClientRect(), scale = svg.viewBox.baseVal.width / box.width;
-    var column = Math.floor(((event.clientX - box.left) * scale - facts.left) / facts.width);
-    var row = Math.floor(((event.clientY - box.top) * scale - facts.top) / facts.height);
-    var line = facts.rows[row];
-    var inside = line && column >= 0 && column < facts.columns.length;
-    out.textContent = inside ? line.name + ', ' + facts.columns[column] + ': ' + (line.cells[column] || 'no launches') : '';
-  });
-});
-document.querySelectorAll('[data-toggle]').forEach(function (button) {
-  button.addEventListener('click', function () {
-    var all = Array.from(document.getElementById(button.dataset.toggle).querySelectorAll('details.scope'));
-    var open = !all.every(function (one) { return one.open; });
-    all.forEach(function (one) { one.open = open; });
-  });
-});
-function showTarget() {
-  var there = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  for (var up = there; up; up = up.parentElement) {
-    if (up.tagName === 'DETAILS') { up.open = true; }
-  }
-  if (there) { there.scrollIntoView(); }
-}
-window.addEventListener('hashchange', showTarget);
-showTarget();
-window.addEventListener('beforeprint', function () {
-  document.querySelectorAll('details').forEach(function (one) { one.open = true; });
-});
 """

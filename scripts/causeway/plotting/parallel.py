@@ -87,10 +87,12 @@ def interactive(coordinates: "Coordinates"):
     font = {"family": theme.FONT.replace("'", ""), "size": 13, "color": theme.INK}
     ticks = {**font, "size": 12}
     hidden = {"size": 1, "color": theme.PAPER}
-    figure = go.Figure(go.Parcoords(line=line, dimensions=dimensions, labelfont=font, tickfont=ticks, rangefont=hidden))
+    # below the axes, since names grow downwards: above, those of several lines would lie over the lines of the launches
+    axes = go.Parcoords(line=line, dimensions=dimensions, labelfont=font, labelside="bottom", tickfont=ticks, rangefont=hidden)
+    figure = go.Figure(axes)
     first = coordinates.axes[0]
     left = 40 + (7 * max(len(words) for _, words in first.ticks) if first.named else 40)
-    margin = {"l": min(left, 250), "r": 40, "t": 120, "b": 36}
+    margin = {"l": min(left, 250), "r": 40, "t": 24, "b": 130}
     figure.update_layout(template="none", font=font, height=640, margin=margin, paper_bgcolor=theme.PAPER)
     return figure
 
@@ -110,9 +112,12 @@ def write_static(coordinates: "Coordinates | None", dataset: str, target: str, p
 
 
 def _broken(name: str, room: int = 15) -> list[str]:
-    """Return a feature's name in lines of at most about `room` characters, broken behind underscores."""
+    """Return a feature's name in lines of at most about `room` characters, broken behind underscores where it has any."""
     lines = [""]
-    for part in elided(name, 3 * room).replace("_", "_\n").split("\n"):
+    parts = (
+        part[i : i + room] for part in elided(name, 3 * room).replace("_", "_\n").split("\n") for i in range(0, max(len(part), 1), room)
+    )
+    for part in parts:
         if lines[-1] and len(lines[-1]) + len(part) > room:
             lines.append("")
         lines[-1] += part

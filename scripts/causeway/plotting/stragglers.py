@@ -1,21 +1,24 @@
 """Which rank: who waits for whom, and components of variance, drawn and in words."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from causeway.plotting import theme
 from causeway.plotting.marks import MARGIN, document, text
-from causeway.plotting.markup import Markup, tag
+from causeway.plotting.markup import Markup, tag, text_width, wrapped
 from causeway.plotting.names import elided
 
 WIDTH = 1180.0
 MOST_RANKS = 32
+LEAST = 0.01
+"""Mean deviations of log durations below this are not worth a sentence."""
 PARTS = (
     ("configuration", "configuration", "#3b6fb6"),
     ("node", "node", "#8d6bb1"),
     ("rank", "rank", "#e08214"),
     ("device", "device", "#f5ad66"),
     ("time", "time", "#1b9e8a"),
-    ("rest", "rest: within a configuration", "#c9ced6"),
+    ("rest", "rest", "#c9ced6"),
 )
 
 
@@ -30,29 +33,55 @@ def sentences(stragglers: Mapping) -> list[str]:
 
 
 def _why(why: Mapping) -> str:
-    if why["cause"] == "host":
-        return f"its device is idle for {theme.time(max(why['excess_idle_ns'], 0))} more before a late collective: it is launched late"
+    if why["cause"] != "compute":
+        excess = theme.time(max(why["excess_idle_ns" if why["cause"] == "host" else "excess_copies_ns"], 0))
+        if why["cause"] == "copies":
+            return f"its device copies for {excess} more before a late collective"
+        return f"its device is idle for {excess} more before a late collective: it is launched late" + _clock(why["clock"])
     words = f"its kernels run for {theme.time(max(why['excess_compute_ns'], 0))} more before a late collective"
     if why["kernels"]:
-        first = why["kernels"][0]
-        ratio = first["mean_ns"] / max(first["others_mean_ns"], 1)
-        words += f", most of all {elided(first['kernel'], 50)}, {theme.percent(100 * (ratio - 1))} slower than on other ranks"
-    clock = why["clock"]
-    return words + (
-        f"; its clock is {theme.percent(100 * (1 - clock['mean_hz'] / clock['others_hz']))} lower" if clock and clock["slower"] else ""
-    )
+        words += f", most of all {_kernel(why['kernels'][0])}"
+    if why["only_here"]:
+        words += f"; {elided(why['only_here'][0]['kernel'], 50)} runs on no other rank then"
+    return words + _clock(why["clock"])
+
+
+def _kernel(kernel: Mapping) -> str:
+    """Return which kernel is slower, and whether in the same launch configurations or because of other ones."""
+    ratio = kernel["mean_ns"] / max(kernel["others_mean_ns"], 1)
+    words = f"{elided(kernel['kernel'], 50)}, {theme.percent(100 * (ratio - 1))} slower than on other ranks"
+    if 2 * kernel["same_configuration_ns"] < kernel["excess_ns"]:
+        return f"{words}, because it is launched in other configurations"
+    if not kernel["configurations"]:
+        return words
+    first = kernel["configurations"][0]
+    sizes = [
+        " × ".join(str(first[f"{part}_{axis}"]) for axis in "xyz" if first[f"{part}_{axis}"] is not None) for part in ("grid", "block")
+    ]
+    where = ", ".join(f"{part} {size}" for part, size in zip(("grid", "block"), sizes, strict=True) if size)
+    return f"{words} in the same configuration" + (f" ({where})" if where else "")
+
+
+def _clock(clock: Mapping | None) -> str:
+    if not clock or not clock["slower"]:
+        return ""
+    return f"; its {clock['metric'].removesuffix('_hz')} is {theme.percent(100 * (1 - clock['mean_hz'] / clock['others_hz']))} lower"
 
 
 def drawing(stragglers: Mapping, name: str) -> Markup:
-    """Return the matrix of waits of the largest communicator, and the components of variance as one bar."""
+    """Return the matrix of waits of the largest communicator, where somebody is waited for, and the components of variance as bars."""
     groups = sorted(stragglers["groups"], key=lambda group: -group["waiting_ns"])
     parts = [text(MARGIN, 26, "Which rank", 15, font_weight="bold")]
     y = 52.0
     for sentence in sentences(stragglers)[:6]:
-        parts.append(text(MARGIN, y, elided(sentence, 165), theme.SMALL, colour=theme.MUTED))
-        y += 17
-    if groups:
+        for line in wrapped(sentence, WIDTH - 2 * MARGIN, theme.SMALL):
+            parts.append(text(MARGIN, y, line, theme.SMALL, colour=theme.MUTED))
+            y += 17
+    if groups and any(entry["pattern"] != "none" for entry in groups[0]["ranks"]):
         y = _matrix(groups[0], parts, y + 12)
+    elif groups:
+        parts.append(text(MARGIN, y + 8, "No rank is named as a straggler, so there is no table of who waits for whom."))
+        y += 16
     return document(WIDTH, _variance(stragglers["variance"], parts, y + 14), f"Stragglers and variance of {name}", *parts)
 
 
@@ -62,15 +91,17 @@ def _matrix(group: Mapping, parts: list[Markup], top: float) -> float:
     order = sorted(range(len(ranks)), key=lambda at: -ranks[at]["waiting_for_it_ns"])[:MOST_RANKS]
     shown = sorted(order)
     largest = max((waits[i][j] for i in shown for j in shown), default=0)
-    cell = min(max(420.0 / len(shown), 13.0), 34.0)
+    cell = min(max(420.0 / len(shown), 15.0), 34.0)
     left, high = MARGIN + 90, top + 40
     parts.append(text(MARGIN, top + 4, "Rows wait for columns", theme.SIZE, font_weight="bold"))
-    for place, j in enumerate(shown):
-        if place % max(1, round(22 / cell + 0.4)) == 0:
-            parts.append(text(left + (place + 0.5) * cell, high - 6, ranks[j]["rank"], theme.SMALL, "middle", theme.MUTED))
+    taken: list[tuple[float, float]] = []
+    for place, j in sorted(enumerate(shown), key=lambda item: (ranks[item[1]]["pattern"] == "none", item[0])):  # stragglers first
+        middle, half = left + (place + 0.5) * cell, text_width(str(ranks[j]["rank"]), theme.SMALL) / 2 + 3
+        if all(middle + half <= low or middle - half >= high_ for low, high_ in taken):
+            taken.append((middle - half, middle + half))
+            parts.append(text(middle, high - 6, ranks[j]["rank"], theme.SMALL, "middle", theme.MUTED))
     for row, i in enumerate(shown):
-        if cell >= 14 or row % 2 == 0:
-            parts.append(text(left - 8, high + (row + 0.5) * cell + 4, f"rank {ranks[i]['rank']}", theme.SMALL, "end", theme.MUTED))
+        parts.append(text(left - 8, high + (row + 0.5) * cell + 4, f"rank {ranks[i]['rank']}", theme.SMALL, "end", theme.MUTED))
         for column, j in enumerate(shown):
             value = waits[i][j]
             fill = theme.shade(value / largest) if value else "#f4f6f8"
@@ -82,57 +113,73 @@ def _matrix(group: Mapping, parts: list[Markup], top: float) -> float:
     parts.append(text(x, top + 4, "Share of collectives in which a rank is the straggler", theme.SIZE, font_weight="bold"))
     for row, i in enumerate(shown):
         y = high + row * cell
-        if cell >= 14 or row % 2 == 0:
-            share = ranks[i]["share"]
-            parts.append(
-                tag("rect", x=x, y=y + 2, width=max(240 * share, 0.6), height=min(cell - 4, 16), fill=theme.CLASSES["communication"])
-            )
-            label = f"{theme.percent(100 * share)} {ranks[i]['pattern'] if ranks[i]['pattern'] != 'none' else ''}"
-            parts.append(text(x + 240 * share + 6, y + min(cell - 4, 16), label, theme.SMALL))
+        share = ranks[i]["share"]
+        parts.append(tag("rect", x=x, y=y + 2, width=max(240 * share, 0.6), height=min(cell - 4, 16), fill=theme.CLASSES["communication"]))
+        label = f"{theme.percent(100 * share)} {ranks[i]['pattern'] if ranks[i]['pattern'] != 'none' else ''}"
+        parts.append(text(x + 240 * share + 6, y + min(cell - 4, 16), label, theme.SMALL))
     bottom = high + cell * len(shown) + 12
-    words = (
-        f"white: nobody waited; darkest: {theme.time(largest)}"
-        if largest
-        else "no rank was named as a straggler, so nobody waits for anybody"
-    )
+    words = f"white: nobody waited; darkest: {theme.time(largest)}"
+    words += f"; the {len(shown)} of {len(ranks)} ranks that are waited for longest" if len(ranks) > len(shown) else ""
     parts.append(text(left, bottom + 8, words, theme.SMALL, colour=theme.MUTED))
     return bottom + 16
 
 
 def _variance(variance: Mapping | None, parts: list[Markup], top: float) -> float:
-    """Draw the components of variance; return the figure's height."""
+    """Draw the components of variance, of all launches and within configurations; return the figure's height."""
     if variance is None:
         return top + MARGIN
     parts.append(text(MARGIN, top + 12, "Components of the variance of log durations", theme.SIZE, font_weight="bold"))
     words = f"{variance['launches']:,} launches, {variance['configurations']:,} configurations; outliers cut at four scales"
     parts.append(text(MARGIN, top + 30, words, theme.SMALL, colour=theme.MUTED))
-    x, y, width = MARGIN, top + 40, WIDTH - 2 * MARGIN
-    for key, _, colour in PARTS:
-        value = variance["shares"][key]["value"] or 0
-        parts.append(tag("rect", x=x, y=y, width=width * value, height=22, fill=colour))
-        x += width * value
-    x, y = MARGIN, y + 42
+    left, y = MARGIN + 170, top + 42
+    for label, shares in (("all launches", variance["shares"]), ("within configurations", variance["within"])):
+        parts.append(text(left - 10, y + 15, label, theme.SMALL, "end"))
+        x = left
+        for key, _, colour in PARTS:
+            value = (shares[key]["value"] or 0) * (WIDTH - MARGIN - left) if key in shares else 0
+            parts.append(tag("rect", x=x, y=y, width=value, height=22, fill=colour))
+            x += value
+        if x == left:
+            parts.append(text(left, y + 15, "nothing varies", theme.SMALL, colour=theme.MUTED))
+        y += 28
+    for x, words in ((left + 245, "of all launches"), (left + 420, "within configurations")):
+        parts.append(text(x, y + 16, words, theme.SMALL, "end", theme.MUTED))
+    y += 36
     for key, label, colour in PARTS:
-        share = variance["shares"][key]
-        known = "cannot be told" if share["value"] is None else theme.percent(*(100 * share[end] for end in ("value", "low", "high")))
-        line = f"{label} {known}"
-        if x + 8 * len(line) > WIDTH - MARGIN:
-            x, y = MARGIN, y + 20
-        parts.append(tag("rect", x=x, y=y - 10, width=10, height=10, fill=colour))
-        parts.append(text(x + 15, y, line, theme.SMALL))
-        x += 15 + 7.4 * len(line) + 18
-    return y + MARGIN
+        parts.append(tag("rect", x=left, y=y - 10, width=10, height=10, fill=colour))
+        parts.append(text(left + 16, y, label, theme.SMALL))
+        for x, shares in ((left + 245, variance["shares"]), (left + 420, variance["within"])):
+            if key in shares:
+                parts.append(text(x, y, _share(shares[key]), theme.SMALL, "end"))
+        y += 18
+    return y + 4
+
+
+def _share(share: Mapping) -> str:
+    return "cannot be told" if share["value"] is None else theme.percent(*(100 * share[end] for end in ("value", "low", "high")))
 
 
 def facts(variance: Mapping | None) -> Sequence[str]:
-    """Return sentences on time: trend and change points."""
+    """Return sentences on devices that differ and on time: trend and change points."""
     if variance is None:
         return []
     trend, changes = variance["trend_per_hour"], variance["change_points_ns"]
+    apart = [lane for lane in variance["lanes"] if lane["deviation"]["low"] is not None and _apart(lane["deviation"])]
+    apart.sort(key=lambda lane: (-abs(lane["deviation"]["value"]), lane["rank"], lane["device"]))
     found = []
+    for lane in apart[:3]:
+        value, low, high = (100 * math.expm1(abs(lane["deviation"][end])) for end in ("value", "low", "high"))
+        longer = "longer" if lane["deviation"]["value"] > 0 else "shorter"
+        found.append(f"Launches on rank {lane['rank']}, device {lane['device']} take {theme.percent(value, *sorted((low, high)))} {longer} "
+                     "than is usual in their configuration.")  # fmt: skip
     if trend["low"] is not None and (trend["low"] > 0 or trend["high"] < 0):
         words = "grow" if trend["value"] > 0 else "shrink"
         found.append(f"Durations {words} over time, by {theme.significant(abs(trend['value']))} in their logarithm per hour.")
     if changes:
         found.append(f"Their level changes {len(changes)} time{'s' if len(changes) > 1 else ''} during the run.")
     return found
+
+
+def _apart(deviation: Mapping) -> bool:
+    """Tell whether a mean deviation is beyond a per cent, with its whole interval."""
+    return min(deviation["low"], deviation["high"]) > LEAST or max(deviation["low"], deviation["high"]) < -LEAST

@@ -28,6 +28,11 @@ def sentence(text: str) -> str:
     return f"{text if named else text[:1].upper() + text[1:]}."
 
 
+def q_text(value: float) -> str:
+    """Return a q-value for people: what is below a ten-thousandth is no more than that."""
+    return "q < 0.0001" if value < 1e-4 else f"q = {value:.2g}"
+
+
 def target_name(target: str) -> str:
     """Return a target's name for a heading."""
     return TARGETS[target][0] if target in TARGETS else f"deviation of {target}"

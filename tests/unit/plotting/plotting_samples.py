@@ -6,6 +6,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pyarrow as pa
+from measured_samples import write_measured
 
 from causeway.tables import SCHEMAS, write_json, write_table
 
@@ -201,6 +202,9 @@ def write_scope(folder, graph, rows):
     whatif = [{"feature": name, "from": "as it was (median 3)", "to": "none"} | ends for name in causes[:2]]
     refused = dict.fromkeys(("change_percent", "change_low", "change_high")) | {"verdict": "refused", "reason": "refused: never observed"}
     whatif += [{"feature": name, "from": "as it was", "to": "none"} | refused for name in causes[2:3]]
+    said = {"asked": "a smaller grid", "sentence": "A smaller grid (grid size: 64) would cut the mean absolute deviation by 20 % [12, 28]."}
+    whatif += [{"feature": name, "from": "as it was", "to": "64"} | ends | said for name in causes[:1]]
+    whatif += [{"feature": name, "from": "as it was", "to": "9"} | refused | {"asked": "a tiny grid"} for name in causes[:1]]
     write_table(pa.Table.from_pylist(whatif, schema=SCHEMAS["whatif"]), folder / graph["scope"] / "whatif.parquet", "whatif")
 
 
@@ -286,10 +290,22 @@ def capabilities(export, rank, dataset="demo", status="read", kind="trace", laun
 
 
 def write_dataset(
-    root, dataset="demo", targets=("kernel_variability",), ranks=4, bins=60, names=NAMES, scopes=3, causes=6, refused=(), **kept
+    root,
+    dataset="demo",
+    targets=("kernel_variability",),
+    ranks=4,
+    bins=60,
+    names=NAMES,
+    scopes=3,
+    causes=6,
+    refused=(),
+    measured=False,
+    **kept,
 ):
     """Write everything that the figures and the overview of one dataset read; returns its folder."""
     folder = Path(root) / dataset
+    if measured:
+        write_measured(folder, dataset, ranks)
     exports, issues = [], []
     for rank in range(ranks):
         facts = capabilities(str(rank), rank, dataset, "refused" if rank in refused else "read")
@@ -369,9 +385,10 @@ def job_of(root, out, datasets=("demo",)):
             scopes=each("causal/scopes.json"),
             contributions=each("causal/dataset/contributions.parquet"),
             findings=str(out / "findings.json"),
-            efficiency=[],
-            efficiency_tables=[],
-            stragglers=[],
+            efficiency=[str(path) for name in datasets for path in (root / name).glob("efficiency.json")],
+            efficiency_tables=[str(path) for name in datasets for path in (root / name).glob("efficiency.parquet")],
+            stragglers=[str(path) for name in datasets for path in (root / name).glob("stragglers.json")],
+            comparisons=[],
         )
         params = Named(config_hash="0123456789abcdef" * 4, settings={"seed": 1, "bins": {"width_us": 10000}, "causes": {"resamples": 20}})
         output = Named(findings=str(out / "findings.json"), page=str(out / "overview.html"))

@@ -110,7 +110,7 @@ def test_zeros_alone_are_drawn(tmp_path):
 def test_the_heat_map_joins_ranks_and_says_so():
     table = bins_table(ranks=100, bins=30)
     drawn = heat_map(table, ranking_table(table), CLOCKS, "kernel_variability")
-    assert "each row holds 3 ranks" in drawn
+    assert "Each row holds 3 ranks" in drawn
     assert "ranks 0–2" in drawn
     assert "ranks 99–99" not in drawn
     assert len(drawn) < 200_000

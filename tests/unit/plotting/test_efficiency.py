@@ -5,8 +5,7 @@ import re
 import pyarrow as pa
 import pytest
 
-from causeway.plotting import efficiency, stragglers
-from causeway.plotting.overview_efficiency import where_the_time_goes, which_rank
+from causeway.plotting import efficiency, series, stragglers
 from causeway.tables import SCHEMAS
 
 RATIOS = ("parallel_efficiency", "load_balance", "communication_efficiency", "orchestration_efficiency")
@@ -54,6 +53,47 @@ def test_the_table_holds_every_ratio_and_leaves_out_what_is_undefined():
         assert value in said
 
 
+def numbered(count):
+    """A dataset of many ranks with a device each, the last one the least efficient."""
+    document = measured()
+    for flavour in ("device", "talp", "comm_aware"):
+        ranks = {str(rank): tree(0.5 if rank == count - 1 else 0.9, 1.0, 1.0, 0.9) for rank in range(count)}
+        document[flavour] = document[flavour] | {"ranks": ranks, "devices": {f"{rank}/0": one for rank, one in ranks.items()}}
+    return document
+
+
+@pytest.mark.parametrize(("count", "ranks"), [(4, [0, 1, 2, 3]), (200, [*range(15), 199])])
+def test_ranks_stand_in_their_order_and_the_least_efficient_are_among_them(count, ranks):
+    said = words(efficiency.tree_table(numbered(count), "run"))
+    assert [int(rank) for rank in re.findall(r"rank (\d+) ", said)] == ranks
+    assert ("and 184 more ranks; these are the least efficient" in said) == (count == 200)
+
+
+def test_hosts_have_a_table_or_a_sentence():
+    assert "Not measured: no calls" in words(efficiency.tree_table(measured(), "run"))
+    host = dict.fromkeys(key for key, _ in efficiency.HOST_RATIOS) | {"parallel_efficiency": 0.44, "elapsed_ns": 5_000_000}
+    document = host | {"possible": True, "why": "no MPI", "nodes": {}, "ranks": {"0": host, "1": host}, "regions": {"step *": host}}
+    said = words(efficiency.tree_table(measured(host=document), "run"))
+    assert said.count(".44") == 4
+    assert "no MPI" in said
+
+
+def test_gpus_that_ranks_share_have_a_table():
+    each = {f"{rank}/0": {"kernel_ns": 20_000, "busy_ns": 30_000} for rank in range(40)}
+    gpu = {
+        "devices": each,
+        "elapsed_ns": 70_000,
+        "kernel_ns": 50_000,
+        "busy_ns": 60_000,
+        "at_once_ns": 750_000,
+        "parallel_efficiency": 5 / 7,
+    }
+    said = words(efficiency.tree_table(measured(shared=[gpu] * 9), "run"))
+    for value in ("GPU 1, 40 ranks", "50 µs", ".71", "750 µs", "0/0: 20 µs", "… and 1 more"):
+        assert value in said
+    assert "GPUs that several ranks share" not in words(efficiency.tree_table(measured(), "run"))
+
+
 def test_the_waterfall_shows_times_and_shares():
     said = words(efficiency.lost_time(measured(), "run"))
     for value in ("70 ms, 35 %", "30 ms, 15 %", "20 ms, 10 %", "80 ms, 40 %"):
@@ -90,30 +130,71 @@ def test_the_map_groups_many_ranks(ranks, label):
 
 
 def judged(pattern="persistent", cause="compute"):
-    clock = {"mean_hz": 0.9e9, "others_hz": 1e9, "slower": True}
-    kernels = [{"kernel": "gemm", "mean_ns": 120.0, "others_mean_ns": 100.0}]
-    why = {"cause": cause, "excess_compute_ns": 300_000, "excess_idle_ns": 200_000, "clock": clock, "kernels": kernels}
+    clock = {"metric": "gpc_clock_frequency_hz", "mean_hz": 0.9e9, "others_hz": 1e9, "slower": True}
+    shape = {"grid_x": 66, "grid_y": 2, "grid_z": None, "block_x": 256, "block_y": None, "block_z": None}
+    kernels = [
+        {
+            "kernel": "gemm",
+            "mean_ns": 120.0,
+            "others_mean_ns": 100.0,
+            "excess_ns": 40,
+            "same_configuration_ns": 40,
+            "configurations": [shape],
+        }
+    ]
+    why = {"cause": cause, "excess_compute_ns": 300_000, "excess_idle_ns": 200_000, "excess_copies_ns": 100_000, "clock": clock,
+           "kernels": kernels, "only_here": []}  # fmt: skip
     ranks = [{"rank": 0, "share": 0.0, "pattern": "none", "waiting_for_it_ns": 0}]
     ranks.append({"rank": 1, "share": 1.0, "pattern": pattern, "waiting_for_it_ns": 9, "why": why})
     group = {"communicator": None, "collectives": 5, "n_ranks": 2, "verdict": "straggler", "reason": "rank 1 is last", "waiting_ns": 9,
              "matrix_ns": [[0, 9], [0, 0]], "ranks": ranks}  # fmt: skip
     share = {"value": 0.2, "low": 0.1, "high": 0.3}
     shares = {key: share for key, _, _ in stragglers.PARTS} | {"device": dict.fromkeys(share)}
-    variance = {"launches": 5, "configurations": 1, "shares": shares, "change_points_ns": [1, 2],
+    lanes = [{"rank": 3, "device": 0, "launches": 5, "deviation": {"value": 0.1, "low": 0.05, "high": 0.15}}]
+    within = {key: share for key, share in shares.items() if key != "configuration"}
+    variance = {"launches": 5, "configurations": 1, "shares": shares, "within": within, "lanes": lanes, "change_points_ns": [1, 2],
                 "trend_per_hour": {"value": 1.0, "low": 0.5, "high": 2.0}}  # fmt: skip
     return {"groups": [group], "notes": ["nothing else"], "variance": variance}
 
 
 def test_who_waits_for_whom_and_why():
-    said = words(stragglers.drawing(judged(), "run"))
+    said = " ".join(words(stragglers.drawing(judged(), "run")).split())
     assert "its kernels run for 300 µs more" in said
-    assert "gemm, 20 % slower" in said
-    for value in ("its clock is 10 % lower", "Nothing else.", "device cannot be told", "rank 0 for rank 1: 9 ns"):
+    assert "gemm, 20 % slower than on other ranks in the same configuration (grid 66 × 2, block 256)" in said
+    for value in ("its gpc_clock_frequency is 10 % lower", "Nothing else.", "cannot be told", "rank 0 for rank 1: 9 ns"):
         assert value in said
+    assert "copies for 100 µs more" in " ".join(stragglers.sentences(judged(cause="copies")))
     assert "it is launched late" in " ".join(stragglers.sentences(judged(cause="host")))
-    assert stragglers.facts(judged()["variance"])[1] == "Their level changes 2 times during the run."
+    assert stragglers.facts(judged()["variance"])[0].startswith("Launches on rank 3, device 0 take 11 % [5, 16] longer")
+    assert stragglers.facts(judged()["variance"])[2] == "Their level changes 2 times during the run."
 
 
-def test_the_overview_takes_both():
-    assert "Where the time goes" in words(where_the_time_goes(measured(), bins([0]), "run"))
-    assert "Which rank" in words(which_rank(judged() | {"variance": None}, "run"))
+def test_without_a_straggler_a_sentence_stands_for_the_table():
+    document = judged(pattern="none")
+    said = words(stragglers.drawing(document, "run"))
+    assert "No rank is named as a straggler" in said
+    assert "Rows wait for columns" not in said
+
+
+def runs_of(count):
+    """A series of runs of 1, 2, 4 ... devices; the second has no kernels, so nothing is known of its scalability."""
+    found = []
+    for at in range(count):
+        one = {"parallel_efficiency": 0.9 - 0.02 * at, "computation_scalability": 1.0 - 0.01 * at, "global_efficiency": 0.9 - 0.03 * at}
+        if at == 1:
+            one |= {"computation_scalability": None, "global_efficiency": None}
+        found.append({"dataset": f"run{at}", "n_devices": 2**at} | dict.fromkeys(("device", "talp", "comm_aware"), one))
+    return {"series": {"strong:s": {"scaling": "strong", "reference": "run0", "runs": found}}}
+
+
+@pytest.mark.parametrize("count", [2, 10, 14])
+def test_a_series_shows_each_run_and_no_line_across_what_is_unknown(count):
+    drawn = str(series.drawing(runs_of(count)))
+    said = " ".join(words(drawn).split()) + " "
+    assert "1 run0 1 .90 1.00 .90 .90 1.00 .90" in said
+    assert "2 run1 2 .88 – – .88 – –" in said
+    shown = [at for at in range(14) if f"run{at} " in said]
+    assert shown == (list(range(count)) if count < 14 else [*range(9), 13])
+    assert ("4 runs before the last one not shown" in said) == (count == 14)
+    assert drawn.count("<circle") == 3 * len(shown) - 2
+    assert drawn.count('stroke-width="1.8"') == (len(shown) - 1) + 2 * max(len(shown) - 3, 0)

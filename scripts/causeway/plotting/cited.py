@@ -1,0 +1,137 @@
+"""Numbers of a page with where they come from: the raw value, and the query that gives it from the results.
+
+A number is written as `<data value="1234567" data-query="..." data-kind="time">1.23 ms</data>`. When the page is done, `settled` lists each
+query once, in a block that programs and the page's own script read, and puts its number in the place of its text.
+"""
+
+import hashlib
+import html
+import json
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from causeway.plotting import theme
+from causeway.plotting.markup import Markup, joined, plain, tag
+from causeway.plotting.names import elided
+
+QUERY = re.compile(r' data-query="([^"]*)"')
+PLACE = re.compile(r' data-place="([^"]*)"')
+UNKNOWN = "–"
+
+
+def cited(words: object, value: float | str | None, query: str, kind: str) -> Markup | str:
+    """Return a number as it reads, with its raw value and its query; an en dash where it was not measured.
+
+    Parameters
+    ----------
+    words : object
+        As it reads.
+    value : int, float, str or None
+        As it is in the results.
+    query : str
+        Made by `causeway.queries`; gives exactly `value`.
+    kind : str
+        How it was written: count, time (of ns), percent (of 0 to 100), share (in percent, of 0 to 1), ratio, number, bytes, date or text.
+    """
+    if value is None:
+        return UNKNOWN
+    return tag("data", words, value=None if kind == "text" else repr(value), data_query=query, data_kind=kind)
+
+
+def count(value: float | None, query: str) -> Markup | str:
+    """Return a whole number."""
+    return cited(value if value is None else theme.count(round(value)), value, query, "count")
+
+
+def time(value: float | None, query: str) -> Markup | str:
+    """Return a time that is known in ns."""
+    return cited(value if value is None else theme.time(value), value, query, "time")
+
+
+def percent(value: float | None, query: str) -> Markup | str:
+    """Return a percentage that is known as such."""
+    return cited(theme.percent(value), value, query, "percent")
+
+
+def interval(value: float | None, low: float | None, high: float | None, queries: tuple[str, str, str]) -> Markup | str:
+    """Return a percentage with its interval, each with its query: `34 % [27, 41]`."""
+    if value is None or low is None or high is None:
+        return percent(value, queries[0])
+    ends = [
+        cited(theme.percent(end).removesuffix(" %"), end, query, "percent") for end, query in zip((low, high), queries[1:], strict=True)
+    ]
+    return joined([percent(value, queries[0]), " [", ends[0], ", ", ends[1], "]"])
+
+
+def share(value: float | None, query: str) -> Markup | str:
+    """Return in percent what is known as a share of 1."""
+    if value is None:
+        return UNKNOWN
+    return cited(f"{100 * value:.1f} %" if value == 0 or abs(value) >= 0.0005 else "< 0.1 %", value, query, "share")
+
+
+def ratio(value: float | None, query: str) -> Markup | str:
+    """Return a number between 0 and 1 as tables of the field print it."""
+    return cited(theme.ratio(value), value, query, "ratio")
+
+
+def quantity(value: float | None, unit: str, query: str) -> Markup | str:
+    """Return a value with its unit."""
+    return cited(theme.quantity(value, unit), value, query, "time" if unit == "ns" else "number")
+
+
+def said(words: str, query: str, limit: int = 900) -> Markup:
+    """Return a text as a document or a table has it, cut in its middle where it is long."""
+    return cited(elided(plain(words), limit), words, query, "text")
+
+
+def name(words: object, **more: object) -> Markup:
+    """Return a name, an identifier or a setting: its digits are no number of the results."""
+    return tag("span", words, class_="id", **more)
+
+
+def away(words: object, path: str, inside: str | None = None, **more: object) -> Markup:
+    """Return a link to a file of the results folder.
+
+    Parameters
+    ----------
+    path : str
+        Relative to the results folder, where the page lies; may end in a place (`#...`).
+    inside : str, optional
+        The file under which the report's archive has it; without one the link is plain text there.
+    """
+    return tag("a", words, href=path, class_="away", data_place=inside or "", **more)
+
+
+def settled(page: str, results: str) -> tuple[Markup, Markup]:
+    """Return a page with its queries numbered, and the block that lists them.
+
+    Parameters
+    ----------
+    page : str
+        Markup, in which every citation has its query.
+    results : str
+        The results folder as the workflow names it: the report's archive has a file under the first 16 hexadecimal digits of the SHA-256 of
+        its path (Snakemake 9, `FileRecord`).
+    """
+    numbers: dict[str, str] = {}
+
+    def number(match: re.Match) -> str:
+        query = html.unescape(match[1])
+        return f' data-query="{numbers.setdefault(query, f"q{len(numbers)}")}"'
+
+    def place(match: re.Match) -> str:
+        if not match[1]:
+            return ""
+        digest = hashlib.sha256(f"{results}/{match[1]}".encode()).hexdigest()[:16]
+        return f' data-archived="../{digest}/{PurePosixPath(match[1]).name}"'
+
+    done = PLACE.sub(place, QUERY.sub(number, page))
+    return Markup(done), queries_block({key: query for query, key in numbers.items()})
+
+
+def queries_block(queries: Mapping[str, str]) -> Markup:
+    """Return the list of queries as a block of JSON in which no tag can begin or end."""
+    text = json.dumps(queries, ensure_ascii=True, indent=0).replace("<", "\\u003c").replace("&", "\\u0026")
+    return tag("script", Markup(text), type="application/json", id="queries")

@@ -1,0 +1,48 @@
+"""The overview's first table where there are several datasets: one row each, with the claim that matters most."""
+
+from collections.abc import Mapping, Sequence
+
+from causeway.plotting import cited, theme
+from causeway.plotting.markup import Markup, tag
+from causeway.queries import in_document
+
+WORDS = {"ok": "complete", "caution": "caution", "blocked": "blocked"}
+
+
+def datasets_table(datasets: Sequence, findings: Sequence[tuple[int, Mapping]]) -> Markup:
+    """Return the table.
+
+    Parameters
+    ----------
+    datasets : sequence of overview.DatasetView
+    findings : sequence of (int, mapping)
+        All findings with their places in the document.
+    """
+    heads = [("dataset", ""), ("inputs", ""), ("parallel efficiency", "n"), ("what to know first", ""), ("recoverable", "n")]
+    head = tag("thead", tag("tr", [tag("th", words, class_=kind or None) for words, kind in heads]))
+    body = [_row(view, next((one for one in findings if one[1]["dataset"] == view.name), None)) for view in datasets]
+    note = "Each dataset with its first finding; recoverable GPU time is an upper bound. The parts below say more."
+    return tag(
+        "section",
+        tag("h2", "All datasets", class_="dataset"),
+        tag("p", note, class_="note"),
+        tag("div", tag("table", head, tag("tbody", body), class_="datasets"), class_="wide"),
+        id="all-datasets",
+    )
+
+
+def _row(view: object, first: tuple[int, Mapping] | None) -> Markup:
+    status = view.quality["status"]
+    cells = [tag("td", tag("a", cited.name(view.name), href=f"#{view.name}"), class_="name")]
+    cells.append(tag("td", tag("span", WORDS.get(status, status), class_=f"chip {status}")))
+    value = view.efficiency["device"]["parallel_efficiency"] if view.efficiency and not view.efficiency["why"] else None
+    query = in_document(f"{view.name}/efficiency.json", "device", "parallel_efficiency")
+    cells.append(tag("td", cited.ratio(value, query), class_="n"))
+    if first is None:
+        return tag("tr", cells, tag("td", "nothing is claimed"), tag("td", cited.UNKNOWN, class_="n"))
+    place, finding = first
+    words = cited.said(finding["sentence"], in_document("findings.json", "findings", place, "sentence", kind="text"), 220)
+    bound = cited.UNKNOWN
+    if finding["recoverable_ns"] is not None:
+        bound = ["≤ ", cited.cited(theme.time(finding["recoverable_ns"]), finding["recoverable_ns"], finding["recoverable_query"], "time")]
+    return tag("tr", cells, tag("td", words, class_="said"), tag("td", bound, class_="n"))

@@ -1,0 +1,166 @@
+"""The overview's section "Which rank": who the others wait for and why, the clocks behind that, and the components of variance."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from causeway.plotting import cited, theme
+from causeway.plotting.marks import bar
+from causeway.plotting.markup import Markup, joined, tag
+from causeway.plotting.names import elided
+from causeway.plotting.stragglers import PARTS
+from causeway.queries import in_document, value_at, within
+
+MOST_RANKS, MOST_GROUPS = 8, 4
+VERDICTS = {
+    "straggler": "late ranks cost time",
+    "network": "slow transfers cost time",
+    "mixed": "late ranks and slow transfers both cost time",
+    "inconclusive": "no rank is late often enough, and no transfers stand out",
+}
+
+
+def which_rank(document: Mapping, name: str) -> list[Markup]:
+    """Return stragglers, clocks and components of variance of a dataset."""
+    path = f"{name}/stragglers.json"
+    groups = sorted(enumerate(document["groups"]), key=lambda one: (-one[1]["waiting_ns"], one[0]))
+    parts = [tag("h3", "Which rank", id=f"{name}--stragglers")]
+    parts += [part for number, group in groups[:MOST_GROUPS] for part in _group(path, number, group)]
+    parts += [
+        tag("p", cited.said(note, in_document(path, "notes", number, kind="text")), ".") for number, note in enumerate(document["notes"])
+    ]
+    return [*parts, _clocks(path, document["clocks"]), *variance(path, document["variance"])]
+
+
+def _group(path: str, number: int, group: Mapping) -> list[Markup]:
+    """Return the verdict of one communicator, and the ranks that the others wait for."""
+
+    def at(*steps: str | int, kind: str = "integer") -> str:
+        return in_document(path, "groups", number, *steps, kind=kind)
+
+    label = "Collectives" if group["communicator"] is None else ["Communicator ", cited.name(elided(group["communicator"], 40))]
+    words = [label, ", ", cited.count(group["collectives"], at("collectives")), " on ", cited.count(group["n_ranks"], at("n_ranks"))]
+    words += [" ranks: ", tag("b", VERDICTS[group["verdict"]])]
+    limit, residual = cited.time(group["threshold_ns"], at("threshold_ns")), cited.time(group["residual_ns"], at("residual_ns"))
+    words += ["; lateness beyond ", limit, " counts, ends of collectives scatter by ", residual, "."]
+    found = [tag("p", words)]
+    late = [(place, rank) for place, rank in enumerate(group["ranks"]) if rank["pattern"] != "none"]
+    late.sort(key=lambda one: (-one[1]["waiting_for_it_ns"], one[1]["rank"]))
+    if not late:
+        return found
+    heads = [("rank", ""), ("pattern", ""), ("straggler in", "n"), ("others wait for it", "n"), ("why", "")]
+    head = tag("thead", tag("tr", [tag("th", word, class_=kind or None) for word, kind in heads]))
+    body = [_late(at, place, rank) for place, rank in late[:MOST_RANKS]]
+    if len(late) > MOST_RANKS:
+        body.append(tag("tr", tag("td", "further ones stand in the table of stragglers", colspan=len(heads), class_="note")))
+    return [*found, tag("div", tag("table", head, tag("tbody", body)), class_="wide")]
+
+
+def _late(at, place: int, rank: Mapping) -> Markup:
+    share = at("ranks", place, "share", kind="number")
+    cells = [tag("td", "rank ", cited.name(rank["rank"])), tag("td", rank["pattern"])]
+    cells.append(tag("td", cited.share(rank["share"], share), " of collectives", class_="n"))
+    cells.append(tag("td", cited.time(rank["waiting_for_it_ns"], at("ranks", place, "waiting_for_it_ns")), class_="n"))
+    return tag("tr", cells, tag("td", _why(rank.get("why"), lambda *steps, kind="integer": at("ranks", place, "why", *steps, kind=kind))))
+
+
+def _why(why: Mapping | None, at) -> list[object]:
+    """Return why a rank is late; `at` gives the query of a value by its way from there."""
+    if why is None:
+        return ["not told by this trace"]
+    if why["cause"] == "host":
+        idle = cited.time(why["excess_idle_ns"], at("excess_idle_ns"))
+        return ["launched late: its device is idle for ", idle, " more before a late collective", *_clock(why["clock"], at)]
+    if why["cause"] == "copies":
+        return ["its device copies for ", cited.time(why["excess_copies_ns"], at("excess_copies_ns")), " more before a late collective"]
+    words = ["its kernels run for ", cited.time(why["excess_compute_ns"], at("excess_compute_ns")), " more before a late collective"]
+    if why["kernels"]:
+        first = why["kernels"][0]
+        words += [", most of all ", cited.name(elided(first["kernel"], 50), title=first["kernel"])]
+        words += [" (", cited.time(first["mean_ns"], at("kernels", 0, "mean_ns", kind="number")), " instead of "]
+        words += [cited.time(first["others_mean_ns"], at("kernels", 0, "others_mean_ns", kind="number")), ")"]
+        if 2 * first["same_configuration_ns"] < first["excess_ns"]:
+            words.append(", because it is launched in other configurations")
+    if why["only_here"]:
+        words += ["; ", cited.name(elided(why["only_here"][0]["kernel"], 50)), " runs on no other rank then"]
+    return words + _clock(why["clock"], at)
+
+
+def _clock(clock: Mapping | None, at) -> list[object]:
+    if not clock or not clock["slower"]:
+        return []
+    mean, others = (cited.quantity(clock[key], "Hz", at("clock", key, kind="number")) for key in ("mean_hz", "others_hz"))
+    return ["; its ", cited.name(clock["metric"].removesuffix("_hz").replace("_", " ")), " is lower: ", mean, " instead of ", others]
+
+
+def _clocks(path: str, clocks: Mapping) -> Markup:
+    left = []
+    if clocks["residual_ns"] is not None:
+        left = [", which leaves ", cited.time(clocks["residual_ns"], in_document(path, "clocks", "residual_ns", kind="integer"))]
+    why = cited.said(clocks["reason"], in_document(path, "clocks", "reason", kind="text"))
+    return tag("p", f"Clocks aligned by {clocks['method'].replace('_', ' ')}", *left, ": ", why, ".", class_="note")
+
+
+def variance(path: str, variance: Mapping | None) -> list[Markup]:
+    """Return components of variance: what configurations explain in words, and of what they leave each part as a bar."""
+    if variance is None:
+        return []
+
+    def percent(group: str, key: str) -> Markup | str:
+        one, ends = variance[group][key], ("value", "low", "high")
+        queries = tuple(within(path, f"100 * {value_at('variance', group, key, end)}") for end in ends)
+        return cited.interval(*(None if one[end] is None else 100 * one[end] for end in ends), queries)
+
+    launches = cited.count(variance["launches"], in_document(path, "variance", "launches", kind="integer"))
+    shapes = cited.count(variance["configurations"], in_document(path, "variance", "configurations", kind="integer"))
+    note = [
+        "Variance of the logarithm of durations of ",
+        launches,
+        " launches in ",
+        shapes,
+        " configurations, outliers cut. Which kernel runs, ",
+    ]
+    note += ["in which configuration, explains ", percent("shares", "configuration"), "; of what that leaves:"]
+    body = []
+    for key, words, fill in PARTS:
+        if key == "configuration":
+            continue
+        one, told = variance["within"][key], variance["within"][key]["value"] is not None
+        drawn = bar(one["value"], 1.0, fill, one["low"], one["high"], width=260)
+        cells = [tag("td", words), tag("td", drawn), tag("td", percent("within", key) if told else "cannot be told", class_="n")]
+        body.append(tag("tr", cells, tag("td", percent("shares", key) if told else "", class_="n")))
+    heads = [
+        tag("th", words, class_=kind) for words, kind in (("", None), ("", None), ("within configurations", "n"), ("of all variance", "n"))
+    ]
+    table = tag("table", tag("thead", tag("tr", heads)), tag("tbody", body), class_="components")
+    shown = [tag("h4", "Components of variance"), tag("p", note), tag("div", table, class_="wide")]
+    return shown + [tag("p", words) for words in (*lanes(path, variance["lanes"]), *over_time(path, variance))]
+
+
+def lanes(path: str, lanes: Sequence[Mapping]) -> list[Markup]:
+    """Return a sentence on the device whose launches deviate most from those of others in the same configurations, if one does."""
+    sure = [(number, lane) for number, lane in enumerate(lanes) if (lane["deviation"]["low"] or 0) > 0]
+    if not sure:
+        return []
+    number, most = max(sure, key=lambda one: (one[1]["deviation"]["value"], -one[0]))
+    ends = ("value", "low", "high")
+    queries = tuple(within(path, f"100 * (exp({value_at('variance', 'lanes', number, 'deviation', end)}) - 1)") for end in ends)
+    values = (100 * (math.exp(most["deviation"][end]) - 1) for end in ends)
+    where = cited.name(f"rank {most['rank']}, device {most['device']}")
+    return [joined(["Launches on ", where, " take ", cited.interval(*values, queries), " longer than the median of their configurations."])]
+
+
+def over_time(path: str, variance: Mapping) -> Sequence[Markup]:
+    """Return sentences on time: trend and change points."""
+    trend, changes = variance["trend_per_hour"], variance["change_points_ns"]
+    found = []
+    if trend["low"] is not None and (trend["low"] > 0 or trend["high"] < 0):
+        words = "grow" if trend["value"] > 0 else "shrink"
+        size = abs(trend["value"])
+        number = cited.cited(
+            theme.significant(size), size, within(path, f"abs({value_at('variance', 'trend_per_hour', 'value')})"), "number"
+        )
+        found.append(joined([f"Durations {words} over time, by ", number, " in their logarithm per hour."]))
+    if changes:
+        many = cited.count(len(changes), in_document(path, "variance", "change_points_ns", kind="length"))
+        found.append(joined(["Their level changes ", many, f" time{'s' if len(changes) > 1 else ''} during the run."]))
+    return found

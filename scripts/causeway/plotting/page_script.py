@@ -1,0 +1,92 @@
+"""The overview's script: sorting, heat maps, queries behind numbers, links in the report's archive, printing."""
+
+SORTING = """
+'use strict';
+function valueOf(cell) {
+  var value = cell.dataset.v;
+  return value === undefined ? cell.textContent : value === '' ? -Infinity : Number(value);
+}
+function sortBy(th) {
+  var table = th.closest('table'), body = table.tBodies[0], at = th.cellIndex;
+  var down = th.getAttribute('aria-sort') !== 'descending';
+  table.querySelectorAll('th').forEach(function (other) { other.removeAttribute('aria-sort'); });
+  th.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+  Array.from(body.rows).sort(function (a, b) {
+    var x = valueOf(a.cells[at]), y = valueOf(b.cells[at]);
+    var order = typeof x === 'number' ? x - y : String(x).localeCompare(String(y));
+    return down ? -order : order;
+  }).forEach(function (row) { body.appendChild(row); });
+}
+document.querySelectorAll('table.sortable th').forEach(function (th) {
+  var button = document.createElement('button');
+  button.type = 'button';
+  button.textContent = th.textContent;
+  th.replaceChildren(button);
+  button.addEventListener('click', function () { sortBy(th); });
+});
+"""
+"""Sorting of tables: all that a page without citations needs."""
+
+SCRIPT = (
+    SORTING
+    + """
+var archived = /\\/data\\/raw\\/[0-9a-f]{16,64}\\/[^/]*$/.test(location.pathname);
+var alone = location.protocol !== 'file:' && !/^http/.test(location.protocol);
+function inArchive(link) {
+  var there = link.dataset.archived;
+  if (there && !alone) { link.setAttribute('href', there + (link.getAttribute('href').match(/#.*$/) || [''])[0]); return; }
+  var words = document.createElement('span');
+  words.textContent = link.textContent + ' (' + link.getAttribute('href').replace(/#.*$/, '') + ' in the results folder)';
+  link.replaceWith(words);
+}
+if (archived || alone) { document.querySelectorAll('a.away').forEach(inArchive); }
+document.querySelectorAll('.map').forEach(function (map) {
+  var svg = map.querySelector('svg'), out = map.querySelector('output'), facts = JSON.parse(svg.dataset.map);
+  function place(event) {
+    var box = svg.getBoundingClientRect(), scale = svg.viewBox.baseVal.width / box.width;
+    return [Math.floor(((event.clientX - box.left) * scale - facts.left) / facts.width),
+      Math.floor(((event.clientY - box.top) * scale - facts.top) / facts.height)];
+  }
+  svg.addEventListener('click', function (event) {
+    var at = place(event), begin = facts.windows[at[0]], end = facts.windows[at[0] + 1];
+    var link = document.querySelector('a.away[href="' + svg.dataset.explorer + '"]');
+    if (link && facts.rows[at[1]] && end !== undefined) { location.href = link.getAttribute('href') + '#at_' + begin + 'us_' + end + 'us'; }
+  });
+  svg.addEventListener('pointermove', function (event) {
+    var at = place(event), column = at[0], line = facts.rows[at[1]];
+    var inside = line && column >= 0 && column < facts.columns.length;
+    out.textContent = inside ? line.name + ', ' + facts.columns[column] + ': ' + (line.cells[column] || 'no launches') : '';
+  });
+});
+document.querySelectorAll('[data-toggle]').forEach(function (button) {
+  button.addEventListener('click', function () {
+    var all = Array.from(document.getElementById(button.dataset.toggle).querySelectorAll('details.scope'));
+    var open = !all.every(function (one) { return one.open; });
+    all.forEach(function (one) { one.open = open; });
+  });
+});
+var queries = JSON.parse(document.getElementById('queries').textContent), panel = document.getElementById('query');
+document.addEventListener('click', function (event) {
+  var number = event.target.closest('data[data-query]');
+  if (event.target.closest('#query button') || (!number && !event.target.closest('#query'))) { panel.hidden = true; }
+  if (!number) { return; }
+  var value = number.getAttribute('value');
+  panel.querySelector('output').textContent = (value === null ? '' : value + ' = ') +
+    queries[number.dataset.query] + ';\\n(DuckDB, in the results folder)';
+  panel.hidden = false;
+});
+document.addEventListener('keydown', function (event) { if (event.key === 'Escape') { panel.hidden = true; } });
+function showTarget() {
+  var there = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  for (var up = there; up; up = up.parentElement) {
+    if (up.tagName === 'DETAILS') { up.open = true; }
+  }
+  if (there) { there.scrollIntoView(); }
+}
+window.addEventListener('hashchange', showTarget);
+showTarget();
+window.addEventListener('beforeprint', function () {
+  document.querySelectorAll('details:not(.rest)').forEach(function (one) { one.open = true; });
+});
+"""
+)

@@ -1,0 +1,60 @@
+"""A comparison's page in a browser, with kernel names that attack it: no error, no network, no sideways scroll, tables that sort."""
+
+import pytest
+
+from causeway.comparison.program import run
+from causeway.plotting.comparison import plot_changes, plot_ratios, plot_totals
+from causeway.plotting.comparison_page import write_page
+from causeway.tables import read_json, read_table
+from comparison_runs import write_run
+
+HOSTILE = "<img src=x onerror=\"document.title='owned'\">::</script>kernel<" + "x" * 3000 + ">(int)"
+CHOICES = {"resamples": 200, "confidence": 0.95, "false_discovery_rate": 0.05, "same_within_percent": 1, "seed": 1}
+
+
+@pytest.fixture(scope="module")
+def page_of(tmp_path_factory):
+    """Return the page of two runs: one kernel slower, one new, one gone, one with a hostile name."""
+    root = tmp_path_factory.mktemp("comparison")
+    before = write_run(root / "a", 1, 100, names=(HOSTILE, "reduce", "old_<1>(int)", "last"))
+    after = write_run(root / "b", 2, 100, names=(HOSTILE, "reduce", "last", "brand", "new"), factors={"reduce": 1.5})
+    outputs = root / "comparison.json", root / "comparison.parquet"
+    run([["a"], ["b"]], {"a": [before], "b": [after]}, {}, [{}, {}], CHOICES, *outputs)
+    document, rows = read_json(outputs[0]), read_table(outputs[1], "comparison").to_pylist()
+    figures = [root / f"{name}.svg" for name in ("changes", "totals", "efficiency")]
+    plot_changes(document, rows, figures[0])
+    plot_totals(document, figures[1])
+    plot_ratios(document, rows, figures[2])
+    write_page(document, rows, figures, root / "comparison.html")
+    return root / "comparison.html"
+
+
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_the_page_is_silent_needs_no_network_and_fits(page_of, watched, width):
+    page = watched.show(page_of)
+    page.set_viewport_size({"width": width, "height": 1080})
+    page.wait_for_timeout(200)
+    assert watched.said == []
+    assert watched.outside() == []
+    assert page.title() == "Causeway: a → b"
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+def test_kernels_sort_by_their_change(page_of, watched):
+    page = watched.show(page_of)
+    page.click("table.sortable th:nth-child(5) button")
+    shown = page.eval_on_selector_all(
+        "table.sortable tbody td:nth-child(5)", "cells => cells.map(c => c.dataset.v === '' ? -1e9 : +c.dataset.v)"
+    )
+    assert shown == sorted(shown, reverse=True)
+    assert len(shown) > 3
+
+
+def test_texts_of_the_figures_do_not_overlap(page_of, watched):
+    page = watched.show(page_of)
+    overlaps = """() => Array.from(document.querySelectorAll('figure svg')).map(function (svg) {
+      var boxes = Array.from(svg.querySelectorAll('text')).map(function (t) { return t.getBoundingClientRect(); }), n = 0;
+      boxes.forEach(function (a, i) { boxes.slice(i + 1).forEach(function (b) {
+        n += a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 3 && b.top < a.bottom - 3; }); });
+      return n; })"""
+    assert page.evaluate(overlaps) == [0, 0, 0]

@@ -1,0 +1,153 @@
+"""Every kind of static figure in a browser, with one item and with hundreds: no text over another, none cut off, none too faint."""
+
+import plotting_samples as samples
+import pytest
+from test_efficiency import bins, judged, numbered, runs_of
+from test_figure import drawn
+from test_fleet_page import COVERAGE, EVALUATION
+from test_model import PLANTED
+
+from causeway.plotting import efficiency, kernels, series, stragglers
+from causeway.plotting.agreement import agreement_svg
+from causeway.plotting.bins import plot_bins
+from causeway.plotting.causal_graph import causal_graph_svg
+from causeway.plotting.context_graph import context_graph_svg
+from causeway.plotting.coordinates import coordinates_of
+from causeway.plotting.fleet import plot_coverage, plot_errors
+from causeway.plotting.marks import write_svg
+from causeway.plotting.names import short_names
+from causeway.plotting.parallel import write_static
+from looks import cut, faint, overlapping, show_drawing
+
+SIZES = (1, 5, 60, 200)
+LONG = "void at::native::vectorized_elementwise_kernel<{0}, at::native::BUnaryFunctor<float, bool, at::native::MulFunctor<{0}>>>(int)"
+
+
+def names(count):
+    """Return kernel names that differ only deep inside."""
+    return [LONG.format(number) for number in range(count)]
+
+
+def of_kernels(count, path):
+    kernels.plot_kernels(samples.kernels_table(names(count)), "demo", "kernel_variability", path)
+
+
+def of_ranks(count, path):
+    table = samples.bins_table(ranks=count, bins=40)
+    plot_bins(table, samples.ranking_table(table), {"method": "zero"}, "demo", "kernel_variability", path)
+
+
+def of_bins(count, path):
+    table = samples.bins_table(ranks=2, bins=20 * count)
+    plot_bins(table, samples.ranking_table(table), {"method": "zero"}, "demo", "kernel_variability", path)
+
+
+def of_causes(count, path):
+    write_svg(causal_graph_svg(samples.graph_of(name=LONG, causes=count), "whole dataset"), path)
+
+
+def of_agreement(count, path):
+    listed = names(count)
+    short = short_names(listed)
+    rows = [
+        {
+            "kernel": str(number),
+            "feature": f"a_counter_with_a_long_name_{cause}",
+            "kernel_sign": "-+?"[cause % 3],
+            "kernel_percent": 100.0 / (cause + 1),
+            "dataset_sign": "+",
+            "dataset_percent": 40.0 / (cause + 1),
+            "state": "opposite" if cause % 3 == 0 else "agrees",
+        }
+        for number in range(count)
+        for cause in range(count)
+    ]
+    write_svg(agreement_svg(rows, {str(n): short[name] for n, name in enumerate(listed)}, "Causes of kernel variability"), path)
+
+
+def of_coordinates(count, path):
+    table = samples.kernels_table(names(count))
+    folder = path.parent / f"coordinates{count}"
+    samples.write_rows(folder, table, 400)
+    known = dict(zip(table["kernel"].to_pylist(), table["name"].to_pylist(), strict=True))
+    chosen = coordinates_of(folder / "features.parquet", samples.contribution_rows(6)[0], known, "demo", "kernel_variability", "ns", 200, 1)
+    write_static(chosen, "demo", "kernel_variability", path)
+
+
+def of_trees(count, path):
+    write_svg(efficiency.tree_table(numbered(count), "demo"), path)
+
+
+def of_rank_map(count, path):
+    write_svg(efficiency.rank_map(bins(range(count)), "demo", "clocks by session starts"), path)
+
+
+def of_series(count, path):
+    write_svg(series.drawing(runs_of(min(count, 20))), path)
+
+
+def of_stragglers(count, path):
+    document = judged()
+    group = document["groups"][0]
+    others, late = group["ranks"]
+    ranks = [others | {"rank": rank} for rank in range(count)] + [late | {"rank": count}]
+    waits = [[9 * (i < count and j == count) for j in range(count + 1)] for i in range(count + 1)]
+    document["groups"] = [group | {"ranks": ranks, "n_ranks": count + 1, "matrix_ns": waits}]
+    write_svg(stragglers.drawing(document, "demo"), path)
+
+
+def of_context(count, path):
+    write_svg(context_graph_svg(samples.graph_of(causes=min(count, 6), context=count), "whole dataset"), path)
+
+
+FIGURES = {
+    "kernels": of_kernels,
+    "ranks": of_ranks,
+    "bins": of_bins,
+    "causes": of_causes,
+    "agreement": of_agreement,
+    "coordinates": of_coordinates,
+    "trees": of_trees,
+    "rank_map": of_rank_map,
+    "series": of_series,
+    "stragglers": of_stragglers,
+    "context": of_context,
+}
+
+
+def is_readable(watched, path):
+    show_drawing(watched.page, path)
+    assert watched.page.locator("svg text").count() > 2
+    assert overlapping(watched.page) == []
+    assert cut(watched.page) == []
+    assert faint(watched.page) == []
+
+
+@pytest.mark.parametrize("count", SIZES)
+@pytest.mark.parametrize("figure", FIGURES)
+@pytest.mark.filterwarnings("ignore:This figure includes Axes that are not compatible with tight_layout")
+def test_every_text_of_a_figure_can_be_read(figure, count, tmp_path, watched):
+    FIGURES[figure](count, tmp_path / "figure.svg")
+    is_readable(watched, tmp_path / "figure.svg")
+
+
+def test_every_text_of_the_figures_of_other_targets_can_be_read(tmp_path, watched):
+    drawn(tmp_path, PLANTED, "srun", None, 0.0)
+    plot_coverage(COVERAGE, tmp_path / "coverage.svg")
+    plot_errors(EVALUATION, tmp_path / "errors.svg")
+    for name in ("scaling", "coverage", "errors"):
+        is_readable(watched, tmp_path / f"{name}.svg")
+
+
+def test_what_cannot_be_read_would_be_found(tmp_path, watched):
+    words = '<text x="20" y="20" font-size="12">one</text><text x="25" y="22" font-size="12">two</text>'
+    more = '<text x="180" y="60" font-size="12">three</text><text x="20" y="90" font-size="12" fill="#999999">four</text>'
+    slanted = "".join(
+        f'<text x="{20 + 30 * i}" y="160" font-size="12" transform="rotate(-45 {20 + 30 * i} 160)">turned</text>' for i in range(4)
+    )
+    frame = '<svg xmlns="http://www.w3.org/2000/svg" width="200" height="180">'
+    (tmp_path / "bad.svg").write_text(f"{frame}{words}{more}{slanted}</svg>")
+    show_drawing(watched.page, tmp_path / "bad.svg")
+    assert overlapping(watched.page) == ["one | two"]
+    assert cut(watched.page) == ["three"]
+    assert faint(watched.page) == ["four: 2.85"]

@@ -1,0 +1,122 @@
+"""Every number of the overview is found in a table by its query, and reads like what the query gives."""
+
+import html
+import json
+import re
+
+import plotting_samples as samples
+import pytest
+
+import summarise_findings
+import write_overview
+from causeway.plotting import cited
+from causeway.tables import read_json, read_table
+from cited_page import CitedPage, reads_like, wrong_numbers
+from queried import wrong_findings
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A results folder with the page in it: a usual dataset, an unreadable one, and one of 60 ranks and 220 kernels."""
+    results = tmp_path_factory.mktemp("cited") / "results"
+    names = (samples.HOSTILE, *samples.NAMES)
+    samples.write_dataset(results, "demo", ("kernel_variability", "memory_stall"), refused=(3,), names=names, measured=True)
+    samples.write_dataset(results, "broken", ranks=2, refused=(0, 1))
+    samples.write_dataset(results, "wide", ranks=60, bins=30, causes=3, names=[f"k{i}" for i in range(220)], measured=True)
+    job = samples.job_of(results, results, ("demo", "broken", "wide"))
+    summarise_findings.main(job)
+    write_overview.main(job)
+    return results
+
+
+def test_every_number_of_the_page_is_found_by_its_query_and_reads_like_it(made):
+    page, wrong = wrong_numbers((made / "overview.html").read_text(), made)
+    assert wrong == []
+    assert len(page.citations) > 1000
+    assert {kind for _, kind, _, _ in page.citations} == {"bytes", "count", "date", "number", "percent", "ratio", "share", "text", "time"}
+
+
+def test_every_query_of_the_findings_gives_its_number(made):
+    findings = read_json(made / "findings.json")["findings"]
+    assert {finding["kind"] for finding in findings} >= {"cause", "efficiency", "quality", "straggler", "variability"}
+    assert wrong_findings(findings, made) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "put"),
+    [
+        (r">(\d\d\.\d) %</data>", r">9\1 %</data>"),  # reads otherwise
+        (r'<data value="0\.\d+"', '<data value="0.123456789"'),  # another value
+        (r"</footer>", " 17 launches</footer>"),  # without a query
+        (r'(data-query="q\d+") data-kind="time"', 'data-query="q0" data-kind="time"'),  # the query of something else
+    ],
+)
+def test_a_number_that_is_wrong_is_found(made, found, put):
+    text, changed = re.subn(found, put, (made / "overview.html").read_text(), count=1)
+    assert changed
+    assert len(wrong_numbers(text, made)[1]) >= 1
+
+
+def test_no_query_holds_text_of_an_export(made):
+    queries = CitedPage((made / "overview.html").read_text()).queries.values()
+    assert len(queries) > 1000
+    for query in queries:
+        assert len(query) < 6000
+        for quoted in re.findall(r"'([^']*)'", query):
+            assert re.fullmatch(r"[A-Za-z0-9_./+ *$\[\]\"<>-]*", quoted), query
+        assert "DROP" not in query
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "value", "fits"),
+    [
+        ("1.35 ms", "time", 1_349_000, True),
+        ("1.35 ms", "time", 1_360_000, False),
+        ("34 %", "percent", 34.4, True),
+        ("34 %", "percent", 35, False),
+        ("< 0.1 %", "share", 0.0004, True),
+        ("<0.1 %", "percent", 3, False),
+        (".38", "ratio", 0.384, True),
+        (".38", "ratio", 0.39, False),
+        ("12,345", "count", 12345, True),
+        ("12,345", "count", 12346, False),
+        ("4.19 MB", "bytes", 4_190_514, True),
+        ("a…c", "text", "abbbc", True),
+        ("a…c", "text", "abbbd", False),
+        ("2026-01-02", "date", 1_767_312_000_000_000_000, True),
+    ],
+)
+def test_the_reader_of_the_test_reads(words, kind, value, fits):
+    assert reads_like(words, kind, value) is fits
+
+
+def test_links_carry_where_the_report_archive_has_their_file():
+    page, queries = cited.settled(cited.away("explorer", "demo/explorer/index.html#finding_3", "demo/explorer/index.html"), "results")
+    assert 'href="demo/explorer/index.html#finding_3"' in page
+    assert 'data-archived="../3f4fa9bf8264733c/index.html"' in page, "sha256 of results/demo/explorer/index.html"
+    assert json.loads(re.sub("<[^>]*>", "", queries)) == {}
+    assert "data-" not in cited.settled(cited.away("rows", "demo/kernels.parquet"), "results")[0]
+
+
+def maps_of(results):
+    """The facts of the heat maps of the page, in their order: what a cell says on hover."""
+    text = (results / "overview.html").read_text()
+    return [json.loads(html.unescape(found)) for found in re.findall(r' data-map="([^"]*)"', text)]
+
+
+def test_cells_of_the_heat_maps_say_what_the_tables_hold(made):
+    lost, variability = maps_of(made)[:2]
+    medians = {(row["rank"], row["bin"]): row for row in read_table(made / "demo/kernel_variability/bins.parquet", "bins").to_pylist()}
+    first = min(number for _, number in medians)
+    checked = 0
+    for rank, line in enumerate(variability["rows"]):
+        for column, words in enumerate(line["cells"]):
+            row = medians.get((rank, first + column))
+            assert (words == "") == (row is None)
+            if row:
+                checked += reads_like(words.removeprefix("median ").removesuffix(", kept"), "time", row["median"])
+    assert checked == len(medians) > 100
+    rows = [row for row in read_table(made / "demo/efficiency.parquet", "efficiency").to_pylist() if row["level"] == "bin"]
+    for row in rows:
+        words = lost["rows"][row["rank"]]["cells"][row["bin"]]
+        assert reads_like(words.removesuffix(" lost"), "share", 1 - row["kernel_ns"] / row["elapsed_ns"]), (words, row)
