@@ -1,0 +1,66 @@
+"""Draw the pictures of the gallery and of the README from the results of the demo.
+
+Run `python docs/draw_gallery.py results` in the repository after `snakemake --cores all`. Static figures are copied; pages are photographed
+with an installed Chromium, which the development dependency playwright drives.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+IMAGES = Path(__file__).parent / "images"
+TARGET = "demo/kernel_variability/figures"
+COPIED = {
+    "efficiency": "demo/figures/efficiency.svg",
+    "lost_time": "demo/figures/lost_time.svg",
+    "rank_map": "demo/figures/rank_map.svg",
+    "stragglers": "demo/figures/stragglers.svg",
+    "bins": f"{TARGET}/bins.svg",
+    "kernels": f"{TARGET}/kernels.svg",
+    "causal_graph": f"{TARGET}/causal_graph_dataset.svg",
+    "agreement": f"{TARGET}/agreement.svg",
+}
+PHOTOGRAPHED = {
+    "overview": ("overview.html", 1280, 960),
+    "causal_graphs": (f"{TARGET}/causal_graphs/index.html", 1280, 720),
+    "examined_causes": (f"{TARGET}/examined_causes.html", 1280, 800),
+    "parallel_coordinates": (f"{TARGET}/parallel_coordinates.svg", 1120, 570),
+    "coordinates_page": (f"{TARGET}/parallel_coordinates/index.html", 1280, 640),
+    "explorer": ("demo/explorer/index.html", 1280, 880),
+}
+"""Page, width and height in pixels: too large to copy, or no single file."""
+COLOURS = 256
+"""Colours kept of a photograph, at a third of the bytes."""
+
+
+def photograph(results: Path) -> None:
+    """Write the photographs as PNG."""
+    program = next(found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name)))
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=program, args=["--no-sandbox", "--use-gl=swiftshader"])
+        for name, (page, width, height) in PHOTOGRAPHED.items():
+            shown = browser.new_page(viewport={"width": width, "height": height})
+            shown.goto((results / page).resolve().as_uri())
+            shown.wait_for_timeout(800)
+            target = IMAGES / f"{name}.png"
+            shown.screenshot(path=target)
+            shown.close()
+            Image.open(target).convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+                target, optimize=True
+            )
+        browser.close()
+
+
+def main(results: Path) -> None:
+    """Draw all pictures from the folder of the results."""
+    IMAGES.mkdir(exist_ok=True)
+    for name, figure in COPIED.items():
+        shutil.copyfile(results / figure, IMAGES / f"{name}.svg")
+    photograph(results)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
