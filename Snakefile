@@ -3,7 +3,7 @@ from snakemake.utils import min_version
 min_version("9.25")
 
 
-configfile: f"{workflow.basedir}/config/config.yaml"
+configfile: workflow.current_basedir.join("config/config.yaml").get_path_or_uri(secret_free=True)
 
 
 report: "rules/captions/workflow.rst"
@@ -15,13 +15,17 @@ pathvars:
 
 
 include: "rules/common.smk"
+include: "rules/code.smk"
+include: "rules/report_common.smk"
 include: "rules/ingest.smk"
 include: "rules/levels_common.smk"
 include: "rules/levels.smk"
 include: "rules/variability.smk"
 include: "rules/efficiency.smk"
 include: "rules/causal.smk"
+include: "rules/compare_common.smk"
 include: "rules/report.smk"
+include: "rules/compare.smk"
 include: "rules/scaling.smk"
 include: "rules/fleet.smk"
 include: "rules/validation.smk"
@@ -41,6 +45,7 @@ rule all:
         everything(),
         explorers(),
         EFFICIENCY,
+        COMPARED,
 
 
 rule scaling:
@@ -57,4 +62,8 @@ rule fleet:
 
 
 onsuccess:
-    print("Open results/overview.html first; `snakemake --report results/report.zip` packs everything with captions and provenance.")
+    print(ending())
+
+
+onerror:
+    print(trouble(log))

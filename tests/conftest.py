@@ -4,10 +4,20 @@ import shutil
 
 import pytest
 
-from support import DATA
+from support import DATA, ROOT
 from watching import Watched
 
+# Folders of tests that run the workflow or MPI take minutes a file: they start first, so that both processes end at about the same time.
+LONG = ("slurm", "workflow", "mpi", "browser")
+TESTS = ROOT / "tests"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Put the folders of long tests first, in the order of `LONG`; the rest keeps its order."""
+    folders = [*LONG, "unit"]
+    items.sort(key=lambda item: folders.index(item.path.relative_to(TESTS).parts[0]))
 
 
 @pytest.fixture(scope="session")

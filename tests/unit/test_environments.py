@@ -10,6 +10,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
 FLEET_LOCK = (ROOT / "requirements-fleet.lock").read_text(encoding="utf-8")
+DOCS_LOCK = (ROOT / "requirements-docs.lock").read_text(encoding="utf-8")
 
 
 def pins_of(lock):
@@ -18,10 +19,12 @@ def pins_of(lock):
 
 
 LOCKED, LOCKED_FOR_FLEET = pins_of(LOCK), pins_of(FLEET_LOCK)
+TARGETS = ("rule compare:", "rule gate:")
+"""Rules that are asked for by name and make nothing themselves."""
 ENVIRONMENTS = sorted((ROOT / "envs").glob("*.yaml"))
 
 
-@pytest.mark.parametrize(("lock", "least"), [(LOCK, 51), (FLEET_LOCK, 5)], ids=["default", "fleet"])
+@pytest.mark.parametrize(("lock", "least"), [(LOCK, 51), (FLEET_LOCK, 5), (DOCS_LOCK, 10)], ids=["default", "fleet", "docs"])
 def test_a_lock_pins_one_version_each_with_hashes_and_no_address(lock, least):
     names = re.findall(r"^([A-Za-z0-9_.-]+)==", lock, re.M)
     assert len(names) == len(set(names)) >= least
@@ -40,6 +43,26 @@ def test_the_lock_holds_what_pyproject_asks_for():
     assert {need.name for need in fleet} == set(LOCKED_FOR_FLEET)
     assert [str(need) for need in fleet if not need.specifier.contains(LOCKED_FOR_FLEET[need.name])] == []
     assert not set(LOCKED) & set(LOCKED_FOR_FLEET)
+    docs, in_docs_lock = [Requirement(text) for text in project["dependency-groups"]["docs"]], pins_of(DOCS_LOCK)
+    assert [str(need) for need in docs if need.name not in in_docs_lock or not need.specifier.contains(in_docs_lock[need.name])] == []
+    assert {name: in_docs_lock[name] for name in in_docs_lock if name in LOCKED} == {n: LOCKED[n] for n in in_docs_lock if n in LOCKED}
+
+
+def test_the_container_installs_the_lock_with_a_python_that_it_covers():
+    from packaging.specifiers import SpecifierSet
+
+    recipe = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    version = re.search(r"^FROM python:(3\.\d+)(?:\.\d+)?-slim", recipe, re.M)[1]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert version in SpecifierSet(project["requires-python"])
+    assert "COPY requirements.lock" in recipe
+    assert re.search(r"pip install [^\n]*--require-hashes -r requirements\.lock", recipe)
+    assert "==" not in recipe
+
+
+def test_the_container_leaves_results_and_caches_out():
+    ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
+    assert {".git", ".venv", "results", ".snakemake"} <= set(ignored)
 
 
 def test_what_the_fleet_lock_needs_beyond_itself_stands_in_the_default_lock():
@@ -73,6 +96,8 @@ def test_every_environment_serves_a_rule_and_every_rule_names_one():
     bodies = re.split(r"^(?=(?:use )?rule )", rules, flags=re.M)[1:]
     assert len(bodies) > 5
     for body in bodies:
+        if body.startswith(TARGETS):
+            continue
         for directive in ("input:", "output:", "log:", "conda:", "benchmark:"):
             assert body.startswith("use rule") or f"    {directive}" in body, f"{body.splitlines()[0]} has no {directive}"
 

@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "scripts" / "causeway"
-GROUND = {"compiled", "errors", "logs", "schemas", "tables", "intervals", "moments", "ranks", "row_groups", "slices", "results", "sheet"}
+GROUND = set("codes compiled errors logs schemas tables intervals moments queries ranks row_groups slices results sheet".split())
 SCRIPTS = sorted((ROOT / "scripts").glob("*.py"))
 MODULES = sorted(PACKAGE.rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
@@ -75,3 +75,10 @@ def test_files_stay_readable(path):
 def test_every_entry_script_has_its_rule():
     rules = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "rules").glob("*.smk"))
     assert [script.name for script in SCRIPTS if f"rule {script.stem}:" not in rules] == []
+
+
+def test_files_of_tests_have_names_of_their_own():
+    """Pytest imports them by name: of two with the same name, the second is not collected."""
+    own = ("conftest.py", "__init__.py", "__main__.py")
+    names = [path.name for path in TESTS if path.name not in own and not (path.parent / "__init__.py").exists()]
+    assert sorted({name for name in names if names.count(name) > 1}) == []

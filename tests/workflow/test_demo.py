@@ -1,10 +1,14 @@
 """The embedded default, as a newcomer runs it: every planted cause is found, none is invented, and the report opens offline."""
 
+import re
 import zipfile
 
 import pytest
 
 from causeway.tables import read_json, read_table
+from cited_page import wrong_numbers
+from looks import cut, faint, fitted, overlapping
+from queried import wrong_findings
 from support import copy_checkout, run_snakemake
 
 
@@ -65,6 +69,31 @@ def test_the_inputs_are_complete(demo):
     assert read_json(demo / "demo" / "clocks.json")["method"] == "session_start"
 
 
+def test_every_query_of_the_findings_gives_its_number(demo):
+    findings = read_json(demo / "findings.json")["findings"]
+    assert len(findings) > 40
+    assert wrong_findings(findings, demo) == []
+
+
+def test_every_number_of_the_overview_is_found_by_its_query(demo):
+    page, wrong = wrong_numbers((demo / "overview.html").read_text(encoding="utf-8"), demo)
+    assert len(page.citations) > 500
+    assert wrong == []
+
+
+def test_links_of_the_overview_lead_to_files_in_the_folder_and_in_the_archive(demo):
+    text = (demo / "overview.html").read_text(encoding="utf-8")
+    links = {path.partition("#")[0] for path in re.findall(r'<a href="([^"#][^"]*)" class="away"', text)}
+    assert len(links) > 10
+    assert [path for path in sorted(links) if not (demo / path).is_file()] == []
+    with zipfile.ZipFile(demo / "report.zip") as archive:
+        names = set(archive.namelist())
+    home = next(name for name in names if name.endswith("/overview.html")).rsplit("/", 2)[0]
+    archived = set(re.findall(r'data-archived="\.\./([^"]+)"', text))
+    assert len(archived) > 10
+    assert [path for path in sorted(archived) if f"{home}/{path}" not in names] == []
+
+
 def test_findings_are_ranked_and_name_their_evidence(demo):
     findings = read_json(demo / "findings.json")["findings"]
     assert len({finding["id"] for finding in findings}) == len(findings)
@@ -74,17 +103,61 @@ def test_findings_are_ranked_and_name_their_evidence(demo):
     assert worth == sorted(worth, reverse=True)
 
 
-def test_the_report_opens_offline_without_an_error(demo, watched, tmp_path):
+@pytest.fixture(scope="session")
+def unpacked(demo, tmp_path_factory):
+    """The report as its reader has it: a folder unpacked anywhere."""
+    folder = tmp_path_factory.mktemp("unpacked")
     with zipfile.ZipFile(demo / "report.zip") as archive:
-        archive.extractall(tmp_path)
-    pages = [tmp_path / "report" / "report.html", demo / "overview.html"]
-    pages += sorted((tmp_path / "report" / "data").rglob("*.html"))
-    assert len(pages) > 8
-    for path in pages:
-        page = watched.show(path)
-        page.wait_for_timeout(300)
-        assert page.evaluate("document.body.innerText.length") > 50, path
-        if path.name != "report.html":  # Snakemake's own page
-            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), path
-    assert [said for said in watched.said if said.startswith("error")] == []
+        archive.extractall(folder)
+    return folder / "report"
+
+
+def items_of(report):
+    """Return the file with which each item of an unpacked report opens."""
+    folders = sorted((report / "data" / "raw").iterdir())
+    return [folder / "index.html" if (folder / "index.html").is_file() else next(folder.iterdir()) for folder in folders]
+
+
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_every_item_of_the_report_opens_and_can_be_read(unpacked, watched, width):
+    """Offline, without a word on the console; no text over another, cut off or fainter than AA; nothing to scroll sideways."""
+    items = items_of(unpacked)
+    assert len(items) > 20
+    page, wrong = watched.page, {}
+    for path in items:
+        page.set_viewport_size({"width": width, "height": 900})
+        watched.show(path)
+        page.wait_for_timeout(200)
+        page.evaluate("document.querySelectorAll('details').forEach(function (one) { one.open = true; })")
+        if path.suffix == ".html":
+            fitted(page)
+            assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), path
+        found = overlapping(page) + cut(page) + faint(page)
+        wrong |= {str(path.name): found} if found else {}
+    assert wrong == {}
+    assert watched.said == []
+    assert watched.outside() == []
+
+
+def test_the_report_leads_to_its_items_in_the_order_of_the_questions(unpacked, watched):
+    page = watched.show(unpacked / "report.html")
+    page.wait_for_timeout(300)
+    order = ["1. Overview", "2. Where the time goes", "3. What varies", "4. Why", "5. Which rank", "6. Launch by launch"]
+    said = page.evaluate("document.body.innerText")
+    places = [said.index(words) for words in order]
+    assert places == sorted(places)
+    page.get_by_role("link", name=order[1]).click()
+    page.get_by_text("efficiency trees").first.wait_for(timeout=5000)
+    assert [words for words in watched.said if words.startswith("error")] == []
+    assert watched.outside() == []
+
+
+def test_the_report_in_a_single_file_opens_and_stays_small(demo, watched):
+    run = run_snakemake(demo.parent, "--report", "results/report.html", root=demo.parent / "checkout")
+    assert run.returncode == 0, run.stdout[-4000:]
+    assert (demo / "report.html").stat().st_size < 10e6
+    page = watched.show(demo / "report.html")
+    page.get_by_role("link", name="1. Overview").click()
+    page.get_by_text("overview", exact=True).first.wait_for(timeout=5000)
+    assert [words for words in watched.said if words.startswith("error")] == []
     assert watched.outside() == []

@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 import pytest
 
 from causeway.tables import read_json, read_table
+from cited_page import wrong_numbers
+from queried import wrong_findings
 from support import copy_checkout, run_snakemake, write_analysis
 
 SETTINGS = "causes: {batches: 2, resamples: 4, kernels_count: 3}\n"
@@ -156,3 +158,10 @@ def test_overview_and_findings_cover_every_dataset(real):
     assert {finding["dataset"] for finding in findings["findings"]} <= {"h100", "rodinia", "kineto", "dropout", "damaged", "hopeless"}
     for dataset in ("h100", "rodinia", "kineto", "dropout", "damaged", "hopeless"):
         assert dataset in page
+
+
+def test_every_number_of_findings_and_overview_is_found_by_its_query(real):
+    assert wrong_findings(read_json(real / "findings.json")["findings"], real) == []
+    page, wrong = wrong_numbers((real / "overview.html").read_text(encoding="utf-8"), real)
+    assert len(page.citations) > 1000
+    assert wrong == []

@@ -1,0 +1,58 @@
+"""`snakemake compare` and `snakemake gate`, as a continuous integration job runs them."""
+
+import pytest
+
+from causeway.tables import read_json
+from support import DATA, run_snakemake, write_analysis
+
+STENCIL = DATA / "rocprof_v1" / "seismic-stencils"
+SETTINGS = """
+compare:
+  causes: false
+  pairs: [{{baseline: b, candidate: c{more}}}]
+gate: {{{limits}}}
+"""
+
+
+def analysis(folder, limits="", more="", runs=("run0", "run1", "run2")):
+    sources = {path.name[:4]: path / "results.csv" for path in STENCIL.glob("run*")}
+    rows = [(name, "", sources[run], "auto") for name, run in zip("bcd", runs, strict=False)]
+    return write_analysis(folder, rows, SETTINGS.format(limits=limits, more=more))
+
+
+@pytest.mark.slow
+def test_the_gate_closes_on_a_broken_limit_with_one_sentence_and_opens_otherwise(data, tmp_path):
+    done = run_snakemake(tmp_path, "-c2", "gate", config=analysis(tmp_path, "max_slowdown_percent: -50, max_kernel_slowdown_percent: 3"))
+    assert done.returncode != 0
+    assert "the gate is closed:\nb -> c: " in done.stdout
+    assert "which breaks max_kernel_slowdown_percent = 3." in done.stdout
+    assert "Traceback" not in done.stdout
+    states = read_json(tmp_path / "results" / "compare" / "gate.json")["states"]
+    assert {state["state"] for state in states} >= {"broken", "held"}
+    done = run_snakemake(tmp_path, "-c2", "compare", "gate", config=analysis(tmp_path, "max_slowdown_percent: 5"))
+    assert done.returncode == 0, done.stdout
+    folder = tmp_path / "results" / "compare" / "b__c"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "changes.svg",
+        "comparison.html",
+        "comparison.json",
+        "comparison.parquet",
+        "efficiency.svg",
+        "totals.svg",
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("more", "limits", "sentence"),
+    [
+        (", baseline_repeats: [nope]", "", "compare: no dataset nope in the sheet; it has b, c, d"),
+        (", baseline_repeats: [c]", "", "compare: c is named twice in one pair"),
+        (", speed: 1", "", "speed"),
+        ("", "max_slowdown: 5", "max_slowdown"),
+    ],
+)
+def test_a_wrong_pair_or_limit_stops_at_the_start_with_one_sentence(data, tmp_path, more, limits, sentence):
+    done = run_snakemake(tmp_path, "-n", "compare", config=analysis(tmp_path, limits, more))
+    assert done.returncode != 0
+    assert sentence in done.stdout
