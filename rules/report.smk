@@ -189,6 +189,7 @@ rule write_overview:
         efficiency=expand("<results>/{dataset}/efficiency.json", dataset=TRACED),
         efficiency_tables=expand("<results>/{dataset}/efficiency.parquet", dataset=TRACED),
         stragglers=expand("<results>/{dataset}/stragglers.json", dataset=TRACED),
+        comparisons=[f"<results>/compare/{pair}/comparison.json" for pair in PAIRS],
         findings="<results>/findings.json",
         lib=modules("plotting"),
     output:

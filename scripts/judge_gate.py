@@ -1,11 +1,11 @@
 """The limits of the configuration, each judged for every comparison by its interval."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from causeway.comparison.gate import judge, reasons
 from causeway.logs import LOG, failing_clearly
-from causeway.tables import read_json, read_table, write_json
+from causeway.results import read_comparisons
+from causeway.tables import write_json
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 def main(job) -> None:
     with failing_clearly(job.log[0]):
         limits, states = job.params.limits, []
-        for path in job.input.comparisons:
-            rows = read_table(Path(path).with_suffix(".parquet"), "comparison").to_pylist()
-            states += judge(read_json(path), rows, limits)
+        for document, rows in read_comparisons(job.input.comparisons):
+            states += judge(document, rows, limits)
         stops = reasons(states, limits["strict"])
         LOG.info("%d limits judged, %d stop the gate", len(states), len(stops))
         write_json({"schema_version": "1", "limits": dict(limits), "states": states, "reasons": stops}, job.output.verdicts, "gate")

@@ -1,12 +1,11 @@
 """What the results claim, ranked by what it could save: `findings.json`."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from causeway.findings import Analysis, Times, of_comparison, of_efficiency, of_kernels, of_quality, of_search, of_stragglers, summarise
 from causeway.findings.efficiency import gpu_time_ns
 from causeway.logs import LOG, failing_clearly
-from causeway.results import place_of, read_searches, relative
+from causeway.results import place_of, read_comparisons, read_searches, relative
 from causeway.tables import read_json, read_table, table_metadata, write_json
 
 if TYPE_CHECKING:
@@ -38,9 +37,7 @@ def main(job) -> None:
         found += [finding for one in measured for search in one.searches for finding in of_search(one, search)]
         found += [finding for one in efficiencies for finding in of_efficiency(one)]
         found += [finding for path in job.input.stragglers for finding in of_stragglers(read_json(path))]
-        for path in job.input.comparisons:
-            rows = read_table(Path(path).with_suffix(".parquet"), "comparison").to_pylist()
-            found += of_comparison(read_json(path), rows)
+        found += [finding for pair in read_comparisons(job.input.comparisons) for finding in of_comparison(*pair)]
         document = summarise(found, times(measured, efficiencies), job.params.config_hash)
         LOG.info("%d findings", len(document["findings"]))
         write_json(document, job.output.findings, "findings")

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from causeway.logs import failing_clearly
 from causeway.plotting.overview import DatasetView, TargetView, write_overview
-from causeway.results import by_place, dataset_of, read_capabilities, read_searches
+from causeway.results import by_place, dataset_of, read_capabilities, read_comparisons, read_searches
 from causeway.tables import read_json, read_table
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def views(job) -> list[DatasetView]:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
-        write_overview(views(job), read_json(job.input.findings), job.params.settings, job.output.page)
+        comparisons = read_comparisons(job.input.comparisons)
+        write_overview(views(job), read_json(job.input.findings), job.params.settings, job.output.page, comparisons)
 
 
 if "snakemake" in globals():

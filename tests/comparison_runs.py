@@ -6,6 +6,7 @@ from causeway.comparison.estimates import Choices
 from causeway.comparison.groups import compare_groups
 from causeway.comparison.matching import match_kernels
 from causeway.comparison.measure import measure
+from causeway.comparison.program import run
 from causeway.comparison.sides import Side
 from variability_tables import write_export
 
@@ -40,6 +41,20 @@ def write_run(folder, seed, iterations=300, ranks=2, rho=0.0, scatter=0.05, fact
     columns = dict(zip(("start_ns", "duration_ns", "configuration", "rank"), map(list, zip(*rows, strict=True)), strict=True))
     write_export(folder / "tables" / "e0", columns, configurations=[(name, {"grid_x": 64, "block_x": 128}) for name in names])
     return folder / "tables" / "e0"
+
+
+CHOICES = {"resamples": 200, "confidence": 0.95, "false_discovery_rate": 0.05, "same_within_percent": 1, "seed": 1}
+
+
+def write_comparison(results, names, folders, efficiency=None):
+    """Compare runs as `compare_runs` does; return the path of `comparison.json` in a results folder.
+
+    `names` are, per side, the dataset and its repeats; `folders` the tables' folder by dataset; `efficiency` the table by dataset.
+    """
+    home = results / "compare" / f"{names[0][0]}__{names[1][0]}"
+    outputs = home / "comparison.json", home / "comparison.parquet"
+    run(names, {name: [folder] for name, folder in folders.items()}, efficiency or {}, [{}, {}], CHOICES, *outputs)
+    return outputs[0]
 
 
 def compared(baseline, candidate, repeats=((), ()), **choices):

@@ -99,3 +99,8 @@ def read_capabilities(folders: Iterable[str | Path]) -> dict[str, list[dict]]:
     for folder in map(Path, folders):
         found.setdefault(folder.parts[-3], []).append(read_json(folder / "capabilities.json"))
     return found
+
+
+def read_comparisons(documents: Iterable[str | Path]) -> list[tuple[dict, list[dict]]]:
+    """Read each `comparison.json` with the rows of the table beside it, in the order given."""
+    return [(read_json(path), read_table(Path(path).with_suffix(".parquet"), "comparison").to_pylist()) for path in documents]

@@ -2,14 +2,12 @@
 
 import pytest
 
-from causeway.comparison.program import run
 from causeway.plotting.comparison import plot_changes, plot_ratios, plot_totals
 from causeway.plotting.comparison_page import write_page
-from causeway.tables import read_json, read_table
-from comparison_runs import write_run
+from causeway.results import read_comparisons
+from comparison_runs import write_comparison, write_run
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">::</script>kernel<" + "x" * 3000 + ">(int)"
-CHOICES = {"resamples": 200, "confidence": 0.95, "false_discovery_rate": 0.05, "same_within_percent": 1, "seed": 1}
 
 
 @pytest.fixture(scope="module")
@@ -18,9 +16,7 @@ def page_of(tmp_path_factory):
     root = tmp_path_factory.mktemp("comparison")
     before = write_run(root / "a", 1, 100, names=(HOSTILE, "reduce", "old_<1>(int)", "last"))
     after = write_run(root / "b", 2, 100, names=(HOSTILE, "reduce", "last", "brand", "new"), factors={"reduce": 1.5})
-    outputs = root / "comparison.json", root / "comparison.parquet"
-    run([["a"], ["b"]], {"a": [before], "b": [after]}, {}, [{}, {}], CHOICES, *outputs)
-    document, rows = read_json(outputs[0]), read_table(outputs[1], "comparison").to_pylist()
+    ((document, rows),) = read_comparisons([write_comparison(root, [["a"], ["b"]], {"a": before, "b": after})])
     figures = [root / f"{name}.svg" for name in ("changes", "totals", "efficiency")]
     plot_changes(document, rows, figures[0])
     plot_totals(document, figures[1])

@@ -22,6 +22,7 @@ from causeway.findings import (
     shortened,
     summarise,
 )
+from causeway.findings.document import is_small
 from causeway.tables import write_json
 
 SCHEMA = Path(__file__).resolve().parents[2] / "config" / "schemas" / "findings.schema.json"
@@ -164,9 +165,28 @@ def test_the_most_useful_claim_comes_first():
     causes = [cause("a", 30.0), cause("b", 60.0), cause("c", 5.0, "inconclusive"), cause("d", None)]
     searches = [search("dataset", [cause("z", 90.0)]), search("k0", causes), search("k1", sentences=[NOTHING])]
     found = summed_up([analysis(searches)], [quality("refused")])["findings"]
-    assert [finding["id"].split("/", 2)[2] for finding in found[:4]] == ["k0/cause/b", "k0/cause/a", "dataset/cause/z", "k0/cause/d"]
-    assert [finding["kind"] for finding in found[4:]] == ["variability", "cause", "no_cause", "quality"]
+    assert [finding["id"].split("/", 2)[2] for finding in found] == [
+        *("k0/cause/b", "k0/cause/a"),  # with a bound
+        *("dataset/cause/z", "k0/variability", "k0/cause/d"),  # without one: the whole dataset first
+        *("k0/cause/c", "k1/no_cause", "quality/0"),
+    ]
     assert ranked(reversed(found)) == found
+
+
+@pytest.mark.parametrize(("gpu_ns", "place"), [(50_000_000, 0), (60_000_000, 3), (None, 0)])
+def test_what_is_worth_less_than_a_hundredth_of_the_time_is_not_among_the_first(gpu_ns, place):
+    """A cause worth .54 ms: of 50 ms it is more than 1 %, of 60 ms less, and where the GPU time is not known nobody can say."""
+    parts = {"useful": 50_000_000, "load_imbalance": 0, "communication": 0, "transfers": 700_000, "orchestration": 0}
+    copies = efficiency(elapsed_ns=(gpu_ns or 0) // 2, waterfall_ns=parts)
+    found = [*of_kernels(analysis()), *of_search(analysis(), search("dataset", [cause()])), *of_search(analysis(), search("k0", [cause()]))]
+    found += [finding for finding in of_efficiency(copies) if finding["id"].endswith("transfers")]
+    document = summarise(found, {"demo": Times(gpu_ns)}, "0" * 16)["findings"]
+    ids = [finding["id"].partition("/")[2] for finding in document]
+    small = ids.index("kernel_variability/k0/cause/h2d_bytes_in_flight")
+    assert small == place + (gpu_ns == 50_000_000), "below copies of .7 ms where these are a finding, else below all claims"
+    assert ("dataset/efficiency/transfers" in ids) == (gpu_ns in (50_000_000, 60_000_000))
+    assert is_small(document[small]) == (gpu_ns == 60_000_000)
+    assert document[small]["severity"] == ("medium" if gpu_ns == 50_000_000 else "low")
 
 
 def efficiency(**changes):

@@ -3,25 +3,23 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from causeway.findings.record import NOTICEABLE
+
 SCHEMA_VERSION = "2"
-ORDER = {
-    ("cause", "supported"): 0,
-    ("comparison", "supported"): 0,
-    ("straggler", "supported"): 0,
-    ("efficiency", "supported"): 0,
-    ("variability", "supported"): 1,
-    ("cause", "inconclusive"): 2,
-    ("comparison", "inconclusive"): 2,
-    ("no_cause", "inconclusive"): 3,
-    ("no_cause", "supported"): 3,
-    ("straggler", "inconclusive"): 3,
-    ("cause", "refuted"): 4,
-    ("no_cause", "refuted"): 4,
-    ("comparison", "refuted"): 4,
-    ("quality", "supported"): 5,
+WITHOUT_BOUND = ("comparison", "efficiency", "straggler", "cause", "variability")
+"""Kinds of supported claims of a whole dataset that have no bound, in their order; those of one kernel follow."""
+UNDECIDED = {
+    ("cause", "inconclusive"): 0,
+    ("comparison", "inconclusive"): 0,
+    ("no_cause", "inconclusive"): 1,
+    ("no_cause", "supported"): 1,
+    ("straggler", "inconclusive"): 1,
+    ("cause", "refuted"): 2,
+    ("no_cause", "refuted"): 2,
+    ("comparison", "refuted"): 2,
 }
-HIGH, MEDIUM = 0.10, 0.01
-"""Shares of a dataset's GPU time from which a supported finding is of high or medium severity."""
+HIGH = 0.10
+"""Share of a dataset's GPU time from which a supported finding is of high severity; of medium severity it is from `NOTICEABLE`."""
 
 
 @dataclass(frozen=True)
@@ -52,20 +50,38 @@ def severity(finding: Mapping, share: float | None) -> str:
     nothing = finding["kind"] == "no_cause" or (finding["kind"] == "straggler" and finding["verdict"] != "supported")
     if nothing or finding["verdict"] == "refuted":
         return "none"
-    if finding["verdict"] != "supported" or share is None or share < MEDIUM:
+    if finding["verdict"] != "supported" or share is None or share < NOTICEABLE:
         return "low"
     return "high" if share >= HIGH else "medium"
 
 
+def is_small(finding: Mapping) -> bool:
+    """Return whether a finding is known to be worth less than the floor that losses have to reach: it never counts among the first."""
+    share = finding["recoverable_share"]
+    return share is not None and share < NOTICEABLE
+
+
 def ranked(findings: Iterable[dict]) -> list[dict]:
-    """Return findings in the order in which they are read: what could save most first, then by kind, verdict and effect."""
+    """Return findings, which have their share of the GPU time, in the order in which they are read.
 
-    def key(finding: dict) -> tuple:
-        saves = finding["recoverable_ns"]
-        size = (finding["effect"] or {}).get("value", 0.0)
-        return (saves is None, -(saves or 0), ORDER.get((finding["kind"], finding["verdict"]), 6), -size, finding["id"])
+    What could save a noticeable share of the GPU time, most first; supported claims without a bound, on a whole dataset before those on
+    one kernel; what could save less than `NOTICEABLE` of the GPU time; what the data do not decide or refute; inputs that were not read.
+    """
+    return sorted(findings, key=_place)
 
-    return sorted(findings, key=key)
+
+def _place(finding: Mapping) -> tuple:
+    saves, kind, effect = finding["recoverable_ns"], finding["kind"], finding["effect"] or {}
+    if saves is not None:
+        group = (2 if is_small(finding) else 0, -saves)
+    elif kind == "quality":
+        group = (4, 0)
+    elif finding["verdict"] == "supported" and kind in WITHOUT_BOUND:
+        of_kernel = kind == "cause" and finding["scope"] != "dataset"
+        group = (1, WITHOUT_BOUND.index(kind) + of_kernel * len(WITHOUT_BOUND))
+    else:
+        group = (3, UNDECIDED.get((kind, finding["verdict"]), len(UNDECIDED)))
+    return (*group, effect.get("unit", ""), -effect.get("value", 0.0), finding["id"])  # sizes compare in one unit only
 
 
 def summarise(findings: Iterable[dict], times: Mapping[str, Times], config_hash: str) -> dict:
@@ -80,13 +96,13 @@ def summarise(findings: Iterable[dict], times: Mapping[str, Times], config_hash:
     config_hash : str
         Hash of the configuration, hexadecimal.
     """
-    found = []
-    for place, finding in enumerate(ranked(findings)):
-        known = times.get(finding["dataset"], Times(None))
-        saves = finding["recoverable_ns"]
-        share = saves / known.gpu_ns if saves is not None and known.gpu_ns else None
-        window = known.explorer and finding["kind"] in ("cause", "variability")
-        added = {"recoverable_share": share, "severity": severity(finding, share)}
-        added |= {"explorer": f"{finding['dataset']}/explorer/index.html#finding_{place}"} if window else {}
-        found.append({**finding, **added})
+    weighed = []
+    for finding in findings:
+        whole, saves = times.get(finding["dataset"], Times(None)).gpu_ns, finding["recoverable_ns"]
+        share = saves / whole if saves is not None and whole else None
+        weighed.append({**finding, "recoverable_share": share, "severity": severity(finding, share)})
+    found = ranked(weighed)
+    for place, finding in enumerate(found):
+        if times.get(finding["dataset"], Times(None)).explorer and finding["kind"] in ("cause", "variability"):
+            finding["explorer"] = f"{finding['dataset']}/explorer/index.html#finding_{place}"
     return {"schema_version": SCHEMA_VERSION, "config_hash": config_hash, "findings": found}

@@ -1,13 +1,14 @@
-"""Findings of the efficiency trees: what device time is lost to, and why devices are idle."""
+"""Findings of the efficiency trees: what device time is lost to, and why devices are idle.
+
+Losses below the share `NOTICEABLE` of the device time are no findings of their own; the waterfall shows them.
+"""
 
 from collections.abc import Mapping
 
 from causeway.findings import suggestions
-from causeway.findings.record import evidence, finding, link_to
+from causeway.findings.record import NOTICEABLE, evidence, finding, link_to
 from causeway.queries import in_document, value_at, within
 
-LEAST_SHARE = 0.01
-"""Losses below this share of the device time are no finding of their own; the waterfall shows them."""
 SMALL_SHARE = 0.25
 """Small kernels are a finding where at least this share of the launches is shorter than the limit."""
 LOSSES = {
@@ -32,7 +33,7 @@ def of_efficiency(document: Mapping) -> list[dict]:
     total = gpu_time_ns(document)
     if not total:
         return []
-    return [*_losses(document, total), *_idle(document), *_exposed(document, total), *_small(document), *_shared(document)]
+    return [*_losses(document, total), *_idle(document, total), *_exposed(document, total), *_small(document), *_shared(document)]
 
 
 def gpu_time_ns(document: Mapping) -> int:
@@ -70,7 +71,7 @@ def _losses(document: Mapping, total: int) -> list[dict]:
     whole = f"{value_at('elapsed_ns', kind='integer')} * {value_at('device', 'n_devices', kind='integer')}"
     for part, words in LOSSES.items():
         lost = document["waterfall_ns"][part]
-        if lost < LEAST_SHARE * total:
+        if lost < NOTICEABLE * total:
             continue
         value = 100 * lost / total
         share = _query(document, f"100 * {value_at('waterfall_ns', part, kind='integer')} / ({whole})")
@@ -88,11 +89,11 @@ def _over_devices(document: Mapping, key: str) -> str:
     return f"list_sum(json_extract(content, '$.breakdown.*.{key}')::BIGINT[])::BIGINT"
 
 
-def _idle(document: Mapping) -> list[dict]:
-    """Return the main reason why devices are idle."""
+def _idle(document: Mapping, total: int) -> list[dict]:
+    """Return the main reason why devices are idle, where they are."""
     sums = {cause: sum(one[f"idle_{cause}_ns"] for one in document["breakdown"].values()) for cause in IDLE}
     idle = sum(sums.values())
-    if not idle:
+    if idle < NOTICEABLE * total or not idle:
         return []
     main = max(IDLE, key=lambda cause: sums[cause])
     parts = {cause: _over_devices(document, f"idle_{cause}_ns") for cause in IDLE}
@@ -105,7 +106,7 @@ def _idle(document: Mapping) -> list[dict]:
 def _exposed(document: Mapping, total: int) -> list[dict]:
     """Return how long copies run alone, over all devices."""
     alone = sum(one["exposed_memory_ns"] for one in document["breakdown"].values())
-    if alone < LEAST_SHARE * total:
+    if alone < NOTICEABLE * total:
         return []
     sentence = f"Copies and sets run alone, without a kernel beside them, for {seconds(alone)} of GPU time ({100 * alone / total:.0f} %)."
     query = _query(document, _over_devices(document, "exposed_memory_ns"))

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 NAME_LENGTH = 60
+NOTICEABLE = 0.01
+"""Share of a dataset's GPU time from which a loss is a finding, and from which what could be saved ranks by its size."""
 KINDS = ("cause", "no_cause", "variability", "quality", "efficiency", "straggler", "comparison")
 
 

@@ -1,5 +1,6 @@
 """Two datasets side by side: changes by kernel with intervals and noise floor, the way from one total to the other, ratios of both."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -25,18 +26,28 @@ def pair_words(comparison: Mapping) -> str:
     return f"{comparison['baseline']['dataset']} → {comparison['candidate']['dataset']}"
 
 
+def unit_of(row: Mapping) -> str:
+    """Return the unit of a row's change."""
+    return "points" if row["metric"] == "efficiency" else "%"
+
+
 def change_words(row: Mapping) -> str:
-    """Return a change with its interval in words: `+4.0 % [3.8, 4.2]`."""
+    """Return a change with its interval in words: `+4.0 % [+3.8, +4.2]`."""
     if row["change_percent"] is None:
         return "–"
-    unit = "points" if row["metric"] == "efficiency" else "%"
-    words = f"{signed(row['change_percent'])} {unit}"
-    return words if row["low_percent"] is None else f"{words} [{signed(row['low_percent'])}, {signed(row['high_percent'])}]"
+    change, *ends = signed(row["change_percent"], row["low_percent"], row["high_percent"])
+    words = f"{change} {unit_of(row)}"
+    return f"{words} [{ends[0]}, {ends[1]}]" if ends else words
 
 
-def signed(value: float) -> str:
-    """Return a change with its sign and as many digits as it needs."""
-    return f"{'+' if value > 0 else '−' if value < 0 else ''}{theme.significant(abs(value), 2 if abs(value) < 10 else 3)}"
+def signed(*values: float | None) -> list[str]:
+    """Return changes that belong together with their signs and as many decimals as the largest of them needs; None is left out."""
+    known = [value for value in values if value is not None]
+    largest = max(map(abs, known), default=0.0) or 1.0
+    decimals = max(0, (1 if largest < 10 else 2) - math.floor(math.log10(largest)))
+    texts = [f"{abs(value):,.{decimals}f}" for value in known]
+    signs = ["" if not float(words.replace(",", "")) else "+" if value > 0 else "−" for value, words in zip(known, texts, strict=True)]
+    return [f"{sign}{words}" for sign, words in zip(signs, texts, strict=True)]
 
 
 def of_kernels(rows: Sequence[Mapping], metric: str = "time_per_launch") -> list[Mapping]:
@@ -203,7 +214,7 @@ def plot_totals(comparison: Mapping, path: str | Path) -> None:
     said = [theme.time(ends[0])]
     parts.append(bar(0, low, ends[0], theme.SEQUENTIAL[6], said[0], f"{names[0]}: {said[0]}"))
     for place, (_, value, whole) in enumerate(steps, start=1):
-        share = f"{'+' if value > 0 else '−'}{theme.time(abs(value))} ({signed(100 * value / ends[0])} %)"
+        share = f"{'+' if value > 0 else '−'}{theme.time(abs(value))} ({signed(100 * value / ends[0])[0]} %)"
         said.append(share)
         parts.append(
             bar(
@@ -217,7 +228,7 @@ def plot_totals(comparison: Mapping, path: str | Path) -> None:
         )
         y = top + ROW * place
         parts.append(tag("line", x1=x(levels[place - 1]), x2=x(levels[place - 1]), y1=y - 5, y2=y + 5, stroke=theme.FAINT))
-    said.append(f"{theme.time(ends[1])} ({signed(100 * (ends[1] - ends[0]) / ends[0])} %)")
+    said.append(f"{theme.time(ends[1])} ({signed(100 * (ends[1] - ends[0]) / ends[0])[0]} %)")
     parts.append(bar(len(names) - 1, low, ends[1], theme.SEQUENTIAL[6], said[-1], f"{names[-1]}: {said[-1]}"))
     parts += [text(left - 10, top + ROW * (place + 0.5) + 4.5, name, anchor="end") for place, name in enumerate(names)]
     axis = f"sum of the durations of all launches, {unit}" + (" (the axis does not begin at zero)" if broken else "")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from causeway.plotting import theme
-from causeway.plotting.comparison import change_words, of_kernels, pair_words, signed
+from causeway.plotting.comparison import change_words, of_kernels, pair_words, signed, unit_of
 from causeway.plotting.markup import Markup, joined, tag
 from causeway.plotting.names import full_name, short_names
 from causeway.plotting.page_script import SORTING
@@ -24,7 +24,7 @@ KINDS = {
     **dict.fromkeys(("faster", "steadier", "more efficient", "shorter"), "better"),
     "same": "same",
 }
-NUMBERS = ("launches", "baseline, mean", "candidate, mean", "same launches", "baseline", "candidate", "change", "floor, %", "q")
+NUMBERS = ("launches", "baseline, mean", "candidate, mean", "same launches", "baseline", "candidate", "change", "noise floor", "q")
 """Columns of numbers, set to the right."""
 HOW = {
     "exact": "by the exact name",
@@ -125,7 +125,7 @@ def _verdict(word: str) -> Markup:
 def _cells(row: Mapping) -> list[Markup]:
     unit = "ns" if row["unit"] == "ns" else ""
     values = [theme.quantity(row[f"{side}_value"], unit) for side in ("baseline", "candidate")]
-    floor = "–" if row["floor_percent"] is None else f"±{theme.significant(row['floor_percent'], 2)}"
+    floor = "–" if row["floor_percent"] is None else f"±{theme.significant(row['floor_percent'], 2)} {unit_of(row)}"
     q = "–" if row["q_value"] is None else f"{row['q_value']:.2g}"
     return [
         *(tag("td", value, class_="n") for value in values),
@@ -142,7 +142,7 @@ def _table(rows: Sequence[Mapping]) -> Markup:
     kernels += [row for row in rows if row["level"] == "kernel" and row["verdict"] in ("new", "gone")]
     names = [row["candidate"] or row["baseline"] for row in kernels]
     short = short_names(names)
-    heads = ("kernel", "launches", "baseline, mean", "candidate, mean", "same launches", "floor, %", "q", "verdict")
+    heads = ("kernel", "launches", "baseline, mean", "candidate, mean", "same launches", "noise floor", "q", "verdict")
     body = []
     for row, name in list(zip(kernels, names, strict=True))[:MOST_ROWS]:
         launches = " → ".join(
@@ -169,7 +169,7 @@ def _whole(rows: Sequence[Mapping]) -> Markup:
     for row in shown[:MOST_ROWS]:
         what = f"{words[row['metric']]}, {'rank ' + row['candidate'] if row['level'] == 'rank' else 'whole run'}"
         body.append(tag("tr", tag("td", what), *_cells(row)))
-    heads = ("what", "baseline", "candidate", "change", "floor, %", "q", "verdict")
+    heads = ("what", "baseline", "candidate", "change", "noise floor", "q", "verdict")
     table = tag(
         "table",
         tag("thead", tag("tr", *(tag("th", name, class_="n" if name in NUMBERS else None) for name in heads))),
@@ -204,13 +204,15 @@ def _causes(comparison: Mapping) -> list[Markup]:
         return [tag("h2", "Causes of variability"), tag("p", "Neither side has a supported cause for its dataset as a whole.")]
     body = []
     for row in comparison["causes"]:
-        interval = "" if row["low"] is None else f" [{signed(row['low'])}, {signed(row['high'])}]"
-        change = "–" if row["change"] is None else f"{signed(row['change'])} points{interval}"
+        said = "–"
+        if row["change"] is not None:
+            change, *ends = signed(row["change"], row["low"], row["high"])
+            said = f"{change} points" + (f" [{ends[0]}, {ends[1]}]" if ends else "")
         shares = [theme.percent(row[f"{side}_percent"]) for side in ("baseline", "candidate")]
         cells = [
             tag("td", row["feature"]),
             tag("td", row["target"].replace("_", " ")),
-            *(tag("td", one, class_="n") for one in (*shares, change)),
+            *(tag("td", one, class_="n") for one in (*shares, said)),
         ]
         body.append(tag("tr", *cells, tag("td", _verdict(row["verdict"]))))
     heads = ("cause", "of", "baseline", "candidate", "change", "verdict")
@@ -220,5 +222,6 @@ def _causes(comparison: Mapping) -> list[Markup]:
         tag("tbody", *body),
         class_="changes",
     )
-    words = "Share of the explained variance of the whole dataset; a cause is appeared or gone if one side alone supports it."
+    words = "Share of the explained variance of the whole dataset; a cause is appeared or gone if one side alone supports it,"
+    words += " which is no change yet: near the threshold causes come and go with the sample."
     return [tag("h2", "Causes of variability"), tag("p", words, class_="note"), tag("div", table, class_="wide")]

@@ -9,6 +9,7 @@ from causeway.plotting import cited
 from causeway.plotting.kernels import Kernel, kernels_of
 from causeway.plotting.markup import Markup, joined, tag
 from causeway.plotting.names import elided
+from causeway.plotting.overview_compared import COMPARED, compared_runs
 from causeway.plotting.overview_datasets import datasets_table
 from causeway.plotting.overview_efficiency import where_the_time_goes
 from causeway.plotting.overview_help import what_would_help
@@ -54,7 +55,13 @@ class DatasetView:
     stragglers: Mapping | None = None
 
 
-def write_overview(datasets: Sequence[DatasetView], findings: Mapping, settings: Mapping, path: str | Path) -> None:
+def write_overview(
+    datasets: Sequence[DatasetView],
+    findings: Mapping,
+    settings: Mapping,
+    path: str | Path,
+    comparisons: Sequence[tuple[Mapping, Sequence[Mapping]]] = (),
+) -> None:
     """Write the page.
 
     Parameters
@@ -67,12 +74,15 @@ def write_overview(datasets: Sequence[DatasetView], findings: Mapping, settings:
         Settings by section, for methods and provenance.
     path : str or Path
         `overview.html` in the results folder, as the workflow names it: the report's archive finds linked pages by that.
+    comparisons : sequence of (mapping, sequence of mapping)
+        `comparison.json` and the rows of `comparison.parquet` of each compared pair, in the configuration's order.
     """
     names = ", ".join(view.name for view in datasets)
     numbered, folded = list(enumerate(findings["findings"])), len(datasets) > UNFOLDED
     body = [
-        _top(datasets, names, findings["config_hash"]),
+        _top(datasets, names, findings["config_hash"], bool(comparisons)),
         datasets_table(datasets, numbered) if len(datasets) > 1 else None,
+        compared_runs(comparisons),
         [_dataset(view, [one for one in numbered if one[1]["dataset"] == view.name], len(datasets) > 1, folded) for view in datasets],
         methods(settings),
         provenance(datasets, settings, findings["config_hash"]),
@@ -95,11 +105,12 @@ def write_overview(datasets: Sequence[DatasetView], findings: Mapping, settings:
     Path(path).write_text(f"<!doctype html>\n{tag('html', tag('head', head), content, lang='en')}\n", encoding="utf-8")
 
 
-def _top(datasets: Sequence[DatasetView], names: str, config_hash: str) -> Markup:
+def _top(datasets: Sequence[DatasetView], names: str, config_hash: str, compared: bool) -> Markup:
     several = len(datasets) > 1
     places = [(view.name, view.name) for view in datasets]
     if not several:
         places = [(target_name(one.target), anchor(view.name, one.target)) for view in datasets for one in view.targets]
+    places += [("compared runs", COMPARED)] if compared else []
     places += [("methods and limits", "methods"), ("provenance", "provenance")]
     hint = "A click on a number shows the query that gives it from the results."
     return tag(

@@ -147,14 +147,24 @@ def findings_list(findings: Sequence[tuple[int, Mapping]]) -> Markup | None:
     """Return the first findings of a dataset as numbered sentences, and behind a click all others; each with its place in the document."""
     if not findings:
         return None
-    first = tag("ol", [finding_item(place, finding) for place, finding in findings[:FIRST]], class_="findings")
-    rest = findings[FIRST:MOST_FINDINGS]
+    leading = [one for one in findings if not is_small(one[1])][:FIRST]
+    rest = [one for one in findings if one not in leading]
+    nothing = None
+    if any(is_small(finding) for _, finding in rest) and not any(finding["severity"] in ("high", "medium") for _, finding in leading):
+        nothing = tag("p", "Nothing that was found could save as much as a hundredth of the GPU time.")
+    first = [nothing, tag("ol", [finding_item(place, finding) for place, finding in leading], class_="findings") if leading else None]
     if not rest:
-        return first
+        return tag("div", first)
     summary = tag("summary", "All other findings, in their order")
-    items = tag("ol", [finding_item(place, finding) for place, finding in rest], class_="findings", style=f"counter-reset:f {FIRST}")
-    more = tag("p", "The others stand in findings.json.", class_="note") if len(findings) > MOST_FINDINGS else None
-    return tag("div", first, tag("details", summary, items, more, class_="rest"))
+    items = [finding_item(place, finding) for place, finding in rest[: MOST_FINDINGS - FIRST]]
+    listed = tag("ol", items, class_="findings", style=f"counter-reset:f {len(leading)}")
+    more = tag("p", "The others stand in findings.json.", class_="note") if len(rest) > MOST_FINDINGS - FIRST else None
+    return tag("div", first, tag("details", summary, listed, more, class_="rest"))
+
+
+def is_small(finding: Mapping) -> bool:
+    """Return whether a finding is supported and worth too little to act upon first: under a hundredth of the GPU time."""
+    return finding["severity"] == "low" and finding["verdict"] == "supported" and finding["recoverable_share"] is not None
 
 
 def finding_item(place: int, finding: Mapping) -> Markup:
@@ -173,6 +183,7 @@ def finding_item(place: int, finding: Mapping) -> Markup:
     inferred = finding["kind"] in ("cause", "no_cause", "comparison")
     under = [verdict_tag(finding["verdict"])] if inferred else []
     under += [tag("span", KINDS.get(finding["kind"], "counted, not inferred"))]
+    under += [tag("span", "small: under a hundredth of the GPU time")] if is_small(finding) else []
     if finding["n"] is not None:
         what = "collectives" if finding["kind"] == "straggler" else "launches"
         under.append(

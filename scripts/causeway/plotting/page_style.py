@@ -57,6 +57,10 @@ ol.findings .said {{ overflow-wrap: anywhere; font-size: 15px; }}
 ol.findings .saves {{ text-align: right; white-space: nowrap; }}
 ol.findings .saves b {{ font-size: 16px; display: block; }}
 ol.findings .under {{ font-size: 13px; color: var(--muted); display: flex; gap: 14px; flex-wrap: wrap; margin-top: 3px; }}
+ul.pairs {{ list-style: none; margin: 8px 0 4px; padding: 0; display: grid; gap: 8px; }}
+ul.pairs li {{ background: var(--soft); border-radius: 6px; padding: 10px 14px; }}
+ul.pairs .said {{ overflow-wrap: anywhere; font-size: 15px; }}
+ul.pairs .under {{ font-size: 13px; color: var(--muted); display: flex; gap: 14px; flex-wrap: wrap; margin-top: 3px; }}
 
 ol.findings .try {{ font-size: 13.5px; margin-top: 2px; overflow-wrap: anywhere; }}
 ol.findings + details, details > ol.findings {{ margin-top: 8px; }}

@@ -79,8 +79,10 @@ def efficiency_table(document, bins=60):
         row |= {f"{name}_{ratio}": row[ratio] for name in ("device", "talp", "comm_aware") for ratio in RATIOS}
     rng = np.random.default_rng(5)
     for number in range(bins):
-        place = {"level": "bin", "bin": number, "start_ns": number * 10 * MS, "elapsed_ns": 10 * MS, "n_devices": 1}
-        rows += [place | {"rank": rank, "kernel_ns": int(rng.integers(8 * MS, 10 * MS))} for rank in range(document["device"]["n_devices"])]
+        place = {"level": "bin", "bin": number, "start_ns": number * 10 * MS, "elapsed_ns": 10 * MS}
+        busy = rng.integers(8 * MS, 10 * MS, document["device"]["n_devices"]).tolist()
+        rows += [place | {"rank": None, "n_devices": len(busy), "kernel_ns": sum(busy)}]
+        rows += [place | {"rank": rank, "n_devices": 1, "kernel_ns": time} for rank, time in enumerate(busy)]
     schema = SCHEMAS["efficiency"]
     return pa.Table.from_pylist(
         [{field.name: row.get(field.name, None if field.nullable else 0) for field in schema} for row in rows], schema=schema

@@ -388,7 +388,7 @@ def job_of(root, out, datasets=("demo",)):
             efficiency=[str(path) for name in datasets for path in (root / name).glob("efficiency.json")],
             efficiency_tables=[str(path) for name in datasets for path in (root / name).glob("efficiency.parquet")],
             stragglers=[str(path) for name in datasets for path in (root / name).glob("stragglers.json")],
-            comparisons=[],
+            comparisons=[str(path) for path in sorted(root.glob("compare/*/comparison.json"))],
         )
         params = Named(config_hash="0123456789abcdef" * 4, settings={"seed": 1, "bins": {"width_us": 10000}, "causes": {"resamples": 20}})
         output = Named(findings=str(out / "findings.json"), page=str(out / "overview.html"))

@@ -12,7 +12,11 @@ import write_overview
 from causeway.plotting import cited
 from causeway.tables import read_json, read_table
 from cited_page import CitedPage, reads_like, wrong_numbers
+from comparison_runs import write_comparison, write_run
 from queried import wrong_findings
+
+RUNS = {"demo": None, "wide": None, "again": None, "broken": {"reduce": 3.0, "advance": 2.0}, "slow": {"reduce": 3.0, "advance": 2.0}}
+"""Runs to compare, with the kernels that are slower in them."""
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +27,11 @@ def made(tmp_path_factory):
     samples.write_dataset(results, "demo", ("kernel_variability", "memory_stall"), refused=(3,), names=names, measured=True)
     samples.write_dataset(results, "broken", ranks=2, refused=(0, 1))
     samples.write_dataset(results, "wide", ranks=60, bins=30, causes=3, names=[f"k{i}" for i in range(220)], measured=True)
+    runs = {name: write_run(results.parent / name, seed, 100, factors=factors) for seed, (name, factors) in enumerate(RUNS.items())}
+    efficiency = {name: results / name / "efficiency.parquet" for name in ("demo", "wide")}
+    write_comparison(results, [["demo"], ["wide"]], {name: runs[name] for name in ("demo", "wide")}, efficiency)
+    write_comparison(results, [["demo", "again"], ["broken", "slow"]], runs)
+    write_comparison(results, [["wide"], ["again"]], {name: runs[name] for name in ("wide", "again")})
     job = samples.job_of(results, results, ("demo", "broken", "wide"))
     summarise_findings.main(job)
     write_overview.main(job)
@@ -34,6 +43,32 @@ def test_every_number_of_the_page_is_found_by_its_query_and_reads_like_it(made):
     assert wrong == []
     assert len(page.citations) > 1000
     assert {kind for _, kind, _, _ in page.citations} == {"bytes", "count", "date", "number", "percent", "ratio", "share", "text", "time"}
+
+
+def test_each_compared_pair_has_its_verdict_in_a_sentence_with_its_page(made):
+    text = (made / "overview.html").read_text()
+    section = text[text.index('<section id="compared"') :].partition("</section>")[0]
+    said = [" ".join(re.sub("<[^>]*>", "", item).split()) for item in section.split("<li>")[1:]]
+    assert len(said) == 3
+    slower, whole, halves = said
+    assert re.match(
+        r"broken is slower than demo: the time for the same launches changed by \+\d+(\.\d+)? % \[\+\d+.*?, \+\d+.*?\]\.", slower
+    )
+    assert "noise learned from 2 further runs" in slower
+    assert re.search(r"parallel efficiency of the devices [-−+\d.]+ points", whole)
+    assert "the noise between runs was not measured" in halves
+    assert "Of 6 kernels on both sides: " in halves
+    for pair in ("demo__broken", "demo__wide", "wide__again"):
+        assert f'href="compare/{pair}/comparison.html"' in section
+    assert section.count("data-query") > 25
+
+
+def test_without_pairs_there_is_no_such_section(tmp_path):
+    samples.write_dataset(tmp_path / "results", scopes=0)
+    job = samples.job_of(tmp_path / "results", tmp_path / "results")
+    summarise_findings.main(job)
+    write_overview.main(job)
+    assert "Compared runs" not in (tmp_path / "results" / "overview.html").read_text()
 
 
 def test_every_query_of_the_findings_gives_its_number(made):
@@ -116,7 +151,11 @@ def test_cells_of_the_heat_maps_say_what_the_tables_hold(made):
             if row:
                 checked += reads_like(words.removeprefix("median ").removesuffix(", kept"), "time", row["median"])
     assert checked == len(medians) > 100
-    rows = [row for row in read_table(made / "demo/efficiency.parquet", "efficiency").to_pylist() if row["level"] == "bin"]
+    rows = [
+        row
+        for row in read_table(made / "demo/efficiency.parquet", "efficiency").to_pylist()
+        if row["level"] == "bin" and row["rank"] is not None
+    ]
     for row in rows:
         words = lost["rows"][row["rank"]]["cells"][row["bin"]]
         assert reads_like(words.removesuffix(" lost"), "share", 1 - row["kernel_ns"] / row["elapsed_ns"]), (words, row)

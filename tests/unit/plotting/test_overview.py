@@ -13,6 +13,7 @@ import pytest
 import summarise_findings
 import write_overview
 from causeway.plotting.overview_methods import runs_of
+from causeway.plotting.overview_parts import findings_list
 from causeway.results import read_searches
 from causeway.tables import read_json
 
@@ -202,6 +203,28 @@ def test_another_process_writes_the_same_bytes(made, tmp_path, hash_seed):
     subprocess.run([sys.executable, "-c", AGAIN, *places], check=True, env=environment)
     for name in ("overview.html", "findings.json"):
         assert (tmp_path / name).read_bytes() == (made / name).read_bytes()
+
+
+def findings_of(*sizes):
+    """Findings as the document has them, with their places: (severity, share) each."""
+    one = {"kind": "cause", "verdict": "supported", "n": None, "link": "overview.html#x", "explorer": None, "suggestion": None}
+    one |= {"recoverable_ns": 1, "recoverable_query": "SELECT 1", "evidence": {"table": "a.parquet", "query": "SELECT 1"}}
+    return [
+        (place, one | {"severity": severity, "recoverable_share": share, "sentence": f"claim {place}"})
+        for place, (severity, share) in enumerate(sizes)
+    ]
+
+
+def test_what_is_small_is_listed_but_never_among_the_first():
+    large, small, unknown = ("high", 0.2), ("low", 0.00006), ("low", None)
+    first, _, rest = findings_list(findings_of(large, unknown, small, unknown)).partition("<details")
+    assert [words in first for words in ("claim 0", "claim 1", "claim 2", "claim 3")] == [True, True, False, True]
+    assert "small: under a hundredth" in rest
+    assert "small: under" not in first
+    assert "Nothing that was found" not in first
+    first, _, rest = findings_list(findings_of(unknown, small)).partition("<details")
+    assert "Nothing that was found could save as much as a hundredth of the GPU time." in first
+    assert findings_list([]) is None
 
 
 def test_searches_come_dataset_first_then_by_name(made):
