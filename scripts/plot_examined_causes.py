@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from causeway.logs import failing_clearly
-from causeway.plotting.agreement import agreement_svg
+from causeway.plotting.agreement import HEAD, agreement_svg
 from causeway.plotting.examined import write_examined
 from causeway.plotting.marks import write_svg
 from causeway.plotting.names import short_names
@@ -20,7 +20,7 @@ def main(job) -> None:
         searches = read_examined(job.input.scopes)
         target = target_name(job.wildcards.target)
         names = {search.graph["scope"]: search.graph["scope_name"] or search.graph["scope"] for search in searches[1:]}
-        short = short_names(names.values())
+        short = short_names(names.values(), HEAD)
         rows = read_table(job.input.agreement, "agreement").to_pylist()
         matrix = agreement_svg(
             rows, {kernel: short[name] for kernel, name in names.items()}, f"Causes of {target}: kernels and whole dataset"

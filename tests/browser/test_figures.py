@@ -2,15 +2,17 @@
 
 import plotting_samples as samples
 import pytest
+from compared_samples import compared
 from test_efficiency import bins, judged, numbered, runs_of
 from test_figure import drawn
 from test_fleet_page import COVERAGE, EVALUATION
 from test_model import PLANTED
 
 from causeway.plotting import efficiency, kernels, series, stragglers
-from causeway.plotting.agreement import agreement_svg
+from causeway.plotting.agreement import HEAD, agreement_svg
 from causeway.plotting.bins import plot_bins
 from causeway.plotting.causal_graph import causal_graph_svg
+from causeway.plotting.comparison import plot_changes, plot_ratios, plot_totals
 from causeway.plotting.context_graph import context_graph_svg
 from causeway.plotting.coordinates import coordinates_of
 from causeway.plotting.fleet import plot_coverage, plot_errors
@@ -48,7 +50,7 @@ def of_causes(count, path):
 
 def of_agreement(count, path):
     listed = names(count)
-    short = short_names(listed)
+    short = short_names(listed, HEAD)
     rows = [
         {
             "kernel": str(number),
@@ -100,6 +102,28 @@ def of_context(count, path):
     write_svg(context_graph_svg(samples.graph_of(causes=min(count, 6), context=count), "whole dataset"), path)
 
 
+def of_lost_time(count, path):
+    """Devices of which one part takes nearly all, another one each time."""
+    document = numbered(count)
+    parts, total = document["waterfall_ns"], document["elapsed_ns"] * document["device"]["n_devices"]
+    large = sorted(parts)[count % len(parts)]
+    small = dict.fromkeys(parts, total // 1000)
+    document["waterfall_ns"] = small | {large: total - sum(value for part, value in small.items() if part != large)}
+    write_svg(efficiency.lost_time(document, LONG), path)
+
+
+def of_changes(count, path):
+    plot_changes(*compared(names(count)), path)
+
+
+def of_totals(count, path):
+    plot_totals(compared(names(count))[0], path)
+
+
+def of_ratios(count, path):
+    plot_ratios(*compared(names(3), ranks=count), path)
+
+
 FIGURES = {
     "kernels": of_kernels,
     "ranks": of_ranks,
@@ -112,6 +136,10 @@ FIGURES = {
     "series": of_series,
     "stragglers": of_stragglers,
     "context": of_context,
+    "lost_time": of_lost_time,
+    "changes": of_changes,
+    "totals": of_totals,
+    "ratios": of_ratios,
 }
 
 

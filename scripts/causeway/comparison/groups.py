@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 from causeway.comparison.estimates import Choices, Estimate, estimates
 from causeway.comparison.matching import EXACT, Match, match_configurations
 from causeway.comparison.resampling import generator
-from causeway.comparison.sides import Side, at_equal_mix, deviation_share, launches_of
+from causeway.comparison.sides import BLOCKS, Side, at_equal_mix, deviation_share, launches_of, shapes_by_kernel
 from causeway.comparison.verdicts import WORDS, adjusted, p_value, typical_floor, verdict
 
-BLOCKS = 6
-"""Columns of a shape that are the grid and the block."""
 COVERED = 0.8
 """Share of a group's time in configurations of both sides below which nothing is claimed: the rest is other work."""
 MOST = {"configuration": 500, "region": 60}
@@ -36,12 +34,7 @@ def shape_words(shape: Sequence) -> str:
 
 def configuration_pairs(sides: Sequence[Side], matches: Sequence[Match]) -> dict[int, tuple[int, str, Match]]:
     """Return for each matched configuration of the baseline the candidate's, how it was matched, and the kernel's match."""
-    by_kernel: list[dict[int, dict]] = []
-    for side in sides:
-        found: dict[int, dict] = {}
-        for number, (kernel, shape) in enumerate(side.main.configurations):
-            found.setdefault(kernel, {})[shape] = number
-        by_kernel.append(found)
+    by_kernel = [shapes_by_kernel(side.main) for side in sides]
     pairs = {}
     for match in matches:
         if match.baseline is not None and match.candidate is not None:

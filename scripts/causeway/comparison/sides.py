@@ -5,7 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from causeway.comparison.measure import LEVELS, Run, Series
+from causeway.comparison.matching import match_configurations
+from causeway.comparison.measure import Run, Series
+
+BLOCKS = 6
+"""Columns of a shape that are the grid and the block."""
 
 
 @dataclass
@@ -56,19 +60,31 @@ class Side:
 
 
 def _numbers(run: Run, main: Run) -> dict[str, dict[int, int]]:
-    """Return for each level the run's number of each of the main run's groups: by name and shape, as repeats run the same program."""
+    """Return for each level the run's number of each of the main run's groups: by name, configurations as those of two sides."""
     names = {
         "run": ([0], [0]),
         "rank": (main.ranks, run.ranks),
         "region": (main.regions, run.regions),
         "kernel": (main.kernels.names, run.kernels.names),
-        "configuration": tuple([(one.kernels.names[kernel], shape) for kernel, shape in one.configurations] for one in (main, run)),
     }
     found = {}
-    for level in LEVELS:
-        ours, theirs = names[level]
+    for level, (ours, theirs) in names.items():
         places = {name: number for number, name in enumerate(theirs)}
         found[level] = {number: places[name] for number, name in enumerate(ours) if name in places}
+    shapes, others = shapes_by_kernel(main), shapes_by_kernel(run)
+    found["configuration"] = {
+        ours: theirs
+        for kernel, other in found["kernel"].items()
+        for ours, theirs, _ in match_configurations(shapes.get(kernel, {}), others.get(other, {}), BLOCKS)
+    }
+    return found
+
+
+def shapes_by_kernel(run: Run) -> dict[int, dict[tuple, int]]:
+    """Return the numbers of a run's configurations by shape, by kernel."""
+    found: dict[int, dict[tuple, int]] = {}
+    for number, (kernel, shape) in enumerate(run.configurations):
+        found.setdefault(kernel, {})[shape] = number
     return found
 
 

@@ -9,6 +9,8 @@ from causeway.plotting.names import elided
 
 CELL = (62.0, 26.0)
 MOST_FEATURES, MOST_KERNELS = 30, 24
+HEAD = 34
+"""Letters of a kernel's name over its column; a number behind it, which tells equal names apart, may add some."""
 MARKS = {"+": "▲", "-": "▼", "?": "◇"}
 
 
@@ -20,7 +22,7 @@ def agreement_svg(rows: Sequence[Mapping], names: Mapping[str, str], title: str)
     rows : sequence of mappings
         Of `agreement.parquet`.
     names : mapping
-        Short names of the kernels by id, in the order of the columns.
+        Short names of the kernels by id, in the order of the columns, of at most `HEAD` letters: longer ones would be cut, and look alike.
     title : str
     """
     kernels = [kernel for kernel in names if any(row["kernel"] == kernel for row in rows)][:MOST_KERNELS]
@@ -34,14 +36,16 @@ def agreement_svg(rows: Sequence[Mapping], names: Mapping[str, str], title: str)
     cells = {(row["feature"], row["kernel"]): row for row in rows}
     heads = ["whole dataset", *(names[kernel] for kernel in kernels)]
     labels = max(text_width(elided(feature, 40), theme.SIZE) for feature in features)
-    slant = max(text_width(elided(head, 34), theme.SMALL) for head in heads) * 0.72 + 14
+    slant = max(text_width(elided(head, HEAD + 6), theme.SMALL) for head in heads) * 0.72 + 14
     left, top = MARGIN + labels + 12, 58.0 + slant
     width, height = CELL
     parts = []
     for place, head in enumerate(heads):
         x = left + width * (place + 0.5)
         turned = f"rotate(-46 {x:.1f} {top - 8:.1f})"
-        parts.append(text(x, top - 8, elided(head, 34), theme.SMALL, "start", transform=turned, font_weight="bold" if not place else None))
+        parts.append(
+            text(x, top - 8, elided(head, HEAD + 6), theme.SMALL, "start", transform=turned, font_weight="bold" if not place else None)
+        )
     for line, feature in enumerate(features):
         y = top + height * line
         parts.append(text(left - 10, y + height / 2 + 4.5, elided(feature, 40), theme.SIZE, "end"))

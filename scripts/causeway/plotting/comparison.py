@@ -291,4 +291,4 @@ def plot_ratios(comparison: Mapping, rows: Sequence[Mapping], path: str | Path) 
 
 
 def _ratio(value: float) -> str:
-    return theme.significant(value, 3)
+    return f"{value:.3f}" if value >= 0.1 else theme.significant(value)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from causeway.plotting import theme
-from causeway.plotting.comparison import change_words, of_kernels, pair_words, signed, unit_of
+from causeway.plotting.comparison import LABEL, change_words, of_kernels, pair_words, signed, unit_of
 from causeway.plotting.markup import Markup, joined, tag
 from causeway.plotting.names import full_name, short_names
 from causeway.plotting.page_script import SORTING
@@ -17,10 +17,10 @@ OWN = f"""
 .v.same {{ color: {theme.STATUS["ok"]}; }} .v.open {{ color: {theme.MUTED}; }}
 figure.drawing {{ overflow-x: auto; }} figure.drawing svg {{ width: auto; max-width: 100%; }}
 table.matches td {{ vertical-align: top; overflow-wrap: anywhere; }} table.matches td.name {{ width: 28%; }}
-table.changes td.name {{ max-width: 330px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }}
+table.changes td.name {{ max-width: 390px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }}
 """
 KINDS = {
-    **dict.fromkeys(("slower", "more variable", "less efficient", "longer", "changed"), "worse"),
+    **dict.fromkeys(("slower", "more variable", "less efficient", "longer"), "worse"),
     **dict.fromkeys(("faster", "steadier", "more efficient", "shorter"), "better"),
     "same": "same",
 }
@@ -114,7 +114,7 @@ def _facts(comparison: Mapping) -> Markup:
         facts[f"{side}: {one['dataset']}"] = f"{theme.time(one['gpu_time_ns'])} GPU time, {theme.count(one['launches'])} launches"
     facts["ranks"] = " / ".join(theme.count(len(comparison[side]["ranks"])) for side in ("baseline", "candidate"))
     repeats = [len(comparison[side]["repeats"]) for side in ("baseline", "candidate")]
-    facts["noise learned from"] = f"{sum(repeats)} further runs" if any(repeats) else "the halves of each run"
+    facts["noise learned from"] = f"{sum(repeats)} further run{'s' * (sum(repeats) > 1)}" if any(repeats) else "the halves of each run"
     return tag("div", *(tag("div", tag("span", name), tag("b", value)) for name, value in facts.items()), class_="facts")
 
 
@@ -141,7 +141,7 @@ def _table(rows: Sequence[Mapping]) -> Markup:
     kernels = of_kernels(rows)
     kernels += [row for row in rows if row["level"] == "kernel" and row["verdict"] in ("new", "gone")]
     names = [row["candidate"] or row["baseline"] for row in kernels]
-    short = short_names(names)
+    short = short_names(names, LABEL)
     heads = ("kernel", "launches", "baseline, mean", "candidate, mean", "same launches", "noise floor", "q", "verdict")
     body = []
     for row, name in list(zip(kernels, names, strict=True))[:MOST_ROWS]:
@@ -204,6 +204,8 @@ def _causes(comparison: Mapping) -> list[Markup]:
         return [tag("h2", "Causes of variability"), tag("p", "Neither side has a supported cause for its dataset as a whole.")]
     body = []
     for row in comparison["causes"]:
+        if row["feature"] == "unexplained" and row["change"] is None:
+            continue  # the rest of one side alone is no cause that came or went
         said = "–"
         if row["change"] is not None:
             change, *ends = signed(row["change"], row["low"], row["high"])

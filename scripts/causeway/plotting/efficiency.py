@@ -24,7 +24,7 @@ GROUPS = (("nodes", "node", 8), ("ranks", "rank", 16), ("devices", "device", 16)
 """Parts of a dataset: their key, what one is called, and how many are shown."""
 PARTS = (
     ("useful", "useful: computing kernels", theme.CLASSES["compute"]),
-    ("load_imbalance", "load imbalance", "#8d6bb1"),
+    ("load_imbalance", "load imbalance", theme.UNKNOWN),
     ("communication", "communication outside compute", theme.CLASSES["communication"]),
     ("transfers", "copies and sets outside both", theme.CLASSES["copy"]),
     ("orchestration", "orchestration: nothing runs on the busiest device", theme.CLASSES["idle"]),
@@ -33,11 +33,11 @@ WIDTH, CELL, ROW = 1180.0, 62.0, 24.0
 MOST_ROWS = 48
 MOST_SHARED = 8
 STEPS = (
-    (0.9, "#3573a5", theme.PAPER, ".90 and more"),
-    (0.8, "#a9cbe4", theme.INK, ".80 to .90"),
-    (0.6, "#f6ead9", theme.INK, ".60 to .80"),
-    (0.4, "#f5ad66", theme.INK, ".40 to .60"),
-    (-1.0, "#b5570c", theme.PAPER, "below .40"),
+    (0.9, theme.DIVERGING[2], theme.INK, ".90 and more"),
+    (0.8, theme.DIVERGING[3], theme.INK, ".80 to .90"),
+    (0.6, theme.DIVERGING[5], theme.INK, ".60 to .80"),
+    (0.4, theme.DIVERGING[6], theme.INK, ".40 to .60"),
+    (-1.0, theme.DIVERGING[8], theme.PAPER, "below .40"),
 )
 """Least ratio, colour of a cell and of its text, and what the key says; POP takes .80 for acceptable (POP CoE, "POP metrics")."""
 ABOVE = ("#dcdfe4", theme.INK, "above 1: no share, see TALP")
@@ -236,8 +236,8 @@ def lost_time(efficiency: Mapping, name: str) -> Markup:
     scale = (right - left) / total
     drawn = [
         text(MARGIN, 26, "Where the device time goes", 15, font_weight="bold"),
-        text(MARGIN, 45, elided(f"{name}: {theme.time(total)} of GPU time on {efficiency['device']['n_devices']} devices; "
-             "each loss as if all devices were like the busiest", 160), theme.SMALL, colour=theme.MUTED),
+        text(MARGIN, 45, f"{elided(name, 60)}: {theme.time(total)} of GPU time on {efficiency['device']['n_devices']} devices; "
+             "each loss as if all devices were like the busiest", theme.SMALL, colour=theme.MUTED),
     ]  # fmt: skip
     done = 0
     for number, (key, words, colour) in enumerate(PARTS):

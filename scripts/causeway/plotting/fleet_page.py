@@ -92,8 +92,9 @@ def _number(value: float | None) -> str:
     return theme.count(round(value)) if abs(value) >= 1000 else theme.significant(value)
 
 
-def _table(names: Sequence[str], rows: Sequence[Markup]) -> Markup:
-    head = tag("tr", *(tag("th", name) for name in names))
+def _table(names: Sequence[str], rows: Sequence[Markup], numbers: Sequence[str] = ()) -> Markup:
+    """Return a table; `numbers` names its columns of numbers, which are set to the right."""
+    head = tag("tr", *(tag("th", name, class_="n" if name in numbers else None) for name in names))
     return tag("div", tag("table", tag("thead", head), tag("tbody", *rows)), style="overflow-x:auto")
 
 
@@ -110,7 +111,7 @@ def _goals(goals: Sequence[Mapping]) -> Markup:
         rows.append(
             tag("tr", tag("td", goal["goal"]), *numbers, _chip(*states[goal["met"]]), tag("td", goal["definition"], class_="muted"))
         )
-    return _table(("goal", "aimed at", "reached", "", "defined as"), rows)
+    return _table(("goal", "aimed at", "reached", "", "defined as"), rows, ("aimed at", "reached"))
 
 
 def _applications(rows: Sequence[Mapping]) -> Markup:
@@ -127,7 +128,7 @@ def _applications(rows: Sequence[Mapping]) -> Markup:
                 _interval(row, "mib", lambda value: theme.significant(max(value, 0) * MIB_IN_TB)),
             ]
             body.append(tag("tr", tag("td", row["application"]), *(tag("td", text, class_="n") for text in numbers)))
-    return _table(names, body) if body else tag("p", "No application's count is beyond the noise.")
+    return _table(names, body, names[1:]) if body else tag("p", "No application's count is beyond the noise.")
 
 
 def _share(value: float | None) -> str:

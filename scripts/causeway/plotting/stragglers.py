@@ -12,14 +12,10 @@ WIDTH = 1180.0
 MOST_RANKS = 32
 LEAST = 0.01
 """Mean deviations of log durations below this are not worth a sentence."""
-PARTS = (
-    ("configuration", "configuration", "#3b6fb6"),
-    ("node", "node", "#8d6bb1"),
-    ("rank", "rank", "#e08214"),
-    ("device", "device", "#f5ad66"),
-    ("time", "time", "#1b9e8a"),
-    ("rest", "rest", "#c9ced6"),
+PARTS = tuple(
+    (key, key, colour) for key, colour in zip(("configuration", "node", "rank", "device", "time", "rest"), theme.PARTS, strict=True)
 )
+"""Components of variance: key, words, colour."""
 
 
 def sentences(stragglers: Mapping) -> list[str]:
@@ -137,7 +133,7 @@ def _variance(variance: Mapping | None, parts: list[Markup], top: float) -> floa
         x = left
         for key, _, colour in PARTS:
             value = (shares[key]["value"] or 0) * (WIDTH - MARGIN - left) if key in shares else 0
-            parts.append(tag("rect", x=x, y=y, width=value, height=22, fill=colour))
+            parts.append(tag("rect", x=x, y=y, width=value, height=22, fill=colour, stroke=theme.PAPER))
             x += value
         if x == left:
             parts.append(text(left, y + 15, "nothing varies", theme.SMALL, colour=theme.MUTED))

@@ -24,6 +24,8 @@ DIVERGING = ("#0f4c81", "#3d7fb5", "#8db8db", "#d5e4f0", "#f4f4f4", "#fbdcbc", "
 """Blue for less, orange for more: told apart with any colour vision; never red and green."""
 CLASSES = {"compute": "#3b6fb6", "communication": "#e08214", "memory": "#1b9e8a", "copy": "#1b9e8a", "memset": "#9467bd", "idle": "#c9ced6"}
 """Fixed colours of the classes of GPU work; `memory` kernels and copies share one."""
+PARTS = ("#12343f", "#226374", "#3d8fa3", "#72b2c1", "#abd2db", "#e6ecef")
+"""Parts of a whole that are no classes of work, in one hue from dark to light: told apart in a grey print, and never taken for a class."""
 UNKNOWN = "#8c959f"
 RAISES, LOWERS, UNDECIDED = "#1b1f24", "#c62828", "#8c959f"
 """Arrows of causal graphs, as in arXiv 2510.18300 (figure 2): black raises, red lowers; grey for undecided, undirected and unexplained."""
