@@ -110,7 +110,7 @@ def _top(datasets: Sequence[DatasetView], names: str, config_hash: str, compared
     places = [(view.name, view.name) for view in datasets]
     if not several:
         places = [(target_name(one.target), anchor(view.name, one.target)) for view in datasets for one in view.targets]
-    places += [("compared runs", COMPARED)] if compared else []
+    places = [("compared runs", COMPARED), *places] if compared else places
     places += [("methods and limits", "methods"), ("provenance", "provenance")]
     hint = "A click on a number shows the query that gives it from the results."
     return tag(
