@@ -39,6 +39,7 @@ rule plot_examined_causes:
     input:
         scopes="<results>/{dataset}/{target}/causal/scopes.json",
         agreement="<results>/{dataset}/{target}/causal/agreement.parquet",
+        kernels="<results>/{dataset}/{target}/kernels.parquet",
         lib=modules("plotting"),
     output:
         page=report(

@@ -26,7 +26,9 @@ def main(job) -> None:
             rows, {kernel: short[name] for kernel, name in names.items()}, f"Causes of {target}: kernels and whole dataset"
         )
         write_svg(matrix, job.output.matrix)
-        write_examined(searches, matrix, job.output.page, f"Causes of {target} examined, {job.wildcards.dataset}")
+        kernels = read_table(job.input.kernels, "kernel_summary", ["kernel", "name"]).to_pylist()
+        known = {row["kernel"]: row["name"] for row in kernels}
+        write_examined(searches, matrix, job.output.page, f"Causes of {target} examined, {job.wildcards.dataset}", known)
 
 
 if "snakemake" in globals():

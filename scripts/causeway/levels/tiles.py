@@ -33,8 +33,8 @@ BUSY = (
     ("memory sets", "memset_ns", "memory sets running at once, on average"),
 )
 VALUES = (
-    ("variability", "variability", "mean of |duration - mean of the configuration|, ns"),
-    ("memory stall", "stall", "mean of |launch - linked transfer|, ns"),
+    ("variability", "variability", "mean of |duration - mean of the configuration|"),
+    ("memory stall", "stall", "mean of |launch - linked transfer|"),
 )
 BUILT_IN = len(BUSY) + len(VALUES) + 1
 """Metrics of a tile before sampled ones and the analyst's own: those and the launches per second."""

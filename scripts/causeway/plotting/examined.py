@@ -199,7 +199,7 @@ def scope_section(search: object, scope: str, short: Mapping[str, str]) -> Marku
     return tag("section", tag("h2", scope), parts, id=graph["scope"])
 
 
-def write_examined(searches: Sequence[object], matrix: Markup, path: str | Path, title: str) -> None:
+def write_examined(searches: Sequence[object], matrix: Markup, path: str | Path, title: str, names: Mapping[str, str]) -> None:
     """Write the page.
 
     Parameters
@@ -210,9 +210,12 @@ def write_examined(searches: Sequence[object], matrix: Markup, path: str | Path,
         Kernels against the whole dataset.
     path : str or Path
     title : str
+    names : mapping of str to str
+        Full names of all kernels by id, also of those without a search of their own.
     """
-    short = short_names(search.graph["scope_name"] for search in searches if search.graph.get("scope_name"))
-    by_id = {search.graph["scope"]: short[search.graph["scope_name"]] for search in searches if search.graph.get("scope_name")}
+    known = {**names, **{search.graph["scope"]: search.graph["scope_name"] for search in searches if search.graph.get("scope_name")}}
+    short = short_names(known.values())
+    by_id = {kernel: short[name] for kernel, name in known.items()}
     labels = [scope_label(search.graph, short) for search in searches]
     nav = [tag("a", label, href=f"#{search.graph['scope']}") for search, label in zip(searches, labels, strict=True)]
     sections = [scope_section(search, label, by_id) for search, label in zip(searches, labels, strict=True)]

@@ -122,6 +122,7 @@ def short_names(names: Iterable[str], limit: int = LIMIT) -> dict[str, str]:
         else:
             whole = {name: pieces[name][0] + (f"<{pieces[name][1]}>" if pieces[name][1] else "") for name in members}
             short |= _told_apart(whole, limit)
+    short = {name: re.sub("…{2,}", "…", text) for name, text in short.items()}
     taken = defaultdict(list)
     for name in ordered:
         taken[short[name]].append(name)

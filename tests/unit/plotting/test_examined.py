@@ -16,6 +16,9 @@ from causeway.plotting.interval_bars import Bar, interval_bars, ticks
 
 WHAT_IF = {"feature": "x", "from": "as it was", "to": "none", "change_percent": -31.0, "change_low": -38.0, "change_high": -22.0}
 
+SLOPE = {"feature": "x", "by": "kernel", "group": None, "rows": 9, "slope": 0.5, "slope_low": 0.2, "slope_high": 0.8, "label": "high"}
+SLOPE |= {"cochran_q": 9.0, "i_squared": 80.0, "p_value": 0.01}
+
 
 def words_of(drawing):
     return [element.text for element in ElementTree.fromstring(str(drawing)).iter("{http://www.w3.org/2000/svg}text")]  # noqa: S314 - our own
@@ -90,14 +93,18 @@ def test_tables_of_refutations_and_baselines():
 
 def test_the_page_is_whole_and_written_the_same_again(tmp_path):
     root = samples.write_dataset(tmp_path / "results", scopes=2) / "kernel_variability"
+    *_, unsearched = samples.kernels_table()["kernel"].to_pylist()
     for folder in (path.parent for path in (root / "causal").glob("*/graph.json")):
-        for table in ("refutations", "heterogeneity", "baselines"):
+        for table in ("refutations", "baselines"):
             write_rows([], folder / f"{table}.parquet", table, {})
+        rows = [SLOPE, SLOPE | {"group": unsearched, "label": None}] if folder.name == "dataset" else []
+        write_rows(rows, folder / "heterogeneity.parquet", "heterogeneity", {})
     write_rows([], root / "causal" / "agreement.parquet", "agreement", {})
     pages = []
     for name in ("a", "b"):
         out = SimpleNamespace(page=tmp_path / name / "page.html", matrix=tmp_path / name / "matrix.svg")
-        inputs = SimpleNamespace(scopes=root / "causal" / "scopes.json", agreement=root / "causal" / "agreement.parquet")
+        inputs = {"scopes": "causal/scopes.json", "agreement": "causal/agreement.parquet", "kernels": "kernels.parquet"}
+        inputs = SimpleNamespace(**{key: root / place for key, place in inputs.items()})
         wildcards = SimpleNamespace(dataset="demo", target="kernel_variability")
         plot_examined_causes.main(SimpleNamespace(input=inputs, output=out, wildcards=wildcards, log=[tmp_path / "log"]))
         pages.append(out.page.read_bytes())
@@ -105,3 +112,5 @@ def test_the_page_is_whole_and_written_the_same_again(tmp_path):
     text = pages[0].decode()
     assert text.count("<section") == 3
     assert "http" not in text.replace("http://www.w3.org", "")
+    assert "x by kernel" in text
+    assert unsearched not in text, "its name, also where the kernel has no search of its own"

@@ -4,7 +4,7 @@ var LANES = [
   ["Communication", ["communication", "exposed communication"]],
   ["Copies", ["host to device", "device to host", "on device", "memory sets"]],
   ["Efficiency: time in compute kernels", ["compute"]],
-  ["Variability: mean |deviation|, ns", ["variability"]]
+  ["Variability: mean |deviation|", ["variability"]]
 ];
 // sampled metrics by what they are of: shares of one thing share a lane, all others have lanes of their own
 var SAMPLES = [
