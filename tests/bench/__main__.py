@@ -16,6 +16,7 @@ from pathlib import Path
 from tests.bench.inputs import ROOT, nsys_file, synthetic
 from tests.bench.interval_rates import interval_rates
 from tests.bench.levels import PARTS as LEVELS
+from tests.bench.methods import LANES
 from tests.bench.trees import trees
 from tests.bench.whole import PARTS as WHOLE
 
@@ -31,7 +32,10 @@ BARS = (  # what, rows in millions, ours, the other, how many times as fast at l
     ("Parquet to bins", 10, "bins_causeway", {"bins_pandas": 4, "bins_duckdb": 3, "bins_polars": 2.5}),
     ("Parquet to bins", 93, "bins_causeway", {"bins_pandas": 8, "bins_duckdb": 0, "bins_polars": 0}),
     ("Statistics kernel, beside the decode", 10, "statistics_causeway", {"decode_causeway": 1 / 1.5}),
-    ("Links to transfers", 10, "link_causeway", {"link_pandas": 4, "link_polars": 2}),
+    *(
+        (f"Links to transfers, lanes: {lanes}", 10, f"link{lanes}_causeway", {f"link{lanes}_pandas": 4, f"link{lanes}_polars": 2})
+        for lanes in LANES
+    ),
 )
 PARTS = {"intervals": interval_rates, "trees": trees, **WHOLE, **LEVELS}
 TIMEOUT_S = 1800

@@ -8,6 +8,7 @@ import json
 import resource
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,8 @@ WANTED = (
 QUERY = f"SELECT {', '.join(WANTED)} FROM {KERNELS}"
 WIDTH_NS, WINDOW_NS = 10_000_000, 1_000_000
 VALUES = ["duration_ns", "queue_ns", "correlation", "stream"]
+LANES = (1, 16)
+"""A GPU, and eight GPUs of two streams each."""
 METHODS = {}
 
 
@@ -250,24 +253,24 @@ def statistics_causeway(path):
 # As-of links: the last transfer that ended before a launch, on its device
 
 
-def launches_and_copies(path):
-    """Return starts, ends and lanes of launches, ascending in start, and the same of transfers."""
+def launches_and_copies(path, lanes):
+    """Return starts, ends and lanes of launches, ascending in start, and the same of transfers; lanes dealt at random, alike each time."""
     import pyarrow.parquet as pq
 
     folder, found = Path(path).parent, []
+    rng = np.random.default_rng(lanes)
     for name in ("launches", "transfers"):
-        table = pq.read_table(folder / f"{name}.parquet", columns=["start_ns", "duration_ns", "device"])
-        start, duration, device = (column.to_numpy().astype(np.int64) for column in table.columns)
-        found += [start, start + duration, device]
+        table = pq.read_table(folder / f"{name}.parquet", columns=["start_ns", "duration_ns"])
+        start, duration = (column.to_numpy().astype(np.int64) for column in table.columns)
+        found += [start, start + duration, rng.integers(0, lanes, start.size)]
     return found
 
 
-@method
-def link_causeway(path):
+def link_causeway(path, lanes):
     """In chunks, as the program does; besides, launches that overlap transfers are linked to the one with the longest overlap."""
     from causeway.variability.links import link
 
-    start, end, lane, t_start, t_end, t_lane = launches_and_copies(path)
+    start, end, lane, t_start, t_end, t_lane = launches_and_copies(path, lanes)
     yield
     reach, found = np.maximum.accumulate(t_end), 0
     for begin in range(0, start.size, 1 << 16):
@@ -278,11 +281,10 @@ def link_causeway(path):
     yield found
 
 
-@method
-def link_polars(path):
+def link_polars(path, lanes):
     import polars as pl
 
-    start, _, lane, _, t_end, t_lane = launches_and_copies(path)
+    start, _, lane, _, t_end, t_lane = launches_and_copies(path, lanes)
     order = np.argsort(t_end, kind="stable")
     left = pl.DataFrame({"time": start, "lane": lane}).set_sorted("time")
     right = pl.DataFrame({"time": t_end[order], "lane": t_lane[order], "row": order}).set_sorted("time")
@@ -291,17 +293,23 @@ def link_polars(path):
     yield int(found["row"].is_not_null().sum())
 
 
-@method
-def link_pandas(path):
+def link_pandas(path, lanes):
     import pandas as pd
 
-    start, _, lane, _, t_end, t_lane = launches_and_copies(path)
+    start, _, lane, _, t_end, t_lane = launches_and_copies(path, lanes)
     order = np.argsort(t_end, kind="stable")
     left = pd.DataFrame({"time": start, "lane": lane})
     right = pd.DataFrame({"time": t_end[order], "lane": t_lane[order], "row": order})
     yield
     found = pd.merge_asof(left, right, on="time", by="lane", tolerance=WINDOW_NS)
     yield int(found["row"].notna().sum())
+
+
+METHODS |= {
+    f"link{lanes}_{name}": partial(work, lanes=lanes)
+    for lanes in LANES
+    for name, work in (("causeway", link_causeway), ("polars", link_polars), ("pandas", link_pandas))
+}
 
 
 def main(name, path):
