@@ -50,19 +50,18 @@ def link(
         own, t_lane = np.searchsorted(known, lane), np.searchsorted(known, t_lane)
         lane = np.where(known[np.minimum(own, known.size - 1)] == lane, own, known.size)
         first, lanes = 0, known.size
-    place, offset, ts, te = None, np.array([0, t_start.size]), t_start, t_end
+    place, offset, ts, te = np.empty(0, np.int64), np.array([0, t_start.size]), t_start, t_end
     if lanes > 1:
         place, offset = np.empty(t_start.size, np.int64), np.zeros(lanes + 1, np.int64)
         _by_lane(t_lane, first, place, offset)
         ts, te = t_start[place], t_end[place]
-    if _sweep(start, end, lane, first, offset, ts, te, window, linked, overlap):
+    if _sweep(start, end, lane, first, offset, place, ts, te, window, linked, overlap):
         empty = np.flatnonzero(start == end)
         for k in np.unique(lane[empty]) - first:
             if 0 <= k < lanes and offset[k] < offset[k + 1]:
                 here, theirs = empty[lane[empty] == k + first], slice(offset[k], offset[k + 1])
-                linked[here] = _last_ended(start[here], te[theirs], window, offset[k])
-    if place is not None:
-        linked = np.where(linked == NONE, NONE, place[linked])
+                found = _last_ended(start[here], te[theirs], window, offset[k])
+                linked[here] = np.where(found == NONE, NONE, place[found]) if place.size else found
     return linked, overlap
 
 
@@ -188,11 +187,12 @@ def _by_lane(lane, first, place, offset):
         fill[lane[i] - first] += 1
 
 
-@compiled(boolean(I8, I8, I8, int64, I8, I8, I8, int64, int64[::1], int64[::1]))
-def _sweep(start, end, lane, first_lane, offset, t_start, t_end, window, linked, overlap):
+@compiled(boolean(I8, I8, I8, int64, I8, I8, I8, I8, int64, int64[::1], int64[::1]))
+def _sweep(start, end, lane, first_lane, offset, place, t_start, t_end, window, linked, overlap):
     """Link the launches of all lanes in one pass; return whether some are of length zero, which `_last_ended` must link.
 
-    Transfers stand lane by lane: those of lane `first_lane + k`, ascending, are `offset[k]:offset[k + 1]`. Each lane has a queue,
+    Transfers stand lane by lane: those of lane `first_lane + k`, ascending, are `offset[k]:offset[k + 1]`, and `place` tells their rows
+    (without elements: the rows are in this order). Each lane has a queue,
     `active[head[k]:tail[k]]`, of transfers that have begun and not ended, less those that an earlier row with no earlier end makes useless:
     such a transfer never overlaps more, and loses ties. So rows and ends both ascend: the first to end leave at the head, the first that
     covers a whole launch is found by bisection, and one very long transfer is one entry. The last to have ended matters only when none is
@@ -238,7 +238,7 @@ def _sweep(start, end, lane, first_lane, offset, t_start, t_end, window, linked,
             k += 1
         if best < 0 and latest[own] >= 0 and latest_end[own] <= s and s - latest_end[own] <= window:
             best = latest[own]
-        linked[i], overlap[i] = best, most
+        linked[i], overlap[i] = place[best] if best >= 0 and place.size else best, most
         empty |= s == e
     return empty
 
