@@ -27,7 +27,8 @@ function part(launch, depth) {
   var c = index.configurations[launch[2]];
   return depth === 0 ? c[1] : depth === 1 ? c[0] : c[2] || "(one shape)";
 }
-function chosen(launch) { return path.every(function (name, depth) { return part(launch, depth) === name; }); }
+function chosen(launch) { return !path.length || path.every(function (name, depth) { return part(launch, depth) === name; }); }
+function isPicked(l) { return picked !== null && l[0] === picked[0] && l[3] === picked[3]; }
 function drawGantt(needed) {
   var got = launchesInView(needed), lanes = [], only = index.rows[device];
   var found = (got.found || []).filter(function (l) { var at = index.lanes[l[3]]; return !only || (at[0] === only[1] && at[1] === only[2]); });
@@ -40,14 +41,19 @@ function drawGantt(needed) {
     c.g.fillStyle = "#1b1f24";
     c.g.fillText("r" + l[0] + " d" + l[1] + " s" + l[2], 4, r * high + high / 2, X0 - 8);
   });
+  var ink = null, till = [], last = [];  // of each lane, where what is drawn ends, and its colour
   found.forEach(function (l) {
     var r = lanes.indexOf(l[3]);
     if (r >= count) return;
     var a = Math.max(X0, c.x(l[0])), b = Math.min(c.width - RIGHT, c.x(l[0] + l[1])), mine = chosen(l);
-    c.g.globalAlpha = mine ? 1 : 0.18;
-    c.g.fillStyle = CLASSES[index.configurations[l[2]][1]];
+    var own = (mine ? "" : "pale ") + CLASSES[index.configurations[l[2]][1]];
+    drawn.push([a, Math.max(b, a + 2), r * high, (r + 1) * high, l]);
+    if (b < till[r] && own === last[r] && !isPicked(l)) return;  // within a pixel that has this colour
+    if (own !== ink) { c.g.globalAlpha = mine ? 1 : 0.18; c.g.fillStyle = own.replace("pale ", ""); ink = own; }
     c.g.fillRect(a, r * high + 1, Math.max(b - a - (b - a > 3 ? 1 : 0), 0.8), high - 3);  // a gap, so that neighbours are two
-    if (picked && l[0] === picked[0] && l[3] === picked[3]) {
+    till[r] = Math.max(b, a + 0.8);
+    last[r] = own;
+    if (isPicked(l)) {
       c.g.strokeStyle = "#1b1f24";
       c.g.lineWidth = 2;
       c.g.strokeRect(a + 1, r * high + 1, Math.max(b - a - 2, 1), high - 4);
@@ -60,8 +66,8 @@ function drawGantt(needed) {
       c.g.clip();
       c.g.fillText(index.configurations[l[2]][4], a + 3, r * high + high / 2);
       c.g.restore();
+      ink = null;
     }
-    drawn.push([a, Math.max(b, a + 2), r * high, (r + 1) * high, l]);
   });
   c.g.globalAlpha = 1;
   $("partial").textContent = (index.whole ? "" : "Only launches of the stretches that vary most are on this page, " +

@@ -31,11 +31,11 @@ var actions = {
 };
 var keys = { "+": "in", "=": "in", "-": "out", ArrowLeft: "left", ArrowRight: "right", Backspace: "back", Home: "home" };
 
-var waiting = false;
+// a tile came: all is drawn again when the last one is here, or when they take longer than an eye waits
+var PATIENCE_MS = 120, waiting = null;
 function schedule() {
-  if (waiting) return;
-  waiting = true;
-  requestAnimationFrame(function () { waiting = false; draw(); });
+  if (!pending.size) { clearTimeout(waiting); waiting = null; requestAnimationFrame(draw); }
+  else if (waiting === null) waiting = setTimeout(function () { waiting = null; draw(); }, PATIENCE_MS);
 }
 function draw() {
   var needed = new Set();

@@ -27,13 +27,17 @@ function drawRows(level, needed) {
     var label = index.rows[r + offset];
     c.g.fillStyle = "#1b1f24";
     if (high >= 12 || r % 2 === 0) c.g.fillText((r + offset === device ? "▸ " : "") + titleOf(label, " dev "), 4, r * high + high / 2, X0 - 8);
+    var from = 0, to = 0, ink = "";  // neighbours of one colour are one rectangle
+    function fill() { if (to > from) { c.g.fillStyle = ink; c.g.fillRect(from, r * high, Math.max(to - from, 0.7), high - 1); } }
     one[0][0].forEach(function (x, i) {
       var v = one[0][1][i];
       if (v === null) return;
-      c.g.fillStyle = VIRIDIS[largest ? Math.min(8, Math.floor((v / largest) * 9)) : 0];
+      var own = VIRIDIS[largest ? Math.min(8, Math.floor((v / largest) * 9)) : 0];
       var a = Math.max(X0, c.x(x * 1e9 - one[1] / 2)), b = Math.min(c.width - RIGHT, c.x(x * 1e9 + one[1] / 2));
-      if (b > a) c.g.fillRect(a, r * high, Math.max(b - a, 0.7), high - 1);
+      if (own !== ink || a > to + 0.01) { fill(); from = a; ink = own; }
+      to = b;
     });
+    fill();
   });
   if (!index.whole) {  // where launches stand on the page one by one
     c.g.fillStyle = "#0550ae";

@@ -26,7 +26,7 @@ function moment(ns, step) {
 function tile(key, text) {
   var raw = atob(text), bytes = new Uint8Array(raw.length);
   for (var i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
-  new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer().then(function (buffer) {
+  new Response(new Response(bytes).body.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer().then(function (buffer) {
     pending.delete(key);
     cache.set(key, key[0] === "n" ? new Float64Array(buffer) : new Float32Array(buffer));
     loaded += buffer.byteLength;
@@ -41,7 +41,7 @@ function get(key) {
     var s = make("script");
     s.src = "tiles/" + key + ".js";
     s.onload = function () { s.remove(); };
-    s.onerror = function () { s.remove(); pending.delete(key); };
+    s.onerror = function () { s.remove(); pending.delete(key); schedule(); };
     document.head.appendChild(s);
   }
   return null;
