@@ -222,6 +222,14 @@ def test_losses_of_gpu_time_are_findings_worth_all_that_is_lost():
     assert words == "2 GPUs are shared by several ranks, whose kernels run at once for 7.50 ms in all."
 
 
+@pytest.mark.parametrize(("alone", "found"), [(100_000_000, False), (200_000_000, True)])
+def test_copies_that_are_lost_are_not_told_twice(alone, found):
+    parts = {"useful": 1_800_000_000, "load_imbalance": 0, "communication": 0, "transfers": 105_000_000, "orchestration": 0}
+    device = {"idle_host_ns": 0, "idle_kernel_wait_ns": 0, "idle_other_ns": 0, "exposed_memory_ns": alone // 2}
+    document = efficiency(waterfall_ns=parts, breakdown={"0/0": device, "1/0": device})
+    assert any(one["id"].endswith("exposed_copies") for one in of_efficiency(document)) is found
+
+
 @pytest.mark.parametrize(
     ("why", "said", "tried"),
     [

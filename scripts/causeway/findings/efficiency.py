@@ -9,6 +9,8 @@ from causeway.findings import suggestions
 from causeway.findings.record import NOTICEABLE, evidence, finding, link_to
 from causeway.queries import in_document, value_at, within
 
+SAME = 0.1
+"""Two counts of one loss that differ by no more than this share say the same."""
 SMALL_SHARE = 0.25
 """Small kernels are a finding where at least this share of the launches is shorter than the limit."""
 LOSSES = {
@@ -104,9 +106,9 @@ def _idle(document: Mapping, total: int) -> list[dict]:
 
 
 def _exposed(document: Mapping, total: int) -> list[dict]:
-    """Return how long copies run alone, over all devices."""
-    alone = sum(one["exposed_memory_ns"] for one in document["breakdown"].values())
-    if alone < NOTICEABLE * total:
+    """Return how long copies run alone, over all devices, unless that is the loss by copies over again."""
+    alone, lost = sum(one["exposed_memory_ns"] for one in document["breakdown"].values()), document["waterfall_ns"]["transfers"]
+    if alone < NOTICEABLE * total or (lost >= NOTICEABLE * total and abs(alone - lost) <= SAME * alone):
         return []
     sentence = f"Copies and sets run alone, without a kernel beside them, for {seconds(alone)} of GPU time ({100 * alone / total:.0f} %)."
     query = _query(document, _over_devices(document, "exposed_memory_ns"))

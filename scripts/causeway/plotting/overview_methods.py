@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from causeway.plotting import cited, theme
 from causeway.plotting.markup import Markup, tag
 from causeway.plotting.names import elided
+from causeway.plotting.words import clocks_by
 from causeway.queries import in_document, within
 
 GLOSSARY = (
@@ -75,7 +76,7 @@ def provenance(datasets: Sequence, settings: Mapping, config_hash: str) -> Marku
         table = tag("details", tag("summary", "All exports"), table)
     listed = [tag("li", tag("b", section), ": ", cited.name(setting(values))) for section, values in settings.items()]
     clocks = [
-        tag("li", cited.name(view.name), f": clocks aligned by {view.clocks['method'].replace('_', ' ')}; ",
+        tag("li", cited.name(view.name), f": {clocks_by(view.clocks)}: ",
             cited.said(view.clocks["reason"], in_document(f"{view.name}/clocks.json", "reason", kind="text")), ".")
         for view in datasets
     ]  # fmt: skip

@@ -8,6 +8,7 @@ from causeway.plotting.marks import bar
 from causeway.plotting.markup import Markup, joined, tag
 from causeway.plotting.names import elided
 from causeway.plotting.stragglers import PARTS
+from causeway.plotting.words import clocks_by, percent_per, period_of
 from causeway.queries import in_document, value_at, within
 
 MOST_RANKS, MOST_GROUPS = 8, 4
@@ -26,7 +27,8 @@ def which_rank(document: Mapping, name: str) -> list[Markup]:
     parts = [tag("h3", "Which rank", id=f"{name}--stragglers")]
     parts += [part for number, group in groups[:MOST_GROUPS] for part in _group(path, number, group)]
     parts += [
-        tag("p", cited.said(note, in_document(path, "notes", number, kind="text")), ".") for number, note in enumerate(document["notes"])
+        tag("p", "Not compared: ", cited.said(note, in_document(path, "notes", number, kind="text")), ".")
+        for number, note in enumerate(document["notes"])
     ]
     return [*parts, _clocks(path, document["clocks"]), *variance(path, document["variance"])]
 
@@ -97,7 +99,7 @@ def _clocks(path: str, clocks: Mapping) -> Markup:
     if clocks["residual_ns"] is not None:
         left = [", which leaves ", cited.time(clocks["residual_ns"], in_document(path, "clocks", "residual_ns", kind="integer"))]
     why = cited.said(clocks["reason"], in_document(path, "clocks", "reason", kind="text"))
-    return tag("p", f"Clocks aligned by {clocks['method'].replace('_', ' ')}", *left, ": ", why, ".", class_="note")
+    return tag("p", clocks_by(clocks).capitalize(), *left, ": ", why, ".", class_="note")
 
 
 def variance(path: str, variance: Mapping | None) -> list[Markup]:
@@ -155,11 +157,16 @@ def over_time(path: str, variance: Mapping) -> Sequence[Markup]:
     found = []
     if trend["low"] is not None and (trend["low"] > 0 or trend["high"] < 0):
         words = "grow" if trend["value"] > 0 else "shrink"
-        size = abs(trend["value"])
-        number = cited.cited(
-            theme.significant(size), size, within(path, f"abs({value_at('variance', 'trend_per_hour', 'value')})"), "number"
-        )
-        found.append(joined([f"Durations {words} over time, by ", number, " in their logarithm per hour."]))
+        period, many = period_of(trend["value"])
+
+        def cited_end(end: str) -> Markup | str:
+            size = percent_per(trend[end], many)
+            query = within(path, f"abs(100 * (exp({value_at('variance', 'trend_per_hour', end)} / {many}) - 1))")
+            return cited.cited(theme.significant(size, 2), size, query, "number")
+
+        ends = [cited_end(end) for end in (("low", "high") if trend["value"] > 0 else ("high", "low"))]
+        number = [cited_end("value"), f" % per {period} [", ends[0], ", ", ends[1], "]"]
+        found.append(joined([f"Durations {words} over time, by ", *number, "."]))
     if changes:
         many = cited.count(len(changes), in_document(path, "variance", "change_points_ns", kind="length"))
         found.append(joined(["Their level changes ", many, f" time{'s' if len(changes) > 1 else ''} during the run."]))

@@ -7,6 +7,7 @@ from causeway.plotting import theme
 from causeway.plotting.marks import MARGIN, document, text
 from causeway.plotting.markup import Markup, tag, text_width, wrapped
 from causeway.plotting.names import elided
+from causeway.plotting.words import percent_per, period_of
 
 WIDTH = 1180.0
 MOST_RANKS = 32
@@ -170,7 +171,8 @@ def facts(variance: Mapping | None) -> Sequence[str]:
                      "than is usual in their configuration.")  # fmt: skip
     if trend["low"] is not None and (trend["low"] > 0 or trend["high"] < 0):
         words = "grow" if trend["value"] > 0 else "shrink"
-        found.append(f"Durations {words} over time, by {theme.significant(abs(trend['value']))} in their logarithm per hour.")
+        period, many = period_of(trend["value"])
+        found.append(f"Durations {words} over time, by {theme.significant(percent_per(trend['value'], many), 2)} % per {period}.")
     if changes:
         found.append(f"Their level changes {len(changes)} time{'s' if len(changes) > 1 else ''} during the run.")
     return found

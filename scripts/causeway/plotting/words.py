@@ -1,8 +1,11 @@
 """What targets are called on axes and in headings, and what tables state about them."""
 
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pyarrow as pa
 
 TARGETS = {
@@ -41,3 +44,23 @@ def target_name(target: str) -> str:
 def target_axis(target: str) -> str:
     """Return what one value of the target is, for an axis."""
     return TARGETS[target][1] if target in TARGETS else f"|{target} − mean of its configuration|, per launch"
+
+
+PERIODS = (("hour", 1), ("minute", 60), ("second", 3600), ("millisecond", 3_600_000), ("microsecond", 3_600_000_000))
+"""Periods of a trend, each with how many of them make an hour."""
+
+
+def period_of(per_hour: float) -> tuple[str, int]:
+    """Return the longest period over which a trend of logarithms per hour is a change that percent can tell (a factor of e at most)."""
+    return next((one for one in PERIODS if abs(per_hour) / one[1] <= 1), PERIODS[-1])
+
+
+def percent_per(per_hour: float, periods: int) -> float:
+    """Return the size of a trend of logarithms per hour in percent per period, of which `periods` make an hour."""
+    return abs(100 * (math.exp(per_hour / periods) - 1))
+
+
+def clocks_by(clocks: "Mapping") -> str:
+    """Return how clocks were aligned, unless the reason, which follows, begins with the same words."""
+    method = clocks["method"].replace("_", " ")
+    return "clocks" if clocks["reason"].startswith(method) else f"clocks aligned by {method}"

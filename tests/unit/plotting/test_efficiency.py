@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from causeway.plotting import efficiency, series, stragglers
+from causeway.plotting.words import percent_per, period_of
 from causeway.tables import SCHEMAS
 
 RATIOS = ("parallel_efficiency", "load_balance", "communication_efficiency", "orchestration_efficiency")
@@ -198,3 +199,13 @@ def test_a_series_shows_each_run_and_no_line_across_what_is_unknown(count):
     assert ("4 runs before the last one not shown" in said) == (count == 14)
     assert drawn.count("<circle") == 3 * len(shown) - 2
     assert drawn.count('stroke-width="1.8"') == (len(shown) - 1) + 2 * max(len(shown) - 3, 0)
+
+
+@pytest.mark.parametrize(
+    ("per_hour", "period", "percent"),
+    [(0.02, "hour", 2.02), (-1.0, "hour", 63.21), (-30.0, "minute", 39.35), (-4672.0, "millisecond", 0.1297)],
+)
+def test_a_trend_is_told_in_percent_of_a_period_that_suits_it(per_hour, period, percent):
+    name, many = period_of(per_hour)
+    assert name == period
+    assert percent_per(per_hour, many) == pytest.approx(percent, abs=0.01 * percent)
