@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def claims_of(outcome: Outcome) -> list[Claim]:
     """Return what an analysis claims."""
-    return [Claim(a.candidate.name, a.candidate.members, a.sign, a.percent, a.robustness) for a in outcome.arrows]
+    return [Claim(a.candidate.name, a.candidate.members, a.sign, a.percent, a.robustness, a.sign_of) for a in outcome.arrows]
 
 
 def measured(case: Case, seed: int) -> dict[str, dict]:

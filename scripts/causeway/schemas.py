@@ -258,6 +258,8 @@ SCHEMAS: dict[str, pa.Schema] = {
             *_fields("contribution_percent contribution_low contribution_high", F64, "percent", nullable=True),
             *_fields("stability q_value robustness", F64, nullable=True),
             _field("verdict", TEXT),
+            _field("sign_of", TEXT, nullable=True),  # what the sign is about: "target" or "value", the measured value itself
+            *_fields("value_effect value_effect_low value_effect_high", F64, "standard deviations of the value", nullable=True),
         ]
     ),
     "refutations": pa.schema(
@@ -286,6 +288,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             *_fields("slope slope_low slope_high", F64, "standard deviations of the target"),
             *_fields("cochran_q i_squared p_value", F64, nullable=True),
             _field("label", TEXT, nullable=True),
+            _field("slope_of", TEXT, nullable=True),  # "target" or "value", as the cause's sign is
         ]
     ),
     # what others would name as causes, strongest first per method
@@ -309,6 +312,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             _field("dataset_percent", F64, "percent", nullable=True),
             _field("level", TEXT, nullable=True),
             _field("state", TEXT),
+            _field("sign_of", TEXT, nullable=True),  # what both signs are about; null where they are about different things
         ]
     ),
     # levels of detail: one row per cell that holds anything, ordered by start_ns, then lane and metric as `levels/index.json` numbers them

@@ -18,7 +18,7 @@ from causeway.causal.search import Test
 from causeway.causal.seeds import derived_seed, generator
 from causeway.causal.sentences import FEW, cause_sentence, nothing_found
 from causeway.causal.shares import Shares, structural_shares
-from causeway.causal.signs import level_of, sign_of
+from causeway.causal.signs import TARGET, Sign, direction_of, level_of
 from causeway.causal.stability import MIN_FREQUENCY, blocks_of, selection_frequencies
 from causeway.causal.stages import Stages, independent_rows, run_stages
 from causeway.causal.threads import single_threaded
@@ -66,7 +66,8 @@ class Scope:
 class Arrow:
     """A cause of the target; percentages in 0 .. 100, `effect` in standard deviations of the target per standard deviation of the cause.
 
-    `level` is the level of a category that stands out; `configured` is set for a cause at the configuration level.
+    `level` is the level of a category that stands out; `configured` is set for a cause at the configuration level. `sign_of` is what the
+    sign is about, "target" or "value"; `moves` is the slope of the value, in standard deviations, with a 95 % interval.
     """
 
     candidate: Candidate
@@ -86,6 +87,8 @@ class Arrow:
     level: str = ""
     partial_r2: float = 0.0
     configured: ConfigurationEffect | None = None
+    sign_of: str = TARGET
+    moves: tuple[float, float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -301,7 +304,7 @@ def _report(
             seed = derived_seed(scope.seed, scope.dataset, scope.target, scope.scope, "crosscheck")
             y = (np.exp(np.sum(gains, axis=0)) if gains else 1.0) * (np.abs(deviation) if rows.folded else deviation)
             reasons = [*reasons, *crosscheck_reason(shares.percent, [*values, *positions], y, rows.weight, seed)]
-    arrows = [_arrow(parent, place, shares) for place, parent in enumerate([*within, *between])]
+    arrows = [_arrow(parent, place, shares, scope.target, rows.folded) for place, parent in enumerate([*within, *between])]
     arrows.sort(key=lambda arrow: (-arrow.percent, arrow.candidate.name))
     n_effective = min([arrow.n_effective for arrow in arrows if arrow.stage != "configuration"], default=_typical_size(stages, size))
     if n_effective < FLAGGED_BELOW:
@@ -333,15 +336,15 @@ def _typical_size(stages: Stages, size: float) -> float:
     return size / float(np.median(bartlett_factor(stages.problem.lags, of_residual)))
 
 
-def _arrow(parent: _Parent, place: int, shares: Shares) -> Arrow:
-    slope = shares.slopes[place]
-    sign = sign_of(slope)
+def _arrow(parent: _Parent, place: int, shares: Shares, target: str, folded: bool) -> Arrow:
+    slope, move = shares.slopes[place], shares.moves[place]
+    found = direction_of(slope, move, target, folded)
     if parent.effect is not None:  # its sign rests on configurations, not on rows
-        sign = "+" if parent.effect.slope > 0 else "-"
+        found = Sign("+" if parent.effect.slope > 0 else "-")
     return Arrow(
         parent.candidate,
         "configuration" if parent.effect is not None else parent.stage,
-        sign,
+        found.sign,
         slope.value,
         slope.low,
         slope.high,
@@ -356,6 +359,8 @@ def _arrow(parent: _Parent, place: int, shares: Shares) -> Arrow:
         level_of(slope, parent.candidate.levels),
         parent.partial_r2,
         parent.effect,
+        found.about,
+        (move.value, move.low, move.high),
     )
 
 
@@ -375,4 +380,5 @@ def sentence_of(arrow: Arrow, scope: Scope, why: str = FEW, setting: Mapping | N
         arrow.candidate.group,
         scope.resamples,
         setting,
+        arrow.sign_of,
     )

@@ -17,6 +17,7 @@ from causeway.causal.seeds import derived_seed
 from causeway.causal.sentences import FEW, what_if_sentence
 from causeway.causal.threads import single_threaded
 from causeway.causal.verdicts import REFUTED, SUPPORTED, graph_verdict
+from causeway.causal.words import ABOUT
 from causeway.logs import LOG
 
 
@@ -142,7 +143,7 @@ def _contrast(outcome: Outcome, rows: list[dict]) -> None:
         level = next(arrow.level for arrow in outcome.arrows if arrow.candidate.name == row["feature"])
         name = row["feature"] + (f" = {level}" if level else "")
         ends = [f"{word} it on {row['by']} {one['group']} ({one['slope']:+.2f})" for word, one in (("raises", top), ("lowers", bottom))]
-        outcome.reasons.append(f"{name} acts in opposite ways on the target: {' and '.join(ends)}")
+        outcome.reasons.append(f"{name} acts in opposite ways on {ABOUT[row.get('slope_of')]}: {' and '.join(ends)}")
 
 
 def _written(row: dict) -> dict:

@@ -12,6 +12,8 @@ from causeway.causal.seeds import derived_seed
 from causeway.tables import SCHEMAS, write_json, write_table
 
 UNEXPLAINED = "unexplained"
+ENDS = ("contribution_percent", "contribution_low", "contribution_high")
+VALUE_EFFECTS = ("value_effect", "value_effect_low", "value_effect_high")
 
 
 def rounded(value: float | None) -> float | None:
@@ -69,7 +71,9 @@ def _edge(arrow: Arrow, target: str) -> dict:
         "target": target,
         "kind": "directed",
         "sign": arrow.sign,
+        "sign_of": arrow.sign_of,
         "effect": rounded(arrow.effect),
+        "value_effect": rounded(arrow.moves[0]) if arrow.moves else None,
         "contribution_percent": rounded(arrow.percent),
         "contribution_low": rounded(arrow.percent_low),
         "contribution_high": rounded(arrow.percent_high),
@@ -82,14 +86,14 @@ def _edge(arrow: Arrow, target: str) -> dict:
 
 def _context_edge(edge: Edge) -> dict:
     """Return an edge between features: which way they move together, and no share of the target."""
-    none = dict.fromkeys(("contribution_percent", "contribution_low", "contribution_high", "stability", "q_value", "robustness", "level"))
+    none = dict.fromkeys((*ENDS, "stability", "q_value", "robustness", "level", "sign_of", "value_effect"))
     sign = "+" if edge.effect > 0 else "-" if edge.effect < 0 else "?"
     return none | {"source": edge.source, "target": edge.target, "kind": edge.kind, "sign": sign, "effect": rounded(edge.effect)}
 
 
 def _unexplained_edge(outcome: Outcome) -> dict:
     percent, low, high = outcome.unexplained
-    edge = dict.fromkeys(("effect", "stability", "q_value", "robustness", "level"))
+    edge = dict.fromkeys(("effect", "stability", "q_value", "robustness", "level", "sign_of", "value_effect"))
     return edge | {
         "source": UNEXPLAINED,
         "target": outcome.scope.target,
@@ -110,10 +114,12 @@ def contribution_rows(outcome: Outcome) -> list[dict]:
             "members": list(arrow.candidate.members),
             "stage": arrow.stage,
             "sign": arrow.sign,
+            "sign_of": arrow.sign_of,
             "level": arrow.level or None,
             "effect": rounded(arrow.effect),
             "effect_low": rounded(arrow.effect_low),
             "effect_high": rounded(arrow.effect_high),
+            **dict(zip(VALUE_EFFECTS, map(rounded, arrow.moves or (None,) * 3), strict=True)),
             "contribution_percent": rounded(arrow.percent),
             "contribution_low": rounded(arrow.percent_low),
             "contribution_high": rounded(arrow.percent_high),
@@ -126,7 +132,9 @@ def contribution_rows(outcome: Outcome) -> list[dict]:
     ]
     if outcome.unexplained is not None:
         percent, low, high = outcome.unexplained
-        rest = dict.fromkeys(("level", "effect", "effect_low", "effect_high", "stability", "q_value", "robustness"))
+        rest = dict.fromkeys(
+            ("level", "effect", "effect_low", "effect_high", "sign_of", *VALUE_EFFECTS, "stability", "q_value", "robustness")
+        )
         rest |= {"feature": UNEXPLAINED, "group": UNEXPLAINED, "members": [], "stage": "none", "sign": "?", "verdict": outcome.verdict}
         rest |= {"contribution_percent": rounded(percent), "contribution_low": rounded(low), "contribution_high": rounded(high)}
         rows.append(rest)

@@ -7,12 +7,14 @@ from causeway.causal.basis import GroupCentring
 from causeway.causal.discovery import Arrow, Evidence
 from causeway.causal.effective_size import autocorrelations, bartlett_factor, kish_size, lag_count
 from causeway.causal.rows import Rows
+from causeway.causal.signs import TARGET, VALUE
 
 MIN_ROWS = 50
 MOST_GROUPS = 200
 LABELS = ((75.0, "high"), (50.0, "moderate"), (25.0, "low"))
 """I² from which heterogeneity is called so: J. Higgins et al., BMJ 327 (2003) 557; below, the groups agree."""
 SIGNIFICANT = 0.05
+ABOUT = (TARGET, VALUE)
 
 
 def cochran(slopes: np.ndarray, errors: np.ndarray) -> tuple[float, float, float, float, float]:
@@ -74,8 +76,9 @@ def heterogeneity(evidence: Evidence, arrows: list[Arrow]) -> list[dict]:
     Notes
     -----
     In each group the target (the deviation's size, in standard deviations; the deviation itself where the target is measured) is regressed
-    on all causes, with the means of configurations taken out and the rows' weights; the errors count what the rows are worth. A cause of
-    the mean alone may have slopes near zero everywhere: it moves launches both ways about the mean.
+    on all causes, with the means of configurations taken out and the rows' weights; the errors count what the rows are worth. Where a
+    cause's sign is about the measured value, its slopes are those of the signed deviation, which moves as the value does, unless the
+    slopes of the target are opposite: that is why they gave no sign.
     """
     within = [arrow for arrow in arrows if arrow.stage != "configuration"]
     rows = []
@@ -85,25 +88,27 @@ def heterogeneity(evidence: Evidence, arrows: list[Arrow]) -> list[dict]:
             continue
         found = {int(code): part for code in range(levels.size) if (part := _slopes(evidence, within, codes == code)) is not None}
         for place, arrow in enumerate(within):
-            own = {code: one for code, (n, slopes, errors) in found.items() if (one := (n, slopes[place], errors[place]))[2] > 0}
+            own = {code: (n, slopes[:, place], errors[:, place]) for code, (n, slopes, errors) in found.items() if errors[0, place] > 0}
             if len(own) < 2:
                 continue
             words = {code: str(levels[code]) for code in own}
-            rows += _rows(arrow.candidate.name, by, own, words)
+            of_target, of_value = (_rows(arrow.candidate.name, by, own, words, about) for about in (TARGET, VALUE))
+            rows += of_value if arrow.sign_of == VALUE and of_target[0]["label"] != "opposite" else of_target
     order = {arrow.candidate.name: place for place, arrow in enumerate(within)}
     return sorted(rows, key=lambda row: order[row["feature"]])
 
 
-def _rows(feature: str, by: str, own: dict[int, tuple], words: dict[int, str]) -> list[dict]:
+def _rows(feature: str, by: str, own: dict[int, tuple], words: dict[int, str], about: str) -> list[dict]:
     n, slopes, errors = (np.asarray(one, dtype=float) for one in zip(*own.values(), strict=True))
+    slopes, errors = slopes[:, ABOUT.index(about)], errors[:, ABOUT.index(about)]
     pooled, error, q, share, p_value = cochran(slopes, errors)
-    base = {"feature": feature, "by": by, "cochran_q": None, "i_squared": None, "p_value": None, "label": None}
+    base = {"feature": feature, "by": by, "cochran_q": None, "i_squared": None, "p_value": None, "label": None, "slope_of": about}
     rows = [
         base
         | {"group": None, "rows": int(n.sum()), "slope": pooled, "slope_low": pooled - 1.96 * error, "slope_high": pooled + 1.96 * error}
         | {"cochran_q": q, "i_squared": share, "p_value": p_value, "label": label_of(share, p_value, slopes, errors)}
     ]
-    for code, (count, slope, own_error) in own.items():
+    for code, count, slope, own_error in zip(own, n, slopes, errors, strict=True):
         ends = {"slope": float(slope), "slope_low": float(slope - 1.96 * own_error), "slope_high": float(slope + 1.96 * own_error)}
         rows.append(base | {"group": words[code], "rows": int(count)} | ends)
     return rows
@@ -112,30 +117,33 @@ def _rows(feature: str, by: str, own: dict[int, tuple], words: dict[int, str]) -
 def _slopes(evidence: Evidence, arrows: list[Arrow], mine: np.ndarray) -> tuple[int, np.ndarray, np.ndarray] | None:
     """Return the number of rows, and slopes and standard errors of all causes, among the rows `mine`; None if they are too few.
 
-    The error of a cause that does not vary there is 0.
+    Slopes and errors have shape (2, n_causes), of the target and of the signed deviation; the error of a cause that does not vary is 0.
     """
     if mine.sum() < MIN_ROWS:
         return None
     part: Rows = evidence.rows.take(mine)
     centring = GroupCentring(part.configuration, part.weight)
     deviation = evidence.deviation[mine]
-    y = centring.weighted(np.abs(deviation) if part.folded else deviation)
+    size = centring.weighted(np.abs(deviation) if part.folded else deviation)
+    responses = np.column_stack([size, centring.weighted(deviation)])
     x = centring.weighted(np.column_stack([_one(arrow)[mine] for arrow in arrows]))
-    spread = float(np.sqrt((y**2).mean()))
+    spread = np.sqrt((responses**2).mean(axis=0))
     lengths = (x**2).sum(axis=0)
     alive = np.flatnonzero(lengths > 1e-3 * mine.sum() * 0.01)
     df = kish_size(part.weight) - centring.n_groups - alive.size - 1
-    if spread == 0 or alive.size == 0 or df < MIN_ROWS / 2:
+    if not spread.all() or alive.size == 0 or df < MIN_ROWS / 2:
         return None
     used = x[:, alive]
-    fitted = np.linalg.lstsq(used, y, rcond=1e-8)[0]
-    residual = y - used @ fitted
+    fitted = np.linalg.lstsq(used, responses, rcond=1e-8)[0]
+    residual = responses - used @ fitted
     inverse = np.diag(np.linalg.pinv(used.T @ used))
     lags = lag_count(len(part))
-    factors = bartlett_factor(autocorrelations(used, lags), autocorrelations(residual[:, None], lags)[0])
-    variance = float(residual @ residual) / len(part) * len(part) / df * inverse * (len(part) / kish_size(part.weight))
-    slopes, errors = np.zeros(len(arrows)), np.zeros(len(arrows))
-    slopes[alive], errors[alive] = fitted / spread, np.sqrt(variance * factors) / spread
+    of_used, of_residual = autocorrelations(used, lags), autocorrelations(residual, lags)
+    slopes, errors = np.zeros((2, 2, len(arrows)))
+    for about, one in enumerate(residual.T):
+        variance = float(one @ one) / df * inverse * (len(part) / kish_size(part.weight)) * bartlett_factor(of_used, of_residual[about])
+        slopes[about, alive] = fitted[:, about] / spread[about]
+        errors[about, alive] = np.sqrt(variance) / spread[about]
     return int(mine.sum()), slopes, errors
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from causeway.causal.discovery import Arrow, Evidence
-from causeway.causal.location_scale import Causes, LocationScale
+from causeway.causal.location_scale import Causes, LocationScale, cross_fitted
 from causeway.causal.rows import Rows
 from causeway.causal.settings import NONE, Setting, Support, number_text, settings_of
 from causeway.causal.shares import MAX_ROWS, WINSOR, resampled_rows
@@ -45,13 +45,7 @@ class Mechanisms:
 
     def __init__(self, values: list[np.ndarray], deviation: np.ndarray, weights: np.ndarray, blocks: np.ndarray, seed: int) -> None:
         self.causes, self.deviation = Causes(values, deviation.size), deviation
-        folds = blocks % FOLDS
-        self.parts = []
-        everything = np.arange(deviation.size)
-        for fold in np.unique(folds):
-            train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-            train = train if train.size >= 20 else everything
-            self.parts.append((test, LocationScale(self.causes, train, deviation, weights, seed)))
+        self.parts = cross_fitted(self.causes, blocks % FOLDS, deviation, weights, seed)
         self.factual = self.predict({})
 
     def predict(self, likes: Likes) -> tuple[np.ndarray, np.ndarray]:
@@ -199,7 +193,8 @@ class Refits:
     def __init__(self, causes: Causes, outlook: Outlook, draws: list[np.ndarray]) -> None:
         self.everything = np.arange(outlook.deviation.size)
         self.draws = [self.everything, *draws]
-        self.models = [LocationScale(causes, rows, outlook.deviation, outlook.weight, None) for rows in self.draws]
+        whole = LocationScale(causes, self.everything, outlook.deviation, outlook.weight)
+        self.models = [whole, *(LocationScale(causes, rows, outlook.deviation, outlook.weight, whole) for rows in draws)]
         self.factual = [model.predict(self.everything) for model in self.models]
 
     def changes(self, outlook: Outlook, likes: Likes, factor: np.ndarray | float = 1.0) -> tuple[float, np.ndarray]:

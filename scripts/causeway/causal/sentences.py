@@ -35,10 +35,14 @@ PLACES = {
     "stream": "Being on stream {}",
     "transfer_copy_kind": "A linked transfer from {}",
 }
-VERBS = {"+": "raise", "-": "lower", "?": "change, in no single direction,"}
-SINGULAR = {"+": "raises", "-": "lowers", "?": "changes, in no single direction,"}
+RAISE = {"+": ("raise", "raises"), "-": ("lower", "lowers"), "?": ("change, in no single direction,", "changes, in no single direction,")}
+MAKE = ("make", "makes")
+MOVED = {"+": "slower", "-": "faster"}
+VARIED = {"+": "more", "-": "less"}
+"""Verbs for many and for one; the words for what a launch's run time does, and for how much a measured value varies."""
 ASSUMPTION = "if no unmeasured common cause"
 FEW = "too few effective samples behind it"
+DEVIATIONS = {"kernel_variability": "its deviation", "memory_stall": "its memory stall"}
 AMOUNTS = {"memory_stall": "the mean memory stall"}
 """Targets that are measured; of all others the deviation is."""
 SETTINGS = {
@@ -74,7 +78,7 @@ def percent(value: float, signed: bool = False) -> str:
 
 def what_varies(target: str) -> str:
     """Return the words for a target."""
-    return {"kernel_variability": "its deviation", "memory_stall": "its memory stall"}.get(target, f"the deviation of {target}")
+    return DEVIATIONS.get(target, f"the deviation of {target}")
 
 
 def cause_sentence(
@@ -91,6 +95,7 @@ def cause_sentence(
     group: str = "",
     resamples: int = 0,
     setting: Mapping | None = None,
+    sign_of: str = "target",
 ) -> str:
     """Return the sentence of one cause: what setting it would change, or that it acts; then what supports this, and its share.
 
@@ -109,15 +114,17 @@ def cause_sentence(
     resamples : int
     setting : mapping or None
         Its row of `whatif.parquet`, if there is one with a change.
+    sign_of : str
+        What the sign is about, "target" or "value".
     """
     name = called(feature, group)
     subject = PLACES.get(feature, f"{capital(name)} = {{}}").format(level) if level else SUBJECTS.get(feature, f"Higher values of {name}")
     if members > 1:
         subject += f" (or of the {members - 1} column{'s' if members > 2 else ''} that move{'s' if members == 2 else ''} with it)"
-    verb = (SINGULAR if level else VERBS)[sign]
     mean, low, high = contribution
-    ends = f"{percent(mean)} % of its variance [{percent(low)}, {percent(high)}]"
-    acts = f"{subject} {verb} {what_varies(target)} and {'carries' if level else 'carry'} {ends}"
+    whose = "its variance" if sign_of == "target" and (sign == "?" or target in DEVIATIONS) else f"the variance of {what_varies(target)}"
+    ends = f"{percent(mean)} % of {whose} [{percent(low)}, {percent(high)}]"
+    acts = f"{subject} {_does(sign, sign_of, target, bool(level))} and {'carries' if level else 'carry'} {ends}"
     found = "not resampled" if stability is None else f"found in {100 * stability:.0f} % of {resamples} resamples"
     fragile = ", fragile" if robustness < FRAGILE_BELOW else ""
     backed = f"{verdict if verdict == 'supported' else f'{verdict}, {why}'}: {found}, robustness {short(robustness)}{fragile}"
@@ -126,6 +133,17 @@ def cause_sentence(
     if unclear(setting):
         return f"{acts}, {ASSUMPTION}; {backed}. {what_if_sentence(setting, target, group)}"
     return f"{what_if_sentence(setting, target, group).removesuffix('.')}; {backed}. {acts}."
+
+
+def _does(sign: str, sign_of: str, target: str, singular: bool) -> str:
+    """Return what a cause does, to the target or to the measured value, in words."""
+    if sign_of == "value":
+        if target in DEVIATIONS:
+            return f"{MAKE[singular]} the launch itself {MOVED[sign]}"
+        return f"{RAISE[sign][singular]} {target} itself"
+    if sign == "?" or target in DEVIATIONS:
+        return f"{RAISE[sign][singular]} {what_varies(target)}"
+    return f"{MAKE[singular]} {target} vary {VARIED[sign]}"
 
 
 def unclear(row: Mapping) -> bool:

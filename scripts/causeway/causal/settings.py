@@ -7,6 +7,7 @@ import numpy as np
 
 from causeway.causal.discovery import Arrow, Evidence
 from causeway.causal.rows import Column
+from causeway.causal.signs import TARGET
 
 MIN_SHARE = 0.02
 """A level counts as observed from this share of the launches."""
@@ -89,7 +90,7 @@ def settings_of(arrow: Arrow, evidence: Evidence, pick: np.ndarray) -> list[Sett
     if values.ndim > 1:
         level = (values * np.arange(1, values.shape[1] + 1)).sum(axis=1).astype(int)
         shares = np.bincount(level, weight, len(candidate.levels)) / weight.sum()
-        worst = (arrow.level,) if arrow.sign == "+" else ()
+        worst = (arrow.level,) if arrow.sign == "+" and arrow.sign_of == TARGET else ()
         first = {int(number): int(row) for number, row in zip(*np.unique(level, return_index=True), strict=True)}
         return [
             Setting("as it was", candidate.levels[number], np.full(pick.size, first[number]))

@@ -14,6 +14,7 @@ import pyarrow as pa
 from causeway.causal.graph import UNEXPLAINED, rounded
 from causeway.causal.multiplicity import benjamini_hochberg, over_families
 from causeway.causal.verdicts import MAX_Q, graph_verdict
+from causeway.causal.words import ABOUT
 from causeway.tables import SCHEMAS, write_json, write_table
 
 TABLES = ("contributions", "refutations", "whatif", "heterogeneity", "baselines")
@@ -125,7 +126,8 @@ def agreement(kernels: Sequence[Mapping], whole: Mapping) -> list[dict]:
     -------
     list of dict
         Rows of `agreement.parquet`. `state` is `same`, `opposite`, `undecided` (either has no single direction), `another level` (the
-        signs are about different levels of a category), `kernel only` or `dataset only`.
+        signs are about different levels of a category), `not comparable` (one sign is about the target, one about the measured value),
+        `kernel only` or `dataset only`.
     """
     of_dataset = _signs(whole)
     rows = []
@@ -143,6 +145,7 @@ def agreement(kernels: Sequence[Mapping], whole: Mapping) -> list[dict]:
                     "dataset_percent": there and there["contribution_percent"],
                     "level": (here or there)["level"],
                     "state": _state(here, there),
+                    "sign_of": _about(here, there),
                 }
             )
     return rows
@@ -158,7 +161,15 @@ def _state(here: Mapping | None, there: Mapping | None) -> str:
     if here["level"] != there["level"]:
         return "another level"
     signs = (here["sign"], there["sign"])
+    if "?" not in signs and here.get("sign_of") != there.get("sign_of"):
+        return "not comparable"
     return "undecided" if "?" in signs else "same" if signs[0] == signs[1] else "opposite"
+
+
+def _about(here: Mapping | None, there: Mapping | None) -> str | None:
+    """Return what the signs are about, None if that differs."""
+    found = {row.get("sign_of") for row in (here, there) if row is not None and row["sign"] != "?"}
+    return found.pop() if len(found) == 1 else None
 
 
 def flagged(kernels: Sequence[dict], whole: dict, rows: Sequence[Mapping]) -> None:
@@ -168,9 +179,9 @@ def flagged(kernels: Sequence[dict], whole: dict, rows: Sequence[Mapping]) -> No
             continue
         feature, name = row["feature"] + (f" = {row['level']}" if row["level"] else ""), row["kernel"]
         draft = next(draft for draft in kernels if draft["graph"]["scope"] == name)
-        here, there = VERBS[row["kernel_sign"]], VERBS[row["dataset_sign"]]
-        draft["graph"]["reasons"].append(f"{feature} {here} the target here and {there} it in the whole dataset")
-        whole["graph"]["reasons"].append(f"{feature} {there} the target over all kernels and {here} it in {name}")
+        here, there, about = VERBS[row["kernel_sign"]], VERBS[row["dataset_sign"]], ABOUT[row.get("sign_of")]
+        draft["graph"]["reasons"].append(f"{feature} {here} {about} here and {there} it in the whole dataset")
+        whole["graph"]["reasons"].append(f"{feature} {there} {about} over all kernels and {here} it in {name}")
 
 
 def write_scope(draft: Mapping, folder: str | Path) -> None:

@@ -1,19 +1,56 @@
-"""Signs: does more of a cause raise or lower the target; undecided when resamples disagree."""
+"""Signs: does more of a cause raise or lower the target, or the measured value; undecided when resamples disagree.
+
+The target is mostly an absolute deviation. A cause that moves the value both ways about its mean moves the deviation in no single
+direction; then the direction of the value is what there is to say, and the sign says that it is about the value.
+"""
+
+from dataclasses import dataclass
 
 from causeway.causal.shares import Slope
 
 AGREEMENT = 0.9
+TARGET, VALUE = "target", "value"
+VARIABILITY = frozenset({"kernel_variability", "memory_stall"})
+"""Targets whose sign is about the target itself wherever that is decided; of all others the clearer of both is taken."""
+
+
+@dataclass(frozen=True)
+class Sign:
+    """A sign, "+", "-" or "?", and what it is about: the target, or the measured value."""
+
+    sign: str
+    about: str = TARGET
 
 
 def sign_of(slope: Slope) -> str:
-    """Return "+" or "-" if at least 90 % of the resamples agree with the sign of the slope, else "?".
-
-    The target is mostly an absolute deviation. A cause that moves the run time both ways about its mean may change the deviation in no
-    single direction; then "?" is the truth and not a want of data.
-    """
+    """Return "+" or "-" if at least 90 % of the resamples agree with the sign of the slope, else "?"."""
     if slope.value == 0 or slope.agreement < AGREEMENT:
         return "?"
     return "+" if slope.value > 0 else "-"
+
+
+def direction_of(slope: Slope, move: Slope, target: str, folded: bool) -> Sign:
+    """Return the sign of a cause.
+
+    Parameters
+    ----------
+    slope, move : Slope
+        Of the target, and of the measured value.
+    target : str
+    folded : bool
+        The target is the absolute deviation; else it is the value, and both are one.
+    """
+    of_target, of_value = Sign(sign_of(slope)), Sign(sign_of(move), VALUE)
+    if not folded or of_value.sign == "?":
+        return of_target
+    if of_target.sign == "?":
+        return of_value
+    return of_target if target in VARIABILITY or _clearness(slope) >= _clearness(move) else of_value
+
+
+def _clearness(slope: Slope) -> float:
+    """Return a slope in half widths of its interval."""
+    return abs(slope.value) / max(slope.high - slope.low, 1e-12)
 
 
 def level_of(slope: Slope, levels: tuple[str, ...]) -> str:

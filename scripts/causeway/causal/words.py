@@ -33,6 +33,8 @@ NAMES = {
 UNITS = ("_hz", "_ratio", "_bytes", "_ns", "_w", "_percent")
 METRICS = "device metrics"
 ACRONYMS = frozenset("gpc sys sm sms gpu dram pcie nvlink rx tx l1 l2 hbm".split())
+ABOUT = {"target": "the target", "value": "the measured value", None: "the target"}
+"""What a sign or slope is about."""
 
 
 def called(feature: str, group: str = "") -> str:

@@ -59,7 +59,10 @@ def agreement_svg(rows: Sequence[Mapping], names: Mapping[str, str], title: str)
             parts.append(_cell(left + width * place, y, row["kernel_sign"], row["kernel_percent"], row["state"] == "opposite", hover))
     bottom = top + height * len(features)
     left_out = len(strength) - len(features)
-    notes = ["▲ raises, ▼ lowers, ◇ in no single direction; number: % of the variance; orange frame: opposite to the whole dataset"]
+    notes = [
+        "▲ raises, ▼ lowers (the target, or the value itself), ◇ in no single direction; number: % of the variance;"
+        " orange frame: opposite to the whole dataset"
+    ]
     notes += [f"{left_out} weaker causes are not drawn; the table lists all"] if left_out else []
     below = [text(MARGIN, bottom + 22 + 17 * i, note, theme.SMALL, colour=theme.MUTED) for i, note in enumerate(notes)]
     wide = max(left + width * len(heads) + slant + MARGIN, *(text_width(note, theme.SMALL) + 2 * MARGIN for note in notes))

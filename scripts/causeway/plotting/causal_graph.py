@@ -51,6 +51,8 @@ def arrow_of(edge: Mapping) -> Arrow:
     colour = theme.UNDECIDED if grey else theme.RAISES if edge["sign"] == "+" else theme.LOWERS
     fragile = robustness is not None and robustness < theme.FRAGILE_BELOW
     word = "" if rest else WORDS.get(edge["sign"], "sign undecided") if edge["kind"] == "directed" else edge["kind"]
+    if edge.get("sign_of") == "value":
+        word = f"{word} the value,"
     if edge.get("level"):
         word = f"{elided(edge['level'], 24)} {word}"
     share = theme.percent(percent, edge["contribution_low"], edge["contribution_high"]) if percent is not None else "share not measured"

@@ -42,6 +42,7 @@ def contribution_bars(rows: Sequence[Mapping], scope: str) -> Markup | None:
         low, high = (low, high) if side > 0 else (high, low)
         words = theme.percent(row["contribution_percent"], row["contribution_low"], row["contribution_high"])
         rest = row["feature"] == UNEXPLAINED
+        words += ", sign of the value" if row.get("sign_of") == "value" else ""
         bars.append(
             Bar(
                 labelled(row),
@@ -56,7 +57,10 @@ def contribution_bars(rows: Sequence[Mapping], scope: str) -> Markup | None:
     if len(bars) < 2:
         return None
     return interval_bars(
-        bars, f"Contributions, {scope}", "left lowers, right raises; grey: no single direction, or unexplained", "% of the variance"
+        bars,
+        f"Contributions, {scope}",
+        "left lowers, right raises (the target, or where said the value); grey: no single direction, or unexplained",
+        "% of the variance",
     )
 
 
@@ -110,10 +114,11 @@ def group_bars(rows: Sequence[Mapping], scope: str, short: Mapping[str, str]) ->
             )
             for row in shown
         ]
+        what = whole.get("slope_of") or "target"
         below = f"{whole['label']} heterogeneity: I² = {whole['i_squared']:.0f} %, Cochran's Q = {theme.significant(whole['cochran_q'])}"
         below += f"; {len(own) - len(shown)} in the middle not drawn" if len(own) > len(shown) else ""
         found.append(
-            interval_bars(bars, f"{elided(whole['feature'], 50)} by {whole['by']}, {scope}", below, "standard deviations of the target")
+            interval_bars(bars, f"{elided(whole['feature'], 50)} by {whole['by']}, {scope}", below, f"standard deviations of the {what}")
         )
     return found
 

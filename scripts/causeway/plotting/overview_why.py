@@ -77,6 +77,7 @@ def cause_table(search: object) -> Markup:
     body = []
     for number, row in rows:
         kind, word = SIGNS.get(row["sign"], ("undecided", "◇ undecided"))
+        word += " the value" if row.get("sign_of") == "value" else ""
         others = [member for member in row["members"] or [] if member != row["feature"]]
         name = [tag("code", breakable(elided(row["feature"], 60)), title=row["feature"] if len(row["feature"]) > 60 else None)]
         name += [cited.name(f" = {elided(row['level'], 40)}")] if row.get("level") else []
@@ -206,6 +207,7 @@ def disagreements(searches: Sequence[object], known: Mapping) -> Markup | None:
         for number, row in causes_of(search):
             if row["sign"] in SIGNS and row["verdict"] != "refuted":
                 feature = f"{row['feature']} = {row['level']}" if row.get("level") else row["feature"]
+                feature += " (the value)" if row.get("sign_of") == "value" else ""
                 words = joined([cited.name(name), " (", percent_of(search, number, row), ")"])
                 seen.setdefault(feature, {"+": [], "-": []})[row["sign"]].append(words)
     rows = [(feature, ends) for feature, ends in sorted(seen.items()) if ends["+"] and ends["-"]]

@@ -7,18 +7,22 @@ from causeway.validation.worlds import Table
 MATTERS = 1.0
 """A cause with a smaller share, in percent, is neither missed nor false."""
 CLEAR_SLOPE = 0.05
-"""A cause whose true slope is smaller (in standard deviations) moves the deviation in no single direction, and its sign is not judged."""
+"""A slope that is smaller, in standard deviations, is no direction in which a sign could be right."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A reported cause: its column, the columns it stands for, sign ("+", "-" or "?"), share in percent, robustness or None."""
+    """A reported cause: its column, the columns it stands for, sign ("+", "-" or "?"), share in percent, robustness or None.
+
+    `sign_of` is what the sign is about, "target" or "value"; None for a method that looks at the target alone.
+    """
 
     name: str
     members: tuple[str, ...]
     sign: str
     percent: float
     robustness: float | None = None
+    sign_of: str | None = None
 
 
 def cause_behind(claim: Claim, table: Table) -> str | None:
@@ -36,9 +40,10 @@ def marks(claims: list[Claim], unexplained: float | None, table: Table) -> dict[
     Returns
     -------
     dict of str to float
-        `true`, `false`, `missed`; `leaks` reported; `signs_given`, `signs_right`, `signs_asked` over the found causes whose direction is
-        clear; `share_error`, the total variation of the shares with the unexplained rest, 0 to 1; `share_sum`; `proxies`,
-        `proxies_fragile`, `causes_fragile`.
+        `true`, `false`, `missed`; `leaks` reported; `signs_asked`, the found causes that move the target or the value in a clear
+        direction (the target alone, for a method that looks at nothing else); `signs_given`, those of them with a sign about what they do
+        move, and `signs_right` of these; `share_error`, the total variation of the shares with the unexplained rest, 0 to 1; `share_sum`;
+        `proxies`, `proxies_fragile`, `causes_fragile`.
     """
     found: dict[str, Claim] = {}
     false: list[Claim] = []
@@ -49,9 +54,10 @@ def marks(claims: list[Claim], unexplained: float | None, table: Table) -> dict[
         else:
             found[cause] = claim
     weighty = {name for name in table.causes if table.shares[name] >= MATTERS}
-    asked = [name for name in found if abs(table.slopes.get(name, 0.0)) >= CLEAR_SLOPE]
-    given = [name for name in asked if found[name].sign != "?"]
-    right = [name for name in given if (found[name].sign == "+") == (table.slopes[name] > 0)]
+    asked = [name for name, claim in found.items() if any(abs(slope) >= CLEAR_SLOPE for slope in _slopes(name, claim, table).values())]
+    true_slope = {name: _slopes(name, found[name], table)[found[name].sign_of or "target"] for name in asked}
+    given = [name for name in asked if found[name].sign != "?" and abs(true_slope[name]) >= CLEAR_SLOPE]
+    right = [name for name in given if (found[name].sign == "+") == (true_slope[name] > 0)]
     distance = sum(
         abs(share - (found[name].percent if name in found else 0.0)) for name, share in table.shares.items() if name != "unexplained"
     )
@@ -74,6 +80,12 @@ def marks(claims: list[Claim], unexplained: float | None, table: Table) -> dict[
         "proxies_fragile": sum(claim in fragile for claim in proxies),
         "causes_fragile": sum(claim in fragile for claim in found.values()),
     }
+
+
+def _slopes(name: str, claim: Claim, table: Table) -> dict[str, float]:
+    """Return the true slopes of what the claim's sign can be about."""
+    slopes = {"target": table.slopes.get(name, 0.0)}
+    return slopes if claim.sign_of is None else slopes | {"value": table.moves.get(name, 0.0)}
 
 
 def f1(true: float, false: float, missed: float) -> float | None:

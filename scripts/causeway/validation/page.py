@@ -7,7 +7,8 @@ from causeway.validation.marks import f1
 
 METHODS = {"ours": "Causeway", "spearman": "rank correlation*", "lasso": "Lasso", "trees": "boosted trees*"}
 NOTE = (
-    "* is told the number of causes. False share: of reported causes. Signs: share right of those given, and of all that have a direction. "
+    "* is told the number of causes. False share: of reported causes. Signs: share right of those given, and of all that have a direction, "
+    "of the deviation or of the run time (the other methods look at the deviation alone). "
     "Shares: total variation from the true ones. Fragile: of the columns moved by an unmeasured cause, and of true causes."
 )
 

@@ -15,8 +15,8 @@ def shares_and_slopes(
     values: list[np.ndarray],
     y: np.ndarray,
     kernel: np.ndarray,
-) -> tuple[list[float], list[float | None]]:
-    """Return the shares in percent, that of the noise last, and the slopes of the absolute deviation from the kernel's mean.
+) -> tuple[list[float], list[float | None], list[float | None]]:
+    """Return the shares in percent, that of the noise last, and the slopes of the absolute and the signed deviation from the mean.
 
     Parameters
     ----------
@@ -32,35 +32,47 @@ def shares_and_slopes(
     Notes
     -----
     `E[Var over x_j of |deviation|]` is half the mean squared change under exchange (M. Jansen, Comput. Phys. Commun. 117 (1999) 35).
-    Deviations are in standard deviations of their kernel, and every kernel weighs the same.
+    Deviations are in standard deviations of their kernel, and every kernel weighs the same; slopes are in standard deviations of what they
+    are about, per standard deviation of the cause.
     """
     counts = np.bincount(kernel)
     mean = (np.bincount(kernel, y) / counts)[kernel]
     spread = np.sqrt(np.bincount(kernel, (y - mean) ** 2) / counts)[kernel]
     weights = 1.0 / counts[kernel]
 
-    def size(changed: list[np.ndarray], noise_values: np.ndarray) -> np.ndarray:
-        return np.abs(duration(changed, noise_values) - mean) / spread
+    def deviation(changed: list[np.ndarray], noise_values: np.ndarray) -> np.ndarray:
+        return (duration(changed, noise_values) - mean) / spread
 
-    own = size(parts, noise)
+    signed = deviation(parts, noise)
+    own = np.abs(signed)
     numbers = [None if value.dtype == object else _standardised(value, kernel) for value in values]
-    sums, cross, moved = np.zeros(len(parts) + 1), np.zeros(len(parts)), np.zeros(len(parts))
+    sums, moved = np.zeros(len(parts) + 1), np.zeros(len(parts))
+    of_size, of_value = np.zeros(len(parts)), np.zeros(len(parts))
     order = np.argsort(kernel, kind="stable")
     for _ in range(SWAPS):
         partner = np.empty(y.size, dtype=np.int64)
         shuffled = rng.permutation(y.size)
         partner[order] = shuffled[np.argsort(kernel[shuffled], kind="stable")]
         for j, part in enumerate(parts):
-            change = size([*parts[:j], part[partner], *parts[j + 1 :]], noise) - own
+            other = deviation([*parts[:j], part[partner], *parts[j + 1 :]], noise)
+            change = np.abs(other) - own
             sums[j] += weights @ change**2
             if numbers[j] is not None:
-                step = numbers[j][partner] - numbers[j]
-                cross[j] += (weights * change) @ step
-                moved[j] += weights @ step**2
-        sums[-1] += weights @ (size(parts, noise[partner]) - own) ** 2
-    unit = np.sqrt(np.average((own - np.average(own, weights=weights)) ** 2, weights=weights))
-    slopes = [None if number is None else float(c / m / unit) for number, c, m in zip(numbers, cross, moved, strict=True)]
-    return list(100 * sums / sums.sum()), slopes
+                step = weights * (numbers[j][partner] - numbers[j])
+                of_size[j] += change @ step
+                of_value[j] += (other - signed) @ step
+                moved[j] += step @ (numbers[j][partner] - numbers[j])
+        sums[-1] += weights @ (np.abs(deviation(parts, noise[partner])) - own) ** 2
+    slopes, moves = (
+        [None if number is None else float(c / m / unit) for number, c, m in zip(numbers, cross, moved, strict=True)]
+        for cross, unit in ((of_size, _spread(own, weights)), (of_value, _spread(signed, weights)))
+    )
+    return list(100 * sums / sums.sum()), slopes, moves
+
+
+def _spread(values: np.ndarray, weights: np.ndarray) -> float:
+    """Return the weighted standard deviation."""
+    return float(np.sqrt(np.average((values - np.average(values, weights=weights)) ** 2, weights=weights)))
 
 
 def _standardised(values: np.ndarray, kernel: np.ndarray) -> np.ndarray:

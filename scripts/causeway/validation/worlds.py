@@ -80,6 +80,8 @@ class Table:
     slopes : dict of str to float
         Change of the absolute deviation, in its standard deviations, per standard deviation of the cause when the cause alone is set;
         text has none.
+    moves : dict of str to float
+        The same of the signed deviation, which moves with the run time itself.
     """
 
     y: np.ndarray
@@ -91,6 +93,7 @@ class Table:
     proxies: set[str] = field(default_factory=set)
     shares: dict[str, float] = field(default_factory=dict)
     slopes: dict[str, float] = field(default_factory=dict)
+    moves: dict[str, float] = field(default_factory=dict)
 
 
 def latent_drivers(rng: np.random.Generator, world: World) -> np.ndarray:
@@ -147,7 +150,7 @@ def draw(world: World, seed: int) -> Table:
         seen.append(clock)
     causes = [names[j] for j in range(world.causes)] + ([names[world.drivers]] if clock else [])
     used = [*range(world.causes), *([world.drivers] if clock else [])]
-    shares, slopes = shares_and_slopes(rng, duration, parts, noise, [seen[j].values for j in used], y, kernel)
+    shares, *directions = shares_and_slopes(rng, duration, parts, noise, [seen[j].values for j in used], y, kernel)
     columns = {names[j]: one.values for j, one in enumerate(seen)}
     found = surround(rng, columns, causes, names[len(seen) :], y, kernel, world.gaps)
     order = rng.permutation(list(found.columns))
@@ -160,7 +163,7 @@ def draw(world: World, seed: int) -> Table:
         found.leaks,
         {names[j] for j in affected},
         dict(zip([*causes, "unexplained"], shares, strict=True)),
-        {name: slope for name, slope in zip(causes, slopes, strict=True) if slope is not None},
+        *({name: slope for name, slope in zip(causes, slopes, strict=True) if slope is not None} for slopes in directions),
     )
 
 

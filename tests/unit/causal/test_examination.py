@@ -324,6 +324,20 @@ def test_a_categorys_sentence_names_its_level():
     )
 
 
+@pytest.mark.parametrize(
+    ("target", "sign", "sign_of", "words"),
+    [
+        ("kernel_variability", "-", "value", "a make the launch itself faster and carry 30 % of the variance of its deviation"),
+        ("y", "+", "value", "a raise y itself and carry 30 % of the variance of the deviation of y"),
+        ("y", "+", "target", "a make y vary more and carry 30 % of the variance of the deviation of y"),
+        ("y", "?", "target", "a change, in no single direction, the deviation of y and carry 30 % of its variance"),
+    ],
+)  # fmt: skip
+def test_a_sentence_says_whether_the_value_moves_or_its_variability(target, sign, sign_of, words):
+    said = cause_sentence("a", 1, sign, "", target, (30, 20, 40), 0.9, 0.4, "supported", resamples=20, sign_of=sign_of)
+    assert said.startswith(f"Higher values of {words} [20, 40]")
+
+
 def test_the_sentence_of_a_cause_begins_with_what_would_help():
     row = {"feature": "block_x", "from": "1,024", "to": "256", "change_percent": -31.2, "change_low": -38.4, "change_high": -21.9}
     words = cause_sentence(

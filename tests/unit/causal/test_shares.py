@@ -4,7 +4,7 @@ from causal_tables import make_table, rows_of
 
 from causeway.causal.deviation import configuration_spread, standardised_deviation
 from causeway.causal.shares import Slope, structural_shares
-from causeway.causal.signs import level_of, sign_of
+from causeway.causal.signs import Sign, direction_of, level_of, sign_of
 
 
 def shares_of(within, y, gains=(), positions=(), folded=False, weights=None, seed=1):
@@ -32,6 +32,39 @@ def test_folding_hides_the_sign_of_a_symmetric_cause_but_not_its_share():
     found = shares_of([a], a + 0.5 * noise, folded=True)
     assert sign_of(found.slopes[0]) == "?"
     assert found.percent[0] > 60
+
+
+def directions(found, target="y", folded=True):
+    return [direction_of(slope, move, target, folded) for slope, move in zip(found.slopes, found.moves, strict=True)]
+
+
+@pytest.mark.parametrize("seed", [7, 8, 9])
+def test_a_folded_table_has_the_signs_of_its_value(seed):
+    rng = np.random.default_rng(seed)
+    a, b, noise = rng.standard_normal((3, 300))
+    found = shares_of([a, b], 2 * a - b + noise, folded=True)
+    assert directions(found) == [Sign("+", "value"), Sign("-", "value")]
+    assert [move.value for move in found.moves] == pytest.approx([2 / np.sqrt(6), -1 / np.sqrt(6)], abs=0.12)
+
+
+@pytest.mark.parametrize("target", ["y", "kernel_variability"])
+def test_what_scales_the_noise_and_what_moves_the_mean_have_signs_about_different_things(target):
+    rng = np.random.default_rng(11)
+    a, c, noise = rng.standard_normal((3, 1500))
+    found = shares_of([a, c], -1.2 * a + np.exp(0.6 * c) * noise, folded=True)
+    assert directions(found, target) == [Sign("-", "value"), Sign("+", "target")]
+    alone = shares_of([c], np.exp(0.6 * c) * noise, folded=True)
+    assert directions(alone, target) == [Sign("+", "target")]
+
+
+def test_for_a_trace_the_size_of_the_deviation_decides_and_for_a_table_what_is_clearer():
+    size, value = Slope(0.2, 0.05, 0.35, 0.99), Slope(-0.8, -0.9, -0.7, 1.0)
+    assert direction_of(size, value, "kernel_variability", True) == Sign("+", "target")
+    assert direction_of(size, value, "y", True) == Sign("-", "value")
+    assert direction_of(size, value, "y", False) == Sign("+", "target")  # the target is the value
+    unknown = Slope(0.01, -0.1, 0.1, 0.55)
+    assert direction_of(unknown, value, "kernel_variability", True) == Sign("-", "value")
+    assert direction_of(unknown, unknown, "y", True) == Sign("?", "target")
 
 
 def test_a_cause_of_the_scale_raises_the_folded_deviation():

@@ -133,6 +133,10 @@ def contribution_rows(causes=6, seed=3, features=FEATURES):
                 "stage": "mean" if number % 2 else "scale",
                 "level": None,
                 "sign": "+" if number % 5 in (0, 3) else "?" if number % 5 == 4 else "-",
+                "sign_of": "value" if number % 5 == 3 else "target",
+                "value_effect": 0.3,
+                "value_effect_low": 0.2,
+                "value_effect_high": 0.4,
                 "effect": float(rng.uniform(0.1, 0.6)),
                 "effect_low": 0.08,
                 "effect_high": 0.7,
@@ -157,7 +161,8 @@ def sentence_of(row):
 
 def graph_of(dataset="demo", target="kernel_variability", scope="dataset", name=None, causes=6, seed=3, context=0, features=FEATURES):
     rows, rest = contribution_rows(causes, seed, features)
-    keys = ("sign", "effect", "contribution_percent", "contribution_low", "contribution_high", "stability", "q_value", "robustness")
+    keys = ("sign", "sign_of", "effect", "contribution_percent", "contribution_low", "contribution_high", "stability", "q_value")
+    keys += ("robustness",)
     edges = [{"source": row["feature"], "target": target, "kind": "directed", **{key: row[key] for key in keys}} for row in rows]
     empty = dict.fromkeys(keys[1:])
     edges.append({"source": "unexplained", "target": target, "kind": "directed", **empty, "sign": "?", "contribution_percent": rest})
@@ -194,7 +199,7 @@ def graph_of(dataset="demo", target="kernel_variability", scope="dataset", name=
 
 def write_scope(folder, graph, rows):
     names = SCHEMAS["contributions"].names
-    table = pa.Table.from_pylist([{name: row[name] for name in names} for row in rows], schema=SCHEMAS["contributions"])
+    table = pa.Table.from_pylist([{name: row.get(name) for name in names} for row in rows], schema=SCHEMAS["contributions"])
     write_table(table, folder / graph["scope"] / "contributions.parquet", "contributions")
     write_json(graph, folder / graph["scope"] / "graph.json", "graph")
     causes = [row["feature"] for row in rows if row["feature"] != "unexplained"]
