@@ -47,7 +47,7 @@ def main(case: str = "wide", seed: int = 72000) -> dict:
     nodes = {node["name"]: tuple(node["members"]) for node in graph["nodes"]}
     arrows = [edge for edge in graph["edges"] if edge["target"] == graph["target"]]
     claims = [
-        Claim(edge["source"], nodes[edge["source"]], edge["sign"], edge["contribution_percent"], edge["robustness"])
+        Claim(edge["source"], nodes[edge["source"]], edge["sign"], edge["contribution_percent"], edge["robustness"], edge.get("sign_of"))
         for edge in arrows
         if edge["source"] != "unexplained"
     ]

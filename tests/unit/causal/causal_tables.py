@@ -20,7 +20,7 @@ class Table:
     same: dict[str, set[str]] = field(default_factory=dict)  # names that stand for a driver
     kernel: np.ndarray | None = None
     shares: dict[str, float] = field(default_factory=dict)
-    signs: dict[str, str] = field(default_factory=dict)
+    signs: dict[str, dict[str, str]] = field(default_factory=dict)  # of "target" and "value", where clear
 
 
 def series(rng, n, k, rho):
@@ -117,7 +117,7 @@ def make_table(
         return 1e5 * np.maximum(1 + 0.03 * mean + 0.03 * noise * np.exp(np.clip(log_scale - 0.5 * centre, -2.0, 1.5)) * noise_values, 0.2)
 
     y = structure(inputs, eps)
-    shares, slopes = true_shares(structure, inputs, eps, drivers[:, :n_causes], rng)
+    shares, *slopes = true_shares(structure, inputs, eps, drivers[:, :n_causes], rng)
     columns = {name: drivers[:, j] for j, name in enumerate(names)}
     same = {name: {name} for name in names}
     aliases = set()
@@ -151,7 +151,10 @@ def make_table(
         else:
             add(f"idle_unit_{k}", marginal(KINDS[rng.integers(len(KINDS))], series(rng, n, 1, rho)[:, 0], rng))
     order = rng.permutation(list(columns))
-    signs = {name: "+" if slope > 0 else "-" for name, slope in zip(causes, slopes, strict=True) if abs(slope) > 0.05}
+    signs = {
+        name: {about: "+" if slope > 0 else "-" for about, slope in zip(("target", "value"), both, strict=True) if abs(slope) > 0.05}
+        for name, *both in zip(causes, *slopes, strict=True)
+    }
     return Table(
         y,
         {name: columns[name] for name in order},
@@ -164,25 +167,26 @@ def make_table(
 
 
 def true_shares(structure, inputs, eps, drivers, rng, swaps=40):
-    """Percent of the variance of |y - mean| that each cause and the noise carry, and the slope of |y - mean| on each driver, in sd."""
+    """Percent of the variance of |y - mean| of each cause and the noise, and the slopes of |y - mean| and of y on each driver, in sd."""
     y = structure(inputs, eps)
     middle = y.mean()
     folded = np.abs(y - middle)
     x = (drivers - drivers.mean(axis=0)) / drivers.std(axis=0)
     x = np.clip(x, *np.quantile(x, [0.001, 0.999], axis=0))
-    sums, cross, square = np.zeros(inputs.shape[1] + 1), np.zeros(inputs.shape[1]), np.zeros(inputs.shape[1])
+    sums, cross, square = np.zeros(inputs.shape[1] + 1), np.zeros((2, inputs.shape[1])), np.zeros(inputs.shape[1])
     for _ in range(swaps):
         partner = rng.permutation(len(y))
         for j in range(inputs.shape[1]):
             other = inputs.copy()
             other[:, j] = inputs[partner, j]
-            change = np.abs(structure(other, eps) - middle) - folded
+            changed = structure(other, eps)
+            change = np.abs(changed - middle) - folded
             moved = x[partner, j] - x[:, j]
             sums[j] += (change**2).sum()
-            cross[j] += change @ moved
+            cross[:, j] += change @ moved, (changed - y) @ moved
             square[j] += moved @ moved
         sums[-1] += ((np.abs(structure(inputs, eps[partner]) - middle) - folded) ** 2).sum()
-    return 100 * sums / sums.sum(), cross / square / folded.std()
+    return 100 * sums / sums.sum(), *(cross / square / [[folded.std()], [y.std()]])
 
 
 def null_table(seed, n=1642, p=60, rho=0.0):
@@ -214,7 +218,8 @@ def pooled_table(seed, n=1201, p=100, n_kernels=17, n_causes=6, heterogeneity=0.
         mean += sign[c] * strength[kernel] * u
         base -= 2.0 * sign[c] * level[:, c]  # between kernels the other way round
         causes[names[c]] = "mean"
-        signs[names[c]] = "+"  # a skewed driver's tail raises the deviation whichever way it moves the value
+        # a skewed driver's tail raises the deviation whichever way it moves the value
+        signs[names[c]] = {"target": "+", "value": "+" if sign[c] > 0 else "-"}
     y = np.exp(0.4 * base[kernel]) * 1e5 * (1 + 0.03 * mean + 0.03 * rng.standard_t(5, n))
     drivers = np.exp(0.5 * z + 1.0 * level[kernel]) * 1000
     columns = {name: drivers[:, j] for j, name in enumerate(names)}

@@ -17,8 +17,9 @@ def found(table, **options):
 
 
 def signs(table, outcome):
-    """Pairs of found and true sign of the true causes whose direction is clear."""
-    return [(arrow.sign, table.signs[arrow.candidate.name]) for arrow in outcome.arrows if arrow.candidate.name in table.signs]
+    """Pairs of found and true sign, of what the sign is about, of the true causes that move the target or the value clearly."""
+    known = [(arrow, table.signs[arrow.candidate.name]) for arrow in outcome.arrows if table.signs.get(arrow.candidate.name)]
+    return [(arrow.sign, truth.get(arrow.sign_of)) for arrow, truth in known]
 
 
 @pytest.mark.parametrize("p", [30, 100, 500])
