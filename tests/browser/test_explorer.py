@@ -69,6 +69,12 @@ def to_one_launch(page):
     yield
 
 
+def test_an_axis_says_times_with_their_unit_and_shares_without(made, watched):
+    page = opened(made, watched)
+    assert page.evaluate("CW.state().amount('variability', 4370)") == "4.37 µs"
+    assert page.evaluate("CW.state().amount('compute', 0.98765)") == "0.988"
+
+
 def test_the_page_is_silent_needs_no_network_and_fits(made, watched):
     page = opened(made, watched)
     assert watched.said == []

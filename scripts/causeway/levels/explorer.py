@@ -75,7 +75,7 @@ def write_explorer(
 def program() -> str:
     """Return the page's program: its parts inside one function, so that nothing but `CW` is seen from outside."""
     parts = [(ASSETS / f"explorer_{name}.js").read_text(encoding="utf-8") for name in PARTS]
-    shown = "loaded: loaded, pending: pending.size, drawn: drawn, path: path, device: device, index: index"
+    shown = "loaded: loaded, pending: pending.size, drawn: drawn, path: path, device: device, index: index, amount: amount"
     seen = f"return {{ start: start, tile: tile, state: function () {{ return {{ view: view, steps: steps, {shown} }}; }} }};"
     return "\n".join(['"use strict";', "var CW = (function () {", *parts, seen, "})();", ""])
 

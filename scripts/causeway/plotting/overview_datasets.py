@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from causeway.plotting import cited, theme
-from causeway.plotting.markup import Markup, tag
+from causeway.plotting.markup import Markup, plain, tag
 from causeway.queries import in_document
 
+MOST = 200
+"""Letters of a finding's sentence; the dataset's own part has all of it."""
 WORDS = {"ok": "complete", "caution": "caution", "blocked": "blocked"}
 
 
@@ -41,7 +43,9 @@ def _row(view: object, first: tuple[int, Mapping] | None) -> Markup:
     if first is None:
         return tag("tr", cells, tag("td", "nothing is claimed"), tag("td", cited.UNKNOWN, class_="n"))
     place, finding = first
-    words = cited.said(finding["sentence"], in_document("findings.json", "findings", place, "sentence", kind="text"), 220)
+    said = plain(finding["sentence"])
+    begun = said if len(said) <= MOST else f"{said[:MOST].rpartition(' ')[0]} …"  # no number is cut
+    words = cited.cited(begun, said, in_document("findings.json", "findings", place, "sentence", kind="text"), "text")
     bound = cited.UNKNOWN
     if finding["recoverable_ns"] is not None:
         bound = ["≤ ", cited.cited(theme.time(finding["recoverable_ns"]), finding["recoverable_ns"], finding["recoverable_query"], "time")]

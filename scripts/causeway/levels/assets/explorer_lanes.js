@@ -23,6 +23,12 @@ function sampleLanes() {
   });
   return found.concat(left.map(function (n) { return ["Mean of " + n, [n]]; })).slice(0, MOST_LANES);
 }
+// a metric's value as its axis says it: times and clocks with their unit
+function amount(name, value) {
+  if (index.metrics[number(name)].unit === "ns" || /_ns$/.test(name)) return time(value);
+  if (/_hz$/.test(name)) return Number((value / 1e6).toPrecision(4)) + " MHz";
+  return String(Number(value.toPrecision(3)));
+}
 function makeLanes() {
   plots = LANES.concat(sampleLanes()).filter(function (lane) { return lane[1].some(function (n) { return number(n) >= 0; }); }).map(function (lane) {
     var box = make("div", undefined, "lane"), names = lane[1].filter(function (n) { return number(n) >= 0; });
@@ -39,7 +45,7 @@ function makeLanes() {
       cursor: { sync: { key: "cw" }, y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
       scales: { x: { time: false, auto: false }, y: { range: function (u, low, high) { return [0, (high > 0 ? high : 1) * 1.08]; } } },
       axes: [{ show: false }, { size: X0, ticks: { show: false }, splits: function (u, a, low, high) { return [0, high / 1.08]; },
-               values: function (u, s) { return s.map(function (v) { return !v ? "0" : /ns$/.test(lane[0]) ? time(v) : String(Number(v.toPrecision(3))); }); } }],
+               values: function (u, s) { return s.map(function (v) { return !v ? "0" : amount(names[0], v); }); } }],
       series: [{}].concat(names.map(function (n, i) {
         return { stroke: INKS[i], width: 1.4, dash: i ? i > 1 ? [2, 2 * i] : [7, 4] : undefined, spanGaps: /^Sampled|^Mean of/.test(lane[0]), points: { show: false } };
       })),
