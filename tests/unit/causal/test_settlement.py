@@ -139,6 +139,20 @@ def test_kernels_and_dataset_are_compared_and_contradictions_flagged():
     assert kernels[1]["graph"]["reasons"] == []
 
 
+def test_signs_about_different_things_are_not_compared():
+    kernels, whole = [draft("a", 1e-9, [("x", 40, 1e-6, "-")])], draft("dataset", 1e-9, [("x", 35, 1e-6)])
+    kernels[0]["contributions"][0]["sign_of"], whole["contributions"][0]["sign_of"] = "value", "target"
+    rows = agreement(kernels, whole)
+    assert [(row["state"], row["sign_of"]) for row in rows] == [("not comparable", None)]
+    flagged(kernels, whole, rows)
+    assert kernels[0]["graph"]["reasons"] == whole["graph"]["reasons"] == []
+    whole["contributions"][0]["sign_of"] = "value"
+    rows = agreement(kernels, whole)
+    assert [(row["state"], row["sign_of"]) for row in rows] == [("opposite", "value")]
+    flagged(kernels, whole, rows)
+    assert kernels[0]["graph"]["reasons"] == ["x lowers the measured value here and raises it in the whole dataset"]
+
+
 def test_documents_fit_their_schemas(tmp_path):
     for number, found in enumerate(settled([draft("a", 1e-9, [("x", 40, 1e-6)]), draft("refused", None)])):
         write_scope(found, tmp_path / str(number))
