@@ -26,8 +26,8 @@ LEVELS = 50
 """Quantile levels of a number for the trees."""
 KNOTS = (0.3, 0.6, 0.85)
 """Quantiles of a number at which its effect may bend."""
-ROUNDS = 3
-"""Times mu and sigma are fitted in turn; more changes no share by more than a tenth of a percent."""
+ROUNDS = 4
+"""Times mu and sigma are fitted in turn; further rounds change shares by a tenth of a percent."""
 STEPS = 12
 FARTHEST = 4.0
 """A residual counts at most so many times above what was expected in a step towards sigma: one outage must not own it."""
