@@ -77,7 +77,7 @@ def cause_table(search: object) -> Markup:
     body = []
     for number, row in rows:
         kind, word = SIGNS.get(row["sign"], ("undecided", "◇ undecided"))
-        word += " the value" if row.get("sign_of") == "value" else ""
+        what = tag("div", "the value", class_="note") if row.get("sign_of") == "value" else None
         others = [member for member in row["members"] or [] if member != row["feature"]]
         name = [tag("code", breakable(elided(row["feature"], 60)), title=row["feature"] if len(row["feature"]) > 60 else None)]
         name += [cited.name(f" = {elided(row['level'], 40)}")] if row.get("level") else []
@@ -100,7 +100,7 @@ def cause_table(search: object) -> Markup:
             tag(
                 "tr",
                 tag("td", name, class_="name"),
-                tag("td", tag("span", word, class_=kind)),
+                tag("td", tag("span", word, class_=kind), what),
                 tag("td", share, class_="share"),
                 tag("td", found, class_="n"),
                 tag("td", robust, class_="n"),
