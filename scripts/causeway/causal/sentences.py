@@ -160,8 +160,8 @@ def what_if_sentence(row: Mapping, target: str, group: str = "") -> str:
     if unclear(row):
         return f"{subject}: no clear change of {amount} ({percent(change, True)} % [{percent(low, True)}, {percent(high, True)}])."
     if change > 0:
-        best = "" if row.get("asked") else ", the best of what was observed,"
-        return f"{subject}{best} would raise {amount} by {percent(change)} % [{percent(low)}, {percent(high)}], {ASSUMPTION}."
+        others = "" if row.get("asked") or row["to"] == "none" else "; other levels that were observed would raise it more"
+        return f"{subject} would raise {amount} by {percent(change)} % [{percent(low)}, {percent(high)}], {ASSUMPTION}{others}."
     return f"{subject} would cut {amount} by {percent(-change)} % [{percent(-high)}, {percent(-low)}], {ASSUMPTION}."
 
 
