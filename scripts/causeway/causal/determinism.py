@@ -8,17 +8,23 @@ import re
 
 import numpy as np
 
-DERIVED = re.compile(
-    r"pct|percent|ratio|rate|(^|_)avg_|mean|per_|_per|norm|util|efficiency|throughput|hit_|_of_|fraction|share", re.IGNORECASE
+COMPUTED = re.compile(
+    r"pct|percent|ratio|rate|(^|_)avg_|mean|per_|_per|norm|util|efficiency|throughput|_of_|fraction|share(?!d)", re.IGNORECASE
 )
+PART = re.compile("hit_", re.IGNORECASE)
 DETERMINED_R2 = 0.995
 NEIGHBOURS = 10
 RIDGE = 1e-7
 
 
-def derived_name(name: str) -> bool:
+def computed_name(name: str) -> bool:
     """Tell whether a name says that the column is computed from others: a ratio, percentage, rate or mean."""
-    return bool(DERIVED.search(name))
+    return bool(COMPUTED.search(name))
+
+
+def derived_name(name: str) -> bool:
+    """Tell whether a name says that the column is computed from others or counts a part of what another one counts."""
+    return computed_name(name) or bool(PART.search(name))
 
 
 def precedence(names: list[str]) -> list[int]:

@@ -9,18 +9,23 @@ from dataclasses import replace
 import numpy as np
 
 from causeway.causal.basis import GroupCentring, build_basis, normal_scores
+from causeway.causal.determinism import computed_name, derived_name
 from causeway.causal.leaks import ALIAS_R2, MIN_ROWS, OWN_SHARE, leak_of_pair
 from causeway.causal.prepare import Prepared, candidate_of
-from causeway.causal.pruning import flexible_functions, unit_columns
+from causeway.causal.pruning import RIVAL_CORRELATION, flexible_functions, unit_columns
+from causeway.causal.representative import CLEARLY
 from causeway.causal.rows import Candidate, Dropped, Rows
+from causeway.causal.search import EXCHANGE_GAIN, FEW_ROWS, model_of
 from causeway.causal.stages import Stages
 
 MONOTONE = 0.995
 """A column whose ranks are those of the measured value this well, within configurations, is the measured value on a bent scale."""
-MISSED = 40.0
-"""Twice the log-likelihood that a deterministic column must add to what was chosen to come back: far beyond the best of 8,000 by chance."""
+MISSED = 30.0
+"""Twice the log-likelihood that a deterministic column must add to what was chosen to come back: beyond the best of 8,000 by chance."""
 NOT_ROUNDING = 1e-4
 """Copies leave less of each other than this, and then the measured value's part in it is rounding."""
+MOST_RIVALS = 20
+"""So many deterministic columns are tried in the place of each chosen one."""
 NOT_WORSE = 10.0
 """Twice the log-likelihood by which two determining columns must beat the one they determine to keep its place."""
 
@@ -80,8 +85,14 @@ def _aliases(suspects: list[str], prepared: Prepared, rows: Rows) -> set[str]:
             if _monotone(place[name], values, known, t):
                 found.add(name)
             elif name not in found:
-                found |= {names[i] for i in _leaks(place[name], values, known, t)}
+                found |= set(_told_by_name([names[i] for i in _leaks(place[name], values, known, t)]))
     return found
+
+
+def _told_by_name(leaks: list[str]) -> list[str]:
+    """Return the one of two columns whose name says that it is computed, if the data do not tell the leak but the names do."""
+    computed = [name for name in leaks if computed_name(name)]
+    return computed if len(leaks) == 2 and len(computed) == 1 else leaks
 
 
 def _centred_where(series: np.ndarray, known: np.ndarray, rows: Rows) -> np.ndarray:
@@ -156,7 +167,8 @@ def reinstate_determined(stages: Stages, prepared: Prepared) -> bool:
     """Bring back deterministic columns that are needed after all; tell whether any came back.
 
     Of a = c - b, c and b may have been kept for their names while a is the cause. Then both are chosen, and a alone does what they do
-    together; or others stand in for it, and a explains much of what the chosen leave. Changes `prepared` in place.
+    together; or others stand in for it, and a explains much of what the chosen leave, or more than one of them in its place. Changes
+    `prepared` in place.
     """
     chosen = {prepared.within[index].name: index for index in stages.parents()}
     back = []
@@ -164,7 +176,7 @@ def reinstate_determined(stages: Stages, prepared: Prepared) -> bool:
         both = [chosen[other] for other in others if other in chosen]
         if len(both) >= 2 and _fits_as_well(stages, prepared, name, both):
             back.append(name)
-    back += [name for name in _missed(stages, prepared) if name not in back]
+    back = sorted({*back, *_missed(stages, prepared), *_beating(stages, prepared)})
     for name in back:
         members = prepared.determined_members.get(name, (name,))
         prepared.within.append(candidate_of(prepared.numbers[name], stages.centring, members))
@@ -177,38 +189,66 @@ def reinstate_determined(stages: Stages, prepared: Prepared) -> bool:
 def _missed(stages: Stages, prepared: Prepared) -> list[str]:
     """Return the deterministic column that explains most of what the chosen leave of either stage, if it explains that much."""
     found = []
-    for response, tests in ((stages.mean_response, stages.mean_tests), (stages.scale_response, stages.scale_tests)):
-        if not prepared.determined or not tests:
+    for stage in stages.both:
+        if not prepared.determined or not stage.tests:
             continue
-        model = stages.pruner.others_model(response, [test.candidate for test in tests])
+        model = stage.pruner.others_model(stage.response, stage.chosen)
         before = float(model.residual @ model.residual)
         gains = {}
         for name in sorted(prepared.determined):
             values = candidate_of(prepared.numbers[name], stages.centring, (name,)).values
-            residual, _ = model.residual_with(build_basis([values], stages.centring).columns)
-            gains[name] = stages.problem.n_independent * np.log(before / max(float(residual @ residual), 1e-300))
+            residual, _ = model.residual_with(build_basis([values], stage.centring).columns)
+            gains[name] = stage.problem.n_independent * np.log(before / max(float(residual @ residual), 1e-300))
         best = max(gains, key=gains.get)
         if gains[best] > MISSED:
             found.append(best)
     return sorted(set(found))
 
 
+def _beating(stages: Stages, prepared: Prepared) -> list[str]:
+    """Return the deterministic columns that, in the place of a chosen one with which they correlate, fit better by Akaike's criterion.
+
+    Of a = c - b, a noisy copy of a may have been chosen for want of a itself. A column that is derived by its name must be clearly better.
+    """
+    names, found = sorted(prepared.determined), set()
+    if not names or stages.problem.n_independent < FEW_ROWS:  # few rows tell such columns apart by chance: the names decide
+        return []
+    values = [candidate_of(prepared.numbers[name], stages.centring, (name,)).values for name in names]
+    for stage in stages.both:
+        bases = build_basis(values, stage.centring) if stage.tests else None
+        for index in stage.chosen:
+            own = stage.problem.basis.columns[:, stage.problem.basis.of(index)]
+            strength = np.zeros(len(names))
+            np.maximum.at(strength, bases.owner, np.abs(bases.columns.T @ own).max(axis=1, initial=0.0))
+            near = [one for one in np.argsort(-strength, kind="stable")[:MOST_RIVALS] if strength[one] > RIVAL_CORRELATION]
+            if not near:
+                continue
+            model = model_of(stage.problem, stage.response, [other for other in stage.chosen if other != index])
+            fits = [model.residual_with(part) for part in (own, *(bases.columns[:, bases.of(one)] for one in near))]
+            n = stage.problem.n_independent
+            score = np.asarray([n * np.log(max(float(rest @ rest), 1e-300)) + 2 * df for rest, df in fits])
+            score[1:] += [CLEARLY if derived_name(names[one]) else EXCHANGE_GAIN for one in near]
+            best = int(np.argmin(score))
+            if best:
+                found.add(names[near[best - 1]])
+    return sorted(found)
+
+
 def _fits_as_well(stages: Stages, prepared: Prepared, name: str, both: list[int]) -> bool:
     one = candidate_of(prepared.numbers[name], stages.centring, (name,))
-    for response, tests in ((stages.mean_response, stages.mean_tests), (stages.scale_response, stages.scale_tests)):
-        found = [test.candidate for test in tests]
-        replaced = [index for index in both if index in found]
+    for stage in stages.both:
+        replaced = [index for index in both if index in stage.chosen]
         if not replaced:
             continue
-        model = stages.pruner.others_model(response, [index for index in found if index not in replaced])
+        model = stage.pruner.others_model(stage.response, [index for index in stage.chosen if index not in replaced], tuple(replaced))
         left = [
             float((residual**2).sum())
             for residual, _ in (
-                model.residual_with(_columns([one], stages.centring)),
-                model.residual_with(_columns([prepared.within[index] for index in replaced], stages.centring)),
+                model.residual_with(_columns([one], stage.centring)),
+                model.residual_with(_columns([prepared.within[index] for index in replaced], stage.centring)),
             )
         ]
-        loss = stages.problem.n_independent * np.log(max(left[0], 1e-300) / max(left[1], 1e-300))
+        loss = stage.problem.n_independent * np.log(max(left[0], 1e-300) / max(left[1], 1e-300))
         if len(replaced) >= 2 and loss < NOT_WORSE:
             return True
     return False

@@ -22,7 +22,7 @@ CLOSE, OTHER = 0.9, 0.7
 """Of a pair of which one follows the measured value this closely by itself and the other does not, the first is the leak."""
 THIRD_COLUMNS = 10
 THIRD_CORRELATION = 0.15
-EVIDENCE = 6.0
+EVIDENCE = 4.0
 """Difference of twice the log-likelihood from which third columns decide between the two of a pair."""
 OWN_SHARE = 0.1
 """An alias loses this much: with the measured value the unexplained part shrinks below a tenth of what the other columns leave."""
@@ -69,7 +69,9 @@ def aliases_by_data(measured: np.ndarray, columns: np.ndarray, correlations: np.
     With t the measured value, the squared multiple correlation grows by partial correlations: 1 - R^2(t, u, v) =
     (1 - r_t^2)(1 - r_u.t^2)(1 - r_v.tu^2). The best u and v are sought greedily, first u for each column given t, then v given both.
     Of rate = amount / time both the rate and the amount follow from the other two. So columns are judged in turn, raw before derived
-    and less before more correlated with the measured value, and only those that passed can help to explain a later one.
+    and less before more correlated with the measured value, and only those that passed can help to explain a later one. Of a pair of which
+    neither the data nor the names tell the leak, both are found unless one is not tied to the measured value at all: a lost cause does
+    less harm than a reported leak.
     """
     p = columns.shape[1]
     found = np.zeros(p, dtype=bool)
@@ -101,8 +103,10 @@ def aliases_by_data(measured: np.ndarray, columns: np.ndarray, correlations: np.
             if left[j] * unexplained < 1 - ALIAS_R2 and _needs_measured(j, helpers, correlations, with_measured):
                 found[j] = True
                 if len(helpers) == 1 and derived[j] == derived[first]:
-                    earlier = leak_of_pair(with_measured, correlations[j], correlations[first], (j, first), measured.size) == 1
-                    found[j], found[first], passed[first] = not earlier, earlier, not earlier
+                    leak = leak_of_pair(with_measured, correlations[j], correlations[first], (j, first), measured.size)
+                    tied = measured.size * with_measured[first] ** 2 > EVIDENCE
+                    found[j], found[first] = leak != 1, leak == 1 or (leak is None and tied)
+                    passed[first] = not found[first]
                 break
         passed[j] = not found[j]
     return found
@@ -111,8 +115,9 @@ def aliases_by_data(measured: np.ndarray, columns: np.ndarray, correlations: np.
 def leak_of_pair(with_measured: np.ndarray, with_one: np.ndarray, with_other: np.ndarray, pair: tuple[int, int], n_rows: int) -> int | None:
     """Tell which of two columns, each a function of the other and the measured value, is the leak: 0, 1, or None if nothing tells.
 
-    Of rate = amount / time, both columns tell the time given the other. Third columns that go with the pair go with what was there
-    before: given the amount, they have no news about the time; given the rate, they tell it.
+    Of rate = amount / time, both columns tell the time given the other. But the amount was there before the time: a third column that goes
+    with the time goes with the amount only if it is tied to it otherwise, and one that goes with the amount has no news about the time once
+    the amount is known. Of the rate, neither holds.
 
     Parameters
     ----------
@@ -121,24 +126,29 @@ def leak_of_pair(with_measured: np.ndarray, with_one: np.ndarray, with_other: np
     pair : tuple of int
         Positions of the two among the p columns.
     n_rows : int
+
+    Notes
+    -----
+    For an original, each third column satisfies one of two vanishing correlations: with it, or with the time given it. What is left of the
+    smaller one is summed over the columns nearest to the pair or to the time. The time itself tells too: an amount need not go with it, a
+    rate does. Where the two contradict each other, nothing is told.
     """
     own = np.abs(with_measured[list(pair)])
     if own.max() > CLOSE and own.min() < OTHER:
         return int(own[1] > own[0])
-    strength = np.maximum(np.abs(with_one), np.abs(with_other))
+    strength = np.maximum(np.maximum(np.abs(with_one), np.abs(with_other)), np.abs(with_measured))
     strength[list(pair)] = 0.0
     strength[with_measured**2 > ALIAS_R2] = 0.0
     third = np.argsort(-strength, kind="stable")[:THIRD_COLUMNS]
     third = third[strength[third] > THIRD_CORRELATION]
-    if third.size == 0:
-        return None
-    news = []
+    violated = []
     for own, position in ((with_one, pair[0]), (with_other, pair[1])):
         of_time = float(with_measured[position])
         partial = (with_measured[third] - own[third] * of_time) ** 2
         partial /= np.maximum(1 - own[third] ** 2, 1e-3) * max(1 - of_time**2, 1e-3)
-        news.append(float(np.minimum(partial, 1.0).sum()))
-    return int(news[1] > news[0]) if n_rows * abs(news[1] - news[0]) > EVIDENCE else None
+        violated.append((float(np.minimum(np.minimum(partial, own[third] ** 2), 1.0).sum()), of_time**2))
+    told = {int(other > one) for one, other in zip(*violated, strict=True) if n_rows * abs(other - one) > EVIDENCE}
+    return told.pop() if len(told) == 1 else None
 
 
 def _needs_measured(column: int, helpers: list[int], correlations: np.ndarray, with_measured: np.ndarray) -> bool:

@@ -3,8 +3,8 @@
 import numpy as np
 
 from causeway.causal.effective_size import autocorrelations, bartlett_factor
-from causeway.causal.search import MIN_TEST_SIZE, Problem, Test, model_of
-from causeway.causal.stages import Stages
+from causeway.causal.search import MIN_TEST_SIZE, model_of
+from causeway.causal.stages import Stage, Stages
 
 
 def simes(p_values: np.ndarray) -> float:
@@ -49,9 +49,10 @@ def over_families(p_value: float, n_selected: int, n_families: int) -> float:
     return float(min(1.0, p_value * n_families / max(n_selected, 1)))
 
 
-def stage_p_values(problem: Problem, response: np.ndarray, tests: list[Test]) -> np.ndarray:
+def stage_p_values(stage: Stage) -> np.ndarray:
     """Return a p-value for every candidate of one stage, given the stage's parents; for the parents that of their own test."""
-    model = model_of(problem, response, [test.candidate for test in tests])
+    problem = stage.problem
+    model = model_of(problem, stage.response, stage.chosen)
     explained, df = model.scan()
     of_residual = autocorrelations(model.residual[:, None], problem.lags.shape[1])[0]
     factors = np.ones(problem.n_candidates)
@@ -59,7 +60,7 @@ def stage_p_values(problem: Problem, response: np.ndarray, tests: list[Test]) ->
     sizes = problem.n_independent / factors
     p_values, _ = model.tests(explained, df, sizes)
     p_values[sizes < MIN_TEST_SIZE] = 1.0
-    for test in tests:
+    for test in stage.tests:
         p_values[test.candidate] = test.p_value
     return p_values
 
@@ -75,9 +76,5 @@ def scope_p_value(stages: Stages, controls: list[int], between: list[float], n_b
     between : list of float
         p-values of the causes at the configuration level, where `n_between` features were tested.
     """
-    found = [
-        np.delete(stage_p_values(stages.problem, response, tests), controls)
-        for response, tests in ((stages.mean_response, stages.mean_tests), (stages.scale_response, stages.scale_tests))
-        if stages.problem.basis.owner.size
-    ]
+    found = [np.delete(stage_p_values(stage), controls) for stage in stages.both if stage.problem.basis.owner.size]
     return simes(np.concatenate([*found, between, np.ones(max(n_between - len(between), 0))]))

@@ -12,7 +12,7 @@ import numpy as np
 from causeway.causal.basis import GroupCentring, normal_scores
 from causeway.causal.categories import category_candidates
 from causeway.causal.clusters import cluster_columns, medoids
-from causeway.causal.determinism import derived_name, determined_columns, precedence
+from causeway.causal.determinism import computed_name, derived_name, determined_columns, precedence
 from causeway.causal.leaks import alias_by_name, aliases_by_data, correlation_matrix
 from causeway.causal.rows import Candidate, Column, Dropped, Rows
 
@@ -203,8 +203,8 @@ def _without_aliases(numbers: list[Number], rows: Rows, centring: GroupCentring,
         positions = [i for i, s in enumerate(series) if s is not None and numbers[i].column.tier == "counter" and not alias[i]]
         if positions:
             matrix = np.column_stack([series[i].astype(np.float32) for i in positions])
-            derived = np.asarray([derived_name(numbers[i].name) for i in positions])
-            alias[positions] |= aliases_by_data(value, matrix, correlation_matrix(matrix), derived)
+            computed = np.asarray([computed_name(numbers[i].name) for i in positions])
+            alias[positions] |= aliases_by_data(value, matrix, correlation_matrix(matrix), computed)
     for i in np.flatnonzero(alias):
         prepared.dropped.append(
             Dropped(numbers[i].name, "follows from the measured value itself (R² > .99 with at most two other columns)")

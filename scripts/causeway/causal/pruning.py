@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from causeway.causal.basis import GroupCentring, normal_scores
 from causeway.causal.determinism import derived_name
 from causeway.causal.rows import Candidate
-from causeway.causal.search import ALPHA, MIN_PARTIAL_R2, MIN_TEST_SIZE, Model, Problem, Test, model_of, size_behind
+from causeway.causal.search import MIN_PARTIAL_R2, MIN_TEST_SIZE, Model, Problem, Test, level, model_of, size_behind
 
 KNOTS = (0.02, 0.1, 0.25, 0.4, 0.6, 0.75, 0.9, 0.98)
 """Quantiles at which the piecewise straight lines may bend."""
@@ -60,10 +60,14 @@ class Pruner:
     centring : GroupCentring
     kernels : ndarray of int, shape (n_rows,)
         Where several kernels are searched together, the others may act differently in each.
+    given : tuple of int
+        Candidates that are in every model beside the others.
     """
 
-    def __init__(self, problem: Problem, candidates: list[Candidate], centring: GroupCentring, kernels: np.ndarray) -> None:
-        self.problem, self.candidates, self.centring, self.kernels = problem, candidates, centring, kernels
+    def __init__(
+        self, problem: Problem, candidates: list[Candidate], centring: GroupCentring, kernels: np.ndarray, given: tuple[int, ...] = ()
+    ) -> None:
+        self.problem, self.candidates, self.centring, self.kernels, self.given = problem, candidates, centring, kernels, given
         self.n_kernels = int(kernels.max()) + 1 if kernels.size else 0
         self._flexible: dict[int, np.ndarray] = {}
 
@@ -86,9 +90,12 @@ class Pruner:
         parts = [first_function(self.candidates[other].values) * (self.kernels == k) for other in others for k in range(self.n_kernels)]
         return unit_columns(self.centring.weighted(np.column_stack(parts)))
 
-    def others_model(self, response: np.ndarray, others: list[int]) -> Model:
-        """Return the model of the others: their bases, and as many of the flexible functions as the rows can carry."""
-        model = model_of(self.problem, response, others)
+    def others_model(self, response: np.ndarray, others: list[int], without: tuple[int, ...] = ()) -> Model:
+        """Return the model of the others: their bases, and as many of the flexible functions as the rows can carry.
+
+        What is `given` belongs to it but for those that it must be `without`.
+        """
+        model = model_of(self.problem, response, [*others, *(one for one in self.given if one not in others and one not in without)])
         room = self.problem.n_independent / ROOM - model.frame.shape[1]
         if others and self.n_kernels > 1 and len(others) * (self.n_kernels - 1) < room:
             model.add(self.by_kernel(others))
@@ -103,7 +110,7 @@ class Pruner:
 
     def test(self, response: np.ndarray, candidate: int, others: list[int]) -> Test:
         """Test a candidate given the others; of several kernels it may act differently in each, like the others."""
-        model = self.others_model(response, others)
+        model = self.others_model(response, others, (candidate,))
         columns = self.problem.basis.columns[:, self.problem.basis.of(candidate)]
         if self.n_kernels > 1 and self.n_kernels < self.problem.n_independent / ROOM - model.frame.shape[1]:
             columns = np.hstack([columns, self.by_kernel([candidate])])
@@ -128,7 +135,7 @@ class Pruner:
             rivals = self._raw_neighbours(candidate, chosen)
             if not rivals:
                 continue
-            model = self.others_model(response, others)
+            model = self.others_model(response, others, (candidate, *rivals))
             left = {rival: self._left_with(model, rival, others) for rival in [candidate, *rivals]}
             best = min(rivals, key=left.__getitem__)
             loss = left[best] / left[candidate] - 1
@@ -171,7 +178,7 @@ class Pruner:
         while chosen:
             tests = [self.test(response, candidate, [other for other in chosen if other != candidate]) for candidate in chosen]
             weakest = max(tests, key=lambda test: (test.p_value, -test.partial_r2))
-            if weakest.p_value <= ALPHA / self.problem.n_tests and weakest.partial_r2 >= MIN_PARTIAL_R2:
+            if weakest.p_value <= level(self.problem, len(chosen)) and weakest.partial_r2 >= MIN_PARTIAL_R2:
                 return tests
             chosen.remove(weakest.candidate)
         return []

@@ -94,11 +94,12 @@ def indexes(evidence: Evidence, arrows: list[Arrow], stage: str) -> tuple[np.nda
     causes : list of Arrow
     """
     stages = evidence.stages
-    response = stages.mean_response if stage == "mean" else stages.scale_response
+    own = stages.mean if stage == "mean" else stages.scale
+    response, basis = own.response, own.problem.basis
     place = {candidate.name: number for number, candidate in enumerate(evidence.prepared.within)}
     causes = [arrow for arrow in arrows if arrow.stage != "configuration"]
-    parts = [stages.problem.basis.of(place[arrow.candidate.name]) for arrow in causes]
-    columns = stages.problem.basis.columns[:, np.concatenate(parts)].astype(float) if parts else np.zeros((response.size, 0))
+    parts = [basis.of(place[arrow.candidate.name]) for arrow in causes]
+    columns = basis.columns[:, np.concatenate(parts)].astype(float) if parts else np.zeros((response.size, 0))
     half = blocks_of(stages) % 2 == 0
     bounds = np.cumsum([0, *(part.size for part in parts)])
     found = [np.zeros(response.size) for _ in causes]

@@ -12,7 +12,7 @@ from causeway.causal.basis import build_basis
 from causeway.causal.prepare import RELATIVE_UNITS, Prepared, merged_reason
 from causeway.causal.rows import Candidate, Dropped
 from causeway.causal.search import model_of
-from causeway.causal.stages import Stages
+from causeway.causal.stages import Stage, Stages
 
 CLEARLY = 10.0
 """Difference of twice the log-likelihood from which a member displaces the medoid: "very strong" evidence in R. Kass, A. Raftery,
@@ -25,16 +25,15 @@ def better_members(stages: Stages, prepared: Prepared) -> bool:
     Changes `prepared.within` and the reasons in `prepared.dropped` in place.
     """
     changed = False
-    for response, tests in ((stages.mean_response, stages.mean_tests), (stages.scale_response, stages.scale_tests)):
-        chosen = [test.candidate for test in tests]
-        for index in chosen:
+    for stage in stages.both:
+        for index in stage.chosen:
             candidate = prepared.within[index]
             others = [name for name in candidate.members if name != candidate.name and name in prepared.merged]
             if not _computed(candidate):  # a rate or ratio may hold the measured time itself and would win by that
                 others = [name for name in others if not _computed(prepared.merged[name])]
             if not others:
                 continue
-            best = _best(stages, response, [other for other in chosen if other != index], candidate, others, prepared)
+            best = _best(stage, index, candidate, others, prepared)
             if best is not None:
                 _replace(prepared, index, best)
                 changed = True
@@ -46,21 +45,18 @@ def _computed(candidate: Candidate) -> bool:
     return candidate.unit in RELATIVE_UNITS
 
 
-def _best(
-    stages: Stages, response: np.ndarray, others: list[int], candidate: Candidate, names: list[str], prepared: Prepared
-) -> str | None:
+def _best(stage: Stage, index: int, candidate: Candidate, names: list[str], prepared: Prepared) -> str | None:
     """Return the member whose basis leaves clearly less of the response than the candidate's own; None if there is none."""
-    problem = stages.problem
-    model = model_of(problem, response, others)
+    model = model_of(stage.problem, stage.response, [other for other in stage.chosen if other != index])
     left = float(model.residual @ model.residual)
 
     def unexplained(values: np.ndarray) -> float:
-        rest, _ = model.residual_with(build_basis([values], stages.centring).columns)
+        rest, _ = model.residual_with(build_basis([values], stage.centring).columns)
         return max(float(rest @ rest) / left, 1e-12) if left > 0 else 1.0
 
     own = unexplained(candidate.values)
     fits = sorted((unexplained(prepared.merged[name].values), name) for name in names)
-    gain = problem.n_independent * np.log(own / fits[0][0])
+    gain = stage.problem.n_independent * np.log(own / fits[0][0])
     return fits[0][1] if gain > CLEARLY else None
 
 

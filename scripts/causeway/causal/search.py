@@ -15,9 +15,13 @@ from causeway.causal.basis import NEW_SHARE, Basis
 from causeway.causal.effective_size import autocorrelations, bartlett_factor, lag_count
 
 ALPHA = 0.01
-"""Level of the family of tests in one step: a candidate enters at `ALPHA / n_tests`."""
+"""Level of the family of tests in the first step: a candidate enters at `ALPHA / n_tests`."""
+MAX_ALPHA = 0.025
+"""Level of the later steps, so that over both stages an arrow's p-value times the number of tests stays below 5 %."""
 MIN_PARTIAL_R2 = 0.002
 MAX_PARENTS = 15
+FEW_ROWS = 300.0
+"""With fewer effective rows, nothing that needs many is done: levels do not grow, rows are not weighted by their precision."""
 MIN_TEST_SIZE = 50
 """Fewer effective rows than this prove nothing, whatever the p-value."""
 EXCHANGE_ROUNDS = 3
@@ -92,6 +96,19 @@ class Problem:
         """Return the problem of a basis; autocorrelations are taken in the order of its rows."""
         lags = autocorrelations(basis.columns, lag_count(basis.columns.shape[0]))
         return cls(basis, n_candidates, n_independent, n_tests or max(n_candidates, 1), lags)
+
+
+def level(problem: Problem, rank: int) -> float:
+    """Return the level of the test of the `rank`-th parent, counted from 1.
+
+    What is in already is no longer null: as in a step-up procedure, the level grows with the number of parents, but only to
+    `MAX_ALPHA`, and not with few rows.
+
+    References
+    ----------
+    Y. Benjamini, Y. Hochberg, Controlling the false discovery rate, J. R. Stat. Soc. B 57 (1995) 289.
+    """
+    return (ALPHA if problem.n_independent < FEW_ROWS else min(ALPHA * rank, MAX_ALPHA)) / problem.n_tests
 
 
 class Model:
@@ -191,17 +208,24 @@ def best_test(model: Model, excluded: set[int], limit: float) -> Test | None:
     return best
 
 
-def forward(problem: Problem, response: np.ndarray) -> list[int]:
+def forward(problem: Problem, response: np.ndarray, given: tuple[int, ...] = ()) -> list[int]:
     """Select candidates one by one while the best one's test holds, then exchange those that another fits better.
 
     A ratio or another mixture may enter first because it stands for two causes at once; once these are in, it is exchanged or pruned.
+
+    Parameters
+    ----------
+    problem : Problem
+    response : ndarray, shape (n_rows,)
+    given : tuple of int
+        Candidates that are in the model from the start and are not chosen.
     """
-    chosen = _grow(problem, response, [])
+    chosen = _grow(problem, response, [], given)
     for _ in range(EXCHANGE_ROUNDS):
-        exchanged = _exchange(problem, response, chosen)
+        exchanged = _exchange(problem, response, chosen, given)
         if exchanged == chosen:
             break
-        chosen = _grow(problem, response, exchanged)
+        chosen = _grow(problem, response, exchanged, given)
     return chosen
 
 
@@ -213,11 +237,11 @@ def model_of(problem: Problem, response: np.ndarray, chosen: list[int]) -> Model
     return model
 
 
-def _grow(problem: Problem, response: np.ndarray, chosen: list[int]) -> list[int]:
+def _grow(problem: Problem, response: np.ndarray, chosen: list[int], given: tuple[int, ...]) -> list[int]:
     """Add candidates while the best one's test holds."""
-    model, chosen = model_of(problem, response, chosen), list(chosen)
+    model, chosen = model_of(problem, response, [*given, *chosen]), list(chosen)
     while len(chosen) < MAX_PARENTS:
-        test = best_test(model, set(chosen), ALPHA / problem.n_tests)
+        test = best_test(model, {*given, *chosen}, level(problem, len(chosen) + 1))
         if test is None:
             break
         chosen.append(test.candidate)
@@ -225,11 +249,11 @@ def _grow(problem: Problem, response: np.ndarray, chosen: list[int]) -> list[int
     return chosen
 
 
-def _exchange(problem: Problem, response: np.ndarray, chosen: list[int]) -> list[int]:
+def _exchange(problem: Problem, response: np.ndarray, chosen: list[int], given: tuple[int, ...]) -> list[int]:
     """Exchange each chosen candidate for the one that, with the others, explains clearly more."""
     chosen = list(chosen)
     for place, candidate in enumerate(chosen):
-        others = [other for other in chosen if other != candidate]
+        others = [*given, *(other for other in chosen if other != candidate)]
         model = model_of(problem, response, others)
         explained, df = model.scan()
         df[others] = 0

@@ -1,7 +1,8 @@
 """The two stages of the search: parents of the mean of the signed deviation, then parents of its scale.
 
 The target is an absolute deviation, and folding destroys straight signal; so the signed deviation is explained first, then the size of
-what is left. A parent of either is a parent of the target.
+what is left. A parent of either is a parent of the target. Once causes of the scale are known, both stages are run again with every row
+weighted by the precision that these causes give it: where the noise is small, a launch tells more about the mean.
 """
 
 from dataclasses import dataclass
@@ -13,11 +14,52 @@ from causeway.causal.deviation import robust_scale
 from causeway.causal.effective_size import kish_size
 from causeway.causal.pruning import Pruner
 from causeway.causal.rows import Candidate, Rows
-from causeway.causal.search import Problem, Test, forward
+from causeway.causal.search import FEW_ROWS, MIN_PARTIAL_R2, Problem, Test, forward, level, model_of
 
 CLIP_MEAN = 2.5
 """Huber's clipping of the deviation, in robust standard deviations: rare long launches count as long, not as everything."""
 CLIP_SCALE = 4.0
+POWER = 2.0 / 3.0
+"""Of the absolute residual: the cube root of a chi-squared variable is nearly normal (E. Wilson, M. Hilferty, PNAS 17 (1931) 684)."""
+MIN_SPREAD = 0.25
+"""Smallest fitted spread of a row, in the average one: no row is given more than 16 times the average precision."""
+INDEPENDENT = 0.5
+"""Rows are nearly independent if the effective number behind a test is at least this share of what it would be without autocorrelation."""
+WEIGHTED_ROUNDS = 2
+"""At most so often are both stages run again: new causes of the scale give new weights."""
+
+
+@dataclass
+class Stage:
+    """One stage of the search and what it found.
+
+    Attributes
+    ----------
+    name : str
+        `mean` or `scale`.
+    problem : Problem
+    pruner : Pruner
+    centring : GroupCentring
+    response : ndarray, shape (n_rows,)
+        Centred within configurations and weighted.
+    unit : float
+        Of the response.
+    tests : list of Test
+        Of the parents.
+    """
+
+    name: str
+    problem: Problem
+    pruner: Pruner
+    centring: GroupCentring
+    response: np.ndarray
+    unit: float
+    tests: list[Test]
+
+    @property
+    def chosen(self) -> list[int]:
+        """The stage's parents, in the order in which they were found."""
+        return [test.candidate for test in self.tests]
 
 
 @dataclass
@@ -26,28 +68,58 @@ class Stages:
 
     Attributes
     ----------
-    problem, pruner
-        Of the candidates that vary within configurations.
+    mean, scale : Stage
+    problem : Problem
+        Of the candidates that vary within configurations, rows weighted as they were sampled.
     centring : GroupCentring
-    mean_response, scale_response : ndarray, shape (n_rows,)
-        Centred within configurations and weighted.
-    mean_tests, scale_tests : list of Test
+        Likewise.
     residual : ndarray, shape (n_rows,)
         What the parents of the mean leave of the standardised deviation; neither clipped nor weighted.
     """
 
+    mean: Stage
+    scale: Stage
     problem: Problem
-    pruner: Pruner
     centring: GroupCentring
-    mean_response: np.ndarray
-    scale_response: np.ndarray
-    mean_tests: list[Test]
-    scale_tests: list[Test]
     residual: np.ndarray
+
+    @property
+    def both(self) -> tuple[Stage, Stage]:
+        """The stages in order."""
+        return self.mean, self.scale
 
     def parents(self) -> list[int]:
         """Return the parents of either stage, ascending."""
-        return sorted({test.candidate for test in (*self.mean_tests, *self.scale_tests)})
+        return sorted({candidate for stage in self.both for candidate in stage.chosen})
+
+
+@dataclass
+class _Ground:
+    """Candidates of a search with one weighting of the rows."""
+
+    candidates: list[Candidate]
+    kernel: np.ndarray
+    centring: GroupCentring
+    problem: Problem
+
+    @classmethod
+    def of(cls, candidates: list[Candidate], rows: Rows, precision: np.ndarray | float = 1.0) -> "_Ground":
+        """Return the ground for rows weighted as they were sampled, times their precision, which costs no rows."""
+        centring = GroupCentring(rows.configuration, rows.weight * precision)
+        basis = build_basis([candidate.values for candidate in candidates], centring)
+        return cls(candidates, rows.kernel, centring, Problem.of(basis, len(candidates), independent_rows(rows)))
+
+    def stage(self, name: str, values: np.ndarray, unit: float, given: tuple[int, ...] = ()) -> Stage:
+        """Search the parents of `values`, in `unit`; those `given` are in every model and are tested at the end."""
+        response = self.centring.weighted(values)
+        pruner = Pruner(self.problem, self.candidates, self.centring, self.kernel, given)
+        tests = pruner.prune(response, forward(self.problem, response, given))
+        chosen = [test.candidate for test in tests]
+        for candidate in given:
+            test = pruner.test(response, candidate, chosen)
+            if test.p_value <= level(self.problem, len(tests) + 1) and test.partial_r2 >= MIN_PARTIAL_R2:
+                tests.append(test)
+        return Stage(name, self.problem, pruner, self.centring, response, unit, tests)
 
 
 def independent_rows(rows: Rows) -> float:
@@ -56,44 +128,80 @@ def independent_rows(rows: Rows) -> float:
     return kish_size(rows.weight) * max(len(rows) - n_configurations, 0) / max(len(rows), 1)
 
 
-def mean_response_of(deviation: np.ndarray, centring: GroupCentring) -> np.ndarray:
-    """Return the response of the mean stage: the deviation clipped, centred within configurations, weighted."""
-    scale = robust_scale(deviation, centring.weights)
-    return centring.weighted(np.clip(deviation / scale if scale > 0 else deviation, -CLIP_MEAN, CLIP_MEAN))
+def nearly_independent(stage: Stage) -> bool:
+    """Tell whether autocorrelation takes less than half of the rows behind each of a stage's parents."""
+    return all(test.n_effective >= INDEPENDENT * stage.problem.n_independent for test in stage.tests)
 
 
-def scale_response_of(residual: np.ndarray, centring: GroupCentring) -> np.ndarray:
-    """Return the response of the scale stage: the root of the absolute residual, clipped, centred within configurations, weighted.
+def _clipped(deviation: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the deviation in robust standard deviations, clipped at `CLIP_MEAN` of them, and this unit."""
+    unit = robust_scale(deviation, weights) or 1.0
+    return np.clip(deviation / unit, -CLIP_MEAN, CLIP_MEAN), unit
 
-    The root makes the absolute value of a normal variable nearly symmetric (N. Wilson, M. Hilferty, PNAS 17 (1931) 684, for powers of
-    chi-squared), so that F tests hold for few rows.
+
+def _size(residual: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the response of the scale stage: a power of the absolute residual that makes it nearly normal, clipped.
+
+    F tests then hold for few rows.
     """
-    scale = robust_scale(residual, centring.weights)
-    size = np.abs(residual) / (scale if scale > 0 else 1.0)
-    return centring.weighted(np.sqrt(np.minimum(size, CLIP_SCALE)))
+    return np.minimum(np.abs(residual) / (robust_scale(residual, weights) or 1.0), CLIP_SCALE) ** POWER
 
 
-def residual_after(pruner: Pruner, deviation: np.ndarray, centring: GroupCentring, chosen: list[int]) -> np.ndarray:
-    """Return the deviation minus the part that the chosen candidates explain of the clipped deviation, in the deviation's unit.
+def _residual(mean: Stage, deviation: np.ndarray) -> np.ndarray:
+    """Return the deviation minus the part that the mean's parents explain of the clipped deviation, in the deviation's unit.
 
     The model is the flexible one that pruning uses, in which they may bend, act together, and act differently in each kernel: what a
     stiffer one leaves of the mean would look like scale, and proxies of a cause would be taken for causes of the scale.
     """
-    response = mean_response_of(deviation, centring)
-    model = pruner.others_model(response, chosen)
-    scale = robust_scale(deviation, centring.weights)
-    return centring.centred(deviation) - (response - model.residual) / centring.roots * (scale if scale > 0 else 1.0)
+    model = mean.pruner.others_model(mean.response, mean.chosen)
+    return mean.centring.centred(deviation) - (mean.response - model.residual) / mean.centring.roots * mean.unit
+
+
+def _spread(scale: Stage, size: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the spread of each row's residual that the parents of the scale give it, in the average one."""
+    model = model_of(scale.problem, scale.response, scale.chosen)
+    level = float(np.average(size, weights=weights))
+    fitted = 1.0 + (scale.response - model.residual) / scale.centring.roots / level
+    spread = np.maximum(fitted, MIN_SPREAD**POWER) ** (1.0 / POWER)
+    return np.maximum(spread / np.average(spread, weights=weights), MIN_SPREAD)
 
 
 def run_stages(candidates: list[Candidate], rows: Rows, deviation: np.ndarray) -> Stages:
     """Search the parents of the mean, then of the scale, among the candidates that vary within configurations."""
-    centring = GroupCentring(rows.configuration, rows.weight)
-    basis = build_basis([candidate.values for candidate in candidates], centring)
-    problem = Problem.of(basis, len(candidates), independent_rows(rows))
-    pruner = Pruner(problem, candidates, centring, rows.kernel)
-    mean_response = mean_response_of(deviation, centring)
-    mean_tests = pruner.prune(mean_response, forward(problem, mean_response))
-    residual = residual_after(pruner, deviation, centring, [test.candidate for test in mean_tests])
-    scale_response = scale_response_of(residual, centring)
-    scale_tests = pruner.prune(scale_response, forward(problem, scale_response))
-    return Stages(problem, pruner, centring, mean_response, scale_response, mean_tests, scale_tests, residual)
+    plain = _Ground.of(candidates, rows)
+    mean = plain.stage("mean", *_clipped(deviation, rows.weight))
+    residual = _residual(mean, deviation)
+    size = _size(residual, rows.weight)
+    scale = plain.stage("scale", size, 1.0)
+    found = Stages(mean, scale, plain.problem, plain.centring, residual)
+    for _ in range(WEIGHTED_ROUNDS):
+        again = _weighted(found, candidates, rows, deviation, size)
+        if again is None:
+            break
+        done = set(again[0].scale.chosen) == set(found.scale.chosen)
+        found, size = again
+        if done:
+            break
+    return found
+
+
+def _weighted(
+    found: Stages, candidates: list[Candidate], rows: Rows, deviation: np.ndarray, size: np.ndarray
+) -> tuple[Stages, np.ndarray] | None:
+    """Return what both stages find when rows are weighted by their precision, and the response of the scale; None if weights do not hold.
+
+    They hold if rows are many and nearly independent, and the causes of the scale that gave the weights are found again with them:
+    what was taken for scale and was a bent mean is not.
+    """
+    if not found.scale.tests or found.problem.n_independent < FEW_ROWS or not nearly_independent(found.scale):
+        return None
+    spread = _spread(found.scale, size, rows.weight)
+    standard, unit = _clipped(found.residual / spread, rows.weight)
+    pulled = found.centring.centred(deviation) - found.residual + spread * standard * unit
+    mean = _Ground.of(candidates, rows, spread**-2).stage("mean", pulled, 1.0, tuple(found.scale.chosen))
+    residual = _residual(mean, deviation)
+    size = _size(residual, rows.weight)
+    scale = _Ground.of(candidates, rows, spread ** (-2 * POWER)).stage("scale", size, 1.0)
+    if not set(found.scale.chosen) <= set(scale.chosen):
+        return None
+    return Stages(mean, scale, found.problem, found.centring, residual), size

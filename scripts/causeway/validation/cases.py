@@ -16,7 +16,7 @@ class Case:
     quick, full : int
         Number of tables in the quick and in the full study; 0 leaves the case out.
     resamples : int
-        Half-samples for the stability of causes.
+        Half-samples for the stability of causes, by default as many as the workflow takes.
     rivals : bool
         Run the methods to beat on the same tables.
     selected : bool
@@ -28,7 +28,7 @@ class Case:
     world: World
     quick: int
     full: int
-    resamples: int = 0
+    resamples: int = 20
     rivals: bool = True
     selected: bool = False
 
@@ -37,7 +37,7 @@ CASES = {
     case.name: case
     for case in (
         Case("small", "30 drivers and columns", World(columns=40, drivers=14), 4, 20),
-        Case("medium", "100 columns", World(columns=100), 4, 20, resamples=20),
+        Case("medium", "100 columns", World(columns=100), 4, 20),
         Case("large", "500 columns, 60 drivers", World(columns=500, drivers=60), 2, 12),
         Case(
             "hard",
@@ -67,14 +67,17 @@ CASES = {
             rivals=False,
             selected=True,
         ),
-        Case("wide", "8,006 columns", World(columns=8006, drivers=250, causes=8), 0, 4, rivals=False),
-        Case("wide_long", "8,006 rows, 1,642 columns", World(rows=8006, columns=1642, drivers=250, causes=8), 0, 3, rivals=False),
+        Case("wide", "8,006 columns", World(columns=8006, drivers=250, causes=8), 0, 4, resamples=0, rivals=False),
+        Case(
+            "wide_long", "8,006 rows, 1,642 columns", World(rows=8006, columns=1642, drivers=250, causes=8), 0, 3, resamples=0, rivals=False
+        ),
         Case(
             "wide_pooled",
             "17 kernels, 5,036 columns",
             World(rows=1201, columns=5036, drivers=200, kernels=17, paradox=True),
             0,
             3,
+            resamples=0,
             rivals=False,
         ),
     )

@@ -1,10 +1,20 @@
 import numpy as np
 from causal_tables import rows_of, series
+from scipy import stats
 
 from causeway.causal.basis import GroupCentring, build_basis
 from causeway.causal.rows import Candidate
-from causeway.causal.search import Problem
-from causeway.causal.stability import block_numbers, half_samples, selection_frequencies, stood_in
+from causeway.causal.search import Problem, Test
+from causeway.causal.stability import (
+    ALWAYS_FROM,
+    MIN_FREQUENCY,
+    block_numbers,
+    expected_frequency,
+    half_samples,
+    least_frequency,
+    selection_frequencies,
+    stood_in,
+)
 from causeway.causal.stages import run_stages
 
 
@@ -47,6 +57,32 @@ def test_a_cause_counts_as_found_where_a_stand_in_tells_the_same():
     centring = GroupCentring(np.zeros(640, dtype=int), np.ones(640))
     problem = Problem.of(build_basis(candidates, centring), 3, 640.0)
     response = centring.weighted(5 * slow + 0.1 * rng.standard_normal(640))
-    assert stood_in(problem, response, {1}, {0}) == {0}
-    assert stood_in(problem, response, {2}, {0}) == set()
-    assert stood_in(problem, response, {0}, {0}) == set()
+    assert stood_in(problem, response, [1], 0)
+    assert not stood_in(problem, response, [2], 0)
+    assert not stood_in(problem, response, [], 0)
+
+
+def test_a_weak_cause_need_not_be_found_in_every_half_a_strong_one_must():
+    problem = Problem.of(
+        build_basis([np.random.default_rng(5).standard_normal(500)], GroupCentring(np.zeros(500, int), np.ones(500))), 1, 500.0
+    )
+
+    def least(partial_r2, size):
+        return least_frequency(Test(0, 0.0, partial_r2, 3, size), problem, 1e-4, 20)
+
+    assert least(0.25, 500.0) == MIN_FREQUENCY
+    assert least(0.05, 500.0) == ALWAYS_FROM
+    assert ALWAYS_FROM < least(0.13, 500.0) < MIN_FREQUENCY
+    assert least(0.05, 200.0) == MIN_FREQUENCY  # autocorrelation took most rows
+
+
+def test_an_effect_is_found_in_half_samples_as_often_as_its_size_says():
+    """Drawn anew, half of the rows find an effect as often as the F distribution says; the estimate from the whole lies below."""
+    rng, alpha, found = np.random.default_rng(6), 1e-3, []
+    for _ in range(400):
+        x = rng.standard_normal(150)
+        y = 0.3 * x + rng.standard_normal(150)
+        correlation = np.corrcoef(x, y)[0, 1]
+        found.append(stats.pearsonr(x, y).pvalue <= alpha and correlation > 0)
+    expected = expected_frequency(Test(0, 0.0, 0.09 / 1.09, 1, 300.0), alpha)
+    assert expected < np.mean(found) < 0.95
