@@ -7,7 +7,7 @@ from causal_tables import rows_of
 from causeway.causal.discovery import Scope, discover
 from causeway.causal.examination import Extent, examined
 from causeway.causal.rows import Column
-from causeway.causal.sentences import cause_sentence
+from causeway.causal.sentences import cause_sentence, what_if_sentence
 
 
 def test_a_cause_of_the_value_is_compared_between_ranks_by_what_its_sign_is_about():
@@ -38,3 +38,14 @@ def test_a_cause_of_the_value_is_compared_between_ranks_by_what_its_sign_is_abou
 def test_a_sentence_says_whether_the_value_moves_or_its_variability(target, sign, sign_of, words):
     said = cause_sentence("a", 1, sign, "", target, (30, 20, 40), 0.9, 0.4, "supported", resamples=20, sign_of=sign_of)
     assert said.startswith(f"Higher values of {words} [20, 40]")
+
+
+def test_a_setting_that_raises_is_not_called_the_best():
+    row = {"feature": "block_x", "from": "64", "to": "128", "change_percent": 61.0, "change_low": 40.0, "change_high": 80.0}
+    said = what_if_sentence(row, "memory_stall")
+    assert said == (
+        "Blocks of 128 instead of 64 would raise the mean memory stall by 61 % [40, 80], if no unmeasured common cause; other levels that"
+        " were observed would raise it more."
+    )
+    for known in ({"asked": "small blocks", "to": "128"}, {"to": "none"}):
+        assert "other levels" not in what_if_sentence(row | known, "memory_stall")
