@@ -109,8 +109,9 @@ def order_of(names: Sequence[str], contributions: Sequence[Mapping]) -> list[tup
     for row in rows:
         name = row["feature"] if row["feature"] in names else row["feature"].rpartition("=")[0]
         if name in names and name not in chosen and len(chosen) < MOST_AXES:
-            word = {"+": "raises", "-": "lowers"}.get(row["sign"], "undecided") + (" the value," if row.get("sign_of") == "value" else "")
-            chosen[name] = f"{word} {theme.percent(row['contribution_percent'])}" if row["contribution_percent"] is not None else word
+            word = {"+": "raises", "-": "lowers"}.get(row["sign"], "undecided")
+            word += " value\n" if row.get("sign_of") == "value" else " "  # in lines of their own: axes stand close
+            chosen[name] = (word + theme.percent(row["contribution_percent"]) if row["contribution_percent"] is not None else word).strip()
     for name in names:
         if len(chosen) >= FEWEST_AXES:
             break

@@ -62,7 +62,7 @@ def interactive(coordinates: "Coordinates"):
 
     dimensions = [
         {
-            "label": "<br>".join(escape(line) for line in [*_broken(axis.name, 14), axis.note] if line),
+            "label": "<br>".join(escape(line) for line in [*_broken(axis.name, 14), *axis.note.split("\n")] if line),
             "values": axis.values.tolist(),
             "range": [axis.low, axis.high],
             "tickvals": [place for place, _ in axis.ticks],

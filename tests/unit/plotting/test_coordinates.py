@@ -48,6 +48,7 @@ def test_features_without_a_cause_fill_up_and_say_so():
     rows = [{"feature": "b", "sign": "-", "contribution_percent": 9.0}, {"feature": "c=x", "sign": "?", "contribution_percent": None}]
     rows.append({"feature": "unexplained", "sign": "?", "contribution_percent": 91.0})
     assert order_of(["a", "b", "c"], rows) == [("b", "lowers 9 %"), ("c", "undecided"), ("a", "no cause found")]
+    assert order_of(["b"], [rows[0] | {"sign_of": "value"}]) == [("b", "lowers value\n9 %")]  # a line each: axes stand close
 
 
 def test_codes_become_names(tmp_path):
