@@ -123,7 +123,7 @@ def test_the_page_and_the_still_have_the_same_axes_in_the_same_order(tmp_path):
     write_static(picture, "demo", "kernel_variability", tmp_path / "still.svg")
     page = (tmp_path / "page" / "index.html").read_text()
     labels = [json.loads(f'"{label}"').split("<br>") for label in re.findall(r'"label":"(.*?)"', page)]
-    assert ["".join(lines[:-1] or lines) for lines in labels] == [axis.name for axis in picture.axes]
+    assert ["".join(lines) for lines in labels] == [axis.name + axis.note.replace("\n", "") for axis in picture.axes]
     drawn = [element.text for element in parsed((tmp_path / "still.svg").read_bytes()).iter("{http://www.w3.org/2000/svg}text")]
     places = [next(place for place, word in enumerate(drawn) if axis.name.startswith(word)) for axis in picture.axes[:-1]]
     assert places == sorted(places)
