@@ -37,6 +37,13 @@ OTHERS = {
 }
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(31, 36))
+def test_a_clock_drop_and_other_causes_on_five_seeds(tmp_path, seed):
+    found, planted = analyse(tmp_path, {"kind": "trace", "seed": seed, "clock_rank": 2, "causes": OTHERS}, "kernel_variability")
+    assert found == planted
+
+
 FOUR = {
     "Kernel2": {"h2d_bytes_in_flight": 0.08},
     "vectorized_elementwise_kernel": {"launches_in_flight": 0.07},
@@ -48,21 +55,20 @@ FOUR = {
 """A cause of each kind in a kernel of its own: concurrent copies, a neighbour stream, the input's size, the clock of one device."""
 
 
-def differences(folder, seed, causes):
+def of_four(folder, seed):
     """Return the kernels in which what was found is not what was planted."""
     folder.mkdir(exist_ok=True)
-    found, planted = analyse(folder, {"kind": "trace", "seed": seed, "clock_rank": 2, "causes": causes}, "kernel_variability")
-    assert sum(map(len, planted.values())) == sum(map(len, causes.values()))
+    found, planted = analyse(folder, {"kind": "trace", "seed": seed, "clock_rank": 2, "causes": FOUR}, "kernel_variability")
+    assert sum(map(len, planted.values())) == 4
     return {name: (found.get(name), planted[name]) for name in planted if found.get(name) != planted[name]}
 
 
 def test_copies_a_clock_drop_a_neighbour_and_input_sizes_in_their_kernels_and_only_there(tmp_path):
-    assert differences(tmp_path, 41, FOUR) == {}
+    assert of_four(tmp_path, 41) == {}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("causes", "seeds"), [(FOUR, range(41, 46)), (OTHERS, range(31, 36))])
-def test_each_cause_on_at_least_four_of_five_seeds(tmp_path, causes, seeds):
-    wrong = [differences(tmp_path / str(seed), seed, causes) for seed in seeds]
+def test_each_of_the_four_on_at_least_four_of_five_seeds(tmp_path):
+    wrong = [of_four(tmp_path / str(seed), seed) for seed in range(41, 46)]
     for kernel in {name for names in wrong for name in names}:
         assert sum(kernel in names for names in wrong) <= 1, wrong
