@@ -8,7 +8,8 @@ import numpy as np
 from causeway.causal.between import ConfigurationEffect, configuration_effects
 from causeway.causal.crosscheck import crosscheck_reason
 from causeway.causal.deviation import configuration_spread, standardised_deviation
-from causeway.causal.late_checks import drop_late_aliases, reinstate_determined
+from causeway.causal.late_checks import reinstate_determined
+from causeway.causal.late_leaks import drop_late_aliases
 from causeway.causal.multiplicity import adjusted, scope_p_value
 from causeway.causal.prepare import CONTROL_NAMES, Prepared, prepare
 from causeway.causal.representative import better_members
