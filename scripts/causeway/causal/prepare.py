@@ -13,8 +13,10 @@ from causeway.causal.basis import GroupCentring, normal_scores
 from causeway.causal.categories import category_candidates
 from causeway.causal.clusters import cluster_columns, medoids
 from causeway.causal.determinism import computed_name, derived_name, determined_columns, precedence
+from causeway.causal.effective_size import kish_size
 from causeway.causal.leaks import alias_by_name, aliases_by_data, correlation_matrix
 from causeway.causal.rows import Candidate, Column, Dropped, Rows
+from causeway.causal.which_leak import Judge
 
 MAX_MISSING = 0.5
 MIN_POSITIVE = 0.2
@@ -71,6 +73,11 @@ class Number:
     centred: np.ndarray | None = None
     logs: np.ndarray | None = None  # logarithms, None if a value is negative or few are positive; zeros at a floor
     positive: np.ndarray | None = None  # where the value is known and above 0
+
+    @property
+    def log_scale(self) -> np.ndarray | None:
+        """The centred logarithms; of bytes, whose values are logarithms already, the values."""
+        return self.centred if self.column.unit == "bytes" else self.logs
 
 
 def prepare(columns: list[Column], rows: Rows, target: str) -> Prepared:
@@ -195,16 +202,20 @@ def _without_aliases(numbers: list[Number], rows: Rows, centring: GroupCentring,
     """Drop counters that are the measured value in other clothes; facts known at the launch's start cannot be."""
     measured = rows.mean + rows.signed
     alias = np.zeros(len(numbers), dtype=bool)
-    positive = bool(np.all(measured > 0))
+    counters = [i for i, number in enumerate(numbers) if number.column.tier == "counter"]
+    size = kish_size(rows.weight) * (1 - centring.n_groups / len(rows))
     scales = [(centring.centred(measured), [n.centred for n in numbers])]
-    if positive:
-        scales.append((centring.centred(np.log(measured)), [n.logs if n.positive.all() else None for n in numbers]))
-    for value, series in scales:
-        positions = [i for i, s in enumerate(series) if s is not None and numbers[i].column.tier == "counter" and not alias[i]]
+    if np.all(measured > 0):  # before levels, in which a rate is tied to its amount only nearly
+        scales.insert(0, (centring.centred(np.log(measured)), [n.log_scale if n.positive.all() else None for n in numbers]))
+    for time, series in scales:
+        positions = [i for i in counters if series[i] is not None and not alias[i]]
         if positions:
             matrix = np.column_stack([series[i].astype(np.float32) for i in positions])
             computed = np.asarray([computed_name(numbers[i].name) for i in positions])
-            alias[positions] |= aliases_by_data(value, matrix, correlation_matrix(matrix), computed)
+            further = [n.centred for i, n in enumerate(numbers) if i not in positions and not alias[i]]
+            further += [one.values for one in prepared.within]
+            judge = Judge(time, matrix, [numbers[i].column.values for i in positions], measured, further, centring, size)
+            alias[positions] |= aliases_by_data(time, matrix, correlation_matrix(matrix), computed, judge.leak)
     for i in np.flatnonzero(alias):
         prepared.dropped.append(
             Dropped(numbers[i].name, "follows from the measured value itself (R² > .99 with at most two other columns)")
