@@ -10,7 +10,7 @@ import numpy as np
 
 from causeway.causal.basis import normal_scores
 from causeway.causal.determinism import computed_name
-from causeway.causal.leaks import ALIAS_R2, MIN_ROWS, NOT_ROUNDING, OWN_SHARE
+from causeway.causal.leaks import ALIAS_R2, MIN_ROWS, NOT_ROUNDING, OWN_SHARE, in_proportion
 from causeway.causal.prepare import Prepared, candidate_of
 from causeway.causal.rows import Dropped, Rows
 from causeway.causal.stages import Stages
@@ -76,8 +76,8 @@ def _told_by_name(leaks: list[str]) -> list[str]:
     return computed if len(leaks) == 2 and len(computed) == 1 else leaks
 
 
-def _centred_where(series: np.ndarray, known: np.ndarray, rows: Rows) -> np.ndarray:
-    """Return a series minus its configuration's mean over known rows, in standard deviations; 0 where unknown."""
+def _centred_where(series: np.ndarray, known: np.ndarray, rows: Rows) -> tuple[np.ndarray, float]:
+    """Return a series minus its configuration's mean over known rows, in standard deviations, 0 where unknown; and its spread."""
     safe = np.where(known, series, 0.0)
     weight = rows.weight * known
     totals = np.bincount(rows.configuration, weight)
@@ -85,7 +85,7 @@ def _centred_where(series: np.ndarray, known: np.ndarray, rows: Rows) -> np.ndar
         known, safe - (np.bincount(rows.configuration, weight * safe) / np.where(totals > 0, totals, 1.0))[rows.configuration], 0.0
     )
     spread = float(np.sqrt((centred**2).sum() / max(int(known.sum()), 1)))
-    return centred / spread if spread > 0 else centred
+    return (centred / spread, spread) if spread > 0 else (centred, 1.0)
 
 
 @dataclass
@@ -97,6 +97,8 @@ class _Look:
 
     names: list[str]
     values: np.ndarray
+    spread: np.ndarray
+    logarithmic: bool
     known: np.ndarray
     time: np.ndarray
     measured: np.ndarray
@@ -106,16 +108,16 @@ class _Look:
     @classmethod
     def at(cls, measured: np.ndarray, logarithmic: bool, prepared: Prepared, rows: Rows, stages: Stages) -> "_Look":
         names = list(prepared.numbers)
-        time = _centred_where(np.log(measured) if logarithmic else measured, np.ones(len(rows), bool), rows)
+        time, _ = _centred_where(np.log(measured) if logarithmic else measured, np.ones(len(rows), bool), rows)
         values = np.empty((len(rows), len(names)), np.float32)
-        known = np.empty((len(rows), len(names)), bool)
+        known, spread = np.empty((len(rows), len(names)), bool), np.empty(len(names))
         for i, number in enumerate(prepared.numbers.values()):
             known[:, i] = number.known & (number.values > 0) if logarithmic else number.known
             logarithm = logarithmic and number.column.unit != "bytes"  # whose values are logarithms already
             with np.errstate(divide="ignore", invalid="ignore"):
                 series = np.log(number.values) if logarithm else number.values
-            values[:, i] = _centred_where(series, known[:, i], rows)
-        return cls(names, values, known, time, measured, prepared, stages)
+            values[:, i], spread[i] = _centred_where(series, known[:, i], rows)
+        return cls(names, values, spread, logarithmic, known, time, measured, prepared, stages)
 
     def is_monotone(self, name: str) -> bool:
         """Tell whether a column is the measured value on a bent scale."""
@@ -165,6 +167,12 @@ class _Look:
             t_given_u = var_t - cov_tu**2 / var_u
             left = rest - (cov_xt - cov_xu * cov_tu / var_u) ** 2 / (t_given_u * var_x)
         usable = (counts >= max(MIN_ROWS, 0.2 * x.size)) & (var_u > 1e-6) & (t_given_u > 1e-4 * var_t)
+        if self.logarithmic:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                x_given_t, u_given_t = var_x - cov_xt**2 / var_t, var_u - cov_tu**2 / var_t
+                partial = (cov_xu - cov_xt * cov_tu / var_t) / np.sqrt(x_given_t * u_given_t)
+                sizes = self.spread * np.sqrt(np.maximum(u_given_t, 0.0))
+                usable &= in_proportion(np.nan_to_num(partial), self.spread[one] * np.sqrt(np.maximum(x_given_t, 0.0)), sizes)
         left = np.where(usable & (rest > NOT_ROUNDING) & (left < OWN_SHARE * rest), left, 1.0)
         left[one] = alone[one] if alone[one] < 1.0 - ALIAS_R2 else 1.0
         return left

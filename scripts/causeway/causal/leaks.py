@@ -23,6 +23,8 @@ OWN_SHARE = 0.1
 """An alias loses this much: with the measured value the unexplained part shrinks below a tenth of what the other columns leave."""
 NOT_ROUNDING = 1e-4
 """Copies leave less of each other than this, and then the measured value's part in it is rounding."""
+UNIT_SLOPE = 0.1
+"""A rate is in proportion to its amount: in logarithms, the slope of one on the other differs from 1 by less than this."""
 
 
 def alias_by_name(name: str, target: str) -> bool:
@@ -49,6 +51,7 @@ def aliases_by_data(
     correlations: np.ndarray,
     derived: np.ndarray,
     leak_of: Callable[[list[int], np.ndarray], int | None],
+    logarithmic: bool,
 ) -> np.ndarray:
     """Find the columns that are a function of the measured value and at most two others.
 
@@ -65,6 +68,8 @@ def aliases_by_data(
     leak_of : callable
         Given two or three columns tied by the measured value, and which of all columns, shape (p,), are so in a pair or are aliases by
         themselves, says which of the two or three is the leak; None if nothing tells.
+    logarithmic : bool
+        The columns are logarithms: they are tied only if they are in proportion to each other.
 
     Returns
     -------
@@ -97,6 +102,8 @@ def aliases_by_data(
         with_it = left[j] * (1.0 - np.minimum(partial[j].astype(float) ** 2, 1.0))
         needed = (without > NOT_ROUNDING) & (with_it < OWN_SHARE * without) & ~alone
         needed[j] = False
+        if logarithmic:
+            needed &= in_proportion(partial[j].astype(float), lengths[j] * np.sqrt(left[j]), lengths * np.sqrt(left))
         return np.where(needed, with_it, 1.0)
 
     alone = found.copy()
@@ -106,7 +113,7 @@ def aliases_by_data(
     for j in np.lexsort((np.arange(p), np.round(np.abs(with_measured), 6), derived)):
         while not found[j]:
             members = _one_helper(np.where(passed | untold, unexplained(j), 1.0)) if tied[j] else []
-            members = members or _two_helpers(j, partial, left, passed, correlations, with_measured)
+            members = members or _two_helpers(j, partial, left, passed, correlations, with_measured, lengths if logarithmic else None)
             if not members:
                 break
             names = derived[[j, *members]]
@@ -124,15 +131,40 @@ def aliases_by_data(
     return found
 
 
+def in_proportion(partial: np.ndarray, own: float | np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Tell whether a column's slope on each other one, or that one's on it, is nearly 1 or -1.
+
+    Parameters
+    ----------
+    partial : ndarray, shape (p,)
+        Their correlations given the measured value.
+    own : float or ndarray, shape (p,)
+    others : ndarray, shape (p,)
+        Their standard deviations given the measured value, in common units.
+    """
+    ratio = own / np.where(others > 0, others, np.inf)
+    slopes = np.abs(np.stack([partial * ratio, partial / np.where(ratio > 0, ratio, np.inf)]))
+    return (np.abs(slopes - 1.0) < UNIT_SLOPE).any(axis=0)
+
+
 def _one_helper(unexplained: np.ndarray) -> list[int]:
     best = int(np.argmin(unexplained))
     return [best] if unexplained[best] < 1 - ALIAS_R2 else []
 
 
 def _two_helpers(
-    j: int, partial: np.ndarray, left: np.ndarray, passed: np.ndarray, correlations: np.ndarray, with_measured: np.ndarray
+    j: int,
+    partial: np.ndarray,
+    left: np.ndarray,
+    passed: np.ndarray,
+    correlations: np.ndarray,
+    with_measured: np.ndarray,
+    lengths: np.ndarray | None,
 ) -> list[int]:
-    """Return the two columns that, with the measured value, leave next to nothing of column j; empty if there are none."""
+    """Return the two columns that, with the measured value, leave next to nothing of column j; empty if there are none.
+
+    With `lengths`, the columns' standard deviations in common units, column j must be in proportion to both.
+    """
     row = np.where(passed, partial[j], 0.0)
     first = int(np.argmax(np.abs(row)))
     rest = 1.0 - min(float(row[first]) ** 2, 1.0)
@@ -144,18 +176,22 @@ def _two_helpers(
     other = int(np.argmax(np.abs(second)))
     unexplained = left[j] * rest * (1.0 - min(float(second[other]) ** 2, 1.0))
     helpers = [first, other]
-    return helpers if unexplained < 1 - ALIAS_R2 and _needs_measured(j, helpers, correlations, with_measured) else []
+    slopes = _needs_measured(j, helpers, correlations, with_measured) if unexplained < 1 - ALIAS_R2 else None
+    if slopes is None or (lengths is not None and np.any(np.abs(np.abs(slopes * lengths[j] / lengths[helpers]) - 1) > 2 * UNIT_SLOPE)):
+        return []
+    return helpers
 
 
-def _needs_measured(column: int, helpers: list[int], correlations: np.ndarray, with_measured: np.ndarray) -> bool:
-    """Tell whether the column is explained only with the measured value beside its helpers."""
+def _needs_measured(column: int, helpers: list[int], correlations: np.ndarray, with_measured: np.ndarray) -> np.ndarray | None:
+    """Return the slopes on the helpers, in standard deviations, if the column is explained only with the measured value; else None."""
 
-    def unexplained(matrix: np.ndarray, vector: np.ndarray) -> float:
-        return float(max(1.0 - vector @ np.linalg.lstsq(matrix, vector, rcond=1e-9)[0], 0.0))
+    def solved(matrix: np.ndarray, vector: np.ndarray) -> tuple[float, np.ndarray]:
+        slopes = np.linalg.lstsq(matrix, vector, rcond=1e-9)[0]
+        return float(max(1.0 - vector @ slopes, 0.0)), slopes
 
     among = correlations[np.ix_(helpers, helpers)].astype(float)
     towards = correlations[helpers, column].astype(float)
     extended = np.block([[np.ones((1, 1)), with_measured[helpers][None, :]], [with_measured[helpers][:, None], among]])
-    without = unexplained(among, towards)
-    with_it = unexplained(extended, np.concatenate(([with_measured[column]], towards)))
-    return without > NOT_ROUNDING and with_it < 1 - ALIAS_R2 and with_it < OWN_SHARE * without
+    without, _ = solved(among, towards)
+    with_it, slopes = solved(extended, np.concatenate(([with_measured[column]], towards)))
+    return slopes[1:] if without > NOT_ROUNDING and with_it < 1 - ALIAS_R2 and with_it < OWN_SHARE * without else None

@@ -204,18 +204,18 @@ def _without_aliases(numbers: list[Number], rows: Rows, centring: GroupCentring,
     alias = np.zeros(len(numbers), dtype=bool)
     counters = [i for i, number in enumerate(numbers) if number.column.tier == "counter"]
     size = kish_size(rows.weight) * (1 - centring.n_groups / len(rows))
-    scales = [(centring.centred(measured), [n.centred for n in numbers])]
+    scales = [(False, centring.centred(measured), [n.centred for n in numbers])]
     if np.all(measured > 0):  # before levels, in which a rate is tied to its amount only nearly
-        scales.insert(0, (centring.centred(np.log(measured)), [n.log_scale if n.positive.all() else None for n in numbers]))
-    for time, series in scales:
+        scales.insert(0, (True, centring.centred(np.log(measured)), [n.log_scale if n.positive.all() else None for n in numbers]))
+    for logarithmic, time, series in scales:
         positions = [i for i in counters if series[i] is not None and not alias[i]]
         if positions:
             matrix = np.column_stack([series[i].astype(np.float32) for i in positions])
-            computed = np.asarray([computed_name(numbers[i].name) for i in positions])
+            computed = np.asarray([computed_name(numbers[i].name) or numbers[i].column.unit in RELATIVE_UNITS for i in positions])
             further = [n.centred for i, n in enumerate(numbers) if i not in positions and not alias[i]]
             further += [one.values for one in prepared.within]
             judge = Judge(time, matrix, [numbers[i].column.values for i in positions], measured, further, centring, size)
-            alias[positions] |= aliases_by_data(time, matrix, correlation_matrix(matrix), computed, judge.leak)
+            alias[positions] |= aliases_by_data(time, matrix, correlation_matrix(matrix), computed, judge.leak, logarithmic)
     for i in np.flatnonzero(alias):
         prepared.dropped.append(
             Dropped(numbers[i].name, "follows from the measured value itself (R² > .99 with at most two other columns)")
