@@ -15,12 +15,12 @@ from causeway.causal.prepare import CONTROL_NAMES, Prepared, prepare
 from causeway.causal.representative import better_members
 from causeway.causal.robustness import robustness_value
 from causeway.causal.rows import Candidate, Column, Dropped, Rows
-from causeway.causal.search import Test, level
+from causeway.causal.search import Test
 from causeway.causal.seeds import derived_seed, generator
 from causeway.causal.sentences import FEW, cause_sentence, nothing_found
 from causeway.causal.shares import Shares, structural_shares
 from causeway.causal.signs import TARGET, Sign, direction_of, level_of
-from causeway.causal.stability import blocks_of, least_frequency, selection_frequencies
+from causeway.causal.stability import MIN_FREQUENCY, blocks_of, selection_frequencies
 from causeway.causal.stages import Stages, independent_rows, run_stages
 from causeway.causal.threads import single_threaded
 from causeway.causal.verdicts import FLAGGED_BELOW, INCONCLUSIVE, REFUSED_BELOW, arrow_verdict, detectable_share, graph_verdict
@@ -138,7 +138,7 @@ class Outcome:
 
 @dataclass
 class _Parent:
-    """A cause between search and report; `p_value` is adjusted for the number of tests, `needed` the least stability."""
+    """A cause between search and report; `p_value` is adjusted for the number of tests."""
 
     candidate: Candidate
     stage: str
@@ -147,7 +147,6 @@ class _Parent:
     n_effective: float
     stability: float | None
     effect: ConfigurationEffect | None = None
-    needed: float = 0.0
 
 
 def discover(columns: list[Column], rows: Rows, scope: Scope) -> Outcome:
@@ -234,7 +233,6 @@ def _parents(
     """Join the tests of both stages per candidate, and add the causes at the configuration level."""
     by_stage: dict[int, dict[str, Test]] = {}
     n_tests = stages.problem.n_tests
-    alpha = {stage.name: level(stage.problem, len(stage.tests)) for stage in stages.both}
     for stage in stages.both:
         for test in stage.tests:
             by_stage.setdefault(test.candidate, {})[stage.name] = test
@@ -249,7 +247,6 @@ def _parents(
                 max(test.partial_r2 for test in tests.values()),
                 strongest.n_effective,
                 float(frequencies[index]) if scope.resamples else None,
-                needed=max(least_frequency(test, stages.problem, alpha[name], max(scope.resamples, 1)) for name, test in tests.items()),
             )
         )
     for effect in effects:
@@ -277,8 +274,8 @@ def _held(parents: list[_Parent], prepared: Prepared) -> tuple[list[_Parent], li
                 f"successive launches resemble each other: the previous deviation explains {100 * parent.partial_r2:.0f} % of what is left;"
                 " a lasting state that no feature measures (part of the unexplained share)"
             )
-        elif parent.stability is not None and parent.stability < parent.needed:
-            share = f"{100 * parent.stability:.0f} % of resamples, below {100 * parent.needed:.0f} %"
+        elif parent.stability is not None and parent.stability < MIN_FREQUENCY:
+            share = f"{100 * parent.stability:.0f} % of resamples, below {100 * MIN_FREQUENCY:.0f} %"
             prepared.dropped.append(Dropped(name, f"{UNSTABLE}found in {share}"))
         else:
             kept.append(parent)

@@ -1,21 +1,22 @@
 """Stability: how often each parent is found again in half-samples of whole blocks of rows.
 
-Blocks are longer than the autocorrelation, so that a half-sample has the dependence of the whole. Draws come in complementary pairs.
+Blocks are longer than the autocorrelation, so that a half-sample has the dependence of the whole. Draws come in complementary pairs. Half
+of the rows have half of the evidence, so the level of their tests is such that a weak cause is found as well, unless others take its place.
 """
 
 import numpy as np
-from scipy.special import bdtr, fdtri, ncfdtr
+from scipy.special import fdtrc, fdtri, ncfdtri
 
 from causeway.causal.basis import Basis
 from causeway.causal.effective_size import autocorrelations, correlation_time, lag_count
-from causeway.causal.search import Problem, Test, best_test, level, model_of
-from causeway.causal.stages import INDEPENDENT, Stages
+from causeway.causal.search import Problem, best_test, level, model_of
+from causeway.causal.stages import Stages
 
 MIN_FREQUENCY = 0.6
-ALWAYS_FROM = 0.25
-"""However weak its effect, a parent is found in a quarter of the half-samples."""
-CHANCE = 0.05
-"""A parent is unstable if fewer half-samples find it than all but this share of parents with an effect of its size would."""
+"""A parent is stable if at least this share of the half-samples finds it again (N. Meinshausen, P. Buehlmann, Stability selection, J. R.
+Stat. Soc. B 72 (2010) 417)."""
+ODDS = 0.75
+"""Share of half-samples that would find an effect which all rows just show, if nothing else took its place."""
 TIMES_PER_BLOCK = 5
 MIN_BLOCKS = 10
 SAME_EFFECT = 0.9
@@ -24,8 +25,6 @@ MOST_NEW = 3
 """So many candidates may a half-sample find before a parent."""
 SCREENED = 200
 """So many candidates enter the half-samples: those nearest to being chosen in the whole sample. The level is still divided by all."""
-ESTIMATED = 1.28
-"""Standard errors of an effect's size: nine of ten effects are larger than the estimate less so many."""
 
 
 def block_numbers(series: np.ndarray, n_rows: int) -> np.ndarray:
@@ -108,53 +107,43 @@ def selection_frequencies(stages: Stages, draws: int, rng: np.random.Generator) 
             half = _half(stage.problem, chosen, rows)
             part = stage.response[rows] - stage.response[rows].mean()
             parents, given = ([int(place) for place in np.searchsorted(chosen, who)] for who in (stage.chosen, stage.pruner.given))
-            again |= {parent for parent in parents if parent not in again and _found_again(half, part, parent, parents, given)}
+            for parent, test in zip(parents, stage.tests, strict=True):
+                limit = half_level(level(stage.problem, len(parents)), test.df, stage.problem.n_independent)
+                if parent not in again and _found_again(half, part, parent, parents, given, limit):
+                    again.add(parent)
         found[chosen[sorted(again)]] += 1
     return found / draws
 
 
-def expected_frequency(test: Test, alpha: float) -> float:
-    """Return the share of half-samples that find at least such an effect: the power of a test at level `alpha` with half of the rows.
-
-    Notes
-    -----
-    The noncentrality is estimated from the whole sample, `L = n R^2 / (1 - R^2) - df`, less `ESTIMATED` of its standard errors
-    `sqrt(2 df + 4 L)`; half of it is left with half of the rows (J. Cohen, Statistical Power Analysis, 1988, ch. 9).
-    """
-    estimate = max(test.n_effective * test.partial_r2 / max(1.0 - test.partial_r2, 1e-9) - test.df, 0.0)
-    noncentrality = max(estimate - ESTIMATED * np.sqrt(2 * test.df + 4 * estimate), 0.0)
-    left = max(test.n_effective / 2 - 1 - test.df, 1.0)
-    critical = float(fdtri(test.df, left, 1 - alpha))
-    return float(1.0 - ncfdtr(test.df, left, noncentrality / 2, critical))
-
-
-def least_frequency(test: Test, problem: Problem, alpha: float, draws: int) -> float:
-    """Return the share of half-samples that must find a parent: `MIN_FREQUENCY`, or less if its effect is too small for half of the rows.
-
-    Half a sample has too few rows for a weak cause that the whole sample shows: what is found less often than an effect of its size would
-    be is unstable (others take its place), what is found as often is not. Where autocorrelation takes most of the rows, the size of the
-    effect is itself uncertain, and nothing is conceded.
+def half_level(alpha: float, df: int, n_rows: float) -> float:
+    """Return the level of a test with half of the rows that finds an effect which just passes `alpha` with all rows in `ODDS` of the cases.
 
     Parameters
     ----------
-    test : Test
-    problem : Problem
     alpha : float
-        Level of the test in a half-sample.
-    draws : int
+        Level with all rows.
+    df : int
+        Columns that the candidate adds.
+    n_rows : float
+        Effective number of all rows.
+
+    Notes
+    -----
+    The noncentrality of such an effect is `c - df` with all rows, c the critical value times df, and half of that with half of them. The
+    half-samples are asked who holds his place, not for the proof, which the whole sample has given.
     """
-    if test.n_effective < INDEPENDENT * problem.n_independent:
-        return MIN_FREQUENCY
-    below = bdtr(np.arange(draws + 1), draws, expected_frequency(test, alpha))
-    return float(np.clip(int(np.searchsorted(below, CHANCE, side="right")) / draws, ALWAYS_FROM, MIN_FREQUENCY))
+    left = max(n_rows - 1 - df, 1.0)
+    noncentrality = (df * float(fdtri(df, left, 1 - alpha)) - df) / 2
+    least = float(ncfdtri(df, max(left / 2, 1.0), noncentrality, 1 - ODDS))
+    return float(fdtrc(df, max(left / 2, 1.0), least))
 
 
-def _found_again(half: Problem, response: np.ndarray, parent: int, parents: list[int], given: list[int]) -> bool:
+def _found_again(half: Problem, response: np.ndarray, parent: int, parents: list[int], given: list[int], limit: float) -> bool:
     """Tell whether a half-sample, told a stage's other parents, finds this one: itself, or others that tell nearly all that it does."""
     others = [other for other in {*parents, *given} if other != parent]
     model, new = model_of(half, response, others), []
     while len(new) < MOST_NEW:
-        test = best_test(model, {*others, *new}, level(half, len(parents)))
+        test = best_test(model, {*others, *new}, limit)
         if test is None:
             break
         if test.candidate == parent:

@@ -1,20 +1,12 @@
 import numpy as np
+import pytest
 from causal_tables import rows_of, series
 from scipy import stats
 
 from causeway.causal.basis import GroupCentring, build_basis
 from causeway.causal.rows import Candidate
-from causeway.causal.search import Problem, Test
-from causeway.causal.stability import (
-    ALWAYS_FROM,
-    MIN_FREQUENCY,
-    block_numbers,
-    expected_frequency,
-    half_samples,
-    least_frequency,
-    selection_frequencies,
-    stood_in,
-)
+from causeway.causal.search import Problem
+from causeway.causal.stability import ODDS, block_numbers, half_level, half_samples, selection_frequencies, stood_in
 from causeway.causal.stages import run_stages
 
 
@@ -62,27 +54,18 @@ def test_a_cause_counts_as_found_where_a_stand_in_tells_the_same():
     assert not stood_in(problem, response, [], 0)
 
 
-def test_a_weak_cause_need_not_be_found_in_every_half_a_strong_one_must():
-    problem = Problem.of(
-        build_basis([np.random.default_rng(5).standard_normal(500)], GroupCentring(np.zeros(500, int), np.ones(500))), 1, 500.0
-    )
-
-    def least(partial_r2, size):
-        return least_frequency(Test(0, 0.0, partial_r2, 3, size), problem, 1e-4, 20)
-
-    assert least(0.25, 500.0) == MIN_FREQUENCY
-    assert least(0.05, 500.0) == ALWAYS_FROM
-    assert ALWAYS_FROM < least(0.13, 500.0) < MIN_FREQUENCY
-    assert least(0.05, 200.0) == MIN_FREQUENCY  # autocorrelation took most rows
-
-
-def test_an_effect_is_found_in_half_samples_as_often_as_its_size_says():
-    """Drawn anew, half of the rows find an effect as often as the F distribution says; the estimate from the whole lies below."""
-    rng, alpha, found = np.random.default_rng(6), 1e-3, []
-    for _ in range(400):
-        x = rng.standard_normal(150)
-        y = 0.3 * x + rng.standard_normal(150)
-        correlation = np.corrcoef(x, y)[0, 1]
-        found.append(stats.pearsonr(x, y).pvalue <= alpha and correlation > 0)
-    expected = expected_frequency(Test(0, 0.0, 0.09 / 1.09, 1, 300.0), alpha)
-    assert expected < np.mean(found) < 0.95
+@pytest.mark.parametrize("df", [1, 3])
+def test_half_of_the_rows_find_what_all_rows_just_show_in_three_of_four_cases(df):
+    """Drawn anew with half of the rows, an effect of the noncentrality `c - df` of the whole passes the level with the stated odds."""
+    rng, alpha, n = np.random.default_rng(6), 1e-4, 400
+    critical = df * stats.f.isf(alpha, df, n - 1 - df)
+    limit = half_level(alpha, df, n)
+    assert alpha < limit < 0.1
+    found = []
+    for _ in range(1000):
+        x = np.linalg.qr(rng.standard_normal((n // 2, df)))[0]
+        y = x @ np.full(df, np.sqrt((critical - df) / 2 / df)) + rng.standard_normal(n // 2)
+        explained = float(((x.T @ y) ** 2).sum())
+        left = n // 2 - 1 - df
+        found.append(stats.f.sf(explained / df / ((float(y @ y) - explained) / left), df, left) <= limit)
+    assert abs(np.mean(found) - ODDS) < 0.06
