@@ -13,6 +13,7 @@ from scipy.special import fdtrc
 
 from causeway.causal.basis import NEW_SHARE, Basis
 from causeway.causal.effective_size import autocorrelations, bartlett_factor, lag_count
+from causeway.causal.screening import PREFERENCE, Surroundings
 
 ALPHA = 0.01
 """Level of the family of tests in the first step: a candidate enters at `ALPHA / n_tests`."""
@@ -80,10 +81,12 @@ class Problem:
     lags: np.ndarray
     widths: dict[int, tuple[np.ndarray, np.ndarray]] = field(init=False)
     grams: dict[int, np.ndarray] = field(init=False)
+    surroundings: Surroundings = field(init=False)
 
     def __post_init__(self) -> None:
         counts = np.bincount(self.basis.owner, minlength=self.n_candidates)
         first = np.concatenate(([0], np.cumsum(counts)))
+        self.surroundings = Surroundings(self.basis.columns, first[:-1], counts > 0)
         self.widths, self.grams = {}, {}
         for width in np.unique(counts[counts > 0]):
             members = np.flatnonzero(counts == width)
@@ -255,13 +258,27 @@ def _exchange(problem: Problem, response: np.ndarray, chosen: list[int], given: 
     for place, candidate in enumerate(chosen):
         others = [*given, *(other for other in chosen if other != candidate)]
         model = model_of(problem, response, others)
-        explained, df = model.scan()
-        df[others] = 0
-        total = float(model.residual @ model.residual)
-        with np.errstate(divide="ignore"):
-            score = problem.n_independent * np.log(np.maximum(1 - explained / total, 1e-12)) + np.log(problem.n_independent) * df
-        score[df == 0] = np.inf
-        best = int(np.argmin(score))
+        score = fit_scores(model)
+        score[others] = np.inf
+        best = preferred(problem, score, candidate)
         if best != candidate and score[best] < score[candidate] - EXCHANGE_GAIN:
             chosen[place] = best
     return chosen
+
+
+def fit_scores(model: Model) -> np.ndarray:
+    """Return for each candidate the Bayesian information criterion of the model with it, up to a constant; infinite if it adds nothing."""
+    n_rows = model.problem.n_independent
+    explained, df = model.scan()
+    total = float(model.residual @ model.residual)
+    if total <= 0:
+        return np.full(df.size, np.inf)
+    score = n_rows * np.log(np.maximum(1 - explained / total, 1e-12)) + np.log(n_rows) * df
+    return np.where(df > 0, score, np.inf)
+
+
+def preferred(problem: Problem, score: np.ndarray, candidate: int) -> int:
+    """Return the candidate that fits best when what the surroundings say of it and `candidate` is put to its score, in place."""
+    for rival in np.flatnonzero(score < score[candidate] + PREFERENCE):
+        score[rival] -= problem.surroundings.preference(int(rival), candidate)
+    return int(np.argmin(score))

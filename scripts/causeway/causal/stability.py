@@ -9,7 +9,7 @@ from scipy.special import fdtrc, fdtri, ncfdtri
 
 from causeway.causal.basis import Basis
 from causeway.causal.effective_size import autocorrelations, correlation_time, lag_count
-from causeway.causal.search import Problem, best_test, level, model_of
+from causeway.causal.search import Problem, best_test, fit_scores, level, model_of, preferred
 from causeway.causal.stages import Stages
 
 MIN_FREQUENCY = 0.6
@@ -146,7 +146,7 @@ def _found_again(half: Problem, response: np.ndarray, parent: int, parents: list
         test = best_test(model, {*others, *new}, limit)
         if test is None:
             break
-        if test.candidate == parent:
+        if parent in (test.candidate, preferred(half, fit_scores(model), test.candidate)):
             return True
         new.append(test.candidate)
         model.add_candidate(test.candidate)
