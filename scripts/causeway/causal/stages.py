@@ -5,7 +5,7 @@ what is left. A parent of either is a parent of the target. Once causes of the s
 weighted by the precision that these causes give it: where the noise is small, a launch tells more about the mean.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,6 +25,8 @@ MIN_SPREAD = 0.25
 """Smallest fitted spread of a row, in the average one: no row is given more than 16 times the average precision."""
 INDEPENDENT = 0.5
 """Rows are nearly independent if the effective number behind a test is at least this share of what it would be without autocorrelation."""
+RELATED = 0.3
+"""Correlation from which a cause of the scale may be what the mean's model misses of a parent of the mean."""
 WEIGHTED_ROUNDS = 2
 """At most so often are both stages run again: new causes of the scale give new weights."""
 
@@ -157,6 +159,23 @@ def _residual(mean: Stage, deviation: np.ndarray) -> np.ndarray:
     return mean.centring.centred(deviation) - (mean.response - model.residual) / mean.centring.roots * mean.unit
 
 
+def _beside_mean(scale: Stage, mean: Stage) -> Stage:
+    """Return the scale stage without parents that add nothing beside the related parents of the mean.
+
+    What the model of the mean misses of a bent effect looks like scale, and goes with whatever goes with that parent of the mean.
+    """
+    kept = []
+    for test in scale.tests:
+        near = np.abs(scale.problem.surroundings.correlations(test.candidate)[mean.chosen]) > RELATED
+        related = [parent for parent, is_near in zip(mean.chosen, near, strict=True) if is_near and parent not in scale.chosen]
+        if related:
+            again = scale.pruner.test(scale.response, test.candidate, [*(one for one in scale.chosen if one != test.candidate), *related])
+            if again.p_value > level(scale.problem, len(scale.tests)) or again.partial_r2 < MIN_PARTIAL_R2:
+                continue
+        kept.append(test)
+    return replace(scale, tests=kept)
+
+
 def _spread(scale: Stage, size: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return the spread of each row's residual that the parents of the scale give it, in the average one."""
     model = model_of(scale.problem, scale.response, scale.chosen)
@@ -172,7 +191,7 @@ def run_stages(candidates: list[Candidate], rows: Rows, deviation: np.ndarray) -
     mean = plain.stage("mean", *_clipped(deviation, rows.weight))
     residual = _residual(mean, deviation)
     size = _size(residual, rows.weight)
-    scale = plain.stage("scale", size, 1.0)
+    scale = _beside_mean(plain.stage("scale", size, 1.0), mean)
     found = Stages(mean, scale, plain.problem, plain.centring, residual)
     for _ in range(WEIGHTED_ROUNDS):
         again = _weighted(found, candidates, rows, deviation, size)
@@ -201,7 +220,7 @@ def _weighted(
     mean = _Ground.of(candidates, rows, spread**-2).stage("mean", pulled, 1.0, tuple(found.scale.chosen))
     residual = _residual(mean, deviation)
     size = _size(residual, rows.weight)
-    scale = _Ground.of(candidates, rows, spread ** (-2 * POWER)).stage("scale", size, 1.0)
+    scale = _beside_mean(_Ground.of(candidates, rows, spread ** (-2 * POWER)).stage("scale", size, 1.0), mean)
     if not set(found.scale.chosen) <= set(scale.chosen):
         return None
     return Stages(mean, scale, found.problem, found.centring, residual), size
