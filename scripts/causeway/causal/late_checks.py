@@ -10,8 +10,9 @@ from causeway.causal.basis import GroupCentring, build_basis
 from causeway.causal.determinism import derived_name
 from causeway.causal.prepare import Prepared, candidate_of
 from causeway.causal.pruning import RIVAL_CORRELATION, flexible_functions, unit_columns
-from causeway.causal.representative import CLEARLY
+from causeway.causal.representative import CLEARLY, promote
 from causeway.causal.rows import Candidate
+from causeway.causal.screening import PREFERENCE
 from causeway.causal.search import EXCHANGE_GAIN, FEW_ROWS, model_of
 from causeway.causal.stages import Stages
 
@@ -36,14 +37,16 @@ def reinstate_determined(stages: Stages, prepared: Prepared) -> bool:
         both = [chosen[other] for other in others if other in chosen]
         if len(both) >= 2 and _fits_as_well(stages, prepared, name, both):
             back.append(name)
-    back = sorted({*back, *_missed(stages, prepared), *_beating(stages, prepared)})
+    beating = _beating(stages, prepared)
+    back = sorted({*back, *_missed(stages, prepared), *(name for name in beating if name in prepared.determined)})
+    promoted = [name for name in beating if name in prepared.merged and promote(prepared, name)]
     for name in back:
         members = prepared.determined_members.get(name, (name,))
         prepared.within.append(candidate_of(prepared.numbers[name], stages.centring, members))
         del prepared.determined[name]
     if back:
         prepared.dropped = [dropped for dropped in prepared.dropped if dropped.feature not in back]
-    return bool(back)
+    return bool(back or promoted)
 
 
 def _missed(stages: Stages, prepared: Prepared) -> list[str]:
@@ -66,20 +69,23 @@ def _missed(stages: Stages, prepared: Prepared) -> list[str]:
 
 
 def _beating(stages: Stages, prepared: Prepared) -> list[str]:
-    """Return the deterministic columns that, in the place of a chosen one with which they correlate, fit better by Akaike's criterion.
+    """Return the deterministic and merged columns that, in the place of a chosen one with which they correlate, fit better.
 
-    Of a = c - b, a noisy copy of a may have been chosen for want of a itself. A column that is derived by its name must be clearly better.
+    By Akaike's criterion, with what the surroundings say of the two. Of a = c - b, a noisy copy of a may have been chosen for want of a
+    itself; so may a ratio of a for want of a where a near copy stands for it. A column that is derived by its name must be clearly better.
     """
-    names, found = sorted(prepared.determined), set()
+    names, found = sorted({*prepared.determined, *prepared.merged}), set()
     if not names or stages.problem.n_independent < FEW_ROWS:  # few rows tell such columns apart by chance: the names decide
         return []
     values = [candidate_of(prepared.numbers[name], stages.centring, (name,)).values for name in names]
     for stage in stages.both:
         bases = build_basis(values, stage.centring) if stage.tests else None
+        surroundings = stage.problem.surroundings
         for index in stage.chosen:
             own = stage.problem.basis.columns[:, stage.problem.basis.of(index)]
             strength = np.zeros(len(names))
             np.maximum.at(strength, bases.owner, np.abs(bases.columns.T @ own).max(axis=1, initial=0.0))
+            strength[[name in prepared.within[index].members for name in names]] = 0.0
             near = [one for one in np.argsort(-strength, kind="stable")[:MOST_RIVALS] if strength[one] > RIVAL_CORRELATION]
             if not near:
                 continue
@@ -88,6 +94,8 @@ def _beating(stages: Stages, prepared: Prepared) -> list[str]:
             n = stage.problem.n_independent
             score = np.asarray([n * np.log(max(float(rest @ rest), 1e-300)) + 2 * df for rest, df in fits])
             score[1:] += [CLEARLY if derived_name(names[one]) else EXCHANGE_GAIN for one in near]
+            for place in np.flatnonzero(score[1:] < score[0] + PREFERENCE):
+                score[1 + place] -= surroundings.preference_of(bases.columns[:, bases.of(near[place])[0]], index)
             best = int(np.argmin(score))
             if best:
                 found.add(names[near[best - 1]])

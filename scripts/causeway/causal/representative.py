@@ -60,6 +60,14 @@ def _best(stage: Stage, index: int, candidate: Candidate, names: list[str], prep
     return fits[0][1] if gain > CLEARLY else None
 
 
+def promote(prepared: Prepared, name: str) -> bool:
+    """Let a merged column stand for its cluster; tell whether there is one that it stood behind."""
+    index = next((place for place, candidate in enumerate(prepared.within) if name in candidate.members), None)
+    if index is not None:
+        _replace(prepared, index, name)
+    return index is not None
+
+
 def _replace(prepared: Prepared, index: int, name: str) -> None:
     """Let `name` stand for the cluster of candidate `index`."""
     old, new = prepared.within[index], prepared.merged.pop(name)

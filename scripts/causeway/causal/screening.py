@@ -78,14 +78,15 @@ class Surroundings:
 
     def preference(self, one: int, other: int) -> float:
         """Return `PREFERENCE` if the first screens the second off from the other candidates, minus it if the second does, else 0."""
-        if one == other:
-            return 0.0
-        mine, its = self.correlations(one).copy(), self.correlations(other).copy()
+        return 0.0 if one == other else self._told(self.correlations(one), other, one)
+
+    def preference_of(self, column: np.ndarray, other: int) -> float:
+        """Return the same for a column of unit length that is no candidate, against one that is."""
+        return self._told(self.correlations_of(column), other, other)
+
+    def _told(self, mine: np.ndarray, other: int, itself: int) -> float:
+        mine, its = mine.copy(), self.correlations(other).copy()
         between = float(mine[other])
-        mine[[one, other]] = its[[one, other]] = 0.0
-        return told(screening(mine, its, between))
-
-
-def told(difference: float) -> float:
-    """Return the preference that a difference of news amounts to."""
-    return PREFERENCE * float(np.sign(difference)) if abs(difference) > CLEAR else 0.0
+        mine[[itself, other]] = its[[itself, other]] = 0.0
+        difference = screening(mine, its, between)
+        return PREFERENCE * float(np.sign(difference)) if abs(difference) > CLEAR else 0.0

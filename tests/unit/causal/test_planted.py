@@ -64,11 +64,7 @@ def of_four(folder, seed):
 
 
 def test_copies_a_clock_drop_a_neighbour_and_input_sizes_in_their_kernels_and_only_there(tmp_path):
-    assert of_four(tmp_path, 41) == {}
-
-
-@pytest.mark.slow
-def test_each_of_the_four_on_at_least_four_of_five_seeds(tmp_path):
+    """On at least four of five seeds each: of some 250 tests a run, one in twenty kernels may show what is no cause by chance."""
     wrong = [of_four(tmp_path / str(seed), seed) for seed in range(41, 46)]
     for kernel in {name for names in wrong for name in names}:
         assert sum(kernel in names for names in wrong) <= 1, wrong

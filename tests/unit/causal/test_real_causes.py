@@ -1,6 +1,11 @@
 """What the analysis says about real exports, as docs/real-exports.md tells it; the inconclusive answers are pinned like the others."""
 
+import sqlite3
+from contextlib import closing
+
+import numpy as np
 import pytest
+from scipy import stats
 from whole_way import causes_of, drafts_of
 
 NSYS = "nsys_sqlite/nsys-ai"
@@ -57,13 +62,30 @@ def test_a_second_of_the_h100_job_is_too_short_to_blame_its_copies(tmp_path, dat
     assert (causes_of(whole["graph"]), whole["graph"]["verdict"]) == ({}, "inconclusive")
     assert whole["graph"]["sentences"][0].endswith("an effect above 0.8 % of the variance would have been seen.")
     assert [row["reason"] for row in whole["whatif"]] == ["refused: no cause was found here that could be set"]
-    with_cause = {name for name, draft in found.items() if causes_of(draft["graph"])}
+    with_cause = [draft for draft in found.values() if causes_of(draft["graph"])]
     assert len(found) == 10
-    assert [("reduce_kernel" in name, causes_of(found[name]["graph"])) for name in with_cause] == [(True, {"rank": "-"})]
-    assert found[next(iter(with_cause))]["graph"]["edges"][0]["sign_of"] == "value"
+    assert [causes_of(draft["graph"]) for draft in with_cause] == [{"rank": "-"}, {"rank": "-"}]
+    assert with_cause == [named(found, "64x256x8_stage3"), named(found, "reduce_kernel")]
+    edges = [draft["graph"]["edges"][0] for draft in with_cause]
+    assert [(edge["sign_of"], edge["level"]) for edge in edges] == [("target", "0"), ("value", "0")]
+    assert all(edge["value_effect"] < -0.5 for edge in edges)
     refused = [draft for draft in found.values() if draft["graph"]["n_effective"] < 100]
     assert len(refused) == 3
     assert all(draft["graph"]["sentences"][0].startswith("Inconclusive: ") for draft in refused)
+
+
+def test_the_matrix_product_is_slower_on_one_gpu_of_the_h100_job(data):
+    """The rank that the analysis names as a cause, by ranks of the durations alone, grid by grid: the second GPU is the slower one."""
+    (path,) = data.glob(f"{NSYS}/h100_2gpu_1s.sqlite")
+    query = """SELECT deviceId, "end" - start, gridY FROM CUPTI_ACTIVITY_KIND_KERNEL JOIN StringIds ON id = demangledName
+               WHERE value LIKE '%64x256x8_stage3%' AND gridZ = 2 ORDER BY deviceId"""
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as export:
+        rows = np.asarray(export.execute(query).fetchall())
+    p_values = []
+    for grid in (40, 48):
+        first, second = (rows[(rows[:, 0] == device) & (rows[:, 2] == grid), 1] for device in (0, 1))
+        p_values.append(stats.mannwhitneyu(first, second, alternative="less").pvalue)
+    assert stats.combine_pvalues(p_values).pvalue < 1e-5
 
 
 @pytest.mark.slow
