@@ -14,7 +14,8 @@ from causeway.causal.deviation import robust_scale
 from causeway.causal.effective_size import kish_size
 from causeway.causal.pruning import Pruner
 from causeway.causal.rows import Candidate, Rows
-from causeway.causal.search import FEW_ROWS, MIN_PARTIAL_R2, Problem, Test, forward, level, model_of
+from causeway.causal.screening import PREFERENCE
+from causeway.causal.search import FEW_ROWS, MIN_PARTIAL_R2, Problem, Test, fit_scores, forward, level, model_of
 
 CLIP_MEAN = 2.5
 """Huber's clipping of the deviation, in robust standard deviations: rare long launches count as long, not as everything."""
@@ -160,16 +161,18 @@ def _residual(mean: Stage, deviation: np.ndarray) -> np.ndarray:
 
 
 def _beside_mean(scale: Stage, mean: Stage) -> Stage:
-    """Return the scale stage without parents that add nothing beside the related parents of the mean.
+    """Return the scale stage without parents that add nothing beside a related parent of the mean that tells the scale about as well.
 
     What the model of the mean misses of a bent effect looks like scale, and goes with whatever goes with that parent of the mean.
     """
     kept = []
     for test in scale.tests:
-        near = np.abs(scale.problem.surroundings.correlations(test.candidate)[mean.chosen]) > RELATED
-        related = [parent for parent, is_near in zip(mean.chosen, near, strict=True) if is_near and parent not in scale.chosen]
+        others = [one for one in scale.chosen if one != test.candidate]
+        score = fit_scores(model_of(scale.problem, scale.response, others))
+        near = np.abs(scale.problem.surroundings.correlations(test.candidate)) > RELATED
+        related = [one for one in mean.chosen if near[one] and one not in scale.chosen and score[one] < score[test.candidate] + PREFERENCE]
         if related:
-            again = scale.pruner.test(scale.response, test.candidate, [*(one for one in scale.chosen if one != test.candidate), *related])
+            again = scale.pruner.test(scale.response, test.candidate, [*others, *related])
             if again.p_value > level(scale.problem, len(scale.tests)) or again.partial_r2 < MIN_PARTIAL_R2:
                 continue
         kept.append(test)
