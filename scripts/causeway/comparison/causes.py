@@ -9,7 +9,7 @@ from scipy import stats
 from causeway.comparison.verdicts import adjusted
 from causeway.tables import read_table
 
-COLUMNS = ["feature", "contribution_percent", "contribution_low", "contribution_high", "sign", "verdict"]
+COLUMNS = ["feature", "contribution_percent", "contribution_low", "contribution_high", "sign", "sign_of", "verdict"]
 NORMAL = float(stats.norm.isf(0.025))
 
 
@@ -43,7 +43,11 @@ def compare_causes(sides: Sequence[Mapping[str, Mapping[str, dict]]], rate: floa
 def _row(target: str, feature: str, before: Mapping | None, after: Mapping | None) -> dict:
     row = {"target": target, "feature": feature, "baseline_percent": before and before["contribution_percent"]}
     row |= {"candidate_percent": after and after["contribution_percent"], "change": None, "low": None, "high": None, "p_value": None}
-    row |= {"signs": [before and before["sign"], after and after["sign"]], "verdict": "gone" if after is None else "appeared"}
+    row |= {
+        "signs": [before and before["sign"], after and after["sign"]],
+        "sign_of": [side and side["sign_of"] for side in (before, after)],
+    }
+    row["verdict"] = "gone" if after is None else "appeared"
     if before is None or after is None:
         return row
     row["change"] = after["contribution_percent"] - before["contribution_percent"]

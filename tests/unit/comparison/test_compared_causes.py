@@ -6,8 +6,16 @@ import pytest
 from causeway.comparison.causes import compare_causes
 
 
-def cause(percent, half, sign="+"):
-    return {"contribution_percent": percent, "contribution_low": percent - half, "contribution_high": percent + half, "sign": sign}
+def cause(percent, half, sign="+", about="target"):
+    found = {"contribution_percent": percent, "contribution_low": percent - half, "contribution_high": percent + half}
+    return found | {"sign": sign, "sign_of": about}
+
+
+def test_signs_say_what_they_are_about():
+    (row,) = compare_causes([{"t": {"clock": cause(20.0, 8.0, "+")}}, {"t": {"clock": cause(24.0, 8.0, "-", "value")}}], 0.05)
+    assert (row["signs"], row["sign_of"]) == (["+", "-"], ["target", "value"])
+    (gone,) = compare_causes([{"t": {"clock": cause(20.0, 8.0)}}, {"t": {}}], 0.05)
+    assert (gone["signs"], gone["sign_of"]) == (["+", None], ["target", None])
 
 
 def test_a_difference_has_the_interval_of_both_sides_together():
