@@ -10,6 +10,7 @@ from scipy.special import ndtr
 from causeway.causal.basis import GroupCentring, normal_scores
 from causeway.causal.determinism import derived_name
 from causeway.causal.rows import Candidate
+from causeway.causal.screening import PREFERENCE
 from causeway.causal.search import MIN_PARTIAL_R2, MIN_TEST_SIZE, Model, Problem, Test, level, model_of, size_behind
 
 KNOTS = (0.02, 0.1, 0.25, 0.4, 0.6, 0.75, 0.9, 0.98)
@@ -125,21 +126,22 @@ class Pruner:
     def prefer_raw(self, response: np.ndarray, chosen: list[int]) -> list[int]:
         """Exchange ratios, rates and means for a raw counter that, acting with the other causes, explains as much.
 
-        A ratio of two counters mimics their interaction, which the forward search cannot see; the flexible model can.
+        A ratio of two counters mimics their interaction, which the forward search cannot see; the flexible model can. What is a ratio is
+        told by its name, or by a raw counter that screens it off from the other columns.
         """
         chosen = list(chosen)
         for place, candidate in enumerate(chosen):
-            if not derived_name(self.candidates[candidate].name):
-                continue
             others = [other for other in chosen if other != candidate]
-            rivals = self._raw_neighbours(candidate, chosen)
+            rivals, allowed = self._raw_neighbours(candidate, chosen), max(RAW_LOSS / self.problem.n_independent, 2 * MIN_PARTIAL_R2)
+            if not derived_name(self.candidates[candidate].name):
+                rivals = [rival for rival in rivals if self.problem.surroundings.preference(rival, candidate) > 0]
+                allowed = PREFERENCE / self.problem.n_independent
             if not rivals:
                 continue
             model = self.others_model(response, others, (candidate, *rivals))
             left = {rival: self._left_with(model, rival, others) for rival in [candidate, *rivals]}
             best = min(rivals, key=left.__getitem__)
-            loss = left[best] / left[candidate] - 1
-            if loss < max(RAW_LOSS / self.problem.n_independent, 2 * MIN_PARTIAL_R2):
+            if left[best] / left[candidate] - 1 < allowed:
                 chosen[place] = best
         return chosen
 
