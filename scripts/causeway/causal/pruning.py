@@ -10,8 +10,7 @@ from scipy.special import ndtr
 from causeway.causal.basis import GroupCentring, normal_scores
 from causeway.causal.determinism import derived_name
 from causeway.causal.rows import Candidate
-from causeway.causal.screening import PREFERENCE
-from causeway.causal.search import MIN_PARTIAL_R2, MIN_TEST_SIZE, Model, Problem, Test, level, model_of, size_behind
+from causeway.causal.search import EXCHANGE_GAIN, MIN_PARTIAL_R2, MIN_TEST_SIZE, Model, Problem, Test, level, model_of, size_behind
 
 KNOTS = (0.02, 0.1, 0.25, 0.4, 0.6, 0.75, 0.9, 0.98)
 """Quantiles at which the piecewise straight lines may bend."""
@@ -127,21 +126,23 @@ class Pruner:
         """Exchange ratios, rates and means for a raw counter that, acting with the other causes, explains as much.
 
         A ratio of two counters mimics their interaction, which the forward search cannot see; the flexible model can. What is a ratio is
-        told by its name, or by a raw counter that screens it off from the other columns.
+        told by its name; where names do not tell, the raw counter must fit better, less what the surroundings say.
         """
-        chosen = list(chosen)
+        chosen, n_rows = list(chosen), self.problem.n_independent
         for place, candidate in enumerate(chosen):
             others = [other for other in chosen if other != candidate]
-            rivals, allowed = self._raw_neighbours(candidate, chosen), max(RAW_LOSS / self.problem.n_independent, 2 * MIN_PARTIAL_R2)
-            if not derived_name(self.candidates[candidate].name):
-                rivals = [rival for rival in rivals if self.problem.surroundings.preference(rival, candidate) > 0]
-                allowed = PREFERENCE / self.problem.n_independent
+            rivals = self._raw_neighbours(candidate, chosen)
             if not rivals:
                 continue
             model = self.others_model(response, others, (candidate, *rivals))
-            left = {rival: self._left_with(model, rival, others) for rival in [candidate, *rivals]}
-            best = min(rivals, key=left.__getitem__)
-            if left[best] / left[candidate] - 1 < allowed:
+            own = self._left_with(model, candidate, others)
+            score = {rival: n_rows * np.log(self._left_with(model, rival, others) / own) for rival in rivals}
+            limit = max(RAW_LOSS, 2 * MIN_PARTIAL_R2 * n_rows)
+            if not derived_name(self.candidates[candidate].name):
+                score = {rival: loss - self.problem.surroundings.preference(rival, candidate) for rival, loss in score.items()}
+                limit = -EXCHANGE_GAIN
+            best = min(rivals, key=score.__getitem__)
+            if score[best] < limit:
                 chosen[place] = best
         return chosen
 
