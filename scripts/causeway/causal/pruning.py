@@ -126,25 +126,31 @@ class Pruner:
         """Exchange ratios, rates and means for a raw counter that, acting with the other causes, explains as much.
 
         A ratio of two counters mimics their interaction, which the forward search cannot see; the flexible model can. What is a ratio is
-        told by its name; where names do not tell, the raw counter must fit better, less what the surroundings say.
+        told by its name; where names do not tell, another counter must fit better, less what the surroundings say.
         """
         chosen, n_rows = list(chosen), self.problem.n_independent
         for place, candidate in enumerate(chosen):
             others = [other for other in chosen if other != candidate]
-            rivals = self._raw_neighbours(candidate, chosen)
+            named, rivals = derived_name(self.candidates[candidate].name), self._raw_neighbours(candidate, chosen)
+            if not named:
+                rivals = [rival for rival in rivals if self._is_counter(candidate) and self._is_counter(rival)]
             if not rivals:
                 continue
             model = self.others_model(response, others, (candidate, *rivals))
             own = self._left_with(model, candidate, others)
             score = {rival: n_rows * np.log(self._left_with(model, rival, others) / own) for rival in rivals}
             limit = max(RAW_LOSS, 2 * MIN_PARTIAL_R2 * n_rows)
-            if not derived_name(self.candidates[candidate].name):
+            if not named:
                 score = {rival: loss - self.problem.surroundings.preference(rival, candidate) for rival, loss in score.items()}
                 limit = -EXCHANGE_GAIN
             best = min(rivals, key=score.__getitem__)
             if score[best] < limit:
                 chosen[place] = best
         return chosen
+
+    def _is_counter(self, candidate: int) -> bool:
+        """Tell whether a candidate is a number that a profiler counted: only such columns are computed from each other."""
+        return self.candidates[candidate].tier == "counter" and self.candidates[candidate].levels == ()
 
     def _raw_neighbours(self, candidate: int, chosen: list[int]) -> list[int]:
         """Return the raw candidates that are most correlated with a derived one."""
