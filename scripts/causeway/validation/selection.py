@@ -27,11 +27,12 @@ def selection_marks(table: Table, inclusion: np.ndarray) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        `slope_ratio`: slope of the run time on the numeric cause with the largest share, kept rows over all rows; `spurious`: largest
-        absolute difference of a correlation between two numeric causes; `slope_ratio_plain` and `spurious_plain` without the weights.
+        `slope_ratio`: slope of the run time on the numeric cause that moves it most (a cause of the noise alone has no slope to compare),
+        kept rows over all rows; `spurious`: largest absolute difference of a correlation between two numeric causes; `slope_ratio_plain`
+        and `spurious_plain` without the weights.
     """
     names = [name for name in table.causes if table.columns[name].dtype != object]
-    names.sort(key=lambda name: -table.shares[name])
+    names.sort(key=lambda name: -abs(table.moves[name]))
     values = np.column_stack([np.nan_to_num(table.columns[name], nan=float(np.nanmean(table.columns[name]))) for name in names])
     values = np.clip(values, *np.quantile(values, [0.001, 0.999], axis=0))  # one launch in a thousand must not own a slope
     y = np.clip(table.y, *np.quantile(table.y, [0.001, 0.999]))
