@@ -15,8 +15,8 @@ TOLD = 0.5
 CLEAR = 0.3
 """Difference of the sums from which the surroundings tell."""
 PREFERENCE = 7.0
-"""Twice the log-odds that surroundings which tell are right: of 170 pairs of a cause and a relative of it (correlation .5 to .85) in
-simulated tables, 140 told the cause and 8 the relative."""
+"""Twice the log-odds that surroundings which tell are right. Of 272 pairs of a cause and a relative of it (correlation above .5) in 16
+simulated tables of 300 columns, 211 told the cause and 10 the relative (6.1); of the 123 above .7, 95 and 2 (7.7)."""
 
 
 def screening(one: np.ndarray, other: np.ndarray, between: float) -> float:
