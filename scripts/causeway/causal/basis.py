@@ -12,6 +12,8 @@ from scipy.special import ndtri
 
 NEW_SHARE = 0.02
 """A basis column whose variance is explained up to this share by those before it adds nothing."""
+AT_ONCE = 64
+"""So many candidates are centred and weighed in one go: few calls, and no second copy of all."""
 
 
 def normal_scores(values: np.ndarray) -> np.ndarray:
@@ -37,7 +39,7 @@ class Basis:
     Attributes
     ----------
     columns : ndarray of float32, shape (n_rows, n_columns)
-        Unit length each, centred within groups, multiplied by the roots of the rows' weights.
+        Column after column in memory. Unit length each, centred within groups, multiplied by the roots of the rows' weights.
     owner : ndarray of int64, shape (n_columns,), ascending
         The candidate that a column belongs to.
     """
@@ -79,28 +81,37 @@ class GroupCentring:
         return self.centred(columns) * (self.roots if columns.ndim == 1 else self.roots[:, None])
 
 
-def independent_columns(columns: np.ndarray, share: float = NEW_SHARE) -> list[int]:
-    """Return which of a few columns of unit length add more than `share` of their variance to those before them."""
-    kept: list[int] = []
-    frame = np.zeros((columns.shape[0], 0))
-    for position in range(columns.shape[1]):
-        rest = columns[:, position] - frame @ (frame.T @ columns[:, position])
-        length = float(rest @ rest)
-        if length > share:
-            kept.append(position)
-            frame = np.column_stack([frame, rest / np.sqrt(length)])
+def independent_columns(grams: np.ndarray, share: float = NEW_SHARE) -> np.ndarray:
+    """Return which of a few columns of unit length add more than `share` of their variance to those kept before them.
+
+    Parameters
+    ----------
+    grams : ndarray of float, shape (..., k, k)
+        Their products; many sets of columns at once.
+
+    Returns
+    -------
+    ndarray of bool, shape (..., k)
+    """
+    left = np.array(grams, dtype=float)
+    kept = np.zeros(left.shape[:-1], dtype=bool)
+    for place in range(left.shape[-1]):
+        new = left[..., place, place]
+        kept[..., place] = new > share
+        column = left[..., place] / np.sqrt(np.where(kept[..., place], new, np.inf))[..., None]
+        left = left - column[..., :, None] * column[..., None, :]
     return kept
 
 
-def numeric_functions(values: np.ndarray) -> np.ndarray:
-    """Return the functions of one numeric column, shape (n_rows, 3), or (n_rows, 1) if it has but two values."""
+def numeric_functions(values: np.ndarray, scores: np.ndarray | None = None) -> np.ndarray:
+    """Return the functions of one numeric column, shape (n_rows, 3), or (n_rows, 1) if it has but two values; `scores` if known."""
     if values.size == 0 or np.all((values == values.min()) | (values == values.max())):
         return values[:, None]
-    scores = normal_scores(values)
+    scores = normal_scores(values) if scores is None else scores
     return np.column_stack([scores, values, np.abs(scores)])
 
 
-def build_basis(candidates: list[np.ndarray], centring: GroupCentring) -> Basis:
+def build_basis(candidates: list[np.ndarray], centring: GroupCentring, scores: list[np.ndarray] | None = None) -> Basis:
     """Build the bases of all candidates.
 
     Parameters
@@ -109,23 +120,60 @@ def build_basis(candidates: list[np.ndarray], centring: GroupCentring) -> Basis:
         A numeric column of shape (n_rows,), or the indicators of a category of shape (n_rows, n_levels - 1); finite.
     centring : GroupCentring
         Fixed effects and weights of the rows.
+    scores : list of ndarray, optional
+        The candidates' normal scores if they are known (nothing is read from that of a category).
 
     Returns
     -------
     Basis
         A candidate without any variance within its groups has no column.
     """
-    blocks, owners = [], []
-    for number, values in enumerate(candidates):
-        functions = numeric_functions(values) if values.ndim == 1 else values
-        columns = centring.weighted(functions.astype(float))
-        lengths = np.sqrt((columns**2).sum(axis=0))
-        scale = np.sqrt((functions.astype(float) ** 2).sum(axis=0))
-        columns = columns[:, lengths > 1e-6 * np.maximum(scale, 1e-300)]
-        if columns.shape[1]:
-            columns = columns / np.sqrt((columns**2).sum(axis=0))
-            columns = columns[:, independent_columns(columns)]
-            blocks.append(columns.astype(np.float32))
-            owners += [number] * columns.shape[1]
-    nothing = np.zeros((centring.groups.size, 0), np.float32)
-    return Basis(np.hstack(blocks) if blocks else nothing, np.asarray(owners, dtype=np.int64))
+    room = sum(3 if values.ndim == 1 else values.shape[1] for values in candidates)
+    columns, owners, filled = np.empty((room, centring.groups.size), np.float32), [np.zeros(0, np.int64)], 0
+    for first in range(0, len(candidates), AT_ONCE):
+        numbers = range(first, min(first + AT_ONCE, len(candidates)))
+        parts = [
+            numeric_functions(candidates[i], scores[i] if scores else None) if candidates[i].ndim == 1 else candidates[i] for i in numbers
+        ]
+        block, widths = _independent_part(parts, centring)
+        columns[filled : filled + len(block)] = block
+        filled += len(block)
+        owners.append(np.repeat(np.asarray(numbers, dtype=np.int64), widths))
+    return Basis(columns[:filled].T, np.concatenate(owners))
+
+
+def renewed(basis: Basis, places: np.ndarray, new: Basis) -> Basis:
+    """Return the basis of candidates of which most have one already.
+
+    Parameters
+    ----------
+    basis : Basis
+    places : ndarray of int, shape (n_candidates,)
+        Each candidate's number in `basis`, -1 for those without one.
+    new : Basis
+        Of those without one, in their order.
+    """
+    numbers = np.where(places >= 0, places, -1 - np.cumsum(places < 0))  # -2, -3, ... are the first, second, ... new one
+    spans = [basis.of(number) if number >= 0 else -1 - new.of(-2 - number) for number in numbers]
+    where = np.concatenate([np.zeros(0, np.int64), *spans])
+    columns = basis.columns.T[np.maximum(where, 0)]
+    columns[where < 0] = new.columns.T[-1 - where[where < 0]]
+    return Basis(columns.T, np.repeat(np.arange(len(spans)), [span.size for span in spans]))
+
+
+def _independent_part(parts: list[np.ndarray], centring: GroupCentring) -> tuple[np.ndarray, np.ndarray]:
+    """Return the independent columns of some candidates, one after the other, shape (n_columns, n_rows), and how many each has."""
+    functions = np.hstack(parts).astype(float)
+    owner = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
+    columns = centring.weighted(functions)
+    lengths = np.sqrt((columns**2).sum(axis=0))
+    alive = lengths > 1e-6 * np.maximum(np.sqrt((functions**2).sum(axis=0)), 1e-300)
+    columns, owner = np.ascontiguousarray((columns[:, alive] / lengths[alive]).T), owner[alive]
+    kept = np.zeros(owner.size, dtype=bool)
+    counts = np.bincount(owner, minlength=len(parts))
+    starts = np.concatenate(([0], np.cumsum(counts)))
+    for width in np.unique(counts[counts > 0]):
+        places = starts[:-1][counts == width][:, None] + np.arange(width)
+        sets = columns[places]
+        kept[places] = independent_columns(sets @ sets.transpose(0, 2, 1))
+    return columns[kept], np.bincount(owner[kept], minlength=len(parts))

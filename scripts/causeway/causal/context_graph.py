@@ -126,7 +126,8 @@ def _usable(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
     centred = (scores - np.average(scores, axis=0, weights=weights)) * roots
     lengths = np.sqrt((centred**2).sum(axis=0))
     varying = np.flatnonzero(lengths > 1e-9 * np.maximum(np.abs(scores).max(axis=0, initial=0.0), 1e-300))
-    return varying[independent_columns(centred[:, varying] / lengths[varying], DETERMINED)]
+    unit = centred[:, varying] / lengths[varying]
+    return varying[independent_columns(unit.T @ unit, DETERMINED)]
 
 
 def _correlations(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:

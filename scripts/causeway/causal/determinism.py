@@ -70,14 +70,14 @@ def _one_scale(matrix: np.ndarray, valid: np.ndarray, positions: list[int], foun
     """
     if len(positions) < 3:
         return
-    columns = matrix[:, positions].astype(np.float64)
-    valid = np.ascontiguousarray(valid[:, positions])
-    whole = valid.all(axis=0)
-    columns -= columns.mean(axis=0)
-    lengths = np.sqrt((columns**2).sum(axis=0))
-    columns /= np.where(lengths > 0, lengths, 1.0)
+    columns = np.ascontiguousarray(matrix.T[positions], dtype=np.float64)  # column after column: few are looked at together
+    valid = np.ascontiguousarray(valid.T[positions])
+    whole = valid.all(axis=1)
+    columns -= columns.mean(axis=1)[:, None]
+    lengths = np.sqrt((columns**2).sum(axis=1))
+    columns /= np.where(lengths > 0, lengths, 1.0)[:, None]
     unit = columns.astype(np.float32)
-    correlations = unit.T @ unit
+    correlations = unit @ unit.T
     del unit
     kept = np.zeros(len(positions), dtype=bool)
     for here, position in enumerate(positions):
@@ -92,9 +92,7 @@ def _one_scale(matrix: np.ndarray, valid: np.ndarray, positions: list[int], foun
                 among = correlations[np.ix_(near, near)].astype(float)
                 towards = correlations[near, here].astype(float)
                 weights = np.linalg.solve(among + RIDGE * np.eye(near.size), towards)
-                holds = 2 * weights @ towards - weights @ among @ weights > DETERMINED_R2 and _tight(
-                    columns[:, here], columns[:, near] @ weights
-                )
+                holds = 2 * weights @ towards - weights @ among @ weights > DETERMINED_R2 and _tight(columns[here], weights @ columns[near])
             else:
                 holds, weights = _on_positive_rows(columns, valid, here, near)
             if holds:
@@ -108,15 +106,15 @@ def _on_positive_rows(columns: np.ndarray, valid: np.ndarray, here: int, near: n
 
     Neighbours that are zero in much of these rows cannot take part and get weight 0.
     """
-    rows = valid[:, here]
-    usable = near[valid[np.ix_(rows, near)].mean(axis=0) > 0.9] if rows.any() else near[:0]
-    rows = rows & valid[:, usable].all(axis=1)
+    rows = valid[here]
+    usable = near[valid[near][:, rows].mean(axis=1) > 0.9] if rows.any() else near[:0]
+    rows = rows & valid[usable].all(axis=0)
     weights = np.zeros(near.size)
     if usable.size < 2 or rows.sum() < max(50, 0.2 * rows.size):
         return False, weights
-    part = columns[np.ix_(rows, usable)]
+    part = columns[usable][:, rows].T
     part = part - part.mean(axis=0)
-    column = columns[rows, here] - columns[rows, here].mean()
+    column = columns[here, rows] - columns[here, rows].mean()
     total = float(column @ column)
     if total <= 0:
         return False, weights

@@ -8,8 +8,9 @@ import numpy as np
 from causeway.causal.between import ConfigurationEffect, configuration_effects
 from causeway.causal.crosscheck import crosscheck_reason
 from causeway.causal.deviation import configuration_spread, standardised_deviation
+from causeway.causal.ground import Grounds, independent_rows
 from causeway.causal.late_checks import reinstate_determined
-from causeway.causal.late_leaks import drop_late_aliases
+from causeway.causal.late_leaks import LateLeaks
 from causeway.causal.multiplicity import adjusted, scope_p_value
 from causeway.causal.prepare import CONTROL_NAMES, Prepared, prepare
 from causeway.causal.representative import better_members
@@ -21,7 +22,7 @@ from causeway.causal.sentences import FEW, cause_sentence, nothing_found
 from causeway.causal.shares import Shares, structural_shares
 from causeway.causal.signs import TARGET, Sign, direction_of, level_of
 from causeway.causal.stability import MIN_FREQUENCY, blocks_of, selection_frequencies
-from causeway.causal.stages import Stages, independent_rows, run_stages
+from causeway.causal.stages import Stages, run_stages
 from causeway.causal.threads import single_threaded
 from causeway.causal.verdicts import FLAGGED_BELOW, INCONCLUSIVE, REFUSED_BELOW, arrow_verdict, detectable_share, graph_verdict
 from causeway.causal.words import called
@@ -200,11 +201,14 @@ def _discover(columns: list[Column], rows: Rows, scope: Scope) -> Outcome:
 
 def _searched(prepared: Prepared, rows: Rows, deviation: np.ndarray) -> Stages:
     """Search, look closely at what was chosen, and search again while that changes the candidates."""
-    stages = run_stages(prepared.within, rows, deviation)
+    grounds, leaks = Grounds(rows), LateLeaks(prepared, rows)
+    stages = run_stages(list(prepared.within), grounds, deviation)
     for _ in range(LATE_ROUNDS):
-        if not (drop_late_aliases(stages, prepared, rows) or reinstate_determined(stages, prepared) or better_members(stages, prepared)):
-            break
-        stages = run_stages(prepared.within, rows, deviation)
+        if not leaks.drop(stages):
+            changed = reinstate_determined(stages, prepared), better_members(stages, prepared)
+            if not any(changed):
+                break
+        stages = run_stages(list(prepared.within), grounds, deviation)
     return stages
 
 
@@ -308,7 +312,8 @@ def _report(
             reasons = [*reasons, *crosscheck_reason(shares.percent, [*values, *positions], y, rows.weight, seed)]
     arrows = [_arrow(parent, place, shares, scope.target, rows.folded) for place, parent in enumerate([*within, *between])]
     arrows.sort(key=lambda arrow: (-arrow.percent, arrow.candidate.name))
-    n_effective = min([arrow.n_effective for arrow in arrows if arrow.stage != "configuration"], default=_typical_size(stages, size))
+    behind = [arrow.n_effective for arrow in arrows if arrow.stage != "configuration"]
+    n_effective = min(behind) if behind else _typical_size(stages, size)
     if n_effective < FLAGGED_BELOW:
         reasons = [f"{n_effective:,.0f} effective samples, fewer than {FLAGGED_BELOW:.0f}: read with care", *reasons]
     sentences = [sentence_of(arrow, scope) for arrow in arrows]
@@ -334,7 +339,7 @@ def _typical_size(stages: Stages, size: float) -> float:
 
     if not stages.problem.lags.size:
         return size
-    of_residual = autocorrelations(stages.centring.weighted(stages.residual)[:, None], stages.problem.lags.shape[1])[0]
+    of_residual = autocorrelations(stages.centring.weighted(stages.residual)[:, None], stages.problem.n_lags)[0]
     return size / float(np.median(bartlett_factor(stages.problem.lags, of_residual)))
 
 

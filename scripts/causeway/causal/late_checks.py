@@ -8,7 +8,7 @@ import numpy as np
 
 from causeway.causal.basis import GroupCentring, build_basis
 from causeway.causal.determinism import derived_name
-from causeway.causal.prepare import Prepared, candidate_of
+from causeway.causal.prepare import Prepared
 from causeway.causal.pruning import RIVAL_CORRELATION, flexible_functions, unit_columns
 from causeway.causal.representative import CLEARLY, promote
 from causeway.causal.rows import Candidate
@@ -41,8 +41,7 @@ def reinstate_determined(stages: Stages, prepared: Prepared) -> bool:
     back = sorted({*back, *_missed(stages, prepared), *(name for name in beating if name in prepared.determined)})
     promoted = [name for name in beating if name in prepared.merged and promote(prepared, name)]
     for name in back:
-        members = prepared.determined_members.get(name, (name,))
-        prepared.within.append(candidate_of(prepared.numbers[name], stages.centring, members))
+        prepared.within.append(prepared.reserve.pop(name))
         del prepared.determined[name]
     if back:
         prepared.dropped = [dropped for dropped in prepared.dropped if dropped.feature not in back]
@@ -59,8 +58,8 @@ def _missed(stages: Stages, prepared: Prepared) -> list[str]:
         before = float(model.residual @ model.residual)
         gains = {}
         for name in sorted(prepared.determined):
-            values = candidate_of(prepared.numbers[name], stages.centring, (name,)).values
-            residual, _ = model.residual_with(build_basis([values], stage.centring).columns)
+            one = prepared.reserve[name]
+            residual, _ = model.residual_with(build_basis([one.values], stage.centring, [one.scores]).columns)
             gains[name] = stage.problem.n_independent * np.log(before / max(float(residual @ residual), 1e-300))
         best = max(gains, key=gains.get)
         if gains[best] > MISSED:
@@ -74,12 +73,13 @@ def _beating(stages: Stages, prepared: Prepared) -> list[str]:
     By Akaike's criterion, with what the surroundings say of the two. Of a = c - b, a noisy copy of a may have been chosen for want of a
     itself; so may a ratio of a for want of a where a near copy stands for it. A column that is derived by its name must be clearly better.
     """
-    names, found = sorted({*prepared.determined, *prepared.merged}), set()
+    names, found = sorted({*prepared.determined, *prepared.merged} - prepared.tried), set()
     if not names or stages.problem.n_independent < FEW_ROWS:  # few rows tell such columns apart by chance: the names decide
         return []
-    values = [candidate_of(prepared.numbers[name], stages.centring, (name,)).values for name in names]
+    ones = [prepared.reserve[name] if name in prepared.reserve else prepared.merged[name] for name in names]
+    values, scores = [one.values for one in ones], [one.scores for one in ones]
     for stage in stages.both:
-        bases = build_basis(values, stage.centring) if stage.tests else None
+        bases = build_basis(values, stage.centring, scores) if stage.tests else None
         surroundings = stage.problem.surroundings
         for index in stage.chosen:
             own = stage.problem.basis.columns[:, stage.problem.basis.of(index)]
@@ -103,7 +103,7 @@ def _beating(stages: Stages, prepared: Prepared) -> list[str]:
 
 
 def _fits_as_well(stages: Stages, prepared: Prepared, name: str, both: list[int]) -> bool:
-    one = candidate_of(prepared.numbers[name], stages.centring, (name,))
+    one = prepared.reserve[name]
     for stage in stages.both:
         replaced = [index for index in both if index in stage.chosen]
         if not replaced:

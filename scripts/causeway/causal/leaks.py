@@ -91,7 +91,8 @@ def aliases_by_data(
     with_measured = (columns.T @ unit) / np.where(lengths > 0, lengths, 1.0)
     left = np.maximum(1.0 - with_measured**2, 1e-12)
     found = left < 1 - ALIAS_R2
-    partial = correlations - np.outer(with_measured, with_measured).astype(np.float32)
+    single = with_measured.astype(np.float32)
+    partial = correlations - np.outer(single, single)
     scale = np.sqrt(left).astype(np.float32)
     partial /= scale
     partial /= scale[:, None]

@@ -54,7 +54,7 @@ def stage_p_values(stage: Stage) -> np.ndarray:
     problem = stage.problem
     model = model_of(problem, stage.response, stage.chosen)
     explained, df = model.scan()
-    of_residual = autocorrelations(model.residual[:, None], problem.lags.shape[1])[0]
+    of_residual = autocorrelations(model.residual[:, None], problem.n_lags)[0]
     factors = np.ones(problem.n_candidates)
     np.maximum.at(factors, problem.basis.owner, bartlett_factor(problem.lags, of_residual))
     sizes = problem.n_independent / factors

@@ -48,8 +48,10 @@ class Prepared:
         Numeric columns that vary within configurations and passed the first look for aliases.
     determined : dict of str to list of str
         Deterministic columns: the columns that determine them.
-    determined_members : dict of str to tuple of str
-        The clusters that these stand for.
+    reserve : dict of str to Candidate
+        Deterministic columns as the candidates that they may yet become.
+    tried : set of str
+        Columns whose cluster was represented by another member after a search.
     """
 
     within: list[Candidate] = field(default_factory=list)
@@ -59,7 +61,8 @@ class Prepared:
     merged: dict[str, Candidate] = field(default_factory=dict)
     numbers: "dict[str, Number]" = field(default_factory=dict)
     determined: dict[str, list[str]] = field(default_factory=dict)
-    determined_members: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    reserve: dict[str, Candidate] = field(default_factory=dict)
+    tried: set[str] = field(default_factory=set)
 
 
 @dataclass
@@ -242,14 +245,14 @@ def _merge_and_finish(numbers: list[Number], prepared: Prepared) -> None:
     counters = [i for i in heads if numbers[i].column.tier == "counter"]
     determined = _determined(counters, numbers)
     for head in heads:
-        if head in determined:
-            others = ", ".join(names[i] for i in determined[head])
-            prepared.dropped.append(Dropped(names[head], f"deterministic: follows from {others}"))
-            prepared.determined[names[head]] = [names[i] for i in determined[head]]
-            prepared.determined_members[names[head]] = (names[head], *sorted(names[i] for i in members[head] if i != head))
-            continue
         others = [i for i in members[head] if i != head]
-        prepared.within.append(_candidate(numbers[head], (names[head], *sorted(names[i] for i in others))))
+        candidate = _candidate(numbers[head], (names[head], *sorted(names[i] for i in others)))
+        if head in determined:
+            prepared.determined[names[head]] = [names[i] for i in determined[head]]
+            prepared.reserve[names[head]] = candidate
+            prepared.dropped.append(Dropped(names[head], f"deterministic: follows from {', '.join(prepared.determined[names[head]])}"))
+            continue
+        prepared.within.append(candidate)
         prepared.merged.update({names[i]: _candidate(numbers[i], (names[i],)) for i in others})
     prepared.numbers = {number.name: Number(number.column, number.name, number.values, number.known) for number in numbers}
 

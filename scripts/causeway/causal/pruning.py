@@ -177,9 +177,10 @@ class Pruner:
 
     def prune(self, response: np.ndarray, chosen: list[int]) -> list[Test]:
         """Remove the weakest candidate until every one's test holds; return the tests of those that stay."""
-        tests = self._prune(response, self.prefer_raw(response, chosen))
+        first = self.prefer_raw(response, chosen)
+        tests = self._prune(response, first)
         kept = [test.candidate for test in tests]
-        raw = self.prefer_raw(response, kept)
+        raw = kept if kept == chosen else self.prefer_raw(response, kept)  # nothing has changed: the answer is the same
         return tests if raw == kept else self._prune(response, raw)
 
     def _prune(self, response: np.ndarray, chosen: list[int]) -> list[Test]:

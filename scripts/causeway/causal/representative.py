@@ -28,6 +28,8 @@ def better_members(stages: Stages, prepared: Prepared) -> bool:
     for stage in stages.both:
         for index in stage.chosen:
             candidate = prepared.within[index]
+            if candidate is not stage.pruner.candidates[index]:  # replaced since the search
+                continue
             others = [name for name in candidate.members if name != candidate.name and name in prepared.merged]
             if not _computed(candidate):  # a rate or ratio may hold the measured time itself and would win by that
                 others = [name for name in others if not _computed(prepared.merged[name])]
@@ -61,11 +63,16 @@ def _best(stage: Stage, index: int, candidate: Candidate, names: list[str], prep
 
 
 def promote(prepared: Prepared, name: str) -> bool:
-    """Let a merged column stand for its cluster; tell whether there is one that it stood behind."""
+    """Let a merged column stand for its cluster, once for each cluster; tell whether there was one that it stood behind.
+
+    What did not win the search when it was tried does not win it the next time, and two members would take turns.
+    """
     index = next((place for place, candidate in enumerate(prepared.within) if name in candidate.members), None)
-    if index is not None:
-        _replace(prepared, index, name)
-    return index is not None
+    if index is None or name in prepared.tried:
+        return False
+    _replace(prepared, index, name)
+    prepared.tried.update(prepared.within[index].members)
+    return True
 
 
 def _replace(prepared: Prepared, index: int, name: str) -> None:

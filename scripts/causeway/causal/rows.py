@@ -1,8 +1,11 @@
 """Rows and columns of a scope: what the search sees of `features.parquet`."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+
+from causeway.causal.basis import normal_scores
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,11 @@ class Candidate:
     values: np.ndarray
     members: tuple[str, ...]
     levels: tuple[str, ...] = ()
+
+    @cached_property
+    def scores(self) -> np.ndarray:
+        """The normal scores of a number, shape (n_rows,); of a category nothing, shape (0,)."""
+        return normal_scores(self.values) if self.values.ndim == 1 else np.zeros(0)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ What is computed from a counter (a copy with noise, a ratio, a share, a sum) goe
 no news of most of them, while the counter still has news of them given what was computed from it. The target is not looked at.
 """
 
+from functools import cached_property
+
 import numpy as np
 
 NEAREST = 20
@@ -66,6 +68,11 @@ class Surroundings:
         self.columns, self.first, self.usable = columns, np.minimum(first, max(columns.shape[1] - 1, 0)), usable
         self._with: dict[int, np.ndarray] = {}
 
+    @cached_property
+    def _firsts(self) -> np.ndarray:
+        """Each candidate's first column, shape (n_candidates, n_rows)."""
+        return self.columns.T[self.first] if self.columns.size else np.zeros((self.first.size, len(self.columns)), np.float32)
+
     def correlations(self, candidate: int) -> np.ndarray:
         """Return the correlations of a candidate with all, shape (n_candidates,)."""
         if candidate not in self._with:
@@ -74,7 +81,7 @@ class Surroundings:
 
     def correlations_of(self, column: np.ndarray) -> np.ndarray:
         """Return the correlations of a column of unit length with all candidates."""
-        return np.where(self.usable, (self.columns.T @ column.astype(np.float32))[self.first], 0.0).astype(float)
+        return np.where(self.usable, self._firsts @ column.astype(np.float32), 0.0).astype(float)
 
     def preference(self, one: int, other: int) -> float:
         """Return `PREFERENCE` if the first screens the second off from the other candidates, minus it if the second does, else 0."""

@@ -6,12 +6,13 @@ weights, Bartlett's factor for autocorrelation, Bonferroni for the number of can
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import qr
 from scipy.special import fdtrc
 
-from causeway.causal.basis import NEW_SHARE, Basis
+from causeway.causal.basis import AT_ONCE, NEW_SHARE, Basis
 from causeway.causal.effective_size import autocorrelations, bartlett_factor, lag_count
 from causeway.causal.screening import PREFERENCE, Surroundings
 
@@ -28,6 +29,8 @@ MIN_TEST_SIZE = 50
 EXCHANGE_ROUNDS = 3
 EXCHANGE_GAIN = 2.0
 """Difference of the Bayesian information criterion from which a candidate gives way to another."""
+HELD = 1.0 - 1e-9
+"""Squared length within a frame of a direction of unit length that lies in it."""
 MOST_TRIED = 40
 """So many candidates are tried per step with their own autocorrelation before the step gives up."""
 
@@ -70,35 +73,49 @@ class Problem:
         Effective number of rows for the weights and the fixed effects, before autocorrelation.
     n_tests : int
         Number that the level is divided by.
-    lags : ndarray of float32, shape (n_columns, n_lags)
-        Autocorrelations of the basis columns.
     """
 
     basis: Basis
     n_candidates: int
     n_independent: float
     n_tests: int
-    lags: np.ndarray
     widths: dict[int, tuple[np.ndarray, np.ndarray]] = field(init=False)
     grams: dict[int, np.ndarray] = field(init=False)
     surroundings: Surroundings = field(init=False)
+    _lags: dict[int, np.ndarray] = field(init=False)
 
     def __post_init__(self) -> None:
         counts = np.bincount(self.basis.owner, minlength=self.n_candidates)
         first = np.concatenate(([0], np.cumsum(counts)))
         self.surroundings = Surroundings(self.basis.columns, first[:-1], counts > 0)
-        self.widths, self.grams = {}, {}
+        self.widths, self.grams, self._lags = {}, {}, {}
         for width in np.unique(counts[counts > 0]):
             members = np.flatnonzero(counts == width)
             columns = first[members][:, None] + np.arange(width)
             self.widths[int(width)] = (members, columns)
-            self.grams[int(width)] = np.stack([self.basis.columns[:, c].T.astype(float) @ self.basis.columns[:, c] for c in columns])
+            parts = (self.basis.columns.T[some].astype(float) for some in np.split(columns, range(AT_ONCE, len(columns), AT_ONCE)))
+            self.grams[int(width)] = np.concatenate([part @ part.transpose(0, 2, 1) for part in parts])
 
     @classmethod
     def of(cls, basis: Basis, n_candidates: int, n_independent: float, n_tests: int | None = None) -> "Problem":
         """Return the problem of a basis; autocorrelations are taken in the order of its rows."""
-        lags = autocorrelations(basis.columns, lag_count(basis.columns.shape[0]))
-        return cls(basis, n_candidates, n_independent, n_tests or max(n_candidates, 1), lags)
+        return cls(basis, n_candidates, n_independent, n_tests or max(n_candidates, 1))
+
+    @property
+    def n_lags(self) -> int:
+        """How many lags of autocorrelations are summed."""
+        return lag_count(self.basis.columns.shape[0])
+
+    @cached_property
+    def lags(self) -> np.ndarray:
+        """Autocorrelations of all basis columns, float32, shape (n_columns, n_lags)."""
+        return autocorrelations(self.basis.columns, self.n_lags)
+
+    def lags_of(self, candidate: int) -> np.ndarray:
+        """Return the autocorrelations of a candidate's columns: few of the candidates are ever asked for them."""
+        if candidate not in self._lags:
+            self._lags[candidate] = autocorrelations(self.basis.columns[:, self.basis.of(candidate)], self.n_lags)
+        return self._lags[candidate]
 
 
 def level(problem: Problem, rank: int) -> float:
@@ -115,13 +132,13 @@ def level(problem: Problem, rank: int) -> float:
 
 
 class Model:
-    """A linear model that grows by whole candidates: an orthonormal frame, the residual and the candidates' part outside the frame."""
+    """A linear model that grows by whole candidates: an orthonormal frame, the residual and the candidates' part in the frame."""
 
     def __init__(self, problem: Problem, response: np.ndarray) -> None:
         self.problem = problem
         self.residual = response.astype(float)
         self.frame = np.zeros((response.size, 0))
-        self.inside = np.zeros((0, problem.basis.columns.shape[1]))
+        self._inside = np.zeros((0, problem.basis.columns.shape[1]))
 
     def _new_directions(self, columns: np.ndarray) -> np.ndarray:
         """Return an orthonormal basis of what columns of unit length add to the frame, shape (n_rows, k)."""
@@ -139,8 +156,21 @@ class Model:
         block = self._new_directions(columns)
         if block.shape[1]:
             self.frame = np.hstack([self.frame, block])
-            self.inside = np.vstack([self.inside, (self.problem.basis.columns.T @ block.astype(np.float32)).T.astype(float)])
             self.residual = self.residual - block @ (block.T @ self.residual)
+
+    def inside(self) -> np.ndarray:
+        """Return the candidates' columns in the frame's coordinates, shape (k, n_columns): found when asked for, most models never are."""
+        done = self._inside.shape[0]
+        if done < self.frame.shape[1]:
+            new = self.problem.basis.columns.T @ self.frame[:, done:].astype(np.float32)
+            self._inside = np.vstack([self._inside, new.T.astype(float)])
+        return self._inside
+
+    def use(self, wider: "Model") -> None:
+        """Take `inside` from a model whose frame holds this one's, which is much less to compute; nothing is done if it does not."""
+        coordinates = wider.frame.T @ self.frame
+        if np.all((coordinates**2).sum(axis=0) > HELD):
+            self._inside = coordinates.T @ wider.inside()
 
     def residual_with(self, columns: np.ndarray) -> tuple[np.ndarray, int]:
         """Return the residual that the model would leave with further columns of unit length, and how many directions they add."""
@@ -157,7 +187,7 @@ class Model:
         covariance = (problem.basis.columns.T @ self.residual.astype(np.float32)).astype(float)
         explained, df = np.zeros(problem.n_candidates), np.zeros(problem.n_candidates, dtype=int)
         for width, (members, columns) in problem.widths.items():
-            inside = self.inside[:, columns]
+            inside = self.inside()[:, columns]
             values, vectors = np.linalg.eigh(problem.grams[width] - np.einsum("sgi,sgj->gij", inside, inside))
             along = np.einsum("gij,gi->gj", vectors, covariance[columns]) ** 2
             new = values > NEW_SHARE
@@ -179,9 +209,8 @@ class Model:
 
 def size_behind(problem: Problem, candidate: int, residual: np.ndarray) -> float:
     """Return the effective number of rows behind a candidate's test, for the residual of the model that holds it."""
-    of_residual = autocorrelations(residual[:, None], problem.lags.shape[1])[0]
-    columns = problem.basis.of(candidate)
-    return problem.n_independent / float(bartlett_factor(problem.lags[columns], of_residual).max())
+    of_residual = autocorrelations(residual[:, None], problem.n_lags)[0]
+    return problem.n_independent / float(bartlett_factor(problem.lags_of(candidate), of_residual).max())
 
 
 def best_test(model: Model, excluded: set[int], limit: float) -> Test | None:
@@ -255,14 +284,17 @@ def _grow(problem: Problem, response: np.ndarray, chosen: list[int], given: tupl
 def _exchange(problem: Problem, response: np.ndarray, chosen: list[int], given: tuple[int, ...]) -> list[int]:
     """Exchange each chosen candidate for the one that, with the others, explains clearly more."""
     chosen = list(chosen)
+    whole = model_of(problem, response, [*given, *chosen])
     for place, candidate in enumerate(chosen):
         others = [*given, *(other for other in chosen if other != candidate)]
         model = model_of(problem, response, others)
+        model.use(whole)
         score = fit_scores(model)
         score[others] = np.inf
         best = preferred(problem, score, candidate)
         if best != candidate and score[best] < score[candidate] - EXCHANGE_GAIN:
             chosen[place] = best
+            whole = model_of(problem, response, [*given, *chosen])
     return chosen
 
 

@@ -78,7 +78,7 @@ def _screen(stages: Stages) -> np.ndarray:
 def _half(problem: Problem, chosen: np.ndarray, rows: np.ndarray) -> Problem:
     """Return the problem of some rows and candidates, its level that of the whole."""
     columns = np.flatnonzero(np.isin(problem.basis.owner, chosen))
-    part = problem.basis.columns[np.ix_(rows, columns)]
+    part = problem.basis.columns.T[np.ix_(columns, rows)].T
     lengths = np.sqrt((part.astype(float) ** 2).sum(axis=0))
     owner = np.searchsorted(chosen, problem.basis.owner[columns])
     alive = lengths > 1e-6

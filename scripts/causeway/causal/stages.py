@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from causeway.causal.basis import GroupCentring, build_basis
+from causeway.causal.basis import GroupCentring
 from causeway.causal.deviation import robust_scale
-from causeway.causal.effective_size import kish_size
+from causeway.causal.ground import Ground, Grounds
 from causeway.causal.pruning import Pruner
-from causeway.causal.rows import Candidate, Rows
+from causeway.causal.rows import Candidate
 from causeway.causal.screening import PREFERENCE
 from causeway.causal.search import FEW_ROWS, MIN_PARTIAL_R2, Problem, Test, fit_scores, forward, level, model_of
 
@@ -96,39 +96,17 @@ class Stages:
         return sorted({candidate for stage in self.both for candidate in stage.chosen})
 
 
-@dataclass
-class _Ground:
-    """Candidates of a search with one weighting of the rows."""
-
-    candidates: list[Candidate]
-    kernel: np.ndarray
-    centring: GroupCentring
-    problem: Problem
-
-    @classmethod
-    def of(cls, candidates: list[Candidate], rows: Rows, precision: np.ndarray | float = 1.0) -> "_Ground":
-        """Return the ground for rows weighted as they were sampled, times their precision, which costs no rows."""
-        centring = GroupCentring(rows.configuration, rows.weight * precision)
-        basis = build_basis([candidate.values for candidate in candidates], centring)
-        return cls(candidates, rows.kernel, centring, Problem.of(basis, len(candidates), independent_rows(rows)))
-
-    def stage(self, name: str, values: np.ndarray, unit: float, given: tuple[int, ...] = ()) -> Stage:
-        """Search the parents of `values`, in `unit`; those `given` are in every model and are tested at the end."""
-        response = self.centring.weighted(values)
-        pruner = Pruner(self.problem, self.candidates, self.centring, self.kernel, given)
-        tests = pruner.prune(response, forward(self.problem, response, given))
-        chosen = [test.candidate for test in tests]
-        for candidate in given:
-            test = pruner.test(response, candidate, chosen)
-            if test.p_value <= level(self.problem, len(tests) + 1) and test.partial_r2 >= MIN_PARTIAL_R2:
-                tests.append(test)
-        return Stage(name, self.problem, pruner, self.centring, response, unit, tests)
-
-
-def independent_rows(rows: Rows) -> float:
-    """Return Kish's effective size, less what the configurations' means cost."""
-    n_configurations = int(rows.configuration.max()) + 1 if len(rows) else 0
-    return kish_size(rows.weight) * max(len(rows) - n_configurations, 0) / max(len(rows), 1)
+def _stage(ground: Ground, name: str, values: np.ndarray, unit: float, given: tuple[int, ...] = ()) -> Stage:
+    """Search the parents of `values`, in `unit`; those `given` are in every model and are tested at the end."""
+    response = ground.centring.weighted(values)
+    pruner = Pruner(ground.problem, ground.candidates, ground.centring, ground.kernel, given)
+    tests = pruner.prune(response, forward(ground.problem, response, given))
+    chosen = [test.candidate for test in tests]
+    for candidate in given:
+        test = pruner.test(response, candidate, chosen)
+        if test.p_value <= level(ground.problem, len(tests) + 1) and test.partial_r2 >= MIN_PARTIAL_R2:
+            tests.append(test)
+    return Stage(name, ground.problem, pruner, ground.centring, response, unit, tests)
 
 
 def nearly_independent(stage: Stage) -> bool:
@@ -188,16 +166,16 @@ def _spread(scale: Stage, size: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.maximum(spread / np.average(spread, weights=weights), MIN_SPREAD)
 
 
-def run_stages(candidates: list[Candidate], rows: Rows, deviation: np.ndarray) -> Stages:
+def run_stages(candidates: list[Candidate], grounds: Grounds, deviation: np.ndarray) -> Stages:
     """Search the parents of the mean, then of the scale, among the candidates that vary within configurations."""
-    plain = _Ground.of(candidates, rows)
-    mean = plain.stage("mean", *_clipped(deviation, rows.weight))
+    plain, rows = grounds.plain(candidates), grounds.rows
+    mean = _stage(plain, "mean", *_clipped(deviation, rows.weight))
     residual = _residual(mean, deviation)
     size = _size(residual, rows.weight)
-    scale = _beside_mean(plain.stage("scale", size, 1.0), mean)
+    scale = _beside_mean(_stage(plain, "scale", size, 1.0), mean)
     found = Stages(mean, scale, plain.problem, plain.centring, residual)
     for _ in range(WEIGHTED_ROUNDS):
-        again = _weighted(found, candidates, rows, deviation, size)
+        again = _weighted(found, candidates, grounds, deviation, size)
         if again is None:
             break
         done = set(again[0].scale.chosen) == set(found.scale.chosen)
@@ -208,7 +186,7 @@ def run_stages(candidates: list[Candidate], rows: Rows, deviation: np.ndarray) -
 
 
 def _weighted(
-    found: Stages, candidates: list[Candidate], rows: Rows, deviation: np.ndarray, size: np.ndarray
+    found: Stages, candidates: list[Candidate], grounds: Grounds, deviation: np.ndarray, size: np.ndarray
 ) -> tuple[Stages, np.ndarray] | None:
     """Return what both stages find when rows are weighted by their precision, and the response of the scale; None if weights do not hold.
 
@@ -217,13 +195,14 @@ def _weighted(
     """
     if not found.scale.tests or found.problem.n_independent < FEW_ROWS or not nearly_independent(found.scale):
         return None
+    rows = grounds.rows
     spread = _spread(found.scale, size, rows.weight)
     standard, unit = _clipped(found.residual / spread, rows.weight)
     pulled = found.centring.centred(deviation) - found.residual + spread * standard * unit
-    mean = _Ground.of(candidates, rows, spread**-2).stage("mean", pulled, 1.0, tuple(found.scale.chosen))
+    mean = _stage(grounds.weighted(candidates, spread**-2), "mean", pulled, 1.0, tuple(found.scale.chosen))
     residual = _residual(mean, deviation)
     size = _size(residual, rows.weight)
-    scale = _beside_mean(_Ground.of(candidates, rows, spread ** (-2 * POWER)).stage("scale", size, 1.0), mean)
+    scale = _beside_mean(_stage(grounds.weighted(candidates, spread ** (-2 * POWER)), "scale", size, 1.0), mean)
     if not set(found.scale.chosen) <= set(scale.chosen):
         return None
     return Stages(mean, scale, found.problem, found.centring, residual), size

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from causal_tables import rows_of
 
+from causeway.causal.ground import Grounds
 from causeway.causal.rows import Candidate
 from causeway.causal.screening import PREFERENCE, Surroundings, screening
 from causeway.causal.stages import run_stages
@@ -80,7 +81,7 @@ def test_the_search_takes_the_counter_although_its_copy_fits_a_little_better_by_
                 for name, values in zip(names, [x, copy, z, *around], strict=True)
             ]
             rows = rows_of(y)
-            chosen = [names[one] for one in run_stages(candidates, rows, rows.signed / rows.std).mean.chosen]
+            chosen = [names[one] for one in run_stages(candidates, Grounds(rows), rows.signed / rows.std).mean.chosen]
             taken.setdefault(len(around), []).append(chosen)
     assert len(taken[5]) >= 4
     assert sum(chosen == ["x"] for chosen in taken[5]) > sum(chosen == ["x"] for chosen in taken[2])

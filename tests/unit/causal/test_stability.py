@@ -4,6 +4,7 @@ from causal_tables import rows_of, series
 from scipy import stats
 
 from causeway.causal.basis import GroupCentring, build_basis
+from causeway.causal.ground import Grounds
 from causeway.causal.rows import Candidate
 from causeway.causal.search import Problem
 from causeway.causal.stability import ODDS, block_numbers, half_level, half_samples, selection_frequencies, stood_in
@@ -34,7 +35,7 @@ def test_a_strong_cause_is_always_found_again_and_others_seldom():
     y = 100 + x + rng.standard_normal(1000)
     candidates = [Candidate(name, "counter", "g", "", values, (name,)) for name, values in (("x", x), ("z", z))]
     rows = rows_of(y)
-    stages = run_stages(candidates, rows, rows.signed / rows.std)
+    stages = run_stages(candidates, Grounds(rows), rows.signed / rows.std)
     assert stages.parents() == [0]
     of_cause, of_other = selection_frequencies(stages, 20, np.random.default_rng(4))
     assert of_cause == 1
