@@ -8,12 +8,13 @@ nothing to those before them are left out.
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.special import ndtri
 
 NEW_SHARE = 0.02
 """A basis column whose variance is explained up to this share by those before it adds nothing."""
-AT_ONCE = 64
-"""So many candidates are centred and weighed in one go: few calls, and no second copy of all."""
+AT_ONCE = 50_000
+"""So many values, of several candidates, are centred and weighed in one go: few calls, and all that belongs together stays at hand."""
 
 
 def normal_scores(values: np.ndarray) -> np.ndarray:
@@ -30,6 +31,11 @@ def normal_scores(values: np.ndarray) -> np.ndarray:
     scores = np.empty(values.size)
     scores[order] = np.repeat(ndtri((starts + lengths / 2.0) / values.size), lengths)
     return scores
+
+
+def two_valued(values: np.ndarray) -> bool:
+    """Tell whether there are at most two different values."""
+    return values.size == 0 or bool(np.all((values == values.min()) | (values == values.max())))
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,7 @@ class GroupCentring:
         self.groups, self.weights = groups, weights
         self.n_groups = int(groups.max()) + 1 if groups.size else 0
         self.order = np.argsort(groups, kind="stable")
+        self.ordered = bool(np.all(groups[:-1] <= groups[1:]))
         self.starts = np.searchsorted(groups[self.order], np.arange(self.n_groups))
         self.totals = np.add.reduceat(weights[self.order], self.starts) if groups.size else np.zeros(0)
         self.roots = np.sqrt(weights / weights.mean()) if groups.size else weights
@@ -72,7 +79,8 @@ class GroupCentring:
     def centred(self, columns: np.ndarray) -> np.ndarray:
         """Return `columns`, shape (n_rows,) or (n_rows, n_columns), minus the weighted mean of their group."""
         weights = self.weights if columns.ndim == 1 else self.weights[:, None]
-        sums = np.add.reduceat((columns * weights)[self.order], self.starts, axis=0)
+        parts = columns * weights if self.ordered else (columns * weights)[self.order]
+        sums = np.add.reduceat(parts, self.starts, axis=0)
         means = sums / (self.totals if columns.ndim == 1 else self.totals[:, None])
         return columns - means[self.groups]
 
@@ -103,9 +111,38 @@ def independent_columns(grams: np.ndarray, share: float = NEW_SHARE) -> np.ndarr
     return kept
 
 
+def orthonormal(columns: np.ndarray, share: float) -> np.ndarray:
+    """Return an orthonormal basis of columns, the longest first, without those that add no more than `share` to the ones before.
+
+    Parameters
+    ----------
+    columns : ndarray of float, shape (n_rows, k)
+        Of length about 1.
+    share : float
+        Squared length, well above rounding.
+
+    Notes
+    -----
+    Pivoted Cholesky factorisation of the columns' products: for few columns and many rows much quicker than a QR factorisation, and as
+    exact as long as `share` bounds the condition (L. N. Trefethen, D. Bau, Numerical Linear Algebra, SIAM 1997, lecture 23).
+    """
+    gram = columns.T @ columns
+    left, chosen = gram.copy(), []
+    while len(chosen) < columns.shape[1]:
+        best = int(np.argmax(np.diag(left)))
+        if left[best, best] <= share:
+            break
+        column = left[:, best] / np.sqrt(left[best, best])
+        left = left - np.outer(column, column)
+        left[[*chosen, best]] = left[:, [*chosen, best]] = 0.0
+        chosen.append(best)
+    triangle = np.linalg.cholesky(gram[np.ix_(chosen, chosen)])
+    return np.ascontiguousarray(solve_triangular(triangle, columns[:, chosen].T, lower=True).T)
+
+
 def numeric_functions(values: np.ndarray, scores: np.ndarray | None = None) -> np.ndarray:
     """Return the functions of one numeric column, shape (n_rows, 3), or (n_rows, 1) if it has but two values; `scores` if known."""
-    if values.size == 0 or np.all((values == values.min()) | (values == values.max())):
+    if two_valued(values):
         return values[:, None]
     scores = normal_scores(values) if scores is None else scores
     return np.column_stack([scores, values, np.abs(scores)])
@@ -130,8 +167,9 @@ def build_basis(candidates: list[np.ndarray], centring: GroupCentring, scores: l
     """
     room = sum(3 if values.ndim == 1 else values.shape[1] for values in candidates)
     columns, owners, filled = np.empty((room, centring.groups.size), np.float32), [np.zeros(0, np.int64)], 0
-    for first in range(0, len(candidates), AT_ONCE):
-        numbers = range(first, min(first + AT_ONCE, len(candidates)))
+    step = max(1, AT_ONCE // max(centring.groups.size, 1))
+    for first in range(0, len(candidates), step):
+        numbers = range(first, min(first + step, len(candidates)))
         parts = [
             numeric_functions(candidates[i], scores[i] if scores else None) if candidates[i].ndim == 1 else candidates[i] for i in numbers
         ]
@@ -163,11 +201,11 @@ def renewed(basis: Basis, places: np.ndarray, new: Basis) -> Basis:
 
 def _independent_part(parts: list[np.ndarray], centring: GroupCentring) -> tuple[np.ndarray, np.ndarray]:
     """Return the independent columns of some candidates, one after the other, shape (n_columns, n_rows), and how many each has."""
-    functions = np.hstack(parts).astype(float)
+    functions = np.concatenate(parts, axis=1, dtype=float)
     owner = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
     columns = centring.weighted(functions)
-    lengths = np.sqrt((columns**2).sum(axis=0))
-    alive = lengths > 1e-6 * np.maximum(np.sqrt((functions**2).sum(axis=0)), 1e-300)
+    lengths = np.sqrt(np.einsum("ij,ij->j", columns, columns))
+    alive = lengths > 1e-6 * np.maximum(np.sqrt(np.einsum("ij,ij->j", functions, functions)), 1e-300)
     columns, owner = np.ascontiguousarray((columns[:, alive] / lengths[alive]).T), owner[alive]
     kept = np.zeros(owner.size, dtype=bool)
     counts = np.bincount(owner, minlength=len(parts))

@@ -123,6 +123,6 @@ def _fits_as_well(stages: Stages, prepared: Prepared, name: str, both: list[int]
 
 
 def _columns(candidates: list[Candidate], centring: GroupCentring) -> np.ndarray:
-    parts = [build_basis([candidate.values for candidate in candidates], centring).columns.astype(float)]
-    parts += [unit_columns(centring.weighted(flexible_functions(candidate.values))) for candidate in candidates]
+    parts = [build_basis([one.values for one in candidates], centring, [one.scores for one in candidates]).columns.astype(float)]
+    parts += [unit_columns(centring.weighted(flexible_functions(candidate))) for candidate in candidates]
     return np.hstack(parts)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from causeway.causal.basis import AT_ONCE, normal_scores
+from causeway.causal.basis import normal_scores
 from causeway.causal.determinism import computed_name
 from causeway.causal.leaks import ALIAS_R2, MIN_ROWS, NOT_ROUNDING, OWN_SHARE, in_proportion
 from causeway.causal.prepare import Number, Prepared, candidate_of
@@ -16,6 +16,8 @@ from causeway.causal.rows import Dropped, Rows
 from causeway.causal.stages import Stages
 from causeway.causal.which_leak import Bystanders, calculated_from, causes_without, leak_among, nearly_the_time
 
+AT_ONCE = 64
+"""So many columns are looked at in one go."""
 MONOTONE = 0.995
 """A column whose ranks are those of the measured value this well, within configurations, is the measured value on a bent scale."""
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from causeway.causal.basis import normal_scores
+from causeway.causal.basis import normal_scores, two_valued
 from causeway.causal.context_graph import TIERS, Edge, learn
 from causeway.causal.discovery import Arrow, Evidence
 from causeway.causal.prepare import CONTROL_NAMES
@@ -38,15 +38,12 @@ def neighbours(evidence: Evidence, arrows: list[Arrow]) -> list[Candidate]:
 
 def scores_of(candidate: Candidate, deviation: np.ndarray) -> np.ndarray:
     """Return the one column of a candidate in the graph: normal scores; a category's levels are put in the order of their deviation."""
-    values = candidate.values
-    if values.ndim > 1:
-        level = (values * np.arange(1, values.shape[1] + 1)).sum(axis=1).astype(int)
-        counts = np.bincount(level)
-        means = np.bincount(level, deviation) / np.maximum(counts, 1)
-        values = np.argsort(np.argsort(means, kind="stable"))[level].astype(float)
-    values = values.astype(float)
-    two = np.all((values == values.min()) | (values == values.max()))
-    return values if two else normal_scores(values)
+    if candidate.values.ndim == 1:
+        return candidate.first
+    level = (candidate.values * np.arange(1, candidate.values.shape[1] + 1)).sum(axis=1).astype(int)
+    means = np.bincount(level, deviation) / np.maximum(np.bincount(level), 1)
+    values = np.argsort(np.argsort(means, kind="stable"))[level].astype(float)
+    return values if two_valued(values) else normal_scores(values)
 
 
 def context_edges(

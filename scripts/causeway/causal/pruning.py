@@ -7,7 +7,7 @@ others get piecewise straight lines over their ranks and pairwise products as we
 import numpy as np
 from scipy.special import ndtr
 
-from causeway.causal.basis import GroupCentring, normal_scores
+from causeway.causal.basis import GroupCentring
 from causeway.causal.determinism import derived_name
 from causeway.causal.rows import Candidate
 from causeway.causal.search import EXCHANGE_GAIN, MIN_PARTIAL_R2, MIN_TEST_SIZE, Model, Problem, Test, level, model_of, size_behind
@@ -22,26 +22,16 @@ RAW_LOSS = 10.0
 """Twice the log-likelihood that a raw counter may lack against a ratio that it replaces."""
 
 
-def flexible_functions(values: np.ndarray) -> np.ndarray:
+def flexible_functions(candidate: Candidate) -> np.ndarray:
     """Return functions of a candidate, shape (n_rows, k): lines with bends at `KNOTS` of the ranks, the values, a convex tail."""
+    values = candidate.values.astype(float)
     if values.ndim > 1:
-        return values.astype(float)
-    values = values.astype(float)
-    if np.all((values == values.min()) | (values == values.max())):
+        return values
+    if candidate.two_valued:
         return values[:, None]
-    scores = normal_scores(values)
-    ranks = ndtr(scores)
+    ranks = ndtr(candidate.scores)
     bends = [np.maximum(ranks - knot, 0.0) for knot in KNOTS]
-    return np.column_stack([*bends, values, np.exp(0.7 * np.clip(scores, -3, 3))])
-
-
-def first_function(values: np.ndarray) -> np.ndarray:
-    """Return the one column of a candidate that enters products: its normal score, or a category's first indicator."""
-    if values.ndim > 1:
-        return values[:, 0].astype(float)
-    values = values.astype(float)
-    two = np.all((values == values.min()) | (values == values.max()))
-    return values if two else normal_scores(values)
+    return np.column_stack([*bends, values, np.exp(0.7 * np.clip(candidate.scores, -3, 3))])
 
 
 def unit_columns(columns: np.ndarray) -> np.ndarray:
@@ -70,16 +60,17 @@ class Pruner:
         self.problem, self.candidates, self.centring, self.kernels, self.given = problem, candidates, centring, kernels, given
         self.n_kernels = int(kernels.max()) + 1 if kernels.size else 0
         self._flexible: dict[int, np.ndarray] = {}
+        self._near: dict[int, list[int]] = {}
 
     def flexible(self, candidate: int) -> np.ndarray:
         """Return a candidate's flexible functions, centred, weighted, of unit length."""
         if candidate not in self._flexible:
-            self._flexible[candidate] = unit_columns(self.centring.weighted(flexible_functions(self.candidates[candidate].values)))
+            self._flexible[candidate] = unit_columns(self.centring.weighted(flexible_functions(self.candidates[candidate])))
         return self._flexible[candidate]
 
     def products(self, others: list[int]) -> np.ndarray:
         """Return the pairwise products of the others' first functions, centred, weighted, of unit length."""
-        single = [first_function(self.candidates[other].values) for other in others]
+        single = [self.candidates[other].first for other in others]
         pairs = [a * b for i, a in enumerate(single) for b in single[i + 1 :]]
         if not pairs:
             return np.zeros((self.problem.basis.columns.shape[0], 0))
@@ -87,7 +78,7 @@ class Pruner:
 
     def by_kernel(self, others: list[int]) -> np.ndarray:
         """Return the others' first functions in each kernel alone, centred, weighted, of unit length."""
-        parts = [first_function(self.candidates[other].values) * (self.kernels == k) for other in others for k in range(self.n_kernels)]
+        parts = [self.candidates[other].first * (self.kernels == k) for other in others for k in range(self.n_kernels)]
         return unit_columns(self.centring.weighted(np.column_stack(parts)))
 
     def others_model(self, response: np.ndarray, others: list[int], without: tuple[int, ...] = ()) -> Model:
@@ -154,23 +145,30 @@ class Pruner:
 
     def _raw_neighbours(self, candidate: int, chosen: list[int]) -> list[int]:
         """Return the raw candidates that are most correlated with a derived one."""
-        own = self.problem.basis.columns[:, self.problem.basis.of(candidate)]
         found = []
-        strength = np.zeros(self.problem.n_candidates)
-        np.maximum.at(strength, self.problem.basis.owner, np.abs(self.problem.basis.columns.T @ own).max(axis=1))
-        for other in np.argsort(-strength, kind="stable")[: 4 * RIVALS]:
-            if strength[other] < RIVAL_CORRELATION or len(found) == RIVALS:
+        for other in self._neighbours(candidate):
+            if len(found) == RIVALS:
                 break
             if other not in chosen and self.candidates[other].levels == () and not derived_name(self.candidates[other].name):
-                found.append(int(other))
+                found.append(other)
         return found
+
+    def _neighbours(self, candidate: int) -> list[int]:
+        """Return the candidates that are most correlated with one, the nearest first."""
+        if candidate not in self._near:
+            own = self.problem.basis.columns[:, self.problem.basis.of(candidate)]
+            strength = np.zeros(self.problem.n_candidates)
+            np.maximum.at(strength, self.problem.basis.owner, np.abs(self.problem.basis.columns.T @ own).max(axis=1))
+            nearest = np.argsort(-strength, kind="stable")[: 4 * RIVALS]
+            self._near[candidate] = [int(other) for other in nearest if strength[other] >= RIVAL_CORRELATION]
+        return self._near[candidate]
 
     def _left_with(self, model: Model, candidate: int, others: list[int]) -> float:
         """Return what the others' model leaves when the candidate joins it with its flexible functions and products."""
-        first = first_function(self.candidates[candidate].values)
+        first = self.candidates[candidate].first
         parts = [self.problem.basis.columns[:, self.problem.basis.of(candidate)].astype(float), self.flexible(candidate)]
         if others:
-            products = np.column_stack([first * first_function(self.candidates[other].values) for other in others])
+            products = np.column_stack([first * self.candidates[other].first for other in others])
             parts.append(unit_columns(self.centring.weighted(products)))
         rest, _ = model.residual_with(np.hstack(parts))
         return max(float(rest @ rest), 1e-300)

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from causeway.causal.basis import normal_scores
+from causeway.causal.basis import normal_scores, two_valued
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,18 @@ class Candidate:
     values: np.ndarray
     members: tuple[str, ...]
     levels: tuple[str, ...] = ()
+
+    @cached_property
+    def two_valued(self) -> bool:
+        """Whether a number has but two values, or one."""
+        return self.values.ndim == 1 and two_valued(self.values)
+
+    @cached_property
+    def first(self) -> np.ndarray:
+        """The one column that enters products: a number's normal scores, the values if they are but two; a category's first indicator."""
+        if self.values.ndim > 1:
+            return self.values[:, 0].astype(float)
+        return self.values.astype(float) if self.two_valued else self.scores
 
     @cached_property
     def scores(self) -> np.ndarray:

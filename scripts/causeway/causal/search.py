@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import qr
 from scipy.special import fdtrc
 
-from causeway.causal.basis import AT_ONCE, NEW_SHARE, Basis
+from causeway.causal.basis import AT_ONCE, NEW_SHARE, Basis, orthonormal
 from causeway.causal.effective_size import autocorrelations, bartlett_factor, lag_count
 from causeway.causal.screening import PREFERENCE, Surroundings
 
@@ -93,7 +92,8 @@ class Problem:
             members = np.flatnonzero(counts == width)
             columns = first[members][:, None] + np.arange(width)
             self.widths[int(width)] = (members, columns)
-            parts = (self.basis.columns.T[some].astype(float) for some in np.split(columns, range(AT_ONCE, len(columns), AT_ONCE)))
+            step = max(1, AT_ONCE // max(len(self.basis.columns), 1))
+            parts = (self.basis.columns.T[some].astype(float) for some in np.split(columns, range(step, len(columns), step)))
             self.grams[int(width)] = np.concatenate([part @ part.transpose(0, 2, 1) for part in parts])
 
     @classmethod
@@ -143,13 +143,9 @@ class Model:
     def _new_directions(self, columns: np.ndarray) -> np.ndarray:
         """Return an orthonormal basis of what columns of unit length add to the frame, shape (n_rows, k)."""
         rest = columns.astype(float)
-        for _ in range(2):  # twice is enough: Kahan and Parlett's rule for Gram-Schmidt
-            rest = rest - self.frame @ (self.frame.T @ rest)
-        rest = rest[:, (rest**2).sum(axis=0) > NEW_SHARE]
-        if rest.shape[1] == 0:
-            return rest
-        block, triangle, _ = qr(rest, mode="economic", pivoting=True)
-        return block[:, np.abs(np.diag(triangle)) > np.sqrt(NEW_SHARE)]
+        rest = rest - self.frame @ (self.frame.T @ rest)  # once is enough: what keeps less than `NEW_SHARE` is left out
+        rest = rest[:, np.einsum("ij,ij->j", rest, rest) > NEW_SHARE]
+        return orthonormal(rest, NEW_SHARE)
 
     def add(self, columns: np.ndarray) -> None:
         """Add columns of unit length to the frame, skipping what it already holds."""
