@@ -70,8 +70,9 @@ def _missed(stages: Stages, prepared: Prepared) -> list[str]:
 def _beating(stages: Stages, prepared: Prepared) -> list[str]:
     """Return the deterministic and merged columns that, in the place of a chosen one with which they correlate, fit better.
 
-    By Akaike's criterion, with what the surroundings say of the two. Of a = c - b, a noisy copy of a may have been chosen for want of a
-    itself; so may a ratio of a for want of a where a near copy stands for it. A column that is derived by its name must be clearly better.
+    By the criterion of the search's exchanges (what won by another would lose there), with what the surroundings say of the two. Of
+    a = c - b, a noisy copy of a may have been chosen for want of a itself; so may a ratio of a for want of a where a near copy stands
+    for it. A column that is derived by its name must be clearly better.
     """
     names, found = sorted({*prepared.determined, *prepared.merged} - prepared.tried), set()
     if not names or stages.problem.n_independent < FEW_ROWS:  # few rows tell such columns apart by chance: the names decide
@@ -92,7 +93,7 @@ def _beating(stages: Stages, prepared: Prepared) -> list[str]:
             model = model_of(stage.problem, stage.response, [other for other in stage.chosen if other != index])
             fits = [model.residual_with(part) for part in (own, *(bases.columns[:, bases.of(one)] for one in near))]
             n = stage.problem.n_independent
-            score = np.asarray([n * np.log(max(float(rest @ rest), 1e-300)) + 2 * df for rest, df in fits])
+            score = np.asarray([n * np.log(max(float(rest @ rest), 1e-300)) + np.log(n) * df for rest, df in fits])
             score[1:] += [CLEARLY if derived_name(names[one]) else EXCHANGE_GAIN for one in near]
             for place in np.flatnonzero(score[1:] < score[0] + PREFERENCE):
                 score[1 + place] -= surroundings.preference_of(bases.columns[:, bases.of(near[place])[0]], index)
