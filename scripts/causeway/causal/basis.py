@@ -194,7 +194,7 @@ def renewed(basis: Basis, places: np.ndarray, new: Basis) -> Basis:
     numbers = np.where(places >= 0, places, -1 - np.cumsum(places < 0))  # -2, -3, ... are the first, second, ... new one
     spans = [basis.of(number) if number >= 0 else -1 - new.of(-2 - number) for number in numbers]
     where = np.concatenate([np.zeros(0, np.int64), *spans])
-    columns = basis.columns.T[np.maximum(where, 0)]
+    columns = (basis if basis.owner.size else new).columns.T[np.maximum(where, 0)]
     columns[where < 0] = new.columns.T[-1 - where[where < 0]]
     return Basis(columns.T, np.repeat(np.arange(len(spans)), [span.size for span in spans]))
 

@@ -71,11 +71,15 @@ class LateLeaks:
         prepared.dropped = sorted([*kept, *(Dropped(name, reason) for name in aliases)], key=lambda one: one.feature)
         return again
 
-    def _aliases(self, suspects: list[str], stages: Stages) -> set[str]:
-        """Return which suspects, or columns tied to them, are functions of the measured value and at most one other column."""
+    def look(self) -> None:
+        """Take a look at all columns, in levels and, of a positive value, in logarithms; once."""
         if not self.looks:
             scales = (False, True) if np.all(self.measured > 0) else (False,)
             self.looks = [_Look(self.measured, logarithmic, self.prepared.numbers, self.rows) for logarithmic in scales]
+
+    def _aliases(self, suspects: list[str], stages: Stages) -> set[str]:
+        """Return which suspects, or columns tied to them, are functions of the measured value and at most one other column."""
+        self.look()
         found: set[str] = set()
         for look in self.looks:
             look.learn(suspects)

@@ -1,0 +1,138 @@
+"""What searches share is worked out once, and is what each would have worked out."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from causal_tables import rows_of
+
+from causeway.causal.basis import GroupCentring, build_basis, orthonormal
+from causeway.causal.ground import Grounds
+from causeway.causal.late_leaks import LateLeaks
+from causeway.causal.prepare import Number, Prepared
+from causeway.causal.representative import promote
+from causeway.causal.rows import Candidate, Column
+from causeway.causal.search import model_of
+
+N = 400
+
+
+def number(name, values):
+    return Candidate(name, "counter", "counters", "", values.astype(np.float32), (name,))
+
+
+@pytest.fixture
+def candidates():
+    rng = np.random.default_rng(21)
+    text = rng.integers(0, 3, N)
+    category = Candidate("text", "launch", "launch", "", (text[:, None] == [1, 2]).astype(float), ("text",), ("a", "b", "c"))
+    flag = number("flag", rng.integers(0, 2, N) * 2.0 - 1.0)
+    return [*(number(f"n{k}", rng.standard_normal(N) ** (1 + k % 2)) for k in range(70)), category, flag]
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(22)
+    return rows_of(1e5 + rng.standard_normal(N), configuration=rng.integers(0, 3, N))
+
+
+def fresh(candidates, rows, precision=1.0):
+    return build_basis([one.values for one in candidates], GroupCentring(rows.configuration, rows.weight * precision))
+
+
+def same(basis, other):
+    return np.array_equal(basis.columns, other.columns) and np.array_equal(basis.owner, other.owner)
+
+
+def test_a_ground_for_other_candidates_holds_what_a_new_one_would(candidates, rows):
+    grounds = Grounds(rows)
+    first = grounds.plain(candidates)
+    assert same(first.problem.basis, fresh(candidates, rows))
+    assert grounds.plain(list(candidates)) is first
+    rng = np.random.default_rng(23)
+    changed = [number("new", rng.standard_normal(N)), *candidates[5:30], number("other", np.abs(rng.standard_normal(N))), *candidates[31:]]
+    changed.append(replace(candidates[2], members=("n2", "n3")))
+    assert same(grounds.plain(changed).problem.basis, fresh(changed, rows))
+    precision = rng.uniform(0.5, 2.0, N)
+    for some in (candidates, changed, changed[:40]):
+        assert same(grounds.weighted(some, precision).problem.basis, fresh(some, rows, precision))
+    assert same(grounds.plain(candidates[:3]).problem.basis, fresh(candidates[:3], rows))
+
+
+def test_a_ground_without_candidates_is_empty(rows):
+    grounds = Grounds(rows)
+    assert grounds.plain([]).problem.basis.columns.shape == (N, 0)
+    assert grounds.plain([number("x", np.arange(N) % 7)]).problem.basis.owner.tolist()[0] == 0
+    assert grounds.plain([]).problem.basis.columns.shape == (N, 0)
+
+
+def test_autocorrelations_of_one_candidate_are_those_of_all(candidates, rows):
+    problem = Grounds(rows).plain(candidates).problem
+    for candidate in (0, 70, 71):
+        assert problem.lags_of(candidate) == pytest.approx(problem.lags[problem.basis.of(candidate)], abs=1e-6)
+
+
+def test_coordinates_taken_from_a_wider_model_are_those_worked_out(candidates, rows):
+    problem = Grounds(rows).plain(candidates).problem
+    response = np.random.default_rng(24).standard_normal(N)
+    whole = model_of(problem, response, [0, 1, 70, 71])
+    narrow, other = (model_of(problem, response, [0, 70, 71]) for _ in range(2))
+    narrow.use(whole)
+    assert narrow.inside() == pytest.approx(other.inside(), abs=1e-5)
+    assert narrow.inside() == pytest.approx(other.frame.T @ problem.basis.columns, abs=1e-5)
+    elsewhere = model_of(problem, response, [5])
+    elsewhere.use(whole)  # is not inside, so that nothing can be taken
+    assert elsewhere.inside() == pytest.approx(elsewhere.frame.T @ problem.basis.columns, abs=1e-5)
+
+
+def test_an_orthonormal_basis_spans_the_columns_and_leaves_out_what_adds_little():
+    rng = np.random.default_rng(25)
+    a, b, c = np.linalg.qr(rng.standard_normal((N, 3)))[0].T
+    columns = np.column_stack([a, 0.6 * a + 0.8 * b, 0.8 * a + 0.6 * b, 0.9 * (np.sqrt(0.99) * a + 0.1 * c)])
+    basis = orthonormal(columns, 0.02)
+    assert basis.T @ basis == pytest.approx(np.eye(2), abs=1e-12)
+    assert basis @ (basis.T @ columns[:, :3]) == pytest.approx(columns[:, :3], abs=1e-12)
+    assert np.abs(basis.T @ c).max() < 0.15  # adds a hundredth
+    assert orthonormal(columns[:, :0], 0.02).shape == (N, 0)
+
+
+def test_a_cluster_is_represented_by_another_member_once():
+    prepared = Prepared(within=[replace(number("a", np.ones(N)), members=("a", "b", "c"))])
+    prepared.merged = {name: number(name, np.ones(N)) for name in "bc"}
+    assert promote(prepared, "b")
+    assert (prepared.within[0].name, prepared.within[0].members) == ("b", ("b", "a", "c"))
+    assert not promote(prepared, "a")
+    assert not promote(prepared, "c")
+    assert prepared.within[0].name == "b"
+
+
+@pytest.mark.parametrize("logarithmic", [False, True])
+def test_what_the_time_and_another_column_leave_equals_a_regression_on_shared_rows(logarithmic):
+    rng = np.random.default_rng(26)
+    time = 1e5 * np.exp(0.2 * rng.standard_normal(N))
+    amount = np.exp(rng.standard_normal(N))
+    columns = {"amount": amount, "rate": amount / time, "other": amount + np.exp(rng.standard_normal(N)), "sum": amount + time}
+    for name in ("amount", "other"):
+        columns[name] = np.where(rng.random(N) < 0.1, np.nan, columns[name])
+    configuration = rng.integers(0, 2, N)
+    rows = rows_of(time, configuration=configuration)
+    numbers = {}
+    for name, values in columns.items():
+        known = np.isfinite(values)
+        numbers[name] = Number(Column(name, values), name, np.where(known, values, 1.0), known)
+    leaks = LateLeaks(Prepared(numbers=numbers), rows)
+    leaks.look()
+    look = leaks.looks[int(logarithmic)]
+    look.learn(["rate", "sum"])
+    for name in ("rate", "sum", "other"):
+        left = look.left(look.place[name])
+        for other in columns:
+            if other == name or left[look.place[other]] == 1.0:
+                continue
+            shared = np.isfinite(columns[name]) & np.isfinite(columns[other])
+            x, u, t = (look.values[look.place[name]], look.values[look.place[other]], look.time)
+            design = np.column_stack([np.ones(shared.sum()), u[shared], t[shared]])
+            rest = x[shared] - design @ np.linalg.lstsq(design, x[shared], rcond=None)[0]
+            assert left[look.place[other]] == pytest.approx(rest.var() / x[shared].var(), abs=1e-4)
+    pair = ("rate", "amount") if logarithmic else ("sum", "amount")
+    assert look.left(look.place[pair[0]])[look.place[pair[1]]] < 0.01
