@@ -306,7 +306,14 @@ def fit_scores(model: Model) -> np.ndarray:
 
 
 def preferred(problem: Problem, score: np.ndarray, candidate: int) -> int:
-    """Return the candidate that fits best when what the surroundings say of it and `candidate` is put to its score, in place."""
-    for rival in np.flatnonzero(score < score[candidate] + PREFERENCE):
+    """Return the candidate that fits best when what the surroundings say of it and `candidate` is put to its score, in place.
+
+    The surroundings are asked of those alone that could be best for what they say.
+    """
+    best = np.inf
+    for rival in np.argsort(score, kind="stable"):
+        if score[rival] > min(score[candidate], best) + PREFERENCE:
+            break
         score[rival] -= problem.surroundings.preference(int(rival), candidate)
+        best = min(best, score[rival])
     return int(np.argmin(score))

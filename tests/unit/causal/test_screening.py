@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 from causal_tables import rows_of
 
+from causeway.causal.basis import GroupCentring, build_basis
 from causeway.causal.ground import Grounds
 from causeway.causal.rows import Candidate
 from causeway.causal.screening import PREFERENCE, Surroundings, screening
+from causeway.causal.search import Problem, preferred
 from causeway.causal.stages import run_stages
 
 N = 1500
@@ -86,3 +88,23 @@ def test_the_search_takes_the_counter_although_its_copy_fits_a_little_better_by_
     assert len(taken[5]) >= 4
     assert sum(chosen == ["x"] for chosen in taken[5]) > sum(chosen == ["x"] for chosen in taken[2])
     assert all(chosen != ["copy"] for chosen in taken[5])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_asking_only_those_that_could_be_best_gives_what_asking_all_gives(seed):
+    rng = np.random.default_rng(seed)
+    hidden = rng.standard_normal((400, 4))
+    columns = [hidden[:, k % 4] + rng.uniform(0.2, 1.5) * rng.standard_normal(400) for k in range(60)]
+    centring = GroupCentring(np.zeros(400, int), np.ones(400))
+    problem = Problem.of(build_basis(columns, centring), 60, 400.0)
+    told = 0
+    for candidate in range(60):
+        score = rng.normal(scale=4.0, size=60)
+        score[rng.integers(0, 60, 3)] = np.inf
+        score[candidate] = 0.0
+        every = score.copy()
+        for rival in np.flatnonzero(score < score[candidate] + PREFERENCE):
+            every[rival] -= problem.surroundings.preference(int(rival), candidate)
+        told += int(np.argmin(every) != np.argmin(score))
+        assert preferred(problem, score.copy(), candidate) == np.argmin(every)
+    assert told > 10  # the surroundings do decide here
