@@ -4,9 +4,11 @@ Columns are called deterministic before the search, without regard to the target
 looked at closely, with the target at hand.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from causeway.causal.basis import GroupCentring, build_basis
+from causeway.causal.basis import Basis, GroupCentring, build_basis
 from causeway.causal.determinism import derived_name
 from causeway.causal.prepare import Prepared
 from causeway.causal.pruning import RIVAL_CORRELATION, flexible_functions, unit_columns
@@ -14,7 +16,7 @@ from causeway.causal.representative import CLEARLY, promote
 from causeway.causal.rows import Candidate
 from causeway.causal.screening import PREFERENCE
 from causeway.causal.search import EXCHANGE_GAIN, FEW_ROWS, model_of
-from causeway.causal.stages import Stages
+from causeway.causal.stages import Stage, Stages
 
 MISSED = 30.0
 """Twice the log-likelihood that a deterministic column must add to what was chosen to come back: beyond the best of 8,000 by chance."""
@@ -37,8 +39,14 @@ def reinstate_determined(stages: Stages, prepared: Prepared) -> bool:
         both = [chosen[other] for other in others if other in chosen]
         if len(both) >= 2 and _fits_as_well(stages, prepared, name, both):
             back.append(name)
-    beating = _beating(stages, prepared)
-    back = sorted({*back, *_missed(stages, prepared), *(name for name in beating if name in prepared.determined)})
+    beating, missed = set(), set()
+    for stage in stages.both:
+        if stage.tests:
+            aside = _Aside.of(prepared, stage)
+            missed |= set(_missed(stage, aside, prepared))
+            beating |= set(_beating(stage, aside, prepared))
+    beating = sorted(beating)
+    back = sorted({*back, *missed, *(name for name in beating if name in prepared.determined)})
     promoted = [name for name in beating if name in prepared.merged and promote(prepared, name)]
     for name in back:
         prepared.within.append(prepared.reserve.pop(name))
@@ -48,59 +56,65 @@ def reinstate_determined(stages: Stages, prepared: Prepared) -> bool:
     return bool(back or promoted)
 
 
-def _missed(stages: Stages, prepared: Prepared) -> list[str]:
-    """Return the deterministic column that explains most of what the chosen leave of either stage, if it explains that much."""
-    found = []
-    for stage in stages.both:
-        if not prepared.determined or not stage.tests:
-            continue
-        model = stage.pruner.others_model(stage.response, stage.chosen)
-        before = float(model.residual @ model.residual)
-        gains = {}
-        for name in sorted(prepared.determined):
-            one = prepared.reserve[name]
-            residual, _ = model.residual_with(build_basis([one.values], stage.centring, [one.scores]).columns)
+@dataclass(frozen=True)
+class _Aside:
+    """Deterministic and merged columns, in order, with their bases for a stage."""
+
+    names: list[str]
+    basis: Basis
+
+    @classmethod
+    def of(cls, prepared: Prepared, stage: Stage) -> "_Aside":
+        names = sorted({*prepared.determined, *prepared.merged})
+        ones = [prepared.reserve[name] if name in prepared.reserve else prepared.merged[name] for name in names]
+        return cls(names, build_basis([one.values for one in ones], stage.centring, [one.scores for one in ones]))
+
+    def columns(self, number: int) -> np.ndarray:
+        """Return the columns of one of them."""
+        return self.basis.columns[:, self.basis.of(number)]
+
+
+def _missed(stage: Stage, aside: _Aside, prepared: Prepared) -> list[str]:
+    """Return the deterministic column that explains most of what the chosen leave of a stage, if it explains that much."""
+    model = stage.pruner.others_model(stage.response, stage.chosen)
+    before = float(model.residual @ model.residual)
+    gains = {}
+    for number, name in enumerate(aside.names):
+        if name in prepared.determined:
+            residual, _ = model.residual_with(aside.columns(number))
             gains[name] = stage.problem.n_independent * np.log(before / max(float(residual @ residual), 1e-300))
-        best = max(gains, key=gains.get)
-        if gains[best] > MISSED:
-            found.append(best)
-    return sorted(set(found))
+    best = max(gains, key=gains.get, default=None)
+    return [best] if best is not None and gains[best] > MISSED else []
 
 
-def _beating(stages: Stages, prepared: Prepared) -> list[str]:
+def _beating(stage: Stage, aside: _Aside, prepared: Prepared) -> list[str]:
     """Return the deterministic and merged columns that, in the place of a chosen one with which they correlate, fit better.
 
     By the criterion of the search's exchanges (what won by another would lose there), with what the surroundings say of the two. Of
     a = c - b, a noisy copy of a may have been chosen for want of a itself; so may a ratio of a for want of a where a near copy stands
     for it. A column that is derived by its name must be clearly better.
     """
-    names, found = sorted({*prepared.determined, *prepared.merged} - prepared.tried), set()
-    if not names or stages.problem.n_independent < FEW_ROWS:  # few rows tell such columns apart by chance: the names decide
+    n, names, found = stage.problem.n_independent, aside.names, []
+    if not names or n < FEW_ROWS:  # few rows tell such columns apart by chance: the names decide
         return []
-    ones = [prepared.reserve[name] if name in prepared.reserve else prepared.merged[name] for name in names]
-    values, scores = [one.values for one in ones], [one.scores for one in ones]
-    for stage in stages.both:
-        bases = build_basis(values, stage.centring, scores) if stage.tests else None
-        surroundings = stage.problem.surroundings
-        for index in stage.chosen:
-            own = stage.problem.basis.columns[:, stage.problem.basis.of(index)]
-            strength = np.zeros(len(names))
-            np.maximum.at(strength, bases.owner, np.abs(bases.columns.T @ own).max(axis=1, initial=0.0))
-            strength[[name in prepared.within[index].members for name in names]] = 0.0
-            near = [one for one in np.argsort(-strength, kind="stable")[:MOST_RIVALS] if strength[one] > RIVAL_CORRELATION]
-            if not near:
-                continue
-            model = model_of(stage.problem, stage.response, [other for other in stage.chosen if other != index])
-            fits = [model.residual_with(part) for part in (own, *(bases.columns[:, bases.of(one)] for one in near))]
-            n = stage.problem.n_independent
-            score = np.asarray([n * np.log(max(float(rest @ rest), 1e-300)) + np.log(n) * df for rest, df in fits])
-            score[1:] += [CLEARLY if derived_name(names[one]) else EXCHANGE_GAIN for one in near]
-            for place in np.flatnonzero(score[1:] < score[0] + PREFERENCE):
-                score[1 + place] -= surroundings.preference_of(bases.columns[:, bases.of(near[place])[0]], index)
-            best = int(np.argmin(score))
-            if best:
-                found.add(names[near[best - 1]])
-    return sorted(found)
+    for index in stage.chosen:
+        own = stage.problem.basis.columns[:, stage.problem.basis.of(index)]
+        strength = np.zeros(len(names))
+        np.maximum.at(strength, aside.basis.owner, np.abs(aside.basis.columns.T @ own).max(axis=1, initial=0.0))
+        strength[[name in stage.pruner.candidates[index].members or name in prepared.tried for name in names]] = 0.0
+        near = [one for one in np.argsort(-strength, kind="stable")[:MOST_RIVALS] if strength[one] > RIVAL_CORRELATION]
+        if not near:
+            continue
+        model = model_of(stage.problem, stage.response, [other for other in stage.chosen if other != index])
+        fits = [model.residual_with(part) for part in (own, *(aside.columns(one) for one in near))]
+        score = np.asarray([n * np.log(max(float(rest @ rest), 1e-300)) + np.log(n) * df for rest, df in fits])
+        score[1:] += [CLEARLY if derived_name(names[one]) else EXCHANGE_GAIN for one in near]
+        for place in np.flatnonzero(score[1:] < score[0] + PREFERENCE):
+            score[1 + place] -= stage.problem.surroundings.preference_of(aside.columns(near[place])[:, 0], index)
+        best = int(np.argmin(score))
+        if best:
+            found.append(names[near[best - 1]])
+    return found
 
 
 def _fits_as_well(stages: Stages, prepared: Prepared, name: str, both: list[int]) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from causeway.causal.basis import GroupCentring, normal_scores
+from causeway.causal.basis import AT_ONCE, GroupCentring, normal_scores
 from causeway.causal.categories import category_candidates
 from causeway.causal.clusters import cluster_columns, medoids
 from causeway.causal.determinism import computed_name, derived_name, determined_columns, precedence
@@ -242,18 +242,19 @@ def _merge_and_finish(numbers: list[Number], prepared: Prepared) -> None:
         for other in cluster:
             if other != head:
                 prepared.dropped.append(Dropped(names[other], merged_reason(names[head])))
+    values = _final_values(numbers)
     counters = [i for i in heads if numbers[i].column.tier == "counter"]
     determined = _determined(counters, numbers)
     for head in heads:
         others = [i for i in members[head] if i != head]
-        candidate = _candidate(numbers[head], (names[head], *sorted(names[i] for i in others)))
+        candidate = _candidate(numbers[head], (names[head], *sorted(names[i] for i in others)), values[head])
         if head in determined:
             prepared.determined[names[head]] = [names[i] for i in determined[head]]
             prepared.reserve[names[head]] = candidate
             prepared.dropped.append(Dropped(names[head], f"deterministic: follows from {', '.join(prepared.determined[names[head]])}"))
             continue
         prepared.within.append(candidate)
-        prepared.merged.update({names[i]: _candidate(numbers[i], (names[i],)) for i in others})
+        prepared.merged.update({names[i]: _candidate(numbers[i], (names[i],), values[i]) for i in others})
     prepared.numbers = {number.name: Number(number.column, number.name, number.values, number.known) for number in numbers}
 
 
@@ -272,14 +273,22 @@ def _determined(heads: list[int], numbers: list[Number]) -> dict[int, list[int]]
 
 def candidate_of(number: Number, centring: GroupCentring, members: tuple[str, ...]) -> Candidate:
     """Return the candidate of a numeric column after preparation."""
-    return _candidate(Number(number.column, number.name, number.values, number.known, centring.centred(number.values)), members)
+    centred = Number(number.column, number.name, number.values, number.known, centring.centred(number.values))
+    return _candidate(centred, members, _final_values([centred])[0])
 
 
-def _candidate(number: Number, members: tuple[str, ...]) -> Candidate:
-    """Return the candidate of a numeric column: winsorised, in standard deviations."""
+def _candidate(number: Number, members: tuple[str, ...], values: np.ndarray) -> Candidate:
     column = number.column
-    values = winsorised(number.centred[:, None].astype(np.float64))[:, 0].astype(np.float32)
     return Candidate(number.name, column.tier, column.group, column.unit, values, members)
+
+
+def _final_values(numbers: list[Number]) -> list[np.ndarray]:
+    """Return the values of numeric columns: winsorised, in standard deviations."""
+    step, found = max(1, AT_ONCE // max(numbers[0].centred.size, 1)), []
+    for first in range(0, len(numbers), step):
+        block = winsorised(np.column_stack([number.centred for number in numbers[first : first + step]]))
+        found += list(np.ascontiguousarray(block.T, dtype=np.float32))
+    return found
 
 
 def merged_reason(head: str) -> str:

@@ -138,7 +138,7 @@ class Model:
         self.problem = problem
         self.residual = response.astype(float)
         self.frame = np.zeros((response.size, 0))
-        self._inside = np.zeros((0, problem.basis.columns.shape[1]))
+        self._inside = np.zeros((problem.basis.columns.shape[1], 0), np.float32)
 
     def _new_directions(self, columns: np.ndarray) -> np.ndarray:
         """Return an orthonormal basis of what columns of unit length add to the frame, shape (n_rows, k)."""
@@ -155,18 +155,18 @@ class Model:
             self.residual = self.residual - block @ (block.T @ self.residual)
 
     def inside(self) -> np.ndarray:
-        """Return the candidates' columns in the frame's coordinates, shape (k, n_columns): found when asked for, most models never are."""
-        done = self._inside.shape[0]
+        """Return the candidates' columns in the frame's coordinates, float32, shape (n_columns, k), when asked for."""
+        done = self._inside.shape[1]
         if done < self.frame.shape[1]:
             new = self.problem.basis.columns.T @ self.frame[:, done:].astype(np.float32)
-            self._inside = np.vstack([self._inside, new.T.astype(float)])
+            self._inside = np.hstack([self._inside, new])
         return self._inside
 
     def use(self, wider: "Model") -> None:
         """Take `inside` from a model whose frame holds this one's, which is much less to compute; nothing is done if it does not."""
         coordinates = wider.frame.T @ self.frame
         if np.all((coordinates**2).sum(axis=0) > HELD):
-            self._inside = coordinates.T @ wider.inside()
+            self._inside = wider.inside() @ coordinates.astype(np.float32)
 
     def residual_with(self, columns: np.ndarray) -> tuple[np.ndarray, int]:
         """Return the residual that the model would leave with further columns of unit length, and how many directions they add."""
@@ -183,8 +183,8 @@ class Model:
         covariance = (problem.basis.columns.T @ self.residual.astype(np.float32)).astype(float)
         explained, df = np.zeros(problem.n_candidates), np.zeros(problem.n_candidates, dtype=int)
         for width, (members, columns) in problem.widths.items():
-            inside = self.inside()[:, columns]
-            values, vectors = np.linalg.eigh(problem.grams[width] - np.einsum("sgi,sgj->gij", inside, inside))
+            inside = self.inside()[columns]
+            values, vectors = np.linalg.eigh(problem.grams[width] - inside @ inside.transpose(0, 2, 1))
             along = np.einsum("gij,gi->gj", vectors, covariance[columns]) ** 2
             new = values > NEW_SHARE
             explained[members] = np.where(new, along / np.where(new, values, 1.0), 0.0).sum(axis=1)

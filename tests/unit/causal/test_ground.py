@@ -79,10 +79,10 @@ def test_coordinates_taken_from_a_wider_model_are_those_worked_out(candidates, r
     narrow, other = (model_of(problem, response, [0, 70, 71]) for _ in range(2))
     narrow.use(whole)
     assert narrow.inside() == pytest.approx(other.inside(), abs=1e-5)
-    assert narrow.inside() == pytest.approx(other.frame.T @ problem.basis.columns, abs=1e-5)
+    assert narrow.inside() == pytest.approx(problem.basis.columns.T @ other.frame, abs=1e-5)
     elsewhere = model_of(problem, response, [5])
     elsewhere.use(whole)  # is not inside, so that nothing can be taken
-    assert elsewhere.inside() == pytest.approx(elsewhere.frame.T @ problem.basis.columns, abs=1e-5)
+    assert elsewhere.inside() == pytest.approx(problem.basis.columns.T @ elsewhere.frame, abs=1e-5)
 
 
 def test_an_orthonormal_basis_spans_the_columns_and_leaves_out_what_adds_little():
