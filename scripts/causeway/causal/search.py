@@ -184,11 +184,8 @@ class Model:
         explained, df = np.zeros(problem.n_candidates), np.zeros(problem.n_candidates, dtype=int)
         for width, (members, columns) in problem.widths.items():
             inside = self.inside()[columns]
-            values, vectors = np.linalg.eigh(problem.grams[width] - inside @ inside.transpose(0, 2, 1))
-            along = np.einsum("gij,gi->gj", vectors, covariance[columns]) ** 2
-            new = values > NEW_SHARE
-            explained[members] = np.where(new, along / np.where(new, values, 1.0), 0.0).sum(axis=1)
-            df[members] = new.sum(axis=1)
+            left = problem.grams[width] - inside @ inside.transpose(0, 2, 1)
+            explained[members], df[members] = _explained(left, covariance[columns])
         return explained, df
 
     def tests(self, explained: np.ndarray, df: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -201,6 +198,34 @@ class Model:
             ratio = np.where(testable, (partial / np.maximum(df, 1)) / np.maximum((1 - partial) / np.maximum(left, 1), 1e-300), 0.0)
         p_values = np.where(testable, fdtrc(np.maximum(df, 1), np.maximum(left, 1), ratio), 1.0)
         return p_values, partial
+
+
+def _explained(grams: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sum of squares that sets of columns explain, and how many directions of each are new.
+
+    Parameters
+    ----------
+    grams : ndarray, shape (n_sets, k, k)
+        Products of a set's columns outside the frame.
+    covariance : ndarray, shape (n_sets, k)
+        Their products with the residual.
+
+    Notes
+    -----
+    A direction is new if its eigenvalue is above `NEW_SHARE`. All surely are where det / (trace / (k - 1))^(k - 1), which no eigenvalue
+    is below, is: then nothing but a system of equations is to be solved.
+    """
+    k = grams.shape[1]
+    most = np.trace(grams, axis1=1, axis2=2) / max(k - 1, 1)
+    whole = np.linalg.det(grams) > NEW_SHARE * np.maximum(most, 0.0) ** (k - 1)
+    explained, df = np.zeros(len(grams)), np.full(len(grams), k)
+    explained[whole] = (covariance[whole] * np.linalg.solve(grams[whole], covariance[whole, :, None])[:, :, 0]).sum(axis=1)
+    values, vectors = np.linalg.eigh(grams[~whole])
+    along = np.einsum("gij,gi->gj", vectors, covariance[~whole]) ** 2
+    new = values > NEW_SHARE
+    explained[~whole] = np.where(new, along / np.where(new, values, 1.0), 0.0).sum(axis=1)
+    df[~whole] = new.sum(axis=1)
+    return explained, df
 
 
 def size_behind(problem: Problem, candidate: int, residual: np.ndarray) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from causal_tables import rows_of
 
-from causeway.causal.basis import GroupCentring, build_basis, orthonormal
+from causeway.causal.basis import NEW_SHARE, GroupCentring, build_basis, orthonormal
 from causeway.causal.ground import Grounds
 from causeway.causal.late_leaks import LateLeaks
 from causeway.causal.prepare import Number, Prepared
@@ -83,6 +83,28 @@ def test_coordinates_taken_from_a_wider_model_are_those_worked_out(candidates, r
     elsewhere = model_of(problem, response, [5])
     elsewhere.use(whole)  # is not inside, so that nothing can be taken
     assert elsewhere.inside() == pytest.approx(problem.basis.columns.T @ elsewhere.frame, abs=1e-5)
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 5])
+def test_what_candidates_explain_leaves_out_directions_that_the_model_nearly_holds(width):
+    rng = np.random.default_rng(27)
+    columns = [rng.standard_normal((N, width)) for _ in range(50)]
+    for part in columns[:25]:  # half of them nearly hold something twice, or lie nearly in the model
+        part[:, -1] = (part[:, 0] if width > 1 else 0.0) + rng.uniform(0, 0.3) * rng.standard_normal(N)
+    categories = [Candidate(f"c{k}", "launch", "launch", "", part, (f"c{k}",)) for k, part in enumerate(columns)]
+    base = number("base", rng.standard_normal(N))
+    categories[0] = replace(categories[0], values=base.values[:, None] + 0.05 * columns[0])
+    problem = Grounds(rows_of(1e5 + rng.standard_normal(N))).plain([base, *categories]).problem
+    response = rng.standard_normal(N)
+    model = model_of(problem, response - response.mean(), [0])
+    explained, df = model.scan()
+    for candidate in range(1, 51):
+        part = problem.basis.columns[:, problem.basis.of(candidate)].astype(float)
+        rest = part - model.frame @ (model.frame.T @ part)
+        left, sizes, _ = np.linalg.svd(rest, full_matrices=False)
+        new = left[:, sizes**2 > NEW_SHARE]
+        assert df[candidate] == new.shape[1]
+        assert explained[candidate] == pytest.approx(float(((model.residual @ new) ** 2).sum()), rel=1e-3, abs=1e-4)
 
 
 def test_an_orthonormal_basis_spans_the_columns_and_leaves_out_what_adds_little():
