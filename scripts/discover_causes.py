@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from causeway.causal.allocation import keep_freed_memory
 from causeway.causal.asked import launch_values, questions_of
 from causeway.causal.discovery import Scope, discover
 from causeway.causal.examination import Extent, examined
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
+        keep_freed_memory()
         causes, seed = job.params.causes, job.params.seed
         dataset, target, batch = job.wildcards.dataset, job.wildcards.target, int(job.wildcards.batch)
         kernels = kernels_that_matter(job.input.kernels, causes["kernels_share"], causes["kernels_count"])

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from causeway.causal.allocation import keep_freed_memory
 from causeway.causal.asked import launch_values, questions_of
 from causeway.causal.discovery import Scope, discover
 from causeway.causal.examination import Extent, examined
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
+        keep_freed_memory()
         causes, seed = job.params.causes, job.params.seed
         dataset, target = job.wildcards.dataset, job.wildcards.target
         blocks = blocks_of(job.input.features)

@@ -84,6 +84,14 @@ class GroupCentring:
         means = sums / (self.totals if columns.ndim == 1 else self.totals[:, None])
         return columns - means[self.groups]
 
+    def weighted_rows(self, rows: np.ndarray) -> np.ndarray:
+        """Return the same as `weighted` for columns that lie row after row, shape (n_columns, n_rows): quicker for many of them."""
+        parts = rows * self.weights if self.ordered else (rows * self.weights)[:, self.order]
+        means = np.add.reduceat(parts, self.starts, axis=1) / self.totals
+        found = rows - (means if self.n_groups == 1 else means.take(self.groups, axis=1))
+        found *= self.roots
+        return found
+
     def weighted(self, columns: np.ndarray) -> np.ndarray:
         """Return the centred columns times the roots of the weights (mean 1): ordinary least squares on them is the weighted one."""
         return self.centred(columns) * (self.roots if columns.ndim == 1 else self.roots[:, None])
@@ -111,15 +119,21 @@ def independent_columns(grams: np.ndarray, share: float = NEW_SHARE) -> np.ndarr
     return kept
 
 
-def orthonormal(columns: np.ndarray, share: float) -> np.ndarray:
+def orthonormal(columns: np.ndarray, share: float) -> tuple[np.ndarray, np.ndarray]:
     """Return an orthonormal basis of columns, the longest first, without those that add no more than `share` to the ones before.
 
     Parameters
     ----------
-    columns : ndarray of float, shape (n_rows, k)
+    columns : ndarray of float, shape (n_rows, m)
         Of length about 1.
     share : float
         Squared length, well above rounding.
+
+    Returns
+    -------
+    basis : ndarray, shape (n_rows, k)
+    turn : ndarray, shape (m, k)
+        `basis` is `columns @ turn`.
 
     Notes
     -----
@@ -137,15 +151,27 @@ def orthonormal(columns: np.ndarray, share: float) -> np.ndarray:
         left[[*chosen, best]] = left[:, [*chosen, best]] = 0.0
         chosen.append(best)
     triangle = np.linalg.cholesky(gram[np.ix_(chosen, chosen)])
-    return np.ascontiguousarray(solve_triangular(triangle, columns[:, chosen].T, lower=True).T)
+    turn = np.zeros((columns.shape[1], len(chosen)))
+    turn[chosen] = solve_triangular(triangle, np.eye(len(chosen)), lower=True).T
+    return columns @ turn, turn
 
 
 def numeric_functions(values: np.ndarray, scores: np.ndarray | None = None) -> np.ndarray:
     """Return the functions of one numeric column, shape (n_rows, 3), or (n_rows, 1) if it has but two values; `scores` if known."""
+    return _functions(values, scores).T
+
+
+def _functions(values: np.ndarray, scores: np.ndarray | None) -> np.ndarray:
+    """Return the functions of a number, or the indicators of a category, row after row, shape (k, n_rows)."""
+    if values.ndim > 1:
+        return values.T
     if two_valued(values):
-        return values[:, None]
-    scores = normal_scores(values) if scores is None else scores
-    return np.column_stack([scores, values, np.abs(scores)])
+        return values[None, :]
+    found = np.empty((3, values.size))
+    found[0] = normal_scores(values) if scores is None else scores
+    found[1] = values
+    np.abs(found[0], out=found[2])
+    return found
 
 
 def build_basis(candidates: list[np.ndarray], centring: GroupCentring, scores: list[np.ndarray] | None = None) -> Basis:
@@ -170,9 +196,7 @@ def build_basis(candidates: list[np.ndarray], centring: GroupCentring, scores: l
     step = max(1, AT_ONCE // max(centring.groups.size, 1))
     for first in range(0, len(candidates), step):
         numbers = range(first, min(first + step, len(candidates)))
-        parts = [
-            numeric_functions(candidates[i], scores[i] if scores else None) if candidates[i].ndim == 1 else candidates[i] for i in numbers
-        ]
+        parts = [_functions(candidates[i], scores[i] if scores else None) for i in numbers]
         block, widths = _independent_part(parts, centring)
         columns[filled : filled + len(block)] = block
         filled += len(block)
@@ -200,13 +224,15 @@ def renewed(basis: Basis, places: np.ndarray, new: Basis) -> Basis:
 
 
 def _independent_part(parts: list[np.ndarray], centring: GroupCentring) -> tuple[np.ndarray, np.ndarray]:
-    """Return the independent columns of some candidates, one after the other, shape (n_columns, n_rows), and how many each has."""
-    functions = np.concatenate(parts, axis=1, dtype=float)
-    owner = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
-    columns = centring.weighted(functions)
-    lengths = np.sqrt(np.einsum("ij,ij->j", columns, columns))
-    alive = lengths > 1e-6 * np.maximum(np.sqrt(np.einsum("ij,ij->j", functions, functions)), 1e-300)
-    columns, owner = np.ascontiguousarray((columns[:, alive] / lengths[alive]).T), owner[alive]
+    """Return the independent columns of some candidates, row after row, shape (n_columns, n_rows), and how many each has."""
+    functions = np.concatenate(parts, dtype=float)
+    owner = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    columns = centring.weighted_rows(functions)
+    lengths = np.sqrt(np.einsum("ij,ij->i", columns, columns))
+    alive = lengths > 1e-6 * np.maximum(np.sqrt(np.einsum("ij,ij->i", functions, functions)), 1e-300)
+    columns /= np.where(alive, lengths, 1.0)[:, None]
+    if not alive.all():
+        columns, owner = columns[alive], owner[alive]
     kept = np.zeros(owner.size, dtype=bool)
     counts = np.bincount(owner, minlength=len(parts))
     starts = np.concatenate(([0], np.cumsum(counts)))

@@ -23,6 +23,10 @@ OWN_SHARE = 0.1
 """An alias loses this much: with the measured value the unexplained part shrinks below a tenth of what the other columns leave."""
 NOT_ROUNDING = 1e-4
 """Copies leave less of each other than this, and then the measured value's part in it is rounding."""
+ROUNDING = 1e-5
+"""More than single precision takes from a squared correlation."""
+AT_ONCE = 256
+"""So many rows of a matrix of correlations are gone through in one go."""
 UNIT_SLOPE = 0.1
 """A rate is in proportion to its amount: in logarithms, the slope of one on the other differs from 1 by less than this."""
 
@@ -108,7 +112,8 @@ def aliases_by_data(
         return np.where(needed, with_it, 1.0)
 
     alone = found.copy()
-    tied = np.asarray([alone[j] or unexplained(j).min(initial=1.0) < 1 - ALIAS_R2 for j in range(p)])
+    near = left * (1.0 - _nearest(partial).astype(float) ** 2) < 1 - ALIAS_R2 + ROUNDING
+    tied = np.asarray([alone[j] or bool(near[j] and unexplained(j).min(initial=1.0) < 1 - ALIAS_R2) for j in range(p)])
     passed = np.zeros(p, dtype=bool)
     untold = np.zeros(p, dtype=bool)
     for j in np.lexsort((np.arange(p), np.round(np.abs(with_measured), 6), derived)):
@@ -129,6 +134,17 @@ def aliases_by_data(
                 untold[leak] = False
             passed &= ~found
         passed[j] = not found[j]
+    return found
+
+
+def _nearest(correlations: np.ndarray) -> np.ndarray:
+    """Return the largest absolute correlation of each column with another one, shape (p,)."""
+    found = np.zeros(len(correlations), correlations.dtype)
+    for start in range(0, len(correlations), AT_ONCE):
+        block = np.abs(correlations[start : start + AT_ONCE])
+        places = np.arange(len(block))
+        block[places, start + places] = 0.0
+        found[start : start + AT_ONCE] = block.max(axis=1)
     return found
 
 

@@ -156,9 +156,8 @@ class Pruner:
     def _neighbours(self, candidate: int) -> list[int]:
         """Return the candidates that are most correlated with one, the nearest first."""
         if candidate not in self._near:
-            own = self.problem.basis.columns[:, self.problem.basis.of(candidate)]
             strength = np.zeros(self.problem.n_candidates)
-            np.maximum.at(strength, self.problem.basis.owner, np.abs(self.problem.basis.columns.T @ own).max(axis=1))
+            np.maximum.at(strength, self.problem.basis.owner, np.abs(self.problem.products(candidate)).max(axis=1))
             nearest = np.argsort(-strength, kind="stable")[: 4 * RIVALS]
             self._near[candidate] = [int(other) for other in nearest if strength[other] >= RIVAL_CORRELATION]
         return self._near[candidate]

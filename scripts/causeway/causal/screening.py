@@ -41,8 +41,8 @@ def screening(one: np.ndarray, other: np.ndarray, between: float) -> float:
     H. Reichenbach, The Direction of Time, University of California Press 1956, section 22 (screening off).
     """
     strength = np.maximum(np.abs(one), np.abs(other))
-    near = np.argsort(-strength, kind="stable")[:NEAREST]
-    near = near[strength[near] > RELATED]
+    related = np.flatnonzero(strength > RELATED)
+    near = related[np.argsort(-strength[related], kind="stable")[:NEAREST]]
     left = max(1.0 - between**2, 1e-6)
     news = [
         np.minimum((mine[near] - between * its[near]) ** 2 / (left * np.maximum(1.0 - its[near] ** 2, 1e-6)), TOLD).sum()
@@ -73,10 +73,16 @@ class Surroundings:
         """Each candidate's first column, shape (n_candidates, n_rows)."""
         return self.columns.T[self.first] if self.columns.size else np.zeros((self.first.size, len(self.columns)), np.float32)
 
+    def learn(self, candidates: list[int]) -> None:
+        """Work out the correlations of several candidates in one product of matrices."""
+        new = [one for one in candidates if one not in self._with]
+        if new:
+            found = self._firsts @ self._firsts[new].T
+            self._with.update({one: np.where(self.usable, found[:, place], 0.0).astype(float) for place, one in enumerate(new)})
+
     def correlations(self, candidate: int) -> np.ndarray:
         """Return the correlations of a candidate with all, shape (n_candidates,)."""
-        if candidate not in self._with:
-            self._with[candidate] = self.correlations_of(self.columns[:, self.first[candidate]])
+        self.learn([candidate])
         return self._with[candidate]
 
     def correlations_of(self, column: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ orienting. A candidate enters with all columns of its basis at once. The test is
 weights, Bartlett's factor for autocorrelation, Bonferroni for the number of candidates.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -28,8 +29,8 @@ MIN_TEST_SIZE = 50
 EXCHANGE_ROUNDS = 3
 EXCHANGE_GAIN = 2.0
 """Difference of the Bayesian information criterion from which a candidate gives way to another."""
-HELD = 1.0 - 1e-9
-"""Squared length within a frame of a direction of unit length that lies in it."""
+LITTLE = 1e-3
+"""Share of a response below which its residual's products are not taken as a difference: they would drown in rounding."""
 MOST_TRIED = 40
 """So many candidates are tried per step with their own autocorrelation before the step gives up."""
 
@@ -82,12 +83,14 @@ class Problem:
     grams: dict[int, np.ndarray] = field(init=False)
     surroundings: Surroundings = field(init=False)
     _lags: dict[int, np.ndarray] = field(init=False)
+    _products: dict[int, np.ndarray] = field(init=False)
+    _with_response: tuple[np.ndarray, np.ndarray] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         counts = np.bincount(self.basis.owner, minlength=self.n_candidates)
         first = np.concatenate(([0], np.cumsum(counts)))
         self.surroundings = Surroundings(self.basis.columns, first[:-1], counts > 0)
-        self.widths, self.grams, self._lags = {}, {}, {}
+        self.widths, self.grams, self._lags, self._products = {}, {}, {}, {}
         for width in np.unique(counts[counts > 0]):
             members = np.flatnonzero(counts == width)
             columns = first[members][:, None] + np.arange(width)
@@ -117,6 +120,22 @@ class Problem:
             self._lags[candidate] = autocorrelations(self.basis.columns[:, self.basis.of(candidate)], self.n_lags)
         return self._lags[candidate]
 
+    def products_with(self, columns: np.ndarray) -> np.ndarray:
+        """Return the products of all basis columns with others, float32, shape (n_columns,) or (n_columns, k)."""
+        return self.basis.columns.T @ columns.astype(np.float32)
+
+    def products(self, candidate: int) -> np.ndarray:
+        """Return the products of all basis columns with a candidate's, float32, shape (n_columns, k): many models hold the same few."""
+        if candidate not in self._products:
+            self._products[candidate] = self.products_with(self.basis.columns[:, self.basis.of(candidate)])
+        return self._products[candidate]
+
+    def products_with_response(self, response: np.ndarray) -> np.ndarray:
+        """Return the products of all basis columns with the response of a search, which all its models share."""
+        if self._with_response is None or self._with_response[0] is not response:
+            self._with_response = (response, self.products_with(response))
+        return self._with_response[1]
+
 
 def level(problem: Problem, rank: int) -> float:
     """Return the level of the test of the `rank`-th parent, counted from 1.
@@ -135,52 +154,66 @@ class Model:
     """A linear model that grows by whole candidates: an orthonormal frame, the residual and the candidates' part in the frame."""
 
     def __init__(self, problem: Problem, response: np.ndarray) -> None:
-        self.problem = problem
+        self.problem, self.response = problem, response
         self.residual = response.astype(float)
         self.frame = np.zeros((response.size, 0))
         self._inside = np.zeros((problem.basis.columns.shape[1], 0), np.float32)
+        self._added: list[tuple[Callable[[], np.ndarray], np.ndarray, np.ndarray]] = []  # what `inside` has not looked at yet
 
-    def _new_directions(self, columns: np.ndarray) -> np.ndarray:
-        """Return an orthonormal basis of what columns of unit length add to the frame, shape (n_rows, k)."""
-        rest = columns.astype(float)
-        rest = rest - self.frame @ (self.frame.T @ rest)  # once is enough: what keeps less than `NEW_SHARE` is left out
-        rest = rest[:, np.einsum("ij,ij->j", rest, rest) > NEW_SHARE]
-        return orthonormal(rest, NEW_SHARE)
+    def _new_directions(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return an orthonormal basis of what m columns of unit length add to the frame, shape (n_rows, k).
 
-    def add(self, columns: np.ndarray) -> None:
-        """Add columns of unit length to the frame, skipping what it already holds."""
-        block = self._new_directions(columns)
+        Beside it the columns' coordinates in the frame, and the matrix, shape (m, k), that turns what is outside into the basis.
+        """
+        columns = columns.astype(float)
+        coordinates = self.frame.T @ columns
+        rest = columns - self.frame @ coordinates  # once is enough: what keeps less than `NEW_SHARE` is left out
+        new = np.einsum("ij,ij->j", rest, rest) > NEW_SHARE
+        block, part = orthonormal(rest[:, new], NEW_SHARE)
+        turn = np.zeros((new.size, block.shape[1]))
+        turn[new] = part
+        return block, coordinates, turn
+
+    def add(self, columns: np.ndarray, products: Callable[[], np.ndarray] | None = None) -> None:
+        """Add columns of unit length to the frame, skipping what it already holds; `products` are theirs with all candidates' columns."""
+        block, coordinates, turn = self._new_directions(columns)
         if block.shape[1]:
+            self._added.append((products or (lambda: self.problem.products_with(columns)), coordinates, turn))
             self.frame = np.hstack([self.frame, block])
             self.residual = self.residual - block @ (block.T @ self.residual)
 
-    def inside(self) -> np.ndarray:
-        """Return the candidates' columns in the frame's coordinates, float32, shape (n_columns, k), when asked for."""
-        done = self._inside.shape[1]
-        if done < self.frame.shape[1]:
-            new = self.problem.basis.columns.T @ self.frame[:, done:].astype(np.float32)
-            self._inside = np.hstack([self._inside, new])
-        return self._inside
+    def add_candidate(self, candidate: int) -> None:
+        """Add a candidate's basis."""
+        columns = self.problem.basis.columns[:, self.problem.basis.of(candidate)]
+        self.add(columns, lambda: self.problem.products(candidate))
 
-    def use(self, wider: "Model") -> None:
-        """Take `inside` from a model whose frame holds this one's, which is much less to compute; nothing is done if it does not."""
-        coordinates = wider.frame.T @ self.frame
-        if np.all((coordinates**2).sum(axis=0) > HELD):
-            self._inside = wider.inside() @ coordinates.astype(np.float32)
+    def inside(self) -> np.ndarray:
+        """Return the candidates' columns in the frame's coordinates, float32, shape (n_columns, k), when asked for.
+
+        They follow from the products with the columns that were added, which all models of a problem share.
+        """
+        for products, coordinates, turn in self._added:
+            new = (products() - self._inside @ coordinates.astype(np.float32)) @ turn.astype(np.float32)
+            self._inside = np.hstack([self._inside, new])
+        self._added = []
+        return self._inside
 
     def residual_with(self, columns: np.ndarray) -> tuple[np.ndarray, int]:
         """Return the residual that the model would leave with further columns of unit length, and how many directions they add."""
-        block = self._new_directions(columns)
+        block, _, _ = self._new_directions(columns)
         return self.residual - block @ (block.T @ self.residual), block.shape[1]
 
-    def add_candidate(self, candidate: int) -> None:
-        """Add a candidate's basis."""
-        self.add(self.problem.basis.columns[:, self.problem.basis.of(candidate)])
+    def _covariance(self) -> np.ndarray:
+        """Return the products of all candidates' columns with the residual, shape (n_columns,)."""
+        if self.residual @ self.residual < LITTLE * (self.response @ self.response):
+            return self.problem.products_with(self.residual).astype(float)
+        return (
+            self.problem.products_with_response(self.response) - self.inside() @ (self.frame.T @ self.response).astype(np.float32)
+        ).astype(float)
 
     def scan(self) -> tuple[np.ndarray, np.ndarray]:
         """Return for every candidate the sum of squares it would explain of the residual, and its number of new columns."""
-        problem = self.problem
-        covariance = (problem.basis.columns.T @ self.residual.astype(np.float32)).astype(float)
+        problem, covariance = self.problem, self._covariance()
         explained, df = np.zeros(problem.n_candidates), np.zeros(problem.n_candidates, dtype=int)
         for width, (members, columns) in problem.widths.items():
             inside = self.inside()[columns]
@@ -305,17 +338,14 @@ def _grow(problem: Problem, response: np.ndarray, chosen: list[int], given: tupl
 def _exchange(problem: Problem, response: np.ndarray, chosen: list[int], given: tuple[int, ...]) -> list[int]:
     """Exchange each chosen candidate for the one that, with the others, explains clearly more."""
     chosen = list(chosen)
-    whole = model_of(problem, response, [*given, *chosen])
     for place, candidate in enumerate(chosen):
         others = [*given, *(other for other in chosen if other != candidate)]
         model = model_of(problem, response, others)
-        model.use(whole)
         score = fit_scores(model)
         score[others] = np.inf
         best = preferred(problem, score, candidate)
         if best != candidate and score[best] < score[candidate] - EXCHANGE_GAIN:
             chosen[place] = best
-            whole = model_of(problem, response, [*given, *chosen])
     return chosen
 
 
@@ -335,8 +365,11 @@ def preferred(problem: Problem, score: np.ndarray, candidate: int) -> int:
 
     The surroundings are asked of those alone that could be best for what they say.
     """
-    best = np.inf
-    for rival in np.argsort(score, kind="stable"):
+    best, near = np.inf, np.argsort(score, kind="stable")
+    limit = min(score[candidate], score[near[0]] + PREFERENCE) + PREFERENCE
+    near = near[: np.searchsorted(score[near], min(limit, np.finfo(float).max), "right")]
+    problem.surroundings.learn([candidate, *near.tolist()])
+    for rival in near:
         if score[rival] > min(score[candidate], best) + PREFERENCE:
             break
         score[rival] -= problem.surroundings.preference(int(rival), candidate)

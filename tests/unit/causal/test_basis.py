@@ -35,3 +35,10 @@ def test_a_candidate_that_is_constant_within_groups_has_no_column():
     groups = np.repeat([0, 1, 2], 20)
     basis = build_basis([groups.astype(float)], GroupCentring(groups, np.ones(60)))
     assert basis.columns.shape == (60, 0)
+
+
+@pytest.mark.parametrize("groups", [np.zeros(60, int), np.repeat([0, 1, 2], 20), np.arange(60) % 4])
+def test_columns_row_after_row_are_centred_and_weighted_alike(groups):
+    rng = np.random.default_rng(3)
+    columns, centring = rng.standard_normal((60, 5)), GroupCentring(groups, rng.uniform(0.5, 3, 60))
+    assert centring.weighted_rows(columns.T) == pytest.approx(centring.weighted(columns).T, abs=1e-12)

@@ -72,17 +72,30 @@ def test_autocorrelations_of_one_candidate_are_those_of_all(candidates, rows):
         assert problem.lags_of(candidate) == pytest.approx(problem.lags[problem.basis.of(candidate)], abs=1e-6)
 
 
-def test_coordinates_taken_from_a_wider_model_are_those_worked_out(candidates, rows):
+def test_models_that_hold_the_same_candidates_share_their_products(candidates, rows):
     problem = Grounds(rows).plain(candidates).problem
     response = np.random.default_rng(24).standard_normal(N)
-    whole = model_of(problem, response, [0, 1, 70, 71])
-    narrow, other = (model_of(problem, response, [0, 70, 71]) for _ in range(2))
-    narrow.use(whole)
-    assert narrow.inside() == pytest.approx(other.inside(), abs=1e-5)
-    assert narrow.inside() == pytest.approx(problem.basis.columns.T @ other.frame, abs=1e-5)
-    elsewhere = model_of(problem, response, [5])
-    elsewhere.use(whole)  # is not inside, so that nothing can be taken
-    assert elsewhere.inside() == pytest.approx(problem.basis.columns.T @ elsewhere.frame, abs=1e-5)
+    for chosen in ([0, 1, 70, 71], [71, 0], [5, 1]):
+        model = model_of(problem, response, chosen)
+        model.inside()
+        model.add_candidate(2)
+        model.add(problem.basis.columns[:, problem.basis.of(6)] * np.float32(0.8))  # whatever is no candidate is worked out
+        assert model.inside() == pytest.approx(problem.basis.columns.T @ model.frame, abs=1e-5)
+    assert set(problem._products) == {0, 1, 70, 71, 5, 2}
+
+
+@pytest.mark.parametrize("noise", [1.0, 1e-3, 1e-8])
+def test_a_scan_sees_what_little_a_model_leaves(noise, candidates, rows):
+    problem = Grounds(rows).plain(candidates).problem
+    rng = np.random.default_rng(29)
+    columns = problem.basis.columns.astype(float)
+    little = columns[:, problem.basis.of(9)][:, 0] + 0.1 * rng.standard_normal(N) / np.sqrt(N)
+    response = columns[:, problem.basis.of(1)].sum(axis=1) + noise * little
+    model = model_of(problem, response, [1])
+    explained, _ = model.scan()
+    assert np.argmax(explained) == 9
+    rest, _ = model.residual_with(problem.basis.columns[:, problem.basis.of(9)])
+    assert explained[9] == pytest.approx(float(model.residual @ model.residual - rest @ rest), rel=1e-3)
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 5])
@@ -111,11 +124,12 @@ def test_an_orthonormal_basis_spans_the_columns_and_leaves_out_what_adds_little(
     rng = np.random.default_rng(25)
     a, b, c = np.linalg.qr(rng.standard_normal((N, 3)))[0].T
     columns = np.column_stack([a, 0.6 * a + 0.8 * b, 0.8 * a + 0.6 * b, 0.9 * (np.sqrt(0.99) * a + 0.1 * c)])
-    basis = orthonormal(columns, 0.02)
+    basis, turn = orthonormal(columns, 0.02)
+    assert columns @ turn == pytest.approx(basis, abs=1e-12)
     assert basis.T @ basis == pytest.approx(np.eye(2), abs=1e-12)
     assert basis @ (basis.T @ columns[:, :3]) == pytest.approx(columns[:, :3], abs=1e-12)
     assert np.abs(basis.T @ c).max() < 0.15  # adds a hundredth
-    assert orthonormal(columns[:, :0], 0.02).shape == (N, 0)
+    assert [part.shape for part in orthonormal(columns[:, :0], 0.02)] == [(N, 0), (0, 0)]
 
 
 def test_a_cluster_is_represented_by_another_member_once():

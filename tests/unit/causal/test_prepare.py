@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from causal_tables import make_table, rows_of
 
-from causeway.causal.leaks import alias_by_name
+from causeway.causal import leaks
+from causeway.causal.leaks import alias_by_name, aliases_by_data, correlation_matrix
 from causeway.causal.prepare import prepare
 from causeway.causal.rows import Column
 
@@ -140,3 +141,21 @@ def test_no_alias_survives_and_no_cause_is_lost_in_a_wide_table(seed):
     assert not left & table.aliases
     assert set(table.causes) <= left
     assert left | set(reasons(found)) == set(table.columns)
+
+
+def test_a_column_is_looked_at_beside_others_if_any_is_near_enough_to_matter(rng, monkeypatch):
+    """Against looking at every one."""
+    time = rng.standard_normal(400)
+    others = rng.standard_normal((400, 12))
+    pairs = np.column_stack([time + others[:, 0], time - 0.5 * others[:, 1], others[:, 2] + 0.05 * rng.standard_normal(400)])
+    columns = np.column_stack([others, pairs, pairs[:, 0] + 1e-3 * rng.standard_normal(400)])
+    columns -= columns.mean(axis=0)
+    arguments = (time - time.mean(), columns, correlation_matrix(columns), np.zeros(16, bool), lambda members, tied: None, False)
+    found = aliases_by_data(*arguments)
+    assert found[[12, 13]].all()
+    assert not found[[2, 3, 14]].any()
+    monkeypatch.setattr(leaks, "_nearest", lambda correlations: np.ones(len(correlations)))
+    assert np.array_equal(found, aliases_by_data(*arguments))
+    partial = correlation_matrix(columns)
+    monkeypatch.undo()
+    assert leaks._nearest(partial) == pytest.approx(np.abs(partial - np.diag(np.diag(partial))).max(axis=1), abs=1e-6)

@@ -108,3 +108,13 @@ def test_asking_only_those_that_could_be_best_gives_what_asking_all_gives(seed):
         told += int(np.argmin(every) != np.argmin(score))
         assert preferred(problem, score.copy(), candidate) == np.argmin(every)
     assert told > 10  # the surroundings do decide here
+
+
+def test_correlations_learnt_together_are_those_of_each():
+    columns = np.random.default_rng(31).standard_normal((N, 12))
+    together, alone = surroundings_of(*columns.T), surroundings_of(*columns.T)
+    together.learn([3, 7, 11])
+    together.learn([7, 2])
+    for one in (2, 3, 7, 11):
+        assert together.correlations(one) == pytest.approx(np.corrcoef(columns.T)[one], abs=1e-5)
+        assert together.correlations(one) == pytest.approx(alone.correlations(one), abs=1e-6)
