@@ -1,4 +1,7 @@
-"""Causes of one batch of the kernels that matter, before the number of kernels counts."""
+"""Causes of one batch of the kernels that matter, before the number of kernels counts.
+
+The only kernel of a dataset is left to `discover_dataset_causes`.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -8,7 +11,17 @@ from causeway.causal.allocation import keep_freed_memory
 from causeway.causal.asked import launch_values, questions_of
 from causeway.causal.discovery import Scope, discover
 from causeway.causal.examination import Extent, examined
-from causeway.causal.scopes import blocks_of, capped, columns_of, in_time_order, kernels_that_matter, of_kernel, read_features, rows_of
+from causeway.causal.scopes import (
+    blocks_of,
+    capped,
+    columns_of,
+    in_time_order,
+    kernels_that_matter,
+    of_kernel,
+    only_kernel,
+    read_features,
+    rows_of,
+)
 from causeway.causal.seeds import derived_seed
 from causeway.logs import LOG, failing_clearly
 from causeway.tables import write_json
@@ -22,8 +35,8 @@ def main(job) -> None:
         keep_freed_memory()
         causes, seed = job.params.causes, job.params.seed
         dataset, target, batch = job.wildcards.dataset, job.wildcards.target, int(job.wildcards.batch)
-        kernels = kernels_that_matter(job.input.kernels, causes["kernels_share"], causes["kernels_count"])
-        mine = kernels[batch :: causes["batches"]]
+        which = job.input.kernels, causes["kernels_share"], causes["kernels_count"]
+        mine = [] if only_kernel(*which) else kernels_that_matter(*which)[batch :: causes["batches"]]
         blocks = blocks_of(job.input.features)
         seeds = [derived_seed(seed, dataset, target, kernel.id, "rows") for kernel in mine]
         parts = [capped(of_kernel(blocks, kernel.id), causes["max_rows"], own) for kernel, own in zip(mine, seeds, strict=True)]

@@ -10,10 +10,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from causeway.tables import read_json, write_table  # noqa: E402 - the path is set above
+from causeway.tables import SCHEMAS, read_json, write_table  # noqa: E402 - the path is set above
 from causeway.validation.cases import CASES  # noqa: E402
 from causeway.validation.features_file import features_table  # noqa: E402
 from causeway.validation.marks import Claim, f1, marks  # noqa: E402
@@ -25,23 +28,36 @@ from types import SimpleNamespace as S
 sys.path.insert(0, sys.argv[1])
 import discover_dataset_causes
 causes = {"max_rows": 50000, "resamples": 0, "context": "boss", "context_resamples": 0, "what_if": []}
+causes |= {"kernels_share": 0.99, "kernels_count": 20}
 discover_dataset_causes.main(S(
-    input=S(features=sys.argv[2]), output=S(draft=sys.argv[3]), log=[sys.argv[4]],
+    input=S(features=sys.argv[2], kernels=sys.argv[5]), output=S(draft=sys.argv[3]), log=[sys.argv[4]],
     params=S(causes=causes, seed=1), wildcards=S(dataset="wide", target="y"),
 ))
 """
+
+
+def kernels_of(kernel: np.ndarray) -> pa.Table:
+    """Return the summary of a table's kernels, of which the entry script reads names and shares."""
+    counts = np.bincount(kernel)
+    empty = {field.name: [] if pa.types.is_list(field.type) else 0 for field in SCHEMAS["kernel_summary"]}
+    named = [
+        empty | dict.fromkeys(("kernel", "name", "short_name"), f"kernel-{k:02d}") | {"class": "compute", "target_share": n / kernel.size}
+        for k, n in enumerate(counts.tolist())
+    ]
+    return pa.Table.from_pylist(named, schema=SCHEMAS["kernel_summary"])
 
 
 def main(case: str = "wide", seed: int = 72000) -> dict:
     """Measure one case; print and return its figures."""
     table = draw(CASES[case].world, seed)
     with tempfile.TemporaryDirectory() as folder:
-        features, draft, log = (str(Path(folder) / name) for name in ("features.parquet", "draft.json", "log"))
+        features, draft, log, kernels = (str(Path(folder) / name) for name in ("features.parquet", "draft.json", "log", "kernels.parquet"))
         rows = features_table(table)
         write_table(rows, features, "features", extra=list(rows.schema))
+        write_table(kernels_of(table.kernel), kernels, "kernel_summary")
         shape = (rows.num_rows, len(table.columns))
         del rows
-        subprocess.run([sys.executable, "-c", ENTRY, str(ROOT / "scripts"), features, draft, log], check=True)
+        subprocess.run([sys.executable, "-c", ENTRY, str(ROOT / "scripts"), features, draft, log, kernels], check=True)
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         graph = read_json(draft)["drafts"][0]["graph"]
     nodes = {node["name"]: tuple(node["members"]) for node in graph["nodes"]}

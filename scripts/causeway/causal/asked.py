@@ -90,7 +90,7 @@ def answers(questions: Sequence[Question], outcome: Outcome, model: Model | None
     """
     rows = []
     for question in questions:
-        if question.concerns(outcome.scope.scope, outcome.scope.name):
+        if any(question.concerns(*one) for one in outcome.scope.answered):
             try:
                 rows.append(_answer(question, outcome, model, shapes))
             except RefusedError as refusal:

@@ -53,6 +53,8 @@ class Scope:
         Half-samples for the stability of arrows; 0 leaves it out.
     crosscheck : bool
         Compare the contributions with dowhy's arrow strengths; costs seconds.
+    kernel : tuple of str or None
+        Id and full name of the only kernel of a dataset: what is found for the whole dataset is found for it.
     """
 
     dataset: str
@@ -62,6 +64,12 @@ class Scope:
     seed: int = 1
     resamples: int = 20
     crosscheck: bool = False
+    kernel: tuple[str, str] | None = None
+
+    @property
+    def answered(self) -> list[tuple[str, str | None]]:
+        """Id and full name of the scopes that the analysis answers for."""
+        return [(self.scope, self.name), *([self.kernel] if self.kernel else [])]
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,16 @@ def examined(outcome: Outcome, extent: Extent | None = None) -> dict:
     return draft | {name: [_written(row) for row in rows] for name, rows in tables.items()}
 
 
+def drafts_of(outcome: Outcome, extent: Extent) -> list[dict]:
+    """Return a draft for each scope that an outcome answers for: the same but for the scope and what was asked of it."""
+    draft, found = examined(outcome, extent), []
+    for scope, name in outcome.scope.answered:
+        asked = [question.name for question in extent.questions if question.concerns(scope, name)]
+        rows = [row for row in draft["whatif"] if not row.get("asked") or row["asked"] in asked]
+        found.append({**draft, "graph": {**draft["graph"], "scope": scope, "scope_name": name}, "whatif": rows})
+    return found
+
+
 def _steps(outcome: Outcome, extent: Extent) -> tuple[list, list, dict[str, list[dict]]]:
     scope, evidence, arrows = outcome.scope, outcome.evidence, outcome.arrows
 

@@ -42,6 +42,12 @@ def kernels_that_matter(path: str | Path, share: float, count: int) -> list[Kern
     return chosen
 
 
+def only_kernel(path: str | Path, share: float, count: int) -> Kernel | None:
+    """Return the kernel that matters of a dataset that has no other: what holds for the whole dataset holds for it."""
+    kernels = kernels_that_matter(path, share, count)
+    return kernels[0] if kernels and read_table(path, "kernel_summary", ["kernel"]).num_rows == 1 else None
+
+
 def blocks_of(path: str | Path) -> pa.Table:
     """Return kernel, rank, bin and number of rows of each block of `features.parquet`, ascending; counted row group by row group."""
     with open_table(path, "features") as file:

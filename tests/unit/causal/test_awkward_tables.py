@@ -58,7 +58,7 @@ def graph_of(folder, frame, parquet=False):
     )
     assemble_features.main(job)
     discover_dataset_causes.main(job)
-    (draft,) = settled(read_json(job.output.draft)["drafts"])
+    (draft,) = settled(read_json(job.output.draft)["drafts"][:1])
     write_scope(draft, root / "causal/dataset")
     read_table(root / "causal/dataset/contributions.parquet", "contributions")
     return read_json(root / "causal/dataset/graph.json")

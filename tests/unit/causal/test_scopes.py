@@ -213,6 +213,29 @@ def test_a_batch_without_kernels_says_so(job):
     assert read_json(only.output.drafts) == {"drafts": []}
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+def test_a_dataset_of_one_kernel_is_analysed_once_and_says_the_same_of_both(job):
+    table = make_table(1, n=400, p=20)
+    only, cause = job([table], shares=(1.0,)), next(iter(table.causes))
+    asked = {"all": None, "kernel": "^kernel 0$", "whole": "dataset", "nobody": "k7"}
+    questions = [{"name": name, "kernel": who, "set": {cause: {"quantile": 0.5}}} for name, who in asked.items()]
+    only.params.causes = CAUSES | {"what_if": questions}
+    root = run_all(only)
+    assert [read_json(path)["drafts"] for path in only.input.drafts] == [[], []]
+    kernel, whole = (read_json(root / scope / "graph.json") for scope in ("k0", "dataset"))
+    assert (kernel.pop("scope"), kernel.pop("scope_name")) == ("k0", "kernel 0")
+    assert (whole.pop("scope"), whole.pop("scope_name")) == ("dataset", None)
+    assert kernel == whole
+    assert any(edge["source"] == cause for edge in whole["edges"])
+    for name in ("contributions", "refutations", "heterogeneity", "baselines"):
+        assert read_table(root / "k0" / f"{name}.parquet", name).equals(read_table(root / "dataset" / f"{name}.parquet", name))
+    rows = {scope: read_table(root / scope / "whatif.parquet", "whatif").to_pylist() for scope in ("k0", "dataset")}
+    assert [[row["asked"] for row in rows[scope] if row["asked"]] for scope in rows] == [["all", "kernel"], ["all", "whole", "nobody"]]
+    of_kernel, of_dataset = ([row for row in rows[scope] if not row["asked"]] for scope in rows)
+    assert of_kernel == of_dataset
+    assert all(row["change_percent"] is not None for row in rows["k0"] if row["asked"])
+
+
 def test_no_rows_at_all_give_refusals_and_no_crash(job):
     table = make_table(1, n=300, p=20)
     nothing = job([table], shares=(1.0,))

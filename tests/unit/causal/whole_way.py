@@ -62,11 +62,12 @@ def drafts_of(folder, files, target, whole=False, **causes):
     )
     assemble_features.main(job)
     discover_causes.main(job)
-    found = settled(read_json(job.output.drafts)["drafts"])
-    if whole:
+    drafts, of_dataset = read_json(job.output.drafts)["drafts"], []
+    if whole or not drafts:  # the draft of an only kernel is the dataset's
         discover_dataset_causes.main(job)
-        found += settled(read_json(job.output.draft)["drafts"])
-    return found
+        of_dataset, *only = read_json(job.output.draft)["drafts"]
+        drafts += only
+    return settled(drafts) + (settled([of_dataset]) if whole else [])
 
 
 def causes_of(graph):
