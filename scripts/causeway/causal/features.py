@@ -168,10 +168,7 @@ def features_of(kept: pa.Table, context: dict[str, np.ndarray], exports: list[Ex
         add("node", [node_of.get(rank) for rank in kept.column("rank").to_pylist()], pa.string(), "context", "placement")
     if not trace:
         _counters(kept, columns, add)
-    table = base
-    for name, values in columns.items():
-        table = table.append_column(name, values)
-    return table, fields
+    return pa.table([*base.columns, *columns.values()], names=[*base.column_names, *columns]), fields
 
 
 def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
