@@ -209,7 +209,7 @@ def _discover(columns: list[Column], rows: Rows, scope: Scope) -> Outcome:
 
 def _searched(prepared: Prepared, rows: Rows, deviation: np.ndarray) -> Stages:
     """Search, look closely at what was chosen, and search again while that changes the candidates."""
-    grounds, leaks = Grounds(rows), LateLeaks(prepared, rows)
+    grounds, leaks = Grounds(rows, prepared.read_twice), LateLeaks(prepared, rows)
     stages = run_stages(list(prepared.within), grounds, deviation)
     for _ in range(LATE_ROUNDS):
         if not leaks.drop(stages):

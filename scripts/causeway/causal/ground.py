@@ -1,5 +1,6 @@
 """What a search stands on: the candidates' bases with one weighting of the rows. What two searches share is built once."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,10 +38,12 @@ class Grounds:
     Parameters
     ----------
     rows : Rows
+    twice : set of str
+        Candidates of which two readings were compared: each counts as two tests.
     """
 
-    def __init__(self, rows: Rows) -> None:
-        self.rows = rows
+    def __init__(self, rows: Rows, twice: Collection[str] = ()) -> None:
+        self.rows, self.twice = rows, twice
         self._plain: Ground | None = None
         self._weighted: dict[bytes, Ground] = {}
 
@@ -66,7 +69,8 @@ class Grounds:
         basis = build_basis([one.values for one in new], centring, [one.scores for one in new])
         if old is not None:
             basis = renewed(old.problem.basis, np.asarray([place.get(id(one), -1) for one in candidates]), basis)
-        problem = Problem.of(basis, len(candidates), independent_rows(self.rows))
+        n_tests = len(candidates) + sum(one.name in self.twice for one in candidates)
+        problem = Problem.of(basis, len(candidates), independent_rows(self.rows), n_tests)
         return Ground(candidates, self.rows.kernel, centring, problem)
 
 

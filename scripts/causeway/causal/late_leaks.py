@@ -62,7 +62,7 @@ class LateLeaks:
                 prepared.within[place] = replace(candidate, members=left)
             else:
                 heirs = [name for name in left if name in prepared.numbers]
-                heir = candidate_of(prepared.numbers[heirs[0]], stages.centring, left) if heirs else None
+                heir = candidate_of(prepared.numbers[heirs[0]], self.rows, stages.centring, prepared, left) if heirs else None
                 prepared.within[place] = heir
                 again = True
         prepared.within = [one for one in prepared.within if one is not None]

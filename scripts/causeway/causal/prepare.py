@@ -15,6 +15,7 @@ from causeway.causal.clusters import cluster_columns, medoids
 from causeway.causal.determinism import computed_name, derived_name, determined_columns, precedence
 from causeway.causal.effective_size import kish_size
 from causeway.causal.leaks import alias_by_name, aliases_by_data, correlation_matrix
+from causeway.causal.readings import better_relative, relative_to_usual
 from causeway.causal.rows import Candidate, Column, Dropped, Rows
 from causeway.causal.which_leak import Judge
 
@@ -52,6 +53,8 @@ class Prepared:
         Deterministic columns as the candidates that they may yet become.
     tried : set of str
         Columns whose cluster was represented by another member after a search.
+    read_twice, relative : set of str
+        Counters of which two readings were compared, and those that are read relative to what is usual in their configuration.
     """
 
     within: list[Candidate] = field(default_factory=list)
@@ -63,6 +66,8 @@ class Prepared:
     determined: dict[str, list[str]] = field(default_factory=dict)
     reserve: dict[str, Candidate] = field(default_factory=dict)
     tried: set[str] = field(default_factory=set)
+    read_twice: set[str] = field(default_factory=set)
+    relative: set[str] = field(default_factory=set)
 
 
 @dataclass
@@ -74,6 +79,7 @@ class Number:
     values: np.ndarray  # float64, no missing values, on the scale of the analysis (log1p for bytes)
     known: np.ndarray  # where the value was measured and not filled in
     centred: np.ndarray | None = None
+    read: np.ndarray | None = None  # as the search reads it: centred, or relative to what is usual in the configuration
     logs: np.ndarray | None = None  # logarithms, None if a value is negative or few are positive; zeros at a floor
     positive: np.ndarray | None = None  # where the value is known and above 0
 
@@ -125,6 +131,7 @@ def prepare(columns: list[Column], rows: Rows, target: str) -> Prepared:
     numbers = _split(numbers, rows, centring, prepared)
     if numbers:
         numbers = _without_aliases(numbers, rows, centring, prepared)
+        _read(numbers, rows, prepared)
         _merge_and_finish(numbers, prepared)
     prepared.within.sort(key=lambda candidate: candidate.name)
     prepared.between.sort(key=lambda candidate: candidate.name)
@@ -226,12 +233,36 @@ def _without_aliases(numbers: list[Number], rows: Rows, centring: GroupCentring,
     return [number for number, drop in zip(numbers, alias, strict=True) if not drop]
 
 
+def _read(numbers: list[Number], rows: Rows, prepared: Prepared) -> None:
+    """Decide how each counter is read: by what it counts, or by what is usual in its configuration."""
+    for number in numbers:
+        number.read = number.centred
+    counters = [number for number in numbers if number.column.tier == "counter"]
+    if not counters or np.all(rows.configuration == rows.configuration[0]):
+        return
+    relative = [relative_to_usual(number.values, number.centred, rows) for number in counters]
+    step = max(1, 10 * AT_ONCE // len(rows))
+    readings = [
+        list(np.concatenate([winsorised(np.column_stack(part[first : first + step])).T for first in range(0, len(counters), step)]))
+        for part in ([number.centred for number in counters], relative)
+    ]
+    for number, values, better in zip(counters, relative, better_relative(*readings, rows), strict=True):
+        prepared.read_twice.add(number.name)
+        if better:
+            number.read = values
+            prepared.relative.add(number.name)
+    if prepared.relative:
+        prepared.notes.append(
+            f"{len(prepared.relative)} of {len(counters)} counters are read in spreads of their configuration, not in their unit"
+        )
+
+
 def _merge_and_finish(numbers: list[Number], prepared: Prepared) -> None:
     """Cluster, drop deterministic columns, winsorise; append the candidates."""
     names = [number.name for number in numbers]
-    centred = np.column_stack([number.centred.astype(np.float32) for number in numbers])
-    similarity = np.abs(correlation_matrix(winsorised(centred)))
-    scores = np.column_stack([normal_scores(number.centred).astype(np.float32) for number in numbers])
+    read = np.column_stack([number.read.astype(np.float32) for number in numbers])
+    similarity = np.abs(correlation_matrix(winsorised(read)))
+    scores = np.column_stack([normal_scores(number.read).astype(np.float32) for number in numbers])
     np.maximum(similarity, np.abs(correlation_matrix(scores - scores.mean(axis=0))), out=similarity)
     del scores
     clusters = medoids(similarity, cluster_columns(similarity), names)
@@ -271,10 +302,11 @@ def _determined(heads: list[int], numbers: list[Number]) -> dict[int, list[int]]
     return {heads[i]: [heads[j] for j in others] for i, others in found.items()}
 
 
-def candidate_of(number: Number, centring: GroupCentring, members: tuple[str, ...]) -> Candidate:
+def candidate_of(number: Number, rows: Rows, centring: GroupCentring, prepared: Prepared, members: tuple[str, ...]) -> Candidate:
     """Return the candidate of a numeric column after preparation."""
-    centred = Number(number.column, number.name, number.values, number.known, centring.centred(number.values))
-    return _candidate(centred, members, _final_values([centred])[0])
+    again = Number(number.column, number.name, number.values, number.known, centring.centred(number.values))
+    again.read = relative_to_usual(again.values, again.centred, rows) if again.name in prepared.relative else again.centred
+    return _candidate(again, members, _final_values([again])[0])
 
 
 def _candidate(number: Number, members: tuple[str, ...], values: np.ndarray) -> Candidate:
@@ -286,7 +318,7 @@ def _final_values(numbers: list[Number]) -> list[np.ndarray]:
     """Return the values of numeric columns: winsorised, in standard deviations."""
     step, found = max(1, AT_ONCE // max(numbers[0].centred.size, 1)), []
     for first in range(0, len(numbers), step):
-        block = winsorised(np.column_stack([number.centred for number in numbers[first : first + step]]))
+        block = winsorised(np.column_stack([number.read for number in numbers[first : first + step]]))
         found += list(np.ascontiguousarray(block.T, dtype=np.float32))
     return found
 

@@ -114,13 +114,13 @@ def nearly_independent(stage: Stage) -> bool:
     return all(test.n_effective >= INDEPENDENT * stage.problem.n_independent for test in stage.tests)
 
 
-def _clipped(deviation: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
+def clipped(deviation: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the deviation in robust standard deviations, clipped at `CLIP_MEAN` of them, and this unit."""
     unit = robust_scale(deviation, weights) or 1.0
     return np.clip(deviation / unit, -CLIP_MEAN, CLIP_MEAN), unit
 
 
-def _size(residual: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def size_of(residual: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return the response of the scale stage: a power of the absolute residual that makes it nearly normal, clipped.
 
     F tests then hold for few rows.
@@ -169,9 +169,9 @@ def _spread(scale: Stage, size: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def run_stages(candidates: list[Candidate], grounds: Grounds, deviation: np.ndarray) -> Stages:
     """Search the parents of the mean, then of the scale, among the candidates that vary within configurations."""
     plain, rows = grounds.plain(candidates), grounds.rows
-    mean = _stage(plain, "mean", *_clipped(deviation, rows.weight))
+    mean = _stage(plain, "mean", *clipped(deviation, rows.weight))
     residual = _residual(mean, deviation)
-    size = _size(residual, rows.weight)
+    size = size_of(residual, rows.weight)
     scale = _beside_mean(_stage(plain, "scale", size, 1.0), mean)
     found = Stages(mean, scale, plain.problem, plain.centring, residual)
     for _ in range(WEIGHTED_ROUNDS):
@@ -197,11 +197,11 @@ def _weighted(
         return None
     rows = grounds.rows
     spread = _spread(found.scale, size, rows.weight)
-    standard, unit = _clipped(found.residual / spread, rows.weight)
+    standard, unit = clipped(found.residual / spread, rows.weight)
     pulled = found.centring.centred(deviation) - found.residual + spread * standard * unit
     mean = _stage(grounds.weighted(candidates, spread**-2), "mean", pulled, 1.0, tuple(found.scale.chosen))
     residual = _residual(mean, deviation)
-    size = _size(residual, rows.weight)
+    size = size_of(residual, rows.weight)
     scale = _beside_mean(_stage(grounds.weighted(candidates, spread ** (-2 * POWER)), "scale", size, 1.0), mean)
     if not set(found.scale.chosen) <= set(scale.chosen):
         return None

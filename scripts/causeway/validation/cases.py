@@ -57,6 +57,13 @@ CASES = {
         Case(
             "pooled", "17 kernels, related the other way round between them", World(rows=1201, columns=100, kernels=17, paradox=True), 3, 16
         ),
+        Case(
+            "sized",
+            "17 kernels of all sizes, causes act by what is usual in each",
+            World(rows=1201, columns=100, kernels=17, paradox=True, sized=True),
+            3,
+            16,
+        ),
         Case("hidden", "an unmeasured common cause", World(columns=60, hidden=True, drivers=20), 4, 20),
         Case(
             "selected",

@@ -17,6 +17,9 @@ from causeway.validation.series import phases, remembering
 from causeway.validation.surroundings import surround
 from causeway.validation.truth import shares_and_slopes
 
+SIZES = 1.5
+"""Standard deviation, between kernels, of the logarithm of what is measured where kernels are `sized`."""
+
 
 @dataclass(frozen=True)
 class World:
@@ -37,6 +40,9 @@ class World:
         Long launches heat the device, heat lowers the clock of later ones, a low clock makes launches long: one of the causes.
     paradox : bool
         Between kernels, the causes are related to the run time the other way round.
+    sized : bool
+        Kernels do more or less work: what is measured differs between them by factors, and a cause acts by how far it is from what is
+        usual in its kernel. Else kernels differ by shifts, and the same unit of a cause does much the same in each.
     texts : bool
         Some drivers are text.
     gaps : bool
@@ -54,6 +60,7 @@ class World:
     hidden: bool = False
     feedback: bool = False
     paradox: bool = False
+    sized: bool = False
     texts: bool = True
     gaps: bool = True
 
@@ -125,7 +132,8 @@ def draw(world: World, seed: int) -> Table:
         z[:, j] = 0.8 * z[:, j] + 0.6 * hidden
     level = rng.standard_normal((world.kernels, world.drivers)) * (1.0 if world.kernels > 1 else 0.0)
     names = names_for(rng, world.columns)
-    seen = [observe(rng, z[:, j], level[kernel, j], j < world.causes, world.texts) for j in range(world.drivers)]
+    shift = np.zeros_like(level) if world.sized else level
+    seen = [observe(rng, z[:, j], shift[kernel, j], j < world.causes, world.texts and not world.sized) for j in range(world.drivers)]
     effects = [effect_of(rng, seen[j], number) for number, j in enumerate(range(world.causes))]
     strength = _strengths(rng, world)
     base = np.exp(0.3 * rng.standard_normal(world.kernels)) * 1e5
@@ -151,7 +159,8 @@ def draw(world: World, seed: int) -> Table:
     causes = [names[j] for j in range(world.causes)] + ([names[world.drivers]] if clock else [])
     used = [*range(world.causes), *([world.drivers] if clock else [])]
     shares, *directions = shares_and_slopes(rng, duration, parts, noise, [seen[j].values for j in used], y, kernel)
-    columns = {names[j]: one.values for j, one in enumerate(seen)}
+    work = np.exp(SIZES * level[kernel]) if world.sized else np.ones((1, len(seen)))
+    columns = {names[j]: one.values if one.values.dtype == object else one.values * work[:, j] for j, one in enumerate(seen)}
     found = surround(rng, columns, causes, names[len(seen) :], y, kernel, world.gaps)
     order = rng.permutation(list(found.columns))
     return Table(
