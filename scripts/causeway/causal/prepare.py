@@ -79,7 +79,8 @@ class Number:
     values: np.ndarray  # float64, no missing values, on the scale of the analysis (log1p for bytes)
     known: np.ndarray  # where the value was measured and not filled in
     centred: np.ndarray | None = None
-    read: np.ndarray | None = None  # as the search reads it: centred, or relative to what is usual in the configuration
+    usual: np.ndarray | None = None  # centred, relative to what is usual in the configuration; centred where there is one reading
+    read: np.ndarray | None = None  # as the search reads it: `centred` or `usual`
     logs: np.ndarray | None = None  # logarithms, None if a value is negative or few are positive; zeros at a floor
     positive: np.ndarray | None = None  # where the value is known and above 0
 
@@ -236,20 +237,21 @@ def _without_aliases(numbers: list[Number], rows: Rows, centring: GroupCentring,
 def _read(numbers: list[Number], rows: Rows, prepared: Prepared) -> None:
     """Decide how each counter is read: by what it counts, or by what is usual in its configuration."""
     for number in numbers:
-        number.read = number.centred
+        number.read = number.usual = number.centred
     counters = [number for number in numbers if number.column.tier == "counter"]
     if not counters or np.all(rows.configuration == rows.configuration[0]):
         return
-    relative = [relative_to_usual(number.values, number.centred, rows) for number in counters]
+    for number in counters:
+        number.usual = relative_to_usual(number.values, number.centred, rows)
     step = max(1, 10 * AT_ONCE // len(rows))
     readings = [
         list(np.concatenate([winsorised(np.column_stack(part[first : first + step])).T for first in range(0, len(counters), step)]))
-        for part in ([number.centred for number in counters], relative)
+        for part in ([number.centred for number in counters], [number.usual for number in counters])
     ]
-    for number, values, better in zip(counters, relative, better_relative(*readings, rows), strict=True):
+    for number, better in zip(counters, better_relative(*readings, rows), strict=True):
         prepared.read_twice.add(number.name)
         if better:
-            number.read = values
+            number.read = number.usual
             prepared.relative.add(number.name)
     if prepared.relative:
         prepared.notes.append(
@@ -260,9 +262,9 @@ def _read(numbers: list[Number], rows: Rows, prepared: Prepared) -> None:
 def _merge_and_finish(numbers: list[Number], prepared: Prepared) -> None:
     """Cluster, drop deterministic columns, winsorise; append the candidates."""
     names = [number.name for number in numbers]
-    read = np.column_stack([number.read.astype(np.float32) for number in numbers])
-    similarity = np.abs(correlation_matrix(winsorised(read)))
-    scores = np.column_stack([normal_scores(number.read).astype(np.float32) for number in numbers])
+    usual = np.column_stack([number.usual.astype(np.float32) for number in numbers])  # else the largest kernels would tell alone
+    similarity = np.abs(correlation_matrix(winsorised(usual)))
+    scores = np.column_stack([normal_scores(number.usual).astype(np.float32) for number in numbers])
     np.maximum(similarity, np.abs(correlation_matrix(scores - scores.mean(axis=0))), out=similarity)
     del scores
     clusters = medoids(similarity, cluster_columns(similarity), names)

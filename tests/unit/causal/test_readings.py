@@ -96,3 +96,17 @@ def test_noise_has_no_cause_in_kernels_of_all_sizes():
         noise = np.random.default_rng(seed).standard_normal(N)
         named += len(causes_of(columns, 1e6 * np.exp(0.3 * np.arange(KERNELS)[kernel] + 0.02 * noise), kernel)[0])
     assert named <= 1
+
+
+def test_columns_are_merged_by_what_they_share_in_kernels_of_all_sizes():
+    """Two counters that go together in the largest kernel alone are two; a copy in other units is one in all of them."""
+    columns, y, kernel = world(9, by_share=True)
+    work = 10.0 ** np.arange(KERNELS)[kernel]
+    rng = np.random.default_rng(9)
+    here, there = (np.exp(0.3 * rng.standard_normal(N)) for _ in range(2))
+    there[kernel == KERNELS - 1] = here[kernel == KERNELS - 1]
+    pair = [Column("here", here * work), Column("there", there * work)]
+    assert np.corrcoef(centred(pair[0].values, kernel), centred(pair[1].values, kernel))[0, 1] > 0.95  # so they would be merged
+    found = prepare([*columns[:4], *pair, Column("copy", here * work / 32 + 5)], rows_of(y, kernel), "y")
+    assert {candidate.name for candidate in found.within} >= {"here", "there"}
+    assert next(candidate for candidate in found.within if candidate.name == "here").members == ("here", "copy")
