@@ -14,16 +14,18 @@ pathvars:
     benchmarks="results/benchmarks",
 
 
-include: "rules/common.smk"
-include: "rules/code.smk"
-include: "rules/report_common.smk"
+include: "rules/functions/config.smk"
+include: "rules/functions/paths.smk"
+include: "rules/functions/resources.smk"
+include: "rules/functions/code.smk"
+include: "rules/functions/levels.smk"
+include: "rules/functions/compare.smk"
+include: "rules/functions/report.smk"
 include: "rules/ingest.smk"
-include: "rules/levels_common.smk"
 include: "rules/levels.smk"
 include: "rules/variability.smk"
 include: "rules/efficiency.smk"
 include: "rules/causal.smk"
-include: "rules/compare_common.smk"
 include: "rules/report.smk"
 include: "rules/compare.smk"
 include: "rules/scaling.smk"
@@ -40,12 +42,8 @@ localrules:
 rule all:
     default_target: True
     input:
-        "<results>/overview.html",
         "<results>/findings.json",
-        everything(),
-        explorers(),
-        EFFICIENCY,
-        COMPARED,
+        default_figures(),
 
 
 rule scaling:

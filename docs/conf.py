@@ -1,4 +1,5 @@
-"""How Sphinx builds the documentation: the Markdown pages of the repository, where they are, so that links work here and on a code host.
+"""How Sphinx builds the documentation: from the Markdown pages where they are in the repository, so that their links
+work here and on a code host.
 
 Run `python -m sphinx --fail-on-warning --nitpicky -c docs . build/html` in the repository.
 """
@@ -7,13 +8,18 @@ project = "Causeway"
 copyright = "the Causeway developers, MIT licence"
 root_doc = "docs/index"
 extensions = ["myst_parser"]
-include_patterns = ["docs/*.md", "config/README.md", "README.md", "CHANGELOG.md"]
+include_patterns = ["docs/*.md", "docs/recipes/*.md", "config/README.md", "README.md", "CHANGELOG.md"]
 exclude_patterns = [".venv", "results", "build", ".snakemake", "tests", "scripts"]
 myst_heading_anchors = 3
 myst_enable_extensions = ["dollarmath"]
 suppress_warnings = ["myst.header"]
 html_theme = "alabaster"
-html_theme_options = {"description": "From GPU traces to causes", "page_width": "1120px", "sidebar_width": "230px", "fixed_sidebar": True}
+html_theme_options = {
+    "description": "From GPU traces to causes",
+    "page_width": "1120px",
+    "sidebar_width": "230px",
+    "fixed_sidebar": True,
+}
 html_sidebars = {"**": ["about.html", "searchfield.html", "navigation.html"]}
 html_copy_source = False
 html_show_sphinx = False

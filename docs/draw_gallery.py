@@ -1,7 +1,7 @@
 """Draw the pictures of the gallery and of the README from the results of the demo.
 
-Run `python docs/draw_gallery.py results` in the repository after `snakemake --cores all`. Static figures are copied; pages are photographed
-with an installed Chromium, which the development dependency playwright drives.
+Run `python docs/draw_gallery.py results` in the repository after `snakemake --cores all`. Static figures are copied;
+pages are photographed with an installed Chromium, which the development dependency playwright drives.
 """
 
 import shutil
@@ -48,9 +48,9 @@ def photograph(results: Path) -> None:
             target = IMAGES / f"{name}.png"
             shown.screenshot(path=target)
             shown.close()
-            Image.open(target).convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
-                target, optimize=True
-            )
+            Image.open(target).convert("RGB").quantize(
+                COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+            ).save(target, optimize=True)
         browser.close()
 
 

@@ -2,7 +2,7 @@
 
 Required: {target}/kept.parquet, kernels.parquet, tables/{export}/, clocks.json. Produces: {target}/features.parquet and
 {target}/causal/{scope}/. Kernels are spread over a fixed number of batches, so that the plan is known before any of them runs; each batch
-leaves drafts, and one rule settles what holds after all kernels were looked at.
+leaves uncorrected outcomes, and one rule finds which causes are significant after all kernels were looked at.
 """
 
 
@@ -27,7 +27,7 @@ rule assemble_features:
     params:
         nodes=nodes,
     script:
-        "../scripts/assemble_features.py"
+        "../scripts/causal/assemble_features.py"
 
 
 rule discover_causes:
@@ -50,7 +50,7 @@ rule discover_causes:
         causes=config["causes"],
         seed=config["seed"],
     script:
-        "../scripts/discover_causes.py"
+        "../scripts/causal/discover_causes.py"
 
 
 rule discover_dataset_causes:
@@ -73,10 +73,10 @@ rule discover_dataset_causes:
         causes=config["causes"],
         seed=config["seed"],
     script:
-        "../scripts/discover_dataset_causes.py"
+        "../scripts/causal/discover_dataset_causes.py"
 
 
-rule settle_causes:
+rule correct_causes:
     input:
         drafts=draft_causes,
         whole="<results>/{dataset}/{target}/causal/drafts/dataset.json",
@@ -92,9 +92,9 @@ rule settle_causes:
         heterogeneity="<results>/{dataset}/{target}/causal/dataset/heterogeneity.parquet",
         baselines="<results>/{dataset}/{target}/causal/dataset/baselines.parquet",
     log:
-        "<logs>/settle_causes/{dataset}/{target}.log",
+        "<logs>/correct_causes/{dataset}/{target}.log",
     benchmark:
-        "<benchmarks>/settle_causes/{dataset}/{target}.jsonl"
+        "<benchmarks>/correct_causes/{dataset}/{target}.jsonl"
     conda:
         "../envs/causal.yaml"
     resources:
@@ -103,4 +103,4 @@ rule settle_causes:
     params:
         causes=config["causes"],
     script:
-        "../scripts/settle_causes.py"
+        "../scripts/causal/correct_causes.py"

@@ -36,41 +36,23 @@ rule compare_runs:
         folders=folders_by_dataset,
         efficiency=efficiency_by_dataset,
         causes=causes_by_side,
-        choices={key: value for key, value in config["compare"].items() if key not in ("pairs", "causes")} | {"seed": config["seed"]},
+        choices={key: value for key, value in config["compare"].items() if key not in ("pairs", "causes")}
+        | {"seed": config["seed"]},
     script:
-        "../scripts/compare_runs.py"
+        "../scripts/compare/compare_runs.py"
 
 
 rule plot_comparison:
     input:
         comparison="<results>/compare/{pair}/comparison.json",
         table="<results>/compare/{pair}/comparison.parquet",
+        assets=assets("plotting/drawing"),
         lib=modules("plotting"),
     output:
-        page=report(
-            "<results>/compare/{pair}/comparison.html",
-            caption="captions/comparison.rst",
-            category=COMPARISON,
-            labels={"pair": "{pair}", "figure": "comparison"},
-        ),
-        changes=report(
-            "<results>/compare/{pair}/changes.svg",
-            caption="captions/comparison_changes.rst",
-            category=COMPARISON,
-            labels={"pair": "{pair}", "figure": "changes by kernel"},
-        ),
-        totals=report(
-            "<results>/compare/{pair}/totals.svg",
-            caption="captions/comparison_totals.rst",
-            category=COMPARISON,
-            labels={"pair": "{pair}", "figure": "where the difference comes from"},
-        ),
-        efficiency=report(
-            "<results>/compare/{pair}/efficiency.svg",
-            caption="captions/comparison_efficiency.rst",
-            category=COMPARISON,
-            labels={"pair": "{pair}", "figure": "efficiency, span and variability"},
-        ),
+        page=shown("comparison"),
+        changes=shown("comparison_changes"),
+        totals=shown("comparison_totals"),
+        efficiency=shown("comparison_efficiency"),
     log:
         "<logs>/plot_comparison/{pair}.log",
     benchmark:
@@ -83,7 +65,7 @@ rule plot_comparison:
         mem_mb=2000,
         runtime=20,
     script:
-        "../scripts/plot_comparison.py"
+        "../scripts/compare/plot_comparison.py"
 
 
 rule judge_gate:
@@ -104,21 +86,22 @@ rule judge_gate:
     params:
         limits=config["gate"],
     script:
-        "../scripts/judge_gate.py"
+        "../scripts/compare/judge_gate.py"
 
 
 rule compare:
     input:
         every_comparison,
-        COMPARED,
+        [path for figure in FIGURES.values() if figure.per == "pair" for path in every(figure)],
 
 
 rule gate:
     input:
         verdicts="<results>/compare/gate.json",
+        lib=modules(),
     log:
         "<logs>/gate.log",
     conda:
         "../envs/causal.yaml"
     script:
-        "../scripts/gate.py"
+        "../scripts/compare/gate.py"

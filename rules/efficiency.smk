@@ -5,18 +5,6 @@ figures/{efficiency,lost_time,rank_map,stragglers}.svg. Steps: measure_efficienc
 and plot_series for datasets with a series in the sheet (series.json, figures/series.svg).
 """
 
-EFFICIENCY = expand(
-    "<results>/{dataset}/figures/{figure}.svg",
-    dataset=TRACED,
-    figure=["efficiency", "lost_time", "rank_map", "stragglers"],
-)
-
-SERIES = {}
-for (dataset, _), row in EXPORTS.items():
-    if row.series and dataset in TRACED and all(dataset not in names for names in SERIES.values()):
-        SERIES.setdefault(row.series, []).append(dataset)
-EFFICIENCY += ["<results>/figures/series.svg"] if SERIES else []
-
 
 rule measure_efficiency:
     input:
@@ -40,7 +28,7 @@ rule measure_efficiency:
     params:
         choices=config["efficiency"],
     script:
-        "../scripts/measure_efficiency.py"
+        "../scripts/efficiency/measure_efficiency.py"
 
 
 rule find_stragglers:
@@ -65,7 +53,7 @@ rule find_stragglers:
     params:
         seed=config["seed"],
     script:
-        "../scripts/find_stragglers.py"
+        "../scripts/efficiency/find_stragglers.py"
 
 
 rule plot_efficiency:
@@ -75,30 +63,10 @@ rule plot_efficiency:
         stragglers="<results>/{dataset}/stragglers.json",
         lib=modules("plotting"),
     output:
-        efficiency=report(
-            "<results>/{dataset}/figures/efficiency.svg",
-            caption="captions/efficiency_tree.rst",
-            category=WHERE,
-            labels=shown_as("efficiency trees"),
-        ),
-        lost_time=report(
-            "<results>/{dataset}/figures/lost_time.svg",
-            caption="captions/efficiency_lost_time.rst",
-            category=WHERE,
-            labels=shown_as("where the device time goes"),
-        ),
-        rank_map=report(
-            "<results>/{dataset}/figures/rank_map.svg",
-            caption="captions/efficiency_map.rst",
-            category=WHERE,
-            labels=shown_as("time lost, over time and ranks"),
-        ),
-        stragglers=report(
-            "<results>/{dataset}/figures/stragglers.svg",
-            caption="captions/efficiency_stragglers.rst",
-            category=WHICH,
-            labels=shown_as("who holds the others back"),
-        ),
+        efficiency=shown("efficiency_tree"),
+        lost_time=shown("efficiency_lost_time"),
+        rank_map=shown("efficiency_map"),
+        stragglers=shown("efficiency_stragglers"),
     log:
         "<logs>/plot_efficiency/{dataset}.log",
     benchmark:
@@ -111,7 +79,7 @@ rule plot_efficiency:
         mem_mb=rows_mb,
         runtime=20,
     script:
-        "../scripts/plot_efficiency.py"
+        "../scripts/efficiency/plot_efficiency.py"
 
 
 rule measure_series:
@@ -132,7 +100,7 @@ rule measure_series:
     params:
         series=SERIES,
     script:
-        "../scripts/measure_series.py"
+        "../scripts/efficiency/measure_series.py"
 
 
 rule plot_series:
@@ -140,12 +108,7 @@ rule plot_series:
         series="<results>/series.json",
         lib=modules("plotting"),
     output:
-        figure=report(
-            "<results>/figures/series.svg",
-            caption="captions/series.rst",
-            category=WHERE,
-            labels={"figure": "series of runs"},
-        ),
+        figure=shown("series"),
     log:
         "<logs>/plot_series.log",
     benchmark:
@@ -156,4 +119,4 @@ rule plot_series:
         mem_mb=1500,
         runtime=10,
     script:
-        "../scripts/plot_series.py"
+        "../scripts/efficiency/plot_series.py"

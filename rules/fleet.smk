@@ -1,17 +1,25 @@
-"""Fleet mode: many GPUs, protected reports, what the designer may learn, and what attackers can. Methods and limits: docs/fleet.md.
+"""Fleet mode: many GPUs, differentially private reports, the designer's estimates, and attacks (docs/fleet.md).
 
 Required: `fleet` in the configuration; tables of the datasets that `fleet/learn_from` names. Produces: results/fleet/.
 """
 
-validate(config["fleet"], "../config/schemas/fleet.schema.yaml")  # fills in the defaults, which a reference between schemas does not
-if strangers := sorted(set(config["fleet"]["learn_from"]) - set(DATASETS)):
-    raise WorkflowError(f"fleet/learn_from: the sheet has no dataset {', '.join(strangers)}; it has {', '.join(DATASETS)}")
+validate(
+    config["fleet"], "../config/schemas/fleet.schema.yaml"
+)  # fills in the defaults, which a reference between schemas does not
+if unknown := sorted(set(config["fleet"]["learn_from"]) - set(DATASETS)):
+    raise WorkflowError(
+        f"fleet/learn_from: the sheet has no dataset {', '.join(unknown)}; it has {', '.join(DATASETS)}"
+    )
 FLEET_SHOWN = next(mode for mode in ("share2", "ahe", "ldp", "clear") if mode in config["fleet"]["modes"])
 
 
 rule build_fleet_catalogue:
     input:
-        tables=[f"results/{dataset}/tables/{export}" for dataset, export in EXPORTS if dataset in config["fleet"]["learn_from"]],
+        tables=[
+            f"results/{dataset}/tables/{export}"
+            for dataset, export in EXPORTS
+            if dataset in config["fleet"]["learn_from"]
+        ],
         lib=modules("fleet"),
     output:
         catalogue=directory("<results>/fleet/catalogue"),
@@ -28,7 +36,7 @@ rule build_fleet_catalogue:
         fleet=config["fleet"],
         seed=config["seed"],
     script:
-        "../scripts/build_fleet_catalogue.py"
+        "../scripts/fleet/build_fleet_catalogue.py"
 
 
 rule simulate_fleet_world:
@@ -49,7 +57,7 @@ rule simulate_fleet_world:
         fleet=config["fleet"],
         seed=config["seed"],
     script:
-        "../scripts/simulate_fleet_world.py"
+        "../scripts/fleet/simulate_fleet_world.py"
 
 
 rule sample_fleet:
@@ -72,7 +80,7 @@ rule sample_fleet:
         fleet=config["fleet"],
         seed=config["seed"],
     script:
-        "../scripts/sample_fleet.py"
+        "../scripts/fleet/sample_fleet.py"
 
 
 rule attribute_fleet:
@@ -96,7 +104,7 @@ rule attribute_fleet:
         fleet=config["fleet"],
         seed=config["seed"],
     script:
-        "../scripts/attribute_fleet.py"
+        "../scripts/fleet/attribute_fleet.py"
 
 
 rule encode_reports:
@@ -121,7 +129,7 @@ rule encode_reports:
         fleet=config["fleet"],
         seed=config["seed"],
     script:
-        "../scripts/encode_reports.py"
+        "../scripts/fleet/encode_reports.py"
 
 
 rule protect_reports:
@@ -129,7 +137,7 @@ rule protect_reports:
         catalogue="<results>/fleet/catalogue",
         reports="<results>/fleet/world/reports.parquet",
         counts="<results>/fleet/world/counts.parquet",
-        program=os.path.relpath(f"{BASE}/scripts/protect_reports.py"),
+        program=os.path.relpath(f"{BASE}/scripts/fleet/protect_reports.py"),
         lib=modules("fleet"),
     output:
         shards=directory("<results>/fleet/{mode}/shards"),
@@ -149,9 +157,9 @@ rule protect_reports:
     params:
         fleet=json.dumps(config["fleet"], sort_keys=True),
     shell:
-        "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks} --mode {wildcards.mode}"
-        " --catalogue {input.catalogue:q} --reports {input.reports:q} --counts {input.counts:q} --fleet {params.fleet:q}"
-        " --out {output.shards:q} --log {log:q}"
+        "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks}"
+        " --mode {wildcards.mode} --catalogue {input.catalogue:q} --reports {input.reports:q} --counts {input.counts:q}"
+        " --fleet {params.fleet:q} --out {output.shards:q} --log {log:q}"
 
 
 rule aggregate_reports:
@@ -178,7 +186,7 @@ rule aggregate_reports:
     params:
         fleet=config["fleet"],
     script:
-        "../scripts/aggregate_reports.py"
+        "../scripts/fleet/aggregate_reports.py"
 
 
 rule evaluate_fleet:
@@ -206,7 +214,7 @@ rule evaluate_fleet:
         fleet=config["fleet"],
         seed=config["seed"],
     script:
-        "../scripts/evaluate_fleet.py"
+        "../scripts/fleet/evaluate_fleet.py"
 
 
 rule attack_fleet:
@@ -230,7 +238,7 @@ rule attack_fleet:
         fleet=config["fleet"],
         seed=config["seed"],
     script:
-        "../scripts/attack_fleet.py"
+        "../scripts/fleet/attack_fleet.py"
 
 
 rule plot_fleet:
@@ -239,26 +247,12 @@ rule plot_fleet:
         attacks="<results>/fleet/attacks.json",
         coverage="<results>/fleet/coverage.parquet",
         applications=f"<results>/fleet/{FLEET_SHOWN}/applications.parquet",
+        assets=assets("plotting/drawing"),
         lib=modules("plotting"),
     output:
-        page=report(
-            "<results>/fleet/fleet.html",
-            caption="captions/fleet.rst",
-            category="9. Fleet",
-            labels={"figure": "fleet: goals, applications, attacks"},
-        ),
-        coverage=report(
-            "<results>/fleet/coverage.svg",
-            caption="captions/fleet_coverage.rst",
-            category="9. Fleet",
-            labels={"figure": "coverage over the day"},
-        ),
-        errors=report(
-            "<results>/fleet/errors.svg",
-            caption="captions/fleet_errors.rst",
-            category="9. Fleet",
-            labels={"figure": "error that noise makes"},
-        ),
+        page=shown("fleet"),
+        coverage=shown("fleet_coverage"),
+        errors=shown("fleet_errors"),
     log:
         "<logs>/plot_fleet.log",
     benchmark:
@@ -269,4 +263,4 @@ rule plot_fleet:
         mem_mb=2000,
         runtime=20,
     script:
-        "../scripts/plot_fleet.py"
+        "../scripts/fleet/plot_fleet.py"

@@ -1,4 +1,4 @@
-"""Exports to normalised tables, their quality and the dataset's time line.
+"""Exports to normalised tables, their quality, and the dataset's common time line.
 
 Required: the sheet's exports. Produces: tables/{export}/ with capabilities.json, quality.json, clocks.json.
 Steps: simulate_run (only for simulated exports), normalise_export, check_quality, align_clocks.
@@ -22,7 +22,7 @@ rule simulate_run:
     params:
         scenario=lookup("simulated/{run}", within=config),
     script:
-        "../scripts/simulate_run.py"
+        "../scripts/ingest/simulate_run.py"
 
 
 rule normalise_export:
@@ -50,13 +50,13 @@ rule normalise_export:
         node=sheet_value("node"),
         table_targets=config["targets"]["tables"],
     script:
-        "../scripts/normalise_export.py"
+        "../scripts/ingest/normalise_export.py"
 
 
 rule check_quality:
     input:
         tables=table_folders,
-        lib=modules("quality"),
+        lib=modules("inputs/quality"),
     output:
         quality="<results>/{dataset}/quality.json",
     log:
@@ -69,13 +69,13 @@ rule check_quality:
         mem_mb=1500,
         runtime=10,
     script:
-        "../scripts/check_quality.py"
+        "../scripts/ingest/check_quality.py"
 
 
 rule align_clocks:
     input:
         tables=table_folders,
-        lib=modules("clocks", "efficiency"),
+        lib=modules("inputs/session_clocks", "efficiency"),
     output:
         clocks="<results>/{dataset}/clocks.json",
     log:
@@ -88,4 +88,4 @@ rule align_clocks:
         mem_mb=1500,
         runtime=10,
     script:
-        "../scripts/align_clocks.py"
+        "../scripts/ingest/align_clocks.py"

@@ -1,4 +1,4 @@
-"""Levels of detail: reduced datasets, and towers of statistics over time.
+"""Levels of detail: reduced datasets, and pyramids of statistics over time.
 
 Required: tables/{export}/, clocks.json. Produces: tables/{export}/ of each dataset under `filters`, with filter.json; every other rule takes
 a reduced dataset like one of the sheet. And levels/ of every traced dataset, and windows/{window}.* of those that are asked for: `whole`, `at_1000us_2500us`, `bin_kernel_variability_r0_17`
@@ -31,14 +31,14 @@ rule filter_export:
     params:
         filter=filter_settings,
     script:
-        "../scripts/filter_export.py"
+        "../scripts/levels/filter_export.py"
 
 
 # a reduced dataset keeps the clocks of the whole one, so that their time lines are the same
 use rule align_clocks as align_reduced_clocks with:
     input:
         tables=whole_folders,
-        lib=modules("clocks"),
+        lib=modules("inputs/session_clocks", "efficiency"),
     wildcard_constraints:
         dataset=REDUCED,
 
@@ -66,7 +66,7 @@ rule build_levels:
         levels=config["levels"],
         link_window_us=config["bins"]["link_window_us"],
     script:
-        "../scripts/build_levels.py"
+        "../scripts/levels/build_levels.py"
 
 
 rule write_explorer:
@@ -76,15 +76,10 @@ rule write_explorer:
         levels="<results>/{dataset}/levels",
         findings="<results>/findings.json",
         basis=finding_basis,
-        assets=explorer_assets(),
+        assets=assets("levels/explorer"),
         lib=modules("levels"),
     output:
-        page=pages(
-            "<results>/{dataset}/explorer",
-            caption="captions/explorer.rst",
-            category="6. Launch by launch",
-            labels=shown_as("from the whole run to one launch"),
-        ),
+        page=shown("explorer"),
     log:
         "<logs>/write_explorer/{dataset}.log",
     benchmark:
@@ -99,7 +94,7 @@ rule write_explorer:
     params:
         launches=config["levels"]["explorer_launches"],
     script:
-        "../scripts/write_explorer.py"
+        "../scripts/levels/write_explorer.py"
 
 
 rule export_window:
@@ -129,4 +124,4 @@ rule export_window:
     params:
         nodes=nodes,
     script:
-        "../scripts/export_window.py"
+        "../scripts/levels/export_window.py"

@@ -8,20 +8,11 @@ rule plot_causal_graphs:
     input:
         scopes="<results>/{dataset}/{target}/causal/scopes.json",
         kernels="<results>/{dataset}/{target}/kernels.parquet",
+        assets=assets("plotting/drawing"),
         lib=modules("plotting"),
     output:
-        page=pages(
-            "<results>/{dataset}/{target}/figures/causal_graphs",
-            caption="captions/causal_graphs.rst",
-            category=WHY,
-            labels=shown_as("causes, kernel by kernel"),
-        ),
-        dataset_svg=report(
-            "<results>/{dataset}/{target}/figures/causal_graph_dataset.svg",
-            caption="captions/causal_graph_dataset.rst",
-            category=WHY,
-            labels=shown_as("causes, all kernels together"),
-        ),
+        page=shown("causal_graphs"),
+        dataset_svg=shown("causal_graph_dataset"),
     log:
         "<logs>/plot_causal_graphs/{dataset}/{target}.log",
     benchmark:
@@ -32,7 +23,7 @@ rule plot_causal_graphs:
         mem_mb=2000,
         runtime=20,
     script:
-        "../scripts/plot_causal_graphs.py"
+        "../scripts/report/plot_causal_graphs.py"
 
 
 rule plot_examined_causes:
@@ -40,20 +31,11 @@ rule plot_examined_causes:
         scopes="<results>/{dataset}/{target}/causal/scopes.json",
         agreement="<results>/{dataset}/{target}/causal/agreement.parquet",
         kernels="<results>/{dataset}/{target}/kernels.parquet",
+        assets=assets("plotting/drawing"),
         lib=modules("plotting"),
     output:
-        page=report(
-            "<results>/{dataset}/{target}/figures/examined_causes.html",
-            caption="captions/examined_causes.rst",
-            category=WHY,
-            labels=shown_as("causes examined"),
-        ),
-        matrix=report(
-            "<results>/{dataset}/{target}/figures/agreement.svg",
-            caption="captions/agreement.rst",
-            category=WHY,
-            labels=shown_as("where kernels agree and differ"),
-        ),
+        page=shown("examined_causes"),
+        matrix=shown("agreement"),
     log:
         "<logs>/plot_examined_causes/{dataset}/{target}.log",
     benchmark:
@@ -64,7 +46,7 @@ rule plot_examined_causes:
         mem_mb=2000,
         runtime=20,
     script:
-        "../scripts/plot_examined_causes.py"
+        "../scripts/report/plot_examined_causes.py"
 
 
 rule plot_parallel_coordinates:
@@ -72,20 +54,11 @@ rule plot_parallel_coordinates:
         features="<results>/{dataset}/{target}/features.parquet",
         contributions="<results>/{dataset}/{target}/causal/dataset/contributions.parquet",
         kernels="<results>/{dataset}/{target}/kernels.parquet",
+        assets=assets("plotting/drawing"),
         lib=modules("plotting"),
     output:
-        page=pages(
-            "<results>/{dataset}/{target}/figures/parallel_coordinates",
-            caption="captions/parallel_coordinates.rst",
-            category=WHY,
-            labels=shown_as("parallel coordinates, interactive"),
-        ),
-        svg=report(
-            "<results>/{dataset}/{target}/figures/parallel_coordinates.svg",
-            caption="captions/parallel_coordinates.rst",
-            category=WHY,
-            labels=shown_as("parallel coordinates"),
-        ),
+        page=shown("parallel_coordinates_page"),
+        svg=shown("parallel_coordinates"),
     log:
         "<logs>/plot_parallel_coordinates/{dataset}/{target}.log",
     benchmark:
@@ -99,7 +72,7 @@ rule plot_parallel_coordinates:
         rows=config["figures"]["coordinates_rows"],
         seed=config["seed"],
     script:
-        "../scripts/plot_parallel_coordinates.py"
+        "../scripts/report/plot_parallel_coordinates.py"
 
 
 rule plot_bins:
@@ -109,12 +82,7 @@ rule plot_bins:
         ranking="<results>/{dataset}/{target}/ranking.parquet",
         lib=modules("plotting"),
     output:
-        svg=report(
-            "<results>/{dataset}/{target}/figures/bins.svg",
-            caption="captions/bins.rst",
-            category=WHAT,
-            labels=shown_as("over time and ranks"),
-        ),
+        svg=shown("bins"),
     log:
         "<logs>/plot_bins/{dataset}/{target}.log",
     benchmark:
@@ -125,7 +93,7 @@ rule plot_bins:
         mem_mb=rows_mb,
         runtime=20,
     script:
-        "../scripts/plot_bins.py"
+        "../scripts/report/plot_bins.py"
 
 
 rule plot_kernels:
@@ -133,12 +101,7 @@ rule plot_kernels:
         kernels="<results>/{dataset}/{target}/kernels.parquet",
         lib=modules("plotting"),
     output:
-        svg=report(
-            "<results>/{dataset}/{target}/figures/kernels.svg",
-            caption="captions/kernels.rst",
-            category=WHAT,
-            labels=shown_as("kernels by share"),
-        ),
+        svg=shown("kernels"),
     log:
         "<logs>/plot_kernels/{dataset}/{target}.log",
     benchmark:
@@ -149,7 +112,7 @@ rule plot_kernels:
         mem_mb=2000,
         runtime=20,
     script:
-        "../scripts/plot_kernels.py"
+        "../scripts/report/plot_kernels.py"
 
 
 rule summarise_findings:
@@ -175,7 +138,7 @@ rule summarise_findings:
     params:
         config_hash=config_hash(),
     script:
-        "../scripts/summarise_findings.py"
+        "../scripts/report/summarise_findings.py"
 
 
 rule write_overview:
@@ -192,14 +155,10 @@ rule write_overview:
         stragglers=expand("<results>/{dataset}/stragglers.json", dataset=TRACED),
         comparisons=[f"<results>/compare/{pair}/comparison.json" for pair in PAIRS],
         findings="<results>/findings.json",
+        assets=assets("plotting/drawing"),
         lib=modules("plotting"),
     output:
-        page=report(
-            "<results>/overview.html",
-            caption="captions/overview.rst",
-            category="1. Overview",
-            labels={"figure": "overview"},
-        ),
+        page=shown("overview"),
     log:
         "<logs>/write_overview.log",
     benchmark:
@@ -211,5 +170,6 @@ rule write_overview:
         runtime=20,
     params:
         settings=overview_settings(),
+        links=overview_links(),
     script:
-        "../scripts/write_overview.py"
+        "../scripts/report/write_overview.py"

@@ -1,7 +1,8 @@
 """Strong and weak scaling of the MPI program `bin_launches`, on simulated tables of a chosen size.
 
-Required: nothing but the configuration's `scaling`. Produces: scaling/{scaling.json,scaling.svg}. Measured times differ from run to run, so
-none of this is part of `all`. All runs are one job, one after the other: on Slurm they share the nodes of one allocation.
+Required: nothing but the configuration's `scaling`. Produces: scaling/{scaling.json,scaling.svg}. Measured times differ
+from run to run, so none of this is part of `all`. All runs are one job, one after the other: on Slurm they share the
+nodes of one allocation.
 """
 
 from causeway.scaling import plan
@@ -27,13 +28,13 @@ rule simulate_scaling:
         exports=config["scaling"]["exports"],
         seed=config["seed"],
     script:
-        "../scripts/simulate_scaling.py"
+        "../scripts/scaling/simulate_scaling.py"
 
 
 rule measure_scaling:
     input:
         datasets=expand("<results>/scaling/datasets/{launches}", launches=plan.datasets(config["scaling"])),
-        program=os.path.relpath(f"{BASE}/scripts/bin_launches.py"),
+        program=os.path.relpath(f"{BASE}/scripts/variability/bin_launches.py"),
         lib=modules("scaling", "variability"),
     output:
         study="<results>/scaling/scaling.json",
@@ -53,7 +54,7 @@ rule measure_scaling:
         seed=config["seed"],
         options=["--targets", "kernel_variability", "memory_stall", *binning_options()],
     script:
-        "../scripts/measure_scaling.py"
+        "../scripts/scaling/measure_scaling.py"
 
 
 rule plot_scaling:
@@ -61,12 +62,7 @@ rule plot_scaling:
         study="<results>/scaling/scaling.json",
         lib=modules("plotting"),
     output:
-        svg=report(
-            "<results>/scaling/scaling.svg",
-            caption="captions/scaling.rst",
-            category="8. How it scales",
-            labels={"figure": "time, throughput and efficiency over ranks"},
-        ),
+        svg=shown("scaling"),
     log:
         "<logs>/plot_scaling.log",
     benchmark:
@@ -77,4 +73,4 @@ rule plot_scaling:
         mem_mb=2000,
         runtime=20,
     script:
-        "../scripts/plot_scaling.py"
+        "../scripts/scaling/plot_scaling.py"

@@ -1,7 +1,7 @@
-"""The error rate of the causal analysis, on tables with known causes that do not keep to its assumptions.
+"""The error rate of the causal analysis, on tables with known causes that violate its assumptions.
 
-Required: nothing but the configuration's `validation`. Produces: validation/{validation.html,validation.md} and the marks of each table.
-No part of `all`.
+Required: nothing but the configuration's `validation`. Produces: validation/{validation.html,validation.md} and the
+scores of each case. No part of `all`.
 """
 
 from causeway.validation import cases
@@ -11,7 +11,7 @@ rule measure_method:
     input:
         lib=modules("causal", "validation"),
     output:
-        marks="<results>/validation/marks/{case}.json",
+        scores="<results>/validation/marks/{case}.json",
     log:
         "<logs>/measure_method/{case}.log",
     benchmark:
@@ -27,20 +27,15 @@ rule measure_method:
         study=config["validation"]["study"],
         first_seed=config["validation"]["first_seed"],
     script:
-        "../scripts/measure_method.py"
+        "../scripts/validation/measure_method.py"
 
 
 rule validate_causes:
     input:
-        marks=expand("<results>/validation/marks/{case}.json", case=cases.chosen(config["validation"]["study"])),
+        scores=expand("<results>/validation/marks/{case}.json", case=cases.chosen(config["validation"]["study"])),
         lib=modules("validation"),
     output:
-        page=report(
-            "<results>/validation/validation.html",
-            caption="captions/validation.rst",
-            category="Error rate of the method",
-            labels={"figure": "error rate of the causal analysis"},
-        ),
+        page=shown("validation"),
         table="<results>/validation/validation.md",
     log:
         "<logs>/validate_causes.log",
@@ -55,4 +50,4 @@ rule validate_causes:
         study=config["validation"]["study"],
         first_seed=config["validation"]["first_seed"],
     script:
-        "../scripts/validate_causes.py"
+        "../scripts/validation/validate_causes.py"

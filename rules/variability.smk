@@ -1,7 +1,8 @@
 """Targets, bins, ranking, kept and control rows: the MPI program of Causeway.
 
-Required: tables/{export}/, clocks.json. Produces: {target}/{bins,ranking,kept,kernels,configurations}.parquet; bins of further widths as
-bins_{width in ns}ns.parquet beside bins.parquet. `tasks` are MPI ranks, `threads` the workers inside each: neither changes a byte.
+Required: tables/{export}/, clocks.json. Produces: {target}/{bins,ranking,kept,kernels,configurations}.parquet; bins of
+further widths as bins_{width in ns}ns.parquet beside bins.parquet. `tasks` are MPI ranks, `threads` the workers inside
+each: neither changes a byte.
 Steps: bin_launches for the targets of traces (one job per dataset), bin_measurements for each counter or table column.
 """
 
@@ -12,7 +13,7 @@ rule bin_launches:
     input:
         tables=table_folders,
         clocks="<results>/{dataset}/clocks.json",
-        program=os.path.relpath(f"{BASE}/scripts/bin_launches.py"),
+        program=os.path.relpath(f"{BASE}/scripts/variability/bin_launches.py"),
         lib=modules("variability"),
     output:
         expand(
@@ -41,8 +42,8 @@ rule bin_launches:
         options=[*binning_options(), *further_bins()[1]],
     shell:
         "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks}"
-        " --dataset {wildcards.dataset:q} --tables {params.folder:q}/tables --exports {params.exports:q} --clocks {input.clocks:q}"
-        " --targets {params.targets:q} --out {params.folder:q} {params.options:q}"
+        " --dataset {wildcards.dataset:q} --tables {params.folder:q}/tables --exports {params.exports:q}"
+        " --clocks {input.clocks:q} --targets {params.targets:q} --out {params.folder:q} {params.options:q}"
         " --workers {threads} --log {log:q}"
 
 

@@ -27,16 +27,22 @@ VOID = {"wbr", "meta", "link", "br", "hr", "img", "input"}
 
 
 class CitedPage(html.parser.HTMLParser):
-    """Citations of a page, its queries, and the numbers that stand outside of both citations and the list of what is no data.
+    """Citations of a page, its queries, and the numbers that stand outside of both citations and the list of what is no
+    data.
 
-    `citations`: (query, kind, raw value or None, text). `loose`: numbers without a query, with the text around them. `repeats`: numbers of
-    figures that repeat the table beside them, with the texts of that table's citations.
+    `citations`: (query, kind, raw value or None, text). `loose`: numbers without a query, with the text around them.
+    `repeats`: numbers of figures that repeat the table beside them, with the texts of that table's citations.
     """
 
     def __init__(self, text):
         super().__init__()
-        self.citations, self.loose, self.repeats, self.queries = [], [], [], {}
-        self.path, self.block, self.beside = [], None, []
+        self.citations = []
+        self.loose = []
+        self.repeats = []
+        self.queries = {}
+        self.path = []
+        self.block = None
+        self.beside = []
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
@@ -76,7 +82,9 @@ class CitedPage(html.parser.HTMLParser):
 
 
 def wrong_numbers(text, results):
-    """Return what is wrong with the numbers of a page: those without a query, with another value, or that read otherwise than they are."""
+    """Return what is wrong with the numbers of a page: those without a query, with another value, or that read
+    otherwise than they are.
+    """
     page = CitedPage(text)
     found = answers(page.queries.values(), results)
     wrong = [("no query", words) for words in page.loose] + [("not in the table beside", pair) for pair in page.repeats]
@@ -111,14 +119,21 @@ def reads_like(words, kind, value):
 
 
 def _same_text(words, value):
-    """Return whether a text is the value, or its begin and end with an ellipsis between, but for characters that cannot be shown."""
+    """Return whether a text is the value, or its begin and end with an ellipsis between, but for characters that
+    cannot be shown.
+    """
 
     def plain(text):
-        return "".join(letter if unicodedata.category(letter)[0] != "C" or letter in "\n\t" else "\ufffd" for letter in text).replace(
-            "\u2028", "\ufffd"
-        )
+        return "".join(
+            letter if unicodedata.category(letter)[0] != "C" or letter in "\n\t" else "\ufffd" for letter in text
+        ).replace("\u2028", "\ufffd")
 
-    words, value = plain(words), plain(value)
+    words = plain(words)
+    value = plain(value)
     if words == value:
         return True
-    return any(value.startswith(words[:at]) and value.endswith(words[at + 1 :]) for at, letter in enumerate(words) if letter == "…")
+    return any(
+        value.startswith(words[:at]) and value.endswith(words[at + 1 :])
+        for at, letter in enumerate(words)
+        if letter == "…"
+    )

@@ -1,12 +1,14 @@
-"""Runs with known differences, as tables: launches whose times follow one another as a GPU's do, with a shift of one's choice."""
+"""Runs with known differences, as tables: launches whose times follow one another as a GPU's do, with a shift of
+one's choice.
+"""
 
 import numpy as np
 
-from causeway.comparison.estimates import Choices
+from causeway.comparison.change_estimates import Choices
+from causeway.comparison.compare import run
 from causeway.comparison.groups import compare_groups
 from causeway.comparison.matching import match_kernels
-from causeway.comparison.measure import measure
-from causeway.comparison.program import run
+from causeway.comparison.run_totals import measure
 from causeway.comparison.sides import Side
 from variability_tables import write_export
 
@@ -38,8 +40,12 @@ def write_run(folder, seed, iterations=300, ranks=2, rho=0.0, scatter=0.05, fact
             times = mean * (factors or {}).get(name, 1.0) * np.exp(scatter * own)
             rows += [(1_000_000 * i + 150_000 * kernel, int(times[i]), kernel, rank) for i in range(begin, end)]
     rows.sort()
-    columns = dict(zip(("start_ns", "duration_ns", "configuration", "rank"), map(list, zip(*rows, strict=True)), strict=True))
-    write_export(folder / "tables" / "e0", columns, configurations=[(name, {"grid_x": 64, "block_x": 128}) for name in names])
+    columns = dict(
+        zip(("start_ns", "duration_ns", "configuration", "rank"), map(list, zip(*rows, strict=True)), strict=True)
+    )
+    write_export(
+        folder / "tables" / "e0", columns, configurations=[(name, {"grid_x": 64, "block_x": 128}) for name in names]
+    )
     return folder / "tables" / "e0"
 
 
@@ -49,7 +55,8 @@ CHOICES = {"resamples": 200, "confidence": 0.95, "false_discovery_rate": 0.05, "
 def write_comparison(results, names, folders, efficiency=None):
     """Compare runs as `compare_runs` does; return the path of `comparison.json` in a results folder.
 
-    `names` are, per side, the dataset and its repeats; `folders` the tables' folder by dataset; `efficiency` the table by dataset.
+    `names` are, per side, the dataset and its repeats; `folders` the tables' folder by dataset; `efficiency` the table
+    by dataset.
     """
     home = results / "compare" / f"{names[0][0]}__{names[1][0]}"
     outputs = home / "comparison.json", home / "comparison.parquet"

@@ -7,7 +7,8 @@ import pytest
 from support import DATA, ROOT
 from watching import Watched
 
-# Folders of tests that run the workflow or MPI take minutes a file: they start first, so that both processes end at about the same time.
+# Folders of tests that run the workflow or MPI take minutes a file: they start first, so that both processes end at
+# about the same time.
 LONG = ("slurm", "workflow", "mpi", "browser")
 TESTS = ROOT / "tests"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -33,11 +34,17 @@ def browser():
     """Return a running browser, or skip and say what is missing."""
     program = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if program is None:
-        pytest.skip("no Chromium on this machine; install one (Debian: apt-get install chromium) to run the browser tests")
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed; it is in the `dev` dependencies")
+        pytest.skip(
+            "no Chromium on this machine; install one (Debian: apt-get install chromium) to run the browser tests"
+        )
+    api = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed; it is in the `dev` dependencies"
+    )
     with api.sync_playwright() as play:
         try:
-            running = play.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu", "--use-gl=swiftshader"])
+            running = play.chromium.launch(
+                executable_path=program, args=["--no-sandbox", "--disable-gpu", "--use-gl=swiftshader"]
+            )
         except api.Error as error:
             pytest.skip(f"{program} does not start headless: {str(error).splitlines()[0]}")
         yield running

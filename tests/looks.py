@@ -1,7 +1,8 @@
-"""What a reader would see of a page or drawing in a browser: texts over one another, texts cut off, texts too faint to read.
+"""What a reader would see of a page or drawing in a browser: texts over one another, texts cut off, texts too faint to
+read.
 
-Each function takes a page of playwright and returns what is wrong, in words. Contrast is that of WCAG 2.1 (success criterion 1.4.3,
-level AA): 4.5, or 3 for text of 24 px, or of 18.66 px in bold.
+Each function takes a page of playwright and returns what is wrong, in words. Contrast is that of WCAG 2.1 (success
+criterion 1.4.3, level AA): 4.5, or 3 for text of 24 px, or of 18.66 px in bold.
 """
 
 from pathlib import Path
@@ -24,13 +25,16 @@ def cut(page):
 
 
 def faint(page):
-    """Return texts with less contrast to what is behind them than AA asks for, with their ratio. The whole page must be in view."""
+    """Return texts with less contrast to what is behind them than AA asks for, with their ratio. The whole page must
+    be in view.
+    """
     return _run(page, "faint")
 
 
 def fitted(page, most=20_000):
     """Make the window as high as the page, so that all of it is in view."""
-    width, height = page.viewport_size["width"], page.evaluate("document.documentElement.scrollHeight")
+    width = page.viewport_size["width"]
+    height = page.evaluate("document.documentElement.scrollHeight")
     page.set_viewport_size({"width": width, "height": max(400, min(height, most))})
     page.wait_for_timeout(50)
 

@@ -11,7 +11,8 @@ def answers(queries, results):
 
     `results` is the results folder.
     """
-    before, found = os.getcwd(), {}
+    before = os.getcwd()
+    found = {}
     os.chdir(results)
     try:
         with duckdb.connect(config={"threads": 1}) as database:
@@ -25,7 +26,9 @@ def answers(queries, results):
 
 
 def same(found, wanted):
-    """Return whether a query gave the value: texts and whole numbers to the letter, others but for rounding in the last digits."""
+    """Return whether a query gave the value: texts and whole numbers to the letter, others but for rounding in the
+    last digits.
+    """
     if isinstance(wanted, (int, str)) or not isinstance(found, (int, float)):
         return found == wanted
     return math.isclose(found, wanted, rel_tol=1e-12)
@@ -35,7 +38,9 @@ def wrong_findings(findings, results):
     """Return the findings whose query does not give the value, or the bound, that they state."""
     pairs = [(finding["id"], finding["evidence"]["query"], finding["evidence"]["value"]) for finding in findings]
     pairs += [
-        (finding["id"], finding["recoverable_query"], finding["recoverable_ns"]) for finding in findings if finding["recoverable_query"]
+        (finding["id"], finding["recoverable_query"], finding["recoverable_ns"])
+        for finding in findings
+        if finding["recoverable_query"]
     ]
     found = answers([query for _, query, _ in pairs], results)
     return [(name, query, found[query], wanted) for name, query, wanted in pairs if not same(found[query], wanted)]

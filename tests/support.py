@@ -31,18 +31,28 @@ def snakemake_command(folder, *arguments, config=None, root=ROOT):
 def run_snakemake(folder, *arguments, config=None, root=ROOT):
     """Run the workflow under `root` with `--directory folder`; return the finished process, its output as text."""
     command, environment = snakemake_command(folder, *arguments, config=config, root=root)
-    return subprocess.run(command, cwd=root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    return subprocess.run(
+        command, cwd=root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
 
 
 def digests_under(folder, leaving_out=("logs", "benchmarks")):
-    """Return the SHA-256 of every file of a folder by its relative path, without what tells of a run rather than of its results."""
+    """Return the SHA-256 of every file of a folder by its relative path, without what tells of a run rather than of
+    its results.
+    """
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     names = {path.relative_to(folder): path for path in files}
-    return {str(name): hashlib.sha256(path.read_bytes()).hexdigest() for name, path in names.items() if name.parts[0] not in leaving_out}
+    return {
+        str(name): hashlib.sha256(path.read_bytes()).hexdigest()
+        for name, path in names.items()
+        if name.parts[0] not in leaving_out
+    }
 
 
 def write_analysis(folder, rows, settings=""):
-    """Write a sheet and a configuration; return the configuration's path. `rows` are (dataset, rank, source, format[, node])."""
+    """Write a sheet and a configuration; return the configuration's path. `rows` are (dataset, rank, source,
+    format[, node]).
+    """
     folder.mkdir(parents=True, exist_ok=True)
     lines = ["dataset\trank\tsource\tformat\tnode", *("\t".join([*map(str, row), "", ""][:5]) for row in rows)]
     (folder / "datasets.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")

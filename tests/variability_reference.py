@@ -1,4 +1,6 @@
-"""The plain answer: what the program must find, with pandas, fractions and no thought of speed. It shares no code with the program."""
+"""The plain answer: what the program must find, with pandas, fractions and no thought of speed. It shares no code
+with the program.
+"""
 
 import json
 from fractions import Fraction
@@ -52,7 +54,8 @@ def linked_transfer(launch, transfers, window_ns):
     `transfers` are the rows, starts and ends of those on its rank and device, in the order of rows.
     """
     row, t_start, t_end = transfers
-    start, end = launch.raw_ns, launch.raw_ns + launch.duration_ns
+    start = launch.raw_ns
+    end = launch.raw_ns + launch.duration_ns
     overlap = np.minimum(t_end, end) - np.maximum(t_start, start)
     if (overlap > 0).any():
         return row[overlap.argmax()]
@@ -95,7 +98,9 @@ def bins(rows, first, width, features=()):
     for column in ("target", *features):
         groups = rows.groupby(["rank", "bin"])[column]
         quantiles = pd.concat([groups.quantile(share) for share in (0.25, 0.5, 0.75)], axis=1)
-        piece = pd.concat([groups.min(), groups.max(), groups.mean(), groups.var(ddof=1), groups.std(ddof=1), quantiles], axis=1)
+        piece = pd.concat(
+            [groups.min(), groups.max(), groups.mean(), groups.var(ddof=1), groups.std(ddof=1), quantiles], axis=1
+        )
         piece.columns = STATISTICS if column == "target" else [f"{column}_{name}" for name in STATISTICS]
         pieces.append(piece)
     counts = rows.groupby(["rank", "bin"]).size().rename("count")
@@ -109,7 +114,8 @@ def assert_same_bins(found, expected, features=()):
     assert found["count"].tolist() == expected["count"].tolist()
     for prefix in ("", *(f"{name}_" for name in features)):
         for name in STATISTICS:
-            mine, theirs = found[prefix + name].to_numpy(float), expected[prefix + name].to_numpy(float)
+            mine = found[prefix + name].to_numpy(float)
+            theirs = expected[prefix + name].to_numpy(float)
             if name in ("min", "max"):
                 np.testing.assert_array_equal(mine, theirs, err_msg=prefix + name)
             else:

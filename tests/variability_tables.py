@@ -1,4 +1,6 @@
-"""Tables of exports made without our readers: from rows in a test, or from an nsys sqlite by plain SQL. And the program, run over them."""
+"""Tables of exports made without our readers: from rows in a test, or from an nsys sqlite by plain SQL. And the
+program, run over them.
+"""
 
 import hashlib
 import json
@@ -13,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.tables import LAUNCH_SHAPE, SCHEMAS, write_table
+from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, write_table
 from support import ROOT
 
 OUTPUTS = ("bins", "ranking", "kept", "kernels", "configurations")
@@ -28,7 +30,9 @@ def table_of(name, columns, extra=()):
         if field.name in columns:
             arrays[field.name] = pa.array(columns[field.name], field.type, from_pandas=False)
         else:
-            arrays[field.name] = pa.nulls(rows, field.type) if field.nullable else pa.array(np.zeros(rows, int), field.type)
+            arrays[field.name] = (
+                pa.nulls(rows, field.type) if field.nullable else pa.array(np.zeros(rows, int), field.type)
+            )
     return pa.table(arrays, schema=pa.schema(fields))
 
 
@@ -36,16 +40,28 @@ def kernel_id(name):
     return f"{name[:40].lower()}-{hashlib.sha256(name.encode()).hexdigest()[:10]}"
 
 
-def write_export(folder, launches=None, transfers=None, counters=None, configurations=None, extra=(), ranks=None, row_group=None):
-    """Write an export's tables. `configurations` are (kernel name, {shape column: value}[, label]); by default kernel `k<n>` for each n."""
+def write_export(
+    folder, launches=None, transfers=None, counters=None, configurations=None, extra=(), ranks=None, row_group=None
+):
+    """Write an export's tables. `configurations` are (kernel name, {shape column: value}[, label]); by default
+    kernel `k<n>` for each n.
+    """
     facts = launches or counters
     used = sorted(set(np.asarray(facts["configuration"]).tolist())) if facts else []
     configurations = configurations or [(f"k{n}", {"grid_x": n}) for n in range(max(used, default=-1) + 1)]
     names = sorted({name for name, *_ in configurations})
-    kernels = {"kernel": range(len(names)), "id": [kernel_id(name) for name in names], "name": names, "short_name": names}
+    kernels = {
+        "kernel": range(len(names)),
+        "id": [kernel_id(name) for name in names],
+        "name": names,
+        "short_name": names,
+    }
     kernels["class"] = ["compute"] * len(names)
     write_table(table_of("kernels", kernels), folder / "kernels.parquet", "kernels")
-    columns = {"configuration": range(len(configurations)), "kernel": [names.index(name) for name, *_ in configurations]}
+    columns = {
+        "configuration": range(len(configurations)),
+        "kernel": [names.index(name) for name, *_ in configurations],
+    }
     columns |= {column: [shape.get(column) for _, shape, *_ in configurations] for column in LAUNCH_SHAPE}
     columns["label"] = [label[0] if label else None for _, _, *label in configurations]
     write_table(table_of("configurations", columns), folder / "configurations.parquet", "configurations")
@@ -69,16 +85,22 @@ def split_row_groups(path, rows):
 
 
 def write_clocks(path, shifts):
-    path.write_text(json.dumps({"exports": {export: {"shift_ns": shift} for export, shift in shifts.items()}}), encoding="utf-8")
+    path.write_text(
+        json.dumps({"exports": {export: {"shift_ns": shift} for export, shift in shifts.items()}}), encoding="utf-8"
+    )
 
 
 def export_from_nsys(sqlite, folder, rank=None):
     """Write the tables of an nsys sqlite by plain SQL: the way that does not pass through our readers."""
     with closing(sqlite3.connect(f"file:{sqlite}?mode=ro", uri=True)) as base:
-        shape = "gridX gridY gridZ blockX blockY blockZ registersPerThread staticSharedMemory dynamicSharedMemory localMemoryTotal".split()
+        shape = (
+            "gridX gridY gridZ blockX blockY blockZ registersPerThread staticSharedMemory dynamicSharedMemory"
+            " localMemoryTotal".split()
+        )
         lines = base.execute(
-            f"SELECT k.start, k.end - k.start, k.deviceId, k.streamId, k.globalPid, s.value, {', '.join('k.' + c for c in shape)}"
-            " FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s ON s.id = k.demangledName ORDER BY k.start, k.rowid"
+            "SELECT k.start, k.end - k.start, k.deviceId, k.streamId, k.globalPid, s.value,"
+            f" {', '.join('k.' + c for c in shape)} FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s ON s.id ="
+            " k.demangledName ORDER BY k.start, k.rowid"
         ).fetchall()
         present = {name for (name,) in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         copies = []
@@ -109,14 +131,25 @@ def export_from_nsys(sqlite, folder, rank=None):
 def command(folder, targets, exports, options=(), ranks=1):
     """Return the arguments of the program for tables in `folder`/tables, results in `folder`/out<ranks>."""
     return [
-        *("--ranks", ranks, "--dataset", "d", "--tables", folder / "tables", "--exports", *exports, "--clocks", folder / "clocks.json"),
+        *(
+            "--ranks",
+            ranks,
+            "--dataset",
+            "d",
+            "--tables",
+            folder / "tables",
+            "--exports",
+            *exports,
+            "--clocks",
+            folder / "clocks.json",
+        ),
         *("--targets", *targets, "--out", folder / f"out{ranks}", *options),
     ]
 
 
 def run_here(folder, targets, exports, options=()):
     """Run the program in this process, as one rank; return the folder of its results."""
-    import bin_launches
+    from variability import bin_launches
 
     bin_launches.main([str(part) for part in command(folder, targets, exports, options)])
     return folder / "out1"
@@ -130,7 +163,7 @@ def launcher():
 
 def run_ranks(folder, targets, exports, ranks, options=(), asked=None, timeout=300):
     """Run the program under the launcher; return the finished process."""
-    program = [sys.executable, "-m", "mpi4py", ROOT / "scripts" / "bin_launches.py"]
+    program = [sys.executable, "-m", "mpi4py", ROOT / "scripts" / "variability" / "bin_launches.py"]
     arguments = command(folder, targets, exports, options, ranks)
     if asked is not None:
         arguments[1] = asked

@@ -7,7 +7,9 @@ class Watched:
     """A page with what it said and asked for beyond the files of its folder."""
 
     def __init__(self, page):
-        self.page, self.said, self.asked = page, [], []
+        self.page = page
+        self.said = []
+        self.asked = []
         page.on("console", self.hear)
         page.on("pageerror", lambda error: self.said.append(f"error: {error}"))
         page.on("request", lambda request: self.asked.append(request.url))

@@ -1,11 +1,11 @@
-"""Code among the inputs of jobs: a small file for each part of the package, so that a change runs again what needs it and a plan stays readable.
+"""Code among the inputs of jobs: a digest file for each part of the package; a change reruns the jobs that use it.
 
-Required: what common.smk sets.
+Required: what config.smk sets.
 """
 
 
 def stamp(name, files):
-    """Return a small file that holds a digest of `files`; it changes when one of them does, and then alone."""
+    """Return the path of a digest of `files`, written only if it changed."""
     digest = hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()
     path = Path(".snakemake", "causeway", name)
     if not path.is_file() or path.read_text() != digest:
@@ -16,15 +16,21 @@ def stamp(name, files):
     return str(path)
 
 
-def modules(*wings):
-    """Return what stands for the package's code that a job runs: the ground floor and the named wings."""
+def modules(*parts):
+    """Return the digests of the code that a job runs: the ground floor's, and those of the named wings or modules."""
     package = BASE / "scripts" / "causeway"
-    files = {"ground": [package / f"{name}.py" for name in GROUND]}
-    for wing in wings:
-        files[wing] = [package / f"{wing}.py"] if (package / f"{wing}.py").is_file() else sorted((package / wing).rglob("*.py"))
-    return [stamp(name, sources) for name, sources in files.items()]
+    return [
+        stamp(".".join(Path(part).parts), sorted([*(package / part).rglob("*.py"), *package.glob(f"{part}.py")]))
+        for part in (*GROUND, *parts)
+    ]
+
+
+def assets(room):
+    """Return what stands for the templates, style sheets and scripts of the pages that a room of the package writes."""
+    files = (BASE / "scripts" / "causeway" / room / "assets").iterdir()
+    return stamp(f"{room.replace(os.sep, '.')}.assets", sorted(files))
 
 
 def column_maps():
-    """Return what stands for the maps from vendors' column names to ours."""
+    """Return the digest of the maps from vendors' column names to ours."""
     return stamp("columns", sorted((BASE / "config" / "columns").iterdir()))

@@ -1,33 +1,38 @@
-"""What the rules of compare.smk ask for: the pairs of the configuration, checked against the sheet, and the results of their datasets.
+"""The inputs of the rules of compare.smk: the pairs of the configuration, checked against the sheet, and the results of
+their datasets.
 
-Required: what common.smk sets. Sets: PAIRS (each pair of the configuration by `{baseline}__{candidate}`), COMPARED (the files of all comparisons).
+Required: what config.smk sets. Sets: PAIRS (each pair of the configuration by `{baseline}__{candidate}`).
 """
 
 SIDES = ("baseline", "candidate")
 
 
 def load_pairs():
-    """Return the pairs by name; a pair that names an unknown dataset, or one twice, stops the workflow with one sentence."""
+    """Return the pairs by name; a pair that names an unknown dataset, or one twice, stops the workflow."""
     pairs = {}
     for pair in config["compare"]["pairs"]:
         named = [name for side in SIDES for name in (pair[side], *pair.get(f"{side}_repeats", []))]
         unknown = [name for name in named if name not in TARGETS]
         twice = sorted({name for name in named if named.count(name) > 1})
         if unknown:
-            raise WorkflowError(f"configuration: compare: no dataset {', '.join(unknown)} in the sheet; it has {', '.join(DATASETS)}")
+            raise WorkflowError(
+                f"configuration: compare: no dataset {', '.join(unknown)} in the sheet; it has {', '.join(DATASETS)}"
+            )
         if twice:
-            raise WorkflowError(f"configuration: compare: {', '.join(twice)} is named twice in one pair; each run stands once, on one side")
+            raise WorkflowError(
+                f"configuration: compare: {', '.join(twice)} is named twice in one pair;"
+                " each run stands once, on one side"
+            )
         name = f"{pair['baseline']}__{pair['candidate']}"
         if name in pairs:
-            raise WorkflowError(f"configuration: compare: the pair {pair['baseline']} and {pair['candidate']} stands twice in `pairs`")
+            raise WorkflowError(
+                f"configuration: compare: the pair {pair['baseline']} and {pair['candidate']} stands twice in `pairs`"
+            )
         pairs[name] = pair
     return pairs
 
 
 PAIRS = load_pairs()
-COMPARED = [
-    f"results/compare/{pair}/{name}" for pair in PAIRS for name in ("comparison.html", "changes.svg", "totals.svg", "efficiency.svg")
-]
 
 
 def sides_of(pair):
@@ -47,7 +52,9 @@ def compared_folders(wildcards):
 
 def folders_by_dataset(wildcards):
     """Return the folders of tables of each dataset of a pair."""
-    return {name: [f"results/{name}/tables/{row.export}" for row in exports_of(name)] for name in all_of(wildcards.pair)}
+    return {
+        name: [f"results/{name}/tables/{row.export}" for row in exports_of(name)] for name in all_of(wildcards.pair)
+    }
 
 
 def compared_efficiency(wildcards):
@@ -61,10 +68,16 @@ def efficiency_by_dataset(wildcards):
 
 
 def causes_by_side(wildcards):
-    """Return for each side of a pair the contributions of the whole dataset by target, of the targets that both have."""
+    """Return for each side of a pair the whole dataset's contributions by target, of the targets that both have."""
     names = [PAIRS[wildcards.pair][side] for side in SIDES]
-    shared = [target for target in targets_of(names[0]) if target in targets_of(names[1])] if config["compare"]["causes"] else []
-    return [{target: f"results/{name}/{target}/causal/dataset/contributions.parquet" for target in shared} for name in names]
+    shared = (
+        [target for target in targets_of(names[0]) if target in targets_of(names[1])]
+        if config["compare"]["causes"]
+        else []
+    )
+    return [
+        {target: f"results/{name}/{target}/causal/dataset/contributions.parquet" for target in shared} for name in names
+    ]
 
 
 def compared_causes(wildcards):
@@ -73,7 +86,9 @@ def compared_causes(wildcards):
 
 
 def every_comparison(wildcards):
-    """Return the documents of all comparisons; without any pair there is nothing to compare, and one sentence says how to name one."""
+    """Return the documents of all comparisons; without any pair, stop with the sentence that shows how to name one."""
     if not PAIRS:
-        raise WorkflowError("configuration: `compare: pairs:` names no pair; add for example `- {baseline: before, candidate: after}`")
+        raise WorkflowError(
+            "configuration: `compare: pairs:` names no pair; add for example `- {baseline: before, candidate: after}`"
+        )
     return [f"results/compare/{pair}/comparison.json" for pair in PAIRS]

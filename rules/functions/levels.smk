@@ -1,6 +1,6 @@
-"""What the rules of levels.smk ask for: the whole dataset behind a reduced one, and what the names of windows refer to.
+"""The inputs of the rules of levels.smk: the whole dataset of a reduced one, and the tables that a window's name needs.
 
-Required: what common.smk sets. Sets: REDUCED (a wildcard's pattern of the reduced datasets).
+Required: what config.smk sets. Sets: REDUCED (a wildcard's pattern of the reduced datasets).
 """
 
 REDUCED = one_of(config["filters"])
@@ -18,29 +18,25 @@ def whole_clocks(wildcards):
 
 
 def filter_settings(wildcards):
-    """Return what `filters` says of a reduced dataset."""
+    """Return the entry of a reduced dataset in `filters`."""
     return config["filters"][wildcards.dataset]
 
 
 def window_basis(wildcards):
-    """Return what a window's name refers to beside times: the bins of a target, or the findings with the rows that they rest on."""
+    """Return the tables that a window's name refers to: a target's bins, or the findings with their evidence."""
     name, home = wildcards.window, f"results/{wildcards.dataset}"
     if name.startswith("bin_"):
-        return [f"{home}/{target}/bins.parquet" for target in targets_of(wildcards.dataset) if name.startswith(f"bin_{target}_r")]
+        return [
+            f"{home}/{target}/bins.parquet"
+            for target in targets_of(wildcards.dataset)
+            if name.startswith(f"bin_{target}_r")
+        ]
     return ["results/findings.json", *finding_basis(wildcards)] if name.startswith("finding_") else []
 
 
 def finding_basis(wildcards):
-    """Return the rows from which the window of a finding is found."""
+    """Return the tables of the findings' evidence, which give the window of a finding."""
     home = f"results/{wildcards.dataset}"
-    return [f"{home}/{target}/{table}.parquet" for target in targets_of(wildcards.dataset) for table in ("bins", "kept")]
-
-
-def explorer_assets():
-    """Return what stands for the files of the explorer's page that are not Python."""
-    return stamp("explorer", sorted((BASE / "scripts/causeway/levels/assets").iterdir()))
-
-
-def explorers():
-    """Return the explorer of every traced dataset."""
-    return [f"results/{dataset}/explorer" for dataset in TRACED]
+    return [
+        f"{home}/{target}/{table}.parquet" for target in targets_of(wildcards.dataset) for table in ("bins", "kept")
+    ]

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from causeway.causal.features import assemble, exports_of
-from causeway.logs import failing_clearly
-from causeway.tables import read_json, read_table
+from causeway.causal.data.features import assemble, exports_of
+from causeway.core.logs import failing_clearly
+from causeway.core.tables import read_json, read_table
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake

@@ -1,9 +1,11 @@
-"""Two datasets compared: matched kernels, changes with intervals, verdicts, and where the difference in GPU time comes from."""
+"""Two datasets compared: matched kernels, changes with intervals, verdicts, and where the difference in GPU time
+comes from.
+"""
 
 from typing import TYPE_CHECKING
 
-from causeway.comparison.program import run
-from causeway.logs import failing_clearly
+from causeway.comparison.compare import run
+from causeway.core.logs import failing_clearly
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -12,7 +14,15 @@ if TYPE_CHECKING:
 def main(job) -> None:
     with failing_clearly(job.log[0]):
         given = job.params
-        run(given.sides, given.folders, given.efficiency, given.causes, given.choices, job.output.comparison, job.output.table)
+        run(
+            given.sides,
+            given.folders,
+            given.efficiency,
+            given.causes,
+            given.choices,
+            job.output.comparison,
+            job.output.table,
+        )
 
 
 if "snakemake" in globals():

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from causeway.errors import CausewayError
-from causeway.logs import LOG, failing_clearly
-from causeway.tables import read_json
+from causeway.core.errors import CausewayError
+from causeway.core.logs import LOG, failing_clearly
+from causeway.core.tables import read_json
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -17,7 +17,8 @@ def main(job) -> None:
             raise CausewayError("\n".join(["the gate is closed:", *document["reasons"]]))
         if not document["states"]:
             raise CausewayError(
-                "`gate:` of the configuration sets no limit that applies to a comparison; set one, for example `max_slowdown_percent: 5`"
+                "`gate:` of the configuration sets no limit that applies to a comparison; set one, for example"
+                " `max_slowdown_percent: 5`"
             )
         LOG.info("the gate is open: %d limits judged, none broken", len(document["states"]))
 

@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 from causeway.comparison.gate import judge, reasons
-from causeway.logs import LOG, failing_clearly
-from causeway.results import read_comparisons
-from causeway.tables import write_json
+from causeway.core.logs import LOG, failing_clearly
+from causeway.core.results import read_comparisons
+from causeway.core.tables import write_json
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -13,12 +13,17 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
-        limits, states = job.params.limits, []
+        limits = job.params.limits
+        states = []
         for document, rows in read_comparisons(job.input.comparisons):
             states += judge(document, rows, limits)
         stops = reasons(states, limits["strict"])
         LOG.info("%d limits judged, %d stop the gate", len(states), len(stops))
-        write_json({"schema_version": "1", "limits": dict(limits), "states": states, "reasons": stops}, job.output.verdicts, "gate")
+        write_json(
+            {"schema_version": "1", "limits": dict(limits), "states": states, "reasons": stops},
+            job.output.verdicts,
+            "gate",
+        )
 
 
 if "snakemake" in globals():

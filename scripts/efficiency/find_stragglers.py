@@ -1,9 +1,11 @@
-"""Which rank holds the others back: arrival and transfer of matched collectives, late ranks and why, components of variance."""
+"""Which rank holds the others back: arrival and transfer of matched collectives, late ranks and why, components of
+variance.
+"""
 
 from typing import TYPE_CHECKING
 
-from causeway.efficiency.together import run
-from causeway.logs import failing_clearly
+from causeway.core.logs import failing_clearly
+from causeway.efficiency.ranks.find_stragglers import find_stragglers
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -11,7 +13,14 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
-        run(job.wildcards.dataset, job.input.tables, job.input.clocks, job.params.seed, job.output.stragglers, job.output.table)
+        find_stragglers(
+            job.wildcards.dataset,
+            job.input.tables,
+            job.input.clocks,
+            job.params.seed,
+            job.output.stragglers,
+            job.output.table,
+        )
 
 
 if "snakemake" in globals():

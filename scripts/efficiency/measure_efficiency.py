@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from causeway.efficiency.program import run
-from causeway.logs import failing_clearly
+from causeway.core.logs import failing_clearly
+from causeway.efficiency.measure_efficiency import measure_efficiency
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -11,7 +11,14 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
-        run(job.wildcards.dataset, job.input.tables, job.input.clocks, job.params.choices, job.output.efficiency, job.output.table)
+        measure_efficiency(
+            job.wildcards.dataset,
+            job.input.tables,
+            job.input.clocks,
+            job.params.choices,
+            job.output.efficiency,
+            job.output.table,
+        )
 
 
 if "snakemake" in globals():

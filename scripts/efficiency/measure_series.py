@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from causeway.efficiency.series import measure_series
-from causeway.logs import failing_clearly
-from causeway.results import dataset_of
-from causeway.tables import read_json, write_json
+from causeway.core.logs import failing_clearly
+from causeway.core.results import dataset_of
+from causeway.core.tables import read_json, write_json
+from causeway.efficiency.trees.scaling_series import measure_series
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from causeway.logs import failing_clearly
-from causeway.plotting import efficiency, stragglers
-from causeway.plotting.marks import write_svg
-from causeway.tables import read_json, read_table
+from causeway.core.logs import failing_clearly
+from causeway.core.tables import read_json, read_table
+from causeway.plotting.drawing.page import write
+from causeway.plotting.figures import efficiency, lost_time, stragglers
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
-        name, measured = job.wildcards.dataset, read_json(job.input.efficiency)
-        note = efficiency.aligned_by(measured["clocks"])
-        write_svg(efficiency.tree_table(measured, name), job.output.efficiency)
-        write_svg(efficiency.lost_time(measured, name), job.output.lost_time)
-        write_svg(efficiency.rank_map(read_table(job.input.table, "efficiency"), name, note), job.output.rank_map)
-        write_svg(stragglers.drawing(read_json(job.input.stragglers), name), job.output.stragglers)
+        name = job.wildcards.dataset
+        measured = read_json(job.input.efficiency)
+        note = lost_time.aligned_by(measured["clocks"])
+        write(efficiency.draw_efficiency_trees(measured, name), job.output.efficiency)
+        write(lost_time.draw_lost_time(measured, name), job.output.lost_time)
+        write(lost_time.draw_rank_map(read_table(job.input.table, "efficiency"), name, note), job.output.rank_map)
+        write(stragglers.draw_stragglers(read_json(job.input.stragglers), name), job.output.stragglers)
 
 
 if "snakemake" in globals():

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from causeway.logs import failing_clearly
-from causeway.plotting.marks import write_svg
-from causeway.plotting.series import drawing
-from causeway.tables import read_json
+from causeway.core.logs import failing_clearly
+from causeway.core.tables import read_json
+from causeway.plotting.drawing.page import write
+from causeway.plotting.figures.series import draw_series
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
-        write_svg(drawing(read_json(job.input.series)), job.output.figure)
+        write(draw_series(read_json(job.input.series)), job.output.figure)
 
 
 if "snakemake" in globals():

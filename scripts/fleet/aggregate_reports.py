@@ -1,9 +1,9 @@
-"""The servers' part after the day: sums, threshold, noise, ledger; and the designer's reading of the release."""
+"""The servers' part after the day: sums, threshold, noise, ledger; and the designer's estimates from the release."""
 
 from typing import TYPE_CHECKING
 
-from causeway.fleet.steps import release_day
-from causeway.logs import failing_clearly
+from causeway.core.logs import failing_clearly
+from causeway.fleet.study.steps import release_day
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
-        given, out = job.input, job.output
+        given = job.input
+        out = job.output
         release_day(
             job.params.fleet,
             job.wildcards.mode,

@@ -1,10 +1,10 @@
-"""What attackers can do to a simulated fleet: leaks, re-identification, damage, and an audit of epsilon."""
+"""Attacks on a simulated fleet: poisoning, Sybils, re-identification, linkage, and an audit of epsilon."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from causeway.fleet.study import attack
-from causeway.logs import failing_clearly
+from causeway.core.logs import failing_clearly
+from causeway.fleet.study.simulated_day import attack
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake

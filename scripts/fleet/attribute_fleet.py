@@ -1,9 +1,9 @@
-"""What each client decides about its own sample: an application of the catalogue, or an anonymous cluster."""
+"""Each client's attribution of its own sample: an application of the catalogue, or an anonymous cluster."""
 
 from typing import TYPE_CHECKING
 
-from causeway.fleet.steps import attribute_samples
-from causeway.logs import failing_clearly
+from causeway.core.logs import failing_clearly
+from causeway.fleet.study.steps import attribute_samples
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 def main(job) -> None:
     with failing_clearly(job.log[0]):
         given = job.input
-        attribute_samples(job.params.fleet, job.params.seed, given.catalogue, given.samples, given.reports, job.output.attributions)
+        attribute_samples(
+            job.params.fleet, job.params.seed, given.catalogue, given.samples, given.reports, job.output.attributions
+        )
 
 
 if "snakemake" in globals():

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from causeway.fleet.exports import runs_of
-from causeway.fleet.steps import build_catalogue
-from causeway.logs import failing_clearly
+from causeway.core.logs import failing_clearly
+from causeway.fleet.attribution.exports import runs_of
+from causeway.fleet.study.steps import build_catalogue
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -13,7 +13,12 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
-        build_catalogue(job.params.fleet, job.params.seed, runs_of(map(Path, job.input.get("tables", []))), Path(job.output.catalogue))
+        build_catalogue(
+            job.params.fleet,
+            job.params.seed,
+            runs_of(map(Path, job.input.get("tables", []))),
+            Path(job.output.catalogue),
+        )
 
 
 if "snakemake" in globals():

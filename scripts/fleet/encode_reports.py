@@ -1,9 +1,9 @@
-"""The counts of each client's report, before any protection."""
+"""The encoding of each client's report as counts, before any protection."""
 
 from typing import TYPE_CHECKING
 
-from causeway.fleet.steps import encode_samples
-from causeway.logs import failing_clearly
+from causeway.core.logs import failing_clearly
+from causeway.fleet.study.steps import encode_samples
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -11,8 +11,17 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
-        given, params = job.input, job.params
-        encode_samples(params.fleet, params.seed, given.catalogue, given.samples, given.reports, given.attributions, job.output.counts)
+        given = job.input
+        params = job.params
+        encode_samples(
+            params.fleet,
+            params.seed,
+            given.catalogue,
+            given.samples,
+            given.reports,
+            given.attributions,
+            job.output.counts,
+        )
 
 
 if "snakemake" in globals():

@@ -1,10 +1,10 @@
-"""How good a simulated fleet's answers are: attribution, coverage, error of what is released."""
+"""Errors of a simulated fleet's results: attribution, coverage, released distributions."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from causeway.fleet.study import evaluate
-from causeway.logs import failing_clearly
+from causeway.core.logs import failing_clearly
+from causeway.fleet.study.simulated_day import evaluate
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -15,7 +15,14 @@ def main(job) -> None:
         given = job.input
         files = {name: Path(given[name]) for name in ("reports", "samples", "attributions")}
         modes = {Path(path).parent.name: Path(path) for path in given.releases}
-        evaluate(job.params.fleet, job.params.seed, given.catalogue, files, modes, (job.output.evaluation, job.output.coverage))
+        evaluate(
+            job.params.fleet,
+            job.params.seed,
+            given.catalogue,
+            files,
+            modes,
+            (job.output.evaluation, job.output.coverage),
+        )
 
 
 if "snakemake" in globals():

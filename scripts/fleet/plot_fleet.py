@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from causeway.logs import failing_clearly
-from causeway.plotting.fleet import plot_coverage, plot_errors
-from causeway.plotting.fleet_page import write_page
-from causeway.tables import read_json, read_table
+from causeway.core.logs import failing_clearly
+from causeway.core.tables import read_json, read_table
+from causeway.plotting.drawing.page import write
+from causeway.plotting.figures.fleet import draw_coverage, draw_errors
+from causeway.plotting.pages.fleet_page import draw_fleet
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -14,13 +15,15 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
-        given, out = job.input, job.output
-        evaluation, coverage = read_json(given.evaluation), read_table(given.coverage, "fleet_coverage").to_pylist()
-        plot_coverage([row for row in coverage if row["mode"] != "clear"], out.coverage)
-        plot_errors(evaluation, out.errors)
+        given = job.input
+        out = job.output
+        evaluation = read_json(given.evaluation)
+        coverage = read_table(given.coverage, "fleet_coverage").to_pylist()
+        write(draw_coverage([row for row in coverage if row["mode"] != "clear"]), out.coverage)
+        write(draw_errors(evaluation), out.errors)
         figures = {"Coverage": Path(out.coverage), "Error of what is released": Path(out.errors)}
         applications = read_table(given.applications, "fleet_applications").to_pylist()
-        write_page(evaluation, read_json(given.attacks), applications, figures, out.page)
+        write(draw_fleet(evaluation, read_json(given.attacks), applications, figures), out.page)
 
 
 if "snakemake" in globals():

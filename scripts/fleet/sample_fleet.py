@@ -1,9 +1,9 @@
-"""What the agents of a simulated fleet sample: one report per user and day."""
+"""The samples of a simulated fleet's agents: one report per user and day."""
 
 from typing import TYPE_CHECKING
 
-from causeway.fleet.steps import sample
-from causeway.logs import failing_clearly
+from causeway.core.logs import failing_clearly
+from causeway.fleet.study.steps import sample
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake

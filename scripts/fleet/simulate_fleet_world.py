@@ -1,9 +1,9 @@
-"""A day of a simulated fleet: who owns which GPU, and what runs on it."""
+"""A day of a simulated fleet: who owns which GPU, and which applications run on it."""
 
 from typing import TYPE_CHECKING
 
-from causeway.fleet.steps import simulate_world
-from causeway.logs import failing_clearly
+from causeway.core.logs import failing_clearly
+from causeway.fleet.study.steps import simulate_world
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from causeway.clocks import align
-from causeway.efficiency.alignment import realigned
-from causeway.efficiency.together import matched
-from causeway.logs import LOG, failing_clearly
-from causeway.tables import write_json
+from causeway.core.logs import LOG, failing_clearly
+from causeway.core.tables import write_json
+from causeway.efficiency.ranks.clock_alignment import realigned
+from causeway.efficiency.ranks.find_stragglers import matched
+from causeway.inputs.session_clocks import align
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from causeway.logs import LOG, failing_clearly
-from causeway.quality import check
-from causeway.tables import write_json
+from causeway.core.logs import LOG, failing_clearly
+from causeway.core.tables import write_json
+from causeway.inputs.quality import check
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake

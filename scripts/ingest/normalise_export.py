@@ -1,9 +1,11 @@
-"""One export to normalised tables and its capabilities; a bad export is refused there, with the reason, and does not fail the workflow."""
+"""One export to normalised tables and its capabilities; a bad export is refused there, with the reason, and does not
+fail the workflow.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from causeway.logs import failing_clearly
+from causeway.core.logs import failing_clearly
 from causeway.readers.normalise import normalise
 
 if TYPE_CHECKING:

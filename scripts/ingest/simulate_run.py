@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from causeway.logs import failing_clearly
+from causeway.core.logs import failing_clearly
 from causeway.simulate.runs import write_run
 
 if TYPE_CHECKING:

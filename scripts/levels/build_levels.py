@@ -1,12 +1,14 @@
-"""The tower of a dataset: exact statistics over cells of time, four times as wide from level to level, for each stream and device."""
+"""The pyramid of a dataset: exact statistics over cells of time, four times as wide from level to level, for each
+stream and device.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from causeway.levels.build import build
-from causeway.logs import failing_clearly
-from causeway.tables import read_json
-from causeway.variability.links import link
+from causeway.core.logs import failing_clearly
+from causeway.core.tables import read_json
+from causeway.levels.pyramid.build import build
+from causeway.variability.rows.transfer_links import link
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake

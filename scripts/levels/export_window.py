@@ -1,14 +1,16 @@
-"""One window of a dataset for other viewers: Chrome trace events, a Paraver trace, and a database like that of Nsight Systems."""
+"""One window of a dataset for other viewers: Chrome trace events, a Paraver trace, and a database like that of
+Nsight Systems.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from causeway.levels.chrome import write_chrome
-from causeway.levels.nsys_like import write_nsys
-from causeway.levels.paraver import write_paraver
-from causeway.levels.window import read_window
-from causeway.logs import failing_clearly
-from causeway.tables import read_json
+from causeway.core.logs import failing_clearly
+from causeway.core.tables import read_json
+from causeway.levels.windows.chrome import write_chrome
+from causeway.levels.windows.nsys_sqlite import write_nsys
+from causeway.levels.windows.paraver import write_paraver
+from causeway.levels.windows.window import read_window
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake

@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from causeway.core.clock import Clock, clocks_of
+from causeway.core.logs import failing_clearly
+from causeway.core.tables import read_json
 from causeway.levels.filters import Clause, first_launch, reduce_export
-from causeway.logs import failing_clearly
-from causeway.tables import read_json
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -13,15 +14,16 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
-        settings, export = job.params.filter, job.wildcards.export
+        settings = job.params.filter
+        export = job.wildcards.export
         folders = {Path(folder).name: Path(folder) for folder in job.input.tables}
         clocks = read_json(job.input.clocks)
-        origin = (first_launch(folders, clocks) or 0) - clocks["exports"].get(export, {"shift_ns": 0})["shift_ns"]
+        clock = clocks_of(clocks).get(export, Clock()).counting_from(first_launch(folders, clocks) or 0)
         reduce_export(
             folders[export],
             Path(job.output.tables),
             [Clause.of(entry) for entry in settings["keep"]],
-            origin,
+            clock,
             source_dataset=settings["dataset"],
             settings=settings["keep"],
         )

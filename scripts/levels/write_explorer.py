@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from causeway.levels.explorer import write_explorer
-from causeway.logs import failing_clearly
-from causeway.tables import read_json
+from causeway.core.logs import failing_clearly
+from causeway.core.tables import read_json
+from causeway.levels.explorer.explorer import write_explorer
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake

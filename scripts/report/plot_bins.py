@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from causeway.logs import failing_clearly
-from causeway.plotting.bins import plot_bins
-from causeway.tables import read_json, read_table
+from causeway.core.logs import failing_clearly
+from causeway.core.tables import read_json, read_table
+from causeway.plotting.drawing.page import write
+from causeway.plotting.figures.bins import draw_bins
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -12,8 +13,11 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
-        bins, ranking = read_table(job.input.bins, "bins"), read_table(job.input.ranking, "ranking")
-        plot_bins(bins, ranking, read_json(job.input.clocks), job.wildcards.dataset, job.wildcards.target, job.output.svg)
+        bins = read_table(job.input.bins, "bins")
+        ranking = read_table(job.input.ranking, "ranking")
+        clocks = read_json(job.input.clocks)
+        drawing = draw_bins(bins, ranking, clocks, dataset=job.wildcards.dataset, target=job.wildcards.target)
+        write(drawing, job.output.svg)
 
 
 if "snakemake" in globals():

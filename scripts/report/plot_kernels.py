@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from causeway.logs import failing_clearly
-from causeway.plotting.kernels import plot_kernels
-from causeway.tables import read_table
+from causeway.core.logs import failing_clearly
+from causeway.core.tables import read_table
+from causeway.plotting.drawing.page import write
+from causeway.plotting.figures.kernels import draw_kernels
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
-        plot_kernels(read_table(job.input.kernels, "kernel_summary"), job.wildcards.dataset, job.wildcards.target, job.output.svg)
+        table = read_table(job.input.kernels, "kernel_summary")
+        write(draw_kernels(table, dataset=job.wildcards.dataset, target=job.wildcards.target), job.output.svg)
 
 
 if "snakemake" in globals():

@@ -2,11 +2,17 @@
 
 from typing import TYPE_CHECKING
 
-from causeway.findings import Analysis, Times, of_comparison, of_efficiency, of_kernels, of_quality, of_search, of_stragglers, summarise
-from causeway.findings.efficiency import gpu_time_ns
-from causeway.logs import LOG, failing_clearly
-from causeway.results import place_of, read_comparisons, read_searches, relative
-from causeway.tables import read_json, read_table, table_metadata, write_json
+from causeway.core.logs import LOG, failing_clearly
+from causeway.core.results import dataset_and_target, read_comparisons, read_searches, relative
+from causeway.core.tables import read_json, read_table, table_metadata, write_json
+from causeway.findings.causes import cause_findings
+from causeway.findings.comparison import comparison_findings
+from causeway.findings.document import DatasetTime, summarise
+from causeway.findings.efficiency import efficiency_findings, gpu_time_ns
+from causeway.findings.kernels import variability_findings
+from causeway.findings.quality import quality_findings
+from causeway.findings.record import Analysis
+from causeway.findings.stragglers import straggler_findings
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -14,30 +20,51 @@ if TYPE_CHECKING:
 
 def analyses(job) -> list[Analysis]:
     """Return what is known of every dataset and target in which something was measured."""
-    searches, found = read_searches(job.input.scopes), []
+    searches = read_searches(job.input.scopes)
+    found = []
     for path in job.input.kernels:
-        rows, unit = read_table(path, "kernel_summary").to_pylist(), table_metadata(path).get("value_unit", "")
+        rows = read_table(path, "kernel_summary").to_pylist()
+        unit = table_metadata(path).get("value_unit", "")
         if rows:  # else nothing was measured: a search over no launches claims nothing
-            found.append(Analysis(*place_of(path), unit, rows, relative(path, 3), searches.get(place_of(path), [])))
+            dataset, target = dataset_and_target(path)
+            found.append(
+                Analysis(
+                    dataset=dataset,
+                    target=target,
+                    unit=unit,
+                    kernels=rows,
+                    kernels_table=relative(path, 3),
+                    searches=searches.get((dataset, target), ()),
+                )
+            )
     return found
 
 
-def times(measured: list[Analysis], efficiencies: list[dict]) -> dict[str, Times]:
-    """Return the GPU time of every dataset: of its devices, which the explorer shows, or else of the launches that were measured in ns."""
-    found = {one.dataset: Times(sum(row["value_sum"] for row in one.kernels)) for one in measured if one.unit == "ns"}
-    return found | {one["dataset"]: Times(gpu_time_ns(one), explorer=True) for one in efficiencies if gpu_time_ns(one)}
+def times(measured: list[Analysis], efficiencies: list[dict]) -> dict[str, DatasetTime]:
+    """Return the GPU time of every dataset: of its devices, which the explorer shows, or else of the launches that
+    were measured in ns.
+    """
+    found = {
+        one.dataset: DatasetTime(gpu_ns=sum(row["value_sum"] for row in one.kernels))
+        for one in measured
+        if one.unit == "ns"
+    }
+    for document in efficiencies:
+        if gpu_ns := gpu_time_ns(document):
+            found[document["dataset"]] = DatasetTime(gpu_ns=gpu_ns, explorer=True)
+    return found
 
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
         measured = analyses(job)
         efficiencies = [read_json(path) for path in job.input.efficiency]
-        found = [finding for path in job.input.quality for finding in of_quality(read_json(path))]
-        found += [finding for one in measured for finding in of_kernels(one)]
-        found += [finding for one in measured for search in one.searches for finding in of_search(one, search)]
-        found += [finding for one in efficiencies for finding in of_efficiency(one)]
-        found += [finding for path in job.input.stragglers for finding in of_stragglers(read_json(path))]
-        found += [finding for pair in read_comparisons(job.input.comparisons) for finding in of_comparison(*pair)]
+        found = [finding for path in job.input.quality for finding in quality_findings(read_json(path))]
+        found += [finding for one in measured for finding in variability_findings(one)]
+        found += [finding for one in measured for search in one.searches for finding in cause_findings(one, search)]
+        found += [finding for one in efficiencies for finding in efficiency_findings(one)]
+        found += [finding for path in job.input.stragglers for finding in straggler_findings(read_json(path))]
+        found += [finding for pair in read_comparisons(job.input.comparisons) for finding in comparison_findings(*pair)]
         document = summarise(found, times(measured, efficiencies), job.params.config_hash)
         LOG.info("%d findings", len(document["findings"]))
         write_json(document, job.output.findings, "findings")

@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from causeway.logs import failing_clearly
-from causeway.plotting.scaling import plot_scaling
-from causeway.tables import read_json
+from causeway.core.logs import failing_clearly
+from causeway.core.tables import read_json
+from causeway.plotting.drawing.page import write
+from causeway.plotting.figures.scaling import draw_scaling
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
-        plot_scaling(read_json(job.input.study), job.output.svg)
+        write(draw_scaling(read_json(job.input.study)), job.output.svg)
 
 
 if "snakemake" in globals():

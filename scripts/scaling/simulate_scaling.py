@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from causeway.logs import failing_clearly
-from causeway.scaling.dataset import write_dataset
+from causeway.core.logs import failing_clearly
+from causeway.scaling.simulated_dataset import write_dataset
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake

@@ -1,56 +1,63 @@
-"""Marks of the causal analysis on the tables of one case: drawn, analysed as features of a dataset are, and compared with their truth."""
+"""Scores of the causal analysis on the tables of one case: drawn, analysed as features of a dataset are, and compared
+with their truth.
+"""
 
 import resource
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from causeway.causal.discovery import Outcome, Scope, discover
-from causeway.causal.scopes import columns_of, in_time_order, rows_of
-from causeway.logs import LOG, failing_clearly
-from causeway.tables import write_json
+from causeway.causal.data.outcome import Outcome, Scope
+from causeway.causal.data.scopes import feature_columns, in_time_order, observations_of
+from causeway.causal.discovery.discover import discover
+from causeway.core.logs import LOG, failing_clearly
+from causeway.core.tables import write_json
+from causeway.validation.baselines import baseline_claims
 from causeway.validation.cases import CASES, Case
 from causeway.validation.features_file import features_table, plain_columns
-from causeway.validation.marks import Claim, marks
-from causeway.validation.rivals import rivals
-from causeway.validation.selection import inclusion_probabilities, selection_marks
-from causeway.validation.worlds import Table, draw
+from causeway.validation.generator import KnownTable, draw
+from causeway.validation.scores import Claim, score_claims
+from causeway.validation.selection import inclusion_probabilities, selection_scores
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
+CLAIMS_WITHOUT_CAUSES = 6
+"""Columns that rank correlation and trees name where there is no cause."""
+
 
 def claims_of(outcome: Outcome) -> list[Claim]:
     """Return what an analysis claims."""
-    return [Claim(a.candidate.name, a.candidate.members, a.sign, a.percent, a.robustness, a.sign_of) for a in outcome.arrows]
+    return [
+        Claim(a.name, a.node.members, a.sign, a.contribution.value, a.robustness, a.sign_of) for a in outcome.arrows
+    ]
 
 
 def measured(case: Case, seed: int) -> dict[str, dict]:
-    """Return the marks of each method on one table."""
-    table = draw(case.world, seed)
+    """Return the scores of each method on one table."""
+    table = draw(case.settings, seed)
     inclusion = inclusion_probabilities(table, seed) if case.selected else None
     features = in_time_order(features_table(table, inclusion))
     begun = time.process_time()
-    columns, rows = columns_of(features), rows_of(features, equal_kernels=True)
-    outcome = discover(columns, rows, Scope("validation", "y", "dataset", seed=seed, resamples=case.resamples))
+    columns = feature_columns(features)
+    rows = observations_of(features, equal_kernels=True)
+    outcome, _ = discover(columns, rows, Scope("validation", "y", "dataset", seed=seed, resamples=case.resamples))
     spent = time.process_time() - begun
-    unexplained = outcome.unexplained[0] if outcome.unexplained else None
-    found = {"ours": marks(claims_of(outcome), unexplained, table) | {"cpu_s": spent}}
+    unexplained = outcome.unexplained.value if outcome.unexplained else None
+    found = {"ours": score_claims(claims_of(outcome), unexplained, table) | {"cpu_s": spent}}
     if case.selected:
-        found["ours"] |= selection_marks(table, inclusion)
-    if case.rivals:
-        found |= _rivals(table, seed)
+        found["ours"] |= selection_scores(table, inclusion)
+    if case.baselines:
+        found |= _baseline_scores(table, seed)
     return found
 
 
-def _rivals(table: Table, seed: int) -> dict[str, dict]:
-    """Return the marks of the methods to beat. They are told how many causes there are, and are spared the leaks."""
+def _baseline_scores(table: KnownTable, seed: int) -> dict[str, dict]:
+    """Return the scores of the baselines, which are given the number of causes and are spared the leaked columns."""
     names, columns, target = plain_columns(table)
-    told = max(len(table.causes), 1)
-    return {
-        name: marks(claims, rest, table)
-        for name, (claims, rest) in rivals(names, columns, target, told if table.causes else 6, seed).items()
-    }
+    n_causes = len(table.causes) or CLAIMS_WITHOUT_CAUSES
+    found = baseline_claims(names, columns, target, n_causes, seed)
+    return {name: score_claims(claims, rest, table) for name, (claims, rest) in found.items()}
 
 
 def main(job) -> None:
@@ -61,10 +68,13 @@ def main(job) -> None:
         for seed in seeds:
             found.append({"seed": seed, "methods": measured(case, seed)})
             LOG.info(
-                "%s, seed %d: %s", case.name, seed, {name: round(float(value), 3) for name, value in found[-1]["methods"]["ours"].items()}
+                "%s, seed %d: %s",
+                case.name,
+                seed,
+                {name: round(float(value), 3) for name, value in found[-1]["methods"]["ours"].items()},
             )
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        write_json({"case": case.name, "title": case.title, "tables": found, "peak_mib": peak}, Path(job.output.marks))
+        write_json({"case": case.name, "title": case.title, "tables": found, "peak_mib": peak}, Path(job.output.scores))
 
 
 if "snakemake" in globals():

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from causeway.logs import failing_clearly
-from causeway.tables import read_json
-from causeway.validation.page import as_markdown, as_page
+from causeway.core.logs import failing_clearly
+from causeway.core.tables import read_json
+from causeway.validation.result_page import as_markdown, as_page
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
-        cases = [read_json(path) for path in job.input.marks]
+        cases = [read_json(path) for path in job.input.scores]
         Path(job.output.page).write_text(as_page(cases, job.params.study, job.params.first_seed), encoding="utf-8")
         Path(job.output.table).write_text(as_markdown(cases), encoding="utf-8")
 

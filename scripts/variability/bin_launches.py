@@ -1,7 +1,7 @@
 """Targets, bins, ranking, kept and control rows of a dataset: an MPI program.
 
-`mpiexec -n N python -m mpi4py scripts/bin_launches.py --ranks N ...` writes OUT/<target>/{bins,ranking,kept,kernels,configurations}.parquet
-for every target. Without a launcher it runs as one rank.
+`mpiexec -n N python -m mpi4py scripts/variability/bin_launches.py --ranks N ...` writes bins, ranking, kept rows,
+kernels and configurations of every target into OUT/<target>. Without a launcher it runs as one rank.
 """
 
 import argparse
@@ -10,57 +10,96 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
-from causeway.errors import CausewayError
-from causeway.ranks import ending_together
+# Ranks are started by this file's path, also on nodes to which a launcher passes no PYTHONPATH.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from causeway.core.errors import CausewayError
+from causeway.numeric.mpi import ending_together
 
 
 def nanoseconds(microseconds: str, what: str, least: int) -> int:
     """Return a time given in microseconds as whole nanoseconds."""
     value = Fraction(microseconds) * 1000
     if value.denominator != 1 or value < least:
-        raise CausewayError(f"{what}: {microseconds} microseconds are not a whole number of nanoseconds of at least {least}")
+        raise CausewayError(
+            f"{what}: {microseconds} microseconds are not a whole number of nanoseconds of at least {least}"
+        )
     return int(value)
 
 
 def widths(microseconds: list[str]) -> list[int]:
-    """Return widths of bins in ns, each once. A worker's share ends where a bin of the widest ends, so that must end bins of all widths."""
-    found = [nanoseconds(text, "--more-widths-us" if place else "--width-us", 1) for place, text in enumerate(microseconds)]
+    """Return widths of bins in ns, each once. A worker's share ends where a bin of the widest ends, so that must end
+    bins of all widths.
+    """
+    found = [
+        nanoseconds(text, "--more-widths-us" if index else "--width-us", 1) for index, text in enumerate(microseconds)
+    ]
     for text, width in zip(microseconds, found, strict=True):
         if max(found) % width:
-            raise CausewayError(f"--more-widths-us: bins of {text} microseconds do not divide the widest, of {max(found) / 1000:g}")
+            raise CausewayError(
+                f"--more-widths-us: bins of {text} microseconds do not divide the widest, of {max(found) / 1000:g}"
+            )
     return list(dict.fromkeys(found))
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
-    parser.add_argument("--ranks", type=int, required=True, help="number of MPI ranks that the launcher was told to start")
+    parser.add_argument(
+        "--ranks", type=int, required=True, help="number of MPI ranks that the launcher was told to start"
+    )
     parser.add_argument("--dataset", required=True, help="its name, for messages and metadata")
     parser.add_argument("--tables", type=Path, required=True, help="folder with one folder of tables per export")
     parser.add_argument("--exports", nargs="+", required=True, help="names of the exports")
     parser.add_argument("--clocks", type=Path, required=True, help="clocks.json of the dataset")
-    parser.add_argument("--targets", nargs="+", required=True, help="kernel_variability, memory_stall, or columns of counters")
+    parser.add_argument(
+        "--targets", nargs="+", required=True, help="kernel_variability, memory_stall, or columns of counters"
+    )
     parser.add_argument("--out", type=Path, required=True, help="folder that gets a folder per target")
     parser.add_argument("--width-us", default="10000", help="width of a bin in microseconds")
-    parser.add_argument("--launches-per-bin", type=int, default=32, help="width of a bin in launches, where there are no start times")
+    parser.add_argument("--launches-per-bin", type=int, default=32, help="launches in a bin, without start times")
     parser.add_argument(
-        "--score", choices=["variance", "robust_cv", "iqr"], default="variance", help="statistic of the target that ranks bins"
+        "--score",
+        choices=["variance", "robust_cv", "iqr"],
+        default="variance",
+        help="statistic of the target that ranks bins",
     )
     keep = parser.add_mutually_exclusive_group()
     keep.add_argument("--keep-share", type=float, default=0.1, help="share of the bins to keep, 0 to 1")
     keep.add_argument("--keep-count", type=int, help="number of bins to keep")
-    parser.add_argument("--keep-max-rows", type=int, help="launches that the kept bins may hold at most; as many as they are without it")
-    parser.add_argument("--control-ratio", type=float, default=1.0, help="launches in control bins per launch in kept bins")
-    parser.add_argument("--control-min-rows", type=int, default=20000, help="least number of launches in kept and control bins")
-    parser.add_argument("--mean", choices=["global", "rank"], default="global", help="means over all ranks, or over each alone")
-    parser.add_argument("--link-window-us", default="1000", help="how long before a launch its transfer may have ended, in microseconds")
-    parser.add_argument("--link", choices=["overlap", "correlation"], default="overlap", help="how a launch's transfer is found")
+    parser.add_argument(
+        "--keep-max-rows", type=int, help="launches that the kept bins may hold at most; as many as they are without it"
+    )
+    parser.add_argument(
+        "--control-ratio", type=float, default=1.0, help="launches in control bins per launch in kept bins"
+    )
+    parser.add_argument(
+        "--control-min-rows", type=int, default=20000, help="least number of launches in kept and control bins"
+    )
+    parser.add_argument(
+        "--mean", choices=["global", "rank"], default="global", help="means over all ranks, or over each alone"
+    )
+    parser.add_argument(
+        "--link-window-us", default="1000", help="how long before a launch its transfer may have ended, in microseconds"
+    )
+    parser.add_argument(
+        "--link", choices=["overlap", "correlation"], default="overlap", help="how a launch's transfer is found"
+    )
     parser.add_argument("--features", nargs="*", default=[], help="columns whose statistics stand beside the target's")
-    parser.add_argument("--more-widths-us", nargs="*", default=[], help="widths of further tables of bins; all widths divide the widest")
-    parser.add_argument("--assignment", choices=["range", "round_robin"], default="range", help="how bins are divided among workers")
-    parser.add_argument("--block", type=int, default=1, help="bins dealt at a time, where they are dealt round-robin")
+    parser.add_argument(
+        "--more-widths-us", nargs="*", default=[], help="widths of further tables of bins; all widths divide the widest"
+    )
+    parser.add_argument(
+        "--assignment", choices=["range", "round_robin"], default="range", help="how bins are divided among workers"
+    )
+    parser.add_argument("--block", type=int, default=1, help="bins dealt at a time, round-robin")
     parser.add_argument("--workers", type=int, default=1, help="workers inside each rank")
-    parser.add_argument("--worker-kind", choices=["threads", "processes"], default="threads", help="what workers are, if there are several")
+    parser.add_argument(
+        "--worker-kind",
+        choices=["threads", "processes"],
+        default="threads",
+        help="what workers are, if there are several",
+    )
     parser.add_argument("--seed", type=int, default=1, help="of the control sample")
     parser.add_argument("--log", help="the log's file; standard error if absent")
     return parser.parse_args(argv)
@@ -70,15 +109,15 @@ def main(argv: list[str] | None = None) -> None:
     options = arguments(argv)
     with ending_together(options.ranks, options.log) as ranks:
         # compiled functions are compiled when their modules are imported, unless another process left them in the cache
-        ranks.one_per_node_first(lambda: importlib.import_module("causeway.variability.program"))
-        from causeway.variability.program import Settings, run
+        ranks.one_per_node_first(lambda: importlib.import_module("causeway.variability.bin_launches"))
+        from causeway.variability.bin_launches import BinningSettings, bin_launches
 
         with ranks.together():
             for name in ("launches_per_bin", "block", "workers"):
                 if getattr(options, name) < 1:
                     raise CausewayError(f"--{name.replace('_', '-')}: {getattr(options, name)}; expected at least 1")
             width_ns, *more_widths_ns = widths([options.width_us, *options.more_widths_us])
-            settings = Settings(
+            settings = BinningSettings(
                 dataset=options.dataset,
                 tables=options.tables,
                 exports=tuple(options.exports),
@@ -98,12 +137,12 @@ def main(argv: list[str] | None = None) -> None:
                 features=tuple(options.features),
                 seed=options.seed,
                 more_widths_ns=tuple(more_widths_ns),
-                deal=options.block if options.assignment == "round_robin" else None,
+                round_robin_block=options.block if options.assignment == "round_robin" else None,
                 workers=options.workers,
                 worker_kind=options.worker_kind,
                 link=options.link,
             )
-        run(settings, ranks)
+        bin_launches(settings, ranks)
 
 
 if __name__ == "__main__":

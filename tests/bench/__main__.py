@@ -1,9 +1,11 @@
-"""The bars that Causeway's speed is held to, measured beside other programs: `python -m tests.bench` (docs/performance.md).
+"""The bars that Causeway's speed is held to, measured beside other programs: `python -m tests.bench`
+(docs/performance.md).
 
-Every method runs in a process of its own; methods of one bar take turns, so that a busy machine disturbs them alike, and their median
-CPU-seconds count. `--only` chooses parts: bars (rates beside other programs), intervals (rates of interval operations), trees (efficiency
-of four ranks of ten million launches), growth (time and memory from 2 to 20 million rows), kept, parquet and sqlite (the three ways through
-93 million launches per export), tower and tour (levels of detail: how large they are, how long they take, the explorer in a browser).
+Every method runs in a process of its own; methods of one bar take turns, so that a busy machine disturbs them alike,
+and their median CPU-seconds count. `--only` chooses parts: bars (rates beside other programs), intervals (rates of
+interval operations), trees (efficiency of four ranks of ten million launches), growth (time and memory from 2 to 20
+million rows), kept, parquet and sqlite (the three ways through 93 million launches per export), tower and tour (levels
+of detail: how large they are, how long they take, the explorer in a browser).
 """
 
 import argparse
@@ -33,7 +35,12 @@ BARS = (  # what, rows in millions, ours, the other, how many times as fast at l
     ("Parquet to bins", 93, "bins_causeway", {"bins_pandas": 8, "bins_duckdb": 0, "bins_polars": 0}),
     ("Statistics kernel, beside the decode", 10, "statistics_causeway", {"decode_causeway": 1 / 1.5}),
     *(
-        (f"Links to transfers, lanes: {lanes}", 10, f"link{lanes}_causeway", {f"link{lanes}_pandas": 4, f"link{lanes}_polars": 2})
+        (
+            f"Links to transfers, lanes: {lanes}",
+            10,
+            f"link{lanes}_causeway",
+            {f"link{lanes}_pandas": 4, f"link{lanes}_polars": 2},
+        )
         for lanes in LANES
     ),
 )
@@ -57,24 +64,41 @@ def bars(options):
     for what, millions, ours, others in BARS:
         if millions not in options.rows and millions != 20:
             continue
-        path = nsys_file(options.folder, millions) if ours.startswith("sqlite") else synthetic(options.folder, millions, 1)
+        path = (
+            nsys_file(options.folder, millions) if ours.startswith("sqlite") else synthetic(options.folder, millions, 1)
+        )
         path = path if path.is_file() else path / "tables" / "0" / "launches.parquet"
         runs = {name: [] for name in (ours, *others)}
         for _ in range(options.repetitions):
             for name, found in runs.items():
                 peer = name.rpartition("_")[2] in ("pandas", "polars", "duckdb", "numpy")
                 found.append(measure(name, path, options.peers if peer else sys.executable))
-        answers = {json.dumps(found["answer"]) for name in runs for found in runs[name] if found and not name.startswith("link")}
-        median = {name: statistics.median(run["cpu"] for run in found) for name, found in runs.items() if None not in found}
+        answers = {
+            json.dumps(found["answer"])
+            for name in runs
+            for found in runs[name]
+            if found and not name.startswith("link")
+        }
+        median = {
+            name: statistics.median(run["cpu"] for run in found) for name, found in runs.items() if None not in found
+        }
         for name in runs:
             if name not in median:
                 print(f"{what:38}{millions:>7}  {name:20} not installed")
                 continue
             wall, rss = (statistics.median(run[key] for run in runs[name]) for key in ("wall", "rss"))
-            ratio, target = median[name] / median[ours], others.get(name, 0)
-            verdict = f"{ratio:5.2f} x, at least {target:.3g}: {'holds' if ratio >= target else 'FAILS'}" if target else f"{ratio:5.2f} x"
+            ratio = median[name] / median[ours]
+            target = others.get(name, 0)
+            verdict = (
+                f"{ratio:5.2f} x, at least {target:.3g}: {'holds' if ratio >= target else 'FAILS'}"
+                if target
+                else f"{ratio:5.2f} x"
+            )
             rate = f"{millions / median[name]:14.2f}"
-            print(f"{what:38}{millions:>7}  {name:20}{median[name]:8.2f}{wall:8.2f}{rate}{rss:8.0f}   {'' if name == ours else verdict}")
+            print(
+                f"{what:38}{millions:>7}  {name:20}{median[name]:8.2f}{wall:8.2f}{rate}{rss:8.0f}  "
+                f" {'' if name == ours else verdict}"
+            )
         if len(answers) > 1 and "decode" not in str(list(others)):
             print(f"    the methods' answers differ: {sorted(answers)}")
         sys.stdout.flush()
@@ -85,11 +109,17 @@ def main():
     parser = argparse.ArgumentParser(
         prog="python -m tests.bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--folder", type=Path, default=Path("bench"), help="for inputs, up to 40 GB; they are used again")
-    parser.add_argument("--rows", type=int, nargs="+", default=[2, 10, 93], help="sizes of the bars, in millions of rows")
+    parser.add_argument(
+        "--folder", type=Path, default=Path("bench"), help="for inputs, up to 40 GB; they are used again"
+    )
+    parser.add_argument(
+        "--rows", type=int, nargs="+", default=[2, 10, 93], help="sizes of the bars, in millions of rows"
+    )
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument(
-        "--peers", default=sys.executable, help="a Python that has pandas, polars and duckdb (tests/bench/requirements.txt)"
+        "--peers",
+        default=sys.executable,
+        help="a Python that has pandas, polars and duckdb (tests/bench/requirements.txt)",
     )
     parser.add_argument("--only", nargs="+", choices=["bars", *PARTS], default=["bars", *PARTS])
     options = parser.parse_args()

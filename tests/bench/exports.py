@@ -1,15 +1,21 @@
-"""Large exports of any size, written in bounded memory: Kineto JSON, rocprofv3 JSON, Nsight Compute CSV, and rocprof's tables."""
+"""Large exports of any size, written in bounded memory: Kineto JSON, rocprofv3 JSON, Nsight Compute CSV, and
+rocprof's tables.
+"""
 
 import gzip
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-KERNELS, SHAPES, ROWS_AT_ONCE = 29, 31, 500
+KERNELS = 29
+SHAPES = 31
+ROWS_AT_ONCE = 500
 START_US = 4_458_676_983_543
 
 
 def kineto_events(n: int) -> list[str]:
-    """Return the events of one launch as PyTorch writes them: an operator, a Python frame, the call, the launch and the arrow between."""
+    """Return the events of one launch as PyTorch writes them: an operator, a Python frame, the call, the launch and
+    the arrow between.
+    """
     ts = START_US + 30 * n
     return [
         f"""  {{
@@ -18,7 +24,7 @@ def kineto_events(n: int) -> list[str]:
     "args": {{
       "External id": {n},"Record function id": 0, "Concrete Inputs": ["", ""], "Input type": ["float", "float"], "Input Strides": [[4096, 1], [1, 4096]], "Input Dims": [[1024, 4096], [4096, 4096]], "Ev Idx": {n}
     }}
-  }}""",  # noqa: E501
+  }}""",
         f"""  {{
     "ph": "X", "cat": "python_function", "name": "torch/nn/modules/linear.py({n % 700}): forward", "pid": 3143, "tid": 3143,
     "ts": {ts - 10}.183, "dur": 9.001,
@@ -39,9 +45,15 @@ def kineto_events(n: int) -> list[str]:
     "args": {{
       "External id": {n},"queued": 0, "device": 0, "context": 1,"stream": 7, "correlation": {n},"registers per thread": 32,"shared memory": 0, "blocks per SM": 1.212, "warps per SM": 9.696,"grid": [{1 + n % SHAPES}, 1, 1],"block": [256, 1, 1], "est. achieved occupancy %": 15
     }}
-  }}""",  # noqa: E501
-        f'  {{\n    "ph": "s", "id": {n}, "pid": 3143, "tid": 3143, "ts": {ts}.183,\n    "cat": "ac2g", "name": "ac2g"\n  }}',
-        f'  {{\n    "ph": "f", "id": {n}, "pid": 0, "tid": 7, "ts": {ts + 5}.183,\n    "cat": "ac2g", "name": "ac2g", "bp": "e"\n  }}',
+  }}""",
+        (
+            f'  {{\n    "ph": "s", "id": {n}, "pid": 3143, "tid": 3143, "ts": {ts}.183,\n    "cat": "ac2g", "name":'
+            ' "ac2g"\n  }'
+        ),
+        (
+            f'  {{\n    "ph": "f", "id": {n}, "pid": 0, "tid": 7, "ts": {ts + 5}.183,\n    "cat": "ac2g", "name":'
+            ' "ac2g", "bp": "e"\n  }'
+        ),
     ]
 
 
@@ -72,19 +84,20 @@ def rocprofv3(launches: int) -> Iterator[str]:
     yield '], "buffer_records": {"kernel_dispatch": [\n'
     for begin in range(0, launches, ROWS_AT_ONCE):
         rows = [
-            f'{{"size": 176, "kind": 11, "operation": 0, "thread_id": 78, "correlation_id": {{"internal": {n}, "external": 0}},'
-            f' "start_timestamp": {10**15 + 9000 * n}, "end_timestamp": {10**15 + 9000 * n + 4000 + n % 977}, "dispatch_info":'
-            f' {{"size": 136, "agent_id": {{"handle": 11}}, "queue_id": {{"handle": 1}}, "kernel_id": {n % KERNELS}, "dispatch_id": {n},'
-            ' "private_segment_size": 0, "group_segment_size": 0, "workgroup_size": {"x": 256, "y": 1, "z": 1},'
-            f' "grid_size": {{"x": {256 * (1 + n % SHAPES)}, "y": 1, "z": 1}}}}, "stream_id": {{"handle": 0}}}}'
+            f'{{"size": 176, "kind": 11, "operation": 0, "thread_id": 78, "correlation_id": {{"internal": {n},'
+            f' "external": 0}}, "start_timestamp": {10**15 + 9000 * n}, "end_timestamp":'
+            f' {10**15 + 9000 * n + 4000 + n % 977}, "dispatch_info": {{"size": 136, "agent_id": {{"handle": 11}},'
+            f' "queue_id": {{"handle": 1}}, "kernel_id": {n % KERNELS}, "dispatch_id": {n}, "private_segment_size": 0,'
+            ' "group_segment_size": 0, "workgroup_size": {"x": 256, "y": 1, "z": 1}, "grid_size": {"x":'
+            f' {256 * (1 + n % SHAPES)}, "y": 1, "z": 1}}}}, "stream_id": {{"handle": 0}}}}'
             for n in range(begin, min(launches, begin + ROWS_AT_ONCE))
         ]
         yield (",\n" if begin else "") + ",\n".join(rows)
     yield '], "hip_api": [\n'
     for begin in range(0, launches, ROWS_AT_ONCE):
         rows = [
-            f'{{"size": 48, "kind": "HIP_RUNTIME_API", "operation": 1, "thread_id": 78, "correlation_id": {{"internal": {n}}},'
-            f' "start_timestamp": {10**15 + 9000 * n - 3000}, "end_timestamp": {10**15 + 9000 * n - 1000}}}'
+            '{"size": 48, "kind": "HIP_RUNTIME_API", "operation": 1, "thread_id": 78, "correlation_id": {"internal":'
+            f' {n}}}, "start_timestamp": {10**15 + 9000 * n - 3000}, "end_timestamp": {10**15 + 9000 * n - 1000}}}'
             for n in range(begin, min(launches, begin + ROWS_AT_ONCE))
         ]
         yield (",\n" if begin else "") + ",\n".join(rows)
@@ -99,7 +112,8 @@ METRICS = {
     **{f"smsp__counter_{n:02}.sum": "" for n in range(16)},
 }
 NCU_HEAD = (
-    "ID,Process ID,Process Name,Host Name,Kernel Name,Context,Stream,Block Size,Grid Size,Device,CC,Section Name,Metric Name,Metric Unit"
+    "ID,Process ID,Process Name,Host Name,Kernel Name,Context,Stream,Block Size,Grid Size,Device,CC,Section Name,Metric"
+    " Name,Metric Unit"
 )
 
 
@@ -111,11 +125,14 @@ def ncu(launches: int) -> Iterator[str]:
         head = f'"{n}","77","app","127.0.0.1","void kernel_{n % KERNELS}<float, 4>(float*, int)","1","7","(256, 1, 1)"'
         head += f',"({1 + n % SHAPES}, 1, 1)","0","9.0","Command line profiler metrics"'
         yield "".join(
-            f'{head},"{metric}","{unit}","{32 if at == 3 else 1000 + 37 * n + at:,}"\n' for at, (metric, unit) in enumerate(METRICS.items())
+            f'{head},"{metric}","{unit}","{32 if at == 3 else 1000 + 37 * n + at:,}"\n'
+            for at, (metric, unit) in enumerate(METRICS.items())
         )
 
 
-ROCPROF_HEAD = "Index,KernelName,gpu-id,queue-id,queue-index,pid,tid,grd,wgr,lds,scr,arch_vgpr,accum_vgpr,sgpr,wave_size,sig,obj"
+ROCPROF_HEAD = (
+    "Index,KernelName,gpu-id,queue-id,queue-index,pid,tid,grd,wgr,lds,scr,arch_vgpr,accum_vgpr,sgpr,wave_size,sig,obj"
+)
 ROCPROF_HEAD += ",DispatchNs,BeginNs,EndNs,CompleteNs,DurationNs"
 
 
@@ -125,7 +142,8 @@ def rocprof(launches: int) -> Iterator[str]:
     for n in range(launches):
         at = 10**15 + 10_000 * n
         yield (
-            f'{n},"kernel_{n % KERNELS}(float*) [clone .kd]",2,0,{n},77,77,{256 * (1 + n % SHAPES)},256,0,0,16,0,32,64,0x0,0x7f50a7abb600,'
+            f'{n},"kernel_{n % KERNELS}(float*) [clone'
+            f' .kd]",2,0,{n},77,77,{256 * (1 + n % SHAPES)},256,0,0,16,0,32,64,0x0,0x7f50a7abb600,'
             f"{at},{at + 500},{at + 3017 + n % 977},{at + 6000},{2517 + n % 977}\n"
         )
 
@@ -135,7 +153,9 @@ def write(path: Path, text: Callable[[int], Iterator[str]], launches: int) -> Pa
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(path.name + ".partial")
-        with gzip.open(partial, "wt", compresslevel=1) if path.suffix == ".gz" else open(partial, "w", encoding="utf-8") as handle:
+        with (
+            gzip.open(partial, "wt", compresslevel=1) if path.suffix == ".gz" else open(partial, "w", encoding="utf-8")
+        ) as handle:
             handle.writelines(text(launches))
         partial.replace(path)
     return path

@@ -28,7 +28,9 @@ def nsys_file(folder, millions, calls=False):
 
 
 def nsys_folders(folder, millions, exports):
-    """Return folders of Parquet as `nsys export --type=parquetdir` writes them, made of the synthetic tables: kernels and copies."""
+    """Return folders of Parquet as `nsys export --type=parquetdir` writes them, made of the synthetic tables:
+    kernels and copies.
+    """
     source = synthetic(folder, millions, exports)
     made = []
     for rank in range(exports):
@@ -42,7 +44,14 @@ def nsys_folders(folder, millions, exports):
 def _write_folder(tables, folder, rank):
     shapes = pq.read_table(tables / "configurations.parquet")
     names = pq.read_table(tables / "kernels.parquet").column("name").to_pylist()
-    columns = {"gridX": "grid_x", "gridY": "grid_y", "gridZ": "grid_z", "blockX": "block_x", "blockY": "block_y", "blockZ": "block_z"}
+    columns = {
+        "gridX": "grid_x",
+        "gridY": "grid_y",
+        "gridZ": "grid_z",
+        "blockX": "block_x",
+        "blockY": "block_y",
+        "blockZ": "block_z",
+    }
     columns |= {"registersPerThread": "registers_per_thread"}
     columns |= {"staticSharedMemory": "static_shared_bytes", "dynamicSharedMemory": "dynamic_shared_bytes"}
     known = {raw: shapes.column(ours).fill_null(0).to_numpy() for raw, ours in columns.items()} | {
@@ -52,15 +61,22 @@ def _write_folder(tables, folder, rank):
     for table, name in (("launches", "CUPTI_ACTIVITY_KIND_KERNEL"), ("transfers", "CUPTI_ACTIVITY_KIND_MEMCPY")):
         writer = None
         for batch in pq.ParquetFile(tables / f"{table}.parquet").iter_batches(GROUP_ROWS):
-            start, rows = batch.column("start_ns").to_numpy(), batch.num_rows
+            start = batch.column("start_ns").to_numpy()
+            rows = batch.num_rows
             events = {
                 "start": start,
                 "end": start + batch.column("duration_ns").to_numpy(),
                 "globalPid": np.full(rows, 1 << 48 | rank << 24),
             }
-            events |= {"deviceId": batch.column("device").cast(pa.int32()), "streamId": batch.column("stream").cast(pa.int32())}
+            events |= {
+                "deviceId": batch.column("device").cast(pa.int32()),
+                "streamId": batch.column("stream").cast(pa.int32()),
+            }
             if table == "launches":
-                events |= {raw: pa.array(values[batch.column("configuration").to_numpy()], pa.int32()) for raw, values in known.items()}
+                events |= {
+                    raw: pa.array(values[batch.column("configuration").to_numpy()], pa.int32())
+                    for raw, values in known.items()
+                }
                 events |= {"correlationId": batch.column("correlation").cast(pa.int32())}
             else:
                 events |= {"bytes": batch.column("bytes"), "copyKind": batch.column("copy_kind").cast(pa.int32())}
@@ -68,4 +84,6 @@ def _write_folder(tables, folder, rank):
             writer = writer or pq.ParquetWriter(folder / f"{name}.parquet", made.schema, compression="zstd")
             writer.write_table(made)
         writer.close()
-    pq.write_table(pa.table({"id": pa.array(range(len(names)), pa.int32()), "value": names}), folder / "StringIds.parquet")
+    pq.write_table(
+        pa.table({"id": pa.array(range(len(names)), pa.int32()), "value": names}), folder / "StringIds.parquet"
+    )

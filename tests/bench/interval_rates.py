@@ -26,7 +26,8 @@ def made(millions, seed, overlapping):
 def numpy_union(start, end):
     """Merge as one does without compiled code: sort, running maximum, cut where the next one begins later."""
     order = np.argsort(start, kind="stable")
-    start, end = start[order], np.maximum.accumulate(end[order])
+    start = start[order]
+    end = np.maximum.accumulate(end[order])
     fresh = np.append(True, start[1:] > end[:-1])
     return start[fresh], end[np.append(np.flatnonzero(fresh)[1:] - 1, end.size - 1)]
 
@@ -37,7 +38,8 @@ def numpy_intersection(first, second):
     depth = np.repeat([1, -1], edges.size // 2)
     order = np.lexsort((depth, edges))
     inside = np.flatnonzero(np.cumsum(depth[order]) == 2)
-    low, high = edges[order][inside], edges[order][inside + 1]
+    low = edges[order][inside]
+    high = edges[order][inside + 1]
     return low[low < high], high[low < high]
 
 
@@ -53,7 +55,7 @@ def rate(work, count, repetitions):
 
 def interval_rates(options):
     """Print one row per operation and size."""
-    from causeway import intervals
+    from causeway.numeric import intervals
 
     print(f"{'':34}{'M intervals':>12}{'M per CPU-s':>13}{'NumPy':>8}   bar")
     for millions in MILLIONS:
@@ -63,7 +65,12 @@ def interval_rates(options):
         for name, work, peer, inputs in (
             ("union, ascending", lambda a=loose[0]: intervals.union(*a), lambda a=loose[0]: numpy_union(*a), 1),
             ("union, in any order", lambda a=mixed: intervals.union(*a), lambda a=mixed: numpy_union(*a), 1),
-            ("intersection of sets", lambda s=sets: intervals.intersection(*s), lambda s=sets: numpy_intersection(*s), 2),
+            (
+                "intersection of sets",
+                lambda s=sets: intervals.intersection(*s),
+                lambda s=sets: numpy_intersection(*s),
+                2,
+            ),
             ("intersection, overlapping inputs", lambda a=loose: intervals.intersection(*a), None, 2),
             ("difference of sets", lambda s=sets: intervals.difference(*s), None, 2),
             ("difference, overlapping inputs", lambda a=loose: intervals.difference(*a), None, 2),

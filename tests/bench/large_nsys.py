@@ -1,4 +1,6 @@
-"""Nsight Systems exports of any size: a simulated run, played again and again by SQL, some two million rows per second."""
+"""Nsight Systems exports of any size: a simulated run, played again and again by SQL, some two million rows per
+second.
+"""
 
 import sqlite3
 from contextlib import closing
@@ -37,7 +39,13 @@ def write_nsys(path: Path, launches: int, calls: bool) -> Path:
     partial = path.with_name(path.name + ".partial")
     partial.unlink(missing_ok=True)
     with closing(sqlite3.connect(partial, isolation_level=None)) as sink:
-        for pragma in ("page_size = 4096", "journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE", "cache_size = -65536"):
+        for pragma in (
+            "page_size = 4096",
+            "journal_mode = OFF",
+            "synchronous = OFF",
+            "locking_mode = EXCLUSIVE",
+            "cache_size = -65536",
+        ):
             sink.execute(f"PRAGMA {pragma}").fetchall()
         sink.execute("ATTACH ? AS base", [str(base)])
         sink.execute("BEGIN")
@@ -46,7 +54,9 @@ def write_nsys(path: Path, launches: int, calls: bool) -> Path:
                 sink.execute(statement)
                 if name not in EVENTS:
                     sink.execute(f"INSERT INTO main.{name} SELECT * FROM base.{name}")
-        count, first, last = sink.execute("SELECT count(*), min(start), max(end) FROM base.CUPTI_ACTIVITY_KIND_KERNEL").fetchone()
+        count, first, last = sink.execute(
+            "SELECT count(*), min(start), max(end) FROM base.CUPTI_ACTIVITY_KIND_KERNEL"
+        ).fetchone()
         correlations = sink.execute("SELECT max(correlationId) FROM base.CUPTI_ACTIVITY_KIND_KERNEL").fetchone()[0]
         for table, times in EVENTS.items():
             if not calls and table in HOST_SIDE:
@@ -56,7 +66,9 @@ def write_nsys(path: Path, launches: int, calls: bool) -> Path:
             for turn in range(-(-launches // count)):
                 left = min(count, launches - turn * count) if table.endswith("KERNEL") else -1
                 shifts = {"time": turn * (last - first + PAUSE_NS), "number": turn * correlations}
-                sink.execute(f"INSERT INTO main.{table} SELECT {', '.join(terms)} FROM base.{table} {some} LIMIT {left}", shifts)
+                sink.execute(
+                    f"INSERT INTO main.{table} SELECT {', '.join(terms)} FROM base.{table} {some} LIMIT {left}", shifts
+                )
         sink.execute("COMMIT")
     partial.replace(path)
     return path

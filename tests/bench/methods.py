@@ -1,7 +1,8 @@
-"""What is measured: one function per method, run in a process of its own by `python -m tests.bench.methods NAME INPUT [REPEATS]`.
+"""What is measured: one function per method, run in a process of its own by `python -m tests.bench.methods NAME INPUT
+[REPEATS]`.
 
-A method is a pair of functions: what is loaded before the clock starts (libraries, compiled code), alike for all, and the work. The work
-returns a number that must be equal among the methods that do the same.
+A method is a pair of functions: what is loaded before the clock starts (libraries, compiled code), alike for all, and
+the work. The work returns a number that must be equal among the methods that do the same.
 """
 
 import json
@@ -18,12 +19,13 @@ sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tests"), str(ROOT / "tests" /
 
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 WANTED = (
-    "start end deviceId streamId correlationId globalPid demangledName shortName gridX gridY gridZ blockX blockY blockZ registersPerThread"
-    " staticSharedMemory dynamicSharedMemory"
+    "start end deviceId streamId correlationId globalPid demangledName shortName gridX gridY gridZ blockX blockY blockZ"
+    " registersPerThread staticSharedMemory dynamicSharedMemory"
 ).split()
 """17 of the 28 columns of the table of kernels."""
 QUERY = f"SELECT {', '.join(WANTED)} FROM {KERNELS}"
-WIDTH_NS, WINDOW_NS = 10_000_000, 1_000_000
+WIDTH_NS = 10_000_000
+WINDOW_NS = 1_000_000
 VALUES = ["duration_ns", "queue_ns", "correlation", "stream"]
 LANES = (1, 16)
 """A GPU, and eight GPUs of two streams each."""
@@ -47,11 +49,11 @@ def added(total: np.ndarray, columns) -> None:
 
 @method
 def sqlite_causeway(path):
-    from causeway.readers import btree, sqlite  # noqa: F401 - compiled before the clock starts
+    from causeway.readers.containers import sqlite_database
 
     yield
     total = np.zeros(len(WANTED), np.int64)
-    export = sqlite.SqliteExport(Path(path), path)
+    export = sqlite_database.SqliteExport(Path(path), path)
     for _, batch in export.stream(KERNELS, WANTED):
         added(total, batch.values())
     export.close()
@@ -119,9 +121,12 @@ def sqlite_step(path):
     from numba import njit
 
     library = ctypes.CDLL(ctypes.util.find_library("sqlite3"))
-    step, column = library.sqlite3_step, library.sqlite3_column_int64
-    step.argtypes, step.restype = [ctypes.c_void_p], ctypes.c_int
-    column.argtypes, column.restype = [ctypes.c_void_p, ctypes.c_int], ctypes.c_int64
+    step = library.sqlite3_step
+    column = library.sqlite3_column_int64
+    step.argtypes = [ctypes.c_void_p]
+    step.restype = ctypes.c_int
+    column.argtypes = [ctypes.c_void_p, ctypes.c_int]
+    column.restype = ctypes.c_int64
 
     @njit("int64(int64, int64[:, ::1])")
     def fill(statement, out):
@@ -132,9 +137,11 @@ def sqlite_step(path):
             row += 1
         return row
 
-    base, statement = ctypes.c_void_p(), ctypes.c_void_p()
+    base = ctypes.c_void_p()
+    statement = ctypes.c_void_p()
     yield
-    total, out = np.zeros(len(WANTED), np.int64), np.empty((len(WANTED), 1 << 16), np.int64)
+    total = np.zeros(len(WANTED), np.int64)
+    out = np.empty((len(WANTED), 1 << 16), np.int64)
     library.sqlite3_open_v2(path.encode(), ctypes.byref(base), 1, None)
     library.sqlite3_prepare_v2(base, QUERY.encode(), -1, ctypes.byref(statement), None)
     rows = out.shape[1]
@@ -149,16 +156,18 @@ def sqlite_step(path):
 
 @method
 def bins_causeway(path):
-    from causeway.variability.bins import BinStreams
-    from causeway.variability.sources import Rows
+    from causeway.variability.bins.bins import BinStreams
+    from causeway.variability.rows.sources import TableRows
 
     yield
-    rows = Rows(Path(path), "launches")
+    rows = TableRows(Path(path), "launches")
     origin = rows.groups[0].first
     streams = BinStreams([0], WIDTH_NS, len(VALUES), Path(path).parent)
     for chunk in rows.chunks(["start_ns", *VALUES]):
         number = np.zeros(chunk.size, np.int32)
-        streams.add(number, chunk.column("start_ns") - origin, [chunk.column(name).astype(np.float64) for name in VALUES])
+        streams.add(
+            number, chunk.column("start_ns") - origin, [chunk.column(name).astype(np.float64) for name in VALUES]
+        )
     bins = streams.finish()
     yield shown(bins.bin, bins.count, bins.statistics.reshape(bins.count.size, -1).T)
 
@@ -181,7 +190,9 @@ def bins_pandas(path):
     count = groups.size()
     columns = [plain[name][what] for name in VALUES for what in ("min", "max", "mean", "var", "std")]
     quarters = [quartiles[name][q] for name in VALUES for q in (0.25, 0.5, 0.75)]
-    merged = [column for k in range(len(VALUES)) for column in (*columns[5 * k : 5 * k + 5], *quarters[3 * k : 3 * k + 3])]
+    merged = [
+        column for k in range(len(VALUES)) for column in (*columns[5 * k : 5 * k + 5], *quarters[3 * k : 3 * k + 3])
+    ]
     yield shown(count.index, count, merged)
 
 
@@ -222,11 +233,11 @@ def bins_duckdb(path):
 @method
 def decode_causeway(path):
     """The Parquet decode alone."""
-    from causeway.variability.sources import Rows
+    from causeway.variability.rows.sources import TableRows
 
     yield
     rows = 0
-    for chunk in Rows(Path(path), "launches").chunks(["start_ns", *VALUES]):
+    for chunk in TableRows(Path(path), "launches").chunks(["start_ns", *VALUES]):
         rows += chunk.size
     yield rows
 
@@ -234,11 +245,14 @@ def decode_causeway(path):
 @method
 def statistics_causeway(path):
     """The statistics kernel alone, over as many rows as `path` has, in memory."""
-    from causeway.slices import slice_statistics
-    from causeway.variability.sources import Rows
+    from causeway.numeric.slice_statistics import slice_statistics
+    from causeway.variability.rows.sources import TableRows
 
-    table = Rows(Path(path), "launches")
-    chunks = [[chunk.column(name).astype(np.float64) for name in VALUES] for chunk, _ in zip(table.chunks(VALUES), range(16), strict=False)]
+    table = TableRows(Path(path), "launches")
+    chunks = [
+        [chunk.column(name).astype(np.float64) for name in VALUES]
+        for chunk, _ in zip(table.chunks(VALUES), range(16), strict=False)
+    ]
     offset = np.append(np.arange(0, chunks[0][0].size, 1352), chunks[0][0].size)
     yield
     done = 0
@@ -254,10 +268,13 @@ def statistics_causeway(path):
 
 
 def launches_and_copies(path, lanes):
-    """Return starts, ends and lanes of launches, ascending in start, and the same of transfers; lanes dealt at random, alike each time."""
+    """Return starts, ends and lanes of launches, ascending in start, and the same of transfers; lanes dealt at
+    random, alike each time.
+    """
     import pyarrow.parquet as pq
 
-    folder, found = Path(path).parent, []
+    folder = Path(path).parent
+    found = []
     rng = np.random.default_rng(lanes)
     for name in ("launches", "transfers"):
         table = pq.read_table(folder / f"{name}.parquet", columns=["start_ns", "duration_ns"])
@@ -267,15 +284,20 @@ def launches_and_copies(path, lanes):
 
 
 def link_causeway(path, lanes):
-    """In chunks, as the program does; besides, launches that overlap transfers are linked to the one with the longest overlap."""
-    from causeway.variability.links import link
+    """In chunks, as the program does; besides, launches that overlap transfers are linked to the one with the
+    longest overlap.
+    """
+    from causeway.variability.rows.transfer_links import link
 
     start, end, lane, t_start, t_end, t_lane = launches_and_copies(path, lanes)
     yield
-    reach, found = np.maximum.accumulate(t_end), 0
+    reach = np.maximum.accumulate(t_end)
+    found = 0
     for begin in range(0, start.size, 1 << 16):
         here = slice(begin, begin + (1 << 16))
-        near = slice(np.searchsorted(reach, start[begin] - WINDOW_NS), np.searchsorted(t_start, end[here].max(), side="right"))
+        near = slice(
+            np.searchsorted(reach, start[begin] - WINDOW_NS), np.searchsorted(t_start, end[here].max(), side="right")
+        )
         linked, _ = link(start[here], end[here], lane[here], t_start[near], t_end[near], t_lane[near], WINDOW_NS)
         found += int((linked >= 0).sum())
     yield found
@@ -289,7 +311,9 @@ def link_polars(path, lanes):
     left = pl.DataFrame({"time": start, "lane": lane}).set_sorted("time")
     right = pl.DataFrame({"time": t_end[order], "lane": t_lane[order], "row": order}).set_sorted("time")
     yield
-    found = left.join_asof(right, on="time", by="lane", strategy="backward", tolerance=WINDOW_NS, check_sortedness=False)
+    found = left.join_asof(
+        right, on="time", by="lane", strategy="backward", tolerance=WINDOW_NS, check_sortedness=False
+    )
     yield int(found["row"].is_not_null().sum())
 
 
@@ -320,9 +344,11 @@ def main(name, path):
     except ImportError as error:
         print(json.dumps({"missing": str(error)}))
         return
-    cpu, wall = time.process_time(), time.perf_counter()
+    cpu = time.process_time()
+    wall = time.perf_counter()
     answer = next(steps)
-    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    cpu = time.process_time() - cpu
+    wall = time.perf_counter() - wall
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps({"cpu": cpu, "wall": wall, "rss": peak, "answer": answer}))
 

@@ -1,11 +1,12 @@
 """Speed and peak memory of the readers.
 
-    python -m tests.bench.readers --folder SCRATCH --mb 1000                        a large export of each layout: at most 512 MB
-    python -m tests.bench.readers --folder SCRATCH --mb 100 --peer VENV/bin/python  a Kineto trace beside HolisticTraceAnalysis
+    python -m tests.bench.readers --folder SCRATCH --mb 1000                        a large export of each layout: at
+    most 512 MB python -m tests.bench.readers --folder SCRATCH --mb 100 --peer VENV/bin/python  a Kineto trace beside
+    HolisticTraceAnalysis
 
-For the second, VENV holds `traceinsight` (HolisticTraceAnalysis on PyPI) and `pandas<3`; it is no dependency of Causeway. Each reading
-runs in a process of its own: its CPU seconds from the first byte to the last table written, after a first tiny trace has loaded what is
-needed, and the highest resident memory of the whole process.
+For the second, VENV holds `traceinsight` (HolisticTraceAnalysis on PyPI) and `pandas<3`; it is no dependency of
+Causeway. Each reading runs in a process of its own: its CPU seconds from the first byte to the last table written,
+after a first tiny trace has loaded what is needed, and the highest resident memory of the whole process.
 """
 
 import argparse
@@ -20,7 +21,8 @@ sys.path[:0] = [str(ROOT / part) for part in ("scripts", "tests")]
 from bench.exports import kineto, ncu, rocprof, rocprofv3, write  # noqa: E402
 from bench.large_nsys import write_nsys  # noqa: E402
 
-MOST_MB, LEAST_RATIO = 512, 5
+MOST_MB = 512
+LEAST_RATIO = 5
 TINY = '{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 2}]}'
 
 MEASURED = """
@@ -81,7 +83,8 @@ def measure(setup: str, path: Path, folder: Path, python: str = sys.executable) 
 def beside_peer(folder: Path, size_mb: int, peer: str) -> bool:
     """Read one Kineto trace with both programs; return whether ours is fast and small enough."""
     path = write(folder / f"kineto_{size_mb}.json", kineto, size_mb * 1_000_000 // LAYOUTS["kineto.json"][1])
-    ours, theirs = measure(OURS, path, folder / "ours"), measure(PEER, path, folder / "theirs", peer)
+    ours = measure(OURS, path, folder / "ours")
+    theirs = measure(PEER, path, folder / "theirs", peer)
     ratio = ours["mb_per_cpu_s"] / theirs["mb_per_cpu_s"]
     print(json.dumps({"ours": ours, "HolisticTraceAnalysis": theirs, "ratio": round(ratio, 2)}, indent=1))
     return ratio >= LEAST_RATIO and ours["peak_mb"] < theirs["peak_mb"] and ours["rows"] == theirs["rows"]
@@ -116,7 +119,11 @@ def main() -> None:
     parser.add_argument("--peer", help="Python of an environment with HolisticTraceAnalysis")
     parser.add_argument("--only", default="", help="layouts whose name holds this text")
     options = parser.parse_args()
-    good = beside_peer(options.folder, options.mb, options.peer) if options.peer else large(options.folder, options.mb, options.only)
+    good = (
+        beside_peer(options.folder, options.mb, options.peer)
+        if options.peer
+        else large(options.folder, options.mb, options.only)
+    )
     raise SystemExit(0 if good else 1)
 
 

@@ -1,13 +1,16 @@
-"""Synthetic traces of any size: 28 kernels of 6 launch configurations, 1,352 launches per 10 ms, a transfer per 4 launches."""
+"""Synthetic traces of any size: 28 kernels of 6 launch configurations, 1,352 launches per 10 ms, a transfer per 4
+launches.
+"""
 
 from pathlib import Path
 
 import numpy as np
 
-from causeway.tables import ROW_GROUP_ROWS, TableWriter
+from causeway.core.tables import ROW_GROUP_ROWS, TableWriter
 from variability_tables import table_of, write_clocks, write_export
 
-KERNELS, SHAPES = 28, 6
+KERNELS = 28
+SHAPES = 6
 GAP_NS = 10_000_000 // 1352
 TRANSFER_EVERY = 4
 
@@ -16,15 +19,30 @@ def write_trace(folder: Path, rows: int, rank: int = 0, seed: int = 0) -> Path:
     """Write the tables of one export with `rows` launches; memory does not grow with `rows`. Return its folder."""
     rng = np.random.default_rng([seed, rank])
     shapes = [
-        (f"kernel_{k:02d}(float *, int)", {"grid_x": 64 * (s + 1), "grid_y": 1, "grid_z": 1, "block_x": 128, "block_y": 1, "block_z": 1,
-                                            "registers_per_thread": 32 + k, "static_shared_bytes": 0, "dynamic_shared_bytes": 1024 * s})
+        (
+            f"kernel_{k:02d}(float *, int)",
+            {
+                "grid_x": 64 * (s + 1),
+                "grid_y": 1,
+                "grid_z": 1,
+                "block_x": 128,
+                "block_y": 1,
+                "block_z": 1,
+                "registers_per_thread": 32 + k,
+                "static_shared_bytes": 0,
+                "dynamic_shared_bytes": 1024 * s,
+            },
+        )
         for k in range(KERNELS)
         for s in range(SHAPES)
-    ]  # fmt: skip
+    ]
     write_export(folder, configurations=shapes, ranks=[rank])
     scale = rng.lognormal(8.0, 1.0, KERNELS * SHAPES)
     start = last = 0
-    with TableWriter(folder / "launches.parquet", "launches") as launches, TableWriter(folder / "transfers.parquet", "transfers") as copies:
+    with (
+        TableWriter(folder / "launches.parquet", "launches") as launches,
+        TableWriter(folder / "transfers.parquet", "transfers") as copies,
+    ):
         for begin in range(0, rows, ROW_GROUP_ROWS):
             n = min(ROW_GROUP_ROWS, rows - begin)
             starts = start + np.cumsum(rng.integers(1, 2 * GAP_NS, n))

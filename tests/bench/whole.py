@@ -1,4 +1,6 @@
-"""The whole ways: tables to kept rows, and raw exports end to end, as the workflow runs them; and how their cost grows."""
+"""The whole ways: tables to kept rows, and raw exports end to end, as the workflow runs them; and how their cost
+grows.
+"""
 
 import json
 import os
@@ -13,7 +15,8 @@ import yaml
 from tests.bench.inputs import ROOT, nsys_file, nsys_folders, synthetic
 
 RANKS = 2
-MILLIONS, EXPORTS = 93, 4
+MILLIONS = 93
+EXPORTS = 4
 NORMALISE = """
 import sys
 from pathlib import Path
@@ -31,7 +34,12 @@ def run(line):
     began = time.perf_counter()
     environment = dict(os.environ, OMP_NUM_THREADS="1")
     process = subprocess.Popen(
-        [str(part) for part in line], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [str(part) for part in line],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     text = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
@@ -43,20 +51,24 @@ def run(line):
 def defaults():
     """Return the options of `bin_launches` for what config/config.yaml says of features and of what is kept."""
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
-    kept = {name: config["ranking"][name] for name in ("keep_share", "keep_max_rows", "control_ratio", "control_min_rows")}
+    kept = {
+        name: config["ranking"][name] for name in ("keep_share", "keep_max_rows", "control_ratio", "control_min_rows")
+    }
     options = [text for name, value in kept.items() for text in (f"--{name.replace('_', '-')}", str(value))]
     return [*options, "--features", *config["bins"]["features"]]
 
 
 def bin_launches(dataset, out, targets=("kernel_variability",), ranks=RANKS):
-    """Run the MPI program over all exports of a dataset; return CPU-seconds, wall seconds and peak memory of a rank in MB."""
+    """Run the MPI program over all exports of a dataset; return CPU-seconds, wall seconds and peak memory of a rank
+    in MB.
+    """
     from variability_tables import command, launcher
 
     shutil.rmtree(out, ignore_errors=True)
     exports = sorted(path.name for path in (dataset / "tables").iterdir())
     arguments = command(dataset, targets, exports, defaults(), ranks)
     arguments[arguments.index("--out") + 1] = out
-    line = [launcher(), "-n", ranks, sys.executable, "-m", "mpi4py", "scripts/bin_launches.py", *arguments]
+    line = [launcher(), "-n", ranks, sys.executable, "-m", "mpi4py", "scripts/variability/bin_launches.py", *arguments]
     cpu, wall, text = run(line)
     for phase in re.findall(r"INFO (.*million rows per CPU-s)", text):
         print(f"    {phase}")
@@ -72,7 +84,9 @@ def tell(what, cpu, wall, memory, bar=None):
 
 def ready(options):
     """Compile before anything is timed: that happens once per installation."""
-    bin_launches(synthetic(options.folder, 0.1, 1), options.folder / "out", targets=("kernel_variability", "memory_stall"))
+    bin_launches(
+        synthetic(options.folder, 0.1, 1), options.folder / "out", targets=("kernel_variability", "memory_stall")
+    )
     _normalise([nsys_file(options.folder, 0.2)], options.folder / "ready")
 
 
@@ -83,12 +97,18 @@ def kept(options):
     for targets in (("kernel_variability",), ("kernel_variability", "memory_stall")):
         for _ in range(options.repetitions):
             figures = bin_launches(dataset, options.folder / "out", targets)
-            tell(f"{EXPORTS} x {MILLIONS} M, tables to kept rows, {len(targets)} target(s)", *figures, 30 if len(targets) == 1 else None)
+            tell(
+                f"{EXPORTS} x {MILLIONS} M, tables to kept rows, {len(targets)} target(s)",
+                *figures,
+                30 if len(targets) == 1 else None,
+            )
     shutil.rmtree(options.folder / "out")
 
 
 def _normalise(sources, dataset):
-    """Normalise exports, as many at a time as there are ranks; return CPU-seconds, wall seconds and peak memory in MB."""
+    """Normalise exports, as many at a time as there are ranks; return CPU-seconds, wall seconds and peak memory in
+    MB.
+    """
     shutil.rmtree(dataset, ignore_errors=True)
     began = time.perf_counter()
     lines = [
@@ -132,7 +152,8 @@ def sqlite(options):
 def growth(options):
     """Time and memory at doubling sizes: the exponent must be 1."""
     ready(options)
-    before, found = {}, []
+    before = {}
+    found = []
     for millions in (20, 40, 80):
         dataset = synthetic(options.folder, millions, 1)
         runs = [bin_launches(dataset, options.folder / "out", ranks=1) for _ in range(options.repetitions)]

@@ -1,4 +1,5 @@
-"""CPU time, memory and F1 of `discover_dataset_causes` on wide tables: `python tests/bench/wide_tables.py [CASE] [SEED]`.
+"""CPU time, memory and F1 of `discover_dataset_causes` on wide tables: `python tests/bench/wide_tables.py [CASE]
+[SEED]`.
 
 The entry script runs in a process of its own, without stability draws; its peak memory is that of the whole process.
 """
@@ -16,17 +17,17 @@ import pyarrow as pa
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from causeway.tables import SCHEMAS, read_json, write_table  # noqa: E402 - the path is set above
+from causeway.core.tables import SCHEMAS, read_json, write_table  # noqa: E402
 from causeway.validation.cases import CASES  # noqa: E402
 from causeway.validation.features_file import features_table  # noqa: E402
-from causeway.validation.marks import Claim, f1, marks  # noqa: E402
-from causeway.validation.worlds import draw  # noqa: E402
+from causeway.validation.generator import draw  # noqa: E402
+from causeway.validation.scores import Claim, f1, score_claims  # noqa: E402
 
 ENTRY = """
 import sys
 from types import SimpleNamespace as S
 sys.path.insert(0, sys.argv[1])
-import discover_dataset_causes
+from causal import discover_dataset_causes
 causes = {"max_rows": 50000, "resamples": 0, "context": "boss", "context_resamples": 0, "what_if": []}
 causes |= {"kernels_share": 0.99, "kernels_count": 20}
 discover_dataset_causes.main(S(
@@ -41,7 +42,12 @@ def kernels_of(kernel: np.ndarray) -> pa.Table:
     counts = np.bincount(kernel)
     empty = {field.name: [] if pa.types.is_list(field.type) else 0 for field in SCHEMAS["kernel_summary"]}
     named = [
-        empty | dict.fromkeys(("kernel", "name", "short_name"), f"kernel-{k:02d}") | {"class": "compute", "target_share": n / kernel.size}
+        empty
+        | dict.fromkeys(("kernel", "name", "short_name"), f"kernel-{k:02d}")
+        | {
+            "class": "compute",
+            "target_share": n / kernel.size,
+        }
         for k, n in enumerate(counts.tolist())
     ]
     return pa.Table.from_pylist(named, schema=SCHEMAS["kernel_summary"])
@@ -49,9 +55,11 @@ def kernels_of(kernel: np.ndarray) -> pa.Table:
 
 def main(case: str = "wide", seed: int = 72000) -> dict:
     """Measure one case; print and return its figures."""
-    table = draw(CASES[case].world, seed)
+    table = draw(CASES[case].settings, seed)
     with tempfile.TemporaryDirectory() as folder:
-        features, draft, log, kernels = (str(Path(folder) / name) for name in ("features.parquet", "draft.json", "log", "kernels.parquet"))
+        features, draft, log, kernels = (
+            str(Path(folder) / name) for name in ("features.parquet", "draft.json", "log", "kernels.parquet")
+        )
         rows = features_table(table)
         write_table(rows, features, "features", extra=list(rows.schema))
         write_table(kernels_of(table.kernel), kernels, "kernel_summary")
@@ -63,12 +71,19 @@ def main(case: str = "wide", seed: int = 72000) -> dict:
     nodes = {node["name"]: tuple(node["members"]) for node in graph["nodes"]}
     arrows = [edge for edge in graph["edges"] if edge["target"] == graph["target"]]
     claims = [
-        Claim(edge["source"], nodes[edge["source"]], edge["sign"], edge["contribution_percent"], edge["robustness"], edge.get("sign_of"))
+        Claim(
+            edge["source"],
+            nodes[edge["source"]],
+            edge["sign"],
+            edge["contribution_percent"],
+            edge["robustness"],
+            edge.get("sign_of"),
+        )
         for edge in arrows
         if edge["source"] != "unexplained"
     ]
     rest = next((edge["contribution_percent"] for edge in arrows if edge["source"] == "unexplained"), None)
-    found = marks(claims, rest, table)
+    found = score_claims(claims, rest, table)
     figures = {
         "case": case,
         "seed": seed,

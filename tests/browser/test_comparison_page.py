@@ -1,10 +1,13 @@
-"""A comparison's page in a browser, with kernel names that attack it: no error, no network, no sideways scroll, tables that sort."""
+"""A comparison's page in a browser, with kernel names that attack it: no error, no network, no sideways scroll,
+tables that sort.
+"""
 
 import pytest
 
-from causeway.plotting.comparison import plot_changes, plot_ratios, plot_totals
-from causeway.plotting.comparison_page import write_page
-from causeway.results import read_comparisons
+from causeway.core.results import read_comparisons
+from causeway.plotting.drawing.page import write
+from causeway.plotting.figures.comparison import draw_changes, draw_ratios, draw_totals
+from causeway.plotting.pages.comparison_page import draw_comparison
 from comparison_runs import write_comparison, write_run
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">::</script>kernel<" + "x" * 3000 + ">(int)"
@@ -17,11 +20,12 @@ def page_of(tmp_path_factory):
     before = write_run(root / "a", 1, 100, names=(HOSTILE, "reduce", "old_<1>(int)", "last"))
     after = write_run(root / "b", 2, 100, names=(HOSTILE, "reduce", "last", "brand", "new"), factors={"reduce": 1.5})
     ((document, rows),) = read_comparisons([write_comparison(root, [["a"], ["b"]], {"a": before, "b": after})])
-    figures = [root / f"{name}.svg" for name in ("changes", "totals", "efficiency")]
-    plot_changes(document, rows, figures[0])
-    plot_totals(document, figures[1])
-    plot_ratios(document, rows, figures[2])
-    write_page(document, rows, figures, root / "comparison.html")
+    drawn = {
+        "changes": draw_changes(document, rows),
+        "totals": draw_totals(document),
+        "ratios": draw_ratios(document, rows),
+    }
+    write(draw_comparison(document, rows, **drawn), root / "comparison.html")
     return root / "comparison.html"
 
 

@@ -1,22 +1,21 @@
-"""The explorer in a browser: opened from a file, from the whole run to one launch and back, with what the tables hold."""
+"""The explorer in a browser: opened from a file, from the whole run to one launch and back, with what the tables
+hold.
+"""
 
 import json
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit" / "levels"))
-
 from levels_reference import raw_values, write_run
 
-from causeway.levels.build import build
-from causeway.levels.explorer import write_explorer
-from causeway.tables import write_json, write_table
-from causeway.variability.links import link
+from causeway.core.tables import write_json, write_table
+from causeway.levels.explorer.explorer import write_explorer
+from causeway.levels.pyramid.build import build
+from causeway.variability.rows.transfer_links import link
 from variability_tables import table_of, write_export
 
-STEP_MS, MOST_STEPS, MOST_LOADED = 100, 15, 30e6
+STEP_MS = 100
+MOST_STEPS = 15
+MOST_LOADED = 30e6
 HOSTILE = "k<script>alert(1)</script>::run"
 
 
@@ -27,7 +26,13 @@ def made(tmp_path_factory):
     folders, clocks = write_run(home, 20_000, 2, 1, span=2_000_000_000)
     build(folders, clocks, home / "levels", nodes={}, error=0.05, share=0.05, link_window_ns=100_000, link=link)
     target = home / "kernel_variability"
-    write_table(table_of("bins", {"rank": [0]}), target / "bins.parquet", "bins", (), {"bin_width": "10000000", "bin_unit": "ns"})
+    write_table(
+        table_of("bins", {"rank": [0]}),
+        target / "bins.parquet",
+        "bins",
+        (),
+        {"bin_width": "10000000", "bin_unit": "ns"},
+    )
     kept = {"rank": [0], "bin": [7], "kernel": ["k"], "target": [1.0]}
     write_table(table_of("kept", kept), target / "kept.parquet", "kept")
     finding = {"dataset": "demo", "target": "kernel_variability", "verdict": "supported"}
@@ -84,20 +89,32 @@ def test_the_page_is_silent_needs_no_network_and_fits(made, watched):
 
 
 def test_from_the_whole_run_to_one_launch_and_back_in_few_quick_steps(made, watched):
-    """A step's time is that of the page's thread until all is drawn: waiting for a processor that others use is no part of it."""
+    """A step's time is that of the page's thread until all is drawn: waiting for a processor that others use is no
+    part of it.
+    """
     page = opened(made, watched)
-    whole, worst = span(page), []
+    whole = span(page)
+    worst = []
     clock = page.context.new_cdp_session(page)
     clock.send("Performance.enable", {"timeDomain": "threadTicks"})
 
     def spent():
-        return next(entry["value"] for entry in clock.send("Performance.getMetrics")["metrics"] if entry["name"] == "TaskDuration") * 1000
+        return (
+            next(
+                entry["value"]
+                for entry in clock.send("Performance.getMetrics")["metrics"]
+                if entry["name"] == "TaskDuration"
+            )
+            * 1000
+        )
 
     for _ in range(3):
-        before, steps = spent(), 0
+        before = spent()
+        steps = 0
         for _ in to_one_launch(page):
             worst.append(spent() - before)
-            before, steps = spent(), steps + 1
+            before = spent()
+            steps = steps + 1
         assert "one launch" in page.locator("#crumbs").inner_text()
         assert "lasts" in page.locator("#hover").inner_text()
         assert span(page) < 1e6
@@ -177,7 +194,10 @@ def test_a_click_on_a_rank_shows_its_lanes_and_launches_alone(made, watched):
     page = opened(made, watched)
     while span(page) > 5e6:
         click_row(page)
-    ranks = "Array.from(new Set(CW.state().drawn.map(function (d) { return CW.state().index.lanes[d[4][3]].slice(0, 2).join(); })))"
+    ranks = (
+        "Array.from(new Set(CW.state().drawn.map(function (d) { return CW.state().index.lanes[d[4][3]].slice(0,"
+        " 2).join(); })))"
+    )
     assert len(page.evaluate(ranks)) > 2
     page.locator("#rows").click(position={"x": 20, "y": 5})
     settled(page)
@@ -208,7 +228,9 @@ def test_an_address_names_a_finding_or_a_window(made, watched):
 def test_tiles_hold_the_shares_of_the_levels(made, watched):
     page = opened(made, watched)
     index = page.evaluate("CW.state().index")
-    assert [level["width"] for level in index["levels"]] == sorted((level["width"] for level in index["levels"]), reverse=True)
+    assert [level["width"] for level in index["levels"]] == sorted(
+        (level["width"] for level in index["levels"]), reverse=True
+    )
     assert sum(entry[3] for entry in index["launches"]) == 40_000
     assert json.dumps(index["configurations"])
 

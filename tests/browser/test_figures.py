@@ -1,28 +1,34 @@
-"""Every kind of static figure in a browser, with one item and with hundreds: no text over another, none cut off, none too faint."""
+"""Every kind of static figure in a browser, with one item and with hundreds: no text over another, none cut off,
+none too faint.
+"""
 
-import plotting_samples as samples
 import pytest
+from causal_samples import contribution_rows, graph_of
 from compared_samples import compared
-from test_efficiency import bins, judged, numbered, runs_of
+from test_efficiency_figure import bins, judged, numbered, runs_of
 from test_figure import drawn
 from test_fleet_page import COVERAGE, EVALUATION
 from test_model import PLANTED
+from variability_samples import bins_table, kernels_table, ranking_table, write_rows
 
-from causeway.plotting import efficiency, kernels, series, stragglers
-from causeway.plotting.agreement import HEAD, agreement_svg
-from causeway.plotting.bins import plot_bins
-from causeway.plotting.causal_graph import causal_graph_svg
-from causeway.plotting.comparison import plot_changes, plot_ratios, plot_totals
-from causeway.plotting.context_graph import context_graph_svg
-from causeway.plotting.coordinates import coordinates_of
-from causeway.plotting.fleet import plot_coverage, plot_errors
-from causeway.plotting.marks import write_svg
-from causeway.plotting.names import short_names
-from causeway.plotting.parallel import write_static
+from causeway.plotting.drawing.kernel_labels import short_names
+from causeway.plotting.drawing.page import write
+from causeway.plotting.figures import efficiency, kernels, lost_time, series, stragglers
+from causeway.plotting.figures.bins import draw_bins
+from causeway.plotting.figures.causal_graph import draw_causal_graph
+from causeway.plotting.figures.comparison import draw_changes, draw_ratios, draw_totals
+from causeway.plotting.figures.context_graph import draw_context_graph
+from causeway.plotting.figures.coordinate_axes import coordinates_of
+from causeway.plotting.figures.fleet import draw_coverage, draw_errors
+from causeway.plotting.figures.kernel_agreement import HEAD, draw_kernel_agreement
+from causeway.plotting.figures.parallel_coordinates import draw_parallel_coordinates
 from looks import cut, faint, overlapping, show_drawing
 
 SIZES = (1, 5, 60, 200)
-LONG = "void at::native::vectorized_elementwise_kernel<{0}, at::native::BUnaryFunctor<float, bool, at::native::MulFunctor<{0}>>>(int)"
+LONG = (
+    "void at::native::vectorized_elementwise_kernel<{0}, at::native::BUnaryFunctor<float, bool,"
+    " at::native::MulFunctor<{0}>>>(int)"
+)
 
 
 def names(count):
@@ -31,21 +37,27 @@ def names(count):
 
 
 def of_kernels(count, path):
-    kernels.plot_kernels(samples.kernels_table(names(count)), "demo", "kernel_variability", path)
+    write(kernels.draw_kernels(kernels_table(names(count)), dataset="demo", target="kernel_variability"), path)
 
 
 def of_ranks(count, path):
-    table = samples.bins_table(ranks=count, bins=40)
-    plot_bins(table, samples.ranking_table(table), {"method": "zero"}, "demo", "kernel_variability", path)
+    table = bins_table(ranks=count, bins=40)
+    write(
+        draw_bins(table, ranking_table(table), {"method": "zero"}, dataset="demo", target="kernel_variability"),
+        path,
+    )
 
 
 def of_bins(count, path):
-    table = samples.bins_table(ranks=2, bins=20 * count)
-    plot_bins(table, samples.ranking_table(table), {"method": "zero"}, "demo", "kernel_variability", path)
+    table = bins_table(ranks=2, bins=20 * count)
+    write(
+        draw_bins(table, ranking_table(table), {"method": "zero"}, dataset="demo", target="kernel_variability"),
+        path,
+    )
 
 
 def of_causes(count, path):
-    write_svg(causal_graph_svg(samples.graph_of(name=LONG, causes=count), "whole dataset"), path)
+    write(draw_causal_graph(graph_of(name=LONG, causes=count), "whole dataset"), path)
 
 
 def of_agreement(count, path):
@@ -64,28 +76,42 @@ def of_agreement(count, path):
         for number in range(count)
         for cause in range(count)
     ]
-    write_svg(agreement_svg(rows, {str(n): short[name] for n, name in enumerate(listed)}, "Causes of kernel variability"), path)
+    write(
+        draw_kernel_agreement(
+            rows, {str(n): short[name] for n, name in enumerate(listed)}, "Causes of kernel variability"
+        ),
+        path,
+    )
 
 
 def of_coordinates(count, path):
-    table = samples.kernels_table(names(count))
+    table = kernels_table(names(count))
     folder = path.parent / f"coordinates{count}"
-    samples.write_rows(folder, table, 400)
+    write_rows(folder, table, 400)
     known = dict(zip(table["kernel"].to_pylist(), table["name"].to_pylist(), strict=True))
-    chosen = coordinates_of(folder / "features.parquet", samples.contribution_rows(6)[0], known, "demo", "kernel_variability", "ns", 200, 1)
-    write_static(chosen, "demo", "kernel_variability", path)
+    chosen = coordinates_of(
+        folder / "features.parquet",
+        contribution_rows(6)[0],
+        known,
+        dataset="demo",
+        target="kernel_variability",
+        unit="ns",
+        most=200,
+        seed=1,
+    )
+    write(draw_parallel_coordinates(chosen, dataset="demo", target="kernel_variability"), path)
 
 
 def of_trees(count, path):
-    write_svg(efficiency.tree_table(numbered(count), "demo"), path)
+    write(efficiency.draw_efficiency_trees(numbered(count), "demo"), path)
 
 
 def of_rank_map(count, path):
-    write_svg(efficiency.rank_map(bins(range(count)), "demo", "clocks by session starts"), path)
+    write(lost_time.draw_rank_map(bins(range(count)), "demo", "clocks by session starts"), path)
 
 
 def of_series(count, path):
-    write_svg(series.drawing(runs_of(min(count, 20))), path)
+    write(series.draw_series(runs_of(min(count, 20))), path)
 
 
 def of_stragglers(count, path):
@@ -95,33 +121,34 @@ def of_stragglers(count, path):
     ranks = [others | {"rank": rank} for rank in range(count)] + [late | {"rank": count}]
     waits = [[9 * (i < count and j == count) for j in range(count + 1)] for i in range(count + 1)]
     document["groups"] = [group | {"ranks": ranks, "n_ranks": count + 1, "matrix_ns": waits}]
-    write_svg(stragglers.drawing(document, "demo"), path)
+    write(stragglers.draw_stragglers(document, "demo"), path)
 
 
 def of_context(count, path):
-    write_svg(context_graph_svg(samples.graph_of(causes=min(count, 6), context=count), "whole dataset"), path)
+    write(draw_context_graph(graph_of(causes=min(count, 6), context=count), "whole dataset"), path)
 
 
 def of_lost_time(count, path):
     """Devices of which one part takes nearly all, another one each time."""
     document = numbered(count)
-    parts, total = document["waterfall_ns"], document["elapsed_ns"] * document["device"]["n_devices"]
+    parts = document["waterfall_ns"]
+    total = document["elapsed_ns"] * document["device"]["n_devices"]
     large = sorted(parts)[count % len(parts)]
     small = dict.fromkeys(parts, total // 1000)
     document["waterfall_ns"] = small | {large: total - sum(value for part, value in small.items() if part != large)}
-    write_svg(efficiency.lost_time(document, LONG), path)
+    write(lost_time.draw_lost_time(document, LONG), path)
 
 
 def of_changes(count, path):
-    plot_changes(*compared(names(count)), path)
+    write(draw_changes(*compared(names(count))), path)
 
 
 def of_totals(count, path):
-    plot_totals(compared(names(count))[0], path)
+    write(draw_totals(compared(names(count))[0]), path)
 
 
 def of_ratios(count, path):
-    plot_ratios(*compared(names(3), ranks=count), path)
+    write(draw_ratios(*compared(names(3), ranks=count)), path)
 
 
 FIGURES = {
@@ -161,17 +188,20 @@ def test_every_text_of_a_figure_can_be_read(figure, count, tmp_path, watched):
 
 def test_every_text_of_the_figures_of_other_targets_can_be_read(tmp_path, watched):
     drawn(tmp_path, PLANTED, "srun", None, 0.0)
-    plot_coverage(COVERAGE, tmp_path / "coverage.svg")
-    plot_errors(EVALUATION, tmp_path / "errors.svg")
+    write(draw_coverage(COVERAGE), tmp_path / "coverage.svg")
+    write(draw_errors(EVALUATION), tmp_path / "errors.svg")
     for name in ("scaling", "coverage", "errors"):
         is_readable(watched, tmp_path / f"{name}.svg")
 
 
 def test_what_cannot_be_read_would_be_found(tmp_path, watched):
     words = '<text x="20" y="20" font-size="12">one</text><text x="25" y="22" font-size="12">two</text>'
-    more = '<text x="180" y="60" font-size="12">three</text><text x="20" y="90" font-size="12" fill="#999999">four</text>'
+    more = (
+        '<text x="180" y="60" font-size="12">three</text><text x="20" y="90" font-size="12" fill="#999999">four</text>'
+    )
     slanted = "".join(
-        f'<text x="{20 + 30 * i}" y="160" font-size="12" transform="rotate(-45 {20 + 30 * i} 160)">turned</text>' for i in range(4)
+        f'<text x="{20 + 30 * i}" y="160" font-size="12" transform="rotate(-45 {20 + 30 * i} 160)">turned</text>'
+        for i in range(4)
     )
     frame = '<svg xmlns="http://www.w3.org/2000/svg" width="200" height="180">'
     (tmp_path / "bad.svg").write_text(f"{frame}{words}{more}{slanted}</svg>")

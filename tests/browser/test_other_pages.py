@@ -1,36 +1,52 @@
-"""Pages beside the default run's, at 1280 and 1920 pixels: comparison, fleet and error rate; silent, no network, every text readable."""
+"""Pages beside the default run's, at 1280 and 1920 pixels: comparison, fleet and error rate; silent, no network,
+every text readable.
+"""
 
 import pytest
 from compared_samples import compared
 from test_fleet_page import APPLICATIONS, ATTACKS, COVERAGE, EVALUATION
 
-from causeway.plotting import comparison, comparison_page, fleet, fleet_page
+from causeway.plotting.drawing.page import write
+from causeway.plotting.figures import comparison, fleet
+from causeway.plotting.pages import comparison_page, fleet_page
 from causeway.validation.cases import CASES
-from causeway.validation.page import METHODS, as_page
+from causeway.validation.result_page import METHODS, as_page
 from looks import cut, faint, fitted, overlapping
 
-LONG = "void at::native::vectorized_elementwise_kernel<{0}, at::native::BUnaryFunctor<float, bool, at::native::MulFunctor<{0}>>>(int)"
-MARKS = "true false missed leaks signs_given signs_right signs_asked share_error proxies proxies_fragile causes_fragile cpu_s".split()
+LONG = (
+    "void at::native::vectorized_elementwise_kernel<{0}, at::native::BUnaryFunctor<float, bool,"
+    " at::native::MulFunctor<{0}>>>(int)"
+)
+MARKS = (
+    "true false missed leaks signs_given signs_right signs_asked share_error proxies proxies_fragile causes_fragile"
+    " cpu_s".split()
+)
 
 
 def write_comparison_page(count, folder):
     document, rows = compared([LONG.format(number) for number in range(count)])
-    figures = [folder / f"{name}.svg" for name in ("changes", "totals", "ratios")]
-    comparison.plot_changes(document, rows, figures[0])
-    comparison.plot_totals(document, figures[1])
-    comparison.plot_ratios(document, rows, figures[2])
-    comparison_page.write_page(document, rows, figures, folder / "page.html")
+    drawn = (
+        comparison.draw_changes(document, rows),
+        comparison.draw_totals(document),
+        comparison.draw_ratios(document, rows),
+    )
+    page = comparison_page.draw_comparison(
+        document, rows, **dict(zip(("changes", "totals", "ratios"), drawn, strict=True))
+    )
+    write(page, folder / "page.html")
 
 
 def write_fleet_page(count, folder):
     figures = {"Coverage": folder / "coverage.svg", "Error": folder / "errors.svg"}
-    fleet.plot_coverage(COVERAGE, figures["Coverage"])
-    fleet.plot_errors(EVALUATION, figures["Error"])
-    fleet_page.write_page(EVALUATION, ATTACKS, APPLICATIONS * count, figures, folder / "page.html")
+    write(fleet.draw_coverage(COVERAGE), figures["Coverage"])
+    write(fleet.draw_errors(EVALUATION), figures["Error"])
+    write(fleet_page.draw_fleet(EVALUATION, ATTACKS, APPLICATIONS * count, figures), folder / "page.html")
 
 
 def write_validation_page(count, folder):
-    tables = [{"methods": {method: dict.fromkeys(MARKS, 3.0) | {"slope_ratio": 1.02, "spurious": 0.1} for method in METHODS}}] * count
+    tables = [
+        {"methods": {method: dict.fromkeys(MARKS, 3.0) | {"slope_ratio": 1.02, "spurious": 0.1} for method in METHODS}}
+    ] * count
     cases = [{"title": case.title, "tables": tables} for case in CASES.values()]
     (folder / "page.html").write_text(as_page(cases, "full", 1), encoding="utf-8")
 

@@ -5,12 +5,12 @@ import shutil
 
 import plotting_samples as samples
 import pytest
+from variability_samples import HOSTILE, NAMES
 
-import summarise_findings
-import write_overview
 from looks import cut, faint, fitted, overlapping
+from report import summarise_findings, write_overview
 
-NAMES = (samples.HOSTILE, *samples.NAMES, *(f"app::stage_{i}<{i}>(float*)" for i in range(200)))
+NAMES = (HOSTILE, *NAMES, *(f"app::stage_{i}<{i}>(float*)" for i in range(200)))
 OPEN = "document.querySelectorAll('details').forEach(function (one) { one.open = true; })"
 
 OVERFLOWING = """Array.from(document.querySelectorAll('td, th, p, li, div, a, h1, h2, h3, h4, summary, dd, dt')).filter(function (e) {
@@ -22,7 +22,9 @@ OVERFLOWING = """Array.from(document.querySelectorAll('td, th, p, li, div, a, h1
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """Results of three datasets: a usual one with hostile names, an unreadable one, one of 200 ranks and 200 kernels."""
+    """Results of three datasets: a usual one with hostile names, an unreadable one, one of 200 ranks and 200
+    kernels.
+    """
     results = tmp_path_factory.mktemp("overview") / "results"
     targets = ("kernel_variability", "memory_stall")
     samples.write_dataset(results, "demo", targets, names=NAMES[:12], scopes=5, causes=14, refused=(3,), measured=True)
@@ -63,19 +65,15 @@ def test_text_that_does_not_fit_is_found(results, watched):
 def test_every_item_opens(results, watched):
     page = shown(watched, results)
     page.evaluate("document.querySelectorAll('details').forEach(function (one) { one.open = false; })")
-    opened = page.evaluate(
-        """Array.from(document.querySelectorAll('details')).map(function (one) {
+    opened = page.evaluate("""Array.from(document.querySelectorAll('details')).map(function (one) {
           one.querySelector('summary').click();
           return one.open && (one.closest('details details') || one.lastElementChild.getBoundingClientRect().height > 0);
-        })"""
-    )
+        })""")
     assert len(opened) > 20
     assert all(opened)
-    there = page.evaluate(
-        """Array.from(document.querySelectorAll('a[href^="#"]')).map(function (link) {
+    there = page.evaluate("""Array.from(document.querySelectorAll('a[href^="#"]')).map(function (link) {
           return document.getElementById(decodeURIComponent(link.getAttribute('href').slice(1))) !== null;
-        })"""
-    )
+        })""")
     assert len(there) > 40
     assert all(there)
     assert watched.said == []
@@ -86,7 +84,10 @@ def test_a_number_shows_its_query_and_a_key_hides_it(results, watched):
     page.locator("table.waterfall data").first.click()
     panel = page.locator("#query")
     assert panel.is_visible()
-    assert "SELECT json_extract(content, '$.waterfall_ns.useful')::BIGINT FROM read_text('demo/efficiency.json')" in panel.inner_text()
+    assert (
+        "SELECT json_extract(content, '$.waterfall_ns.useful')::BIGINT FROM read_text('demo/efficiency.json')"
+        in panel.inner_text()
+    )
     page.keyboard.press("Escape")
     assert not panel.is_visible()
     page.locator("table.kernels data").first.click()
@@ -113,7 +114,9 @@ def test_links_work_inside_the_reports_archive(results, watched, tmp_path):
     home.mkdir(parents=True)
     shutil.copy(results / "overview.html", home)
     page = watched.show(home / "overview.html")
-    links = page.evaluate("Array.from(document.querySelectorAll('a.away')).map(function (a) { return a.getAttribute('href'); })")
+    links = page.evaluate(
+        "Array.from(document.querySelectorAll('a.away')).map(function (a) { return a.getAttribute('href'); })"
+    )
     assert links
     assert all(re.fullmatch(r"\.\./[0-9a-f]{16}/[a-z_]+\.(html|svg)(#\w+)?", link) for link in links), links
     assert any(link.startswith("../3f4fa9bf8264733c/index.html#finding_") for link in links)

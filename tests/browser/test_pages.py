@@ -2,39 +2,49 @@
 
 import plotting_samples as samples
 import pytest
+from causal_samples import FEATURES, contribution_rows, graph_of
+from variability_samples import HOSTILE, NAMES, kernels_table, write_rows
 
-import summarise_findings
-import write_overview
-from causeway.plotting.context_graph import write_graphs
-from causeway.plotting.coordinates import coordinates_of
-from causeway.plotting.parallel import write_page
+from causeway.plotting.drawing.page import write
+from causeway.plotting.figures.coordinate_axes import coordinates_of
+from causeway.plotting.pages.causal_graphs import draw_causal_graphs
+from causeway.plotting.pages.coordinates_page import draw_coordinates_page, write_plotly_script
 from looks import cut, faint, fitted, overlapping
+from report import summarise_findings, write_overview
 
-NAMES = (samples.HOSTILE, *samples.NAMES, *(f"app::stage_{i}<{i}>(float*)" for i in range(20)))
+NAMES = (HOSTILE, *NAMES, *(f"app::stage_{i}<{i}>(float*)" for i in range(20)))
 
-FEATURES = (("<img src=x onerror=alert(1)>", "context", "contention", "bytes"), *samples.FEATURES)
+FEATURES = (("<img src=x onerror=alert(1)>", "context", "contention", "bytes"), *FEATURES)
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """An overview of a usual and an unreadable dataset, a page of graphs, a page of parallel coordinates."""
     root = tmp_path_factory.mktemp("pages")
-    samples.write_dataset(root / "results", "demo", ("kernel_variability", "memory_stall"), names=NAMES, scopes=8, causes=14)
+    samples.write_dataset(
+        root / "results", "demo", ("kernel_variability", "memory_stall"), names=NAMES, scopes=8, causes=14
+    )
     samples.write_dataset(root / "results", "broken", ranks=2, refused=(0, 1))
     samples.write_dataset(root / "results", "counters", ("a_counter_with_a_long_name",), ranks=1, starts=False)
     job = samples.job_of(root / "results", root, ("demo", "broken", "counters"))
     summarise_findings.main(job)
     write_overview.main(job)
-    graphs = [samples.graph_of()] + [
-        samples.graph_of(scope=f"k{i}", name=name, causes=i % 7 + 1, context=8) for i, name in enumerate(NAMES)
+    graphs = [graph_of()] + [
+        graph_of(scope=f"k{i}", name=name, causes=i % 7 + 1, context=8) for i, name in enumerate(NAMES)
     ]
-    write_graphs(graphs, root / "graphs", "Causes")
-    kernels = samples.kernels_table(NAMES[:3])
-    samples.write_rows(root, kernels, features=FEATURES)
+    for name, drawing in draw_causal_graphs(graphs, "Causes").items():
+        write(drawing, root / "graphs" / name)
+    kernels = kernels_table(NAMES[:3])
+    write_rows(root, kernels, features=FEATURES)
     names = dict(zip(kernels["kernel"].to_pylist(), kernels["name"].to_pylist(), strict=True))
-    rows = samples.contribution_rows(features=FEATURES)[0]
-    chosen = coordinates_of(root / "features.parquet", rows, names, "demo", "kernel_variability", "ns", 500, 1)
-    write_page(chosen, "demo", "kernel_variability", root / "coordinates")
+    rows = contribution_rows(features=FEATURES)[0]
+    chosen = coordinates_of(
+        root / "features.parquet", rows, names, dataset="demo", target="kernel_variability", unit="ns", most=500, seed=1
+    )
+    write(
+        draw_coordinates_page(chosen, dataset="demo", target="kernel_variability"), root / "coordinates" / "index.html"
+    )
+    write_plotly_script(root / "coordinates")
     return root
 
 
@@ -69,7 +79,10 @@ def test_nothing_in_the_overview_is_cut_at_1280_pixels(made, watched):
     page = watched.show(made / "overview.html")
     page.evaluate("document.querySelectorAll('details').forEach(function (one) { one.open = true; })")
     assert no_sideways_scroll(page)
-    cut = "Array.from(document.querySelectorAll('.wide')).filter(function (one) { return one.scrollWidth > one.clientWidth + 1; }).length"
+    cut = (
+        "Array.from(document.querySelectorAll('.wide')).filter(function (one) { return one.scrollWidth >"
+        " one.clientWidth + 1; }).length"
+    )
     assert page.evaluate(cut) == 0
 
 

@@ -1,7 +1,8 @@
-"""Fuzzing of every reader: `python -m tests.fuzz --inputs 20000` takes minutes; `--again "nsys.sqlite:17"` reads one input again.
+"""Fuzzing of every reader: `python -m tests.fuzz --inputs 20000` takes minutes; `--again "nsys.sqlite:17"` reads one
+input again.
 
-Inputs are read in worker processes. One that takes longer than 10 s, needs more than the memory bound or ends its process is a
-finding, like an exception that no reader foresaw; the worker is replaced and goes on behind it.
+Inputs are read in worker processes. One that takes longer than 10 s, needs more than the memory bound or ends its
+process is a finding, like an exception that no reader foresaw; the worker is replaced and goes on after it.
 """
 
 import argparse
@@ -15,19 +16,23 @@ sys.path[:0] = [str(ROOT / part) for part in ("scripts", "tests", "tests/unit/re
 
 
 def main() -> None:
-    """Read the command line, fuzz and say what was found."""
+    """Read the command line, fuzz and print what was found."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--inputs", type=int, default=20_000)
     parser.add_argument("--first", type=int, default=0, help="number of the first input, to go on after an earlier run")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--only", default="", help="sources whose name holds this text")
-    parser.add_argument("--made-up", action="store_true", help="no real exports, so that the inputs are the same everywhere")
+    parser.add_argument(
+        "--made-up", action="store_true", help="no real exports, so that the inputs are the same everywhere"
+    )
     parser.add_argument("--longest", type=float, default=10, help="seconds that an input may take")
-    parser.add_argument("--break", action="store_true", dest="broken", help="with a reader of tables that is wrong, to see it found")
+    parser.add_argument(
+        "--break", action="store_true", dest="broken", help="with a reader of tables that is wrong, to see it found"
+    )
     parser.add_argument("--again", help="one input, as a finding names it")
     arguments = parser.parse_args()
-    from every_layout import LAYOUTS
+    from layouts import LAYOUTS
 
     from fuzz.trial import sources, try_one, warm_up
     from fuzz.workers import fuzz

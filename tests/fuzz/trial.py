@@ -1,4 +1,6 @@
-"""One mutated export read and judged: no exception, nothing left behind, no table that looks whole and is not, rows in and out agree."""
+"""One mutated export read and judged: no exception, nothing left behind, no table that looks whole and is not, rows
+in and out agree.
+"""
 
 import gc
 import json
@@ -11,10 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from every_layout import LAYOUTS
+from layouts import LAYOUTS
 
+from causeway.core.tables import read_table
 from causeway.readers.normalise import normalise
-from causeway.tables import read_table
 from fuzz.mutations import mutate
 from support import DATA, ROOT
 
@@ -26,18 +28,31 @@ FACTS = ("launches", "transfers", "calls", "ranges", "samples", "mpi")
 BESIDE = re.compile(
     "PROFILER_OVERHEAD|DIAGNOSTIC_EVENT|CUPTI_ACTIVITY_KIND_OVERHEAD|overhead|CUPTI_ACTIVITY_KIND_GRAPH_TRACE|.*agent_info.*|rocpd_pmc_event|.*counter_collection.*"
 )
-"""Tables of exports that are looked at, and give no rows."""
+"""Tables of exports that are read, and give no rows."""
 
-LOST = ("no_time", "implausible_time", "end_before_start", "not_a_number", "other_processes", "unreadable_rows", "other_operations",
-        "out_of_range", "rounded_times", "copied_process", "second_run", "unreadable_table", "graphs_without_launches")  # fmt: skip
-"""Issues that say that rows were left out."""
+LOST = (
+    "no_time",
+    "implausible_time",
+    "end_before_start",
+    "not_a_number",
+    "other_processes",
+    "unreadable_rows",
+    "other_operations",
+    "out_of_range",
+    "rounded_times",
+    "copied_process",
+    "second_run",
+    "unreadable_table",
+    "graphs_without_launches",
+)
+"""Issues that count rows that were left out."""
 
 
 @dataclass
 class Finding:
     """What is wrong with the way in which an input was read."""
 
-    place: str
+    source: str
     what: str
     mutation: str = ""
 
@@ -50,7 +65,9 @@ def real_exports() -> dict[str, Path]:
 
 
 def _size(path: Path) -> int:
-    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) if path.is_dir() else path.stat().st_size
+    return (
+        sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) if path.is_dir() else path.stat().st_size
+    )
 
 
 def _copy(path: Path, folder: Path) -> Path:
@@ -59,15 +76,22 @@ def _copy(path: Path, folder: Path) -> Path:
 
 def sources() -> dict[str, Callable[[Path], Path]]:
     """Return name -> function that puts an unharmed export into a folder and returns its path."""
-    found = {name: lambda folder, maker=maker: maker(folder, "void kernel<int, 4>(float*)", ROWS) for name, maker in LAYOUTS.items()}
+    found = {
+        name: lambda folder, maker=maker: maker(folder, "void kernel<int, 4>(float*)", ROWS)
+        for name, maker in LAYOUTS.items()
+    }
     return found | {name: lambda folder, path=path: _copy(path, folder) for name, path in real_exports().items()}
 
 
 def schedule(at: int, names: list[str]) -> tuple[str, int]:
-    """Return the source and the number of input `at`: made-up layouts and real exports in turn, each in its own round."""
-    made, real = [name for name in names if name in LAYOUTS], [name for name in names if name not in LAYOUTS]
+    """Return the source and the number of input `at`: made-up layouts and real exports in turn, each in its own
+    round.
+    """
+    made = [name for name in names if name in LAYOUTS]
+    real = [name for name in names if name not in LAYOUTS]
     mine = [part for part in (made, real) if part]
-    chosen, turn = mine[at % len(mine)], at // len(mine)
+    chosen = mine[at % len(mine)]
+    turn = at // len(mine)
     return chosen[turn % len(chosen)], turn // len(chosen)
 
 
@@ -75,7 +99,8 @@ def warm_up() -> None:
     """Read each layout unharmed, so that what libraries open and load for good is there before anything is measured."""
     for name, make in LAYOUTS.items():
         with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
-            inputs, outputs = Path(folder, "in"), Path(folder, "out")
+            inputs = Path(folder, "in")
+            outputs = Path(folder, "out")
             inputs.mkdir()
             outputs.mkdir()
             path = make(inputs, "void kernel<int, 4>(float*)", ROWS)
@@ -88,7 +113,8 @@ def try_one(name: str, number: int, make: Callable[[Path], Path], seed: int = 0)
     """Read input `number` of a source; return what is wrong, or None."""
     chance = random.Random(f"{seed} {name} {number}")
     with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
-        inputs, outputs = Path(folder, "in"), Path(folder, "out")
+        inputs = Path(folder, "in")
+        outputs = Path(folder, "out")
         inputs.mkdir()
         outputs.mkdir()
         mutation = mutate(path := make(inputs), chance)
@@ -97,7 +123,9 @@ def try_one(name: str, number: int, make: Callable[[Path], Path], seed: int = 0)
         before = len(os.listdir("/proc/self/fd"))
         try:
             document = normalise(path, outputs / "t", export="e", source="export")
-            wrong = judge(document, outputs / "t") or (f"{more} files left open" if (more := _left_open(before)) else "")
+            wrong = judge(document, outputs / "t") or (
+                f"{more} files left open" if (more := _left_open(before)) else ""
+            )
         except Exception as error:
             wrong = f"{type(error).__name__}: {str(error)[:300]}"
         return Finding(f"{name}:{number}", wrong, mutation) if wrong else None
@@ -112,7 +140,9 @@ def _left_open(before: int) -> int:
 
 def judge(document: dict, folder: Path) -> str:
     """Return what is wrong with an outcome, '' if nothing is."""
-    status, error, tables = document["status"], document["error"], document["tables"]
+    status = document["status"]
+    error = document["error"]
+    tables = document["tables"]
     if error and "foresee" in error["found"]:
         return error["found"]
     if (error is None) != (status == "read"):
@@ -134,10 +164,17 @@ def _accounts(document: dict) -> str:
     facts = sum(document["tables"].get(table, 0) for table in FACTS) or document["tables"].get("counters", 0)
     if facts > (all_in := sum(document["rows_in"].values())):
         return f"{facts} rows came out of {all_in}"
-    if "NVTX_EVENTS" in document["rows_in"]:  # its rows without a range (marks, names of domains) give nothing, and are not told apart here
+    if (
+        "NVTX_EVENTS" in document["rows_in"]
+    ):  # its rows without a range (marks, names of domains) give nothing, and are not told apart here
         rows_in -= document["rows_in"]["NVTX_EVENTS"]
         facts -= document["tables"].get("ranges", 0)
     left_out = sum(issue["count"] for issue in document["issues"] if issue["kind"] in LOST)
-    if document["kind"] == "trace" and document["status"] == "read" and "counters" not in document["tables"] and rows_in - facts > left_out:
+    if (
+        document["kind"] == "trace"
+        and document["status"] == "read"
+        and "counters" not in document["tables"]
+        and rows_in - facts > left_out
+    ):
         return f"{rows_in - facts} rows were lost, {left_out} are accounted for"
     return ""

@@ -1,4 +1,6 @@
-"""Worker processes that read mutated exports, and what is measured of them: time, peak memory, and whether they live."""
+"""Worker processes that read mutated exports, and what is measured of them: time, peak memory, and whether they
+live.
+"""
 
 import logging
 import multiprocessing
@@ -9,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.readers import sqlite, table
-from causeway.readers.sink import Sink
+from causeway.readers.containers import sqlite_database
+from causeway.readers.plain import table
+from causeway.readers.sink.sink import Sink
 from fuzz.trial import schedule, sources, try_one, warm_up
 
 BOUND_MB = 512
@@ -49,14 +52,16 @@ def break_reader(how: int) -> None:
         np.ones(400 << 20, np.uint8)
 
     ways = (crash, lambda *_: time.sleep(60), eat, lambda *_: os._exit(3), leave_a_file, lie)
-    table.probe, table.read = lambda _: True, ways[how]
+    table.probe = lambda _: True
+    table.read = ways[how]
 
 
 def work(connection, names: list[str], first: int, last: int, seed: int, broken: bool) -> None:
     """Read inputs first..last of the round over all sources, telling of each one before and after."""
     logging.disable(logging.CRITICAL)
     resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
-    made, usual = sources(), sqlite.LARGE_ROWS
+    made = sources()
+    usual = sqlite_database.LARGE_ROWS
     warm_up()
     for at in range(first, last):
         name, number = schedule(at, names)
@@ -64,7 +69,7 @@ def work(connection, names: list[str], first: int, last: int, seed: int, broken:
             break_reader(at % 6)
         connection.send(("begin", at, None, 0.0))
         forget_peak()
-        sqlite.LARGE_ROWS = (1, usual)[number % 2]  # also the way that large tables are read
+        sqlite_database.LARGE_ROWS = (1, usual)[number % 2]  # also the way that large tables are read
         finding = try_one(name, number, made[name], seed)
         connection.send(("end", at, finding, peak_mb()))
     connection.send(("done", last, None, 0.0))
@@ -74,8 +79,16 @@ class Worker:
     """A process that reads its share, and is replaced where an input ends it."""
 
     def __init__(self, names: list[str], first: int, last: int, seed: int, longest_s: float, broken: bool) -> None:
-        self.names, self.at, self.last, self.seed, self.longest_s, self.broken = names, first, last, seed, longest_s, broken
-        self.peak, self.longest, self.inputs, self.findings = 0.0, 0.0, 0, []
+        self.names = names
+        self.at = first
+        self.last = last
+        self.seed = seed
+        self.longest_s = longest_s
+        self.broken = broken
+        self.peak = 0.0
+        self.longest = 0.0
+        self.inputs = 0
+        self.findings = []
         self.over = first >= last
         self.process = None
         if not self.over:
@@ -84,12 +97,14 @@ class Worker:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe(duplex=False)
-        self.process = context.Process(target=work, args=(theirs, self.names, self.at, self.last, self.seed, self.broken), daemon=True)
+        self.process = context.Process(
+            target=work, args=(theirs, self.names, self.at, self.last, self.seed, self.broken), daemon=True
+        )
         self.process.start()
         theirs.close()
         self.began = None
 
-    def place(self) -> str:
+    def current_input(self) -> str:
         """Return the name of the input that is read."""
         return "{}:{}".format(*schedule(self.at, self.names))
 
@@ -102,14 +117,17 @@ class Worker:
                     self.over = True
                     return
                 if what == "begin":
-                    self.at, self.began = at, time.monotonic()
+                    self.at = at
+                    self.began = time.monotonic()
                     continue
                 self.inputs += 1
-                self.longest, self.peak, self.began = max(self.longest, time.monotonic() - self.began), max(self.peak, peak), None
+                self.longest = max(self.longest, time.monotonic() - self.began)
+                self.peak = max(self.peak, peak)
+                self.began = None
                 if finding:
-                    self.findings.append((finding.place, finding.what, finding.mutation))
+                    self.findings.append((finding.source, finding.what, finding.mutation))
                 if peak > BOUND_MB:
-                    self.findings.append((self.place(), f"{peak:.0f} MB of memory", ""))
+                    self.findings.append((self.current_input(), f"{peak:.0f} MB of memory", ""))
                 self.at = at + 1
         except (EOFError, OSError):
             self._lost("its process ended")
@@ -120,17 +138,25 @@ class Worker:
     def _lost(self, why: str) -> None:
         if self.began is None:
             raise RuntimeError("a worker ended before it read anything; its message stands above")
-        self.findings.append((self.place(), why, ""))
+        self.findings.append((self.current_input(), why, ""))
         self.process.kill()
         self.process.join()
-        self.inputs, self.at = self.inputs + 1, self.at + 1
+        self.inputs = self.inputs + 1
+        self.at = self.at + 1
         self.over = self.at >= self.last
         if not self.over:
             self._start()
 
 
 def fuzz(
-    inputs: int, names: list[str], *, seed: int = 0, jobs: int = 1, first: int = 0, longest_s: float = 10, broken: bool = False
+    inputs: int,
+    names: list[str],
+    *,
+    seed: int = 0,
+    jobs: int = 1,
+    first: int = 0,
+    longest_s: float = 10,
+    broken: bool = False,
 ) -> dict:
     """Read mutated inputs; return inputs, seconds, the largest peak in MB, the longest time in s and the findings."""
     began = time.monotonic()

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from causeway.tables import read_table
+from causeway.core.tables import read_table
 from variability_tables import command, digests, export_from_nsys, launcher, run_here, write_clocks, write_export
 
 TRACED = ("kernel_variability", "memory_stall")
@@ -42,9 +42,21 @@ def several_exports(folder, _):
     rng = np.random.default_rng(0)
     for export, ranks, n in (("a", [0, 2], 3000), ("b", [1], 1000), ("c", [7], 10)):
         span = n * 800
-        write_export(folder / "tables" / export, facts(rng, n, ranks, span), transfers(rng, n // 4, ranks, span), row_group=211)
+        write_export(
+            folder / "tables" / export, facts(rng, n, ranks, span), transfers(rng, n // 4, ranks, span), row_group=211
+        )
     write_clocks(folder / "clocks.json", {"a": 0, "b": -5000, "c": 123})
-    options = ["--width-us", "50", "--control-min-rows", "0", "--features", "duration_ns", "queue_ns", "--link-window-us", "0.5"]
+    options = [
+        "--width-us",
+        "50",
+        "--control-min-rows",
+        "0",
+        "--features",
+        "duration_ns",
+        "queue_ns",
+        "--link-window-us",
+        "0.5",
+    ]
     return TRACED, ["a", "b", "c"], [*options, "--more-widths-us", "10", "1000"]
 
 
@@ -52,15 +64,23 @@ def linked_by_correlation(folder, _):
     """Transfers stay with the launch that has their id, across chunks and shares."""
     rng = np.random.default_rng(2)
     n = 2000
-    launches, copies = facts(rng, n, [0, 1], n * 900), transfers(rng, n // 2, [0, 1], n * 900)
-    launches["correlation"], copies["correlation"] = rng.integers(0, 60, n), rng.integers(0, 60, n // 2)
+    launches = facts(rng, n, [0, 1], n * 900)
+    copies = transfers(rng, n // 2, [0, 1], n * 900)
+    launches["correlation"] = rng.integers(0, 60, n)
+    copies["correlation"] = rng.integers(0, 60, n // 2)
     write_export(folder / "tables" / "a", launches, copies, row_group=173)
     write_clocks(folder / "clocks.json", {"a": 0})
-    return TRACED, ["a"], ["--width-us", "50", "--control-min-rows", "0", "--link", "correlation", "--link-window-us", "400"]
+    return (
+        TRACED,
+        ["a"],
+        ["--width-us", "50", "--control-min-rows", "0", "--link", "correlation", "--link-window-us", "400"],
+    )
 
 
 def full_row_groups(folder, _):
-    """Ranks read whole row groups, cut others, and look back over transfers that began groups ago; kept rows fill several row groups."""
+    """Ranks read whole row groups, cut others, and look back over transfers that began groups ago; kept rows fill
+    several row groups.
+    """
     rng = np.random.default_rng(9)
     n = 700_000
     span = n * 700
@@ -153,7 +173,9 @@ def results(folder):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory, request):
-    """Write every case once and run all of them in one session per form; return a function that gives the folders of a case."""
+    """Write every case once and run all of them in one session per form; return a function that gives the folders of
+    a case.
+    """
     base = tmp_path_factory.mktemp("bytes")
     case_of = {}
     for case in CASES:
@@ -167,7 +189,16 @@ def runs(tmp_path_factory, request):
             line[line.index("--out") + 1] = str(folder / f"form{form}")
             lines.append(line)
         (base / "lines.json").write_text(json.dumps(lines))
-        program = [launcher(), "-n", ranks, sys.executable, "-m", "mpi4py", Path(__file__).with_name("many.py"), base / "lines.json"]
+        program = [
+            launcher(),
+            "-n",
+            ranks,
+            sys.executable,
+            "-m",
+            "mpi4py",
+            Path(__file__).with_name("many.py"),
+            base / "lines.json",
+        ]
         program = [str(part) for part in program]
         done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False, timeout=300)
         assert done.returncode == 0, done.stderr
@@ -207,4 +238,9 @@ def test_the_cases_are_what_they_are_meant_to_be(runs):
 def test_processes_as_workers_give_the_same_bytes(tmp_path):
     targets, exports, options = several_exports(tmp_path, None)
     expected = results(run_here(tmp_path, targets, exports, options))
-    assert results(run_here(tmp_path, targets, exports, [*options, "--workers", "2", "--worker-kind", "processes", *DEALT])) == expected
+    assert (
+        results(
+            run_here(tmp_path, targets, exports, [*options, "--workers", "2", "--worker-kind", "processes", *DEALT])
+        )
+        == expected
+    )

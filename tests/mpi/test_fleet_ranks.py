@@ -1,4 +1,6 @@
-"""Fleet mode over ranks: the same released bytes on any number of them, after a kill, with a damaged shard, and from shuffled input."""
+"""Fleet mode over ranks: the same released bytes on any number of them, after a kill, with a damaged shard, and from
+shuffled input.
+"""
 
 import json
 import shutil
@@ -10,19 +12,23 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from causeway.errors import CausewayError
-from causeway.fleet import program, steps
-from causeway.tables import read_table, write_table
+from causeway.core.errors import CausewayError
+from causeway.core.tables import read_table, write_table
+from causeway.fleet.protection import protect_reports
+from causeway.fleet.study import steps
 from variability_tables import launcher
 
-PROGRAM = Path(__file__).resolve().parents[2] / "scripts" / "protect_reports.py"
+PROGRAM = Path(__file__).resolve().parents[2] / "scripts" / "fleet" / "protect_reports.py"
 SETTINGS = {
-    "gpus": 400, "load": 0.2, "session_minutes": 30, "zipf": 1.0, "unknown_share": 0.1, "large_users": [20], "applications": 4,
-    "versions": 2, "unknown_applications": 2, "training_runs": 2, "k": 4, "threshold": 0.6, "margin": 0.01, "kernel_cells": 4,
-    "clusters": 2, "launches": 64, "timed_launches": 16, "clips": {"gpu_ms": 60_000, "launches": 4_000_000, "mib": 100_000},
+    "gpus": 400, "load": 0.2, "session_minutes": 30, "zipf": 1.0, "unknown_share": 0.1, "large_users": [20],
+    "applications": 4, "versions": 2, "unknown_applications": 2, "training_runs": 2,
+    "k": 4, "threshold": 0.6, "margin": 0.01, "kernel_cells": 4, "clusters": 2, "launches": 64, "timed_launches": 16,
+    "clips": {"gpu_ms": 60_000, "launches": 4_000_000, "mib": 100_000},
     "budget": 1.0, "delta": 1e-9, "release_threshold": 20, "shard_reports": 40, "test_seed": 11,
-    "epsilon": {"applications": 0.24, "kernels": 0.25, "durations": 0.35, "occupancy": 0.03, "variability": 0.03, "efficiency": 0.03,
-        "resources": 0.07},
+    "epsilon": {
+        "applications": 0.24, "kernels": 0.25, "durations": 0.35, "occupancy": 0.03, "variability": 0.03,
+        "efficiency": 0.03, "resources": 0.07,
+    },
 }  # fmt: skip
 
 
@@ -42,7 +48,14 @@ def fleet(tmp_path_factory):
 
 def protect(fleet, out, ranks, mode="share2", counts=None):
     command = [launcher(), "-n", ranks, sys.executable, "-m", "mpi4py", PROGRAM, "--ranks", ranks, "--mode", mode]
-    command += ["--catalogue", fleet / "catalogue", "--reports", fleet / "reports.parquet", "--counts", counts or fleet / "counts.parquet"]
+    command += [
+        "--catalogue",
+        fleet / "catalogue",
+        "--reports",
+        fleet / "reports.parquet",
+        "--counts",
+        counts or fleet / "counts.parquet",
+    ]
     command += ["--fleet", json.dumps(SETTINGS), "--out", out]
     return subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, timeout=300)
 
@@ -103,7 +116,7 @@ def test_a_corrupted_shard_is_made_again_or_refused(fleet, expected, tmp_path):
     victim.write_bytes(content)
     facts = json.loads((partial / "shards.json").read_text())
     with pytest.raises(CausewayError, match="shard_00001"):
-        program.read_shard(victim, facts["origin"])
+        protect_reports.read_shard(victim, facts["origin"])
     done = protect(fleet, tmp_path / "shards", 1)
     assert done.returncode == 0
     assert "made again" in done.stderr
@@ -125,7 +138,7 @@ def test_the_sums_are_those_of_the_reports(fleet, expected):
     table = read_table(fleet / "counts.parquet", "fleet_counts")
     cells = steps.layout_of(steps.read_catalogue(fleet / "catalogue"), SETTINGS).cells
     exact = np.bincount(table.column("cell").to_numpy(), weights=table.column("value").to_numpy(), minlength=cells)
-    totals = sum(arrays["leader"] + arrays["helper"] for arrays, _ in program.read_all(expected[1]))
+    totals = sum(arrays["leader"] + arrays["helper"] for arrays, _ in protect_reports.read_shards(expected[1]))
     assert (totals.astype(np.int64).sum(0) == exact).all()
     assert exact.sum() > 1000
 

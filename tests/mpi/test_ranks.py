@@ -18,7 +18,9 @@ def test_an_error_on_one_rank_ends_all_with_one_sentence(tmp_path):
     write_export(tmp_path / "tables" / "a", launches, row_group=20)
     write_clocks(tmp_path / "clocks.json", {"a": 0})
     for ranks in (1, 4):
-        done = run_ranks(tmp_path, ["kernel_variability"], ["a"], ranks, ["--width-us", "10", "--log", tmp_path / "log"], timeout=60)
+        done = run_ranks(
+            tmp_path, ["kernel_variability"], ["a"], ranks, ["--width-us", "10", "--log", tmp_path / "log"], timeout=60
+        )
         assert done.returncode == 1
         assert "row 390 has duration -1 ns" in done.stderr
         assert len(done.stderr.splitlines()) == 1
@@ -36,7 +38,13 @@ def test_a_wrong_number_of_ranks_is_refused_with_what_to_set(tmp_path):
 
 def test_a_launcher_of_another_library_starts_single_ranks_and_each_stops(tmp_path):
     """Such a launcher starts N programs that each see one rank; here one of them, without any launcher."""
-    line = [sys.executable, "-m", "mpi4py", ROOT / "scripts" / "bin_launches.py", *command(tmp_path, ["y"], ["a"], ranks=2)]
+    line = [
+        sys.executable,
+        "-m",
+        "mpi4py",
+        ROOT / "scripts" / "variability" / "bin_launches.py",
+        *command(tmp_path, ["y"], ["a"], ranks=2),
+    ]
     done = subprocess.run([str(part) for part in line], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
     assert "2 ranks were asked for, but this program was started as one of 1" in done.stderr
@@ -47,7 +55,7 @@ def test_a_crash_on_one_rank_ends_all(tmp_path):
     """An error that the other ranks cannot know of: they wait in a reduction, and must not wait for ever."""
     script = tmp_path / "crash.py"
     script.write_text(
-        "from causeway.ranks import ending_together\n"
+        "from causeway.numeric.mpi import ending_together\n"
         "import numpy as np\n"
         "with ending_together(3, None) as ranks:\n"
         "    if ranks.rank == 1:\n"

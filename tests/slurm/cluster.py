@@ -1,7 +1,8 @@
-"""A real Slurm cluster on this machine: a controller and some nodes, each a daemon of its own, without systemd, cgroups or accounting.
+"""A real Slurm cluster on this machine: a controller and some nodes, each a daemon of its own, without systemd, cgroups
+or accounting.
 
-Everything lies in one new folder under /tmp; nothing outside it is written, and only processes that this cluster started are ended. The
-daemons end with the process that started them, even if that one is killed.
+Everything lies in one new folder under /tmp; nothing outside it is written, and only processes that this cluster
+started are ended. The daemons end with the process that started them, even if that one is killed.
 """
 
 import os
@@ -16,7 +17,9 @@ from pathlib import Path
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "sinfo", "scancel", "scontrol", "setpriv")
 SBIN = "/usr/sbin:/sbin"
 NODE_TIMEOUT_S = 10
-"""After this many seconds without an answer the controller takes a node for lost, and its jobs with it (Slurm's default: 300)."""
+"""After this many seconds without an answer the controller takes a node for lost, and its jobs with it (Slurm's
+default: 300).
+"""
 
 CONFIGURATION = """\
 ClusterName=causeway
@@ -65,7 +68,8 @@ class Cluster:
     """
 
     def __init__(self, nodes: int = 3, cpus: int = 2) -> None:
-        self.nodes, self.cpus = [f"n{i + 1}" for i in range(nodes)], cpus
+        self.nodes = [f"n{i + 1}" for i in range(nodes)]
+        self.cpus = cpus
         self.daemons: dict[str, subprocess.Popen] = {}
 
     @staticmethod
@@ -97,12 +101,16 @@ class Cluster:
         return done.stdout
 
     def jobs(self) -> list[dict[str, str]]:
-        """Return the cluster's jobs, finished ones too: id, state, comment, nodes (comma-separated), start, end (seconds)."""
+        """Return the cluster's jobs, finished ones too: id, state, comment, nodes (comma-separated), start, end
+        (seconds).
+        """
         keys = {"id": "%i", "state": "%T", "comment": "%k", "nodes": "%N", "start": "%S", "end": "%e"}
         told = self.run("squeue", "--noheader", "--states=all", "--sort=i", f"--format={'|'.join(keys.values())}")
         jobs = [dict(zip(keys, line.split("|"), strict=True)) for line in told.splitlines()]
         for job in jobs:
-            job["nodes"] = ",".join(self.run("scontrol", "show", "hostnames", job["nodes"]).split()) if job["nodes"] else ""
+            job["nodes"] = (
+                ",".join(self.run("scontrol", "show", "hostnames", job["nodes"]).split()) if job["nodes"] else ""
+            )
         return jobs
 
     def processes(self, node: str) -> list[tuple[int, str]]:
@@ -118,11 +126,17 @@ class Cluster:
                     managers.append(pid)
             except OSError:  # it ended meanwhile
                 continue
-        found, todo = [], managers
+        found = []
+        todo = managers
         while todo:
             pid = todo.pop(0)
             try:
-                found.append((pid, Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()))
+                found.append(
+                    (
+                        pid,
+                        Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip(),
+                    )
+                )
             except OSError:
                 continue
             todo += children.get(pid, [])
@@ -137,7 +151,13 @@ class Cluster:
     def stop(self) -> None:
         """End all jobs, then every process that this cluster started, and remove its folder."""
         if "controller" in self.daemons:
-            subprocess.run(["scancel", "--quiet", "--user=root"], env=self.environment, check=False, timeout=60, capture_output=True)
+            subprocess.run(
+                ["scancel", "--quiet", "--user=root"],
+                env=self.environment,
+                check=False,
+                timeout=60,
+                capture_output=True,
+            )
             self._wait(lambda: not any(self.processes(node) for node in self.nodes), 10)
         for node in self.nodes:
             self._end(node)
@@ -150,30 +170,47 @@ class Cluster:
         """Start a node's daemon and wait until it takes jobs."""
         (self.state / "spool" / node).mkdir(parents=True, exist_ok=True)
         self._daemon(node, "slurmd", "-D", "-N", node, "-f", f"{self.state}/slurm.conf")
-        self._until(lambda: self.run("sinfo", "-h", "-n", node, "-o", "%T").strip() in ("idle", "mixed", "allocated"), f"node {node}")
+        self._until(
+            lambda: self.run("sinfo", "-h", "-n", node, "-o", "%T").strip() in ("idle", "mixed", "allocated"),
+            f"node {node}",
+        )
 
     def _start(self) -> None:
         self.state.chmod(0o755)
         key = self.state / "munge.key"
         key.touch(0o600)
         key.write_bytes(os.urandom(1024))
-        # Snakemake's plugin hides SLURM_CONF from what runs inside a job, where the `srun` of an MPI rule must find the cluster
+        # Snakemake's plugin hides SLURM_CONF from what runs inside a job, where the `srun` of an MPI rule must find the
+        # cluster
         self.bin = self.state / "bin"
         self.bin.mkdir()
         wrapper = self.bin / "srun"
         wrapper.write_text(f'#!/bin/sh\nSLURM_CONF={self.state}/slurm.conf exec {shutil.which("srun")} "$@"\n')
         wrapper.chmod(0o755)
-        self.environment = dict(os.environ, SLURM_CONF=f"{self.state}/slurm.conf", PATH=f"{self.bin}:{os.environ['PATH']}:{SBIN}")
+        self.environment = dict(
+            os.environ, SLURM_CONF=f"{self.state}/slurm.conf", PATH=f"{self.bin}:{os.environ['PATH']}:{SBIN}"
+        )
         controller, *ports = free_ports(1 + len(self.nodes))
         host = socket.gethostname().split(".")[0]
         text = CONFIGURATION.format(host=host, controller=controller, state=self.state, timeout=NODE_TIMEOUT_S)
         for node, port in zip(self.nodes, ports, strict=True):
-            text += f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={self.cpus} RealMemory=16000\n"
+            text += (
+                f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={self.cpus}"
+                " RealMemory=16000\n"
+            )
         (self.state / "slurm.conf").write_text(text)
         (self.state / "plugstack.conf").touch()
         (self.state / "controller").mkdir()
-        files = {"socket": "munge.socket", "key-file": "munge.key", "pid-file": "munged.pid", "log-file": "munged.log", "seed-file": "seed"}
-        self._daemon("munge", "munged", "-F", "--force", *(f"--{option}={self.state}/{file}" for option, file in files.items()))
+        files = {
+            "socket": "munge.socket",
+            "key-file": "munge.key",
+            "pid-file": "munged.pid",
+            "log-file": "munged.log",
+            "seed-file": "seed",
+        }
+        self._daemon(
+            "munge", "munged", "-F", "--force", *(f"--{option}={self.state}/{file}" for option, file in files.items())
+        )
         self._until((self.state / "munge.socket").exists, "munged")
         self._daemon("controller", "slurmctld", "-D", "-i", "-f", f"{self.state}/slurm.conf")
         self._until(lambda: "is UP" in self.run("scontrol", "ping"), "slurmctld")

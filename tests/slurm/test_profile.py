@@ -1,4 +1,6 @@
-"""The Slurm profile on a real cluster: datasets at once, ranks on several nodes, and the same bytes whatever is lost on the way."""
+"""The Slurm profile on a real cluster: datasets at once, ranks on several nodes, and the same bytes whatever is lost
+on the way.
+"""
 
 import json
 import os
@@ -30,7 +32,9 @@ def undisturbed(tmp_path_factory):
     """Run the datasets' inputs and bins without a cluster, on one rank; return the folder."""
     folder = tmp_path_factory.mktemp("undisturbed")
     copy_checkout(folder / "checkout")
-    rows = [(dataset, rank, f"simulated:{dataset}/rank{rank}.sqlite", "nsys") for dataset in DATASETS for rank in (0, 1)]
+    rows = [
+        (dataset, rank, f"simulated:{dataset}/rank{rank}.sqlite", "nsys") for dataset in DATASETS for rank in (0, 1)
+    ]
     write_analysis(folder, rows, SETTINGS)
     run = run_snakemake(folder, "--set-resources", "bin_launches:tasks=1", "--cores", "2", *TARGETS, **of(folder))
     assert run.returncode == 0, run.stdout[-6000:]
@@ -52,7 +56,9 @@ def of(folder):
 
 
 def own_profile(folder, **changes):
-    """Write a copy of the profile as a user would: fewer ranks than on a real cluster, and no minute's patience; return its folder."""
+    """Write a copy of the profile as a user would: fewer ranks than on a real cluster, and no minute's patience;
+    return its folder.
+    """
     profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "profile.yaml").read_text())
     profile["slurm-init-seconds-before-status-checks"] = 6
     for rule in ("bin_launches", "bin_measurements"):
@@ -69,10 +75,16 @@ class Run:
     """The workflow, running on the cluster."""
 
     def __init__(self, cluster, folder, profile, *targets):
-        self.cluster, self.folder, self.before = cluster, folder, len(cluster.jobs())
+        self.cluster = cluster
+        self.folder = folder
+        self.before = len(cluster.jobs())
         command, environment = snakemake_command(folder, "--profile", profile, *targets, **of(folder))
-        # a batch job takes over the environment: the cluster's `srun` first, then this Python, then what the cluster's programs need
-        environment |= {"SLURM_CONF": cluster.environment["SLURM_CONF"], "PATH": f"{cluster.bin}:{environment['PATH']}:/usr/sbin:/sbin"}
+        # a batch job takes over the environment: the cluster's `srun` first, then this Python, then what the cluster's
+        # programs need
+        environment |= {
+            "SLURM_CONF": cluster.environment["SLURM_CONF"],
+            "PATH": f"{cluster.bin}:{environment['PATH']}:/usr/sbin:/sbin",
+        }
         with open(folder / "output.txt", "w") as output:
             self.process = subprocess.Popen(
                 command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
@@ -94,7 +106,9 @@ class Run:
     def ranks(self, node):
         """Return the processes of bin_launches on a node."""
         return [
-            pid for pid, line in self.cluster.processes(node) if "-m mpi4py" in line and not line.startswith(("/bin/", "/usr/bin/srun"))
+            pid
+            for pid, line in self.cluster.processes(node)
+            if "-m mpi4py" in line and not line.startswith(("/bin/", "/usr/bin/srun"))
         ]
 
     def until(self, ready, seconds=120):
@@ -142,7 +156,9 @@ def test_a_launcher_that_does_not_fit_stops_with_what_to_set(cluster, folder):
 @pytest.mark.slow
 def test_a_killed_rank_costs_one_more_attempt_with_more_memory(cluster, folder, undisturbed):
     with Run(cluster, folder, own_profile(folder), *TARGETS) as run:
-        node = run.until(lambda: next((job for job in run.jobs("one") if job["state"] == "RUNNING"), None))["nodes"].split(",")[-1]
+        node = run.until(lambda: next((job for job in run.jobs("one") if job["state"] == "RUNNING"), None))[
+            "nodes"
+        ].split(",")[-1]
         os.kill(run.until(lambda: run.ranks(node))[-1], signal.SIGKILL)
         assert run.end() == 0, run.said()
     assert len(run.jobs("one")) + len(run.jobs("two")) == 3, run.said()
@@ -165,7 +181,9 @@ def test_a_cancelled_job_costs_one_more_attempt(cluster, folder, undisturbed):
 @pytest.mark.parametrize("place", [0, -1], ids=["where the job began", "where only ranks are"])
 def test_a_lost_node_costs_one_more_attempt_elsewhere(cluster, folder, undisturbed, place):
     with Run(cluster, folder, own_profile(folder), *TARGETS) as run:
-        node = run.until(lambda: next((job for job in run.jobs("one") if job["state"] == "RUNNING"), None))["nodes"].split(",")[place]
+        node = run.until(lambda: next((job for job in run.jobs("one") if job["state"] == "RUNNING"), None))[
+            "nodes"
+        ].split(",")[place]
         run.until(lambda: run.ranks(node))
         cluster.lose(node)
         try:
@@ -186,7 +204,9 @@ def test_the_whole_workflow_ends_with_the_bytes_of_a_local_run(cluster, undistur
     folders = {name: tmp_path / name for name in ("here", "there")}
     for folder in folders.values():
         shutil.copytree(undisturbed, folder)
-        (folder / "config.yaml").write_text(f"datasets: datasets.tsv\n{SETTINGS}targets: {{traces: [kernel_variability]}}\n")
+        (folder / "config.yaml").write_text(
+            f"datasets: datasets.tsv\n{SETTINGS}targets: {{traces: [kernel_variability]}}\n"
+        )
     here = run_snakemake(folders["here"], "--cores", "2", **of(folders["here"]))
     assert here.returncode == 0, here.stdout[-6000:]
     with Run(cluster, folders["there"], own_profile(folders["there"])) as run:

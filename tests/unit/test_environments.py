@@ -18,13 +18,16 @@ def pins_of(lock):
     return dict(re.findall(r"^([A-Za-z0-9_.-]+)==([^\s;\\]+)", lock, re.M))
 
 
-LOCKED, LOCKED_FOR_FLEET = pins_of(LOCK), pins_of(FLEET_LOCK)
+LOCKED = pins_of(LOCK)
+LOCKED_FOR_FLEET = pins_of(FLEET_LOCK)
 TARGETS = ("rule compare:", "rule gate:")
 """Rules that are asked for by name and make nothing themselves."""
 ENVIRONMENTS = sorted((ROOT / "envs").glob("*.yaml"))
 
 
-@pytest.mark.parametrize(("lock", "least"), [(LOCK, 51), (FLEET_LOCK, 5), (DOCS_LOCK, 10)], ids=["default", "fleet", "docs"])
+@pytest.mark.parametrize(
+    ("lock", "least"), [(LOCK, 51), (FLEET_LOCK, 5), (DOCS_LOCK, 10)], ids=["default", "fleet", "docs"]
+)
 def test_a_lock_pins_one_version_each_with_hashes_and_no_address(lock, least):
     names = re.findall(r"^([A-Za-z0-9_.-]+)==", lock, re.M)
     assert len(names) == len(set(names)) >= least
@@ -38,14 +41,23 @@ def test_the_lock_holds_what_pyproject_asks_for():
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     wanted = [Requirement(text) for text in project["project"]["dependencies"] + project["dependency-groups"]["dev"]]
-    assert [str(need) for need in wanted if need.name not in LOCKED or not need.specifier.contains(LOCKED[need.name])] == []
+    assert [
+        str(need) for need in wanted if need.name not in LOCKED or not need.specifier.contains(LOCKED[need.name])
+    ] == []
     fleet = [Requirement(text) for text in project["dependency-groups"]["fleet"]]
     assert {need.name for need in fleet} == set(LOCKED_FOR_FLEET)
     assert [str(need) for need in fleet if not need.specifier.contains(LOCKED_FOR_FLEET[need.name])] == []
     assert not set(LOCKED) & set(LOCKED_FOR_FLEET)
-    docs, in_docs_lock = [Requirement(text) for text in project["dependency-groups"]["docs"]], pins_of(DOCS_LOCK)
-    assert [str(need) for need in docs if need.name not in in_docs_lock or not need.specifier.contains(in_docs_lock[need.name])] == []
-    assert {name: in_docs_lock[name] for name in in_docs_lock if name in LOCKED} == {n: LOCKED[n] for n in in_docs_lock if n in LOCKED}
+    docs = [Requirement(text) for text in project["dependency-groups"]["docs"]]
+    in_docs_lock = pins_of(DOCS_LOCK)
+    assert [
+        str(need)
+        for need in docs
+        if need.name not in in_docs_lock or not need.specifier.contains(in_docs_lock[need.name])
+    ] == []
+    assert {name: in_docs_lock[name] for name in in_docs_lock if name in LOCKED} == {
+        n: LOCKED[n] for n in in_docs_lock if n in LOCKED
+    }
 
 
 def test_the_container_installs_the_lock_with_a_python_that_it_covers():
@@ -99,7 +111,9 @@ def test_every_environment_serves_a_rule_and_every_rule_names_one():
         if body.startswith(TARGETS):
             continue
         for directive in ("input:", "output:", "log:", "conda:", "benchmark:"):
-            assert body.startswith("use rule") or f"    {directive}" in body, f"{body.splitlines()[0]} has no {directive}"
+            assert body.startswith("use rule") or f"    {directive}" in body, (
+                f"{body.splitlines()[0]} has no {directive}"
+            )
 
 
 @pytest.mark.parametrize("name", ["uv.lock", "pylock.toml", "package-lock.json"])

@@ -1,15 +1,21 @@
-"""Tables that cannot be answered, or hardly, as a user gives them: the whole workflow ends, with a verdict or a refusal in each graph."""
+"""Tables that cannot be answered, or hardly, as a user gives them: the whole workflow ends, with a verdict or a
+refusal in each graph.
+"""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from causeway.tables import read_json
+from causeway.core.tables import read_json
 from support import run_snakemake, write_analysis
 
 pytestmark = pytest.mark.slow
-SETTINGS = "causes: {batches: 1, resamples: 2, context_resamples: 0, kernels_count: 2, what_if: [{name: half, set: {x: 0.5}}]}\n"
-N, LEVELS = 400, 10_000
+SETTINGS = (
+    "causes: {batches: 1, resamples: 2, context_resamples: 0, kernels_count: 2, what_if: [{name: half, set: {x:"
+    " 0.5}}]}\n"
+)
+N = 400
+LEVELS = 10_000
 RNG = np.random.default_rng(811)
 X = RNG.standard_normal(N)
 Y = 1000 + 60 * (X > 0.8) + 10 * RNG.standard_normal(N)
@@ -39,7 +45,13 @@ ANSWERED = {
     "text": (table(x=np.where(X > 0.8, "high", "low")), {"x"}),
     "infinite_values": (table(x=np.where(np.arange(N) < 5, np.inf, X)), {"x"}),
     "levels": (
-        pd.DataFrame({"y": 100 + 5 * LONG + RNG.standard_normal(12_000), "x": LONG, "t": [f"l{k * 37 % LEVELS}" for k in range(12_000)]}),
+        pd.DataFrame(
+            {
+                "y": 100 + 5 * LONG + RNG.standard_normal(12_000),
+                "x": LONG,
+                "t": [f"l{k * 37 % LEVELS}" for k in range(12_000)],
+            }
+        ),
         {"x"},
     ),
 }

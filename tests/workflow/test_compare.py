@@ -2,7 +2,7 @@
 
 import pytest
 
-from causeway.tables import read_json
+from causeway.core.tables import read_json
 from support import DATA, run_snakemake, write_analysis
 
 STENCIL = DATA / "rocprof_v1" / "seismic-stencils"

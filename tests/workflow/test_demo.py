@@ -1,12 +1,15 @@
-"""The embedded default, as a newcomer runs it: every planted cause is found, none is invented, and the report opens offline."""
+"""The embedded default, as a newcomer runs it: every planted cause is found, none is invented, and the report opens
+offline.
+"""
 
 import re
 import zipfile
 
 import pytest
 
-from causeway.tables import read_json, read_table
+from causeway.core.tables import read_json, read_table
 from cited_page import wrong_numbers
+from feature_columns import unregistered
 from looks import cut, faint, fitted, overlapping
 from queried import wrong_findings
 from support import copy_checkout, run_snakemake
@@ -25,13 +28,17 @@ def demo(tmp_path_factory):
 
 
 def causes_of(graph):
-    """Return the directed causes of a graph's target with their signs, members of a merged group included under the medoid's name."""
+    """Return the directed causes of a graph's target with their signs, members of a merged group included under the
+    medoid's name.
+    """
     edges = [edge for edge in graph["edges"] if edge["target"] == graph["target"] and edge["source"] != "unexplained"]
     return {edge["source"]: edge["sign"] for edge in edges}
 
 
 def names_of(graph, cause):
-    """Return the names under which a graph's node may be looked for: its own and those of the columns merged into it."""
+    """Return the names under which a graph's node may be looked for: its own and those of the columns merged into
+    it.
+    """
     return {cause} | set(next(node["members"] for node in graph["nodes"] if node["name"] == cause))
 
 
@@ -44,6 +51,12 @@ def test_every_planted_cause_is_found_with_its_sign_and_none_is_invented(demo, r
         graph = read_json(demo / run / target / "causal" / row["kernel"] / "graph.json")
         assert causes_of(graph) == truth[row["name"]], row["name"]
         assert graph["verdict"] == ("supported" if truth[row["name"]] else "inconclusive")
+
+
+def test_every_feature_is_in_the_registry(demo):
+    paths = sorted(demo.glob("*/*/features.parquet"))
+    assert {path.parts[-2] for path in paths} == {"kernel_variability", "memory_stall", "gpu_time"}
+    assert [name for path in paths for name in unregistered(read_table(path, "features").schema)] == []
 
 
 @pytest.mark.parametrize(("run", "target"), [("demo", "kernel_variability"), ("demo_counters", "gpu_time")])
@@ -115,15 +128,20 @@ def unpacked(demo, tmp_path_factory):
 def items_of(report):
     """Return the file with which each item of an unpacked report opens."""
     folders = sorted((report / "data" / "raw").iterdir())
-    return [folder / "index.html" if (folder / "index.html").is_file() else next(folder.iterdir()) for folder in folders]
+    return [
+        folder / "index.html" if (folder / "index.html").is_file() else next(folder.iterdir()) for folder in folders
+    ]
 
 
 @pytest.mark.parametrize("width", [1280, 1920])
 def test_every_item_of_the_report_opens_and_can_be_read(unpacked, watched, width):
-    """Offline, without a word on the console; no text over another, cut off or fainter than AA; nothing to scroll sideways."""
+    """Offline, without a word on the console; no text over another, cut off or fainter than AA; nothing to scroll
+    sideways.
+    """
     items = items_of(unpacked)
     assert len(items) > 20
-    page, wrong = watched.page, {}
+    page = watched.page
+    wrong = {}
     for path in items:
         page.set_viewport_size({"width": width, "height": 900})
         watched.show(path)
@@ -142,7 +160,14 @@ def test_every_item_of_the_report_opens_and_can_be_read(unpacked, watched, width
 def test_the_report_leads_to_its_items_in_the_order_of_the_questions(unpacked, watched):
     page = watched.show(unpacked / "report.html")
     page.wait_for_timeout(300)
-    order = ["1. Overview", "2. Where the time goes", "3. What varies", "4. Why", "5. Which rank", "6. Launch by launch"]
+    order = [
+        "1. Overview",
+        "2. Where the time goes",
+        "3. What varies",
+        "4. Why",
+        "5. Which rank",
+        "6. Launch by launch",
+    ]
     said = page.evaluate("document.body.innerText")
     places = [said.index(words) for words in order]
     assert places == sorted(places)

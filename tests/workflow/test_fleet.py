@@ -1,4 +1,6 @@
-"""Fleet mode as a user runs it: `snakemake fleet` on a small fleet, all four modes; a second run does nothing; nobody is in the outputs."""
+"""Fleet mode as a user runs it: `snakemake fleet` on a small fleet, all four modes; a second run does nothing;
+nobody is in the outputs.
+"""
 
 import json
 import re
@@ -6,16 +8,18 @@ import re
 import numpy as np
 import pytest
 
-from causeway.fleet import evaluation, program, release, steps
-from causeway.fleet.catalogue import OTHER
-from causeway.tables import read_json, read_table
+from causeway.core.tables import read_json, read_table
+from causeway.fleet.attribution.catalogue import OTHER
+from causeway.fleet.protection import protect_reports
+from causeway.fleet.release import release
+from causeway.fleet.study import evaluation, steps
 from support import digests_under, run_snakemake, write_analysis
 
 SMALL = """
 fleet:
-  {gpus: 600, load: 0.2, session_minutes: 40, large_users: [30, 5], applications: 6, versions: 2, unknown_applications: 4,
-   kernel_cells: 4, clusters: 3, launches: 128, timed_launches: 32, modes: [clear, share2, ahe, ldp], release_threshold: 20,
-   shard_reports: 150, training_runs: 3}
+  {gpus: 600, load: 0.2, session_minutes: 40, large_users: [30, 5], applications: 6, versions: 2,
+   unknown_applications: 4, kernel_cells: 4, clusters: 3, launches: 128, timed_launches: 32,
+   modes: [clear, share2, ahe, ldp], release_threshold: 20, shard_reports: 150, training_runs: 3}
 """
 
 
@@ -46,8 +50,12 @@ def test_the_sums_of_protected_modes_are_the_clear_ones(ran):
     found = outcome(ran, "evaluation.json")
     assert found["sums_equal"] == {"share2": True, "ahe": True}
     folder = ran[0] / "results" / "fleet"
-    exact = sum(arrays["sums"].astype(np.int64).sum() for arrays, _ in program.read_all(folder / "clear" / "shards"))
-    assert exact == read_table(folder / "world" / "counts.parquet", "fleet_counts").column("value").to_numpy().sum() > 5000
+    exact = sum(
+        arrays["sums"].astype(np.int64).sum() for arrays, _ in protect_reports.read_shards(folder / "clear" / "shards")
+    )
+    assert (
+        exact == read_table(folder / "world" / "counts.parquet", "fleet_counts").column("value").to_numpy().sum() > 5000
+    )
 
 
 def test_share2_and_ahe_release_the_same_and_local_noise_more_of_it(ran):
@@ -58,14 +66,17 @@ def test_share2_and_ahe_release_the_same_and_local_noise_more_of_it(ran):
     assert (made["share2"][0].detail == made["ahe"][0].detail).all()
     assert (made["share2"][0].detail != made["clear"][0].detail).any()
     assert made["share2"][1]["simulated"] is True
-    errors = {mode: facts["total_variation"]["durations"]["by_traffic"] for mode, facts in outcome(ran, "evaluation.json")["modes"].items()}
+    errors = {
+        mode: facts["total_variation"]["durations"]["by_traffic"]
+        for mode, facts in outcome(ran, "evaluation.json")["modes"].items()
+    }
     assert errors["share2"] < errors["ldp"]
 
 
 def test_what_is_spent_is_the_budget_and_windows_below_the_threshold_stay_closed(ran):
     folder = ran[0] / "results" / "fleet"
     made, facts = release.decoded((folder / "share2" / "release.bin").read_bytes())
-    reports = sum(arrays["reports"] for arrays, _ in program.read_all(folder / "share2" / "shards"))
+    reports = sum(arrays["reports"] for arrays, _ in protect_reports.read_shards(folder / "share2" / "shards"))
     assert ((reports >= 20) == made.released).all()
     assert not made.released.all()
     assert not made.traffic[~made.released].any()
@@ -74,7 +85,9 @@ def test_what_is_spent_is_the_budget_and_windows_below_the_threshold_stay_closed
 
 
 def test_no_output_of_a_protected_mode_holds_anybody(ran):
-    """No kernel name, application or user of a single report in any file or log of a protected mode; releases speak of the catalogue."""
+    """No kernel name, application or user of a single report in any file or log of a protected mode; releases speak
+    of the catalogue.
+    """
     folder = ran[0] / "results"
     suite = steps.suite_of({"applications": 6, "versions": 2, "unknown_applications": 4}, 20261120)
     kernels = {name.encode() for names in suite.names for name in names}
@@ -83,7 +96,11 @@ def test_no_output_of_a_protected_mode_holds_anybody(ran):
     looked_at = 0
     for mode in ("share2", "ahe", "ldp"):
         files = [path for path in (folder / "fleet" / mode).rglob("*") if path.is_file()]
-        files += [path for step in ("protect_reports", "aggregate_reports") for path in (folder / "logs" / step).glob(f"{mode}*")]
+        files += [
+            path
+            for step in ("protect_reports", "aggregate_reports")
+            for path in (folder / "logs" / step).glob(f"{mode}*")
+        ]
         assert len(files) > 4
         for path in files:
             content = path.read_bytes()
@@ -108,12 +125,16 @@ def test_goals_and_coverage_say_what_was_counted(ran):
     known = {entry.name for entry in catalogue.applications}
     assert last["applications"]["sampled"] == 1.0
     assert known <= seen  # all six run on 600 GPUs
-    pairs = evaluation.pairs_of(suite, catalogue, np.full(len(suite.applications), 1.0))
+    pairs = evaluation.kernel_pairs(suite, catalogue, np.full(len(suite.applications), 1.0))
     assert pairs.weight.sum() == pytest.approx(1)
     assert (pairs.cell % catalogue.slots != OTHER)[pairs.cell >= 0].all()
     assert last["kernels"]["released"] <= last["kernels"]["sampled"] <= 1
     assert all(goal["definition"] for goal in found["goals"])
-    assert {goal["goal"] for goal in found["goals"]} >= {"attribution: precision", "bytes of a report", "kernels released in a day"}
+    assert {goal["goal"] for goal in found["goals"]} >= {
+        "attribution: precision",
+        "bytes of a report",
+        "kernels released in a day",
+    }
 
 
 def test_the_page_and_the_attacks_stand(ran):

@@ -32,7 +32,9 @@ WAYS = {
 
 
 def family(pid):
-    """Return a process and all that it started, mpiexec, ranks and workers too, whatever process groups these made for themselves."""
+    """Return a process and all that it started, mpiexec, ranks and workers too, whatever process groups these made
+    for themselves.
+    """
     top = psutil.Process(pid)
     return [top, *top.children(recursive=True)]
 
@@ -60,7 +62,9 @@ def kill_after(seconds, way, folder, *arguments, **analysis):
     """Run the workflow and kill it at a moment; return whether it ended before."""
     command, environment = snakemake_command(folder, *arguments, **analysis)
     with open(folder / "output.txt", "w") as output:
-        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
     try:
         status = process.wait(seconds)
     except subprocess.TimeoutExpired:
@@ -72,7 +76,9 @@ def kill_after(seconds, way, folder, *arguments, **analysis):
 
 def finished(folder, said):
     """Return when the files were written that a run says it finished: path to time of last change."""
-    outputs, done, files = {}, set(), []
+    outputs = {}
+    done = set()
+    files = []
     for line in said.splitlines():
         if line.startswith("    output: "):
             files = line.removeprefix("    output: ").split(", ")
@@ -100,15 +106,19 @@ def differences(folder, other):
     ],
 )
 def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(tmp_path, way, kills, targets):
-    undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
-    arguments, analysis = ("--cores", "2", *targets), prepared(undisturbed)
+    undisturbed = tmp_path / "undisturbed"
+    killed = tmp_path / "killed"
+    arguments = ("--cores", "2", *targets)
+    analysis = prepared(undisturbed)
     shutil.copytree(undisturbed, killed)
     began = time.monotonic()
     run = run_snakemake(undisturbed, *arguments, **analysis)
     took = time.monotonic() - began
     assert run.returncode == 0, run.stdout[-6000:]
-    analysis, chance = {"config": killed / "config.yaml", "root": killed / "checkout"}, random.Random(kills)
-    kept, repeated = {}, 0
+    analysis = {"config": killed / "config.yaml", "root": killed / "checkout"}
+    chance = random.Random(kills)
+    kept = {}
+    repeated = 0
     while kills:
         # between the moment in which Snakemake itself starts and the time in which some of the jobs get done
         ended = kill_after(chance.uniform(1, 2 + took / 4), way, killed, *arguments, **analysis)
@@ -116,7 +126,8 @@ def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(tmp_path, way, 
         if ended:
             assert differences(killed, undisturbed) == []
             shutil.rmtree(killed / "results")
-            kept, repeated = {}, repeated + 1
+            kept = {}
+            repeated = repeated + 1
             continue  # from the start again
         kept |= finished(killed, (killed / "output.txt").read_text())
         kills -= 1

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from causeway.tables import read_json
+from causeway.core.tables import read_json
 from support import ROOT, snakemake_command
 
 OTHER = """
@@ -32,7 +32,9 @@ def other(tmp_path):
     """A workflow that imports this one, and a table whose scatter grows with one column."""
     draw = random.Random(1)
     rows = [(size := draw.random(), 10 + size * draw.gauss(0, 1), draw.random()) for _ in range(600)]
-    (tmp_path / "a.csv").write_text("\n".join(["size,y,noise", *(f"{size:.4f},{y:.4f},{noise:.4f}" for size, y, noise in rows)]) + "\n")
+    (tmp_path / "a.csv").write_text(
+        "\n".join(["size,y,noise", *(f"{size:.4f},{y:.4f},{noise:.4f}" for size, y, noise in rows)]) + "\n"
+    )
     (tmp_path / "datasets.tsv").write_text("dataset\tsource\tformat\nx\ta.csv\ttable\n")
     (tmp_path / "Snakefile").write_text(OTHER.format(snakefile=ROOT / "Snakefile"))
     return tmp_path
@@ -40,7 +42,9 @@ def other(tmp_path):
 
 def run_other(folder, *arguments):
     command, environment = snakemake_command(folder, *arguments, root=folder)
-    return subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    return subprocess.run(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
 
 
 def test_the_rules_are_planned_under_their_new_names(other):

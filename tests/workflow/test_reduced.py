@@ -5,7 +5,7 @@ import sqlite3
 import pyarrow.compute as pc
 import pytest
 
-from causeway.tables import read_json, read_table
+from causeway.core.tables import read_json, read_table
 from support import copy_checkout, run_snakemake, write_analysis
 
 SETTINGS = """
@@ -29,10 +29,20 @@ def test_every_rule_takes_a_reduced_dataset_like_one_of_the_sheet(tmp_path, data
     config = write_analysis(tmp_path, [("h100", "", source, "auto")], SETTINGS)
     window = "results/long/windows/whole.json.gz"
     run = run_snakemake(
-        tmp_path, "--cores", "2", "--quiet", "rules", "--", "all", window, config=config, root=copy_checkout(tmp_path / "c")
+        tmp_path,
+        "--cores",
+        "2",
+        "--quiet",
+        "rules",
+        "--",
+        "all",
+        window,
+        config=config,
+        root=copy_checkout(tmp_path / "c"),
     )
     assert run.returncode == 0, run.stdout[-6000:]
-    whole, reduced = tmp_path / "results/h100", tmp_path / "results/long"
+    whole = tmp_path / "results/h100"
+    reduced = tmp_path / "results/long"
     with sqlite3.connect(f"file:{source}?mode=ro", uri=True) as base:
         before = base.execute("SELECT count(*), sum(end - start) FROM CUPTI_ACTIVITY_KIND_KERNEL").fetchone()
     found = read_json(reduced / "tables/e0/filter.json")["tables"]["launches"].values()
@@ -44,16 +54,27 @@ def test_every_rule_takes_a_reduced_dataset_like_one_of_the_sheet(tmp_path, data
     kept = launches.num_rows
     assert kept == sum(entry["rows"]["kept"] for entry in found)
     bins = read_table(reduced / "kernel_variability/bins.parquet", "bins")
-    assert pc.sum(bins["count"]).as_py() == kept < pc.sum(read_table(whole / "kernel_variability/bins.parquet", "bins")["count"]).as_py()
+    assert (
+        pc.sum(bins["count"]).as_py()
+        == kept
+        < pc.sum(read_table(whole / "kernel_variability/bins.parquet", "bins")["count"]).as_py()
+    )
     index = read_json(reduced / "levels/index.json")
-    coarsest = read_table(reduced / "levels" / index["levels"][-1]["folder"] / "statistics.parquet", "level_statistics").to_pylist()
+    coarsest = read_table(
+        reduced / "levels" / index["levels"][-1]["folder"] / "statistics.parquet", "level_statistics"
+    ).to_pylist()
     names = [metric["name"] for metric in index["metrics"]]
     counted = {name: sum(row["count"] for row in coarsest if names[row["metric"]] == name) for name in names}
     assert counted["variability"] == kept
     assert counted["copy_rate"] > 0
     busy, all_busy = (read_json(home / "efficiency.json")["device"]["kernel_ns"] for home in (reduced, whole))
     assert 0 < busy < all_busy
-    for path in ("explorer/index.html", "windows/whole.prv", "kernel_variability/causal/dataset/graph.json", "quality.json"):
+    for path in (
+        "explorer/index.html",
+        "windows/whole.prv",
+        "kernel_variability/causal/dataset/graph.json",
+        "quality.json",
+    ):
         assert (reduced / path).is_file(), path
     assert "long" in (tmp_path / "results/overview.html").read_text(encoding="utf-8")
     assert read_json(reduced / "clocks.json")["exports"] == read_json(whole / "clocks.json")["exports"]

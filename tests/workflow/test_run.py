@@ -9,7 +9,7 @@ import sqlite3
 import pyarrow.compute as pc
 import pytest
 
-from causeway.tables import read_json, read_table
+from causeway.core.tables import read_json, read_table
 from cited_page import wrong_numbers
 from queried import wrong_findings
 from support import copy_checkout, run_snakemake, write_analysis
@@ -20,7 +20,9 @@ SETTINGS = "causes: {batches: 2, resamples: 4, kernels_count: 3}\n"
 def run_whole(folder, rows, settings=SETTINGS):
     """Run `all`; return the folder of the results."""
     checkout = copy_checkout(folder / "checkout")
-    run = run_snakemake(folder, "--cores", "2", "--quiet", "rules", config=write_analysis(folder, rows, settings), root=checkout)
+    run = run_snakemake(
+        folder, "--cores", "2", "--quiet", "rules", config=write_analysis(folder, rows, settings), root=checkout
+    )
     assert run.returncode == 0, run.stdout[-6000:]
     return folder / "results"
 
@@ -77,7 +79,8 @@ def test_launches_and_kernel_time_equal_the_exports_own(real, data, export, sour
 
 def test_transfers_equal_the_exports_own(real, data):
     path = data / "nsys_sqlite/nsys-ai/h100_2gpu_1s.sqlite"
-    copies, sets = nsys_answer(path, "CUPTI_ACTIVITY_KIND_MEMCPY"), nsys_answer(path, "CUPTI_ACTIVITY_KIND_MEMSET")
+    copies = nsys_answer(path, "CUPTI_ACTIVITY_KIND_MEMCPY")
+    sets = nsys_answer(path, "CUPTI_ACTIVITY_KIND_MEMSET")
     assert rows_and_time(real / "h100/tables/e0", "transfers") == (copies[0] + sets[0], copies[1] + sets[1])
 
 
@@ -86,7 +89,10 @@ def test_kineto_launches_equal_the_files_own(real, data, rank):
     with gzip.open(data / f"kineto/hta/sampled_rank-{rank}.json.gz", "rt") as file:
         events = json.load(file)["traceEvents"]
     kernels = [event for event in events if event.get("cat") == "kernel" and event.get("ph") == "X"]
-    assert rows_and_time(real / f"kineto/tables/{rank}") == (len(kernels), sum(round(event["dur"] * 1000) for event in kernels))
+    assert rows_and_time(real / f"kineto/tables/{rank}") == (
+        len(kernels),
+        sum(round(event["dur"] * 1000) for event in kernels),
+    )
 
 
 def test_two_processes_in_one_file_are_two_ranks(real):
@@ -100,7 +106,9 @@ def test_counters_have_a_target_of_their_own(real):
     assert not (real / "dropout/kernel_variability").exists()
 
 
-@pytest.mark.parametrize(("export", "status"), [("0", "read"), ("1", "refused"), ("2", "refused"), ("3", "refused"), ("4", "refused")])
+@pytest.mark.parametrize(
+    ("export", "status"), [("0", "read"), ("1", "refused"), ("2", "refused"), ("3", "refused"), ("4", "refused")]
+)
 def test_a_bad_export_is_a_gap_in_the_quality_and_the_rest_runs(real, export, status):
     quality = read_json(real / "damaged/quality.json")
     assert quality["status"] == "caution"
@@ -116,7 +124,10 @@ def test_a_cut_export_is_read_as_far_as_it_goes_or_refused_but_never_looks_whole
     assert found["status"] in ("partial", "refused")
     assert found["error"]["found"]
     if found["status"] == "partial":
-        assert rows_and_time(real / "damaged/tables/5")[0] < nsys_answer(data / "nsys_sqlite/rodinia-gaussian/report5.sqlite")[0]
+        assert (
+            rows_and_time(real / "damaged/tables/5")[0]
+            < nsys_answer(data / "nsys_sqlite/rodinia-gaussian/report5.sqlite")[0]
+        )
 
 
 def test_a_dataset_without_any_readable_export_is_blocked_and_says_why(real):
@@ -134,15 +145,24 @@ def test_a_second_run_does_nothing(real):
 @pytest.mark.parametrize(
     ("module", "again", "untouched"),
     [
-        ("quality.py", {"check_quality", "summarise_findings", "write_overview"}, {"normalise_export", "bin_launches", "discover_causes"}),
-        ("plotting/theme.py", {"plot_bins", "write_overview"}, {"normalise_export", "check_quality", "assemble_features"}),
-        ("tables.py", {"normalise_export", "bin_launches", "discover_causes"}, set()),
+        (
+            "inputs/quality.py",
+            {"check_quality", "summarise_findings", "write_overview"},
+            {"normalise_export", "bin_launches", "discover_causes"},
+        ),
+        (
+            "plotting/drawing/theme.py",
+            {"plot_bins", "write_overview"},
+            {"normalise_export", "check_quality", "assemble_features"},
+        ),
+        ("core/tables.py", {"normalise_export", "bin_launches", "discover_causes"}, set()),
     ],
 )
 def test_editing_a_module_reruns_its_rules_alone(real, module, again, untouched):
     checkout = real.parent / "checkout"
     file = checkout / "scripts" / "causeway" / module
-    before, times = file.read_bytes(), file.stat()
+    before = file.read_bytes()
+    times = file.stat()
     file.write_bytes(before + b"\n# edited\n")
     run = run_snakemake(real.parent, "--dry-run", "--quiet", "host", config=real.parent / "config.yaml", root=checkout)
     file.write_bytes(before)
@@ -155,7 +175,14 @@ def test_editing_a_module_reruns_its_rules_alone(real, module, again, untouched)
 def test_overview_and_findings_cover_every_dataset(real):
     page = (real / "overview.html").read_text(encoding="utf-8")
     findings = read_json(real / "findings.json")
-    assert {finding["dataset"] for finding in findings["findings"]} <= {"h100", "rodinia", "kineto", "dropout", "damaged", "hopeless"}
+    assert {finding["dataset"] for finding in findings["findings"]} <= {
+        "h100",
+        "rodinia",
+        "kineto",
+        "dropout",
+        "damaged",
+        "hopeless",
+    }
     for dataset in ("h100", "rodinia", "kineto", "dropout", "damaged", "hopeless"):
         assert dataset in page
 

@@ -27,7 +27,11 @@ def folder(tmp_path):
         ([TABLE], "targets: {traces: [kernel_speed]}\n", "kernel_speed"),
         ([TABLE], "ranking: {keep_share: 1.5}\n", "1.5"),
         ([("x", "", "missing.csv", "table")], "", "missing.csv does not exist"),
-        ([("x", "0", "a.csv", "table"), ("x", "0", "a.csv", "table")], "", "line 3: dataset x already has rank 0 on line 2"),
+        (
+            [("x", "0", "a.csv", "table"), ("x", "0", "a.csv", "table")],
+            "",
+            "line 3: dataset x already has rank 0 on line 2",
+        ),
         ([("x", "0", "a.csv", "nsight")], "", "nsight"),
         ([("../x", "0", "a.csv", "table")], "", r"\.\./x"),
     ],
@@ -68,9 +72,29 @@ seed: 5
     run = run_snakemake(folder, *options, "results/x/memory_stall/bins_20000000ns.parquet", config=config)
     assert run.returncode == 0, run.stdout
     for option in (
-        *("--width-us 5000", "--launches-per-bin 9", "--features queue_ns", "--mean rank", "--link-window-us 7.5", "--link correlation"),
-        *("--more-widths-us 1000 20000", "--assignment round_robin", "--block 3", "--worker-kind processes", "--workers 4"),
-        *("--score iqr", "--keep-count 12", "--keep-max-rows 99", "--control-ratio 0.5", "--control-min-rows 77", "--seed 5"),
+        *(
+            "--width-us 5000",
+            "--launches-per-bin 9",
+            "--features queue_ns",
+            "--mean rank",
+            "--link-window-us 7.5",
+            "--link correlation",
+        ),
+        *(
+            "--more-widths-us 1000 20000",
+            "--assignment round_robin",
+            "--block 3",
+            "--worker-kind processes",
+            "--workers 4",
+        ),
+        *(
+            "--score iqr",
+            "--keep-count 12",
+            "--keep-max-rows 99",
+            "--control-ratio 0.5",
+            "--control-min-rows 77",
+            "--seed 5",
+        ),
     ):
         assert option in run.stdout
 
@@ -91,7 +115,9 @@ def test_lint_is_clean(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "command", [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["snakefmt", "--check", "Snakefile", "rules"]], ids=" ".join
+    "command",
+    [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["snakefmt", "--check", "Snakefile", "rules"]],
+    ids=" ".join,
 )
 def test_format_is_clean(command):
     import subprocess

@@ -1,4 +1,7 @@
-"""Causes of runtime variability: features of launches, columns, search, shares, signs, stability and verdicts.
+"""Causes of runtime variability: features of launches, search, effects, verdicts, and the documents that hold them.
 
-Each module is one step of the method and is named after the field's term for it; `discovery` runs them in order.
+What varies is binned in `variability`; how often the method errs is measured in `validation`.
+
+Imports run from left to right: `report` > `examination` > `discovery` > `effects` > `preparation` > `selection` >
+`data` > `statistics`.
 """

@@ -1,1 +1,7 @@
-"""Two datasets side by side: what is slower, what varies more, what is new, and whether that is more than noise."""
+"""Two datasets side by side: what is slower, what varies more, what is new, and whether that is more than noise.
+
+Series of runs stand in `efficiency`.
+
+Imports run from left to right: `compare` > `over_time` > `cause_changes`, `groups` > `change_verdicts` >
+`change_estimates` > `sides` > `run_totals` > `matching` > `gate`, `launches`, `names`, `resampling`.
+"""

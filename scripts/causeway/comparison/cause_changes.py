@@ -6,28 +6,37 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from causeway.comparison.verdicts import adjusted
-from causeway.tables import read_table
+from causeway.comparison.change_verdicts import adjusted
+from causeway.core.tables import read_table
+from causeway.core.vocabulary import APPEARED, CHANGED, GONE, INCONCLUSIVE, SUPPORTED
 
 COLUMNS = ["feature", "contribution_percent", "contribution_low", "contribution_high", "sign", "sign_of", "verdict"]
 NORMAL = float(stats.norm.isf(0.025))
 
 
 def read_causes(paths: Mapping[str, str | Path]) -> dict[str, dict[str, dict]]:
-    """Return the contributions of the whole dataset by target and feature, from `{target}/causal/dataset/contributions.parquet`."""
+    """Return the contributions of the whole dataset by target and feature, from
+    `{target}/causal/dataset/contributions.parquet`.
+    """
     found = {}
     for target, path in paths.items():
         rows = read_table(path, "contributions", COLUMNS).to_pylist()
-        found[target] = {row["feature"]: row for row in rows if row["verdict"] == "supported" and row["contribution_percent"] is not None}
+        found[target] = {
+            row["feature"]: row
+            for row in rows
+            if row["verdict"] == SUPPORTED and row["contribution_percent"] is not None
+        }
     return found
 
 
 def compare_causes(sides: Sequence[Mapping[str, Mapping[str, dict]]], rate: float) -> list[dict]:
-    """Return one row per target and supported cause of either side: contributions, their difference with its interval, verdict.
+    """Return one row per target and supported cause of either side: contributions, their difference with its interval,
+    verdict.
 
-    The interval of the difference takes each side's own (Zou and Donner, Construction of confidence limits about effect measures: a
-    general approach, Stat. Med. 27 (2008) 1693, eq. 3), its standard error is that interval's width over twice the normal quantile. A
-    cause that one side does not have is `appeared` or `gone`: how large it could have been there is not known, so no interval is given.
+    The interval of the difference takes each side's own (Zou and Donner, Construction of confidence limits about effect
+    measures: a general approach, Stat. Med. 27 (2008) 1693, eq. 3), its standard error is that interval's width over
+    twice the normal quantile. A cause that one side does not have is `appeared` or `gone`: how large it could have been
+    there is not known, so no interval is given.
     """
     rows = []
     for target in sorted(set(sides[0]) & set(sides[1])):
@@ -36,27 +45,35 @@ def compare_causes(sides: Sequence[Mapping[str, Mapping[str, dict]]], rate: floa
     for row, q in zip(rows, adjusted([row["p_value"] for row in rows]), strict=True):
         row["q_value"] = q
         if q is not None:
-            row["verdict"] = "changed" if q <= rate else "inconclusive"
+            row["verdict"] = CHANGED if q <= rate else INCONCLUSIVE
     return rows
 
 
 def _row(target: str, feature: str, before: Mapping | None, after: Mapping | None) -> dict:
     row = {"target": target, "feature": feature, "baseline_percent": before and before["contribution_percent"]}
-    row |= {"candidate_percent": after and after["contribution_percent"], "change": None, "low": None, "high": None, "p_value": None}
+    row |= {
+        "candidate_percent": after and after["contribution_percent"],
+        "change": None,
+        "low": None,
+        "high": None,
+        "p_value": None,
+    }
     row |= {
         "signs": [before and before["sign"], after and after["sign"]],
         "sign_of": [side and side["sign_of"] for side in (before, after)],
     }
-    row["verdict"] = "gone" if after is None else "appeared"
+    row["verdict"] = GONE if after is None else APPEARED
     if before is None or after is None:
         return row
     row["change"] = after["contribution_percent"] - before["contribution_percent"]
-    row["verdict"] = "inconclusive"
+    row["verdict"] = INCONCLUSIVE
     ends = [side[f"contribution_{end}"] for side in (before, after) for end in ("low", "high")]
     if None not in ends:
         down = np.hypot(after["contribution_percent"] - ends[2], ends[1] - before["contribution_percent"])
         up = np.hypot(ends[3] - after["contribution_percent"], before["contribution_percent"] - ends[0])
         error = (down + up) / (2 * NORMAL)
         row |= {"low": float(row["change"] - down), "high": float(row["change"] + up)}
-        row["p_value"] = float(2 * stats.norm.sf(abs(row["change"]) / error)) if error > 0 else float(row["change"] == 0)
+        row["p_value"] = (
+            float(2 * stats.norm.sf(abs(row["change"]) / error)) if error > 0 else float(row["change"] == 0)
+        )
     return row

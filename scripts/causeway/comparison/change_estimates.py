@@ -9,15 +9,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
-from causeway.comparison.measure import COUNT, DEVIATION, SPREAD, Series
 from causeway.comparison.resampling import Resampled, resample
+from causeway.comparison.run_totals import COUNT, DEVIATION, SPREAD, Series
 from causeway.comparison.sides import Side, deviation_share, half_change, launches_of
 
 METRICS = {"time_per_launch": DEVIATION, "variability": SPREAD}
 """Metrics of a group and their columns in the cells."""
 LEAST_BLOCKS = 5
 """Fewer independent blocks than this on a side decide nothing."""
-HALVES, REPEATS = "halves", "repeats"
+HALVES = "halves"
+REPEATS = "repeats"
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,12 @@ class Choices:
 
 
 def estimates(
-    sides: Sequence[Side], level: str, groups: Sequence[int], times: Sequence[Sequence[float]], choices: Choices, rng: np.random.Generator
+    sides: Sequence[Side],
+    level: str,
+    groups: Sequence[int],
+    times: Sequence[Sequence[float]],
+    choices: Choices,
+    rng: np.random.Generator,
 ) -> dict[str, Estimate]:
     """Return the change of each metric of a group; of variability only where both sides vary at all.
 
@@ -104,14 +110,14 @@ def estimates(
     logs = {"time_per_launch": [[np.log(time) for time in side] for side in times]}
     shares = [
         [
-            deviation_share(side.series(place, level, group), launches_of(side.totals(place, level, group))[1])
-            for place in range(len(side.runs))
+            deviation_share(side.series(index, level, group), launches_of(side.totals(index, level, group))[1])
+            for index in range(len(side.runs))
         ]
         for side, group in zip(sides, groups, strict=True)
     ]
     if all(share > 0 for side in shares for share in side):
         logs["variability"] = [[np.log(share) for share in side] for side in shares]
-    drawn = [Drawn.of(sides, level, groups, place, choices.replicates, rng) for place in _places(sides, single)]
+    drawn = [Drawn.of(sides, level, groups, index, choices.replicates, rng) for index in _run_indices(sides, single)]
     found = {}
     for metric, values in logs.items():
         column = METRICS[metric]
@@ -129,11 +135,13 @@ def estimates(
     return found
 
 
-def _places(sides: Sequence[Side], single: bool) -> list[tuple[int | None, int | None]]:
+def _run_indices(sides: Sequence[Side], single: bool) -> list[tuple[int | None, int | None]]:
     """Return which runs are resampled together: both, if there is one on each side; else each alone."""
     if single:
         return [(0, 0)]
-    return [(place, None) for place in range(len(sides[0].runs))] + [(None, place) for place in range(len(sides[1].runs))]
+    return [(index, None) for index in range(len(sides[0].runs))] + [
+        (None, index) for index in range(len(sides[1].runs))
+    ]
 
 
 def _mean_ns(side: Side, level: str, group: int) -> float:
@@ -142,28 +150,62 @@ def _mean_ns(side: Side, level: str, group: int) -> float:
 
 
 class Drawn:
-    """Replicates of one or two runs' relative noise in the metrics of a group."""
+    """Replicates of one or two runs' relative noise in the metrics of a group.
+
+    Parameters
+    ----------
+    noise : sequence of ndarray of float, shape (replicates, metrics), or None
+        By side; None for a side that is not drawn.
+    blocks, series, effective : sequence
+        By side.
+    paired : bool
+    """
 
     def __init__(
-        self, noise: Sequence[np.ndarray | None], blocks: Sequence[float], series: Sequence[int], effective: Sequence[float], paired: bool
+        self,
+        noise: Sequence[np.ndarray | None],
+        blocks: Sequence[float],
+        series: Sequence[int],
+        effective: Sequence[float],
+        paired: bool,
     ):
-        self.noise, self.blocks, self.series, self.effective, self.paired = noise, blocks, series, effective, paired
+        self.noise = noise
+        self.blocks = blocks
+        self.series = series
+        self.effective = effective
+        self.paired = paired
 
     @classmethod
-    def of(cls, sides: Sequence[Side], level: str, groups: Sequence[int], places: Sequence[int | None], replicates: int, rng) -> "Drawn":
-        """Resample the runs at `places`, one per side or None; both together where they launched equally many on the same ranks."""
+    def of(
+        cls,
+        sides: Sequence[Side],
+        level: str,
+        groups: Sequence[int],
+        indices: Sequence[int | None],
+        replicates: int,
+        rng,
+    ) -> "Drawn":
+        """Resample the runs at `indices`, one per side or None; both together where they launched equally many on the
+        same ranks.
+        """
         series = [
-            [] if place is None else side.series(place, level, group) for side, group, place in zip(sides, groups, places, strict=True)
+            [] if index is None else side.series(index, level, group)
+            for side, group, index in zip(sides, groups, indices, strict=True)
         ]
         totals = [
-            0 if place is None else launches_of(side.totals(place, level, group))[1]
-            for side, group, place in zip(sides, groups, places, strict=True)
+            0 if index is None else launches_of(side.totals(index, level, group))[1]
+            for side, group, index in zip(sides, groups, indices, strict=True)
         ]
         shapes = [[(one.ranks, one.launches) for one in side] for side in series]
         paired = bool(series[0]) and shapes[0] == shapes[1]
         noise: list[np.ndarray | None] = [None, None]
-        blocks, effective = [0.0, 0.0], [0.0, 0.0]
-        together = list(zip(*series, strict=True)) if paired else [(one, None) for one in series[0]] + [(None, one) for one in series[1]]
+        blocks = [0.0, 0.0]
+        effective = [0.0, 0.0]
+        together = (
+            list(zip(*series, strict=True))
+            if paired
+            else [(one, None) for one in series[0]] + [(None, one) for one in series[1]]
+        )
         for pair in together:
             tables = [one.cells if one is not None else None for one in pair]
             drawn = _resampled(tables, totals, replicates, rng)
@@ -175,7 +217,8 @@ class Drawn:
                 blocks[side] += drawn.blocks
                 effective[side] += drawn.effective
         relative = [
-            None if known is None else _relative(known, one, total) for known, one, total in zip(noise, series, totals, strict=True)
+            None if known is None else _relative(known, one, total)
+            for known, one, total in zip(noise, series, totals, strict=True)
         ]
         return cls(relative, blocks, [len(side) for side in series], effective, paired)
 
@@ -187,8 +230,9 @@ class Drawn:
     def estimate(self, column: int, change: float, confidence: float) -> Estimate:
         """Return the change with its interval from the replicates of both runs.
 
-        Percentiles of the bootstrap, widened as Student's t is against the normal at `blocks - series` degrees of freedom per side
-        (Welch and Satterthwaite), and by blocks / (blocks - series), since block sums are centred on their own mean.
+        Percentiles of the bootstrap, widened as Student's t is against the normal at `blocks - series` degrees of
+        freedom per side (Welch and Satterthwaite), and by blocks / (blocks - series), since block sums are centred on
+        their own mean.
         """
         freedoms = [blocks - series for blocks, series in zip(self.blocks, self.series, strict=True)]
         basics = {"blocks": tuple(self.blocks), "effective": tuple(self.effective), "paired": self.paired}
@@ -196,7 +240,8 @@ class Drawn:
             return Estimate(change, **basics)
         inflated = [np.sqrt(blocks / free) for blocks, free in zip(self.blocks, freedoms, strict=True)]
         if self.paired:
-            noise, freedom = (self.noise[1][:, column] - self.noise[0][:, column]) * inflated[0], freedoms[0]
+            noise = (self.noise[1][:, column] - self.noise[0][:, column]) * inflated[0]
+            freedom = freedoms[0]
         else:
             parts = [one[:, column] * factor for one, factor in zip(self.noise, inflated, strict=True)]
             variances = [float(np.var(part)) for part in parts]
@@ -212,10 +257,14 @@ def _satterthwaite(variances: Sequence[float], freedoms: Sequence[float]) -> flo
     total = sum(variances)
     if total <= 0:
         return min(freedoms)
-    return total**2 / sum(variance**2 / free for variance, free in zip(variances, freedoms, strict=True) if variance > 0)
+    return total**2 / sum(
+        variance**2 / free for variance, free in zip(variances, freedoms, strict=True) if variance > 0
+    )
 
 
-def _resampled(tables: Sequence[np.ndarray | None], totals: Sequence[int], replicates: int, rng: np.random.Generator) -> Resampled:
+def _resampled(
+    tables: Sequence[np.ndarray | None], totals: Sequence[int], replicates: int, rng: np.random.Generator
+) -> Resampled:
     influence = np.zeros(next(table for table in tables if table is not None).shape[0])
     for sign, table, total in zip((-1.0, 1.0), tables, totals, strict=True):
         if table is not None:
@@ -225,7 +274,9 @@ def _resampled(tables: Sequence[np.ndarray | None], totals: Sequence[int], repli
 
 
 def _added(known: np.ndarray | None, one: Series, sums: np.ndarray, replicates: int) -> np.ndarray:
-    """Add a series' resampled sums of deviations and spreads, each less what as many launches have on average, to those of others."""
+    """Add a series' resampled sums of deviations and spreads, each less what as many launches have on average, to
+    those of others.
+    """
     count, deviation, spread = one.cells.sum(axis=0)
     known = np.zeros((replicates, 3)) if known is None else known
     known[:, DEVIATION] += sums[:, DEVIATION] - sums[:, COUNT] * (deviation / count)
@@ -246,8 +297,9 @@ def _relative(noise: np.ndarray, series: Sequence[Series], total: int) -> np.nda
 def between_runs(values: Sequence[Sequence[float]], within: Sequence[float], confidence: float) -> Estimate:
     """Return the change between the sides' mean logarithms, with the scatter between repeated runs as its noise.
 
-    The variance of one run is that of the repeats around their side's mean, pooled over both sides (Student's t, its degrees of freedom),
-    and never less than the mean variance within runs. The floor is the largest difference between two runs of one side.
+    The variance of one run is that of the repeats around their side's mean, pooled over both sides (Student's t, its
+    degrees of freedom), and never less than the mean variance within runs. The floor is the largest difference between
+    two runs of one side.
     """
     change = float(np.mean(values[1]) - np.mean(values[0]))
     freedom = sum(len(side) - 1 for side in values)
@@ -256,4 +308,13 @@ def between_runs(values: Sequence[Sequence[float]], within: Sequence[float], con
     reach = float(stats.t.isf((1 - confidence) / 2, freedom) * np.sqrt(variance))
     floor = max(float(np.ptp(side)) for side in values)
     counts = tuple(float(len(side)) for side in values)
-    return Estimate(change, change - reach, change + reach, float(np.sqrt(variance)), float(freedom), floor, counts, counts)
+    return Estimate(
+        change=change,
+        low=change - reach,
+        high=change + reach,
+        error=float(np.sqrt(variance)),
+        freedom=float(freedom),
+        floor=floor,
+        blocks=counts,
+        effective=counts,
+    )

@@ -5,15 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import stats
 
-from causeway.comparison.estimates import Choices, Estimate
+from causeway.comparison.change_estimates import Choices, Estimate
+from causeway.core.vocabulary import CHANGE_WORDS, INCONCLUSIVE, SAME
 
-WORSE, BETTER, SAME, INCONCLUSIVE = "worse", "better", "same", "inconclusive"
-WORDS = {
-    "time_per_launch": {WORSE: "slower", BETTER: "faster"},
-    "variability": {WORSE: "more variable", BETTER: "steadier"},
-    "efficiency": {WORSE: "less efficient", BETTER: "more efficient"},
-    "span": {WORSE: "longer", BETTER: "shorter"},
-}
+WORSE = "worse"
+BETTER = "better"
+WORDS = {metric: {WORSE: worse, BETTER: better} for metric, (worse, better) in CHANGE_WORDS.items()}
 """How each metric's verdicts read; `same` and `inconclusive` need no other word."""
 
 WIDEST = 5
@@ -21,10 +18,11 @@ WIDEST = 5
 
 
 def p_value(estimate: Estimate) -> float | None:
-    """Return the p-value of a change that is no larger than the noise floor, in either direction; None where it cannot be tested.
+    """Return the p-value of a change that is no larger than the noise floor, in either direction; None where it cannot
+    be tested.
 
-    Two-sided test of |change| <= floor (McCarthy and Smyth, Testing significance relative to a fold-change threshold is a TREAT,
-    Bioinformatics 25 (2009) 765, eq. 2).
+    Two-sided test of |change| <= floor (McCarthy and Smyth, Testing significance relative to a fold-change threshold is
+    a TREAT, Bioinformatics 25 (2009) 765, eq. 2).
     """
     if not estimate.decidable or estimate.floor is None:
         return None
@@ -37,25 +35,27 @@ def p_value(estimate: Estimate) -> float | None:
 
 def adjusted(p_values: Sequence[float | None]) -> list[float | None]:
     """Return q-values of one family of tests (Benjamini and Hochberg 1995); None stays None."""
-    known = [place for place, value in enumerate(p_values) if value is not None]
+    known = [index for index, value in enumerate(p_values) if value is not None]
     found: list[float | None] = [None] * len(p_values)
     if known:
-        for place, q in zip(known, stats.false_discovery_control([p_values[place] for place in known]), strict=True):
-            found[place] = float(q)
+        for index, q in zip(known, stats.false_discovery_control([p_values[index] for index in known]), strict=True):
+            found[index] = float(q)
     return found
 
 
 def verdict(estimate: Estimate, q_value: float | None, choices: Choices) -> tuple[str, str]:
     """Return the verdict of a change, and why.
 
-    `worse` or `better`: the whole interval lies beyond the noise floor and the q-value is at most the rate. `same`: the whole interval lies
-    within `same_margin` (equivalence). Otherwise `inconclusive`.
+    `worse` or `better`: the whole interval lies beyond the noise floor and the q-value is at most the rate. `same`: the
+    whole interval lies within `same_margin` (equivalence). Otherwise `inconclusive`.
     """
     if not estimate.decidable:
         return INCONCLUSIVE, "too few independent launches for an interval"
     if estimate.floor is None:
         return INCONCLUSIVE, "no noise floor: too few launches to compare their halves"
-    low, high, floor = estimate.low, estimate.high, estimate.floor
+    low = estimate.low
+    high = estimate.high
+    floor = estimate.floor
     if low > floor or high < -floor:
         if q_value is not None and q_value <= choices.rate:
             return (WORSE if estimate.change > 0 else BETTER), "the interval lies beyond the noise floor"
@@ -71,12 +71,15 @@ def verdict(estimate: Estimate, q_value: float | None, choices: Choices) -> tupl
 
 
 def same_margin(floor: float, same_within: float) -> float:
-    """Return within what a change is called the same: the noise floor, but no less than `same_within` and no more than five times that."""
+    """Return within what a change is called the same: the noise floor, but no less than `same_within` and no more
+    than five times that.
+    """
     return min(max(floor, same_within), WIDEST * same_within)
 
 
 def typical_floor(floors: Sequence[tuple[float | None, float]]) -> float | None:
-    """Return the median floor of the kernels weighted by their time, which no group's own floor undercuts: small ones are small by chance.
+    """Return the median floor of the kernels weighted by their time, which no group's own floor undercuts: small ones
+    are small by chance.
 
     Parameters
     ----------

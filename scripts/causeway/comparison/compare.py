@@ -5,26 +5,29 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from causeway.comparison.causes import compare_causes, read_causes
-from causeway.comparison.course import Course, compare_efficiency, compare_spans, decomposition
-from causeway.comparison.estimates import HALVES, REPEATS, Choices
+from causeway.comparison.cause_changes import compare_causes, read_causes
+from causeway.comparison.change_estimates import HALVES, REPEATS, Choices
 from causeway.comparison.groups import compare_groups, configuration_pairs, lone_rows
-from causeway.comparison.matching import EXACT, GONE, NEW, match_kernels
-from causeway.comparison.measure import measure
+from causeway.comparison.matching import match_kernels
+from causeway.comparison.over_time import Course, compare_efficiency, compare_spans, decomposition
+from causeway.comparison.run_totals import measure
 from causeway.comparison.sides import Side
-from causeway.errors import CausewayError
-from causeway.logs import LOG
-from causeway.tables import SCHEMAS, write_json, write_table
+from causeway.core.errors import CausewayError
+from causeway.core.logs import LOG
+from causeway.core.tables import SCHEMAS, write_json, write_table
+from causeway.core.vocabulary import EXACT, GONE, MATCHES, NEW
 
 ASSUMPTIONS = {
     HALVES: (
-        "One run on each side: how much two runs of the same program differ was not measured. Intervals show the noise within the "
-        "runs, and the noise floor is how much the change differs between the first and the second halves of the runs. Another clock, node "
-        "or neighbour can shift a whole run by more than that; further runs named as repeats would measure it."
+        "One run on each side: how much two runs of the same program differ was not measured. Intervals show the noise"
+        " within the runs, and the noise floor is how much the change differs between the first and the second halves"
+        " of the runs. Another clock, node or neighbour can shift a whole run by more than that; further runs named as"
+        " repeats would measure it."
     ),
     REPEATS: (
-        "Noise is the scatter between runs of the same side, pooled over both, and the noise floor is the largest difference between two "
-        "runs of one side. Runs are taken as exchangeable: made under the same conditions, in no order that matters."
+        "Noise is the scatter between runs of the same side, pooled over both, and the noise floor is the largest"
+        " difference between two runs of one side. Runs are taken as exchangeable: made under the same conditions, in"
+        " no order that matters."
     ),
 }
 PARTS = ("time_ns", "launches_ns", "configurations_ns", "lone_ns")
@@ -41,7 +44,8 @@ def check_pair(baseline: str, candidate: str, repeats: Sequence[Sequence[str]]) 
     twice = sorted({name for name in named if named.count(name) > 1})
     if twice:
         raise CausewayError(
-            f"comparison of {baseline} and {candidate}: {', '.join(twice)} is named twice; each run stands once, on one side"
+            f"comparison of {baseline} and {candidate}: {', '.join(twice)} is named twice; each run stands once, on one"
+            " side"
         )
 
 
@@ -68,6 +72,11 @@ def run(
     choices : mapping
         resamples, confidence, false_discovery_rate, same_within_percent, seed.
     out_json, out_table : path
+
+    Raises
+    ------
+    CausewayError
+        If the two sides have no kernel in common.
     """
     check_pair(names[0][0], names[1][0], (names[0][1:], names[1][1:]))
     sides = [Side([measure(name, folders[name]) for name in side]) for side in names]
@@ -76,10 +85,11 @@ def run(
     matches = match_kernels(*(side.main.kernels for side in sides))
     if all(match.how in (NEW, GONE) for match in matches):
         raise CausewayError(
-            f"{names[0][0]} and {names[1][0]} have no kernel in common, by name, by name without template arguments and architecture, or by"
-            " their place in the order of launches; there is nothing to compare"
+            f"{names[0][0]} and {names[1][0]} have no kernel in common, by name, by name without template arguments and"
+            " architecture, or by their position in the order of launches; there is nothing to compare"
         )
-    seed, rate = choices["seed"], choices["false_discovery_rate"]
+    seed = choices["seed"]
+    rate = choices["false_discovery_rate"]
     settings = Choices(choices["resamples"], choices["confidence"], rate, choices["same_within_percent"] / 100)
     rows, left_out = compare_groups(sides, matches, settings, seed)
     every = [name for side in names for name in side]
@@ -100,7 +110,7 @@ def run(
         "assumption": ASSUMPTIONS[noise],
         "choices": dict(choices),
         "matches": [_match(match, sides) for match in matches if match.how != EXACT or match.note],
-        "matched": {how: sum(match.how == how for match in matches) for how in ("exact", "normalised", "sequence", "new", "gone")},
+        "matched": {how: sum(match.how == how for match in matches) for how in MATCHES},
         "verdicts": _counts(rows),
         "left_out": left_out,
         "decomposition": parts,
@@ -145,7 +155,8 @@ def _counts(rows: Sequence[Mapping]) -> dict[str, dict[str, dict[str, int]]]:
 def _gaps(sides: Sequence[Side], names: Sequence[str], efficiency: Mapping, causes: Sequence[Mapping]) -> list[str]:
     """Return what was not compared, and why: one sentence each."""
     found = [
-        f"{side.main.dataset} has no time line (counters, one launch at a time): its GPU times are compared, span and efficiency are not."
+        f"{side.main.dataset} has no time line (counters, one launch at a time): its GPU times are compared, span and"
+        " efficiency are not."
         for side in sides
         if side.main.span_ns is None
     ]

@@ -2,7 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-BROKEN, HELD, UNDECIDED = "broken", "held", "inconclusive"
+from causeway.core.formatting import elided
+from causeway.core.vocabulary import INCONCLUSIVE, NEW
+
+BROKEN = "broken"
+HELD = "held"
 LIMITS = {
     "max_slowdown_percent": ("run", "time_per_launch", "time for the same launches", 1),
     "max_kernel_slowdown_percent": ("kernel", "time_per_launch", "time for the same launches", 1),
@@ -17,7 +21,8 @@ LIMITS = {
 def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[dict]:
     """Return every limit that is set, with its state for each group it concerns and one sentence.
 
-    A limit is broken only if the whole interval lies beyond it, held if the whole interval lies within; else it is not decided.
+    A limit is broken only if the whole interval lies beyond it, held if the whole interval lies within; else it is not
+    decided.
 
     Parameters
     ----------
@@ -26,8 +31,8 @@ def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[d
     rows : sequence of mapping
         Rows of `comparison.parquet`.
     limits : mapping
-        `gate` of the configuration; null for a limit that is not set. Kernels with less than `min_share` of either run's GPU time are
-        not judged one by one.
+        `gate` of the configuration; null for a limit that is not set. Kernels with less than `min_share` of either
+        run's GPU time are not judged one by one.
     """
     names = f"{document['baseline']['dataset']} -> {document['candidate']['dataset']}"
     totals = [document[side]["gpu_time_ns"] for side in ("baseline", "candidate")]
@@ -35,53 +40,85 @@ def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[d
     for limit, (level, metric, words, sign) in LIMITS.items():
         if limits[limit] is None:
             continue
-        judged = [row for row in rows if row["level"] == level and row["metric"] == metric and row["change_percent"] is not None]
+        judged = [
+            row
+            for row in rows
+            if row["level"] == level and row["metric"] == metric and row["change_percent"] is not None
+        ]
         if level == "kernel":
             judged = [row for row in judged if _share(row, totals) >= limits["min_share"]]
         if not judged and level == "run":
-            found.append(_state(names, limit, None, UNDECIDED, f"{names}: {words} was not compared, so {limit} cannot be judged."))
+            found.append(
+                _state(
+                    names, limit, None, INCONCLUSIVE, f"{names}: {words} was not compared, so {limit} cannot be judged."
+                )
+            )
         found += [_judged(names, limit, float(limits[limit]), row, words, sign) for row in judged]
     found += _least_efficiency(names, rows, limits["min_efficiency"])
     if limits["forbid_new_kernels"]:
-        new = [row for row in rows if row["level"] == "kernel" and row["verdict"] == "new"]
+        new = [row for row in rows if row["level"] == "kernel" and row["verdict"] == NEW]
         found += [
-            _state(names, "forbid_new_kernels", row["candidate"], BROKEN, f"{names}: kernel {_short(row['candidate'])} is new.")
+            _state(
+                names,
+                "forbid_new_kernels",
+                row["candidate"],
+                BROKEN,
+                f"{names}: kernel {_quoted(row['candidate'])} is new.",
+            )
             for row in new
         ]
     return found
 
 
 def _share(row: Mapping, totals: Sequence[int]) -> float:
-    return max((row[f"{side}_total_ns"] or 0) / max(total, 1) for side, total in zip(("baseline", "candidate"), totals, strict=True))
+    return max(
+        (row[f"{side}_total_ns"] or 0) / max(total, 1)
+        for side, total in zip(("baseline", "candidate"), totals, strict=True)
+    )
 
 
 def _judged(names: str, limit: str, most: float, row: Mapping, words: str, sign: int) -> dict:
-    ends = sorted(sign * row[key] for key in ("low_percent", "high_percent")) if row["low_percent"] is not None else None
-    state = UNDECIDED if ends is None or ends[0] <= most < ends[1] else BROKEN if ends[0] > most else HELD
+    ends = (
+        sorted(sign * row[key] for key in ("low_percent", "high_percent")) if row["low_percent"] is not None else None
+    )
+    state = INCONCLUSIVE if ends is None or ends[0] <= most < ends[1] else BROKEN if ends[0] > most else HELD
     unit = "points" if row["metric"] == "efficiency" else "%"
-    what = words if row["level"] == "run" else f"{words} of kernel {_short(row['candidate'])}"
+    what = words if row["level"] == "run" else f"{words} of kernel {_quoted(row['candidate'])}"
     interval = f" [{row['low_percent']:+.2f}, {row['high_percent']:+.2f}]" if ends else ", without interval"
-    verb = {BROKEN: "breaks", HELD: "keeps", UNDECIDED: "does not decide"}[state]
-    sentence = f"{names}: {what} changed by {row['change_percent']:+.2f} {unit}{interval}, which {verb} {limit} = {most:g}."
+    verb = {BROKEN: "breaks", HELD: "keeps", INCONCLUSIVE: "does not decide"}[state]
+    sentence = (
+        f"{names}: {what} changed by {row['change_percent']:+.2f} {unit}{interval}, which {verb} {limit} = {most:g}."
+    )
     return _state(names, limit, row["candidate"], state, sentence)
 
 
 def _least_efficiency(names: str, rows: Sequence[Mapping], least: float | None) -> list[dict]:
-    """Judge the candidate's own efficiency; its interval is that of the change, as if all noise were its own: wide, not narrow."""
+    """Judge the candidate's own efficiency; its interval is that of the change, as if all noise were its own: wide,
+    not narrow.
+    """
     if least is None:
         return []
     row = next((row for row in rows if row["level"] == "run" and row["metric"] == "efficiency"), None)
     if row is None:
         return [
-            _state(names, "min_efficiency", None, UNDECIDED, f"{names}: efficiency was not compared, so min_efficiency cannot be judged.")
+            _state(
+                names,
+                "min_efficiency",
+                None,
+                INCONCLUSIVE,
+                f"{names}: efficiency was not compared, so min_efficiency cannot be judged.",
+            )
         ]
     value = row["candidate_value"]
-    state = UNDECIDED
+    state = INCONCLUSIVE
     if row["low_percent"] is not None:
         low, high = (value + (row[key] - row["change_percent"]) / 100 for key in ("low_percent", "high_percent"))
-        state = BROKEN if high < least else HELD if low >= least else UNDECIDED
-    verb = {BROKEN: "breaks", HELD: "keeps", UNDECIDED: "does not decide"}[state]
-    sentence = f"{names}: the candidate's parallel efficiency is {value:.3f}, which with its interval {verb} min_efficiency = {least:g}."
+        state = BROKEN if high < least else HELD if low >= least else INCONCLUSIVE
+    verb = {BROKEN: "breaks", HELD: "keeps", INCONCLUSIVE: "does not decide"}[state]
+    sentence = (
+        f"{names}: the candidate's parallel efficiency is {value:.3f}, which with its interval {verb} min_efficiency ="
+        f" {least:g}."
+    )
     return [_state(names, "min_efficiency", None, state, sentence)]
 
 
@@ -89,12 +126,13 @@ def _state(names: str, limit: str, group: str | None, state: str, sentence: str)
     return {"pair": names, "limit": limit, "group": group, "state": state, "sentence": sentence}
 
 
-def _short(name: str) -> str:
-    text = " ".join(str(name).split())
-    return repr(text if len(text) <= 80 else f"{text[:60]}...{text[-17:]}")
+def _quoted(name: str) -> str:
+    return repr(elided(" ".join(name.split()), 80, tail=17, mark="..."))
 
 
 def reasons(states: Sequence[Mapping], strict: bool) -> list[str]:
-    """Return one sentence per limit that stops the job: the broken ones; with `strict` also those that the data do not decide."""
-    stops = (BROKEN, UNDECIDED) if strict else (BROKEN,)
+    """Return one sentence per limit that stops the job: the broken ones; with `strict` also those that the data do
+    not decide.
+    """
+    stops = (BROKEN, INCONCLUSIVE) if strict else (BROKEN,)
     return [state["sentence"] for state in states if state["state"] in stops]

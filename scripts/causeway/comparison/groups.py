@@ -3,16 +3,19 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from causeway.comparison.estimates import Choices, Estimate, estimates
-from causeway.comparison.matching import EXACT, Match, match_configurations
-from causeway.comparison.resampling import generator
+from causeway.comparison.change_estimates import Choices, Estimate, estimates
+from causeway.comparison.change_verdicts import WORDS, adjusted, p_value, typical_floor, verdict
+from causeway.comparison.matching import Match, match_configurations
 from causeway.comparison.sides import BLOCKS, Side, at_equal_mix, deviation_share, launches_of, shapes_by_kernel
-from causeway.comparison.verdicts import WORDS, adjusted, p_value, typical_floor, verdict
+from causeway.core.vocabulary import EXACT, GONE, INCONCLUSIVE, NEW
+from causeway.numeric.seeds import generator_64
 
 COVERED = 0.8
 """Share of a group's time in configurations of both sides below which nothing is claimed: the rest is other work."""
 MOST = {"configuration": 500, "region": 60}
-"""Groups of a level that are compared, those with the most time; tables stay readable, and few tests cost less power."""
+"""Groups of a level that are compared, those with the most time; tables stay readable, and few tests cost less
+power.
+"""
 
 
 @dataclass(frozen=True)
@@ -33,12 +36,15 @@ def shape_words(shape: Sequence) -> str:
 
 
 def configuration_pairs(sides: Sequence[Side], matches: Sequence[Match]) -> dict[int, tuple[int, str, Match]]:
-    """Return for each matched configuration of the baseline the candidate's, how it was matched, and the kernel's match."""
+    """Return for each matched configuration of the baseline the candidate's, how it was matched, and the kernel's
+    match.
+    """
     by_kernel = [shapes_by_kernel(side.main) for side in sides]
     pairs = {}
     for match in matches:
         if match.baseline is not None and match.candidate is not None:
-            ours, theirs = by_kernel[0].get(match.baseline, {}), by_kernel[1].get(match.candidate, {})
+            ours = by_kernel[0].get(match.baseline, {})
+            theirs = by_kernel[1].get(match.candidate, {})
             pairs |= {one: (other, how, match) for one, other, how in match_configurations(ours, theirs, BLOCKS)}
     return pairs
 
@@ -47,11 +53,14 @@ def pairs_of(sides: Sequence[Side], matches: Sequence[Match], configurations: Ma
     """Yield the groups that both sides have, level by level."""
     baseline, candidate = (side.main for side in sides)
     yield Pair("run", (0, 0), ("all kernels", "all kernels"), EXACT)
-    for level, ours, theirs in (("rank", baseline.ranks, candidate.ranks), ("region", baseline.regions, candidate.regions)):
-        places = {name: place for place, name in enumerate(theirs)}
-        for place, name in enumerate(ours):
-            if name in places:
-                yield Pair(level, (place, places[name]), (str(name), str(name)), EXACT)
+    for level, ours, theirs in (
+        ("rank", baseline.ranks, candidate.ranks),
+        ("region", baseline.regions, candidate.regions),
+    ):
+        indices = {name: index for index, name in enumerate(theirs)}
+        for index, name in enumerate(ours):
+            if name in indices:
+                yield Pair(level, (index, indices[name]), (str(name), str(name)), EXACT)
     for match in matches:
         if match.baseline is not None and match.candidate is not None:
             names = baseline.kernels.names[match.baseline], candidate.kernels.names[match.candidate]
@@ -82,7 +91,9 @@ class Judged:
     covered: float
 
 
-def compare_groups(sides: Sequence[Side], matches: Sequence[Match], choices: Choices, seed: int) -> tuple[list[dict], dict[str, int]]:
+def compare_groups(
+    sides: Sequence[Side], matches: Sequence[Match], choices: Choices, seed: int
+) -> tuple[list[dict], dict[str, int]]:
     """Return the rows of all groups, and how many groups of a level were left out.
 
     Parameters
@@ -99,7 +110,9 @@ def compare_groups(sides: Sequence[Side], matches: Sequence[Match], choices: Cho
         mixed = at_equal_mix(sides, pair.level, pair.groups, to_candidate)
         if mixed is None or min(time for side in mixed[0] for time in side) <= 0:
             continue
-        totals = [launches_of(side.totals(0, pair.level, group)) for side, group in zip(sides, pair.groups, strict=True)]
+        totals = [
+            launches_of(side.totals(0, pair.level, group)) for side, group in zip(sides, pair.groups, strict=True)
+        ]
         shares = [
             deviation_share(side.series(0, pair.level, group), total)
             for side, group, (_, total) in zip(sides, pair.groups, totals, strict=True)
@@ -112,15 +125,19 @@ def compare_groups(sides: Sequence[Side], matches: Sequence[Match], choices: Cho
         kept[level] = judged[: MOST.get(level, len(judged))]
         left_out[level] = len(judged) - len(kept[level])
         for one in kept[level]:
-            rng = generator(seed, sides[0].main.dataset, sides[1].main.dataset, level, *one.pair.names)
+            rng = generator_64(seed, sides[0].main.dataset, sides[1].main.dataset, level, *one.pair.names)
             one.found = estimates(sides, level, one.pair.groups, one.times, choices, rng)
     rows = []
     for metric in ("time_per_launch", "variability"):
         weights = [(one.found.get(metric), max(total for _, total in one.totals)) for one in kept.get("kernel", [])]
         least = typical_floor([(estimate.floor, weight) for estimate, weight in weights if estimate is not None])
         for level, judged in kept.items():
-            own = level in ("run", "rank") and metric == "time_per_launch"  # sums over many kernels are steadier than any of them
-            rows += _judged_rows([one for one in judged if metric in one.found], metric, None if own else least, choices)
+            own = (
+                level in ("run", "rank") and metric == "time_per_launch"
+            )  # sums over many kernels are steadier than any of them
+            rows += _judged_rows(
+                [one for one in judged if metric in one.found], metric, None if own else least, choices
+            )
     return rows, left_out
 
 
@@ -135,19 +152,31 @@ def _judged_rows(judged: Sequence[Judged], metric: str, least: float | None, cho
     rows = []
     for one, estimate, p, q in zip(judged, found, p_values, adjusted(p_values), strict=True):
         values = [total / launches for launches, total in one.totals] if metric == "time_per_launch" else one.shares
-        sentence = verdict(estimate, q, choices if metric != "variability" else replace(choices, same_within=10 * choices.same_within))
+        sentence = verdict(
+            estimate, q, choices if metric != "variability" else replace(choices, same_within=10 * choices.same_within)
+        )
         sentence = sentence if one.covered >= COVERED else (sentence[0], _uncovered(one.covered))
-        row = row_of(one.pair, metric, "ns" if metric == "time_per_launch" else "ratio", values, estimate, p, q, sentence)
+        row = row_of(
+            one.pair, metric, "ns" if metric == "time_per_launch" else "ratio", values, estimate, p, q, sentence
+        )
         if one.covered < COVERED:
             row["note"] = "; ".join(filter(None, [row["note"], _uncovered(one.covered)]))
-        row |= {f"{side}_launches": launches for side, (launches, _) in zip(("baseline", "candidate"), one.totals, strict=True)}
-        row |= {f"{side}_total_ns": total for side, (_, total) in zip(("baseline", "candidate"), one.totals, strict=True)}
+        row |= {
+            f"{side}_launches": launches
+            for side, (launches, _) in zip(("baseline", "candidate"), one.totals, strict=True)
+        }
+        row |= {
+            f"{side}_total_ns": total for side, (_, total) in zip(("baseline", "candidate"), one.totals, strict=True)
+        }
         rows.append(row)
     return rows
 
 
 def _uncovered(share: float) -> str:
-    return f"only {100 * share:.0f} % of the time is in configurations that both sides have: other work, which is no change of speed"
+    return (
+        f"only {100 * share:.0f} % of the time is in configurations that both sides have: other work, which is no"
+        " change of speed"
+    )
 
 
 def row_of(
@@ -161,7 +190,9 @@ def row_of(
     judged: tuple[str, str],
     relative: bool = True,
 ) -> dict:
-    """Return one row of the table; changes in percent, or in percentage points where the metric is a ratio that is compared as such."""
+    """Return one row of the table; changes in percent, or in percentage points where the metric is a ratio that is
+    compared as such.
+    """
 
     def percent(value: float | None) -> float | None:
         if value is None:
@@ -206,20 +237,29 @@ def lone_rows(sides: Sequence[Side], matches: Sequence[Match]) -> list[dict]:
     """Return the rows of kernels and ranks that only one side has."""
     rows = []
     for match in matches:
-        for place, number in enumerate((match.baseline, match.candidate)):
+        for index, number in enumerate((match.baseline, match.candidate)):
             if (match.baseline is None) == (match.candidate is None) or number is None:
                 continue
-            side = sides[place]
-            rows.append(_lone("kernel", side.main.kernels.names[number], match.how, place, launches_of(side.totals(0, "kernel", number))))
-    for place, how in ((0, "gone"), (1, "new")):
-        side, other = sides[place].main, sides[1 - place].main
+            side = sides[index]
+            rows.append(
+                _lone(
+                    "kernel",
+                    side.main.kernels.names[number],
+                    match.how,
+                    index,
+                    launches_of(side.totals(0, "kernel", number)),
+                )
+            )
+    for index, how in ((0, GONE), (1, NEW)):
+        side = sides[index].main
+        other = sides[1 - index].main
         for number, rank in enumerate(side.ranks):
             if rank not in other.ranks:
-                rows.append(_lone("rank", str(rank), how, place, launches_of(sides[place].totals(0, "rank", number))))
+                rows.append(_lone("rank", str(rank), how, index, launches_of(sides[index].totals(0, "rank", number))))
     return rows
 
 
-def _lone(level: str, name: str, how: str, place: int, totals: tuple[int, int]) -> dict:
+def _lone(level: str, name: str, how: str, index: int, totals: tuple[int, int]) -> dict:
     pair = Pair(level, (-1, -1), (name, name), how)
     row = row_of(
         pair,
@@ -229,9 +269,9 @@ def _lone(level: str, name: str, how: str, place: int, totals: tuple[int, int]) 
         Estimate(0.0),
         None,
         None,
-        ("inconclusive", f"{how}: only the {('baseline', 'candidate')[place]} has it"),
+        (INCONCLUSIVE, f"{how}: only the {('baseline', 'candidate')[index]} has it"),
     )
-    side, other = (("baseline", "candidate"), ("candidate", "baseline"))[place]
+    side, other = (("baseline", "candidate"), ("candidate", "baseline"))[index]
     value = totals[1] / totals[0] if totals[0] else None
     empty = {"change_percent": None, "verdict": how, f"{other}_value": None, f"{side}_value": value, other: None}
     return {**row, **empty, f"{side}_launches": totals[0], f"{side}_total_ns": totals[1]}

@@ -1,4 +1,6 @@
-"""The launches of a dataset with their kernels, configurations, ranks and regions numbered over all its exports, streamed."""
+"""The launches of a dataset with their kernels, configurations, ranks and regions numbered over all its exports,
+streamed.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.errors import CausewayError
-from causeway.tables import LAUNCH_SHAPE, open_table, read_json, read_table, unit_of
+from causeway.core.errors import CausewayError
+from causeway.core.tables import LAUNCH_SHAPE, open_table, read_json, read_table, unit_of
 
 BATCH_ROWS = 1 << 18
 COUNTER = "gpu_time"
@@ -33,10 +35,11 @@ class Names:
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Launches in the order of their start; `start` is None where the export has no times. int64 arrays of equal length.
+class LaunchBatch:
+    """Launches in the order of their start; `start` is None where the export has no times. int64 arrays of equal
+    length.
 
-    `duration` is in ns; `region` is -1 outside any; `lane` numbers rank, device and stream together.
+    `duration` is in ns; `region` is -1 outside any; `stream` numbers rank, device and stream together.
     """
 
     start: np.ndarray | None
@@ -44,7 +47,7 @@ class Batch:
     configuration: np.ndarray
     rank: np.ndarray
     region: np.ndarray
-    lane: np.ndarray
+    stream: np.ndarray
 
 
 class Launches:
@@ -63,7 +66,7 @@ class Launches:
     configurations : list of (int, tuple)
         Kernel and shape (then label) by number.
     ranks : list of int
-        Ranks by place.
+        All ranks, in order.
     regions : list of str
         Names of regions, a star for each number in them, by number; filled while rows are read.
     timed : bool
@@ -77,7 +80,9 @@ class Launches:
 
     def __init__(self, dataset: str, folders: Sequence[str | Path]) -> None:
         self.dataset = dataset
-        self._kernels, self._configurations, self._regions = Names(), Names(), Names()
+        self._kernels = Names()
+        self._configurations = Names()
+        self._regions = Names()
         self._exports = []
         ranks: set[int] = set()
         for folder in map(Path, folders):
@@ -85,12 +90,14 @@ class Launches:
             if source is not None:
                 self._exports.append((folder, *source, self._numbered(folder), self._regions_of(folder)))
                 ranks |= set(read_json(folder / "capabilities.json")["ranks"])
-        if any(name == "launches" for _, name, *_ in self._exports):  # counters beside a trace repeat its kernels one by one: not the run
+        if any(
+            name == "launches" for _, name, *_ in self._exports
+        ):  # counters beside a trace repeat its kernels one by one: not the run
             self._exports = [export for export in self._exports if export[1] == "launches"]
         if not self._exports:
             raise CausewayError(
-                f"dataset {dataset} cannot be compared: none of its exports holds kernel launches or the counter {COUNTER};"
-                f" results/{dataset}/quality.json says what was read"
+                f"dataset {dataset} cannot be compared: none of its exports holds kernel launches or the counter"
+                f" {COUNTER}; results/{dataset}/quality.json says what was read"
             )
         self.timed = self._exports[0][1] == "launches"
         self.kernels: list[str] = self._kernels.listed()
@@ -101,7 +108,13 @@ class Launches:
     def _numbered(self, folder: Path) -> np.ndarray:
         """Return the dataset's number of each configuration of an export."""
         names = dict(
-            zip(*(read_table(folder / "kernels.parquet", "kernels").column(key).to_pylist() for key in ("kernel", "name")), strict=True)
+            zip(
+                *(
+                    read_table(folder / "kernels.parquet", "kernels").column(key).to_pylist()
+                    for key in ("kernel", "name")
+                ),
+                strict=True,
+            )
         )
         rows = read_table(folder / "configurations.parquet", "configurations").to_pylist()
         numbers = np.zeros(max((row["configuration"] for row in rows), default=-1) + 1, np.int64)
@@ -122,11 +135,13 @@ class Launches:
                 if ids.size and ids.max() >= numbers.size:
                     numbers = np.concatenate([numbers, np.full(int(ids.max()) + 1 - numbers.size, -1, np.int64)])
                 coded = batch.column(1).dictionary_encode()
-                codes = np.array([self._regions.of(NUMBER.sub("*", name)) for name in coded.dictionary.to_pylist()], np.int64)
+                codes = np.array(
+                    [self._regions.of(NUMBER.sub("*", name)) for name in coded.dictionary.to_pylist()], np.int64
+                )
                 numbers[ids] = codes[coded.indices.to_numpy(zero_copy_only=False)] if ids.size else -1
         return numbers
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[LaunchBatch]:
         """Yield all launches, export after export."""
         ranks = np.array(self.ranks, np.int64)
         for folder, table, columns, numbers, regions in self._exports:
@@ -150,7 +165,7 @@ def _source(folder: Path) -> tuple[str, list[str]] | None:
     return "counters", ["configuration", "rank", COUNTER]
 
 
-def _batch(batch, table: str, scale: float, numbers: np.ndarray, regions: np.ndarray, ranks: np.ndarray) -> Batch:
+def _batch(batch, table: str, scale: float, numbers: np.ndarray, regions: np.ndarray, ranks: np.ndarray) -> LaunchBatch:
     def column(name: str) -> np.ndarray:
         return batch.column(name).to_numpy(zero_copy_only=False).astype(np.int64)
 
@@ -161,8 +176,8 @@ def _batch(batch, table: str, scale: float, numbers: np.ndarray, regions: np.nda
         kept = np.isfinite(value)
         duration = np.rint(value[kept]).astype(np.int64)
         outside = np.full(duration.size, -1, np.int64)
-        return Batch(None, duration, configuration[kept], rank[kept], outside, rank[kept])
+        return LaunchBatch(None, duration, configuration[kept], rank[kept], outside, rank[kept])
     spans = batch.column("range").fill_null(np.iinfo(np.uint32).max).to_numpy(zero_copy_only=False).astype(np.int64)
     region = np.where(spans < regions.size, regions[np.minimum(spans, regions.size - 1)], -1)
-    lane = (rank << 48) | (column("device") << 32) | column("stream")
-    return Batch(column("start_ns"), column("duration_ns"), configuration, rank, region, lane)
+    stream = (rank << 48) | (column("device") << 32) | column("stream")
+    return LaunchBatch(column("start_ns"), column("duration_ns"), configuration, rank, region, stream)

@@ -12,12 +12,16 @@ LAMBDA = re.compile(r"\{lambda[^{}]*\}(?:#\d+)?|\[lambda[^\[\]]*\](?:::operator 
 ADDRESS = re.compile(r"0x[0-9a-f]+")
 ANONYMOUS = re.compile(r"\(anonymous namespace\)|\{anonymous\}|<unnamed>|_global__n__[0-9a-f_]+|::_n_[0-9a-f_]+")
 SUFFIX = re.compile(r"\s*\[clone[^\]]*\]|\.(?:kd|isra|part|constprop|cold)(?:\.\d+)*$")
-OPEN, CLOSE = "<(", ">)"
+OPEN = "<("
+CLOSE = ">)"
 
 
 def _outside(text: str) -> str:
-    """Return the characters of a C++ name outside template arguments and parameter lists; brackets that do not match end the search."""
-    kept, depth = [], 0
+    """Return the characters of a C++ name outside template arguments and parameter lists; brackets that do not match
+    end the search.
+    """
+    kept = []
+    depth = 0
     for position, character in enumerate(text):
         if character in OPEN:
             depth += 1
@@ -33,8 +37,9 @@ def _outside(text: str) -> str:
 def normalised(name: str) -> str:
     """Return what stays of a kernel's name over builds and GPUs.
 
-    Template arguments, parameters, return type, clone suffixes and addresses are left out; numbers of lambdas, and names of architectures
-    (`sm80`, `hopper`, `gfx90a`), are replaced by a placeholder. Two names that agree in this are *candidates* for the same kernel.
+    Template arguments, parameters, return type, clone suffixes and addresses are left out; numbers of lambdas, and
+    names of architectures (`sm80`, `hopper`, `gfx90a`), are replaced by a placeholder. Two names that agree in this are
+    *candidates* for the same kernel.
     """
     text = " ".join(name[:SCANNED].lower().split())
     text = ANONYMOUS.sub("anonymous", SUFFIX.sub("", text))

@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from causeway.comparison.estimates import LEAST_BLOCKS, Choices, Estimate, between_runs
+from causeway.comparison.change_estimates import LEAST_BLOCKS, Choices, Estimate, between_runs
+from causeway.comparison.change_verdicts import adjusted, p_value, verdict
 from causeway.comparison.groups import Pair, row_of
-from causeway.comparison.matching import EXACT
-from causeway.comparison.resampling import generator, resample
-from causeway.comparison.verdicts import INCONCLUSIVE, adjusted, p_value, verdict
-from causeway.tables import read_table
+from causeway.comparison.resampling import resample
+from causeway.core.tables import read_table
+from causeway.core.vocabulary import EXACT, INCONCLUSIVE
+from causeway.numeric.seeds import generator_64
 
 COLUMNS = ["level", "rank", "elapsed_ns", "n_devices", "kernel_ns", "device_parallel_efficiency"]
 
@@ -38,12 +39,15 @@ class Course:
         middle = cells.shape[0] // 2
         if middle < 4:
             return None
-        first, second = cells[:middle].sum(axis=0), cells[middle:].sum(axis=0)
+        first = cells[:middle].sum(axis=0)
+        second = cells[middle:].sum(axis=0)
         return float(second[1] / second[0] - first[1] / first[0])
 
 
 def _noise(cells: np.ndarray, replicates: int, rng: np.random.Generator) -> tuple[np.ndarray, float, float]:
-    """Return replicates of a run's efficiency less its estimate, the number of blocks and the effective number of bins."""
+    """Return replicates of a run's efficiency less its estimate, the number of blocks and the effective number of
+    bins.
+    """
     device, busy = cells.sum(axis=0)
     ratio = busy / device
     drawn = resample([cells], cells[:, 1] - ratio * cells[:, 0], replicates, rng)
@@ -63,13 +67,17 @@ def _single(courses: Sequence[Course], rank: int | None, choices: Choices, rng: 
     free = min(parts[0][1], parts[1][1]) - 1
     if free < LEAST_BLOCKS - 1:
         return Estimate(change, **basics)
-    noise = parts[1][0] * np.sqrt(parts[1][1] / (parts[1][1] - 1)) - parts[0][0] * np.sqrt(parts[0][1] / (parts[0][1] - 1))
+    noise = parts[1][0] * np.sqrt(parts[1][1] / (parts[1][1] - 1)) - parts[0][0] * np.sqrt(
+        parts[0][1] / (parts[0][1] - 1)
+    )
     tail = (1 - choices.confidence) / 2
     low, high = np.quantile(noise - noise.mean(), [tail, 1 - tail]) * stats.t.isf(tail, free) / stats.norm.isf(tail)
     return Estimate(change, change + float(low), change + float(high), float(noise.std()), free, **basics)
 
 
-def compare_efficiency(names: Sequence[str], sides: Sequence[Sequence[Course]], choices: Choices, seed: int) -> list[dict]:
+def compare_efficiency(
+    names: Sequence[str], sides: Sequence[Sequence[Course]], choices: Choices, seed: int
+) -> list[dict]:
     """Return the rows of the parallel efficiency of the devices, whole and by rank; changes in percentage points.
 
     Parameters
@@ -87,25 +95,41 @@ def compare_efficiency(names: Sequence[str], sides: Sequence[Sequence[Course]], 
         found = []
         for rank in ranks:
             if all(len(side) == 1 for side in sides):
-                found.append(_single([side[0] for side in sides], rank, choices, generator(seed, *names, "efficiency", rank)))
+                found.append(
+                    _single([side[0] for side in sides], rank, choices, generator_64(seed, *names, "efficiency", rank))
+                )
             else:
-                found.append(between_runs([[course.value[rank] for course in side] for side in sides], [0.0], choices.confidence))
+                found.append(
+                    between_runs([[course.value[rank] for course in side] for side in sides], [0.0], choices.confidence)
+                )
         p_values = [p_value(estimate) for estimate in found]
         for rank, estimate, p, q in zip(ranks, found, p_values, adjusted(p_values), strict=True):
             word = "all devices" if rank is None else str(rank)
             values = [side[0].value[rank] for side in sides]
             judged, why = verdict(estimate, q, choices)
-            turned = {"worse": "better", "better": "worse"}.get(judged, judged)  # more efficiency is better, more time is worse
+            turned = {"worse": "better", "better": "worse"}.get(
+                judged, judged
+            )  # more efficiency is better, more time is worse
             rows.append(
                 row_of(
-                    Pair(level, (0, 0), (word, word), EXACT), "efficiency", "ratio", values, estimate, p, q, (turned, why), relative=False
+                    Pair(level, (0, 0), (word, word), EXACT),
+                    "efficiency",
+                    "ratio",
+                    values,
+                    estimate,
+                    p,
+                    q,
+                    (turned, why),
+                    relative=False,
                 )
             )
     return rows
 
 
 def compare_spans(spans: Sequence[Sequence[int | None]], choices: Choices) -> list[dict]:
-    """Return the row of the span: with repeats judged by the scatter between runs, else without interval; none without a time line."""
+    """Return the row of the span: with repeats judged by the scatter between runs, else without interval; none
+    without a time line.
+    """
     if not all(span for side in spans for span in side):
         return []
     logs = [[float(np.log(span)) for span in side] for side in spans]
@@ -120,11 +144,12 @@ def compare_spans(spans: Sequence[Sequence[int | None]], choices: Choices) -> li
 
 
 def decomposition(sides: Sequence, matches: Sequence, pairs: Mapping[int, int]) -> list[dict]:
-    """Return where the difference of the total GPU time comes from, kernel by kernel; the parts sum to it exactly but for rounding to ns.
+    """Return where the difference of the total GPU time comes from, kernel by kernel; the parts sum to it exactly but
+    for rounding to ns.
 
-    For a kernel on both sides, over the configurations of both: `time_ns = S_c - n_c S_b / n_b` (launches take longer or shorter),
-    `launches_ns = (n_c - n_b) S_b / n_b` (there are more or fewer), with n launches and S time; `configurations_ns` is what configurations
-    of one side alone add or take away. New and gone kernels count whole.
+    For a kernel on both sides, over the configurations of both: `time_ns = S_c - n_c S_b / n_b` (launches take longer
+    or shorter), `launches_ns = (n_c - n_b) S_b / n_b` (there are more or fewer), with n launches and S time;
+    `configurations_ns` is what configurations of one side alone add or take away. New and gone kernels count whole.
     """
     rows = []
     for match in matches:
@@ -133,11 +158,17 @@ def decomposition(sides: Sequence, matches: Sequence, pairs: Mapping[int, int]) 
             for side, number in zip(sides, (match.baseline, match.candidate), strict=True)
         ]
         sums = [sum(total for _, total in side.values()) for side in totals]
-        shared = [(totals[0][one], totals[1][other]) for one, other in pairs.items() if one in totals[0] and other in totals[1]]
+        shared = [
+            (totals[0][one], totals[1][other])
+            for one, other in pairs.items()
+            if one in totals[0] and other in totals[1]
+        ]
         launches = round(sum((after[0] - before[0]) * before[1] / before[0] for before, after in shared))
         common = sum(after[1] - before[1] for before, after in shared)
         lone = match.baseline is None or match.candidate is None
-        run, number = (sides[1].main, match.candidate) if match.candidate is not None else (sides[0].main, match.baseline)
+        run, number = (
+            (sides[1].main, match.candidate) if match.candidate is not None else (sides[0].main, match.baseline)
+        )
         rows.append(
             {
                 "kernel": run.kernels.names[number],

@@ -2,71 +2,21 @@
 
 References
 ----------
-H. R. Kuensch, The jackknife and the bootstrap for general stationary observations, Ann. Stat. 17 (1989) 1217; D. N. Politis and
-J. P. Romano, A circular block-resampling procedure for stationary data, 1992.
+H. R. Kuensch, The jackknife and the bootstrap for general stationary observations, Ann. Stat. 17 (1989) 1217; D. N.
+Politis and J. P. Romano, A circular block-resampling procedure for stationary data, in: R. LePage, L. Billard (eds.),
+Exploring the Limits of Bootstrap, Wiley 1992, 263.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import fft
 
-BLOCK_TIMES = 5
-"""Autocorrelation times in a block."""
-LEAST_STEPS, LEAST_SUMS = 12, 48
-"""Steps of a series from which an autocorrelation is estimated, and sums of steps."""
+from causeway.numeric.block_resampling import TIMES_PER_BLOCK
+from causeway.numeric.effective_size import blocked_correlation_time
+
 GATHERED = 1 << 22
 """Sums that are looked up at once."""
-
-
-def generator(seed: int, *parts: object) -> np.random.Generator:
-    """Return a generator on a seed derived from the configured one and the names of what it is for, never from the order of the work."""
-    text = "\x1f".join(str(part) for part in (seed, *parts))
-    return np.random.default_rng(int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big"))
-
-
-def autocorrelation_time(values: np.ndarray) -> float:
-    """Return the autocorrelation time of a series in its own steps, at least 1: the longest that is seen at any coarseness.
-
-    Launches of different kernels take turns, so what follows at once may be unrelated and what follows an iteration later is not: the time
-    is estimated on the series and on its sums over 2, 4, 8 ... steps, as long as `LEAST_SUMS` of them are left.
-
-    Parameters
-    ----------
-    values : ndarray of float, shape (n,)
-    """
-    longest, width = 1.0, 1
-    summed = values - values.mean() if values.size else values
-    while summed.size >= (LEAST_STEPS if width == 1 else LEAST_SUMS):
-        longest = max(longest, 1.0 + width * (_time_at_one_coarseness(summed, 2.0 if width == 1 else 3.0) - 1.0))
-        width *= 2
-        summed = summed[: summed.size // 2 * 2].reshape(-1, 2).sum(axis=1)
-    return longest
-
-
-def _time_at_one_coarseness(values: np.ndarray, beyond: float) -> float:
-    """Return `1 + 2 sum rho` up to the first lag that is within `beyond` standard errors of white noise.
-
-    It is at least what the first lag alone gives in an AR(1) process.
-
-    The first lag is corrected for its bias in short series (Kendall, Note on bias in the estimation of autocorrelation, Biometrika 41
-    (1954) 403): without, long times in short series are taken for half of what they are.
-    """
-    n = values.size
-    centred = values - values.mean()
-    if not centred.any():
-        return 1.0
-    size = fft.next_fast_len(2 * n, real=True)
-    covariance = fft.irfft(np.abs(fft.rfft(centred, size)) ** 2, size)[: n // 2]
-    rho = covariance[1:] / covariance[0]
-    noise = np.flatnonzero(rho < beyond / np.sqrt(n))
-    last = int(noise[0]) if noise.size else rho.size
-    if last == 0:
-        return 1.0
-    first = min(rho[0] + (1 + 3 * rho[0]) / n, 1 - 1 / n)
-    return float(max(1.0 + 2.0 * rho[:last].sum(), (1 + first) / (1 - first)))
 
 
 @dataclass(frozen=True)
@@ -88,7 +38,9 @@ class Resampled:
     effective: float
 
 
-def resample(tables: Sequence[np.ndarray], influence: np.ndarray, replicates: int, rng: np.random.Generator) -> Resampled:
+def resample(
+    tables: Sequence[np.ndarray], influence: np.ndarray, replicates: int, rng: np.random.Generator
+) -> Resampled:
     """Draw circular blocks of cells, the same ones from each table, as many as make a series of the same length.
 
     Parameters
@@ -101,8 +53,8 @@ def resample(tables: Sequence[np.ndarray], influence: np.ndarray, replicates: in
     rng : Generator
     """
     n = influence.size
-    time = autocorrelation_time(influence)
-    length = min(n, int(np.ceil(BLOCK_TIMES * time)))
+    time = blocked_correlation_time(influence)
+    length = min(n, int(np.ceil(TIMES_PER_BLOCK * time)))
     blocks = -(-n // length)
     last = n - (blocks - 1) * length
     summed = []

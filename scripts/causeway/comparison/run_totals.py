@@ -1,8 +1,10 @@
-"""A run in numbers: exact sums per configuration, rank and region, and the course of every kernel as sums over consecutive launches.
+"""A run in numbers: exact sums per configuration, rank and region, and the course of every kernel as sums over
+consecutive launches.
 
-Durations are integers. A launch's deviation is its duration less the mean of its configuration over all ranks, rounded to a nanosecond,
-so its sums are exact, too. Each series of launches (of one kernel, configuration, region or the whole, on one rank) is kept as at most a
-few thousand cells of equally many consecutive launches: what is resampled is cells, so that memory and time do not grow with the launches.
+Durations are integers. A launch's deviation is its duration less the mean of its configuration over all ranks, rounded
+to a nanosecond, so its sums are exact, too. Each series of launches (of one kernel, configuration, region or the whole,
+on one rank) is kept as at most a few thousand cells of equally many consecutive launches: what is resampled is cells,
+so that memory and time do not grow with the launches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,10 +14,10 @@ from pathlib import Path
 import numpy as np
 from numba import int64, void
 
+from causeway.comparison.launches import LaunchBatch, Launches
 from causeway.comparison.matching import Kernels
-from causeway.comparison.rows import Batch, Launches
-from causeway.compiled import I8, compiled
-from causeway.errors import CausewayError
+from causeway.core.errors import CausewayError
+from causeway.numeric.compiled import I8, compiled
 
 CELLS = 4096
 """Most cells of a group over all ranks."""
@@ -29,9 +31,15 @@ COUNT, DEVIATION, SPREAD = range(3)
 
 @dataclass
 class Series:
-    """The launches of a group on the ranks that launched equally many: cells in the order of time, summed over these ranks.
+    """The launches of a group on the ranks that launched equally many: cells in the order of time, summed over these
+    ranks.
 
-    `cells` has shape (cells, 3): launches, sum of deviations (ns), sum of absolute deviations (ns); int64.
+    Attributes
+    ----------
+    ranks : tuple of int
+    launches : int
+    cells : ndarray of int64, shape (cells, 3)
+        Launches, sum of deviations (ns), sum of absolute deviations (ns).
     """
 
     ranks: tuple[int, ...]
@@ -52,7 +60,7 @@ class Run:
     regions : list of str
     ranks : list of int
     strata : ndarray of int64, shape (n, 5)
-        configuration, rank's place, region (-1 for none), launches, sum of durations (ns).
+        configuration, index of the rank, region (-1 for none), launches, sum of durations (ns).
     span_ns : int or None
         From the first start to the last end, per rank, the longest; None without a time line.
     """
@@ -78,32 +86,35 @@ class Run:
         return int(self.strata[:, 4].sum())
 
     def kernel_of(self) -> np.ndarray:
-        """Return each configuration's kernel."""
+        """Return each configuration's kernel; int64, shape (configurations,)."""
         return np.array([kernel for kernel, _ in self.configurations], np.int64)
 
     def group_of(self, level: str) -> np.ndarray:
-        """Return the group of each stratum at a level; -1 for none."""
+        """Return the group of each stratum at a level; int64, shape (strata,), -1 for none."""
         return _group(level, self.strata[:, 0], self.strata[:, 1], self.strata[:, 2], self.kernel_of())
 
     def series(self, level: str, group: int) -> list[Series]:
         """Return the series of a group, ranks that launched equally many together."""
         offset, count = self._index[level]
-        ranks, cells = len(self.ranks), self._cells[level]
+        ranks = len(self.ranks)
+        cells = self._cells[level]
         alike: dict[int, list[int]] = {}
-        for place in range(ranks):
-            number = int(count[group * ranks + place])
+        for rank in range(ranks):
+            number = int(count[group * ranks + rank])
             if number:
-                alike.setdefault(number, []).append(place)
+                alike.setdefault(number, []).append(rank)
         found = []
-        for number, places in alike.items():
-            begins = [offset[group * ranks + place] for place in places]
-            size = int(offset[group * ranks + places[0] + 1] - begins[0])
+        for number, members in alike.items():
+            begins = [offset[group * ranks + rank] for rank in members]
+            size = int(offset[group * ranks + members[0] + 1] - begins[0])
             summed = sum(cells[begin : begin + size] for begin in begins)
-            found.append(Series(tuple(self.ranks[place] for place in places), number, summed))
+            found.append(Series(tuple(self.ranks[rank] for rank in members), number, summed))
         return found
 
 
-def _group(level: str, configuration: np.ndarray, rank: np.ndarray, region: np.ndarray, kernel_of: np.ndarray) -> np.ndarray:
+def _group(
+    level: str, configuration: np.ndarray, rank: np.ndarray, region: np.ndarray, kernel_of: np.ndarray
+) -> np.ndarray:
     if level == "configuration":
         return configuration
     if level == "kernel":
@@ -142,30 +153,47 @@ def measure(dataset: str, folders: Sequence[str | Path]) -> Run:
     np.add.at(number, kernel_of[strata[:, 0]], strata[:, 3])
     order = np.array([first.get(kernel, len(first)) for kernel in range(len(launches.kernels))], np.int64)
     kernels = Kernels(launches.kernels, number, order, follows)
-    run = Run(dataset, kernels, launches.configurations, launches.regions, launches.ranks, strata, span)
+    run = Run(
+        dataset=dataset,
+        kernels=kernels,
+        configurations=launches.configurations,
+        regions=launches.regions,
+        ranks=launches.ranks,
+        strata=strata,
+        span_ns=span,
+    )
     _second_pass(launches, run, kernel_of)
     return run
 
 
-def _first_pass(launches: Launches, kernel_of: np.ndarray) -> tuple[np.ndarray, dict[int, int], np.ndarray | None, dict[int, tuple]]:
-    """Return the strata, each kernel's place in the order of first launches, who follows whom, and first start and last end by rank."""
-    ranks, regions, kernels = len(launches.ranks), len(launches.regions) + 1, len(launches.kernels)
+def _first_pass(
+    launches: Launches, kernel_of: np.ndarray
+) -> tuple[np.ndarray, dict[int, int], np.ndarray | None, dict[int, tuple]]:
+    """Return the strata, each kernel's position in the order of first launches, who follows whom, and first start and
+    last end by rank.
+    """
+    ranks = len(launches.ranks)
+    regions = len(launches.regions) + 1
+    kernels = len(launches.kernels)
     sums: dict[int, list[int]] = {}
     first: dict[int, int] = {}
     follows = np.zeros((kernels, kernels), np.int64) if kernels <= FOLLOWED else None
     ends: dict[int, tuple[int, int]] = {}
     for batch in launches.batches():
         code = (batch.configuration * ranks + batch.rank) * regions + batch.region + 1
-        codes, place = np.unique(code, return_inverse=True)
-        order = np.argsort(place, kind="stable")
-        begins = np.searchsorted(place[order], np.arange(codes.size))
+        codes, inverse = np.unique(code, return_inverse=True)
+        order = np.argsort(inverse, kind="stable")
+        begins = np.searchsorted(inverse[order], np.arange(codes.size))
         totals = np.add.reduceat(batch.duration[order], begins) if codes.size else []
-        for one, n, total in zip(codes.tolist(), np.bincount(place).tolist(), np.asarray(totals).tolist(), strict=True):
+        for one, n, total in zip(
+            codes.tolist(), np.bincount(inverse).tolist(), np.asarray(totals).tolist(), strict=True
+        ):
             known = sums.setdefault(one, [0, 0])
-            known[0], known[1] = known[0] + n, known[1] + total
+            known[0] = known[0] + n
+            known[1] = known[1] + total
         kernel = kernel_of[batch.configuration]
-        met, places = np.unique(kernel, return_index=True)
-        for one in met[np.argsort(places)].tolist():
+        met, first_rows = np.unique(kernel, return_index=True)
+        for one in met[np.argsort(first_rows)].tolist():
             first.setdefault(one, len(first))
         if follows is not None:
             _count_following(batch, kernel, follows)
@@ -177,17 +205,19 @@ def _first_pass(launches: Launches, kernel_of: np.ndarray) -> tuple[np.ndarray, 
     return strata, first, follows, ends
 
 
-def _count_following(batch: Batch, kernel: np.ndarray, follows: np.ndarray) -> None:
-    order = np.argsort(batch.lane, kind="stable")
-    lane, kernel = batch.lane[order], kernel[order]
-    same = lane[1:] == lane[:-1]
+def _count_following(batch: LaunchBatch, kernel: np.ndarray, follows: np.ndarray) -> None:
+    order = np.argsort(batch.stream, kind="stable")
+    stream = batch.stream[order]
+    kernel = kernel[order]
+    same = stream[1:] == stream[:-1]
     np.add.at(follows, (kernel[:-1][same], kernel[1:][same]), 1)
 
 
-def _widen(ends: dict[int, tuple[int, int]], batch: Batch) -> None:
+def _widen(ends: dict[int, tuple[int, int]], batch: LaunchBatch) -> None:
     for rank in np.unique(batch.rank).tolist():
         mine = batch.rank == rank
-        low, high = int(batch.start[mine].min()), int((batch.start[mine] + batch.duration[mine]).max())
+        low = int(batch.start[mine].min())
+        high = int((batch.start[mine] + batch.duration[mine]).max())
         known = ends.get(rank, (low, high))
         ends[rank] = min(low, known[0]), max(high, known[1])
 
@@ -197,9 +227,14 @@ def _second_pass(launches: Launches, run: Run, kernel_of: np.ndarray) -> None:
     ranks = len(run.ranks)
     mean = _rounded_means(run.strata, len(run.configurations))
     sizes: Mapping[str, int] = {
-        "run": 1, "rank": ranks, "region": len(run.regions), "kernel": len(run.kernels.names), "configuration": len(run.configurations)
-    }  # fmt: skip
-    width, seen = {}, {}
+        "run": 1,
+        "rank": ranks,
+        "region": len(run.regions),
+        "kernel": len(run.kernels.names),
+        "configuration": len(run.configurations),
+    }
+    width = {}
+    seen = {}
     for level in LEVELS:
         count = np.zeros(sizes[level] * ranks, np.int64)
         group = run.group_of(level)
@@ -222,7 +257,8 @@ def _second_pass(launches: Launches, run: Run, kernel_of: np.ndarray) -> None:
 
 def _rounded_means(strata: np.ndarray, configurations: int) -> np.ndarray:
     """Return the mean duration of each configuration, rounded down to a nanosecond."""
-    count, total = np.zeros(configurations, np.int64), np.zeros(configurations, np.int64)
+    count = np.zeros(configurations, np.int64)
+    total = np.zeros(configurations, np.int64)
     np.add.at(count, strata[:, 0], strata[:, 3])
     np.add.at(total, strata[:, 0], strata[:, 4])
     return total // np.maximum(count, 1)

@@ -1,4 +1,6 @@
-"""The runs of one side of a comparison: the dataset that is compared, and further runs of the same program that show its noise."""
+"""The runs of one side of a comparison: the dataset that is compared, and further runs of the same program that show
+its noise.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from causeway.comparison.matching import match_configurations
-from causeway.comparison.measure import Run, Series
+from causeway.comparison.run_totals import Run, Series
 
 BLOCKS = 6
 """Columns of a shape that are the grid and the block."""
@@ -34,25 +36,29 @@ class Side:
         """The dataset that is compared."""
         return self.runs[0]
 
-    def series(self, place: int, level: str, group: int) -> list[Series]:
+    def series(self, index: int, level: str, group: int) -> list[Series]:
         """Return a group's series in one of the runs; empty where the run does not have the group."""
-        number = self._maps[place][level].get(group)
-        return [] if number is None else self.runs[place].series(level, number)
+        number = self._maps[index][level].get(group)
+        return [] if number is None else self.runs[index].series(level, number)
 
-    def totals(self, place: int, level: str, group: int) -> Mapping[int, tuple[int, int]]:
+    def totals(self, index: int, level: str, group: int) -> Mapping[int, tuple[int, int]]:
         """Return launches and sum of durations (ns) of a group in one of the runs by the main run's configurations."""
-        key = place, level
+        key = index, level
         if key not in self._totals:
-            self._totals[key] = self._summed(place, level)
-        number = self._maps[place][level].get(group)
+            self._totals[key] = self._summed(index, level)
+        number = self._maps[index][level].get(group)
         return {} if number is None else self._totals[key].get(number, {})
 
-    def _summed(self, place: int, level: str) -> dict[int, dict[int, tuple[int, int]]]:
-        run = self.runs[place]
-        main = {number: ours for ours, number in self._maps[place]["configuration"].items()}
+    def _summed(self, index: int, level: str) -> dict[int, dict[int, tuple[int, int]]]:
+        run = self.runs[index]
+        main = {number: ours for ours, number in self._maps[index]["configuration"].items()}
         found: dict[int, dict[int, tuple[int, int]]] = {}
-        for group, (configuration, _, _, count, total) in zip(run.group_of(level).tolist(), run.strata.tolist(), strict=True):
-            ours = main.get(configuration, -1 - configuration)  # a configuration that only the repeat has keeps a number of its own
+        for group, (configuration, _, _, count, total) in zip(
+            run.group_of(level).tolist(), run.strata.tolist(), strict=True
+        ):
+            ours = main.get(
+                configuration, -1 - configuration
+            )  # a configuration that only the repeat has keeps a number of its own
             known = found.setdefault(group, {}).get(ours, (0, 0))
             found[group][ours] = known[0] + count, known[1] + total
         found.pop(-1, None)
@@ -60,7 +66,9 @@ class Side:
 
 
 def _numbers(run: Run, main: Run) -> dict[str, dict[int, int]]:
-    """Return for each level the run's number of each of the main run's groups: by name, configurations as those of two sides."""
+    """Return for each level the run's number of each of the main run's groups: by name, configurations as those of
+    two sides.
+    """
     names = {
         "run": ([0], [0]),
         "rank": (main.ranks, run.ranks),
@@ -69,9 +77,10 @@ def _numbers(run: Run, main: Run) -> dict[str, dict[int, int]]:
     }
     found = {}
     for level, (ours, theirs) in names.items():
-        places = {name: number for number, name in enumerate(theirs)}
-        found[level] = {number: places[name] for number, name in enumerate(ours) if name in places}
-    shapes, others = shapes_by_kernel(main), shapes_by_kernel(run)
+        indices = {name: number for number, name in enumerate(theirs)}
+        found[level] = {number: indices[name] for number, name in enumerate(ours) if name in indices}
+    shapes = shapes_by_kernel(main)
+    others = shapes_by_kernel(run)
     found["configuration"] = {
         ours: theirs
         for kernel, other in found["kernel"].items()
@@ -91,10 +100,11 @@ def shapes_by_kernel(run: Run) -> dict[int, dict[tuple, int]]:
 def at_equal_mix(
     sides: Sequence[Side], level: str, groups: Sequence[int], pairs: Mapping[int, int]
 ) -> tuple[list[list[float]], float] | None:
-    """Return each run's time for the same launches, ns: the candidate's launches in the configurations that all runs have.
+    """Return each run's time for the same launches, ns: the candidate's launches in the configurations that all runs
+    have.
 
-    A kernel's mean moves when a program launches more of its larger configurations; that is no slowdown. So every run is charged for the
-    same launches: `sum over configurations of n_candidate * mean` (a Paasche index).
+    A kernel's mean moves when a program launches more of its larger configurations; that is no slowdown. So every run
+    is charged for the same launches: `sum over configurations of n_candidate * mean` (a Paasche index).
 
     Parameters
     ----------
@@ -108,22 +118,32 @@ def at_equal_mix(
     Returns
     -------
     (list of lists of float, float) or None
-        Times per side and run, and the share of the group's time that lies in the common configurations, least over the runs. Where there
-        is none (share 0), times are means over all launches times the candidate's launches. None if a run does not have the group.
+        Times per side and run, and the share of the group's time that lies in the common configurations, least over the
+        runs. Where there is none (share 0), times are means over all launches times the candidate's launches. None if a
+        run does not have the group.
     """
-    found = [[side.totals(place, level, group) for place in range(len(side.runs))] for side, group in zip(sides, groups, strict=True)]
+    found = [
+        [side.totals(index, level, group) for index in range(len(side.runs))]
+        for side, group in zip(sides, groups, strict=True)
+    ]
     if not all(totals for side in found for totals in side):
         return None
     back = {ours: theirs for theirs, ours in pairs.items()}
     common = [
-        ours for ours in sorted(back) if all(back[ours] in totals for totals in found[0]) and all(ours in totals for totals in found[1])
+        ours
+        for ours in sorted(back)
+        if all(back[ours] in totals for totals in found[0]) and all(ours in totals for totals in found[1])
     ]
-    places = [back[ours] for ours in common], common
+    indices = [back[ours] for ours in common], common
     weights = {ours: found[1][0][ours][0] for ours in common}
     if common:
-        baseline = [sum(weights[ours] * totals[back[ours]][1] / totals[back[ours]][0] for ours in common) for totals in found[0]]
+        baseline = [
+            sum(weights[ours] * totals[back[ours]][1] / totals[back[ours]][0] for ours in common) for totals in found[0]
+        ]
         candidate = [sum(weights[ours] * totals[ours][1] / totals[ours][0] for ours in common) for totals in found[1]]
-        return [baseline, candidate], min(_covered(totals, kept) for side, kept in zip(found, places, strict=True) for totals in side)
+        return [baseline, candidate], min(
+            _covered(totals, kept) for side, kept in zip(found, indices, strict=True) for totals in side
+        )
     launches = sum(count for count, _ in found[1][0].values())
     means = [[launches * _mean(totals) for totals in side] for side in found]
     return means, 0.0
@@ -150,7 +170,8 @@ def launches_of(totals: Mapping[int, tuple[int, int]]) -> tuple[int, int]:
 def half_change(series: Sequence[Series], mean_ns: float, column: int) -> float | None:
     """Return the logarithm of second half over first half of a group's series, in time per launch or in variability.
 
-    `column` 1: time per launch, with the mix of configurations taken out; 2: mean absolute deviation. None with too few launches.
+    `column` 1: time per launch, with the mix of configurations taken out; 2: mean absolute deviation. None with too few
+    launches.
     """
     halves = [np.zeros(3), np.zeros(3)]
     for one in series:

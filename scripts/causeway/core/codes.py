@@ -1,5 +1,8 @@
 """Numbers and words that stand in tables for kinds of copies, memory and kernels."""
 
+MEMSET_KIND = 255
+"""The copy kind of a memory set; ours, beside CUPTI's: CUPTI keeps memory sets in a table of their own."""
+
 COPY_KINDS = {
     0: "unknown",
     1: "host to device",
@@ -15,11 +18,22 @@ COPY_KINDS = {
     11: "unified host to device",
     12: "unified device to host",
     13: "unified device to device",
-    255: "memset",
+    MEMSET_KIND: "memset",
 }
-"""CUPTI's CUpti_ActivityMemcpyKind (CUDA 12); 255 is ours, for memory sets, which CUPTI keeps in a table of their own."""
+"""CUPTI's CUpti_ActivityMemcpyKind (CUDA 12), and `MEMSET_KIND`."""
 
-MEMORY_KINDS = {0: "pageable", 1: "pinned", 2: "device", 3: "array", 4: "managed", 5: "device static", 6: "managed static", 7: "unknown"}
+MEMSET_KIND = 255
+
+MEMORY_KINDS = {
+    0: "pageable",
+    1: "pinned",
+    2: "device",
+    3: "array",
+    4: "managed",
+    5: "device static",
+    6: "managed static",
+    7: "unknown",
+}
 """Nsight Systems' ENUM_CUDA_MEM_KIND."""
 
 KERNEL_CLASSES = ("compute", "communication", "memory")

@@ -1,8 +1,8 @@
-"""The errors that a user may see: each says what is wrong, where, what was expected and what to do."""
+"""The errors that a user may see: each states what is wrong, where, what was expected and what to do."""
 
 
 class CausewayError(Exception):
-    """A condition that the user can mend; printed as one sentence, never as a traceback."""
+    """A condition that the user can correct; printed as one sentence, never as a traceback."""
 
 
 class ExportError(CausewayError):
@@ -21,7 +21,10 @@ class ExportError(CausewayError):
     """
 
     def __init__(self, source: str, found: str, expected: str, advice: str) -> None:
-        self.source, self.found, self.expected, self.advice = str(source), found, expected, advice
+        self.source = str(source)
+        self.found = found
+        self.expected = expected
+        self.advice = advice
         super().__init__(f"{source}: {found}; expected {expected}. {advice}")
 
     def as_dict(self) -> dict[str, str]:

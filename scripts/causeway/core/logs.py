@@ -8,15 +8,24 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-from causeway.errors import CausewayError
+from causeway.core.errors import CausewayError
 
 LOG = logging.getLogger("causeway")
 PROGRESS_EVERY_S = 5.0
+"""Shortest time between two reports of progress, in seconds."""
 
 
 def log_to(path: str | Path | None) -> None:
-    """Send this process's messages and warnings to `path`, the rule's log; to standard error if None."""
-    handler = logging.StreamHandler(sys.stderr) if path is None else logging.FileHandler(path, mode="w", encoding="utf-8")
+    """Send this process's messages and warnings to `path`, the rule's log; to standard error if None.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    """
+    handler = (
+        logging.StreamHandler(sys.stderr) if path is None else logging.FileHandler(path, mode="w", encoding="utf-8")
+    )
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.captureWarnings(True)
@@ -24,9 +33,15 @@ def log_to(path: str | Path | None) -> None:
 
 @contextlib.contextmanager
 def failing_clearly(log: str | Path | None) -> Iterator[None]:
-    """Run an entry script's work: `CausewayError` ends it with its one sentence, anything else leaves its traceback in the log only.
+    """Run an entry script's work and end the process with one sentence if it fails.
 
-    Snakemake shows the user the end of the log, so the last line there is the sentence to read.
+    A `CausewayError` gives its own sentence; of any other error the traceback goes to the log only. Snakemake shows the
+    end of the log, so the sentence is its last line.
+
+    Raises
+    ------
+    SystemExit
+        With status 1, for any error in the work.
     """
     log_to(log)
     try:
@@ -43,28 +58,30 @@ def failing_clearly(log: str | Path | None) -> Iterator[None]:
 
 
 class Progress:
-    """Say how far a long step is: at most one line each five seconds, with the rate.
+    """Report the progress and the rate of a long step, at most once in five seconds.
 
     Parameters
     ----------
     what : str
         The step, e.g. "rank0.sqlite: launches".
     total : int or None
-        Size of the whole in `unit`; None where unknown.
+        Size of the whole step in `unit`; None where unknown.
     unit : str
-        "B" is shown in MB, anything else as a plain number.
+        "B" (bytes) is reported in MB, anything else as a plain number.
     """
 
     def __init__(self, what: str, total: int | None, unit: str = "B") -> None:
-        self.what, self.total, self.unit = what, total, unit
-        self.began = self.said = time.monotonic()
+        self.what = what
+        self.total = total
+        self.unit = unit
+        self.began = self.reported = time.monotonic()
 
     def at(self, done: int) -> None:
-        """Report that `done` units are finished (cumulative, not an increment)."""
+        """Note that `done` units are finished in total; report it if the last report is five seconds old."""
         now = time.monotonic()
-        if now - self.said < PROGRESS_EVERY_S:
+        if now - self.reported < PROGRESS_EVERY_S:
             return
-        self.said = now
+        self.reported = now
         scale, unit = (1e6, "MB") if self.unit == "B" else (1, self.unit)
         whole = f" of {self.total / scale:,.0f}" if self.total else ""
         share = f" ({100 * done / self.total:.0f} %)" if self.total else ""

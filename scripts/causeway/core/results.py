@@ -1,24 +1,36 @@
-"""Results found by their stable paths, `results/{dataset}/{target}/...`, and read for those who sum them up."""
+"""Finished results, found by their stable paths `results/{dataset}/{target}/...` and read for findings and pages."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from causeway.tables import read_json, read_table
+from causeway.core.tables import read_json, read_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 EXAMINED = ("refutations", "whatif", "heterogeneity", "baselines")
-"""Tables of a search beside its contributions."""
-Place = tuple[str, str]
+"""Tables of a search beside its contributions, each a file of that name."""
+DatasetTarget = tuple[str, str]
 """Dataset and target."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """One causal search: graph, contributions, their table's path relative to the results folder, and the rows of further tables."""
+    """One causal search: the results of one dataset, target and scope.
+
+    Attributes
+    ----------
+    graph : mapping
+        The document `graph.json`.
+    contributions : list of dict
+        Rows of `contributions.parquet`, in its order.
+    table : str
+        Path of `contributions.parquet` relative to the results folder.
+    tables : mapping of str to list of dict
+        Rows of further tables by their names.
+    """
 
     graph: Mapping
     contributions: list[dict]
@@ -26,41 +38,80 @@ class Search:
     tables: Mapping[str, list[dict]] = field(default_factory=dict)
 
 
-def place_of(path: str | Path) -> Place:
+def dataset_and_target(path: str | Path) -> DatasetTarget:
     """Return dataset and target of a file directly under `{dataset}/{target}/`."""
     return Path(path).parts[-3], Path(path).parts[-2]
 
 
 def dataset_of(path: str | Path) -> str:
-    """Return the dataset of a file directly under `{dataset}/`."""
+    """Return the dataset's name of a file directly under `{dataset}/`."""
     return Path(path).parts[-2]
 
 
 def relative(path: str | Path, levels: int) -> str:
-    """Return the last `levels` parts of a path: what it is relative to the results folder."""
+    """Return the last `levels` parts of a path, joined by `/`: the path relative to the results folder."""
     return "/".join(Path(path).parts[-levels:])
 
 
 def read_search(folder: str | Path) -> Search:
-    """Read the search in a folder `{dataset}/{target}/causal/{scope}`, with its what-ifs."""
+    """Read the search in a folder `{dataset}/{target}/causal/{scope}`, with its table `whatif`.
+
+    Raises
+    ------
+    TableError
+        If a file of the folder is missing, damaged or of another schema version.
+    """
     table = Path(folder) / "contributions.parquet"
     tables = {"whatif": read_table(Path(folder) / "whatif.parquet", "whatif").to_pylist()}
-    return Search(read_json(Path(folder) / "graph.json"), read_table(table, "contributions").to_pylist(), relative(table, 5), tables)
+    return Search(
+        read_json(Path(folder) / "graph.json"),
+        read_table(table, "contributions").to_pylist(),
+        relative(table, 5),
+        tables,
+    )
 
 
 def scope_folders(scopes: str | Path) -> list[Path]:
-    """Return the folders of all searches of a dataset and target from its `causal/scopes.json`: the dataset's own, then the kernels'."""
+    """Return the folders of all searches of a dataset and target.
+
+    Parameters
+    ----------
+    scopes : path
+        `{dataset}/{target}/causal/scopes.json`.
+
+    Returns
+    -------
+    list of Path
+        That of the whole dataset, then those of the kernels, largest share of the target first.
+
+    Raises
+    ------
+    TableError
+        If the document cannot be read.
+    """
     folder = Path(scopes).parent
     return [folder / name for name in ("dataset", *read_json(scopes)["scopes"])]
 
 
 def read_graphs(scopes: str | Path) -> list[dict]:
-    """Read the graphs of one dataset and target: the dataset's own first, then the kernels' by their share of the target."""
+    """Read the documents `graph.json` of one dataset and target, in the order of `scope_folders`.
+
+    Raises
+    ------
+    TableError
+        If a document cannot be read.
+    """
     return [read_json(folder / "graph.json") for folder in scope_folders(scopes)]
 
 
 def read_examined(scopes: str | Path) -> list[Search]:
-    """Read the searches of one dataset and target with all their tables: the dataset's own first, then the kernels' by their share."""
+    """Read the searches of one dataset and target with the tables `EXAMINED`, in the order of `scope_folders`.
+
+    Raises
+    ------
+    TableError
+        If a file is missing, damaged or of another schema version.
+    """
     found = []
     for folder in scope_folders(scopes):
         tables = {name: read_table(folder / f"{name}.parquet", name).to_pylist() for name in EXAMINED}
@@ -68,7 +119,7 @@ def read_examined(scopes: str | Path) -> list[Search]:
     return found
 
 
-def read_searches(scopes: Iterable[str | Path]) -> dict[Place, list[Search]]:
+def read_searches(scopes: Iterable[str | Path]) -> dict[DatasetTarget, list[Search]]:
     """Read the searches of every dataset and target.
 
     Parameters
@@ -79,7 +130,12 @@ def read_searches(scopes: Iterable[str | Path]) -> dict[Place, list[Search]]:
     Returns
     -------
     dict
-        By dataset and target: the dataset's own search first, then the kernels' by name.
+        By dataset and target: the search of the whole dataset first, then those of the kernels in order of their ids.
+
+    Raises
+    ------
+    TableError
+        If a file is missing, damaged or of another schema version.
     """
     found = {}
     for path in map(Path, scopes):
@@ -88,13 +144,30 @@ def read_searches(scopes: Iterable[str | Path]) -> dict[Place, list[Search]]:
     return found
 
 
-def by_place(paths: Iterable[str | Path], name: str) -> dict[Place, "pa.Table"]:
-    """Read one table of each dataset and target."""
-    return {place_of(path): read_table(path, name) for path in paths}
+def tables_by_target(paths: Iterable[str | Path], name: str) -> dict[DatasetTarget, "pa.Table"]:
+    """Read the table `name`, all columns, of each dataset and target from files directly under `{dataset}/{target}/`.
+
+    Raises
+    ------
+    TableError
+        If a file is not that table in this schema version.
+    """
+    return {dataset_and_target(path): read_table(path, name) for path in paths}
 
 
 def read_capabilities(folders: Iterable[str | Path]) -> dict[str, list[dict]]:
-    """Read the capabilities of every export, by dataset, from the folders `{dataset}/tables/{export}`."""
+    """Read `capabilities.json` of every export from the folders `{dataset}/tables/{export}`.
+
+    Returns
+    -------
+    dict of str to list of dict
+        By dataset, in the order given.
+
+    Raises
+    ------
+    TableError
+        If a document cannot be read.
+    """
     found: dict[str, list[dict]] = {}
     for folder in map(Path, folders):
         found.setdefault(folder.parts[-3], []).append(read_json(folder / "capabilities.json"))
@@ -102,5 +175,14 @@ def read_capabilities(folders: Iterable[str | Path]) -> dict[str, list[dict]]:
 
 
 def read_comparisons(documents: Iterable[str | Path]) -> list[tuple[dict, list[dict]]]:
-    """Read each `comparison.json` with the rows of the table beside it, in the order given."""
-    return [(read_json(path), read_table(Path(path).with_suffix(".parquet"), "comparison").to_pylist()) for path in documents]
+    """Read each `comparison.json` with the rows of `comparison.parquet` beside it, in the order given.
+
+    Raises
+    ------
+    TableError
+        If a file is missing, damaged or of another schema version.
+    """
+    return [
+        (read_json(path), read_table(Path(path).with_suffix(".parquet"), "comparison").to_pylist())
+        for path in documents
+    ]

@@ -1,6 +1,7 @@
-"""The sheet of exports: rows with checked values, resolved sources and export names.
+"""The sheet of exports (sample sheet): rows with checked values, resolved sources and names of exports.
 
-It is read whenever the workflow is parsed, so this module stays light.
+It is read whenever the workflow is parsed, in every job, so this module uses the standard library alone: pandas would
+take a second to import.
 """
 
 import csv
@@ -9,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from causeway.errors import CausewayError
+from causeway.core.errors import CausewayError
 
 COLUMNS = ("dataset", "rank", "source", "format", "node", "series")
 SIMULATED = "simulated:"
@@ -19,9 +20,24 @@ SIMULATED = "simulated:"
 class Export:
     """One row of the sheet.
 
-    `export` names its folder of tables: the sheet's rank, else e0, e1 ... in the sheet's order among the dataset's rows without a rank.
-    `position` is the row's place in its dataset, from 0. `path` is the resolved source; for a simulated export it is the file's name inside
-    the run's folder, and `run` names the run.
+    Attributes
+    ----------
+    dataset : str
+    export : str
+        Name of its folder of tables: the sheet's rank, else e0, e1 ... in the sheet's order among the dataset's rows
+        without a rank.
+    rank : int or None
+        The sheet's rank, from 0; None where the sheet has none.
+    position : int
+        Index of the row among those of its dataset, from 0.
+    source, format, node : str
+        As in the sheet; `auto` for an empty format.
+    path : Path
+        The resolved source; for a simulated export the file's name inside the run's folder.
+    run : str or None
+        The simulated run; None for other exports.
+    series : str
+        As in the sheet.
     """
 
     dataset: str
@@ -36,8 +52,14 @@ class Export:
     series: str = ""
 
 
-def complaint(error: Exception) -> str:
-    """Return one sentence of what a JSON schema complains of: where in the document, and what is wrong there."""
+def violation_of(error: Exception) -> str:
+    """Return the first violation of a JSON schema as one sentence, with its position in the document.
+
+    Parameters
+    ----------
+    error : Exception
+        As `snakemake.utils.validate` raises it: its text contains that of jsonschema's `ValidationError`.
+    """
     what = re.search(r"^(?:ValidationError: )(.+)$", str(error), re.M)
     where = re.search(r"^On instance(.+):$", str(error), re.M)
     keys = ": ".join(re.findall(r"\['?([^'\]]+)'?\]", where.group(1))) if where else ""
@@ -47,39 +69,61 @@ def complaint(error: Exception) -> str:
 def find_file(name: str, folders: Iterable[Path], what: str) -> Path:
     """Return the first existing file `name`, absolute or under one of `folders`.
 
+    Parameters
+    ----------
+    name : str
+        Absolute or relative path.
+    folders : iterable of Path
+        Searched in this order.
+    what : str
+        What the file is, for the message.
+
     Raises
     ------
     CausewayError
-        If there is none; the message lists where it was looked for.
+        If there is none; the message lists the paths that were tried.
     """
     candidates = [folder / name for folder in dict.fromkeys(Path(folder) for folder in folders)]
     for candidate in candidates:
         if candidate.is_file():
             return candidate
-    raise CausewayError(f"{what} {name} does not exist; looked for it as {', '.join(str(c) for c in dict.fromkeys(candidates))}")
+    raise CausewayError(
+        f"{what} {name} does not exist; looked for it as {', '.join(str(c) for c in dict.fromkeys(candidates))}"
+    )
 
 
 def _rows(sheet: Path) -> list[tuple[int, dict[str, str]]]:
-    """Return (line number, row) pairs; lines that are empty or start with # are left out."""
+    """Return (line number from 1, row) pairs without lines that are empty or start with #.
+
+    Raises
+    ------
+    CausewayError
+        For a file that is no UTF-8 text or has no row, unknown, missing or repeated columns, or a row that is too long.
+    """
     try:
         lines = sheet.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise CausewayError(f"{sheet}: cannot be read as UTF-8 text ({error})") from None
     kept = [(number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")]
     if not kept:
-        raise CausewayError(f"{sheet}: is empty; expected a header line with the tab-separated columns {' '.join(COLUMNS)}")
+        raise CausewayError(
+            f"{sheet}: is empty; expected a header line with the tab-separated columns {' '.join(COLUMNS)}"
+        )
     header = [name.strip() for name in kept[0][1].split("\t")]
     unknown = [name for name in header if name not in COLUMNS]
     missing = [name for name in ("dataset", "source") if name not in header]
     if unknown or missing or len(set(header)) != len(header):
         raise CausewayError(
-            f"{sheet}: line {kept[0][0]}: unknown columns {unknown}, missing columns {missing}; expected {' '.join(COLUMNS)},"
-            " each once, separated by tabs; rank, format, node and series may be left out"
+            f"{sheet}: line {kept[0][0]}: unknown columns {unknown}, missing columns {missing}; expected"
+            f" {' '.join(COLUMNS)}, each once, separated by tabs; rank, format, node and series may be left out"
         )
     rows = []
     for (number, _), values in zip(kept[1:], csv.reader((line for _, line in kept[1:]), delimiter="\t"), strict=True):
         if len(values) > len(header):
-            raise CausewayError(f"{sheet}: line {number}: {len(values)} fields, the header has {len(header)}; separate fields by one tab")
+            raise CausewayError(
+                f"{sheet}: line {number}: {len(values)} fields, the header has {len(header)}; separate fields by"
+                " one tab"
+            )
         rows.append((number, dict.fromkeys(COLUMNS, "") | {k: v.strip() for k, v in zip(header, values, strict=False)}))
     if not rows:
         raise CausewayError(f"{sheet}: has a header but no row; add one line per export")
@@ -92,6 +136,7 @@ def read_sheet(sheet: Path, check_row, simulated: Iterable[str] = ()) -> list[Ex
     Parameters
     ----------
     sheet : Path
+        Tab-separated text with a header; `rank`, `format`, `node` and `series` may be left out.
     check_row : callable
         Called with each row (a dict of str); raises for a value that the schema forbids.
     simulated : iterable of str
@@ -99,13 +144,14 @@ def read_sheet(sheet: Path, check_row, simulated: Iterable[str] = ()) -> list[Ex
 
     Returns
     -------
-    list of Export, in the sheet's order
+    list of Export
+        In the sheet's order.
 
     Raises
     ------
     CausewayError
-        For a malformed sheet, an absent source, a simulated run that is not configured, or two rows with the same dataset and rank;
-        the message names the sheet, the line and the value.
+        For a malformed sheet, an absent source, a simulated run that is not configured, or two rows with the same
+        dataset and rank; the message names the sheet, the line and the value.
     """
     exports: list[Export] = []
     seen: dict[tuple[str, str], int] = {}
@@ -115,47 +161,61 @@ def read_sheet(sheet: Path, check_row, simulated: Iterable[str] = ()) -> list[Ex
             check_row(row)
         except Exception as error:
             raise CausewayError(f"{where}: {error}") from None
-        dataset, rank = row["dataset"], str(int(row["rank"])) if row["rank"] else ""
-        mates = [export for export in exports if export.dataset == dataset]
-        export = rank or f"e{sum(mate.rank is None for mate in mates)}"
+        dataset = row["dataset"]
+        rank = str(int(row["rank"])) if row["rank"] else ""
+        earlier = [export for export in exports if export.dataset == dataset]
+        export = rank or f"e{sum(other.rank is None for other in earlier)}"
         if (dataset, export) in seen:
             raise CausewayError(
-                f"{where}: dataset {dataset} already has rank {rank} on line {seen[dataset, export]}; give each export its own"
+                f"{where}: dataset {dataset} already has rank {rank} on line {seen[dataset, export]}; give each export"
+                " its own"
             )
         seen[dataset, export] = number
-        run, path = None, sheet.parent / row["source"]
+        run = None
+        path = sheet.parent / row["source"]
         if row["source"].startswith(SIMULATED):
             run, _, name = row["source"].removeprefix(SIMULATED).partition("/")
             path = Path(name)
             if run not in simulated:
                 raise CausewayError(
-                    f"{where}: simulated run {run!r} is not configured; `simulated` in the configuration has {sorted(simulated)}"
+                    f"{where}: simulated run {run!r} is not configured; `simulated` in the configuration has"
+                    f" {sorted(simulated)}"
                 )
             if not name or path.is_absolute() or ".." in path.parts:
-                raise CausewayError(f"{where}: {row['source']!r} does not name a file inside the run; write simulated:<run>/<file>")
+                raise CausewayError(
+                    f"{where}: {row['source']!r} does not name a file inside the run; write simulated:<run>/<file>"
+                )
             if row["format"] in ("", "auto"):
                 raise CausewayError(f"{where}: a simulated export needs its format in the sheet, it does not exist yet")
         elif not path.exists():
-            raise CausewayError(f"{where}: source {row['source']} does not exist (looked for {path}); sources are relative to the sheet")
+            raise CausewayError(
+                f"{where}: source {row['source']} does not exist (looked for {path}); sources are relative to the sheet"
+            )
         exports.append(
             Export(
-                dataset,
-                export,
-                int(rank) if rank else None,
-                len(mates),
-                row["source"],
-                row["format"] or "auto",
-                row["node"],
-                path,
-                run,
-                row["series"],
+                dataset=dataset,
+                export=export,
+                rank=int(rank) if rank else None,
+                position=len(earlier),
+                source=row["source"],
+                format=row["format"] or "auto",
+                node=row["node"],
+                path=path,
+                run=run,
+                series=row["series"],
             )
         )
     return exports
 
 
 def with_reduced(exports: list[Export], filters: Mapping[str, Mapping]) -> list[Export]:
-    """Return the sheet's exports, and behind them those of the reduced datasets that `filters` makes of them.
+    """Return the sheet's exports, followed by those of the reduced datasets.
+
+    Parameters
+    ----------
+    exports : list of Export
+    filters : mapping of str to mapping
+        The configuration's `filters`: settings by the name of the reduced dataset, with the key `dataset`.
 
     Raises
     ------
@@ -168,6 +228,8 @@ def with_reduced(exports: list[Export], filters: Mapping[str, Mapping]) -> list[
         if name in datasets:
             raise CausewayError(f"filters: {name}: the sheet has a dataset of that name; give the reduced one another")
         if settings["dataset"] not in datasets:
-            raise CausewayError(f"filters: {name}: there is no dataset {settings['dataset']} in the sheet; it has {sorted(datasets)}")
+            raise CausewayError(
+                f"filters: {name}: there is no dataset {settings['dataset']} in the sheet; it has {sorted(datasets)}"
+            )
         found += [replace(export, dataset=name) for export in exports if export.dataset == settings["dataset"]]
     return found

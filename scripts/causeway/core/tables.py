@@ -1,7 +1,7 @@
-"""The only door to Parquet: `read_table`, `write_table`, `TableWriter`, and JSON documents that are validated when written.
+"""Reads and writes all Parquet tables of Causeway, and JSON documents, which are validated when written.
 
-The tables themselves are described in `causeway.schemas`. Each file's metadata holds the schema's name and version and, for tables made
-from an export, the source and its SHA-256.
+The tables themselves are described in `core.schemas`. Each file's metadata holds the schema's name and version and, for
+tables made from an export, the source and its SHA-256.
 """
 
 import hashlib
@@ -14,15 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from causeway.codes import COPY_KINDS, KERNEL_CLASSES, MEMORY_KINDS
-from causeway.errors import TableError
-from causeway.schemas import (
-    LAUNCH_SHAPE,
-    OPEN_ENDED,
-    SCHEMA_VERSION,
-    SCHEMAS,
-    STATISTICS,
-)
+from causeway.core.codes import COPY_KINDS, KERNEL_CLASSES, MEMORY_KINDS
+from causeway.core.errors import TableError
+from causeway.core.schemas import LAUNCH_SHAPE, OPEN_ENDED, SCHEMA_VERSION, SCHEMAS, STATISTICS
 
 __all__ = [
     "COPY_KINDS",
@@ -48,13 +42,19 @@ __all__ = [
     "write_table",
 ]
 
-SCHEMA_FOLDER = Path(__file__).resolve().parents[2] / "config" / "schemas"
+SCHEMA_FOLDER = Path(__file__).resolve().parents[3] / "config" / "schemas"
 ROW_GROUP_ROWS = 512 * 1024
-"""Rows per row group: measured as large enough to decode at full speed, small enough to stream."""
+"""Rows per row group: large enough to decode at full speed, small enough to stream (`tests/bench`)."""
 
 
 def sha256_of(path: str | Path) -> str:
-    """Return the SHA-256 of a file, or of a folder's files in name order (names included), as 64 hex digits."""
+    """Return the SHA-256 of a file, or of a folder's files in name order (names included), as 64 hex digits.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read.
+    """
     digest = hashlib.sha256()
     path = Path(path)
     for file in [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file()):
@@ -67,7 +67,13 @@ def sha256_of(path: str | Path) -> str:
 
 
 def extended(name: str, extra: Iterable[pa.Field] = ()) -> pa.Schema:
-    """Return the schema `name` with `extra` fields behind it; only open-ended tables may have any."""
+    """Return the schema of table `name`, followed by `extra` fields.
+
+    Raises
+    ------
+    TableError
+        For extra fields of a table that is not in `OPEN_ENDED`.
+    """
     extra = list(extra)
     if extra and name not in OPEN_ENDED:
         raise TableError(f"table {name} has a fixed schema; it cannot take {[field.name for field in extra]}")
@@ -75,11 +81,14 @@ def extended(name: str, extra: Iterable[pa.Field] = ()) -> pa.Schema:
 
 
 def _encoding(schema: pa.Schema) -> dict[str, object]:
-    """Parquet options: deltas for the ordered time, split bytes for other numbers, dictionaries for text; lz4; statistics of time alone.
+    """Return Parquet options: deltas for the ordered time, split bytes for other numbers, dictionaries for text; lz4;
+    statistics for time only.
 
-    Measured: the size of zstd-1 at twice its read speed (`tests/bench`).
+    As measured, the files are as small as with zstd-1 and are read twice as fast (`tests/bench`).
     """
-    encodings, dictionaries, times = {}, [], []
+    encodings = {}
+    dictionaries = []
+    times = []
     for field in schema:
         kind = field.type
         if field.name in ("start_ns", "time_ns"):
@@ -89,11 +98,17 @@ def _encoding(schema: pa.Schema) -> dict[str, object]:
             encodings[field.name] = "BYTE_STREAM_SPLIT"
         elif pa.types.is_string(kind) or pa.types.is_dictionary(kind):
             dictionaries.append(field.name)
-    return {"compression": "lz4", "use_dictionary": dictionaries, "column_encoding": encodings, "write_statistics": times or False}
+    return {
+        "compression": "lz4",
+        "use_dictionary": dictionaries,
+        "column_encoding": encodings,
+        "write_statistics": times or False,
+    }
 
 
 class TableWriter:
-    """Write a table piece by piece: to a temporary name first, renamed when complete, so that no partial table looks whole.
+    """Write a table in parts: under a temporary name that is changed when the table is complete, so that no partial
+    table can be read as a whole one.
 
     Parameters
     ----------
@@ -104,11 +119,20 @@ class TableWriter:
     extra : iterable of Field
         Columns behind those of the schema, for open-ended tables.
     metadata : mapping of str to str
-        Kept in the file beside the schema's name and version: for tables made from an export, `source` and `source_sha256`.
+        Written to the file beside the schema's name and version: for tables made from an export, `source` and
+        `source_sha256`.
+
+    Raises
+    ------
+    TableError
+        For `extra` columns of a table that is not open-ended.
     """
 
-    def __init__(self, path: str | Path, name: str, extra: Iterable[pa.Field] = (), metadata: Mapping[str, str] | None = None) -> None:
-        self.path, self.name = Path(path), name
+    def __init__(
+        self, path: str | Path, name: str, extra: Iterable[pa.Field] = (), metadata: Mapping[str, str] | None = None
+    ) -> None:
+        self.path = Path(path)
+        self.name = name
         facts = {"causeway.table": name, "causeway.schema_version": SCHEMA_VERSION}
         facts |= {f"causeway.{key}": str(value) for key, value in sorted((metadata or {}).items())}
         self.schema = extended(name, extra).with_metadata(facts)
@@ -118,7 +142,13 @@ class TableWriter:
         self._writer = pq.ParquetWriter(self.partial, self.schema, **_encoding(self.schema))
 
     def write(self, table: pa.Table) -> None:
-        """Append rows. Columns are matched by name; a missing, surplus or wrongly typed column raises `TableError`."""
+        """Append the rows of `table`, whose columns are matched by name and cast to the schema's types.
+
+        Raises
+        ------
+        TableError
+            As `conform`.
+        """
         table = conform(table, self.schema, self.name)
         if table.num_rows:
             self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
@@ -143,8 +173,10 @@ def conform(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
     TableError
         For a missing or surplus column, a value that does not fit its type, or a null where none is allowed.
     """
-    wanted, present = schema.names, table.column_names  # taken once: with thousands of columns, asking anew for each takes half a minute
-    known, given = set(wanted), set(present)
+    wanted = schema.names  # taken once: with thousands of columns, asking anew for each takes half a minute
+    present = table.column_names
+    known = set(wanted)
+    given = set(present)
     missing = [name for name in wanted if name not in given]
     surplus = [name for name in present if name not in known]
     if missing or surplus:
@@ -159,25 +191,40 @@ def conform(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
 
 
 def write_table(
-    table: pa.Table, path: str | Path, name: str, extra: Iterable[pa.Field] = (), metadata: Mapping[str, str] | None = None
+    table: pa.Table,
+    path: str | Path,
+    name: str,
+    extra: Iterable[pa.Field] = (),
+    metadata: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a whole table; see `TableWriter`."""
+    """Write a whole table with columns as for `TableWriter.write`; parameters and errors as of `TableWriter`."""
     with TableWriter(path, name, extra, metadata) as writer:
         writer.write(table)
 
 
 def open_table(path: str | Path, name: str) -> pq.ParquetFile:
-    """Open a table for reading row group by row group, after the checks of `read_table`. The caller closes it."""
+    """Open a table for reading row group by row group, after the checks of `read_table`. The caller closes it.
+
+    Raises
+    ------
+    TableError
+        If the file is missing, damaged, or not the table `name` of this schema version.
+    """
     try:
         file = pq.ParquetFile(path, pre_buffer=False)  # a buffer would hold every row group that is asked for at once
     except (pa.ArrowInvalid, OSError) as error:
         raise TableError(f"{path}: not a readable Parquet file ({error}); delete it and run again") from None
-    schema, facts = file.schema_arrow, file.schema_arrow.metadata or {}
+    schema = file.schema_arrow
+    facts = file.schema_arrow.metadata or {}
     found = facts.get(b"causeway.table", b"?").decode()
     if found != name or facts.get(b"causeway.schema_version", b"?").decode() != SCHEMA_VERSION:
-        raise TableError(f"{path}: holds table {found}, expected {name} of schema version {SCHEMA_VERSION}; delete it and run again")
+        raise TableError(
+            f"{path}: holds table {found}, expected {name} of schema version {SCHEMA_VERSION}; delete it and run again"
+        )
     wanted = SCHEMAS[name]
-    wrong = [field.name for field in wanted if field.name not in schema.names or schema.field(field.name).type != field.type]
+    wrong = [
+        field.name for field in wanted if field.name not in schema.names or schema.field(field.name).type != field.type
+    ]
     if wrong:
         raise TableError(f"{path}: table {name} lacks columns {wrong} or has them with another type")
     return file
@@ -196,8 +243,23 @@ def read_table(path: str | Path, name: str, columns: list[str] | None = None) ->
 
 
 def take_rows(path: str | Path, name: str, rows: np.ndarray) -> pa.Table:
-    """Return the rows at ascending positions (int64): no more than these and one row group at a time are in memory."""
-    parts, begin = [], 0
+    """Return chosen rows of a table, all columns; only these and one row group at a time are in memory.
+
+    Parameters
+    ----------
+    path : path
+    name : str
+        A key of `SCHEMAS`.
+    rows : ndarray of int64, shape (n,), ascending
+        Row numbers in the file, from 0; numbers beyond the last row are left out.
+
+    Raises
+    ------
+    TableError
+        As `open_table`.
+    """
+    parts = []
+    begin = 0
     with open_table(path, name) as file:
         for group in range(file.num_row_groups):
             end = begin + file.metadata.row_group(group).num_rows
@@ -209,7 +271,23 @@ def take_rows(path: str | Path, name: str, rows: np.ndarray) -> pa.Table:
 
 
 def extremes(file: pq.ParquetFile, index: int, name: str) -> tuple[int, int]:
-    """Return the lowest and the highest value of an ascending integer column in a row group: by its statistics, else from the column."""
+    """Return the lowest and the highest value of an ascending integer column in a row group.
+
+    They are taken from the row group's statistics where it has any, else from the column itself.
+
+    Parameters
+    ----------
+    file : ParquetFile
+    index : int
+        The row group, from 0; it has at least one row.
+    name : str
+        The column.
+
+    Raises
+    ------
+    ValueError
+        If the file has no such column.
+    """
     statistics = file.metadata.row_group(index).column(file.schema_arrow.names.index(name)).statistics
     if statistics is not None and statistics.has_min_max:
         return int(statistics.min), int(statistics.max)
@@ -218,9 +296,19 @@ def extremes(file: pq.ParquetFile, index: int, name: str) -> tuple[int, int]:
 
 
 def table_metadata(path: str | Path) -> dict[str, str]:
-    """Return the file's own metadata: table, schema_version and what the writer added."""
+    """Return the file's own metadata: `table`, `schema_version` and what the writer added, all as text.
+
+    Raises
+    ------
+    OSError, pyarrow.ArrowInvalid
+        If the file cannot be read as Parquet.
+    """
     facts = pq.read_schema(path).metadata or {}
-    return {key.decode().removeprefix("causeway."): value.decode() for key, value in facts.items() if key.startswith(b"causeway.")}
+    return {
+        key.decode().removeprefix("causeway."): value.decode()
+        for key, value in facts.items()
+        if key.startswith(b"causeway.")
+    }
 
 
 def unit_of(field: pa.Field) -> str:
@@ -229,16 +317,31 @@ def unit_of(field: pa.Field) -> str:
 
 
 def write_json(value: object, path: str | Path, schema: str | None = None) -> None:
-    """Write JSON with sorted keys and without NaN, to a temporary name first, so that equal values give equal bytes.
+    """Write a JSON document with sorted keys, so that equal values give equal bytes; under a temporary name first.
 
-    `schema` names a file `config/schemas/<schema>.schema.json`; a document that does not fit it raises `TableError` and nothing is written.
+    Parameters
+    ----------
+    value : object
+        Of dicts, lists, texts, numbers, booleans and None.
+    path : path
+    schema : str or None
+        Name of a schema `config/schemas/<schema>.schema.json` that the document must match.
+
+    Raises
+    ------
+    TableError
+        If the document does not match the schema; nothing is written.
+    ValueError
+        If a number is NaN or infinite; nothing is written.
     """
     path = Path(path)
     if schema is not None:
         _check_document(value, schema, path)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".partial")
-    partial.write_text(json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    partial.write_text(
+        json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8"
+    )
     os.replace(partial, path)
 
 
@@ -251,7 +354,13 @@ def _check_document(value: object, schema: str, path: Path) -> None:
 
 
 def read_json(path: str | Path) -> dict:
-    """Read a JSON document that one of our rules wrote."""
+    """Read a JSON document that a rule of Causeway wrote.
+
+    Raises
+    ------
+    TableError
+        If there is no such file or it is no JSON.
+    """
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, json.JSONDecodeError) as error:

@@ -1,30 +1,36 @@
-"""What `measure_efficiency` does: open the exports, choose regions and bins, measure each export, put them side by side."""
+"""What `measure_efficiency` does: open the exports, choose regions and bins, measure each export, put them side by
+side.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from causeway.efficiency import regions
-from causeway.efficiency.document import Dataset, document, table
-from causeway.efficiency.measure import COPY_KINDS, Limits, Measured, Opened, measure, open_export
-from causeway.efficiency.shared import groups, measure_shared
-from causeway.efficiency.states import STATES
-from causeway.efficiency.sweep import CAUSES, COPY_FIELDS, PATH_FIELDS
-from causeway.efficiency.timeline import Clock
-from causeway.logs import LOG
-from causeway.tables import read_json, read_table, write_json, write_table
+from causeway.core.clock import Clock, clocks_of
+from causeway.core.logs import LOG
+from causeway.core.tables import read_json, read_table, write_json, write_table
+from causeway.efficiency.device_time import regions
+from causeway.efficiency.device_time.measure import COPY_KINDS, Limits, Measured, Opened, measure, open_export
+from causeway.efficiency.device_time.shared_gpus import groups, measure_shared
+from causeway.efficiency.device_time.states import STATES
+from causeway.efficiency.device_time.sweep import CAUSES, COPY_FIELDS, PATH_FIELDS
+from causeway.efficiency.trees.assemble import MeasuredDataset, document, table
 
 
 def bins_of(opened: Sequence[Opened], clocks: Mapping[str, Clock], count: int) -> np.ndarray:
-    """Return the edges of `count` bins of equal width (fewer on a span of fewer ns) over all windows, ns on the dataset's time line."""
+    """Return the edges of `count` bins of equal width (fewer on a span of fewer ns) over all windows; int64,
+    shape (bins + 1,), ns on the dataset's time line.
+    """
     ends = [clocks[one.export].aligned(np.array(window)) for one in opened for window in one.windows.values()]
     first, last = (int(np.min(ends)), int(np.max(ends))) if ends else (0, 1)
     width = max(1, -(-(last - first) // count))
     return first + width * np.arange(max(1, -(-(last - first) // width)) + 1)
 
 
-def run(name: str, folders: Sequence[Path], clocks_file: Path, choices: Mapping, out_json: Path, out_table: Path) -> None:
+def measure_efficiency(
+    name: str, folders: Sequence[Path], clocks_file: Path, choices: Mapping, out_json: Path, out_table: Path
+) -> None:
     """Write `efficiency.json` and `efficiency.parquet` of a dataset.
 
     Parameters
@@ -39,7 +45,7 @@ def run(name: str, folders: Sequence[Path], clocks_file: Path, choices: Mapping,
     """
     document_of_clocks = read_json(clocks_file)
     opened = [found for folder in folders if (found := open_export(Path(folder))) is not None]
-    clocks = {one.export: Clock.of(document_of_clocks["exports"][one.export]) for one in opened}
+    clocks = clocks_of(document_of_clocks)
     edges = bins_of(opened, clocks, choices["bins"])
     limits = Limits(choices["kernel_wait_ns"], round(1000 * choices["small_kernel_us"]))
     least = sum(stop - begin for one in opened for begin, stop in one.windows.values()) // 1000
@@ -47,9 +53,9 @@ def run(name: str, folders: Sequence[Path], clocks_file: Path, choices: Mapping,
     measured: list[Measured] = []
     for one in opened:
         measured.append(measure(one, names, clocks[one.export].own(edges), limits))
-        LOG.info("%s: %d ranks, %d devices measured", one.export, len(one.windows), len(one.lanes))
-    together = [measure_shared(members, names, edges, clocks) for members in groups(opened)]
-    dataset = Dataset(measured or [_nothing()], names, together)
+        LOG.info("%s: %d ranks, %d devices measured", one.export, len(one.windows), len(one.devices))
+    shared = [measure_shared(members, names, edges, clocks) for members in groups(opened)]
+    dataset = MeasuredDataset(measured or [_nothing()], names, shared)
     names_of = {(row["rank"], row["device"]): row["name"] for one in opened for row in _devices(one.folder)}
     found = document(name, dataset, document_of_clocks, edges, limits.small_kernel_ns, names_of)
     write_json(found, out_json, schema="efficiency")
@@ -66,4 +72,5 @@ def _nothing() -> Measured:
     empty = {"total": (0, STATES), "idle": (0, len(CAUSES)), "binned": (0, 1, STATES), "within": (0, 0, STATES)}
     empty |= {"path": (0, len(PATH_FIELDS)), "copies": (0, COPY_KINDS, len(COPY_FIELDS))}
     arrays = {key: np.zeros(shape, np.int64) for key, shape in empty.items()}
-    return Measured(Opened("", Path(), None, {}, [], {}), **arrays, streams={}, host={}, region_ns={})
+    opened = Opened(export="", folder=Path(), node=None, windows={}, devices=[], graphs={})
+    return Measured(opened=opened, **arrays, streams={}, host={}, region_ns={})

@@ -1,66 +1,81 @@
-"""Findings of comparisons: which kernels, and whether the whole run, got slower, faster, more variable or less efficient."""
+"""Findings of comparisons: which kernels, and whether the whole run, got slower, faster, more variable or less
+efficient.
+"""
 
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from causeway.findings.record import evidence, finding, shortened
-from causeway.queries import cell
+from causeway.core.formatting import name_in_sentence
+from causeway.core.queries import cell
+from causeway.core.vocabulary import CHANGE_WORDS, FOR_THE_BETTER, FOR_THE_WORSE, INCONCLUSIVE, SUPPORTED
+from causeway.findings.record import Effect, Evidence, Finding
 
 MOST = 10
 """Changes of kernels that are findings of their own, those with the most time at stake; the table has all."""
-COUNTED = ("slower", "faster", "more variable", "steadier", "less efficient", "more efficient", "longer", "shorter")
-WHAT = {
+CHANGES = (*FOR_THE_WORSE, *FOR_THE_BETTER)
+"""Verdicts of rows that claim a change."""
+METRIC_NAMES = {
     "time_per_launch": "time for the same launches",
     "variability": "variability",
     "efficiency": "parallel efficiency of the devices",
     "span": "span",
 }
 UNITS = {"efficiency": "percentage points"}
+UNDECIDED = "inconclusive: the data do not decide"
 SUGGESTIONS = {
-    "slower": "Look at what changed for this kernel: its launch configurations, the clocks, what runs beside it, the compiler.",
-    "more variable": "Look at the causes of this kernel's variability on both sides.",
-    "less efficient": "Look at where device time is lost on both sides: launches that come late, copies, uneven ranks.",
-    "longer": "Look at where the difference in GPU time comes from, and at what the devices wait for.",
+    CHANGE_WORDS["time_per_launch"][0]: (
+        "Look at what changed for this kernel: its launch configurations, the clocks, what runs beside it, the"
+        " compiler."
+    ),
+    CHANGE_WORDS["variability"][0]: "Look at the causes of this kernel's variability on both sides.",
+    CHANGE_WORDS["efficiency"][0]: (
+        "Look at where device time is lost on both sides: launches that come late, copies, uneven ranks."
+    ),
+    CHANGE_WORDS["span"][0]: "Look at where the difference in GPU time comes from, and at what the devices wait for.",
 }
-CALLED_OFF = "inconclusive: the data do not decide"
 
 
-def of_comparison(document: Mapping, rows: Sequence[Mapping]) -> list[dict]:
-    """Return the findings of one comparison: each claimed change of the whole run and of the kernels with the most time; else that none is.
+def comparison_findings(document: Mapping, rows: Sequence[Mapping]) -> list[Finding]:
+    """Return the findings of one comparison: each claimed change of the whole run and of the kernels with the most
+    time; else that there is none.
 
     Parameters
     ----------
     document : mapping
         `comparison.json`.
     rows : sequence of mapping
-        Rows of `comparison.parquet`, in its order: evidence names them by their number.
+        Rows of `comparison.parquet`, in its order: evidence names them by their index.
     """
-    claimed = [(place, row) for place, row in enumerate(rows) if row["verdict"] in COUNTED and row["level"] in ("run", "kernel")]
-    whole = [pair for pair in claimed if pair[1]["level"] == "run"]
-    kernels = [pair for pair in claimed if pair[1]["level"] == "kernel"]
-    kernels.sort(key=lambda pair: -abs(pair[1]["candidate_total_ns"] * pair[1]["change_percent"]))
-    found = [_change(document, place, row) for place, row in [*whole, *kernels[:MOST]]]
-    return found or _nothing(document, rows)
+    claimed = [index for index, row in enumerate(rows) if row["verdict"] in CHANGES]
+    whole = [index for index in claimed if rows[index]["level"] == "run"]
+    kernels = [index for index in claimed if rows[index]["level"] == "kernel"]
+    kernels.sort(key=lambda index: -abs(rows[index]["candidate_total_ns"] * rows[index]["change_percent"]))
+    found = [_change(document, rows, index) for index in [*whole, *kernels[:MOST]]]
+    return found or _no_change(document, rows)
 
 
-def _pair(document: Mapping) -> tuple[str, str]:
-    return document["baseline"]["dataset"], document["candidate"]["dataset"]
-
-
-def _made(document: Mapping, place: int, row: Mapping, what: str, **facts: object) -> dict:
+def _finding(document: Mapping, rows: Sequence[Mapping], index: int, *, key: str, **facts: object) -> Finding:
     """Return a finding about the candidate whose number is the change in a row of the table."""
-    baseline, candidate = _pair(document)
+    row = rows[index]
+    baseline, candidate = _datasets(document)
     folder = f"compare/{baseline}__{candidate}"
     table = f"{folder}/comparison.parquet"
-    effect = {"value": row["change_percent"], "low": row["low_percent"], "high": row["high_percent"]}
-    return finding(
-        candidate,
-        None,
-        "dataset",
-        "comparison",
-        f"{baseline}/{what}",
-        effect={**effect, "unit": UNITS.get(row["metric"], "percent")},
-        evidence=evidence(table, cell("change_percent", table, place), row["change_percent"], [place]),
+    return Finding(
+        dataset=candidate,
+        kind="comparison",
+        key=f"{baseline}/{key}",
+        effect=Effect(
+            value=row["change_percent"],
+            low=row["low_percent"],
+            high=row["high_percent"],
+            unit=UNITS.get(row["metric"], "percent"),
+        ),
+        evidence=Evidence(
+            table=table,
+            query=cell("change_percent", table, index),
+            value=row["change_percent"],
+            rows=(index,),
+        ),
         n=row["candidate_launches"],
         n_effective=row["candidate_effective"] or None,
         assumption=document["assumption"],
@@ -69,36 +84,51 @@ def _made(document: Mapping, place: int, row: Mapping, what: str, **facts: objec
     )
 
 
-def _words(row: Mapping) -> str:
+def _datasets(document: Mapping) -> tuple[str, str]:
+    """Return the names of baseline and candidate."""
+    return document["baseline"]["dataset"], document["candidate"]["dataset"]
+
+
+def _amount(row: Mapping) -> str:
+    """Return metric and change of a row in words, with the interval where it has one."""
     unit = "points" if row["metric"] == "efficiency" else "%"
     interval = "" if row["low_percent"] is None else f" [{row['low_percent']:+.3g}, {row['high_percent']:+.3g}]"
-    return f"{row['change_percent']:+.3g} {unit}{interval}"
+    return f"{METRIC_NAMES[row['metric']]} {row['change_percent']:+.3g} {unit}{interval}"
 
 
-def _key(name: str) -> str:
+def _short_hash(name: str) -> str:
     """Return a short key of a kernel's name: stable from run to run, whatever the name holds."""
     return hashlib.sha256(name.encode()).hexdigest()[:10]
 
 
-def _change(document: Mapping, place: int, row: Mapping) -> dict:
-    """Return one claimed change. What it costs stands in the page's decomposition: it may be a price paid for something else."""
-    baseline, candidate = _pair(document)
-    subject = candidate if row["level"] == "run" else f"Kernel {shortened(row['candidate'])}"
-    sentence = f"{subject} is {row['verdict']} than in {baseline}: {WHAT[row['metric']]} {_words(row)}."
-    facts = {"sentence": sentence, "verdict": "supported", "suggestion": SUGGESTIONS.get(row["verdict"])}
-    if row["level"] == "kernel":
-        facts["scope_name"] = row["candidate"]
-    what = f"{row['metric']}/run" if row["level"] == "run" else f"{row['metric']}/{_key(row['candidate'])}"
-    return _made(document, place, row, what, **facts)
+def _change(document: Mapping, rows: Sequence[Mapping], index: int) -> Finding:
+    """Return one claimed change. What it costs stands in the page's decomposition: it may be a price paid for
+    something else.
+    """
+    row = rows[index]
+    baseline, candidate = _datasets(document)
+    whole = row["level"] == "run"
+    subject = candidate if whole else f"Kernel {name_in_sentence(row['candidate'])}"
+    return _finding(
+        document,
+        rows,
+        index,
+        key=f"{row['metric']}/{'run' if whole else _short_hash(row['candidate'])}",
+        scope_name=None if whole else row["candidate"],
+        sentence=f"{subject} is {row['verdict']} than in {baseline}: {_amount(row)}.",
+        verdict=SUPPORTED,
+        suggestion=SUGGESTIONS.get(row["verdict"]),
+    )
 
 
-def _nothing(document: Mapping, rows: Sequence[Mapping]) -> list[dict]:
-    """Return that no change is claimed, with how large a change of the whole run could be."""
-    baseline, candidate = _pair(document)
-    known = [(place, row) for place, row in enumerate(rows) if row["level"] == "run" and row["metric"] == "time_per_launch"]
-    if not known:
-        return []
-    place, row = known[0]
-    state = "the same within noise" if row["verdict"] == "same" else CALLED_OFF
-    sentence = f"No change from {baseline} to {candidate} is beyond noise: {WHAT[row['metric']]} {_words(row)}, {state}."
-    return [_made(document, place, row, "none", sentence=sentence, verdict="inconclusive")]
+def _no_change(document: Mapping, rows: Sequence[Mapping]) -> list[Finding]:
+    """Return that no change is claimed, with how large a change of the whole run could be; nothing if the table has no
+    such row.
+    """
+    baseline, candidate = _datasets(document)
+    for index, row in enumerate(rows):
+        if row["level"] == "run" and row["metric"] == "time_per_launch":
+            state = "the same within noise" if row["verdict"] == "same" else UNDECIDED
+            sentence = f"No change from {baseline} to {candidate} is beyond noise: {_amount(row)}, {state}."
+            return [_finding(document, rows, index, key="none", sentence=sentence, verdict=INCONCLUSIVE)]
+    return []

@@ -2,27 +2,37 @@
 
 from collections.abc import Mapping
 
-from causeway.findings.record import evidence, finding, link_to, shortened
-from causeway.queries import in_document
+from causeway.core.formatting import name_in_sentence
+from causeway.core.queries import in_document
+from causeway.core.vocabulary import SUPPORTED
+from causeway.findings.record import Evidence, Finding, link_to
 
 
-def of_quality(quality: Mapping) -> list[dict]:
-    """Return one finding per export that could not be used, in the sheet's order."""
+def quality_findings(quality: Mapping) -> list[Finding]:
+    """Return one finding per export of a dataset's `quality.json` that could not be used, in the sheet's order."""
+    dataset = quality["dataset"]
+    document = f"{dataset}/quality.json"
     found = []
-    dataset, document = quality["dataset"], f"{quality['dataset']}/quality.json"
-    for number, export in enumerate(quality["exports"]):
+    for index, export in enumerate(quality["exports"]):
         if export["status"] == "read":
             continue
         error = export.get("error") or {}
         why = f": {error['found']}. {error['advice']}" if error else "."
         degree = "could not be read and is in no result" if export["status"] == "refused" else "was read in part"
-        shown = evidence(document, in_document(document, "exports", number, "status", kind="text"), export["status"])
-        facts = {
-            "sentence": f"{shortened(export['source'])} {degree}{why}",
-            "verdict": "supported",
-            "evidence": shown,
-            "link": link_to(dataset, "quality"),
-            "suggestion": error.get("advice") or "See the data quality section for what was left out.",
-        }
-        found.append(finding(dataset, None, "dataset", "quality", export["export"], **facts))
+        found.append(
+            Finding(
+                dataset=dataset,
+                kind="quality",
+                key=export["export"],
+                sentence=f"{name_in_sentence(export['source'])} {degree}{why}",
+                verdict=SUPPORTED,
+                evidence=Evidence(
+                    table=document,
+                    query=in_document(document, "exports", index, "status", kind="text"),
+                    value=export["status"],
+                ),
+                link=link_to(dataset, "quality"),
+                suggestion=error.get("advice") or "See the data quality section for what was left out.",
+            )
+        )
     return found

@@ -2,78 +2,118 @@
 
 from collections.abc import Mapping
 
+from causeway.core.formatting import name_in_sentence, time_three_digits
+from causeway.core.queries import in_document
+from causeway.core.vocabulary import INCONCLUSIVE, MIXED, NETWORK, STRAGGLER, SUPPORTED
 from causeway.findings import suggestions
-from causeway.findings.efficiency import seconds
-from causeway.findings.record import evidence, finding, link_to, shortened
-from causeway.queries import in_document
-
-SUPPORTED = ("straggler", "network", "mixed")
+from causeway.findings.record import Effect, Evidence, Finding, link_to
 
 
-def of_stragglers(document: Mapping) -> list[dict]:
-    """Return the findings of one dataset's `stragglers.json`: per communicator late ranks and slow transfers, or none."""
+def straggler_findings(document: Mapping) -> list[Finding]:
+    """Return the findings of one dataset's `stragglers.json`: per communicator late ranks and slow transfers, or that
+    none was found.
+    """
     found = []
-    for number, group in enumerate(document["groups"]):
-        late = [(place, rank) for place, rank in enumerate(group["ranks"]) if rank["pattern"] != "none"]
-        if group["verdict"] in ("straggler", "mixed"):
-            found += [_late(document, number, group, place, rank) for place, rank in late]
-        if group["verdict"] in ("network", "mixed"):
-            found.append(_network(document, number, group))
-        if group["verdict"] not in SUPPORTED:
-            found.append(_nobody(document, number, group))
+    for index, group in enumerate(document["groups"]):
+        if group["verdict"] in (STRAGGLER, MIXED):
+            late = [position for position, rank in enumerate(group["ranks"]) if rank["pattern"] != "none"]
+            found += [_late_rank(document, index, position) for position in late]
+        if group["verdict"] in (NETWORK, MIXED):
+            found.append(_slow_network(document, index))
+        if group["verdict"] not in (STRAGGLER, NETWORK, MIXED):
+            found.append(_no_straggler(document, index))
     return found
 
 
-def _made(document: Mapping, number: int, group: Mapping, what: str, path: tuple, value: int, **facts: object) -> dict:
+def _finding(document: Mapping, index: int, *, key: str, path: tuple, value: int, **facts: object) -> Finding:
+    """Return a finding on a communicator, by its index in the document: a time in ns at a path below it."""
     name = f"{document['dataset']}/stragglers.json"
-    query = in_document(name, "groups", number, *path, kind="integer")
-    saved = {"recoverable_ns": value, "recoverable_query": query} if facts["verdict"] == "supported" else {}
-    return finding(
-        document["dataset"],
-        None,
-        "dataset",
-        "straggler",
-        f"c{number}/{what}",
-        evidence=evidence(name, query, value),
-        effect={"value": value, "low": None, "high": None, "unit": "ns"},
-        n=group["collectives"],
+    query = in_document(name, "groups", index, *path, kind="integer")
+    is_supported = facts["verdict"] == SUPPORTED
+    return Finding(
+        dataset=document["dataset"],
+        kind="straggler",
+        key=f"c{index}/{key}",
+        evidence=Evidence(table=name, query=query, value=value),
+        effect=Effect(value=value, unit="ns"),
+        n=document["groups"][index]["collectives"],
         link=link_to(document["dataset"], "stragglers"),
-        **saved,
+        recoverable_ns=value if is_supported else None,
+        recoverable_query=query if is_supported else None,
         **facts,
     )
 
 
-def _where(group: Mapping) -> str:
-    return "" if group["communicator"] is None else f" of communicator {shortened(group['communicator'])}"
+def _of_communicator(group: Mapping) -> str:
+    return "" if group["communicator"] is None else f" of communicator {name_in_sentence(group['communicator'])}"
 
 
-def _late(document: Mapping, number: int, group: Mapping, place: int, rank: Mapping) -> dict:
+def _late_rank(document: Mapping, index: int, position: int) -> Finding:
+    """Return the finding on a late rank, by its position in the group."""
+    group = document["groups"][index]
+    rank = group["ranks"][position]
     waited = rank["waiting_for_it_ns"]
-    sentence = f"Rank {rank['rank']} is late in {rank['collectives']:,} of {group['collectives']:,} collectives{_where(group)}"
-    sentence += f"; the others wait {seconds(waited)} for it in all"
     why = rank.get("why")
-    if why and why["cause"] == "host":
-        sentence += ", because its device is idle for longer: it is launched late"
-    elif why and why["cause"] == "copies":
-        sentence += ", because its device copies for longer"
-    elif why:
-        slow = next(iter(why["kernels"]), None)
-        sentence += ", because its kernels run for longer"
-        sentence += f", most of all {shortened(slow['kernel'])}" if slow else ""
-        sentence += "; its clock is lower" if why["clock"] and why["clock"]["slower"] else ""
-    facts = {"sentence": f"{sentence}.", "verdict": "supported"}
-    facts["suggestion"] = suggestions.LATE.get(why["cause"], suggestions.LATE_UNKNOWN) if why else suggestions.LATE_UNKNOWN
-    return _made(document, number, group, f"rank{rank['rank']}", ("ranks", place, "waiting_for_it_ns"), waited, **facts)
+    return _finding(
+        document,
+        index,
+        key=f"rank{rank['rank']}",
+        path=("ranks", position, "waiting_for_it_ns"),
+        value=waited,
+        sentence=(
+            f"Rank {rank['rank']} is late in {rank['collectives']:,} of {group['collectives']:,}"
+            f" collectives{_of_communicator(group)}; the others wait {time_three_digits(waited)} for it in"
+            f" all{_because(why) if why else ''}."
+        ),
+        verdict=SUPPORTED,
+        suggestion=suggestions.LATE.get(why["cause"] if why else None, suggestions.LATE_UNKNOWN),
+    )
 
 
-def _network(document: Mapping, number: int, group: Mapping) -> dict:
+def _because(why: Mapping) -> str:
+    """Return why a rank is late, as the end of a sentence."""
+    if why["cause"] == "host":
+        return ", because its device is idle for longer: it is launched late"
+    if why["cause"] == "copies":
+        return ", because its device copies for longer"
+    words = ", because its kernels run for longer"
+    if why["kernels"]:
+        words += f", most of all {name_in_sentence(why['kernels'][0]['kernel'])}"
+    if why["clock"] and why["clock"]["slower"]:
+        words += "; its clock is lower"
+    return words
+
+
+def _slow_network(document: Mapping, index: int) -> Finding:
+    group = document["groups"][index]
     excess = group["excess_transfer_ns"]
-    sentence = f"Slow transfers cost {seconds(excess)} over {group['n_ranks']} ranks in {group['collectives']:,} collectives{_where(group)}"
-    facts = {"sentence": f"{sentence}: all ranks arrive together.", "verdict": "supported", "suggestion": suggestions.NETWORK}
-    return _made(document, number, group, "network", ("excess_transfer_ns",), excess, **facts)
+    return _finding(
+        document,
+        index,
+        key="network",
+        path=("excess_transfer_ns",),
+        value=excess,
+        sentence=(
+            f"Slow transfers cost {time_three_digits(excess)} over {group['n_ranks']} ranks in"
+            f" {group['collectives']:,} collectives{_of_communicator(group)}: all ranks arrive together."
+        ),
+        verdict=SUPPORTED,
+        suggestion=suggestions.NETWORK,
+    )
 
 
-def _nobody(document: Mapping, number: int, group: Mapping) -> dict:
-    sentence = f"No rank stands out as late in {group['collectives']:,} collectives{_where(group)} on {group['n_ranks']} ranks: "
-    sentence += f"lateness beyond {seconds(group['threshold_ns'])} would have been seen."
-    return _made(document, number, group, "none", ("threshold_ns",), group["threshold_ns"], sentence=sentence, verdict="inconclusive")
+def _no_straggler(document: Mapping, index: int) -> Finding:
+    group = document["groups"][index]
+    threshold = group["threshold_ns"]
+    return _finding(
+        document,
+        index,
+        key="none",
+        path=("threshold_ns",),
+        value=threshold,
+        sentence=(
+            f"No rank stands out as late in {group['collectives']:,} collectives{_of_communicator(group)} on"
+            f" {group['n_ranks']} ranks: lateness beyond {time_three_digits(threshold)} would have been seen."
+        ),
+        verdict=INCONCLUSIVE,
+    )

@@ -1,11 +1,15 @@
-"""Fleet mode: what runs on many GPUs, and how well, without learning who runs what. The method and its limits stand in `docs/fleet.md`.
+"""Fleet mode: which applications run on many GPUs, and how well, with differential privacy for each user.
 
-Cryptography and noise come from libraries (cryptography, opendp, dp-accounting, tenseal); what is ours is how they are put together.
+Cryptography and noise come from libraries (cryptography, opendp, dp-accounting, tenseal); ours is how they are put
+together: docs/fleet.md describes it and its limits. Runs that a user profiles on purpose stand in the other wings.
+
+Imports run from left to right: `__main__` > `deployment`, `study` > `release` > `protection`, `world` > `attribution` >
+`draws`, `report_layout`.
 """
 
 from importlib.util import find_spec
 
-from causeway.errors import CausewayError
+from causeway.core.errors import CausewayError
 
 NEEDED = ("cryptography", "datasketch", "dp_accounting", "opendp", "tenseal")
 

@@ -8,7 +8,7 @@ import json
 import sys
 from pathlib import Path
 
-from causeway.logs import failing_clearly
+from causeway.core.logs import failing_clearly
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -23,13 +23,22 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     reader.add_argument("--out", type=Path, required=True, help="folder for the release and its tables")
     for part in (agent, reader):
         part.add_argument("--public", type=Path, required=True, help="the deployment's public folder")
-        part.add_argument("--ports", type=int, nargs=2, required=True, metavar=("LEADER", "HELPER"), help="ports on the loopback address")
+        part.add_argument(
+            "--ports",
+            type=int,
+            nargs=2,
+            required=True,
+            metavar=("LEADER", "HELPER"),
+            help="ports on the loopback address",
+        )
     server = programs.add_parser("server", help="run one of the two servers")
     server.add_argument("--role", choices=["leader", "helper"], required=True)
     server.add_argument("--folder", type=Path, required=True, help="the server's own folder")
     server.add_argument("--public", type=Path, required=True, help="the deployment's public folder")
     server.add_argument("--anchor", type=Path, required=True, help="file elsewhere that remembers the ledger's head")
-    server.add_argument("--ports", type=int, nargs=2, required=True, metavar=("OWN", "OTHER"), help="ports on the loopback address")
+    server.add_argument(
+        "--ports", type=int, nargs=2, required=True, metavar=("OWN", "OTHER"), help="ports on the loopback address"
+    )
     tokens = programs.add_parser("tokens", help="give a user a token of an epoch")
     tokens.add_argument("--issuer", type=Path, required=True, help="the issuer's folder")
     tokens.add_argument("--user", required=True)
@@ -49,24 +58,29 @@ def main(argv: list[str] | None = None) -> None:
     options = arguments(argv)
     with failing_clearly(options.log):
         if options.program == "agent":
-            from causeway.fleet.agent import read_tokens, report
+            from causeway.fleet.deployment.agent import read_tokens, report
 
-            print(json.dumps(report(options.tables, options.public, read_tokens(options.token)[0], tuple(options.ports))))
+            print(
+                json.dumps(report(options.tables, options.public, read_tokens(options.token)[0], tuple(options.ports)))
+            )
         elif options.program == "server":
-            from causeway.fleet.server import Deployment, serve
+            from causeway.fleet.deployment.server import ServerOptions, serve
 
-            serve(Deployment(options.role, options.folder, options.public, options.anchor, *options.ports))
+            given = {name: getattr(options, name) for name in ("role", "folder", "public", "anchor")}
+            serve(ServerOptions(**given, port=options.ports[0], peer_port=options.ports[1]))
         elif options.program == "tokens":
-            from causeway.fleet.deploy import issue
+            from causeway.fleet.deployment.deploy import issue
 
-            lines = [json.dumps(token, sort_keys=True) for token in issue(options.issuer, options.user, options.epoch, 1)]
+            lines = [
+                json.dumps(token, sort_keys=True) for token in issue(options.issuer, options.user, options.epoch, 1)
+            ]
             options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
         elif options.program == "overhead":
-            from causeway.fleet.overhead import measure_on_gpu
+            from causeway.fleet.study.overhead import measure_on_gpu
 
             print(json.dumps(measure_on_gpu(options.launches, options.work_launches, options.repeats)))
         else:
-            from causeway.fleet.reader import read
+            from causeway.fleet.deployment.reader import read
 
             read(options.public, options.own, tuple(options.ports), options.out)
 

@@ -1,4 +1,4 @@
-"""What the exports of a dataset allow together: their own issues, and what only shows when they are put side by side."""
+"""What the exports of a dataset allow together: their own issues, and those that show when they are compared."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -6,25 +6,35 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
-from causeway.tables import open_table, read_json, read_table
+from causeway.core.formatting import first_of
+from causeway.core.tables import open_table, read_json, read_table
 
 SEVERITIES = ("info", "caution", "blocked")
 FEW = 0.1
-"""A rank with less than this share of the median rank's launches is worth a word."""
+"""A rank with less than this share of the median rank's launches is an issue; a choice without a source."""
 
 MEANINGS = {
     "refused_export": ("caution", "the export could not be used"),
     "partial_export": ("caution", "only a part of the export could be read"),
     "no_export": ("blocked", "no export of the dataset could be used"),
-    "duplicate_ranks": ("blocked", "two exports claim the same rank, so that their rows cannot be told apart"),
+    "duplicate_ranks": ("blocked", "two exports claim the same rank, so that their rows cannot be distinguished"),
     "missing_ranks": ("caution", "the numbers of the ranks have gaps: exports of the run are missing, or were refused"),
     "later_ranks_only": ("info", "the lowest rank of the run is not among the exports"),
     "same_file": ("caution", "two exports have the same content"),
     "mixed_kinds": ("caution", "traces and counters in one dataset: each target uses its own part of the exports only"),
-    "few_launches": ("caution", "a rank with far fewer launches than the others: cut, idle, or profiled for a shorter time"),
-    "missing_streams": ("caution", "a rank with launches on fewer streams than most: dropped by the profiler, or other work"),
+    "few_launches": (
+        "caution",
+        "a rank with far fewer launches than the others: cut, idle, or profiled for a shorter time",
+    ),
+    "missing_streams": (
+        "caution",
+        "a rank with launches on fewer streams than most: dropped by the profiler, or other work",
+    ),
     "other_kernels": ("caution", "an export that shares no kernel with the others: perhaps another program"),
-    "clocks_unknown": ("info", "not every export says when its session started: each one's first launch is taken as the same moment"),
+    "clocks_unknown": (
+        "info",
+        "not every export reports when its session started: each one's first launch is taken as the same moment",
+    ),
     "not_concurrent": ("caution", "the exports do not all overlap in time: separate runs rather than ranks of one"),
 }
 """Kinds of issues of a whole dataset: severity and meaning. Those of one export stand in its capabilities."""
@@ -33,10 +43,23 @@ Folders = Iterable[Path]
 
 
 def issue(kind: str, export: str | None, count: int, example: str, rules_out: Iterable[str] = ()) -> dict:
-    """Return one entry of the list of issues."""
+    """Return one entry of the list of issues.
+
+    Raises
+    ------
+    KeyError
+        If `kind` is none of `MEANINGS`.
+    """
     severity, meaning = MEANINGS[kind]
     detail = f"{meaning}: {example}" if example else meaning
-    return {"kind": kind, "severity": severity, "count": count, "detail": detail, "rules_out": sorted(rules_out), "export": export}
+    return {
+        "kind": kind,
+        "severity": severity,
+        "count": count,
+        "detail": detail,
+        "rules_out": sorted(rules_out),
+        "export": export,
+    }
 
 
 def check(dataset: str, folders: Folders) -> dict:
@@ -55,14 +78,18 @@ def check(dataset: str, folders: Folders) -> dict:
     """
     folders = [Path(folder) for folder in folders]
     documents = [read_json(folder / "capabilities.json") for folder in folders]
-    usable = [(document, folder) for document, folder in zip(documents, folders, strict=True) if document["status"] != "refused"]
+    usable = [
+        (document, folder)
+        for document, folder in zip(documents, folders, strict=True)
+        if document["status"] != "refused"
+    ]
     issues = []
     for document in documents:
         if document["status"] != "read":
             kind = "refused_export" if document["status"] == "refused" else "partial_export"
             issues.append(issue(kind, document["export"], 1, document["error"]["found"]))
         issues += [entry | {"export": document["export"]} for entry in document["issues"]]
-    issues += _together(usable, list(documents[0]["analyses"]) if documents else [])
+    issues += _compared(usable, list(documents[0]["analyses"]) if documents else [])
     worst = max((SEVERITIES.index(entry["severity"]) for entry in issues), default=0)
     return {
         "dataset": dataset,
@@ -75,17 +102,19 @@ def check(dataset: str, folders: Folders) -> dict:
 
 def _export(document: dict) -> dict:
     rows = document["tables"].get("launches", document["tables"].get("counters", 0))
-    return {name: document[name] for name in ("export", "source", "status", "kind", "ranks", "error", "sha256")} | {"rows": rows}
+    return {name: document[name] for name in ("export", "source", "status", "kind", "ranks", "error", "sha256")} | {
+        "rows": rows
+    }
 
 
-def _together(usable: list[tuple[dict, Path]], analyses: list[str]) -> list[dict]:
-    """Return the issues that only show when the exports are put side by side."""
+def _compared(usable: list[tuple[dict, Path]], analyses: list[str]) -> list[dict]:
+    """Return the issues that only show when the exports are compared."""
     if not usable:
         return [issue("no_export", None, 1, "", analyses)]
     documents = [document for document, _ in usable]
     issues = _ranks(documents, analyses)
-    twins = [names for names in _by(documents, "sha256").values() if len(names) > 1]
-    issues += [issue("same_file", None, len(names), ", ".join(names)) for names in twins]
+    same = [names for names in _by(documents, "sha256").values() if len(names) > 1]
+    issues += [issue("same_file", None, len(names), ", ".join(names)) for names in same]
     kinds = sorted({document["kind"] for document in documents} - {"none"})
     if len(kinds) > 1:
         issues.append(issue("mixed_kinds", None, len(kinds), ", ".join(kinds)))
@@ -108,19 +137,23 @@ def _ranks(documents: list[dict], analyses: list[str]) -> list[dict]:
     twice = sorted(rank for rank, count in claims.items() if count > 1)
     issues = []
     if twice:
-        issues.append(issue("duplicate_ranks", None, len(twice), f"rank {_listed(twice)}", analyses))
+        issues.append(issue("duplicate_ranks", None, len(twice), f"rank {first_of(twice)}", analyses))
     if claims:
-        low, high = min(claims), max(claims)
+        low = min(claims)
+        high = max(claims)
         gaps = [rank for rank in range(low, high) if rank not in claims] if high - low < 100_000 else []
         if gaps or high - low >= 100_000:
-            issues.append(issue("missing_ranks", None, len(gaps) or high - low + 1 - len(claims), f"{_listed(gaps)}" if gaps else ""))
+            issues.append(
+                issue(
+                    "missing_ranks",
+                    None,
+                    len(gaps) or high - low + 1 - len(claims),
+                    f"{first_of(gaps)}" if gaps else "",
+                )
+            )
         if low > 0:
             issues.append(issue("later_ranks_only", None, 1, f"the lowest here is {low}"))
     return issues
-
-
-def _listed(numbers: list[int], most: int = 8) -> str:
-    return ", ".join(map(str, numbers[:most])) + (f" and {len(numbers) - most} more" if len(numbers) > most else "")
 
 
 def launches_by_rank(document: dict, folder: Path) -> Counter:
@@ -137,7 +170,7 @@ def launches_by_rank(document: dict, folder: Path) -> Counter:
 
 
 def _launch_counts(usable: list[tuple[dict, Path]]) -> list[dict]:
-    """Compare the ranks' launches, traces among traces and counters among counters."""
+    """Compare the ranks' numbers of launches, traces among traces and counters among counters."""
     issues = []
     for kind in sorted({document["kind"] for document, _ in usable}):
         counts: Counter = Counter()
@@ -147,8 +180,12 @@ def _launch_counts(usable: list[tuple[dict, Path]]) -> list[dict]:
         ordered = sorted(counts.values())
         few = sorted(rank for rank, count in counts.items() if count < FEW * ordered[len(ordered) // 2])
         if few:
-            example = f"rank {_listed(few)}, at least {counts[few[0]]:,} against a median of {ordered[len(ordered) // 2]:,}"
-            issues.append(issue("few_launches", None, len(few), example.replace("at least ", "") if len(few) == 1 else example))
+            example = (
+                f"rank {first_of(few)}, at least {counts[few[0]]:,} against a median of {ordered[len(ordered) // 2]:,}"
+            )
+            issues.append(
+                issue("few_launches", None, len(few), example.replace("at least ", "") if len(few) == 1 else example)
+            )
     return issues
 
 
@@ -161,7 +198,9 @@ def _streams(documents: list[dict]) -> list[dict]:
     fewer = sorted(rank for rank, count in streams.items() if count < usual)
     if not fewer or ranks * 2 <= len(streams):
         return []
-    return [issue("missing_streams", None, len(fewer), f"rank {_listed(fewer)}, with {streams[fewer[0]]} against {usual}")]
+    return [
+        issue("missing_streams", None, len(fewer), f"rank {first_of(fewer)}, with {streams[fewer[0]]} against {usual}")
+    ]
 
 
 def _kernels(usable: list[tuple[dict, Path]]) -> list[dict]:
@@ -185,9 +224,11 @@ def _clocks(documents: list[dict]) -> list[dict]:
     if any(document["time"]["session_start_ns"] is None for document in timed):
         return [issue("clocks_unknown", None, len(timed), "")]
     spans = sorted(
-        tuple(document["time"]["session_start_ns"] + document["time"][edge] for edge in ("first_ns", "last_ns")) for document in timed
+        tuple(document["time"]["session_start_ns"] + document["time"][edge] for edge in ("first_ns", "last_ns"))
+        for document in timed
     )
-    end, gaps = spans[0][1], []
+    end = spans[0][1]
+    gaps = []
     for first, last in spans[1:]:
         if first >= end:
             gaps.append(first - end)
@@ -197,7 +238,9 @@ def _clocks(documents: list[dict]) -> list[dict]:
 
 def _analyses(documents: list[dict], issues: list[dict]) -> dict:
     """Return for each analysis whether at least one export allows it and nothing rules it out."""
-    blocked = {name: entry["detail"] for entry in issues if entry["severity"] == "blocked" for name in entry["rules_out"]}
+    blocked = {
+        name: entry["detail"] for entry in issues if entry["severity"] == "blocked" for name in entry["rules_out"]
+    }
     found = {}
     for name in documents[0]["analyses"] if documents else []:
         entries = [document["analyses"][name] for document in documents]

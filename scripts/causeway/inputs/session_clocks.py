@@ -1,16 +1,16 @@
-"""The dataset's time line: how far each export's clock is shifted, and why so."""
+"""The dataset's time line: how far each export's clock is shifted, and why."""
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from causeway.tables import read_json
+from causeway.core.tables import read_json
 
 
 def align(dataset: str, folders: Iterable[Path]) -> dict:
     """Return the shift of each usable export's clock: aligned time = start_ns + shift_ns.
 
-    By the sessions' starts where every export with times knows its own; nothing for one export; else each export's first launch is moved
-    to 0.
+    By the sessions' starts where every export with times knows its own; nothing for one export; else each export's
+    first launch is moved to 0.
 
     Parameters
     ----------
@@ -30,27 +30,36 @@ def align(dataset: str, folders: Iterable[Path]) -> dict:
     if len(usable) == 1 or len(timed) == 1:
         method = "one_export"
         reason = (
-            "one export: its own clock is the time line" if len(usable) == 1 else "one export has times: its own clock is the time line"
+            "one export: its own clock is the time line"
+            if len(usable) == 1
+            else "one export has times: its own clock is the time line"
         )
     elif not timed:
-        method, reason = "zero", "no export has start times: rows are ordered, not timed" if usable else "no export could be used"
+        method = "zero"
+        reason = "no export has start times: rows are ordered, not timed" if usable else "no export could be used"
     elif all(document["time"]["session_start_ns"] is not None for document in timed):
         method = "session_start"
         earliest = min(document["time"]["session_start_ns"] for document in timed)
         shifts |= {document["export"]: document["time"]["session_start_ns"] - earliest for document in timed}
         reason = (
-            "every export says when its session started, by its machine's clock; clocks of different machines may differ by"
-            " hundreds of microseconds or more, which was not measured"
+            "every export reports when its session started, by its machine's clock; clocks of different machines may"
+            " differ by hundreds of microseconds or more, which was not measured"
         )
     else:
         method = "zero"
         shifts |= {document["export"]: -document["time"]["first_ns"] for document in timed}
         silent = [document["export"] for document in timed if document["time"]["session_start_ns"] is None]
-        reason = f"{', '.join(silent)} does not say when its session started, so each export's first launch is taken as the same moment"
+        reason = (
+            f"{', '.join(silent)} does not report when its session started, so each export's first launch is taken as"
+            " the same moment"
+        )
     return {
         "dataset": dataset,
         "method": method,
-        "exports": {document["export"]: {"shift_ns": shifts[document["export"]], "ranks": document["ranks"]} for document in usable},
+        "exports": {
+            document["export"]: {"shift_ns": shifts[document["export"]], "ranks": document["ranks"]}
+            for document in usable
+        },
         "residual_ns": None,
         "reason": reason,
     }

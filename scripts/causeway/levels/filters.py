@@ -1,7 +1,7 @@
 """Reduced datasets: the events that match a choice, and what was left out, in numbers.
 
-As in "Levels of Detail in Performance Analysis" (J. Labarta, 2025), where collectives and computation above 5 ms leave 1 GB of a trace of
-134 GB: a coarse view of everything first, and the finer one where it is worth looking.
+As in "Levels of Detail in Performance Analysis" (J. Labarta, 2025), where collectives and computation above 5 ms leave
+1 GB of a trace of 134 GB: a coarse view of everything first, and the finer one where it is worth looking.
 """
 
 import shutil
@@ -14,13 +14,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from causeway.errors import CausewayError
-from causeway.logs import LOG
-from causeway.tables import SCHEMAS, TableWriter, open_table, read_json, read_table, table_metadata, write_json, write_table
+from causeway.core.clock import Clock, clocks_of
+from causeway.core.codes import MEMSET_KIND
+from causeway.core.errors import CausewayError
+from causeway.core.logs import LOG
+from causeway.core.tables import (
+    SCHEMAS,
+    TableWriter,
+    open_table,
+    read_json,
+    read_table,
+    table_metadata,
+    write_json,
+    write_table,
+)
+from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
 
-MEMSET = 255
 FIXED_CLASSES = {"calls": "call", "mpi": "mpi", "ranges": "range", "samples": "sample"}
-"""Class of all rows of a table; that of a launch or of counters is its kernel's, a transfer is a `copy` or a `memset`."""
+"""Class of all rows of a table; that of a launch or of counters is its kernel's, a transfer is a `copy` or a
+`memset`.
+"""
 EVENT_TABLES = ("launches", "transfers", "counters", *FIXED_CLASSES)
 CLASSES = ("compute", "communication", "memory", "copy", "memset", *FIXED_CLASSES.values())
 
@@ -35,10 +48,11 @@ class Clause:
         Of `CLASSES`.
     ranks : frozenset of int or None
     least_ns, most_ns : int or None
-        Shortest and longest duration, both included. An event without a duration (samples, counters) does not meet such a condition.
+        Shortest and longest duration, both included. An event without a duration (samples, counters) does not meet such
+        a condition.
     window_ns : (int, int) or None
-        The event begins at or after the first and before the second, in ns since the dataset's first launch. Rows without times are
-        outside.
+        The event begins at or after the first and before the second, in ns since the dataset's first launch. Rows
+        without times are outside.
     """
 
     classes: frozenset[str] | None = None
@@ -49,7 +63,9 @@ class Clause:
 
     @classmethod
     def of(cls, settings: Mapping) -> "Clause":
-        """Return the clause that an entry `filters.<name>.keep` of the configuration asks for; times there are in us."""
+        """Return the clause that an entry `filters.<name>.keep` of the configuration asks for; times there are in
+        us. Raises `CausewayError` for a window without length.
+        """
         window = settings.get("window_us")
         if window and window[0] >= window[1]:
             raise CausewayError(f"filters: window_us: {list(window)} is empty; expected the begin, then a later end")
@@ -67,7 +83,13 @@ def _ns(microseconds: float | None) -> int | None:
 
 
 def reduce_export(
-    folder: Path, out: Path, clauses: Sequence[Clause], origin_ns: int, *, source_dataset: str, settings: Sequence[Mapping]
+    folder: Path,
+    out: Path,
+    clauses: Sequence[Clause],
+    clock: Clock,
+    *,
+    source_dataset: str,
+    settings: Sequence[Mapping],
 ) -> dict:
     """Write the tables of an export with the events that meet at least one clause.
 
@@ -76,21 +98,22 @@ def reduce_export(
     folder, out : Path
         Tables of the export, and where the reduced ones go; `filter.json` there holds what this function returns.
     clauses : sequence of Clause
-    origin_ns : int
-        The dataset's first launch on the export's own clock: what windows count from.
+    clock : Clock
+        The export's, counting from the dataset's first launch, as windows do.
     source_dataset, settings
         The dataset that is reduced and the clauses as configured, for the record.
 
     Returns
     -------
     dict
-        As `config/schemas/filter.schema.json` describes it: for each table and class, rows and ns before, kept and dropped.
+        As `config/schemas/filter.schema.json` describes it: for each table and class, rows and ns before, kept and
+        dropped.
     """
     partial = out.with_name(out.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     tables = [name for name in EVENT_TABLES if (folder / f"{name}.parquet").is_file()]
-    reduced = {name: _Reduction(folder, name, clauses, origin_ns) for name in tables}
+    reduced = {name: _Reduction(folder, name, clauses, clock) for name in tables}
     numbers = _write_used(folder, partial, {number for reduction in reduced.values() for number in reduction.used()})
     for reduction in reduced.values():
         reduction.write(partial / f"{reduction.name}.parquet", numbers)
@@ -105,7 +128,11 @@ def reduce_export(
         "bytes": {"before": _bytes(folder), "kept": _bytes(partial)},
     }
     write_json(document, partial / "filter.json", schema="filter")
-    write_json(_capabilities(read_json(folder / "capabilities.json"), reduced, document), partial / "capabilities.json", "capabilities")
+    write_json(
+        _capabilities(read_json(folder / "capabilities.json"), reduced, document),
+        partial / "capabilities.json",
+        "capabilities",
+    )
     shutil.rmtree(out, ignore_errors=True)
     partial.rename(out)
     for name, reduction in reduced.items():
@@ -116,23 +143,29 @@ def reduce_export(
 def first_launch(folders: Mapping[str, Path], clocks: Mapping) -> int | None:
     """Return the dataset's first launch on its time line, in ns; None if nothing in it has times."""
     first = []
+    of_export = clocks_of(clocks)
     for export, folder in folders.items():
         time = read_json(folder / "capabilities.json")["time"]
-        if time and time["has_start"] and time["first_ns"] is not None and export in clocks["exports"]:
-            first.append(time["first_ns"] + clocks["exports"][export]["shift_ns"])
+        if time and time["has_start"] and time["first_ns"] is not None and export in of_export:
+            first.append(int(of_export[export].aligned(time["first_ns"])))
     return min(first, default=None)
 
 
 class _Reduction:
     """One table, and what of it is kept."""
 
-    def __init__(self, folder: Path, name: str, clauses: Sequence[Clause], origin_ns: int) -> None:
-        self.path, self.name, self.clauses, self.origin_ns = folder / f"{name}.parquet", name, clauses, origin_ns
+    def __init__(self, folder: Path, name: str, clauses: Sequence[Clause], clock: Clock) -> None:
+        self.path = folder / f"{name}.parquet"
+        self.name = name
+        self.clauses = clauses
+        self.clock = clock
         self.classes = _kernel_classes(folder) if name in ("launches", "counters") else None
         self.before, self.kept, self.dropped = ((defaultdict(int), defaultdict(int)) for _ in range(3))
         self.ranks: set[int] = set()
         self.streams: dict[int, set[tuple[int, int]]] = defaultdict(set)
-        self.rows, self.first_ns, self.last_ns = 0, None, None
+        self.rows = 0
+        self.first_ns = None
+        self.last_ns = None
 
     def used(self) -> set[int]:
         """Return the configurations of the rows that are kept; the table is read for it."""
@@ -140,34 +173,41 @@ class _Reduction:
         if self.classes is not None:
             with open_table(self.path, self.name) as file:
                 for batch in file.iter_batches(use_threads=False):
-                    kept = batch.filter(pa.array(self._keep(batch, self._class_of(batch), _integers(batch, "duration_ns"))))
+                    kept = batch.filter(
+                        pa.array(self._keep(batch, self._class_of(batch), _integers(batch, "duration_ns")))
+                    )
                     found |= set(pc.unique(kept.column("configuration")).to_pylist())
         return found
 
     def write(self, path: Path, numbers: np.ndarray) -> None:
-        """Stream the table into the reduced one, in which configurations have the numbers that `numbers` gives for theirs."""
+        """Stream the table into the reduced one, in which configurations have the numbers that `numbers` gives for
+        theirs.
+        """
         with open_table(self.path, self.name) as file:
             schema = file.schema_arrow
-            facts = {key: value for key, value in table_metadata(self.path).items() if key not in ("table", "schema_version")}
+            facts = {
+                key: value for key, value in table_metadata(self.path).items() if key not in ("table", "schema_version")
+            }
             with TableWriter(path, self.name, list(schema)[len(SCHEMAS[self.name]) :], facts) as writer:
                 for batch in file.iter_batches(use_threads=False):
                     kept = self._count(batch)
                     if kept.num_rows and self.classes is not None:
-                        place = kept.schema.get_field_index("configuration")
-                        renumbered = pa.array(numbers[kept.column(place).to_numpy()], pa.uint32())
-                        kept = kept.set_column(place, schema.field("configuration"), renumbered)
+                        index = kept.schema.get_field_index("configuration")
+                        renumbered = pa.array(numbers[kept.column(index).to_numpy()], pa.uint32())
+                        kept = kept.set_column(index, schema.field("configuration"), renumbered)
                     if kept.num_rows:
                         writer.write(pa.Table.from_batches([kept]))
 
     def _count(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows of a batch that are kept; count all of them, the kept and the dropped, each on its own."""
-        classes, duration = self._class_of(batch), _integers(batch, "duration_ns")
+        classes = self._class_of(batch)
+        duration = _integers(batch, "duration_ns")
         keep = self._keep(batch, classes, duration)
         for sums, rows in ((self.before, slice(None)), (self.kept, keep), (self.dropped, ~keep)):
-            for place in np.unique(classes[rows]).tolist():
-                mine = classes[rows] == place
-                sums[0][CLASSES[place]] += int(mine.sum())
-                sums[1][CLASSES[place]] += 0 if duration is None else int(duration[rows][mine].sum())
+            for index in np.unique(classes[rows]).tolist():
+                mine = classes[rows] == index
+                sums[0][CLASSES[index]] += int(mine.sum())
+                sums[1][CLASSES[index]] += 0 if duration is None else int(duration[rows][mine].sum())
         kept = batch.filter(pa.array(keep))
         self._note(kept)
         return kept
@@ -179,7 +219,9 @@ class _Reduction:
             keep |= self._meets(clause, batch, classes, duration)
         return keep
 
-    def _meets(self, clause: Clause, batch: pa.RecordBatch, classes: np.ndarray, duration: np.ndarray | None) -> np.ndarray:
+    def _meets(
+        self, clause: Clause, batch: pa.RecordBatch, classes: np.ndarray, duration: np.ndarray | None
+    ) -> np.ndarray:
         met = np.ones(batch.num_rows, bool)
         if clause.classes is not None:
             met &= np.isin(classes, [CLASSES.index(name) for name in clause.classes])
@@ -193,21 +235,25 @@ class _Reduction:
         if clause.window_ns is not None:
             name = "time_ns" if self.name == "samples" else "start_ns"
             start = batch.column(name)
-            since = pc.subtract(start.fill_null(0), self.origin_ns).to_numpy(zero_copy_only=False)
-            met &= (since >= clause.window_ns[0]) & (since < clause.window_ns[1]) & start.is_valid().to_numpy(zero_copy_only=False)
+            since = self.clock.aligned(start.fill_null(0).to_numpy(zero_copy_only=False))
+            met &= (
+                (since >= clause.window_ns[0])
+                & (since < clause.window_ns[1])
+                & start.is_valid().to_numpy(zero_copy_only=False)
+            )
         return met
 
     def _class_of(self, batch: pa.RecordBatch) -> np.ndarray:
-        """Return the place in `CLASSES` of each row."""
+        """Return the index in `CLASSES` of each row."""
         if self.name in FIXED_CLASSES:
             return np.full(batch.num_rows, CLASSES.index(FIXED_CLASSES[self.name]))
         if self.name == "transfers":
-            memset = batch.column("copy_kind").to_numpy() == MEMSET
+            memset = batch.column("copy_kind").to_numpy() == MEMSET_KIND
             return np.where(memset, CLASSES.index("memset"), CLASSES.index("copy"))
         return self.classes[batch.column("configuration").to_numpy()]
 
     def _note(self, kept: pa.RecordBatch) -> None:
-        """Remember what the capabilities say of the kept rows."""
+        """Remember what the capabilities report of the kept rows."""
         self.rows += kept.num_rows
         if not kept.num_rows or self.name not in ("launches", "transfers", "counters"):
             return
@@ -219,8 +265,10 @@ class _Reduction:
         self.first_ns = start[0].as_py() if self.first_ns is None else self.first_ns
         self.last_ns = end if self.last_ns is None else max(self.last_ns, end)
         if self.name == "launches":
-            lanes = pa.table({name: kept.column(name) for name in ("rank", "device", "stream")}).group_by(["rank", "device", "stream"])
-            for row in lanes.aggregate([]).to_pylist():
+            streams = pa.table({name: kept.column(name) for name in ("rank", "device", "stream")}).group_by(
+                ["rank", "device", "stream"]
+            )
+            for row in streams.aggregate([]).to_pylist():
                 self.streams[row["rank"]].add((row["device"], row["stream"]))
 
     def numbers(self) -> dict:
@@ -234,8 +282,11 @@ class _Reduction:
         found = {}
         for name in sorted(self.before[0]):
             entry = {
-                what: {part: sums[place][name] for part, sums in (("before", self.before), ("kept", self.kept), ("dropped", self.dropped))}
-                for place, what in enumerate(("rows", "duration_ns"))
+                what: {
+                    part: sums[index][name]
+                    for part, sums in (("before", self.before), ("kept", self.kept), ("dropped", self.dropped))
+                }
+                for index, what in enumerate(("rows", "duration_ns"))
             }
             if any(numbers["before"] != numbers["kept"] + numbers["dropped"] for numbers in entry.values()):
                 raise RuntimeError(f"{self.path}: class {name}: {entry} does not add up")
@@ -248,33 +299,41 @@ def _integers(batch: pa.RecordBatch, name: str) -> np.ndarray | None:
 
 
 def _kernel_classes(folder: Path) -> np.ndarray:
-    """Return the place in `CLASSES` of each configuration's kernel, by the configuration's number."""
+    """Return the index in `CLASSES` of each configuration's kernel, by the configuration's number."""
     kernels = read_table(folder / "kernels.parquet", "kernels")
     by_kernel = dict(zip(kernels["kernel"].to_pylist(), kernels["class"].to_pylist(), strict=True))
     configurations = read_table(folder / "configurations.parquet", "configurations", ["configuration", "kernel"])
     numbers = configurations["configuration"].to_numpy().astype(np.int64)
-    places = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)
-    places[numbers] = [CLASSES.index(by_kernel[kernel]) for kernel in configurations["kernel"].to_pylist()]
-    return places
+    indices = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)
+    indices[numbers] = [CLASSES.index(by_kernel[kernel]) for kernel in configurations["kernel"].to_pylist()]
+    return indices
 
 
 def _write_used(folder: Path, out: Path, used: set[int]) -> np.ndarray:
-    """Write the configurations and kernels that kept rows refer to, numbered from 0; return the new number of each old one."""
+    """Write the configurations and kernels that kept rows refer to, numbered from 0; return the new number of each
+    old one.
+    """
     if not (folder / "configurations.parquet").is_file():
         return np.empty(0, np.uint32)
     configurations = read_table(folder / "configurations.parquet", "configurations")
     old = configurations["configuration"].to_numpy().astype(np.int64)
-    configurations = configurations.filter(pc.is_in(configurations["configuration"], pa.array(sorted(used), pa.uint32())))
+    configurations = configurations.filter(
+        pc.is_in(configurations["configuration"], pa.array(sorted(used), pa.uint32()))
+    )
     kernels = read_table(folder / "kernels.parquet", "kernels")
     kernels = kernels.filter(pc.is_in(kernels["kernel"], pc.unique(configurations["kernel"])))
     fresh = np.zeros(int(old.max(initial=-1)) + 1, np.uint32)
     fresh[configurations["configuration"].to_numpy()] = np.arange(configurations.num_rows)
-    places = pc.index_in(configurations["kernel"], kernels["kernel"]).cast(pa.uint32())
+    indices = pc.index_in(configurations["kernel"], kernels["kernel"]).cast(pa.uint32())
     kernels = _with(kernels, "kernel", pa.array(np.arange(kernels.num_rows), pa.uint32()))
-    configurations = _with(configurations, "kernel", places)
+    configurations = _with(configurations, "kernel", indices)
     configurations = _with(configurations, "configuration", pa.array(np.arange(configurations.num_rows), pa.uint32()))
     for name, table in (("configurations", configurations), ("kernels", kernels)):
-        facts = {key: value for key, value in table_metadata(folder / f"{name}.parquet").items() if key not in ("table", "schema_version")}
+        facts = {
+            key: value
+            for key, value in table_metadata(folder / f"{name}.parquet").items()
+            if key not in ("table", "schema_version")
+        }
         write_table(table, out / f"{name}.parquet", name, (), facts)
     return fresh
 
@@ -306,11 +365,17 @@ def _capabilities(document: dict, reduced: Mapping[str, _Reduction], numbers: di
         "kind": "reduced_dataset",
         "severity": "info",
         "count": max(dropped, 1),
-        "detail": f"a reduced dataset, filtered from {numbers['source_dataset']}: {dropped} rows left out; filter.json has the numbers",
+        "detail": (
+            f"a reduced dataset, filtered from {numbers['source_dataset']}: {dropped} rows left out; filter.json has"
+            " the numbers"
+        ),
         "rules_out": [],
     }
     analyses = dict(document["analyses"])
-    needs = {"launches": ("kernel_variability", "memory_stall", "overlap", "queue_delay"), "transfers": ("memory_stall", "overlap")}
+    needs = {
+        "launches": (KERNEL_VARIABILITY, MEMORY_STALL, "overlap", "queue_delay"),
+        "transfers": (MEMORY_STALL, "overlap"),
+    }
     needs |= {"counters": ("counter_deviation",), "ranges": ("ranges",)}
     for table, names in needs.items():
         if rows.get(table) == 0 and document["tables"].get(table):

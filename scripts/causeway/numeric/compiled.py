@@ -1,8 +1,9 @@
 """The decorator and the array types of functions that numba compiles.
 
-Each function states its signature, so it is compiled for exactly those types, and when its module is imported: never in the middle of a
-measured pass, never a second time for an array that happens to be read-only. The compiled code is kept on disk beside the module (or in
-`NUMBA_CACHE_DIR`), so only the first import after an installation compiles. No function holds Python's global lock while it runs.
+Each function states its signature, so it is compiled for exactly those types, and when its module is imported: never in
+the middle of a measured pass, never a second time for an array that happens to be read-only. The compiled code is kept
+on disk beside the module (or in `NUMBA_CACHE_DIR`), so only the first import after an installation compiles. No
+function holds Python's global lock while it runs.
 """
 
 from functools import partial
@@ -18,7 +19,9 @@ def _read_only(kind: types.Type) -> types.Array:
     return types.Array(kind, 1, "C", readonly=True)
 
 
-I8, U4, U2, U1, F8 = (_read_only(kind) for kind in (types.int64, types.uint32, types.uint16, types.uint8, types.float64))
+I8, U4, U2, U1, F8 = (
+    _read_only(kind) for kind in (types.int64, types.uint32, types.uint16, types.uint8, types.float64)
+)
 """One-dimensional inputs: Arrow's columns are read-only, and arrays that are not are accepted as well."""
 I4 = _read_only(types.int32)
 """Numbers of groups, kernels and ranks: half the memory traffic of int64."""
@@ -39,18 +42,20 @@ def byte_at(_, address):
     """Return the byte at an address of memory as int64; the caller knows that it may be read."""
 
     def load(context, builder, signature, arguments):
-        place = builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
-        return builder.zext(builder.load(place), ir.IntType(64))
+        pointer = builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
+        return builder.zext(builder.load(pointer), ir.IntType(64))
 
     return types.int64(types.int64), load
 
 
 @intrinsic
 def signed_big_endian(_, end):
-    """Return the int64 whose 8 bytes, the highest first, END before an address of memory: shifted, any shorter number that ends there."""
+    """Return the int64 whose 8 bytes, the highest first, END before an address of memory: shifted, any shorter
+    number that ends there.
+    """
 
     def load(context, builder, signature, arguments):
-        place = builder.inttoptr(builder.sub(arguments[0], ir.IntType(64)(8)), ir.IntType(64).as_pointer())
-        return builder.bswap(builder.load(place, align=1))
+        pointer = builder.inttoptr(builder.sub(arguments[0], ir.IntType(64)(8)), ir.IntType(64).as_pointer())
+        return builder.bswap(builder.load(pointer, align=1))
 
     return types.int64(types.int64), load

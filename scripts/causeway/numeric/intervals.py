@@ -1,16 +1,18 @@
 """Exact integer interval arithmetic: union, intersection, difference, lengths, overlap with a union.
 
-An interval is closed left and open right, in integer nanoseconds, so nothing is ever rounded. A *set* is a pair of int64 arrays
-(starts, ends): ascending, non-empty, disjoint and not touching, which makes it unique. Every function takes any intervals and returns
-sets; an interval of length zero covers nothing. Everything costs a linear sweep, after a sort of numbers where the input is not ascending.
+An interval is closed left and open right, in integer nanoseconds, so nothing is ever rounded. A *set* is a pair of
+int64 arrays (starts, ends): ascending, non-empty, disjoint and not touching, which makes it unique. Every function
+takes any intervals and returns sets; an interval of length zero covers nothing. Everything costs a linear sweep, after
+a sort of numbers where the input is not ascending.
 
-Sources: the measures of overlap, idle and exposure of the POP metrics and of HolisticTraceAnalysis are all made of these operations.
+Sources: the measures of overlap, idle and exposure of the POP metrics and of HolisticTraceAnalysis are all made of
+these operations.
 """
 
 import numpy as np
 from numba import int64, types, void
 
-from causeway.compiled import I8, compiled
+from causeway.numeric.compiled import I8, compiled
 
 Set = tuple[np.ndarray, np.ndarray]
 
@@ -20,36 +22,60 @@ def union(start: np.ndarray, end: np.ndarray) -> Set:
 
     Parameters
     ----------
-    start, end : ndarray of int64, shape (n,)
+    start, end : ndarray of int64, shape (n,), ns
         In any order; `start <= end`.
 
     Returns
     -------
-    pair of ndarray of int64
-        The set that covers the same points.
+    pair of ndarray of int64, shape (m,), ns
+        The set that covers the same points, ascending; m is at most n.
 
     Raises
     ------
     ValueError
-        If an interval ends before it starts; the message names its position.
+        If an interval ends before it starts (the message names its position), or shapes differ.
     """
     start, end, form = _checked(start, end)
     if form == SET:
         return start.copy(), end.copy()
-    low, high = np.empty_like(start), np.empty_like(end)
+    low = np.empty_like(start)
+    high = np.empty_like(end)
     n = _merge_sorted(np.sort(start), np.sort(end), low, high) if form == UNORDERED else _merge(start, end, low, high)
     return low[:n].copy(), high[:n].copy()
 
 
 def stretches(start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Return for each interval, none of them empty, where the stretch begins that overlapping or touching intervals form with it."""
+    """Return for each interval where the stretch begins that overlapping or touching intervals form with it.
+
+    Parameters
+    ----------
+    start, end : ndarray of int64, shape (n,), ns
+        In any order; none of them empty.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,), ns
+        In the order of the intervals.
+    """
     low, _ = union(start, end)
     return low[np.searchsorted(low, start, side="right") - 1]
 
 
 def intersection(first: Set, second: Set) -> Set:
-    """Return the points that both have."""
-    a, b = _as_set(first), _as_set(second)
+    """Return the points that both have.
+
+    Parameters
+    ----------
+    first, second : pair of ndarray of int64, shape (n,), ns
+        Any intervals; the two may differ in n.
+
+    Returns
+    -------
+    pair of ndarray of int64, shape (m,), ns
+        A set.
+    """
+    a = _as_set(first)
+    b = _as_set(second)
     low = np.empty(a[0].size + b[0].size, np.int64)
     high = np.empty_like(low)
     n = _intersect(*a, *b, low, high)
@@ -57,8 +83,20 @@ def intersection(first: Set, second: Set) -> Set:
 
 
 def difference(first: Set, second: Set) -> Set:
-    """Return the points of `first` that `second` does not have."""
-    a, b = _as_set(first), _as_set(second)
+    """Return the points of `first` that `second` does not have.
+
+    Parameters
+    ----------
+    first, second : pair of ndarray of int64, shape (n,), ns
+        Any intervals; the two may differ in n.
+
+    Returns
+    -------
+    pair of ndarray of int64, shape (m,), ns
+        A set.
+    """
+    a = _as_set(first)
+    b = _as_set(second)
     low = np.empty(a[0].size + b[0].size, np.int64)
     high = np.empty_like(low)
     n = _subtract(*a, *b, low, high)
@@ -66,7 +104,9 @@ def difference(first: Set, second: Set) -> Set:
 
 
 def length(intervals: Set) -> int:
-    """Return how many nanoseconds the intervals cover, each counted once."""
+    """Return how many nanoseconds the intervals (pair of ndarray of int64, shape (n,), in any order) cover, each
+    counted once.
+    """
     start, end = _as_set(intervals)
     return int((end - start).sum())
 
@@ -78,9 +118,9 @@ def overlap(start: np.ndarray, end: np.ndarray, intervals: Set) -> np.ndarray:
 
     Parameters
     ----------
-    start, end : ndarray of int64, shape (n,)
+    start, end : ndarray of int64, shape (n,), ns
         In any order; they may overlap each other.
-    intervals : pair of ndarray of int64
+    intervals : pair of ndarray of int64, shape (m,), ns
         Any intervals.
 
     Returns
@@ -96,7 +136,9 @@ def overlap(start: np.ndarray, end: np.ndarray, intervals: Set) -> np.ndarray:
     return found
 
 
-UNORDERED, ORDERED, SET = 0, 1, 2
+UNORDERED = 0
+ORDERED = 1
+SET = 2
 """What intervals are already; sets need no further work."""
 
 
@@ -107,7 +149,8 @@ def _as_set(intervals: Set) -> Set:
 
 
 def _checked(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    start, end = np.ascontiguousarray(start, np.int64), np.ascontiguousarray(end, np.int64)
+    start = np.ascontiguousarray(start, np.int64)
+    end = np.ascontiguousarray(end, np.int64)
     if start.shape != end.shape or start.ndim != 1:
         raise ValueError(f"starts and ends differ in shape: {start.shape} and {end.shape}")
     form, wrong = _form(start, end)
@@ -133,9 +176,11 @@ def _form(start, end):
 @compiled(int64(I8, int64, int64))
 def _before(low, point, near):
     """Return how many of `low` (ascending) are at most `point`; found by steps that double from a place near it."""
-    size, step = low.size, 1
+    size = low.size
+    step = 1
     if near < size and low[near] <= point:
-        first, last = near + 1, near + 1
+        first = near + 1
+        last = near + 1
         while last < size and low[last] <= point:
             first = last + 1
             last += step
@@ -172,7 +217,8 @@ def _overlap(start, end, low, high, before, found):
 
 @compiled(int64(I8, I8, int64[::1], int64[::1]))
 def _merge(start, end, low, high):
-    n, reach = np.int64(-1), np.int64(np.iinfo(np.int64).min)
+    n = np.int64(-1)
+    reach = np.int64(np.iinfo(np.int64).min)
     for i in range(start.size):
         if start[i] == end[i]:
             continue
@@ -186,14 +232,17 @@ def _merge(start, end, low, high):
 
 @compiled(int64(I8, I8, int64[::1], int64[::1]))
 def _merge_sorted(start, end, low, high):
-    """Merge intervals from their starts and their ends, each ascending: which belong together does not matter to what is covered.
+    """Merge intervals from their starts and their ends, each ascending: which belong together does not matter to what
+    is covered.
 
-    A stretch is over where as many have ended as have begun and the next one begins later. Numbers are sorted much faster than pairs.
+    A stretch is over where as many have ended as have begun and the next one begins later. Numbers are sorted much
+    faster than pairs.
     """
     n = first = np.int64(0)
     for i in range(start.size):
         if i + 1 == start.size or start[i + 1] > end[i]:  # i + 1 intervals have begun and ended
-            low[n], high[n] = start[first], end[i]
+            low[n] = start[first]
+            high[n] = end[i]
             n += start[first] < end[i]
             first = i + 1
     return n
@@ -203,7 +252,8 @@ def _merge_sorted(start, end, low, high):
 def _intersect(a_low, a_high, b_low, b_high, low, high):
     n = i = j = np.int64(0)
     while i < a_low.size and j < b_low.size:  # without branches: which set goes on is as good as random
-        low[n], high[n] = max(a_low[i], b_low[j]), min(a_high[i], b_high[j])
+        low[n] = max(a_low[i], b_low[j])
+        high[n] = min(a_high[i], b_high[j])
         n += low[n] < high[n]
         first = a_high[i] <= b_high[j]
         i += first
@@ -221,12 +271,14 @@ def _subtract(a_low, a_high, b_low, b_high, low, high):
         k = j
         while k < b_low.size and b_low[k] < a_high[i]:
             if left < b_low[k]:
-                low[n], high[n] = left, b_low[k]
+                low[n] = left
+                high[n] = b_low[k]
                 n += 1
             left = max(left, b_high[k])
             k += 1
         if left < a_high[i]:
-            low[n], high[n] = left, a_high[i]
+            low[n] = left
+            high[n] = a_high[i]
             n += 1
         j = max(j, k - 1)
     return n

@@ -1,8 +1,8 @@
 """Exact, mergeable moments of groups.
 
-Moments are integers from the first row to the last division: count, sum and sum of squares, as multiples of a power of two, in 32-bit limbs
-that are stored in 64 bits. Adding is exact, so the result depends neither on the order of rows nor on how they are spread over ranks; the
-one rounding is that of the final division, to the nearest float64.
+Moments are integers from the first row to the last division: count, sum and sum of squares, as multiples of a power of
+two, in 32-bit limbs that are stored in 64 bits. Adding is exact, so the result depends neither on the order of rows nor
+on how they are spread over ranks; the one rounding is that of the final division, to the nearest float64.
 """
 
 import math
@@ -10,9 +10,9 @@ import math
 import numpy as np
 from numba import float64, int64, void
 
-from causeway.compiled import F8, I4, I8, compiled
-from causeway.errors import CausewayError
-from causeway.ranks import Ranks
+from causeway.core.errors import CausewayError
+from causeway.numeric.compiled import F8, I4, I8, compiled
+from causeway.numeric.mpi import Ranks
 
 LIMB_BITS = 32
 LIMB_MASK = (1 << LIMB_BITS) - 1
@@ -28,7 +28,8 @@ class Moments:
     groups : int
         Number of groups, numbered from 0.
     exponents : (int, int) or None
-        For float64 values: the smallest and largest binary exponent (`exponent_range`) among all values of all ranks. None for int64.
+        For float64 values: the smallest and largest binary exponent (`exponent_range`) among all values of all ranks.
+        None for int64.
 
     Attributes
     ----------
@@ -45,16 +46,28 @@ class Moments:
             self.unit = lowest - 53
             self.sum_limbs = (highest - lowest) // LIMB_BITS + 4
             square_limbs = (2 * (highest - lowest) + 52) // LIMB_BITS + 4
-            self.low, self.high = np.full(groups, np.inf), np.full(groups, -np.inf)
+            self.low = np.full(groups, np.inf)
+            self.high = np.full(groups, -np.inf)
         else:
-            self.unit, self.sum_limbs, square_limbs = 0, 2, 4
+            self.unit = 0
+            self.sum_limbs = 2
+            square_limbs = 4
             limits = np.iinfo(np.int64)
-            self.low, self.high = np.full(groups, limits.max), np.full(groups, limits.min)
+            self.low = np.full(groups, limits.max)
+            self.high = np.full(groups, limits.min)
         self.table = np.zeros((groups, 1 + self.sum_limbs + square_limbs), np.int64)
         self.unfolded = 0
 
     def add(self, group: np.ndarray, value: np.ndarray) -> None:
-        """Add values (int64, or finite float64 within `exponents`) to their groups (int32); both of shape (n,)."""
+        """Add values to their groups.
+
+        Parameters
+        ----------
+        group : ndarray of int32, shape (n,)
+            Numbers of groups, 0 .. groups - 1.
+        value : ndarray, shape (n,)
+            int64, or finite float64 within `exponents`.
+        """
         group = np.ascontiguousarray(group, np.int32)
         if self.floating:
             _add_floats(group, value, self.unit, self.sum_limbs, self.table, self.low, self.high)
@@ -65,7 +78,9 @@ class Moments:
             self.fold()
 
     def fold(self) -> None:
-        """Move carries up, so that every limb but the highest of each number is below 2^32 and tables of many ranks can be added."""
+        """Move carries up, so that every limb but the highest of each number is below 2^32 and tables of many ranks
+        can be added.
+        """
         limbs = self.table.shape[1]
         for column in range(1, limbs):
             if column in (self.sum_limbs, limbs - 1):
@@ -79,13 +94,15 @@ class Moments:
         self.fold()
         other.fold()
         self.table += other.table
-        self.low, self.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        self.low = np.minimum(self.low, other.low)
+        self.high = np.maximum(self.high, other.high)
 
     def reduce(self, ranks: Ranks) -> None:
         """Add the values of all ranks."""
         self.fold()
         self.table = ranks.total(self.table)
-        self.low, self.high = ranks.lowest(self.low), ranks.highest(self.high)
+        self.low = ranks.lowest(self.low)
+        self.high = ranks.highest(self.high)
 
     @property
     def count(self) -> np.ndarray:
@@ -93,7 +110,9 @@ class Moments:
         return self.table[:, 0]
 
     def sums(self) -> list[tuple[int, int, int]]:
-        """Return (count, sum, sum of squares) per group as Python integers, the sums in units of 2^unit and 2^(2 unit)."""
+        """Return (count, sum, sum of squares) per group as Python integers, the sums in multiples of `2**unit` and of
+        `2**(2 * unit)`.
+        """
         split = 1 + self.sum_limbs
         totals = [_joined(self.table[:, 1:split]), _joined(self.table[:, split:])]
         return list(zip(self.table[:, 0].tolist(), *totals, strict=True))
@@ -111,7 +130,10 @@ class Moments:
 
         (n sum(x^2) - sum(x)^2) / (n (n - 1)): exact in integers, so it does not cancel.
         """
-        exact = [_scaled(n * squares - total * total, n * (n - 1), 2 * self.unit) if n > 1 else np.nan for n, total, squares in self.sums()]
+        exact = [
+            _scaled(n * squares - total * total, n * (n - 1), 2 * self.unit) if n > 1 else np.nan
+            for n, total, squares in self.sums()
+        ]
         return np.array(exact, float)
 
 
@@ -128,13 +150,27 @@ def _scaled(numerator: int, denominator: int, exponent: int) -> float:
 
 
 def exponent_range(value: np.ndarray) -> tuple[int, int] | None:
-    """Return the smallest and largest binary exponent (that of `frexp`) of float64 values; None if all are zero."""
+    """Return the smallest and largest binary exponent (that of `frexp`) of values; None if all are zero.
+
+    Parameters
+    ----------
+    value : ndarray of float64, shape (n,)
+        Finite.
+    """
     exponent = np.frexp(value)[1][value != 0]
     return (int(exponent.min()), int(exponent.max())) if exponent.size else None
 
 
 def require_finite(value: np.ndarray, first_row: int, what: str) -> None:
     """Refuse NaN and infinities: an average that holds one says nothing.
+
+    Parameters
+    ----------
+    value : ndarray of float64, shape (n,)
+    first_row : int
+        Number of the first of them.
+    what : str
+        What is measured, for the message.
 
     Raises
     ------
@@ -145,15 +181,17 @@ def require_finite(value: np.ndarray, first_row: int, what: str) -> None:
     if bad.size:
         raise CausewayError(
             f"{what}: row {first_row + bad[0]} holds {value[bad[0]]}, which is no number;"
-            f" expected finite values, or none (null) where nothing was measured"
+            " expected finite values, or none (null) where nothing was measured"
         )
 
 
 @compiled(void(I4, I8, int64[:, ::1], int64[::1], int64[::1]))
 def _add_integers(group, value, table, low, high):
-    mask, half = np.uint64(LIMB_MASK), np.uint64(LIMB_BITS)
+    mask = np.uint64(LIMB_MASK)
+    half = np.uint64(LIMB_BITS)
     for i in range(value.size):
-        g, v = group[i], value[i]
+        g = group[i]
+        v = value[i]
         low[g] = min(low[g], v)
         high[g] = max(high[g], v)
         # no `row = table[g]`: making a view takes longer than the sums
@@ -161,7 +199,8 @@ def _add_integers(group, value, table, low, high):
         table[g, 1] += v & LIMB_MASK
         table[g, 2] += v >> LIMB_BITS
         magnitude = np.uint64(abs(v))
-        a, b = magnitude & mask, magnitude >> half
+        a = magnitude & mask
+        b = magnitude >> half
         square = a * a
         table[g, 3] += np.int64(square & mask)
         table[g, 4] += np.int64(square >> half)
@@ -176,8 +215,11 @@ def _add_integers(group, value, table, low, high):
 
 @compiled(void(int64[:, ::1], int64, int64, int64, int64, int64))
 def _put(table, g, first, magnitude, shift, sign):
-    """Add sign * magnitude * 2^shift to the limbs of group g that begin at `first`; magnitude < 2^54, so it touches three limbs."""
-    limb, offset = first + shift // 32, shift % 32
+    """Add sign * magnitude * 2^shift to the limbs of group g that begin at `first`; magnitude < 2^54, so it touches
+    three limbs.
+    """
+    limb = first + shift // 32
+    offset = shift % 32
     table[g, limb] += sign * ((magnitude << offset) & LIMB_MASK)
     table[g, limb + 1] += sign * ((magnitude >> (32 - offset)) & LIMB_MASK)
     table[g, limb + 2] += sign * ((magnitude >> 32) >> (32 - offset))
@@ -186,7 +228,8 @@ def _put(table, g, first, magnitude, shift, sign):
 @compiled(void(I4, F8, int64, int64, int64[:, ::1], float64[::1], float64[::1]))
 def _add_floats(group, value, unit, sum_limbs, table, low, high):
     for i in range(value.size):
-        g, v = group[i], value[i]
+        g = group[i]
+        v = value[i]
         table[g, 0] += 1
         low[g] = min(low[g], v)
         high[g] = max(high[g], v)
@@ -198,7 +241,8 @@ def _add_floats(group, value, unit, sum_limbs, table, low, high):
         sign = 1 if whole > 0 else -1
         whole = abs(whole)
         _put(table, g, 1, whole, shift, sign)
-        upper, lower = whole >> 26, whole & 0x3FFFFFF
+        upper = whole >> 26
+        lower = whole & 0x3FFFFFF
         first = 1 + sum_limbs
         _put(table, g, first, upper * upper, 2 * shift + 52, 1)
         _put(table, g, first, 2 * upper * lower, 2 * shift + 26, 1)

@@ -1,7 +1,9 @@
-"""MPI ranks: the check of size, exact reductions, and how all ranks end when one fails. The only module that imports mpi4py.
+"""MPI ranks: the check of size, exact reductions, and how all ranks end when one fails. The only module that imports
+mpi4py.
 
-Results must not depend on the number of ranks. So reductions here take integers, minima and maxima only: floating-point sums depend on the
-order of their terms, exact integers do not. Without a launcher there is one rank, and nothing needs MPI to be installed.
+Results must not depend on the number of ranks. So reductions here take integers, minima and maxima only: floating-point
+sums depend on the order of their terms, exact integers do not. Without a launcher there is one rank, and nothing needs
+MPI to be installed.
 """
 
 import contextlib
@@ -14,8 +16,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from causeway.errors import CausewayError
-from causeway.logs import LOG, log_to
+from causeway.core.errors import CausewayError
+from causeway.core.logs import LOG, log_to
 
 T = TypeVar("T")
 LONGEST_NAP_S = 2e-3
@@ -44,17 +46,49 @@ class Ranks:
         return self.rank == 0
 
     def total(self, values: np.ndarray) -> np.ndarray:
-        """Sum int64 arrays of equal shape over ranks."""
+        """Return the sum of each element over ranks.
+
+        Parameters
+        ----------
+        values : ndarray of int64, shape (...), the same on every rank
+
+        Returns
+        -------
+        ndarray of int64, shape (...), on every rank
+
+        Raises
+        ------
+        TypeError
+            For any other type: sums of floats depend on the order of their terms.
+        """
         if values.dtype != np.int64:
             raise TypeError(f"sums over ranks are exact, so of int64, not {values.dtype}")
         return self._reduce(values, "SUM")
 
     def lowest(self, values: np.ndarray) -> np.ndarray:
-        """Smallest of each element over ranks."""
+        """Return the smallest of each element over ranks.
+
+        Parameters
+        ----------
+        values : ndarray of numbers, shape (...), the same on every rank
+
+        Returns
+        -------
+        ndarray of that type, shape (...), on every rank
+        """
         return self._reduce(values, "MIN")
 
     def highest(self, values: np.ndarray) -> np.ndarray:
-        """Largest of each element over ranks."""
+        """Return the largest of each element over ranks.
+
+        Parameters
+        ----------
+        values : ndarray of numbers, shape (...), the same on every rank
+
+        Returns
+        -------
+        ndarray of that type, shape (...), on every rank
+        """
         return self._reduce(values, "MAX")
 
     def collect(self, value: T) -> list[T] | None:
@@ -63,9 +97,18 @@ class Ranks:
         return [value] if self._comm is None else self._comm.gather(value, root=0)
 
     def stack(self, values: np.ndarray) -> np.ndarray | None:
-        """Bring arrays that differ in length only to rank 0, one behind the other in rank order; None elsewhere.
+        """Bring arrays to rank 0, one behind the other in rank order; None elsewhere.
 
-        They go straight to their places: `collect` would hold everything three times.
+        They are received into the whole array: `collect` would hold everything three times.
+
+        Parameters
+        ----------
+        values : ndarray, shape (n_rows, ...)
+            Alike on every rank but for the number of rows.
+
+        Returns
+        -------
+        ndarray, shape (n_rows of all ranks, ...), or None
         """
         lengths = self.collect(len(values))
         if self._comm is None:
@@ -91,7 +134,9 @@ class Ranks:
         return value if self._comm is None else self._comm.bcast(value, root=0)
 
     def one_per_node_first(self, action: Callable[[], object]) -> None:
-        """Do something on one rank of each node, and then on the others: what the first leaves in a cache, they find there."""
+        """Do something on one rank of each node, and then on the others: what the first leaves in a cache, they find
+        there.
+        """
         if self._comm is None:
             action()
             return
@@ -108,10 +153,13 @@ class Ranks:
         node.Free()
 
     def _meet(self, comm: object = None) -> None:
-        """Wait asleep until every rank has come here: in MPI's own calls ranks wait at full speed, at the cost of those that work."""
+        """Wait asleep until every rank has come here: in MPI's own calls ranks wait at full speed, at the cost of
+        those that work.
+        """
         if self._comm is None:
             return
-        request, nap = (comm or self._comm).Ibarrier(), 1e-5
+        request = (comm or self._comm).Ibarrier()
+        nap = 1e-5
         while not request.Test():
             time.sleep(nap)
             nap = min(2 * nap, LONGEST_NAP_S)
@@ -128,7 +176,8 @@ class Ranks:
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
-        """Run a block in which ranks work alone; if it fails on any, it fails on all, with the error of the lowest such rank.
+        """Run a block in which ranks work alone; if it fails on any, it fails on all, with the error of the lowest such
+        rank.
 
         No other method may be called inside the block: a rank that failed would not answer.
 
@@ -143,7 +192,10 @@ class Ranks:
         except CausewayError as error:
             failure = (str(error), None)
         except Exception as error:
-            failure = (f"internal error: {type(error).__name__}: {error}. Please report it with the log.", traceback.format_exc())
+            failure = (
+                f"internal error: {type(error).__name__}: {error}. Please report it with the log.",
+                traceback.format_exc(),
+            )
         failures = [(rank, *found) for rank, found in enumerate(self.exchange(failure)) if found]
         if failures:
             rank, sentence, trace = failures[0]
@@ -163,7 +215,8 @@ def start(requested: int) -> Ranks:
     Raises
     ------
     CausewayError
-        If the number differs: a launcher of another MPI library starts N programs of one rank each, and each would do the whole work.
+        If the number differs: a launcher of another MPI library starts N programs of one rank each, and each would do
+        the whole work.
     """
     try:
         from mpi4py import MPI
@@ -171,13 +224,16 @@ def start(requested: int) -> Ranks:
         if requested == 1:
             return Ranks()
         raise CausewayError(
-            f"{requested} ranks were asked for, but MPI cannot be loaded ({error}); install mpi4py and mpich from the lock"
+            f"{requested} ranks were asked for, but MPI cannot be loaded ({error}); install mpi4py and mpich from the"
+            " lock"
         ) from None
     ranks = Ranks(MPI.COMM_WORLD)
     if ranks.size != requested:
         raise CausewayError(
-            f"{requested} ranks were asked for, but this program was started as one of {ranks.size}: the launcher does not belong to the"
-            " MPI library of this Python. Set the resource `mpi` of the rule to the one that does: locally the `mpiexec` beside this Python"
+            f"{requested} ranks were asked for, but this program was started as one of {ranks.size}: the launcher does"
+            " not belong to the"
+            " MPI library of this Python. Set the resource `mpi` of the rule to the one that does: locally the"
+            " `mpiexec` beside this Python"
             f' ({sys.prefix}/bin/mpiexec), on Slurm "srun --mpi=pmi2", as in'
             f' --set-resources "bin_launches:mpi=srun --mpi=pmi2"; or start {ranks.size} with tasks={ranks.size}'
         )
@@ -186,10 +242,11 @@ def start(requested: int) -> Ranks:
 
 @contextlib.contextmanager
 def ending_together(requested: int, log: str | None) -> Iterator[Ranks]:
-    """Run a whole MPI program: rank 0 alone writes the log and says what failed, and every rank ends with the same exit status.
+    """Run a whole MPI program: rank 0 alone writes the log and says what failed, and every rank ends with the same exit
+    status.
 
-    An error that ranks have agreed on (`Ranks.together`) ends each of them with status 1; any other, which the others cannot know of,
-    aborts them.
+    An error that ranks have agreed on (`Ranks.together`) ends each of them with status 1; any other, which the others
+    cannot know of, aborts them.
     """
     ranks = None
     try:

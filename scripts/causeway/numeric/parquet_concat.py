@@ -1,12 +1,13 @@
 """String the row groups of several Parquet files together without decoding them.
 
-What costs time in writing Parquet is encoding; so several workers each encode row groups into a file of their own, and these are then
-copied one behind another, as they are. Only offsets change in the footers, in which Parquet files describe themselves in Thrift's compact
-protocol: a walk over a footer finds where its integers stand, and those that are offsets are replaced. The result depends on the row groups
-and their order alone, not on the files in which they were.
+What costs time in writing Parquet is encoding; so several workers each encode row groups into a file of their own, and
+these are then copied one behind another, as they are. Only offsets change in the footers, in which Parquet files
+describe themselves in Thrift's compact protocol: a walk over a footer finds where its integers stand, and those that
+are offsets are replaced. The result depends on the row groups and their order alone, not on the files in which they
+were.
 
-Sources: "Thrift compact protocol" (apache/thrift, doc/specs/thrift-compact-protocol.md) and `parquet.thrift` (apache/parquet-format 2.11)
-for the numbers of fields.
+Sources: "Thrift compact protocol" (apache/thrift, doc/specs/thrift-compact-protocol.md) and `parquet.thrift`
+(apache/parquet-format 2.11) for the numbers of fields.
 """
 
 import os
@@ -19,7 +20,7 @@ from typing import IO
 import numpy as np
 from numba import int64, types
 
-from causeway.compiled import U1, compiled
+from causeway.numeric.compiled import U1, compiled
 
 MAGIC = b"PAR1"
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
@@ -35,9 +36,12 @@ def _path(*fields: int) -> int:
 
 
 # the fields of FileMetaData, RowGroup, ColumnChunk and ColumnMetaData that matter here
-FILE_ROWS, GROUPS = _path(3), _path(4)
+FILE_ROWS = _path(3)
+GROUPS = _path(4)
 GROUP_ROWS, GROUP_OFFSET, GROUP_ORDINAL = (_path(4, number) for number in (3, 5, 7))
-CHUNK_OFFSET, CHUNK_SIZE, CHUNK_PAGES = _path(4, 1, 2), _path(4, 1, 3, 7), [_path(4, 1, 3, number) for number in (9, 10, 11)]
+CHUNK_OFFSET = _path(4, 1, 2)
+CHUNK_SIZE = _path(4, 1, 3, 7)
+CHUNK_PAGES = [_path(4, 1, 3, number) for number in (9, 10, 11)]
 OFFSETS = (GROUP_OFFSET, CHUNK_OFFSET, *CHUNK_PAGES)
 ELSEWHERE = (_path(4, 1, 4), _path(4, 1, 6), _path(4, 1, 3, 14))
 """Offsets of page indexes and Bloom filters, which stand apart from the row group."""
@@ -53,7 +57,8 @@ def join_row_groups(path: Path, pieces: list[tuple[Path, int]]) -> None:
     path : Path
         The file; it is replaced when the new one is complete.
     pieces : list of (Path, int)
-        File and number of each row group. All files have the schema of `path`, and no page indexes, Bloom filters or encryption.
+        File and number of each row group. All files have the schema of `path`, and no page indexes, Bloom filters or
+        encryption.
 
     Raises
     ------
@@ -61,19 +66,20 @@ def join_row_groups(path: Path, pieces: list[tuple[Path, int]]) -> None:
         If the row groups cannot be moved on their own.
     """
     wanted = defaultdict(list)
-    for place, (file, number) in enumerate(pieces):
-        wanted[file].append((place, number))
+    for position, (file, number) in enumerate(pieces):
+        wanted[file].append((position, number))
     groups: dict[int, _Group] = {}
-    for file, places in wanted.items():
+    for file, numbers in wanted.items():
         found = _groups(file)
-        groups |= {place: found[number] for place, number in places}
+        groups |= {position: found[number] for position, number in numbers}
     partial = path.with_name(path.name + ".partial")
     with open(partial, "wb") as sink:
         sink.write(MAGIC)
-        texts, rows = [], 0
-        for place, (file, _) in enumerate(pieces):
-            group = groups.pop(place)
-            texts.append(group.moved(sink.tell() - group.begin, place))
+        texts = []
+        rows = 0
+        for position, (file, _) in enumerate(pieces):
+            group = groups.pop(position)
+            texts.append(group.moved(sink.tell() - group.begin, position))
             rows += group.rows
             with open(file, "rb") as source:
                 _copy(source, group.begin, group.size, sink)
@@ -84,7 +90,9 @@ def join_row_groups(path: Path, pieces: list[tuple[Path, int]]) -> None:
 
 @dataclass
 class _Group:
-    """A row group: its part of a footer, the integers in that, where the row group's bytes begin, how many there are, and its rows."""
+    """A row group: its part of a footer, the integers in that, where the row group's bytes begin, how many there
+    are, and its rows.
+    """
 
     text: bytes
     integers: np.ndarray
@@ -94,8 +102,11 @@ class _Group:
 
     def moved(self, by: int, ordinal: int) -> bytes:
         """Return its part of the footer with `by` added to all offsets and, as its number, `ordinal`."""
-        parts, done = [], 0
-        for _, path, begin, end, value in self.integers[np.isin(self.integers[:, 1], (*OFFSETS, GROUP_ORDINAL))].tolist():
+        parts = []
+        done = 0
+        for _, path, begin, end, value in self.integers[
+            np.isin(self.integers[:, 1], (*OFFSETS, GROUP_ORDINAL))
+        ].tolist():
             # some writers leave the offset of a column chunk zero: it says nothing that its pages do not
             fresh = value if value == 0 else value + by
             parts += [self.text[done:begin], _signed(min(ordinal, LAST_ORDINAL) if path == GROUP_ORDINAL else fresh)]
@@ -113,7 +124,9 @@ def _groups(path: Path) -> list[_Group]:
         inside[:, 2:4] -= begin
         if np.isin(inside[:, 1], ELSEWHERE).any():
             raise ValueError(f"{path}: row groups with page indexes or Bloom filters cannot be moved")
-        first, size, rows = (inside[np.isin(inside[:, 1], fields), 4] for fields in (CHUNK_PAGES, CHUNK_SIZE, GROUP_ROWS))
+        first, size, rows = (
+            inside[np.isin(inside[:, 1], fields), 4] for fields in (CHUNK_PAGES, CHUNK_SIZE, GROUP_ROWS)
+        )
         found.append(_Group(text[begin:end], inside, int(first.min()), int(size.sum()), int(rows[0])))
     stops = [*(group.begin for group in found[1:]), path.stat().st_size - len(text) - 8]
     if any(group.begin + group.size != stop for group, stop in zip(found, stops, strict=False)):
@@ -125,7 +138,8 @@ def _refilled(text: bytes, groups: list[bytes], rows: int) -> bytes:
     """Return the footer of a file without rows, with row groups."""
     items = _items(text)
     fills = {FILE_ROWS: _signed(rows), GROUPS: _list_head(len(groups)) + b"".join(groups)}
-    parts, done = [], 0
+    parts = []
+    done = 0
     for kind, path, begin, end, value in items.tolist():
         if path in fills and kind in (I64, LIST):
             if value:
@@ -151,10 +165,12 @@ def _items(text: bytes) -> np.ndarray:
     Returns
     -------
     ndarray of int64, shape (items, 5)
-        Kind (`I64` for integers of all sizes, `STRUCT`, `LIST`), path, first byte, byte behind the last, and the value of an integer or
-        the size of a list, of which the bytes are those of its head. In the order of their first bytes, but structs behind what is in them.
+        Kind (`I64` for integers of all sizes, `STRUCT`, `LIST`), path, first byte, byte behind the last, and the value
+        of an integer or the size of a list, of which the bytes are those of its head. In the order of their first
+        bytes, but structs behind what is in them.
     """
-    found, count = np.empty((len(text), 5), np.int64), np.zeros(1, np.int64)
+    found = np.empty((len(text), 5), np.int64)
+    count = np.zeros(1, np.int64)
     end = _walk(np.frombuffer(text, np.uint8), 0, STRUCT, 0, found, count)
     if end != len(text):
         raise ValueError("a footer that is not one struct")
@@ -186,7 +202,8 @@ def _walk(text, at, kind, path, found, count):
     value = np.int64(0)
     if kind in (I16, I32, I64):
         value, at = _varint(text, at)
-        kind, value = I64, _unfolded(value)
+        kind = I64
+        value = _unfolded(value)
     elif kind == BINARY:
         size, at = _varint(text, at)
         return at + size
@@ -209,14 +226,22 @@ def _walk(text, at, kind, path, found, count):
         value = head >> 4
         if value == 15:
             value, at = _varint(text, at)
-        found[count[0], 0], found[count[0], 1], found[count[0], 2], found[count[0], 3], found[count[0], 4] = LIST, path, begin, at, value
+        found[count[0], 0] = LIST
+        found[count[0], 1] = path
+        found[count[0], 2] = begin
+        found[count[0], 3] = at
+        found[count[0], 4] = value
         count[0] += 1
         for _ in range(value):
             at = _walk(text, at, head & 15, path, found, count)
         return at
     else:
         return at + (8 if kind == DOUBLE else 1)
-    found[count[0], 0], found[count[0], 1], found[count[0], 2], found[count[0], 3], found[count[0], 4] = kind, path, begin, at, value
+    found[count[0], 0] = kind
+    found[count[0], 1] = path
+    found[count[0], 2] = begin
+    found[count[0], 3] = at
+    found[count[0], 4] = value
     count[0] += 1
     return at
 

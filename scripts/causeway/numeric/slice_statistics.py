@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numba import float64, int32, int64, types, uint16, void
 
-from causeway.compiled import F8, I8, bits_of, compiled
+from causeway.numeric.compiled import F8, I8, bits_of, compiled
 
 BUCKETS = 4096
 """Most buckets of the histogram in which order statistics are found: it stays in the first-level cache."""
@@ -16,15 +16,18 @@ FEWEST_BUCKETS = 64
 SMALL = 48
 """Slices up to this size are sorted whole: measured as the break-even with the histogram."""
 OCTAVES = 24
-"""Powers of two below the maximum that the histogram of non-negative values resolves; smaller values share its first bucket."""
+"""Powers of two below the maximum that the histogram of non-negative values resolves; smaller values share its first
+bucket.
+"""
 
 
 def slice_statistics(value: np.ndarray, offset: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the nine statistics of consecutive slices of a column.
 
-    Two passes give mean and variance (the second corrected by the sum of deviations: Chan, Golub and LeVeque, "Algorithms for computing
-    the sample variance", 1983, eq. 1.7); a histogram finds the buckets that hold the order statistics, and only these are sorted.
-    Quantiles are linear between order statistics, definition 7 of Hyndman and Fan (1996), the default of numpy and pandas.
+    Two passes give mean and variance (the second corrected by the sum of deviations: Chan, Golub and LeVeque,
+    "Algorithms for computing the sample variance", 1983, eq. 1.7); a histogram finds the buckets that hold the order
+    statistics, and only these are sorted. Quantiles are linear between order statistics, definition 7 of Hyndman and
+    Fan (1996), the default of numpy and pandas.
 
     Parameters
     ----------
@@ -41,15 +44,18 @@ def slice_statistics(value: np.ndarray, offset: np.ndarray) -> tuple[np.ndarray,
         min, max, mean, variance (ddof 1), std, q1, median, q3; NaN where undefined.
     """
     slices = offset.size - 1
-    count, statistics = np.zeros(slices, np.int64), np.full((slices, 8), np.nan)
+    count = np.zeros(slices, np.int64)
+    statistics = np.full((slices, 8), np.nan)
     longest = int(np.diff(offset).max()) if slices else 0
-    _slice_statistics(value, offset, count, statistics, np.empty(longest), np.empty(longest), np.empty(longest, np.uint16))
+    _slice_statistics(
+        value, offset, count, statistics, np.empty(longest), np.empty(longest), np.empty(longest, np.uint16)
+    )
     return count, statistics
 
 
 @compiled(int64(I8, int64))
 def first_fall(values, before):
-    """Return the first place whose value is less than the one before it; -1 if all ascend from `before` on."""
+    """Return the first position whose value is less than the one before it; -1 if all ascend from `before` on."""
     for i in range(values.size):
         if values[i] < before:
             return i
@@ -59,15 +65,24 @@ def first_fall(values, before):
 
 @compiled(types.UniTuple(float64, 2)(F8))
 def _extremes(x):
-    """Return the least and the largest of x; four of each at a time, as the next comparison need not wait for the last."""
+    """Return the least and the largest of x; four of each at a time, as the next comparison need not wait for the
+    last.
+    """
     a = b = c = d = e = f = g = h = x[0]
     i = 0
     while i + 4 <= x.size:
-        a, b, c, d = min(a, x[i]), min(b, x[i + 1]), min(c, x[i + 2]), min(d, x[i + 3])
-        e, f, g, h = max(e, x[i]), max(f, x[i + 1]), max(g, x[i + 2]), max(h, x[i + 3])
+        a = min(a, x[i])
+        b = min(b, x[i + 1])
+        c = min(c, x[i + 2])
+        d = min(d, x[i + 3])
+        e = max(e, x[i])
+        f = max(f, x[i + 1])
+        g = max(g, x[i + 2])
+        h = max(h, x[i + 3])
         i += 4
     while i < x.size:
-        a, e = min(a, x[i]), max(e, x[i])
+        a = min(a, x[i])
+        e = max(e, x[i])
         i += 1
     return min(min(a, b), min(c, d)), max(max(e, f), max(g, h))
 
@@ -81,8 +96,14 @@ def _sum(x):
         stop = min(begin + 512, x.size)
         i = begin
         while i + 8 <= stop:
-            a, b, c, d = a + x[i], b + x[i + 1], c + x[i + 2], d + x[i + 3]
-            e, f, g, h = e + x[i + 4], f + x[i + 5], g + x[i + 6], h + x[i + 7]
+            a = a + x[i]
+            b = b + x[i + 1]
+            c = c + x[i + 2]
+            d = d + x[i + 3]
+            e = e + x[i + 4]
+            f = f + x[i + 5]
+            g = g + x[i + 6]
+            h = h + x[i + 7]
             i += 8
         while i < stop:
             a += x[i]
@@ -103,13 +124,23 @@ def _deviations(x, centre):
         stop = min(begin + 512, x.size)
         i = begin
         while i + 4 <= stop:
-            p, q, r, s = x[i] - centre, x[i + 1] - centre, x[i + 2] - centre, x[i + 3] - centre
-            a, b, c, d = a + p, b + q, c + r, d + s
-            e, f, g, h = e + p * p, f + q * q, g + r * r, h + s * s
+            p = x[i] - centre
+            q = x[i + 1] - centre
+            r = x[i + 2] - centre
+            s = x[i + 3] - centre
+            a = a + p
+            b = b + q
+            c = c + r
+            d = d + s
+            e = e + p * p
+            f = f + q * q
+            g = g + r * r
+            h = h + s * s
             i += 4
         while i < stop:
             p = x[i] - centre
-            a, e = a + p, e + p * p
+            a = a + p
+            e = e + p * p
             i += 1
         total += (a + b) + (c + d)
         squares += (e + f) + (g + h)
@@ -128,7 +159,8 @@ def _sort(x):
 @compiled(void(F8, int64, int64, float64[::1]))
 def _interpolate(ordered, n, q, out):
     quarters = (n - 1) * (q + 1)
-    k, fraction = quarters // 4, (quarters % 4) / 4
+    k = quarters // 4
+    fraction = (quarters % 4) / 4
     below = ordered[k]
     above = ordered[min(k + 1, n - 1)]
     out[5 + q] = below + (above - below) * fraction if fraction < 0.5 else above - (above - below) * (1.0 - fraction)
@@ -136,9 +168,13 @@ def _interpolate(ordered, n, q, out):
 
 @compiled(void(F8, int64, int32[::1], int64[::1], float64[::1], uint16[::1], float64[::1]))
 def _collect(x, buckets, histogram, found, spare, bucket, out):
-    """Sort the buckets that hold order statistics of the quartiles, each in its own place of `spare`; the rest keeps its gaps."""
+    """Sort the buckets that hold order statistics of the quartiles, each in its own part of `spare`; the rest keeps
+    its gaps.
+    """
     n = x.size
-    fill, begins, number = found[:6], found[6:12], found[12:18]
+    fill = found[:6]
+    begins = found[6:12]
+    number = found[12:18]
     seen = used = np.int64(0)
     k = np.int64(0)  # of the six order statistics: the lower and the upper neighbour of each quartile
     wanted = (n - 1) // 4
@@ -172,7 +208,8 @@ def _quartiles(x, low, high, histogram, found, spare, bucket, out):
     if low == high:
         out[5:8] = low
         return
-    n, span = x.size, high - low
+    n = x.size
+    span = high - low
     if n <= SMALL or not np.isfinite(span):
         for i in range(n):
             spare[i] = x[i]
@@ -185,14 +222,17 @@ def _quartiles(x, low, high, histogram, found, spare, bucket, out):
         buckets *= 2
     histogram[:buckets] = 0
     if low >= 0.0:
-        # the bits of non-negative floats order as they do, so buckets of equal width in bits are of equal ratio in value
+        # the bits of non-negative floats order as they do, so buckets of equal width in bits are of equal ratio in
+        # value
         last = bits_of(high)
         first = max(bits_of(low + 0.0), last - (OCTAVES << 52))
         shift = 0
         while (last - first) >> shift >= buckets:
             shift += 1
         for i in range(n):
-            bucket[i] = max(bits_of(x[i] + 0.0) - first, 0) >> shift  # + 0.0: the bits of -0.0 are those of the least number
+            bucket[i] = (
+                max(bits_of(x[i] + 0.0) - first, 0) >> shift
+            )  # + 0.0: the bits of -0.0 are those of the least number
     else:
         scale = (buckets - 1) / span
         for i in range(n):
@@ -219,7 +259,8 @@ def _present(x, held):
 
 @compiled(void(F8, I8, int64[::1], float64[:, ::1], float64[::1], float64[::1], uint16[::1]))
 def _slice_statistics(value, offset, count, statistics, held, spare, bucket):
-    histogram, found = np.zeros(BUCKETS, np.int32), np.empty(18, np.int64)
+    histogram = np.zeros(BUCKETS, np.int32)
+    found = np.empty(18, np.int64)
     for k in range(offset.size - 1):
         x = value[offset[k] : offset[k + 1]]
         n = count[k] = _present(x, held)

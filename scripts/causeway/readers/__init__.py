@@ -1,10 +1,9 @@
-"""Readers: one module per layout of export, behind one interface, all writing the same star of tables.
+"""Readers: one module per layout of export, behind one interface, all writing the same star schema.
 
-A reader module has two functions:
+A reader module has two functions: `probe(path) -> bool` looks at a few kilobytes and raises nothing; `read(path, sink,
+options)` streams the export's events to the sink, in batches, in any order. What is computed from the tables stands in
+the other wings. This file imports nothing: `detect` runs whenever the workflow is parsed.
 
-    probe(path) -> bool                     is this file or folder mine? Looks at a few kilobytes, raises nothing
-    read(path, sink, options) -> None       streams the export's events to the sink, in batches, in any order
-
-`detect` names the family of a format, `normalise` picks the reader, runs it and writes `capabilities.json`; `sink` does what all formats
-share. This file stays empty: `detect` is imported whenever the workflow is parsed.
+Imports run from left to right: `normalise`, `formats_page` > `capabilities`, `measured_kind`, `unsupported` > `nvidia`,
+`amd`, `pytorch`, `plain` > `detect` > `containers`, `registry` > `sink` > `common`.
 """

@@ -1,8 +1,8 @@
 """What one export holds and allows: the document `capabilities.json`."""
 
-from causeway.errors import ExportError
-from causeway.readers.issues import ANALYSES
-from causeway.readers.sink import Facts, Sink
+from causeway.core.errors import ExportError
+from causeway.readers.common.issues import ANALYSES
+from causeway.readers.sink.sink import Facts, Sink
 
 
 def describe(identity: dict, sink: Sink | None, error: ExportError | None, refused: bool = False) -> dict:
@@ -55,11 +55,14 @@ def _analyses(facts: Facts, error: ExportError | None) -> dict:
     """Return for each analysis whether this export allows it, and why not."""
     if error:
         return {name: {"possible": False, "why": "the export was refused"} for name in ANALYSES}
-    launches, transfers = facts.tables.get("launches", 0), facts.tables.get("transfers", 0)
+    launches = facts.tables.get("launches", 0)
+    transfers = facts.tables.get("transfers", 0)
     counters = facts.tables.get("counters", 0) and facts.values
     missing = {
         "kernel_variability": None if launches else "no kernel launches with times",
-        "memory_stall": None if launches and transfers else "no memory transfers" if launches else "no kernel launches with times",
+        "memory_stall": (
+            None if launches and transfers else "no memory transfers" if launches else "no kernel launches with times"
+        ),
         "counter_deviation": None if counters else "no counters per launch",
         "causes": None if launches or counters else "nothing was measured per launch",
         "time_line": None if facts.has_start else "no start times",
@@ -67,7 +70,9 @@ def _analyses(facts: Facts, error: ExportError | None) -> dict:
         "ranges": None if facts.tables.get("ranges") else "no named ranges",
         "device_metrics": None if facts.tables.get("samples") else "no sampled metrics of devices",
         "mpi_calls": None if facts.tables.get("mpi") else "no MPI calls",
-        "overlap": None if launches and transfers else "no memory transfers" if launches else "no kernel launches with times",
+        "overlap": (
+            None if launches and transfers else "no memory transfers" if launches else "no kernel launches with times"
+        ),
     }
     return {name: {"possible": missing[name] is None, "why": missing[name]} for name in ANALYSES}
 

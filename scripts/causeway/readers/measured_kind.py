@@ -1,19 +1,20 @@
 """What an export measures, by a look at its first rows: times of launches, counters alone, or a table's column.
 
-Standard library only: runs at workflow start, where the targets are planned; `capabilities.json` tells later what was really read.
+Standard library only: runs at workflow start, where the targets are planned; `capabilities.json` names later what was
+really read.
 """
 
 import csv
-import gzip
-import io
 import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from causeway.readers.detect import KINDS, first_bytes
+from causeway.readers.common.files import first_bytes, open_text
+from causeway.readers.registry import FORMATS
 
-MOST_FILES, ROWS = 64, 32
+MOST_FILES = 64
+ROWS = 32
 """Files of a folder, and rows of each, that are looked at."""
 
 _TIMES = (("beginns", "endns"), ("start_timestamp", "end_timestamp"))
@@ -22,23 +23,28 @@ _RANGES = re.compile(rb'"cat"\s*:\s*"cuda_profiler_range"')
 _KERNELS = re.compile(rb'"cat"\s*:\s*"kernel"', re.IGNORECASE)
 
 
-def kind_of(family: str, path: Path | None = None) -> str:
-    """Return what a family, or one export of it, measures: `trace`, `counters` or `table`.
+def kind_of(word: str, path: Path | None = None) -> str:
+    """Return what a format, or one export of it, measures: `trace`, `counters` or `table`.
 
     Parameters
     ----------
-    family : str
-        One of `detect.FORMATS`.
+    word : str
+        A word of `registry.FORMATS`.
     path : Path or None
-        The file or folder; None, an absent or an unreadable one: what the family usually measures.
+        The file or folder; None, an absent or an unreadable one: what the format usually measures.
+
+    Raises
+    ------
+    KeyError
+        If there is no such format.
     """
-    kind = KINDS[family]
+    kind = FORMATS[word].kind
     if path is None or kind != "trace":
         return kind
     try:
-        if family == "kineto":
+        if word == "kineto":
             return "counters" if _only_ranges(path) else kind
-        if family in ("rocprof", "rocprofv3"):
+        if word in ("rocprof", "rocprofv3"):
             return "counters" if _only_counters(path) else kind
     except (OSError, EOFError, zlib.error, csv.Error):
         pass
@@ -46,7 +52,9 @@ def kind_of(family: str, path: Path | None = None) -> str:
 
 
 def _only_ranges(path: Path) -> bool:
-    """Return whether a trace holds CUPTI's ranges with counters in its first and last kilobytes, and no kernel there."""
+    """Return whether a trace holds CUPTI's ranges with counters in its first and last kilobytes, and no kernel
+    there.
+    """
     with open(path, "rb") as handle:
         handle.seek(max(0, path.stat().st_size - (1 << 16)))
         text = first_bytes(path, 1 << 20) + handle.read()
@@ -68,13 +76,14 @@ def _timed(file: Path) -> bool | None:
     header = [cell.strip().lower() for cell in next(rows, [])]
     if not _NAMES & set(header):
         return None
-    places = [(header.index(start), header.index(end)) for start, end in _TIMES if start in header and end in header]
-    return any(len(row) > max(place) and all(row[at].strip().isdecimal() for at in place) for row in rows for place in places)
+    pairs = [(header.index(start), header.index(end)) for start, end in _TIMES if start in header and end in header]
+    return any(
+        len(row) > max(pair) and all(row[at].strip().isdecimal() for at in pair) for row in rows for pair in pairs
+    )
 
 
 def _rows(file: Path) -> Iterator[list[str]]:
-    with open(file, "rb") as raw:
-        packed = raw.read(2) == b"\x1f\x8b"
-    with gzip.open(file) if packed else open(file, "rb") as raw, io.TextIOWrapper(raw, "utf-8-sig", "replace", newline="") as text:
+    raw, text = open_text(file)
+    with raw, text:
         for row, _ in zip(csv.reader(iter(lambda: text.readline(1 << 16), "")), range(ROWS + 1), strict=False):
             yield row

@@ -1,5 +1,5 @@
-"""One export to a folder of tables and its `capabilities.json`; a bad export is refused there, with the reason, and never fails the
-rule.
+"""One export to a folder of tables and its `capabilities.json`; a bad export is refused there, with the reason, and
+never fails the rule.
 """
 
 import importlib
@@ -10,27 +10,17 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from causeway.errors import ExportError
+from causeway.core.errors import ExportError
+from causeway.core.tables import sha256_of, write_json
 from causeway.readers.capabilities import describe
+from causeway.readers.common.options import Options
 from causeway.readers.detect import detect
-from causeway.readers.foreign import other, unknown
-from causeway.readers.options import Options
-from causeway.readers.sink import Sink
-from causeway.tables import sha256_of, write_json
+from causeway.readers.registry import FORMATS
+from causeway.readers.sink.sink import Sink
+from causeway.readers.sink.star_writer import write_star
+from causeway.readers.unsupported import other, unknown
 
 LOG = logging.getLogger("causeway")
-
-READERS = {
-    "nsys": ("nsys", "nsys_folders", "nsys_recipe", "nsys_jsonlines"),
-    "ncu": ("ncu_wide", "ncu"),
-    "rocprof": ("rocprof_v1", "rocprof_compute"),
-    "rocprofv3": ("rocprofv3_csv", "rocprofv3_json"),
-    "rocpd": ("rpd", "rocpd"),
-    "kineto": ("kineto",),
-    "cupti": ("nvprof", "cupti_csv"),
-    "table": ("table",),
-}
-"""Modules that read a family's layouts, tried in order; a further layout is one more module here."""
 
 
 def normalise(
@@ -54,7 +44,8 @@ def normalise(
     folder : Path
         Where the tables go. It appears when complete; an older one is replaced.
     export, source, rank, position, form, node
-        The row of the sheet: name of its tables' folder, source as written there, rank, place in its dataset, format, machine.
+        The row of the sheet: name of its tables' folder, source as written there, rank, position in its dataset,
+        format, machine.
     targets : tuple of str
         For tables: columns that may be the target.
 
@@ -68,7 +59,17 @@ def normalise(
     partial.mkdir(parents=True)
     began = time.monotonic()
     try:
-        document = _read(path, partial, export=export, source=source, rank=rank, position=position, form=form, node=node, targets=targets)
+        document = _read(
+            path,
+            partial,
+            export=export,
+            source=source,
+            rank=rank,
+            position=position,
+            form=form,
+            node=node,
+            targets=targets,
+        )
         write_json(document, partial / "capabilities.json", schema="capabilities")
         shutil.rmtree(folder, ignore_errors=True)
         partial.rename(folder)
@@ -81,15 +82,16 @@ def normalise(
 def _read(path: Path, folder: Path, *, export: str, source: str, rank, position, form, node, targets) -> dict:
     """Fill `folder` with tables; return the capabilities."""
     identity = {"export": export, "source": source, "node": node or None, "format": form, "sha256": None, "bytes": None}
-    sink, hashing = None, ThreadPoolExecutor(1)
+    sink = None
+    hashing = ThreadPoolExecutor(1)
     try:
         identity["bytes"] = _size(path, source)
         digest = hashing.submit(sha256_of, path)
-        identity["format"] = family = _family(path, source, form)
+        identity["format"] = word = _format_of(path, source, form)
         options = Options(source, identity["bytes"], tuple(targets))
         sink = Sink(folder, {"source": source}, rank, position)
         try:
-            error = _run(family, path, sink, options)
+            error = _run(word, path, sink, options)
         finally:
             identity["sha256"] = sink.metadata["source_sha256"] = digest.result()
         other = sink.n_transfers or sink.count_of("samples") or sink.count_of("ranges")
@@ -97,22 +99,30 @@ def _read(path: Path, folder: Path, *, export: str, source: str, rank, position,
             raise error or ExportError(
                 source, "no kernel launch was found in it", "at least one launch", "Profile again, with the GPU traced."
             )
-        sink.finish()
+        write_star(sink)
         return describe(identity, sink, error)
     except ExportError as error:
         return _refused(folder, identity, sink, error)
     except OSError as error:
         reason = ExportError(
-            source, f"it cannot be read ({error.strerror or type(error).__name__})", "a readable file", "Check its permissions."
+            source,
+            f"it cannot be read ({error.strerror or type(error).__name__})",
+            "a readable file",
+            "Check its permissions.",
         )
         return _refused(folder, identity, sink, reason)
     except (MemoryError, ImportError, SyntaxError):
         raise
     except Exception as error:
-        # what no reader foresaw: the place in our code is logged, the message is not, since it may quote the export
-        LOG.warning("%s: stopped by %s at %s", source, type(error).__name__, _place(error))
-        found = f"it has content that the reader did not foresee ({type(error).__name__} at {_place(error)})"
-        reason = ExportError(source, found, "a file as the profiler wrote it", "Export it again; if that does not help, please report it.")
+        # what no reader foresaw: the line of our code is logged, the message is not, since it may quote the export
+        LOG.warning("%s: stopped by %s at %s", source, type(error).__name__, _line_of(error))
+        found = f"it has content that the reader did not foresee ({type(error).__name__} at {_line_of(error)})"
+        reason = ExportError(
+            source,
+            found,
+            "a file as the profiler wrote it",
+            "Export it again; if that does not help, please report it.",
+        )
         return _refused(folder, identity, sink, reason)
     finally:
         hashing.shutdown()
@@ -120,7 +130,7 @@ def _read(path: Path, folder: Path, *, export: str, source: str, rank, position,
             sink.close()
 
 
-def _place(error: Exception) -> str:
+def _line_of(error: Exception) -> str:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{Path(frame.filename).name}:{frame.lineno}"
 
@@ -131,27 +141,32 @@ def _size(path: Path, source: str) -> int:
     size = path.stat().st_size
     if size == 0:
         raise ExportError(
-            source, "it has zero bytes", "a profiler's export", "Export it again; a full disk or a killed job leaves empty files."
+            source,
+            "it has zero bytes",
+            "a profiler's export",
+            "Export it again; a full disk or a killed job leaves empty files.",
         )
     return size
 
 
-def _family(path: Path, source: str, form: str) -> str:
-    """Return the family of format, as the sheet says or as the content shows."""
-    seen = detect(path)
-    family = seen if form == "auto" else form
-    if family is None:
+def _format_of(path: Path, source: str, form: str) -> str:
+    """Return the word of the format, as the sheet names it or as the content shows."""
+    word = detect(path) if form == "auto" else form
+    if word is None:
         raise unknown(path, source)
-    if family not in READERS:
+    if word not in FORMATS:
         raise ExportError(
-            source, f"exports of format {family} cannot be read yet", f"one of {', '.join(READERS)}", "Convert it to a table (CSV)."
+            source,
+            f"exports of format {word} cannot be read yet",
+            f"one of {', '.join(FORMATS)}",
+            "Convert it to a table (CSV).",
         )
-    return family
+    return word
 
 
-def _run(family: str, path: Path, sink: Sink, options: Options) -> ExportError | None:
+def _run(word: str, path: Path, sink: Sink, options: Options) -> ExportError | None:
     """Let the first reader whose probe matches read; return the error that ended it early, if any."""
-    for name in READERS[family]:
+    for name in FORMATS[word].readers:
         reader = importlib.import_module(f"causeway.readers.{name}")
         if reader.probe(path):
             try:
@@ -159,7 +174,7 @@ def _run(family: str, path: Path, sink: Sink, options: Options) -> ExportError |
             except ExportError as error:
                 return error
             return None
-    raise other(path, options.source, family)
+    raise other(path, options.source, word)
 
 
 def _refused(folder: Path, identity: dict, sink: Sink | None, error: ExportError) -> dict:

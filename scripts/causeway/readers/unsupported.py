@@ -1,14 +1,16 @@
-"""What to say of a file or folder that no reader takes: what it is, and what to do with it."""
+"""Errors for files and folders that no reader takes: what they are, and what to do."""
 
 import codecs
 from collections import Counter
 from pathlib import Path
 
-from causeway.errors import ExportError
-from causeway.readers.detect import FORMATS, detect, first_bytes
+from causeway.core.errors import ExportError
+from causeway.readers.common.files import first_bytes
+from causeway.readers.detect import detect
+from causeway.readers.registry import FORMATS
 
 FILES_LOOKED_AT = 256
-"""Files of a folder that are looked into, to say what it holds."""
+"""Files of a folder that are examined, to name what it holds."""
 
 _PACKED = (
     (b"\xfd7zXZ\x00", "xz"),
@@ -20,7 +22,10 @@ _PACKED = (
 _REPORTS = {
     ".nsys-rep": ("a report of Nsight Systems", "Export it: `nsys export --type sqlite REPORT` (or parquetdir)."),
     ".qdrep": ("a report of Nsight Systems", "Export it: `nsys export --type sqlite REPORT` (or parquetdir)."),
-    ".qdstrm": ("a raw stream of Nsight Systems", "Import it with QdstrmImporter, then `nsys export --type sqlite REPORT`."),
+    ".qdstrm": (
+        "a raw stream of Nsight Systems",
+        "Import it with QdstrmImporter, then `nsys export --type sqlite REPORT`.",
+    ),
     ".ncu-rep": ("a report of Nsight Compute", "Export it: `ncu --import REPORT --csv --page raw > REPORT.csv`."),
     ".ncu-repz": ("a report of Nsight Compute", "Export it: `ncu --import REPORT --csv --page raw > REPORT.csv`."),
 }
@@ -38,27 +43,34 @@ def unknown(path: Path, source: str) -> ExportError:
     head = first_bytes(path, 16)
     packed = next((name for mark, name in _PACKED if head.startswith(mark)), None)
     if packed:
-        return ExportError(source, f"it is compressed with {packed}", expected, "Uncompress it first; only gzip is read as it is.")
+        return ExportError(
+            source, f"it is compressed with {packed}", expected, "Uncompress it first; only gzip is read as it is."
+        )
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return ExportError(
-            source, "it is text in UTF-16, as PowerShell's redirection writes it", expected, "Convert it: `iconv -f UTF-16 -t UTF-8`."
+            source,
+            "it is text in UTF-16, as PowerShell's redirection writes it",
+            expected,
+            "Convert it: `iconv -f UTF-16 -t UTF-8`.",
         )
     advice = "Name the right file in the sheet, or convert it to a table (CSV)."
     return ExportError(source, "its content is of no known format", expected, advice)
 
 
-def other(path: Path, source: str, family: str) -> ExportError:
-    """Return the error for content that is not of the family that the sheet, or the first look, says."""
+def other(path: Path, source: str, word: str) -> ExportError:
+    """Return the error for content that is not of the format that the sheet names or detection found."""
     if path.is_dir():
-        return _folder(path, source, family)
+        return _folder(path, source, word)
     seen = detect(path)
-    found = "it is a file with other content" + (f", it looks like {seen}" if seen and seen != family else "")
-    return ExportError(source, found, f"an export of format {family}", "Set its format in the sheet to `auto`, or name the right file.")
+    found = "it is a file with other content" + (f", it looks like {seen}" if seen and seen != word else "")
+    return ExportError(
+        source, found, f"an export of format {word}", "Set its format in the sheet to `auto`, or name the right file."
+    )
 
 
-def _folder(path: Path, source: str, family: str | None) -> ExportError:
+def _folder(path: Path, source: str, word: str | None) -> ExportError:
     """Return the error for a folder that is no export: what its files are."""
-    expected = f"an export of format {family}" if family else f"an export of one of {', '.join(FORMATS)}"
+    expected = f"an export of format {word}" if word else f"an export of one of {', '.join(FORMATS)}"
     files = [file for file in sorted(path.iterdir()) if file.is_file()][:FILES_LOOKED_AT]
     held = Counter(seen for file in files if (seen := detect(file)))
     if not held:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 Settings = Mapping[str, object]
 """The configuration's `scaling`."""
-NEXT_TO_NOTHING = 100_000
-"""Launches of a dataset whose time is start and end alone: what these cost on each number of ranks, the other runs cannot tell."""
+OVERHEAD_LAUNCHES = 100_000
+"""Launches of a dataset whose time is start and end alone: the runs on larger datasets do not identify that cost."""
 
 
 def sizes(settings: Settings) -> dict[str, dict[int, int]]:
@@ -22,8 +22,10 @@ def sizes(settings: Settings) -> dict[str, dict[int, int]]:
 
 def runs(settings: Settings) -> list[tuple[int, int]]:
     """Return (launches, ranks) of every run once: the largest datasets first, each from few ranks to many."""
-    wanted = [*sizes(settings).values(), dict.fromkeys(settings["ranks"], min(NEXT_TO_NOTHING, settings["launches"]))]
-    return sorted({(launches, ranks) for size in wanted for ranks, launches in size.items()}, key=lambda run: (-run[0], run[1]))
+    wanted = [*sizes(settings).values(), dict.fromkeys(settings["ranks"], min(OVERHEAD_LAUNCHES, settings["launches"]))]
+    return sorted(
+        {(launches, ranks) for size in wanted for ranks, launches in size.items()}, key=lambda run: (-run[0], run[1])
+    )
 
 
 def datasets(settings: Settings) -> list[int]:
@@ -37,11 +39,13 @@ def tasks(settings: Settings) -> int:
 
 
 def simulation_minutes(wildcards, attempt: int) -> int:
-    """Return a generous time to write a dataset, more at each attempt: some four million launches are written in a second."""
+    """Return a generous time in minutes to write a dataset, more at each attempt: a second writes some four million
+    launches.
+    """
     return attempt * (10 + round(int(wildcards.launches) / 50e6))
 
 
 def minutes(settings: Settings) -> int:
-    """Return a generous time for all runs: a minute each, and what a million launches take per rank at a tenth of the usual rate."""
+    """Return a generous time for all runs, minutes: one each, and their launches at a tenth of the usual rate."""
     each = [1 + launches / ranks / 12e6 for launches, ranks in runs(settings)]
     return 10 + round(sum(each) * (settings["repetitions"] + 1))

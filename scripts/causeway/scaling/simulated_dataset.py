@@ -1,8 +1,8 @@
-"""Feature tables of a simulated run of any size, written directly: no profiler's format, so as many launches as a disk holds.
+"""Normalised tables of a simulated run of any size, written directly rather than through a profiler's format.
 
-Their shape is that of the published measurement's traces (arXiv 2510.18300, section 5: 93 million samples in 68.8 K bins of 10 ms),
-over 28 kernels of six launch configurations. Durations scatter around their configuration's mean, more so in bursts, so that some
-bins stand out.
+Their shape is that of the published measurement's traces (arXiv 2510.18300, section 5: 93 million samples in 68.8 K
+bins of 10 ms), over 28 kernels of six launch configurations. Durations scatter around their configuration's mean, more
+so in bursts, so that some bins stand out.
 """
 
 import hashlib
@@ -11,14 +11,16 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.logs import LOG, Progress
-from causeway.tables import LAUNCH_SHAPE, ROW_GROUP_ROWS, SCHEMAS, TableWriter, write_json, write_table
+from causeway.core.logs import LOG, Progress
+from causeway.core.tables import LAUNCH_SHAPE, ROW_GROUP_ROWS, SCHEMAS, TableWriter, write_json, write_table
 
-KERNELS, SHAPES = 28, 6
+KERNELS = 28
+SHAPES = 6
 GAP_NS = 10_000_000 // 1352
 """Mean time from one launch's start to the next one's."""
 LAUNCHES_PER_TRANSFER = 4
-BURST_NS, CALM_NS = 30_000_000, 1_000_000_000
+BURST_NS = 30_000_000
+CALM_NS = 1_000_000_000
 """A burst's length, and the time from one to the next."""
 
 
@@ -37,9 +39,9 @@ def write_dataset(folder: str | Path, launches: int, exports: int, seed: int) ->
         Of everything drawn.
     """
     folder = Path(folder)
-    shares = [launches * (place + 1) // exports - launches * place // exports for place in range(exports)]
-    for rank, share in enumerate(shares):
-        _write_export(folder / "tables" / str(rank), share, rank, np.random.default_rng([seed, rank]))
+    sizes = [launches * (rank + 1) // exports - launches * rank // exports for rank in range(exports)]
+    for rank, size in enumerate(sizes):
+        _write_export(folder / "tables" / str(rank), size, rank, np.random.default_rng([seed, rank]))
     clocks = {str(rank): {"shift_ns": 0, "ranks": [rank]} for rank in range(exports)}
     facts = {"dataset": "scaling", "method": "zero", "residual_ns": None, "reason": "simulated on one clock"}
     write_json({**facts, "exports": clocks}, folder / "clocks.json", "clocks")
@@ -83,7 +85,9 @@ def _launches(starts: np.ndarray, begin: int, rank: int, means: np.ndarray, rng:
 
 
 def _transfers(starts: np.ndarray, rank: int, rng: np.random.Generator) -> pa.Table:
-    """Return transfers that begin up to a gap before some launches; the few that would begin before the one above are moved up to it."""
+    """Return transfers that begin up to a gap before some launches; the few that would begin before the one above
+    are moved up to it.
+    """
     n = starts.size
     size = rng.integers(1, 1 << 16, n)
     columns = {
@@ -105,7 +109,9 @@ def _table(name: str, columns: dict[str, np.ndarray], rank: int) -> pa.Table:
         if field.name in columns:
             arrays[field.name] = pa.array(columns[field.name], field.type)
         else:
-            arrays[field.name] = pa.nulls(rows, field.type) if field.nullable else pa.array(np.zeros(rows, field.type.to_pandas_dtype()))
+            arrays[field.name] = (
+                pa.nulls(rows, field.type) if field.nullable else pa.array(np.zeros(rows, field.type.to_pandas_dtype()))
+            )
     return pa.table(arrays, schema=SCHEMAS[name])
 
 
@@ -120,5 +126,12 @@ def _write_dimensions(folder: Path) -> None:
     shape = dict.fromkeys(LAUNCH_SHAPE, [None] * len(numbers))
     shape |= {name: [1] * len(numbers) for name in ("grid_y", "grid_z", "block_y", "block_z")}
     shape |= {"grid_x": [64 * (number % SHAPES + 1) for number in numbers], "block_x": [128] * len(numbers)}
-    columns = {"configuration": numbers, "kernel": [number // SHAPES for number in numbers], **shape, "label": [None] * len(numbers)}
-    write_table(pa.table(columns, schema=SCHEMAS["configurations"]), folder / "configurations.parquet", "configurations")
+    columns = {
+        "configuration": numbers,
+        "kernel": [number // SHAPES for number in numbers],
+        **shape,
+        "label": [None] * len(numbers),
+    }
+    write_table(
+        pa.table(columns, schema=SCHEMAS["configurations"]), folder / "configurations.parquet", "configurations"
+    )

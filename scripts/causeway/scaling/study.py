@@ -1,10 +1,10 @@
-"""The scaling study's document: measured points, what they say, a projection, and the published curve beside them."""
+"""The document of the scaling study: measured points, the fitted model, a projection, and the published curve."""
 
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from causeway.scaling.model import PARTS, amdahl, fit, median, parts_of, projected, scaled, seconds
+from causeway.scaling.model import TERMS, amdahl, fit, identified_terms, median, projected, scaled, seconds
 from causeway.scaling.plan import sizes
 
 PUBLISHED = {
@@ -14,16 +14,22 @@ PUBLISHED = {
 }
 PROJECTED_LAUNCHES = (PUBLISHED["launches"], 10_000_000_000)
 PROJECTED_RANKS = tuple(2**power for power in range(11))
-MOST_ERROR, LEAST_SHARE = 0.25, 0.5
-"""No projection from a model that misses a median by more, or where less of the largest run's time is due to its launches."""
+MOST_ERROR = 0.25
+LEAST_SHARE = 0.5
+"""No projection from a model that misses a median by more, or where less of the largest run's time is due to its
+launches.
+"""
 ASSUMPTION = (
-    "A projection, not a measurement: the model, fitted to at most {ranks} ranks and {launches} launches, is taken to hold far beyond. It"
-    " assumes for every rank a core, memory bandwidth and a file system as fast as here, no contention of networks and file systems, and"
-    " datasets of the same shape. The interval shows the scatter between repetitions and the model's errors where it was fitted, no more."
+    "A projection, not a measurement: the model, fitted to at most {ranks} ranks and {launches} launches, is taken to"
+    " hold far beyond. It assumes for every rank a core, memory bandwidth and a file system as fast as here, no"
+    " contention of networks and file systems, and datasets of the same shape. The interval shows the scatter between"
+    " repetitions and the model's errors where it was fitted, no more."
 )
 
 
-def study(settings: Mapping[str, object], seed: int, runs: Sequence[dict], launcher: str, cores: int | None, load: float) -> dict:
+def study(
+    settings: Mapping[str, object], seed: int, runs: Sequence[dict], *, launcher: str, cores: int | None, load: float
+) -> dict:
     """Return the document.
 
     Parameters
@@ -37,8 +43,8 @@ def study(settings: Mapping[str, object], seed: int, runs: Sequence[dict], launc
     launcher : str
         The launcher's name.
     cores : int or None
-        Cores that the ranks share; None where the launcher gives each its own. More ranks than cores cannot be faster, so such runs
-        are shown, but neither the serial fraction nor the model is fitted to them.
+        Cores that the ranks share; None where the launcher gives each its own. More ranks than cores cannot be faster,
+        so such runs are shown, but neither the serial fraction nor the model is fitted to them.
     load : float
         Processes that wanted a core before the study began: times of a busy machine are not its own.
     """
@@ -61,7 +67,12 @@ def study(settings: Mapping[str, object], seed: int, runs: Sequence[dict], launc
     fewest = min((point["ranks"] for point in strong), default=1)
     relative = [(point["ranks"] / fewest, 1 / point["speedup"]) for point in strong]
     projection, reason = _projection(own, model, seed)
-    return document | {"serial_fraction": amdahl(relative), "model": model, "projection": projection, "no_projection": reason}
+    return document | {
+        "serial_fraction": amdahl(relative),
+        "model": model,
+        "projection": projection,
+        "no_projection": reason,
+    }
 
 
 def processor() -> str | None:
@@ -109,31 +120,37 @@ def _median_known(values) -> float | None:
 
 
 def _model(runs: dict[tuple[int, int], list[dict]]) -> dict | None:
-    parts = parts_of(runs)
-    if parts is None:
+    terms = identified_terms(runs)
+    if terms is None:
         return None
-    phases = fit(runs, parts)
+    phases = fit(runs, terms)
     errors = [abs(seconds(phases, *key) / median(run["wall_s"] for run in found) - 1) for key, found in runs.items()]
     return {
-        "parts": [part for part in PARTS if part in parts],
+        "parts": [term for term in TERMS if term in terms],
         "phases": phases,
         "runs": sorted(map(list, runs)),
         "largest_error": max(errors),
     }
 
 
-def _projection(runs: dict[tuple[int, int], list[dict]], model: dict | None, seed: int) -> tuple[dict | None, str | None]:
+def _projection(
+    runs: dict[tuple[int, int], list[dict]], model: dict | None, seed: int
+) -> tuple[dict | None, str | None]:
     """Return the projection, or None and why there is none."""
     if model is None:
         return None, "it needs at least two numbers of ranks that each have a core"
     largest = max(runs, key=lambda key: (key[0], -key[1]))
-    whole, empty = seconds(model["phases"], *largest), seconds(model["phases"], 0, largest[1])
+    whole = seconds(model["phases"], *largest)
+    empty = seconds(model["phases"], 0, largest[1])
     if 1 - empty / whole < LEAST_SHARE:
         return None, f"start and end take {100 * empty / whole:.0f} % of the largest run; measure more launches"
     if model["largest_error"] > MOST_ERROR:
         return (
             None,
-            f"the model misses a measured time by {100 * model['largest_error']:.0f} %; measure on a quieter machine, or more launches",
+            (
+                f"the model misses a measured time by {100 * model['largest_error']:.0f} %; measure on a quieter"
+                " machine, or more launches"
+            ),
         )
     most = {"ranks": f"{max(ranks for _, ranks in runs):,}", "launches": f"{max(launches for launches, _ in runs):,}"}
     wanted = [(launches, ranks) for launches in PROJECTED_LAUNCHES for ranks in PROJECTED_RANKS]
@@ -144,7 +161,13 @@ def _published() -> dict:
     times = PUBLISHED["wall_s"]
     gains = scaled(times, "strong")
     points = [
-        {"ranks": ranks, "wall_s": wall, "launches_per_s": PUBLISHED["launches"] / wall, **gains[ranks]} for ranks, wall in times.items()
+        {"ranks": ranks, "wall_s": wall, "launches_per_s": PUBLISHED["launches"] / wall, **gains[ranks]}
+        for ranks, wall in times.items()
     ]
     relative = [(ranks / min(times), wall / times[min(times)]) for ranks, wall in times.items()]
-    return {"source": PUBLISHED["source"], "launches": PUBLISHED["launches"], "points": points, "serial_fraction": amdahl(relative)}
+    return {
+        "source": PUBLISHED["source"],
+        "launches": PUBLISHED["launches"],
+        "points": points,
+        "serial_fraction": amdahl(relative),
+    }

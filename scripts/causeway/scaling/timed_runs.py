@@ -1,4 +1,6 @@
-"""Time the MPI program over rank counts and dataset sizes, interleaved, and check that every count gives the same bytes."""
+"""Time the MPI program over rank counts and dataset sizes, interleaved, and check that every count gives the same
+bytes.
+"""
 
 import hashlib
 import re
@@ -11,17 +13,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from causeway.errors import CausewayError
-from causeway.logs import LOG
+from causeway.core.errors import CausewayError
+from causeway.core.logs import LOG
 
 REST = "start, ranking, writing"
 """What no pass over the rows covers: the launcher, Python and its imports, and what rank 0 does alone."""
 PASS = re.compile(r" INFO (?P<name>.+): \d+ rows in [\d.]+ CPU-s \((?P<seconds>[\d.]+) s\)")
 PEAK = re.compile(r"largest peak memory of a rank: (\d+) MB")
-"""What the program's log says of each pass, and at its end."""
+"""Lines of the program's log: one for each pass, one at its end."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Program:
     """How to run the MPI program on a simulated dataset.
 
@@ -51,25 +53,46 @@ class Program:
         Raises
         ------
         CausewayError
-            If it failed, with what it said.
+            If it failed, with its last error message; or there is no such launcher.
         """
         shutil.rmtree(self.work, ignore_errors=True)
         self.work.mkdir(parents=True)
         log = self.work / "log"
         command = [*self.launcher, "-n", str(ranks), sys.executable, "-m", "mpi4py", self.script, "--ranks", str(ranks)]
-        command += ["--dataset", "scaling", "--tables", str(dataset / "tables"), "--exports", *map(str, range(self.exports))]
-        command += ["--clocks", str(dataset / "clocks.json"), "--out", str(self.work / "out"), "--log", str(log), *self.options]
-        cpu, began = _cpu_seconds(), time.perf_counter()
+        command += [
+            "--dataset",
+            "scaling",
+            "--tables",
+            str(dataset / "tables"),
+            "--exports",
+            *map(str, range(self.exports)),
+        ]
+        command += [
+            "--clocks",
+            str(dataset / "clocks.json"),
+            "--out",
+            str(self.work / "out"),
+            "--log",
+            str(log),
+            *self.options,
+        ]
+        cpu = _cpu_seconds()
+        began = time.perf_counter()
         try:
             done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)  # noqa: S603
         except FileNotFoundError:
             raise CausewayError(
-                f"there is no launcher {self.launcher[0]} on PATH; activate the environment, or set the resource `mpi` of measure_scaling"
+                f"there is no launcher {self.launcher[0]} on PATH; activate the environment, or set the resource `mpi`"
+                " of measure_scaling"
             ) from None
-        wall, cpu = time.perf_counter() - began, _cpu_seconds() - cpu
+        wall = time.perf_counter() - began
+        cpu = _cpu_seconds() - cpu
         if done.returncode:
-            said = [line for line in done.stderr.splitlines() if line.startswith("error: ")] or done.stderr.splitlines() or ["nothing"]
-            raise CausewayError(f"{Path(self.script).name} on {ranks} ranks and {launches} launches failed and said: {said[-1]}")
+            lines = done.stderr.splitlines()
+            errors = [line for line in lines if line.startswith("error: ")] or lines or ["no message"]
+            raise CausewayError(
+                f"{Path(self.script).name} on {ranks} ranks and {launches} launches failed: {errors[-1]}"
+            )
         memory = PEAK.search(log.read_text(encoding="utf-8"))
         found = {
             "launches": launches,
@@ -85,20 +108,31 @@ class Program:
 
 
 def phases(log: str, wall_s: float) -> dict[str, float]:
-    """Return the seconds of each pass that a log tells of, those of one name added up, and those of the rest."""
+    """Return the seconds of each pass that a log reports, those of one name added up, and those of the rest.
+
+    Parameters
+    ----------
+    log : str
+        Of the program.
+    wall_s : float
+        Duration of the whole run, seconds.
+    """
     found: dict[str, float] = {}
-    for told in PASS.finditer(log):
-        found[told["name"]] = found.get(told["name"], 0.0) + float(told["seconds"])
+    for match in PASS.finditer(log):
+        found[match["name"]] = found.get(match["name"], 0.0) + float(match["seconds"])
     return found | {REST: max(0.0, round(wall_s - sum(found.values()), 4))}
 
 
 def runs_here(launcher: Sequence[str]) -> bool:
-    """Return whether a launcher starts its ranks on this machine only: they share its cores, and their CPU time is ours to see."""
+    """Return whether a launcher starts its ranks on this machine only: they share its cores, and their CPU time is
+    ours to see.
+    """
     return Path(launcher[0]).name not in ("srun", "jsrun", "aprun", "prun")
 
 
 def measure(program: Program, datasets: dict[int, Path], plan: list[tuple[int, int]], repetitions: int) -> list[dict]:
-    """Run the whole plan `repetitions` times, one round after the other, so that a slow hour of the machine falls on all runs alike.
+    """Run the whole plan `repetitions` times, one round after the other, so that a slow hour of the machine falls on
+    all runs alike.
 
     A first run, not counted, compiles what is not yet compiled.
 
@@ -109,12 +143,15 @@ def measure(program: Program, datasets: dict[int, Path], plan: list[tuple[int, i
     """
     smallest = min(plan)
     program.run(datasets[smallest[0]], *smallest)
-    found, digests = [], {}
+    found = []
+    digests = {}
     for repetition in range(repetitions):
         for launches, ranks in plan:
             run, digest = program.run(datasets[launches], launches, ranks)
             if digests.setdefault(launches, digest) != digest:
-                raise CausewayError(f"{launches} launches on {ranks} ranks give other results than before; please report it")
+                raise CausewayError(
+                    f"{launches} launches on {ranks} ranks give other results than before; please report it"
+                )
             LOG.info("%d launches, %d ranks, round %d: %.2f s", launches, ranks, repetition + 1, run["wall_s"])
             found.append({**run, "repetition": repetition})
     return found

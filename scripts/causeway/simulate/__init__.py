@@ -1,6 +1,8 @@
-"""Traces with planted causes, in the vendors' real formats: what the rest of Causeway is tried and tested on.
+"""Simulated traces and counter captures with planted causes, in the vendors' formats, on which Causeway is tested.
 
-`scenarios` says what a run is (kernels, causes, sizes), `schedule` plays it (pure NumPy, in batches of iterations), `counters` draws
-the counters of single launches; `nsys_sqlite`, `kineto_json` and `ncu_csv` write what the vendors' tools would have written, and `runs`
-puts the files and their `truth.json` into a folder. Equal scenario and seed give equal bytes.
+Equal scenario and seed give equal bytes. Tables with known causes that never were an export stand in `validation`.
+
+Imports run from left to right: `__main__` > `runs` > `kineto_json` > `nsys_sqlite` > `demo`, `ncu_csv`, `schedule` >
+`device_metrics`, `planted_effects`, `rank_tables` > `counters`, `scenario` > `stream_events`, `random_numbers`,
+`nsys_schema`.
 """

@@ -3,8 +3,8 @@
 import argparse
 import sys
 
-from causeway.errors import CausewayError
-from causeway.logs import log_to
+from causeway.core.errors import CausewayError
+from causeway.core.logs import log_to
 from causeway.simulate.runs import write_run
 
 

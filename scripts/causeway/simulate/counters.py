@@ -1,8 +1,9 @@
 """Counters of single launches with planted causes: what drives the time, and what a naive method would report instead.
 
-Per kernel the mean duration follows from a few raw counters. Around them stand what real captures hold beside causes: sums of counters
-(hit + miss = requests), copies under another name, constants, percentages and rates, counters that follow from a cause without being
-one (proxies), counters without any relation, and aliases of the duration (cycles, amounts per second, percent of peak).
+Per kernel the mean duration follows from a few raw counters. Beside them stands what real captures hold besides causes:
+sums of counters (hit + miss = requests), copies under another name, constants, percentages and rates, counters that
+follow from a cause without being one (proxies), unrelated counters, and leaked features, from which the duration itself
+can be computed (cycles, amounts per second, percent of peak).
 """
 
 import dataclasses
@@ -12,11 +13,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from causeway.errors import CausewayError
-from causeway.simulate import noise
+from causeway.core.errors import CausewayError
+from causeway.simulate import random_numbers
 
-DRAM, BANKS = "dram__bytes.sum", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
-L1_HITS, ATOMICS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum", "lts__t_sectors_op_atom.sum"
+DRAM = "dram__bytes.sum"
+BANKS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
+L1_HITS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum"
+ATOMICS = "lts__t_sectors_op_atom.sum"
 DURATION = "gpu__time_duration.sum"
 SIMPLIFIED = {
     "gpu__time_duration.sum": "gpu_time",
@@ -31,19 +34,35 @@ SIMPLIFIED = {
     "dram__bytes_write.sum": "dram_write_bytes",
     "dram__bytes.sum.per_second": "dram_bytes_per_second",
 }
-"""Names in Causeway's tables, of the counters here that config/columns/counters.yaml renames; a test holds them equal."""
+"""Names in Causeway's tables, of the counters here that config/columns/counters.yaml renames; a test checks that
+they are equal.
+"""
 CLOCK_GHZ = 1.755
 PEAK_BYTES_PER_NS = 3352.32
 RARE_SHARE = 0.15
-"""Share of the launches whose data make a driver differ from its usual value: rare, so that the deviation and its magnitude move alike."""
+"""Share of the launches whose data make a driver differ from its usual value: rare, so that the deviation and its
+magnitude move alike.
+"""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CounterKernel:
     """A kernel under a counter profiler, always launched alike; only its data differ from launch to launch.
 
-    `causes` gives for each driving counter the relative change of the duration for a relative change of the counter by 1: positive for
-    work, negative for hits. `share` is the kernel's share of the launches.
+    Attributes
+    ----------
+    name : str
+    block, grid, registers : int
+        Threads per block, blocks, registers per thread.
+    base_us : float, microseconds
+        Mean duration at the median of every driving counter.
+    share : float, 0 to 1
+        The kernel's share of the launches.
+    causes : mapping of str to float
+        For each driving counter, the relative change of the duration for a relative change of the counter by 1:
+        positive for work, negative for hits.
+    cv : float
+        Coefficient of variation of the log-normal noise.
     """
 
     name: str
@@ -56,9 +75,18 @@ class CounterKernel:
     cv: float = 0.025
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CounterScenario:
-    """A counter capture: kernels in random order, as an application with data-dependent work would launch them."""
+    """A counter capture: kernels in random order, as an application with data-dependent work would launch them.
+
+    Attributes
+    ----------
+    kernels : tuple of CounterKernel
+    launches : int
+    header : {18, 20}
+        Columns of the CSV's header.
+    seed : int
+    """
 
     kernels: tuple[CounterKernel, ...]
     launches: int = 1200
@@ -68,10 +96,19 @@ class CounterScenario:
 
 @dataclass
 class CounterLaunches:
-    """Launches in order, with one value per metric: `values` maps (section, metric) to an array of shape (n_launches,).
+    """Launches in order, with one value per metric.
 
-    `units` has the same keys. The sets of names say what each counter is: `leaks` (the duration again), `sums` (total to its parts),
-    `copies`, `constants`, `proxies` (children of a cause) and `unrelated`.
+    Attributes
+    ----------
+    kernel : ndarray of int64, shape (n_launches,)
+        Indices into the scenario's kernels.
+    values : dict of (section, metric) to ndarray of float64, shape (n_launches,)
+    units : dict of (section, metric) to str
+    roles : dict of str to list of str
+        Names of metrics by what they are: `leaks` (leaked features: the duration again), `copies`, `constants`,
+        `proxies` (children of a cause) and `unrelated`.
+    sums : dict of str to list of str
+        Metrics that are sums, with their parts.
     """
 
     kernel: np.ndarray
@@ -81,7 +118,9 @@ class CounterLaunches:
     sums: dict[str, list[str]] = field(default_factory=dict)
 
 
-METRICS, LAUNCH, OCCUPANCY = "Command line profiler metrics", "Launch Statistics", "Occupancy"
+METRICS = "Command line profiler metrics"
+LAUNCH = "Launch Statistics"
+OCCUPANCY = "Occupancy"
 
 
 def simplified(name: str) -> str:
@@ -92,26 +131,35 @@ def simplified(name: str) -> str:
 def demo_kernels() -> tuple[CounterKernel, ...]:
     """Return the kernels of the demonstration capture."""
     return (
-        CounterKernel("invkin_kernel(float *, float *, int)", 256, 3907, 40, 48, 0.42, {DRAM: 0.16, BANKS: 0.16}),
         CounterKernel(
-            "void cub::DeviceRadixSortOnesweepKernel<cub::DeviceRadixSortPolicy<unsigned int, float, int>::Policy900, (bool)0, "
-            "unsigned int, float, int, int>(T5 *, T5 *, T4 *, const T4 *, T2 *, const T2 *, T3 *, const T3 *, T4, int, int)",
-            384,
-            1412,
-            56,
-            96,
-            0.33,
-            {DRAM: 0.16, L1_HITS: -0.28},
+            name="invkin_kernel(float *, float *, int)",
+            block=256,
+            grid=3907,
+            registers=40,
+            base_us=48,
+            share=0.42,
+            causes={DRAM: 0.16, BANKS: 0.16},
         ),
         CounterKernel(
-            "void at::native::<unnamed>::indexing_backward_kernel<c10::Half, (int)4>(const long *, const long *, const T1 *, T1 *, long, "
-            "long, long, long, bool)",
-            128,
-            2048,
-            62,
-            73,
-            0.25,
-            {ATOMICS: 0.1, L1_HITS: -0.28},
+            name="void cub::DeviceRadixSortOnesweepKernel<cub::DeviceRadixSortPolicy<unsigned int, float,"
+            " int>::Policy900, (bool)0, unsigned int, float, int, int>(T5 *, T5 *, T4 *, const T4 *, T2 *, const T2 *,"
+            " T3 *, const T3 *, T4, int, int)",
+            block=384,
+            grid=1412,
+            registers=56,
+            base_us=96,
+            share=0.33,
+            causes={DRAM: 0.16, L1_HITS: -0.28},
+        ),
+        CounterKernel(
+            name="void at::native::<unnamed>::indexing_backward_kernel<c10::Half, (int)4>(const long *, const long *,"
+            " const T1 *, T1 *, long, long, long, long, bool)",
+            block=128,
+            grid=2048,
+            registers=62,
+            base_us=73,
+            share=0.25,
+            causes={ATOMICS: 0.1, L1_HITS: -0.28},
         ),
     )
 
@@ -128,11 +176,14 @@ def counter_scenario(values: Mapping[str, object] | None = None) -> CounterScena
     known = {part.name for part in dataclasses.fields(CounterScenario)}
     unknown = sorted(set(values) - known)
     if unknown:
-        raise CausewayError(f"simulated counters: unknown keys {unknown}; known are {', '.join(sorted(known | {'kind'}))}")
+        raise CausewayError(
+            f"simulated counters: unknown keys {unknown}; known are {', '.join(sorted(known | {'kind'}))}"
+        )
     scenario = CounterScenario(**{"kernels": demo_kernels(), **values})
     if scenario.launches < len(scenario.kernels):
         raise CausewayError(
-            f"simulated counters: {scenario.launches} launches of {len(scenario.kernels)} kernels; one of each is the least"
+            f"simulated counters: {scenario.launches} launches of {len(scenario.kernels)} kernels; one of each is the"
+            " least"
         )
     if scenario.header not in (18, 20):
         raise CausewayError(f"simulated counters: a header of {scenario.header} columns; known are 18 and 20")
@@ -142,9 +193,12 @@ def counter_scenario(values: Mapping[str, object] | None = None) -> CounterScena
 def draw(scenario: CounterScenario) -> CounterLaunches:
     """Draw the launches of a capture."""
     n = scenario.launches
-    random = noise.generator(scenario.seed, "launches")
+    random = random_numbers.generator(scenario.seed, "launches")
     shares = np.array([kernel.share for kernel in scenario.kernels])
-    which = np.repeat(np.arange(len(shares)), np.diff(np.rint(np.concatenate([[0], np.cumsum(shares / shares.sum())]) * n).astype(int)))
+    which = np.repeat(
+        np.arange(len(shares)),
+        np.diff(np.rint(np.concatenate([[0], np.cumsum(shares / shares.sum())]) * n).astype(int)),
+    )
     which = random.permutation(which)
     result = CounterLaunches(which)
     drivers = _drivers(scenario, n)
@@ -153,22 +207,26 @@ def draw(scenario: CounterScenario) -> CounterLaunches:
     for number, kernel in enumerate(scenario.kernels):
         own = which == number
         for name, strength in kernel.causes.items():
-            usual = np.median(drivers[name][own])
-            relative[own] += strength * (drivers[name][own] / usual - 1)
-        normal, _ = noise.standard_normal(noise.generator(scenario.seed, "time", number), (1, int(own.sum())), 0.0, None)
-        relative[own] *= noise.factors(normal[0], kernel.cv)
+            median = np.median(drivers[name][own])
+            relative[own] += strength * (drivers[name][own] / median - 1)
+        normal, _ = random_numbers.standard_normal(
+            random_numbers.generator(scenario.seed, "time", number), (1, int(own.sum())), 0.0, None
+        )
+        relative[own] *= random_numbers.factors(normal[0], kernel.cv)
     duration = np.rint(base * relative)
     _fill(result, scenario, drivers, duration)
     return result
 
 
 def _drivers(scenario: CounterScenario, n: int) -> dict[str, np.ndarray]:
-    """Draw the raw counters that drive the time in one kernel or another, and the parts of sums; floats that hold whole numbers."""
+    """Draw the raw counters that drive the time in one kernel or another, and the parts of sums; floats that hold
+    whole numbers.
+    """
 
-    def rare(name: str, usual: float, low: float, high: float) -> np.ndarray:
-        random = noise.generator(scenario.seed, "counter", name)
+    def rare(name: str, base: float, low: float, high: float) -> np.ndarray:
+        random = random_numbers.generator(scenario.seed, "counter", name)
         change = np.where(random.random(n) < RARE_SHARE, random.uniform(low, high, n), 0.0)
-        return np.rint(usual * (1 + change + 0.02 * random.standard_normal(n)))
+        return np.rint(base * (1 + change + 0.02 * random.standard_normal(n)))
 
     parts = {
         "dram__bytes_read.sum": 32 * rare("dram read", 1.4e6, 0.4, 1.2),
@@ -186,21 +244,29 @@ def _drivers(scenario: CounterScenario, n: int) -> dict[str, np.ndarray]:
     return parts
 
 
-def _fill(result: CounterLaunches, scenario: CounterScenario, drivers: dict[str, np.ndarray], duration: np.ndarray) -> None:
-    """Enter every counter: drivers, sums, copies, constants, proxies, unrelated ones and aliases of the duration."""
-    which, n = result.kernel, len(duration)
+def _fill(
+    result: CounterLaunches, scenario: CounterScenario, drivers: dict[str, np.ndarray], duration: np.ndarray
+) -> None:
+    """Enter every counter: drivers, sums, copies, constants, proxies, unrelated ones and leaked features."""
+    which = result.kernel
+    n = len(duration)
     roles: dict[str, list[str]] = {role: [] for role in ("leaks", "copies", "constants", "proxies", "unrelated")}
 
-    def enter(name: str, unit: str, values: np.ndarray | float, role: str | None = None, section: str = METRICS) -> np.ndarray:
+    def enter(
+        name: str, unit: str, values: np.ndarray | float, role: str | None = None, section: str = METRICS
+    ) -> np.ndarray:
         filled = np.broadcast_to(np.asarray(values, dtype=float), (n,))
-        result.values[section, name], result.units[section, name] = filled, unit
+        result.values[section, name] = filled
+        result.units[section, name] = unit
         if role:
             roles[role].append(name)
         return filled
 
-    def wobble(name: str, usual: float, cv: float, rho: float = 0.0) -> np.ndarray:
-        normal, _ = noise.standard_normal(noise.generator(scenario.seed, "counter", name), (1, n), rho, None)
-        return usual * noise.factors(normal[0], cv)
+    def log_normal(name: str, mean: float, cv: float, rho: float = 0.0) -> np.ndarray:
+        normal, _ = random_numbers.standard_normal(
+            random_numbers.generator(scenario.seed, "counter", name), (1, n), rho, None
+        )
+        return mean * random_numbers.factors(normal[0], cv)
 
     for name, values in drivers.items():
         enter(name, "byte" if "bytes" in name else "sector" if "sectors" in name else "", values)
@@ -209,31 +275,35 @@ def _fill(result: CounterLaunches, scenario: CounterScenario, drivers: dict[str,
         BANKS: [name for name in drivers if name.startswith(BANKS[:-4] + "_op")],
     }
 
-    # the second-level cache: its requests follow from the first level's misses, so they go with a cause without being one
-    requests = np.rint(wobble("lts requests", 4.1e6, 0.05) + 0.8 * (6.2e6 - drivers[L1_HITS]))
-    hits = np.rint(requests * np.clip(wobble("lts hit rate", 0.62, 0.06), 0, 0.97))
+    # the second-level cache: its requests follow from the first level's misses, so they correlate with a cause without
+    # being one
+    requests = np.rint(log_normal("lts requests", 4.1e6, 0.05) + 0.8 * (6.2e6 - drivers[L1_HITS]))
+    hits = np.rint(requests * np.clip(log_normal("lts hit rate", 0.62, 0.06), 0, 0.97))
     enter("lts__t_sectors.sum", "sector", requests, "proxies")
     enter("lts__t_sectors_lookup_hit.sum", "sector", hits, "proxies")
     enter("lts__t_sectors_lookup_miss.sum", "sector", requests - hits, "proxies")
     enter("lts__t_sector_hit_rate.pct", "%", 100 * hits / requests, "unrelated")
     result.sums["lts__t_sectors.sum"] = ["lts__t_sectors_lookup_hit.sum", "lts__t_sectors_lookup_miss.sum"]
-    stalled = 4 + 9 * drivers[DRAM] / np.median(drivers[DRAM]) + wobble("long scoreboard", 1.0, 0.9)
+    stalled = 4 + 9 * drivers[DRAM] / np.median(drivers[DRAM]) + log_normal("long scoreboard", 1.0, 0.9)
     enter("smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio", "inst", stalled, "proxies")
-    wavefronts = np.rint(wobble("wavefronts", 2.9e6, 0.04) + 0.9 * drivers[BANKS])
+    wavefronts = np.rint(log_normal("wavefronts", 2.9e6, 0.04) + 0.9 * drivers[BANKS])
     enter("l1tex__data_pipe_lsu_wavefronts_mem_shared.sum", "", wavefronts, "proxies")
 
-    executed = np.rint(wobble("instructions", 9.4e6, 0.03))
-    threads = np.rint(executed * wobble("threads", 30.6, 0.01))
+    executed = np.rint(log_normal("instructions", 9.4e6, 0.03))
+    threads = np.rint(executed * log_normal("threads", 30.6, 0.01))
     enter("smsp__inst_executed.sum", "inst", executed, "unrelated")
     enter("sm__inst_executed.sum", "inst", executed, "copies")
     enter("smsp__thread_inst_executed.sum", "thread", threads, "unrelated")
     enter("smsp__thread_inst_executed_per_inst_executed.ratio", "", threads / executed, "unrelated")
-    loads, stores = np.rint(wobble("loads", 8.8e5, 0.05)), np.rint(wobble("stores", 4.3e5, 0.06, 0.6))
+    loads = np.rint(log_normal("loads", 8.8e5, 0.05))
+    stores = np.rint(log_normal("stores", 4.3e5, 0.06, 0.6))
     enter("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", "request", loads, "unrelated")
     enter("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", "request", stores, "unrelated")
     enter("l1tex__t_requests_pipe_lsu_mem_global.sum", "request", loads + stores, "unrelated")
-    result.sums["l1tex__t_requests_pipe_lsu_mem_global.sum"] = [f"l1tex__t_requests_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st")]
-    for name, unit, usual, cv, rho in (
+    result.sums["l1tex__t_requests_pipe_lsu_mem_global.sum"] = [
+        f"l1tex__t_requests_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st")
+    ]
+    for name, unit, mean, cv, rho in (
         ("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", "sector", 1.9e6, 0.06, 0.5),
         ("lts__t_sectors_op_red.sum", "sector", 7.7e4, 0.2, 0.0),
         ("lts__t_requests_srcunit_tex.sum", "request", 1.2e6, 0.05, 0.8),
@@ -250,32 +320,42 @@ def _fill(result: CounterLaunches, scenario: CounterScenario, drivers: dict[str,
         ("pcie__read_bytes.sum", "byte", 1.5e5, 0.6, 0.9),
         ("nvlrx__bytes.sum", "byte", 4.4e4, 0.7, 0.95),
     ):
-        enter(name, unit, np.rint(wobble(name, usual, cv, rho)), "unrelated")
+        enter(name, unit, np.rint(log_normal(name, mean, cv, rho)), "unrelated")
     for name in ("barrier", "branch_resolving", "short_scoreboard", "mio_throttle", "wait"):
         full = f"smsp__average_warps_issue_stalled_{name}_per_issue_active.ratio"
-        enter(full, "inst", wobble(full, 2.4, 0.12), "unrelated")
-    enter("sm__warps_active.avg.pct_of_peak_sustained_active", "%", np.minimum(100, wobble("warps active", 71, 0.02, 0.8)), "unrelated")
+        enter(full, "inst", log_normal(full, 2.4, 0.12), "unrelated")
+    enter(
+        "sm__warps_active.avg.pct_of_peak_sustained_active",
+        "%",
+        np.minimum(100, log_normal("warps active", 71, 0.02, 0.8)),
+        "unrelated",
+    )
 
     _fill_constants(enter, scenario, which)
-    clock = wobble("clock", CLOCK_GHZ, 0.002, 0.5)
+    clock = log_normal("clock", CLOCK_GHZ, 0.002, 0.5)
     cycles = duration * clock
     enter(DURATION, "ns", duration)
     enter("gpu__time_active.sum", "ns", np.rint(0.995 * duration), "leaks")
     enter("sm__cycles_elapsed.avg", "cycle", cycles, "leaks")
     enter("sm__cycles_elapsed.max", "cycle", np.rint(1.002 * cycles), "leaks")
     enter("gpc__cycles_elapsed.max", "cycle", np.rint(1.001 * cycles), "leaks")
-    enter("sm__cycles_active.avg", "cycle", cycles * wobble("active", 0.982, 0.001), "leaks")
+    enter("sm__cycles_active.avg", "cycle", cycles * log_normal("active", 0.982, 0.001), "leaks")
     enter("sm__cycles_elapsed.avg.per_second", "cycle/second", 1e9 * clock, "unrelated")
     enter("dram__bytes.sum.per_second", "byte/second", 1e9 * drivers[DRAM] / duration, "leaks")
     enter("smsp__inst_executed.sum.per_second", "inst/second", 1e9 * executed / duration, "leaks")
-    enter("dram__throughput.avg.pct_of_peak_sustained_elapsed", "%", 100 * drivers[DRAM] / duration / PEAK_BYTES_PER_NS, "leaks")
+    enter(
+        "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+        "%",
+        100 * drivers[DRAM] / duration / PEAK_BYTES_PER_NS,
+        "leaks",
+    )
     enter("lts__t_sectors.avg.pct_of_peak_sustained_elapsed", "%", 100 * 32 * requests / duration / 5500, "leaks")
     enter("sm__inst_executed.avg.per_cycle_elapsed", "inst/cycle", executed / 132 / cycles, "leaks")
     result.roles = roles
 
 
 def _fill_constants(enter, scenario: CounterScenario, which: np.ndarray) -> None:
-    """Enter what does not differ between the launches of a kernel."""
+    """Enter the counters that are constant over the launches of a kernel."""
 
     def per_kernel(values: list[float]) -> np.ndarray:
         return np.array(values, dtype=float)[which]
@@ -289,7 +369,12 @@ def _fill_constants(enter, scenario: CounterScenario, which: np.ndarray) -> None
         enter(name, "inst", 0, "constants")
     warps = per_kernel([kernel.grid * -(-kernel.block // 32) for kernel in kernels])
     enter("smsp__warps_launched.sum", "warp", warps, "constants")
-    enter("launch__waves_per_multiprocessor", "", per_kernel([round(kernel.grid / 132 / 8, 2) for kernel in kernels]), "constants")
+    enter(
+        "launch__waves_per_multiprocessor",
+        "",
+        per_kernel([round(kernel.grid / 132 / 8, 2) for kernel in kernels]),
+        "constants",
+    )
     for name, unit, values in (
         ("Block Size", "", [kernel.block for kernel in kernels]),
         ("Grid Size", "", [kernel.grid for kernel in kernels]),

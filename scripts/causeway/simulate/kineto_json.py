@@ -1,4 +1,5 @@
-"""Write a rank's events as a PyTorch profiler (Kineto) trace, in the layout of 2024: Chrome trace JSON, gzip, one event per line.
+"""Write a rank's events as a PyTorch profiler (Kineto) trace, in the layout of 2024: Chrome trace JSON, gzip, one event
+per line.
 
 Kineto's flow events ("s" and "f", category ac2g), which repeat the correlation numbers, are left out.
 """
@@ -11,8 +12,8 @@ import numpy as np
 
 from causeway.simulate import schedule
 from causeway.simulate.nsys_sqlite import BASE_UTC_NS, FIRST_EVENT_NS, GPU
-from causeway.simulate.scenarios import Scenario, clock_of, is_collective
-from causeway.simulate.schedule import RankBatch
+from causeway.simulate.scenario import HostClock, Scenario, clock_of, is_collective
+from causeway.simulate.stream_events import RankBatch
 
 CALLS = {
     schedule.LAUNCH: ("cuda_runtime", "cudaLaunchKernel", 211),
@@ -45,13 +46,17 @@ class KinetoJson:
     """
 
     def __init__(self, path: str | Path, scenario: Scenario, rank: int) -> None:
-        self.path, self.scenario, self.rank = Path(path), scenario, rank
+        self.path = Path(path)
+        self.scenario = scenario
+        self.rank = rank
         self.partial = self.path.with_name(self.path.name + ".partial")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         per_node = -(-scenario.ranks // scenario.nodes)
-        self.device, self.devices, self.pid = rank % per_node, per_node, 119_771 + 13 * rank
-        self.error_ns, self.drift = clock_of(scenario, rank)
-        self.shift_ns = FIRST_EVENT_NS + self.error_ns
+        self.device = rank % per_node
+        self.devices = per_node
+        self.pid = 119_771 + 13 * rank
+        error_ns, drift = clock_of(scenario, rank)
+        self.clock = HostClock(shift_ns=FIRST_EVENT_NS + error_ns, drift=drift)
         self.rows: dict[str, int] = {}
         self.raw = open(self.partial, "wb")  # noqa: SIM115  closed with the trace
         # no name and no time in gzip's header: equal runs give equal bytes
@@ -59,7 +64,15 @@ class KinetoJson:
 
     def __enter__(self) -> "KinetoJson":
         ranks = list(range(self.scenario.ranks))
-        groups = [{"pg_name": "0", "pg_desc": "default_pg", "backend_config": "cuda:nccl", "pg_size": len(ranks), "ranks": ranks}]
+        groups = [
+            {
+                "pg_name": "0",
+                "pg_desc": "default_pg",
+                "backend_config": "cuda:nccl",
+                "pg_size": len(ranks),
+                "ranks": ranks,
+            }
+        ]
         device = {
             "name": GPU["name"],
             "totalGlobalMem": GPU["totalMemory"],
@@ -93,18 +106,15 @@ class KinetoJson:
             "baseTimeNanoseconds": BASE_UTC_NS,
         }
         self.file.write((json.dumps(head, indent=1)[:-2] + ',\n "traceEvents": [\n').encode())
-        start = microseconds(self.shift_ns)
+        start = microseconds(self.clock.shift_ns)
         names = [("process_name", "name", "python"), ("process_labels", "labels", "CPU")]
         lines = [
-            f'{{"name": "{name}", "ph": "M", "ts": {start}, "pid": {self.pid}, "tid": 0, "args": {{"{key}": "{value}"}}}}'
+            f'{{"name": "{name}", "ph": "M", "ts": {start}, "pid": {self.pid}, "tid": 0, "args": {{"{key}":'
+            f' "{value}"}}}}'
             for name, key, value in names
         ]
         self.file.write(",\n".join(lines).encode())
         return self
-
-    def local(self, times: np.ndarray) -> np.ndarray:
-        """Return times of the run as this rank's clock shows them, ns."""
-        return times + self.shift_ns + (np.rint(times * self.drift).astype(np.int64) if self.drift else 0)
 
     def __exit__(self, failure: object, *_: object) -> None:
         if failure is None:
@@ -124,15 +134,23 @@ class KinetoJson:
         self._copies(batch)
 
     def _events(
-        self, category: str | list[str], names: list[str], place: list[tuple[int, int]], table: dict[str, np.ndarray], args: list[str]
+        self,
+        category: str | list[str],
+        names: list[str],
+        tracks: list[tuple[int, int]],
+        table: dict[str, np.ndarray],
+        args: list[str],
     ) -> None:
         """Append complete events; `args` are the arguments as JSON text without braces."""
         categories = [category] * len(names) if isinstance(category, str) else category
-        starts, lengths = self.local(table["start"]).tolist(), (self.local(table["end"]) - self.local(table["start"])).tolist()
+        starts = self.clock.readings(table["start"]).tolist()
+        lengths = (self.clock.readings(table["end"]) - self.clock.readings(table["start"])).tolist()
         lines = [
             f',\n{{"ph": "X", "cat": "{cat}", "name": {name}, "pid": {pid}, "tid": {tid}, "ts": {microseconds(start)}, '
             f'"dur": {microseconds(length)}, "args": {{{arg}}}}}'
-            for cat, name, (pid, tid), start, length, arg in zip(categories, names, place, starts, lengths, args, strict=True)
+            for cat, name, (pid, tid), start, length, arg in zip(
+                categories, names, tracks, starts, lengths, args, strict=True
+            )
         ]
         self.file.write("".join(lines).encode())
         for cat in set(categories):
@@ -147,51 +165,60 @@ class KinetoJson:
     def _calls(self, batch: RankBatch) -> None:
         calls = batch.calls
         kinds = [CALLS[call] for call in calls["call"].tolist()]
-        place = [(self.pid, self.pid + thread) for thread in calls["thread"].tolist()]
+        tracks = [(self.pid, self.pid + thread) for thread in calls["thread"].tolist()]
         args = [
             f'"External id": {number}, "cbid": {cbid}, "correlation": {number}'
             for (_, _, cbid), number in zip(kinds, calls["correlation"].tolist(), strict=True)
         ]
-        self._events([category for category, _, _ in kinds], [f'"{name}"' for _, name, _ in kinds], place, calls, args)
+        self._events([category for category, _, _ in kinds], [f'"{name}"' for _, name, _ in kinds], tracks, calls, args)
 
     def _kernels(self, batch: RankBatch) -> None:
-        kernels, facts = batch.kernels, self.scenario.kernels
-        quoted, multiprocessors = [json.dumps(kernel.name) for kernel in facts], GPU["smCount"]
+        kernels = batch.kernels
+        facts = self.scenario.kernels
+        quoted = [json.dumps(kernel.name) for kernel in facts]
+        multiprocessors = GPU["smCount"]
         group = json.dumps(str(list(range(self.scenario.ranks))))
         collective = (
-            f', "Collective name": "allreduce", "In msg nelems": {COLLECTIVE_ELEMENTS}, "Out msg nelems": {COLLECTIVE_ELEMENTS}, '
-            f'"Group size": {self.scenario.ranks}, "dtype": "Half", "In split size": "[]", "Out split size": "[]", '
-            f'"Process Group Name": "0", "Process Group Description": "default_pg", "Process Group Ranks": {group}'
+            f', "Collective name": "allreduce", "In msg nelems": {COLLECTIVE_ELEMENTS}, "Out msg nelems":'
+            f' {COLLECTIVE_ELEMENTS}, "Group size": {self.scenario.ranks}, "dtype": "Half", "In split size": "[]", "Out'
+            ' split size": "[]", "Process Group Name": "0", "Process Group Description": "default_pg", "Process Group'
+            f' Ranks": {group}'
         )
         columns = (kernels[name].tolist() for name in ("kernel", "stream", "correlation", "grid", "block"))
-        names, place, args = [], [], []
+        names = []
+        tracks = []
+        args = []
         for number, stream, correlation, grid, block in zip(*columns, strict=True):
             kernel = facts[number]
             names.append(quoted[number])
-            place.append((self.device, stream))
+            tracks.append((self.device, stream))
             args.append(
-                f'"External id": {correlation}, "queued": 0, "device": {self.device}, "context": 1, "stream": {stream}, '
-                f'"correlation": {correlation}, "registers per thread": {kernel.registers}, '
-                f'"shared memory": {kernel.static_shared_bytes + kernel.dynamic_shared_bytes}, '
-                f'"blocks per SM": {grid / multiprocessors:.6f}, '
-                f'"warps per SM": {grid * -(-block // 32) / multiprocessors:.6f}, "grid": [{grid}, 1, 1], "block": [{block}, 1, 1], '
-                f'"est. achieved occupancy %": {min(100, 100 * grid * block // (multiprocessors * 2048))}'
+                f'"External id": {correlation}, "queued": 0, "device": {self.device}, "context": 1, "stream": {stream},'
+                f' "correlation": {correlation}, "registers per thread": {kernel.registers}, "shared memory":'
+                f' {kernel.static_shared_bytes + kernel.dynamic_shared_bytes}, "blocks per SM":'
+                f' {grid / multiprocessors:.6f}, "warps per SM": {grid * -(-block // 32) / multiprocessors:.6f},'
+                f' "grid": [{grid}, 1, 1], "block": [{block}, 1, 1], "est. achieved occupancy %":'
+                f" {min(100, 100 * grid * block // (multiprocessors * 2048))}"
                 + (collective if is_collective(kernel) else "")
             )
-        self._events("kernel", names, place, kernels, args)
+        self._events("kernel", names, tracks, kernels, args)
 
     def _copies(self, batch: RankBatch) -> None:
         for category, table in (("gpu_memcpy", batch.copies), ("gpu_memset", batch.memsets)):
             if not table:
                 continue
-            kinds = [COPIES[kind] for kind in table["kind"].tolist()] if "kind" in table else ["Memset (Device)"] * len(table["start"])
+            kinds = (
+                [COPIES[kind] for kind in table["kind"].tolist()]
+                if "kind" in table
+                else ["Memset (Device)"] * len(table["start"])
+            )
             rates = (table["bytes"] / (table["end"] - table["start"])).tolist()
             args = [
-                f'"External id": {correlation}, "device": {self.device}, "context": 1, "stream": {stream}, "correlation": {correlation}, '
-                f'"bytes": {size}, "memory bandwidth (GB/s)": {rate!r}'
+                f'"External id": {correlation}, "device": {self.device}, "context": 1, "stream": {stream},'
+                f' "correlation": {correlation}, "bytes": {size}, "memory bandwidth (GB/s)": {rate!r}'
                 for stream, correlation, size, rate in zip(
                     *(table[k].tolist() for k in ("stream", "correlation", "bytes")), rates, strict=True
                 )
             ]
-            place = [(self.device, stream) for stream in table["stream"].tolist()]
-            self._events(category, [f'"{kind}"' for kind in kinds], place, table, args)
+            tracks = [(self.device, stream) for stream in table["stream"].tolist()]
+            self._events(category, [f'"{kind}"' for kind in kinds], tracks, table, args)

@@ -1,8 +1,8 @@
 """Tables of an Nsight Systems SQLite export, as `nsys export` 2024.6.2 (schema 3.16.1) creates them.
 
-Read from real exports of that version; GPU_METRICS and TARGET_INFO_GPU_METRICS from one of schema 3.11.1, as none of 3.16.1 was at hand.
-From schema 3.0.0 on a table exists only if it has rows, the enumerations always. Of the two long enumerations, NSYS_EVENT_TYPE and
-NSYS_EVENT_CLASS, only the numbers that occur here are kept.
+Read from real exports of that version; GPU_METRICS and TARGET_INFO_GPU_METRICS from one of schema 3.11.1, as none of
+3.16.1 was at hand. From schema 3.0.0 on a table exists only if it has rows, the enumerations always. Of the two long
+enumerations, NSYS_EVENT_TYPE and NSYS_EVENT_CLASS, only the numbers that occur here are kept.
 """
 
 TABLES = """
@@ -20,10 +20,10 @@ NVTX_EVENTS:
     start! end eventType! rangeId category color text:TEXT globalTid endGlobalTid textId domainId uint64Value int64Value
     doubleValue:REAL uint32Value int32Value floatValue:REAL jsonTextId jsonText:TEXT binaryData:TEXT
 CUPTI_ACTIVITY_KIND_KERNEL:
-    start! end! deviceId! contextId! greenContextId streamId! correlationId globalPid demangledName! shortName! mangledName
-    launchType cacheConfig registersPerThread! gridX! gridY! gridZ! blockX! blockY! blockZ! staticSharedMemory!
-    dynamicSharedMemory! localMemoryPerThread! localMemoryTotal! gridId! sharedMemoryExecuted graphNodeId
-    sharedMemoryLimitConfig
+    start! end! deviceId! contextId! greenContextId streamId! correlationId globalPid demangledName! shortName!
+    mangledName launchType cacheConfig registersPerThread! gridX! gridY! gridZ! blockX! blockY! blockZ!
+    staticSharedMemory! dynamicSharedMemory! localMemoryPerThread! localMemoryTotal! gridId! sharedMemoryExecuted
+    graphNodeId sharedMemoryLimitConfig
 CUPTI_ACTIVITY_KIND_MEMSET:
     start! end! deviceId! contextId! greenContextId streamId! correlationId globalPid value! bytes! graphNodeId memKind
 CUPTI_ACTIVITY_KIND_MEMCPY:
@@ -36,9 +36,9 @@ ThreadNames:
 TARGET_INFO_GPU:
     vmId! id! name:TEXT busLocation:TEXT isDiscrete l2CacheSize totalMemory memoryBandwidth clockRate smCount pwGpuId
     uuid:TEXT luid chipName:TEXT cuDevice ctxswDevPath:TEXT ctrlDevPath:TEXT revision nodeMask constantMemory maxIPC
-    maxRegistersPerBlock maxShmemPerBlock maxShmemPerBlockOptin maxShmemPerSm maxRegistersPerSm threadsPerWarp asyncEngines
-    maxWarpsPerSm maxBlocksPerSm maxThreadsPerBlock maxBlockDimX maxBlockDimY maxBlockDimZ maxGridDimX maxGridDimY
-    maxGridDimZ computeMajor computeMinor smMajor smMinor
+    maxRegistersPerBlock maxShmemPerBlock maxShmemPerBlockOptin maxShmemPerSm maxRegistersPerSm threadsPerWarp
+    asyncEngines maxWarpsPerSm maxBlocksPerSm maxThreadsPerBlock maxBlockDimX maxBlockDimY maxBlockDimZ maxGridDimX
+    maxGridDimY maxGridDimZ computeMajor computeMinor smMajor smMinor
 TARGET_INFO_CUDA_CONTEXT_INFO:
     nullStreamId! hwId! vmId! processId! deviceId! contextId! parentContextId isGreenContext
 TARGET_INFO_CUDA_STREAM:
@@ -126,7 +126,9 @@ def columns() -> dict[str, list[tuple[str, str]]]:
             current = tables.setdefault(word[:-1], [])
             continue
         name, _, kind = word.rstrip("!*").partition(":")
-        current.append((name, (kind or "INTEGER") + "   NOT NULL" * ("!" in word) + "   PRIMARY KEY" * word.endswith("*")))
+        current.append(
+            (name, (kind or "INTEGER") + "   NOT NULL" * ("!" in word) + "   PRIMARY KEY" * word.endswith("*"))
+        )
     enumeration = [("id", "INTEGER   NOT NULL   PRIMARY KEY"), ("name", "TEXT"), ("label", "TEXT")]
     return tables | dict.fromkeys(ENUMERATIONS, enumeration)
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from causeway.simulate import nsys_schema, schedule
-from causeway.simulate.scenarios import Scenario, clock_of
-from causeway.simulate.schedule import RankBatch
+from causeway.simulate.device_metrics import METRICS
+from causeway.simulate.scenario import HostClock, Scenario, clock_of
+from causeway.simulate.stream_events import RankBatch
 
 BASE_UTC_NS = 1_767_312_000_000_000_000
 """When the first rank's session began: 2026-01-02 00:00:00 UTC."""
@@ -66,7 +67,9 @@ VALUES_PER_BATCH = 200_000
 
 
 def session_offset_ns(scenario: Scenario, rank: int) -> int:
-    """Return how much later than the first one a rank's session began; 0 for rank 0, irregular up to 40 ms for the others."""
+    """Return how much later than the first one a rank's session began; 0 for rank 0, irregular up to 40 ms for the
+    others.
+    """
     return 0 if rank == 0 else (rank * 7_368_787 + rank * rank * 912_367) % 40_000_000
 
 
@@ -81,16 +84,21 @@ class NsysSqlite:
     """
 
     def __init__(self, path: str | Path, scenario: Scenario, rank: int) -> None:
-        self.path, self.scenario, self.rank = Path(path), scenario, rank
+        self.path = Path(path)
+        self.scenario = scenario
+        self.rank = rank
         self.partial = self.path.with_name(self.path.name + ".partial")
         self.partial.unlink(missing_ok=True)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         per_node = -(-scenario.ranks // scenario.nodes)
-        self.node, self.device, self.devices = rank // per_node, rank % per_node, per_node
+        self.node = rank // per_node
+        self.device = rank % per_node
+        self.devices = per_node
         self.pid = 227_916 + 11 * rank
         self.global_pid = HOST_ID | self.pid << 24
-        self.error_ns, self.drift = clock_of(scenario, rank)
-        self.shift_ns = FIRST_EVENT_NS - session_offset_ns(scenario, rank) + self.error_ns
+        error_ns, drift = clock_of(scenario, rank)
+        shift_ns = FIRST_EVENT_NS - session_offset_ns(scenario, rank) + error_ns
+        self.clock = HostClock(shift_ns=shift_ns, drift=drift)
         self.grids = 0
         self.last_ns = 0
         self.rows: dict[str, int] = {}
@@ -98,7 +106,13 @@ class NsysSqlite:
         self.columns = nsys_schema.columns()
         self.strings: dict[str, int] = {}
         self.connection = sqlite3.connect(self.partial, isolation_level=None)
-        for pragma in ("page_size = 4096", "encoding = 'UTF-8'", "journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE"):
+        for pragma in (
+            "page_size = 4096",
+            "encoding = 'UTF-8'",
+            "journal_mode = OFF",
+            "synchronous = OFF",
+            "locking_mode = EXCLUSIVE",
+        ):
             self.connection.execute(f"PRAGMA {pragma}").fetchall()
         self.connection.execute("PRAGMA cache_size = -16384")
         self.connection.execute("BEGIN")
@@ -106,10 +120,6 @@ class NsysSqlite:
     def __enter__(self) -> "NsysSqlite":
         self._opening()
         return self
-
-    def local(self, times: np.ndarray) -> np.ndarray:
-        """Return times of the run as this rank's clock shows them, ns."""
-        return times + self.shift_ns + (np.rint(times * self.drift).astype(np.int64) if self.drift else 0)
 
     def __exit__(self, failure: object, *_: object) -> None:
         if failure is None:
@@ -170,21 +180,28 @@ class NsysSqlite:
                 srcKind=batch.copies["source_kind"],
                 dstKind=batch.copies["target_kind"],
             )
-        self.insert("CUPTI_ACTIVITY_KIND_MEMSET", **context, **self._times(batch.memsets), bytes=batch.memsets["bytes"], value=0, memKind=2)
+        self.insert(
+            "CUPTI_ACTIVITY_KIND_MEMSET",
+            **context,
+            **self._times(batch.memsets),
+            bytes=batch.memsets["bytes"],
+            value=0,
+            memKind=2,
+        )
         calls = batch.calls
         names = np.array([self.string(CALLS[i][0]) for i in range(len(CALLS))])
         classes = np.array([CALLS[i][1] for i in range(len(CALLS))])
         self.insert(
             "CUPTI_ACTIVITY_KIND_RUNTIME",
-            start=self.local(calls["start"]),
-            end=self.local(calls["end"]),
+            start=self.clock.readings(calls["start"]),
+            end=self.clock.readings(calls["end"]),
             eventClass=classes[calls["call"]],
             globalTid=self.global_pid + self.pid + calls["thread"],
             correlationId=calls["correlation"],
             nameId=names[calls["call"]],
             returnValue=0,
         )
-        ranges = {name: self.local(values) for name, values in batch.ranges.items() if name != "iteration"}
+        ranges = {name: self.clock.readings(values) for name, values in batch.ranges.items() if name != "iteration"}
         self.insert(
             "NVTX_EVENTS",
             **ranges,
@@ -200,7 +217,7 @@ class NsysSqlite:
             source = HOST_ID + (1 << 32) + (1 << 16)
             self.insert(
                 "GPU_METRICS",
-                timestamp=self.local(samples["time"]),
+                timestamp=self.clock.readings(samples["time"]),
                 typeId=source + self.device,
                 metricId=samples["metric"],
                 value=samples["value"],
@@ -208,14 +225,15 @@ class NsysSqlite:
 
     def _times(self, events: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         return {
-            "start": self.local(events["start"]),
-            "end": self.local(events["end"]),
+            "start": self.clock.readings(events["start"]),
+            "end": self.clock.readings(events["end"]),
             "streamId": events["stream"],
             "correlationId": events["correlation"],
         }
 
     def _write_kernels(self, batch: RankBatch) -> None:
-        kernels, facts = batch.kernels, self.scenario.kernels
+        kernels = batch.kernels
+        facts = self.scenario.kernels
         which = kernels["kernel"]
 
         def fact(values: list[int]) -> np.ndarray:
@@ -251,7 +269,7 @@ class NsysSqlite:
         )
 
     def _opening(self) -> None:
-        """Write what is known before the first event: names, the machine, the session."""
+        """Write the tables that do not depend on events: names, the machine, the session."""
         for value in ("GpuMetrics", "SocMetrics", *(name for name, _ in CALLS.values()), *THREADS):
             self.string(value)
         for kernel in self.scenario.kernels:
@@ -262,30 +280,54 @@ class NsysSqlite:
         self.insert("TARGET_INFO_SESSION_START_TIME", utcEpochNs=start, utcTime=clock, localTime=clock)
         for number in range(self.devices):
             uuid = f"{0xA8A99508 + 16 * self.node + number:08x}-235c-1ac9-454c-6a98d38f97d4"
-            place = {"id": number, "pwGpuId": number, "cuDevice": number, "busLocation": f"0000:{0x1B + 32 * number:02x}:00.0"}
-            self.insert("TARGET_INFO_GPU", vmId=HOST_ID, uuid=uuid, **place, **GPU)
+            identity = {
+                "id": number,
+                "pwGpuId": number,
+                "cuDevice": number,
+                "busLocation": f"0000:{0x1B + 32 * number:02x}:00.0",
+            }
+            self.insert("TARGET_INFO_GPU", vmId=HOST_ID, uuid=uuid, **identity, **GPU)
         context = {"hwId": 0, "vmId": 1, "processId": self.pid, "contextId": 1}
-        self.insert("TARGET_INFO_CUDA_CONTEXT_INFO", **context, nullStreamId=7, deviceId=self.device, parentContextId=0, isGreenContext=0)
-        streams = [schedule.NEIGHBOUR_STREAM] * (self.scenario.neighbour is not None) + [copy.stream for copy in self.scenario.copies]
+        self.insert(
+            "TARGET_INFO_CUDA_CONTEXT_INFO",
+            **context,
+            nullStreamId=7,
+            deviceId=self.device,
+            parentContextId=0,
+            isGreenContext=0,
+        )
+        streams = [schedule.NEIGHBOUR_STREAM] * (self.scenario.neighbour is not None) + [
+            copy.stream for copy in self.scenario.copies
+        ]
         for stream in sorted(streams):
             self.insert("TARGET_INFO_CUDA_STREAM", **context, streamId=stream, priority=0, flag=2)
         self.insert("PROCESSES", globalPid=self.global_pid, pid=self.pid, name="python")
         for number, name in enumerate(THREADS):
-            self.insert("ThreadNames", nameId=self.string(name), priority=20, globalTid=self.global_pid + self.pid + number)
+            self.insert(
+                "ThreadNames", nameId=self.string(name), priority=20, globalTid=self.global_pid + self.pid + number
+            )
         if self.scenario.gpu_metrics_us:
             source = HOST_ID + (1 << 32) + (1 << 16)
-            for number, name in enumerate(schedule.METRICS):
-                kind = {"typeId": source + self.device, "sourceId": source, "typeName": "GPU Metrics [NVIDIA H100 80GB HBM3]"}
+            for number, name in enumerate(METRICS):
+                kind = {
+                    "typeId": source + self.device,
+                    "sourceId": source,
+                    "typeName": "GPU Metrics [NVIDIA H100 80GB HBM3]",
+                }
                 self.insert("TARGET_INFO_GPU_METRICS", **kind, metricId=number, metricName=name)
 
     def _closing(self) -> None:
-        """Write what is known after the last event, the enumerations and the version."""
+        """Write the capture's length, the enumerations and the version."""
         end = self.last_ns + 50_000_000
         self.insert("ANALYSIS_DETAILS", globalVid=HOST_ID, duration=end, startTime=0, stopTime=end)
         for table, entries in nsys_schema.ENUMERATIONS.items():
             for number, name, label in entries:
                 self.insert(table, id=number, name=name, label=label)
-        for name, value in (("DEVICE_ID", "Local (CLI)"), ("CAPTURE_EVENT_TYPE", "NvtxEvents"), ("CAPTURE_EVENT_TYPE", "Cuda")):
+        for name, value in (
+            ("DEVICE_ID", "Local (CLI)"),
+            ("CAPTURE_EVENT_TYPE", "NvtxEvents"),
+            ("CAPTURE_EVENT_TYPE", "Cuda"),
+        ):
             self.insert("META_DATA_CAPTURE", name=name, value=value)
         major, minor, micro = nsys_schema.VERSION.split(".")
         facts = {

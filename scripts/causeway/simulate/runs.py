@@ -1,4 +1,4 @@
-"""A simulated run as a folder: the exports of its ranks, and `truth.json` with what was planted."""
+"""A simulated run as a folder: the exports of its ranks, and the ground truth in `truth.json`: what was planted."""
 
 import contextlib
 from collections.abc import Callable, Mapping
@@ -6,27 +6,29 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.errors import CausewayError
-from causeway.logs import LOG, Progress
+from causeway.core.errors import CausewayError
+from causeway.core.logs import LOG, Progress
+from causeway.core.tables import write_json
 from causeway.simulate import counters
+from causeway.simulate.demo import trace_scenario
 from causeway.simulate.kineto_json import KinetoJson
 from causeway.simulate.ncu_csv import write_ncu_csv
 from causeway.simulate.nsys_sqlite import NsysSqlite
-from causeway.simulate.scenarios import causes_of, clock_of, delayed, is_collective, trace_scenario
-from causeway.simulate.schedule import play
-from causeway.tables import write_json
+from causeway.simulate.scenario import causes_of, clock_of, delayed_iterations, is_collective
+from causeway.simulate.schedule import simulate_batches
 
 KIND = "kind"
 WRITERS = {"nsys": (NsysSqlite, ".sqlite"), "kineto": (KinetoJson, ".json.gz")}
 
 
 def write_run(values: Mapping[str, object], folder: str | Path) -> dict:
-    """Write a run into a folder and return its truth.
+    """Write a run into a folder and return its ground truth.
 
     Parameters
     ----------
     values : mapping
-        `kind`, `trace` or `counters`, and what differs from the demonstration of that kind: fields of `Scenario` or `CounterScenario`.
+        `kind`, `trace` or `counters`, and what differs from the demonstration of that kind: fields of `Scenario` or
+        `CounterScenario`.
     folder : str or Path
 
     Raises
@@ -34,7 +36,10 @@ def write_run(values: Mapping[str, object], folder: str | Path) -> dict:
     CausewayError
         For an unknown kind or key, or a value out of its range.
     """
-    kinds: dict[str, Callable[[Mapping[str, object], Path], dict]] = {"trace": _write_trace, "counters": _write_counters}
+    kinds: dict[str, Callable[[Mapping[str, object], Path], dict]] = {
+        "trace": _write_trace,
+        "counters": _write_counters,
+    }
     kind = values.get(KIND, "trace")
     if kind not in kinds:
         raise CausewayError(f"simulated run: unknown kind {kind!r}; known are {', '.join(kinds)}")
@@ -50,9 +55,12 @@ def _write_trace(values: Mapping[str, object], folder: Path) -> dict:
     progress = Progress(f"{folder.name}: iterations", scenario.iterations, "iterations")
     launches = dict.fromkeys(range(len(scenario.kernels)), 0)
     with contextlib.ExitStack() as stack:
-        exports = [stack.enter_context(writer(folder / f"rank{rank}{suffix}", scenario, rank)) for rank in range(scenario.ranks)]
+        exports = [
+            stack.enter_context(writer(folder / f"rank{rank}{suffix}", scenario, rank))
+            for rank in range(scenario.ranks)
+        ]
         done = 0
-        for batches in play(scenario):
+        for batches in simulate_batches(scenario):
             for export, batch in zip(exports, batches, strict=True):
                 export.write(batch)
                 for number in launches:
@@ -60,19 +68,22 @@ def _write_trace(values: Mapping[str, object], folder: Path) -> dict:
             done += len(batches[0].ranges["start"])
             progress.at(done)
     LOG.info("%s: %d exports, %d launches, seed %d", folder.name, len(exports), sum(launches.values()), scenario.seed)
-    told = [kernel for kernel in scenario.kernels if scenario.collective == "noise" or not is_collective(kernel)]
-    autocorrelated = {kernel.name: {"previous_deviation": "+"} for kernel in told if kernel.rho > 0}
+    with_truth = [kernel for kernel in scenario.kernels if scenario.collective == "noise" or not is_collective(kernel)]
+    autocorrelated = {kernel.name: {"previous_deviation": "+"} for kernel in with_truth if kernel.rho > 0}
     return {
-        "targets": {"kernel_variability": {kernel.name: causes_of(kernel) for kernel in told}},
+        "targets": {"kernel_variability": {kernel.name: causes_of(kernel) for kernel in with_truth}},
         "autocorrelated": {"kernel_variability": autocorrelated},
         "launches": {kernel.name: launches[number] for number, kernel in enumerate(scenario.kernels)},
         "exports": {export.path.name: dict(sorted(export.rows.items())) for export in exports},
         "seed": scenario.seed,
-        "clocks": {str(rank): dict(zip(("error_ns", "drift"), clock_of(scenario, rank), strict=True)) for rank in range(scenario.ranks)},
+        "clocks": {
+            str(rank): dict(zip(("error_ns", "drift"), clock_of(scenario, rank), strict=True))
+            for rank in range(scenario.ranks)
+        },
         "straggler": {
             "kind": scenario.straggler,
             "rank": None if scenario.straggler in ("none", "network") else scenario.straggler_rank,
-            "iterations": np.flatnonzero(delayed(scenario)).tolist(),
+            "iterations": np.flatnonzero(delayed_iterations(scenario)).tolist(),
         },
     }
 
@@ -83,12 +94,15 @@ def _write_counters(values: Mapping[str, object], folder: Path) -> dict:
     launches = counters.draw(scenario)
     rows = write_ncu_csv(folder / "counters.csv", scenario, launches)
     LOG.info("%s: %d launches, %d rows, seed %d", folder.name, scenario.launches, rows, scenario.seed)
-    named, signs = counters.simplified, {}
+    named = counters.simplified
+    signs = {}
     for kernel in scenario.kernels:
         signs[kernel.name] = {named(name): "+" if strength > 0 else "-" for name, strength in kernel.causes.items()}
     return {
         "targets": {"gpu_time": signs},
-        "launches": {kernel.name: int((launches.kernel == number).sum()) for number, kernel in enumerate(scenario.kernels)},
+        "launches": {
+            kernel.name: int((launches.kernel == number).sum()) for number, kernel in enumerate(scenario.kernels)
+        },
         "exports": {"counters.csv": {"rows": rows}},
         "roles": {role: [named(name) for name in names] for role, names in launches.roles.items()},
         "sums": {named(total): [named(part) for part in parts] for total, parts in launches.sums.items()},

@@ -1,13 +1,12 @@
-"""What a simulated run is: kernels with their planted causes, copies, a neighbour stream, ranks and iterations."""
+"""The scenario of a simulated run: kernels with their planted causes, copies, a neighbour stream, ranks, iterations."""
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from causeway.errors import CausewayError
-from causeway.simulate import noise
+from causeway.core.errors import CausewayError
+from causeway.simulate import random_numbers
 
 MIB = 1 << 20
 
@@ -26,9 +25,9 @@ SIGNS = {
 }
 """Causes that can be planted, with the direction in which the feature moves the launch's deviation and its magnitude.
 
-Each is rare by design (10 - 25 % of the launches differ from the rest), so that the signed deviation and its magnitude move alike: a
-slowdown e that is present with probability p deviates by e (1 - p) where present and by -e p elsewhere, and e (1 - p) > e p for p < 1/2.
-The last two scale the noise and leave the mean alone.
+Each is rare by design (10 - 25 % of the launches differ from the rest), so that the signed deviation and its magnitude
+move alike: a slowdown e that is present with probability p deviates by e (1 - p) where present and by -e p elsewhere,
+and e (1 - p) > e p for p < 1/2. The last two scale the noise and leave the mean alone.
 """
 
 SATURATION = {
@@ -43,12 +42,12 @@ SATURATION = {
 }
 """Value of the feature at which an effect is whole (or, for the falling ones, gone).
 
-Inputs (`last_h2d_bytes`) act from half of it on: what is smaller fits where larger ones do not.
+Inputs (`last_h2d_bytes`) act from half of it on.
 """
 
 
-@dataclass(frozen=True)
-class Kernel:
+@dataclass(frozen=True, kw_only=True)
+class SimulatedKernel:
     """A kernel of the run.
 
     Parameters
@@ -65,14 +64,15 @@ class Kernel:
     spike_share, spike_size : float
         Share of launches with a rare addition, and its mean as a factor of `base_us`.
     causes : mapping of str to float
-        Planted causes: keys of `SIGNS`; the value is the relative change of the duration where the effect is whole, or for `block_x`
-        and `grid_x` the exponent with which the noise grows in the size.
+        Planted causes: keys of `SIGNS`; the value is the relative change of the duration where the effect is whole, or
+        for `block_x` and `grid_x` the exponent with which the noise grows in the size.
     blocks, grids : tuple of int
         Launch configurations: every combination occurs, drawn at random per launch.
     grids_over_time : bool
         The grid size changes eight times during the run instead: the input size changes.
     grid_share : float, 0 to 1
-        Share of the mean duration that is proportional to the grid size. It moves the configuration's mean and not the deviation from it.
+        Share of the mean duration that is proportional to the grid size. It moves the configuration's mean and not the
+        deviation from it.
     gap_us, gap_sigma : float
         Median and log-scale spread of the pause before a launch on its stream.
     """
@@ -98,9 +98,24 @@ class Kernel:
     driver_launch: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Copy:
-    """Copies of one direction on a stream of their own, issued by a host thread without regard to the kernels."""
+    """Copies of one direction on a stream of their own, issued by a host thread without regard to the kernels.
+
+    Parameters
+    ----------
+    kind : int
+        CUPTI's number of the direction: 1 host to device, 2 device to host, 8 within the device.
+    stream : int
+    source_kind, target_kind : int
+        CUPTI's numbers of the memories.
+    median_bytes : int
+    sigma : float
+        Log-scale spread of the size.
+    pause_us : float, microseconds
+        Mean pause between copies.
+    bandwidth_gb_s : float, 10^9 bytes per second
+    """
 
     kind: int
     stream: int
@@ -112,46 +127,48 @@ class Copy:
     bandwidth_gb_s: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Scenario:
     """A run.
 
     Parameters
     ----------
-    kernels : tuple of Kernel
+    kernels : tuple of SimulatedKernel
     program, closing : tuple of int
         The launches of one iteration on the compute stream, as indices into `kernels`.
     neighbour : int or None
-        The kernel of a second stream. It is launched beside `program`; the compute stream waits for it before `closing`.
+        The kernel of a second stream. It is launched beside `program`; the compute stream waits for it before
+        `closing`.
     neighbour_pause_us : float, microseconds
         Mean pause between its launches.
     copies : tuple of Copy
     ranks, nodes, iterations : int
         Each rank has a device and an export of its own; nodes hold equally many ranks.
     iterations_per_batch : int
-        Played and written at once. Random numbers are drawn batch by batch, so another value is another run.
+        Simulated and written at once. Random numbers are drawn batch by batch, so another value is another run.
     seed : int
     gpu_metrics_us : float or None, microseconds
         Interval of the sampled device metrics; None writes none.
     collective : {"noise", "wait"}
-        Duration of the collective kernel: noise of its own, or until the last rank has begun it, so that all end together.
+        Duration of the collective kernel: noise of its own, or until the last rank has begun it, so that all end
+        together.
     clock_rank, clock_from, clock_to, clock_factor
-        The rank whose device clock drops to `clock_factor` of its usual value, from and to these shares of the run. Only kernels with the
-        cause `gpc_clock_frequency_hz` slow down, by clock ** -strength.
+        The rank whose device clock drops to `clock_factor` of its usual value, from and to these shares of the run.
+        Only kernels with the cause `gpc_clock_frequency_hz` slow down, by clock ** -strength.
     clock_error_us : float, microseconds
         Largest error of the ranks' session start times.
     clock_drift_ppm : float, parts per million
         Largest drift of the ranks' clocks.
     straggler : {"none", "compute", "host", "network"}
-        What delays collectives: the kernels of one rank last longer; its host launches late; all ranks begin on time, but the transfer
-        takes longer.
+        What delays collectives: the kernels of one rank last longer; its host launches late; all ranks begin on time,
+        but the transfer takes longer.
     straggler_rank, straggler_share, straggler_us
         The rank (not for `network`); the share of iterations in which it happens, drawn at random; by how much.
     format : {"nsys", "kineto"}
         What the exports are written as: Nsight Systems SQLite, or PyTorch profiler traces (without sampled metrics).
     """
 
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[SimulatedKernel, ...]
     program: tuple[int, ...]
     closing: tuple[int, ...]
     neighbour: int | None
@@ -177,97 +194,104 @@ class Scenario:
     format: str = "nsys"
 
 
-def trace_scenario(values: Mapping[str, object] | None = None) -> Scenario:
-    """Return the demonstration run with the given values in place of its own.
-
-    Parameters
-    ----------
-    values : mapping or None
-        Fields of `Scenario`, and `causes`: for a kernel's short name the causes that replace its own, `{}` for none.
-
-    Raises
-    ------
-    CausewayError
-        For an unknown key, kernel or cause, or a value out of its range.
-    """
-    from causeway.simulate import demo
-
-    values = dict(values or {})
-    causes = values.pop("causes", None) or {}
-    known = {field.name for field in dataclasses.fields(Scenario)}
-    unknown = sorted(set(values) - known)
-    if unknown:
-        raise CausewayError(f"simulated trace: unknown keys {unknown}; known are {', '.join(sorted(known | {'causes', 'kind'}))}")
-    parts: dict[str, object] = {
-        "kernels": demo.kernels(),
-        "program": (0, 1, 2, 3, 4) * demo.PROGRAM_REPEATS,
-        "closing": (5,) * demo.PROGRAM_REPEATS + (6,),
-        "neighbour": 7,
-        "copies": demo.copies(),
-        **values,
-    }
-    names = [kernel.short_name for kernel in parts["kernels"]]
-    unknown = sorted(set(causes) - set(names))
-    if unknown:
-        raise CausewayError(f"simulated trace: causes for unknown kernels {unknown}; known are {names}")
-    parts["kernels"] = tuple(
-        dataclasses.replace(kernel, causes=causes[kernel.short_name]) if kernel.short_name in causes else kernel
-        for kernel in parts["kernels"]
-    )
-    scenario = Scenario(**parts)
-    check(scenario)
-    return scenario
-
-
 def check(scenario: Scenario) -> None:
-    """Raise `CausewayError` for a scenario that cannot be played."""
+    """Raise `CausewayError` for a scenario that cannot be simulated."""
     if min(scenario.iterations, scenario.nodes, scenario.iterations_per_batch) < 1 or scenario.ranks < scenario.nodes:
         raise CausewayError(
-            f"simulated trace: {scenario.ranks} ranks on {scenario.nodes} nodes, {scenario.iterations} iterations; 1 is the least"
+            f"simulated trace: {scenario.ranks} ranks on {scenario.nodes} nodes, {scenario.iterations} iterations; 1 is"
+            " the least"
         )
     if scenario.clock_rank is not None and not 0 <= scenario.clock_rank < scenario.ranks:
-        raise CausewayError(f"simulated trace: clock_rank is {scenario.clock_rank}, the ranks are 0 to {scenario.ranks - 1}")
+        raise CausewayError(
+            f"simulated trace: clock_rank is {scenario.clock_rank}, the ranks are 0 to {scenario.ranks - 1}"
+        )
     if not 0 < scenario.clock_factor <= 1 or not 0 <= scenario.clock_from < scenario.clock_to <= 1:
-        raise CausewayError("simulated trace: clock_factor, clock_from and clock_to are shares between 0 and 1, in this order of time")
+        raise CausewayError(
+            "simulated trace: clock_factor, clock_from and clock_to are shares between 0 and 1, in this order of time"
+        )
     if scenario.collective not in ("noise", "wait"):
         raise CausewayError(f"simulated trace: collective is {scenario.collective!r}; known are noise and wait")
     if scenario.format not in ("nsys", "kineto"):
         raise CausewayError(f"simulated trace: format is {scenario.format!r}; known are nsys and kineto")
-    if scenario.straggler not in ("none", "compute", "host", "network") or not 0 <= scenario.straggler_rank < scenario.ranks:
+    if (
+        scenario.straggler not in ("none", "compute", "host", "network")
+        or not 0 <= scenario.straggler_rank < scenario.ranks
+    ):
         kinds = "none, compute, host and network"
-        raise CausewayError(f"simulated trace: straggler is {scenario.straggler!r} on rank {scenario.straggler_rank}; known are {kinds}")
+        raise CausewayError(
+            f"simulated trace: straggler is {scenario.straggler!r} on rank {scenario.straggler_rank}; known are {kinds}"
+        )
     if scenario.straggler != "none" and scenario.collective != "wait":
         raise CausewayError("simulated trace: a straggler shows where others wait for it; set collective to wait")
     for kernel in scenario.kernels:
-        where = f"simulated kernel {kernel.short_name}"
+        label = f"simulated kernel {kernel.short_name}"
         unknown = sorted(set(kernel.causes) - set(SIGNS))
         if unknown:
-            raise CausewayError(f"{where}: unknown causes {unknown}; known are {sorted(SIGNS)}")
+            raise CausewayError(f"{label}: unknown causes {unknown}; known are {sorted(SIGNS)}")
         if min(kernel.causes.values(), default=1) <= 0:
-            raise CausewayError(f"{where}: a cause needs a positive strength; its sign is fixed")
+            raise CausewayError(f"{label}: a cause needs a positive strength; its sign is fixed")
         if "gpc_clock_frequency_hz" in kernel.causes and scenario.clock_rank is None:
-            raise CausewayError(f"{where}: the clock is a cause, but it drops on no rank; set clock_rank")
+            raise CausewayError(f"{label}: the clock is a cause, but it drops on no rank; set clock_rank")
         if kernel.base_us < 10:
-            raise CausewayError(f"{where}: base_us is {kernel.base_us}; a launch call needs 10 or more")
+            raise CausewayError(f"{label}: base_us is {kernel.base_us}; a launch call needs 10 or more")
 
 
-def is_collective(kernel: Kernel) -> bool:
-    """Tell whether a kernel is a collective operation, which all ranks end together where `collective` is `wait`."""
+def is_collective(kernel: SimulatedKernel) -> bool:
+    """Return whether a kernel is a collective operation, which all ranks end together where `collective` is `wait`."""
     return "nccl" in kernel.short_name
 
 
-def causes_of(kernel: Kernel) -> dict[str, str]:
+def causes_of(kernel: SimulatedKernel) -> dict[str, str]:
     """Return the planted causes of a kernel with their signs."""
     return {cause: SIGNS[cause] for cause in kernel.causes}
 
 
 def clock_of(scenario: Scenario, rank: int) -> tuple[int, float]:
-    """Return what is wrong with a rank's clock: its error at the run's zero in ns, and its drift, as a ratio."""
-    return int(1000 * scenario.clock_error_us * np.sin(1 + 2 * rank)), 1e-6 * scenario.clock_drift_ppm * float(np.cos(2 + 3 * rank))
+    """Return the error of a rank's host clock: its offset at the run's zero in ns, and its drift, as a ratio."""
+    offset_ns = int(1000 * scenario.clock_error_us * np.sin(1 + 2 * rank))
+    return offset_ns, 1e-6 * scenario.clock_drift_ppm * float(np.cos(2 + 3 * rank))
 
 
-def delayed(scenario: Scenario) -> np.ndarray:
+@dataclass(frozen=True, kw_only=True)
+class HostClock:
+    """The host clock of a rank.
+
+    Attributes
+    ----------
+    shift_ns : int
+        Its reading at the run's zero.
+    drift : float
+        Its gain per nanosecond, as a ratio.
+    """
+
+    shift_ns: int
+    drift: float
+
+    def readings(self, times: np.ndarray) -> np.ndarray:
+        """Return the clock's readings at `times` of the run: int64, ns, both of the same shape."""
+        return times + self.shift_ns + (np.rint(times * self.drift).astype(np.int64) if self.drift else 0)
+
+
+def relative_clock(scenario: Scenario, first: int, count: int) -> np.ndarray:
+    """Return the device clock of each rank relative to the base clock, in iterations `first` to `first + count - 1`.
+
+    Returns
+    -------
+    ndarray of float64, shape (ranks, count), 0 (excluded) to 1
+    """
+    clock = np.ones((scenario.ranks, count))
+    if scenario.clock_rank is not None:
+        progress = (first + np.arange(count)) / scenario.iterations
+        dropped = (progress >= scenario.clock_from) & (progress < scenario.clock_to)
+        clock[scenario.clock_rank, dropped] = scenario.clock_factor
+    return clock
+
+
+def delayed_iterations(scenario: Scenario) -> np.ndarray:
     """Return in which iterations the planted delay happens; bool, shape (iterations,)."""
     if scenario.straggler == "none":
         return np.zeros(scenario.iterations, bool)
-    return noise.generator(scenario.seed, "straggler").uniform(size=scenario.iterations) < scenario.straggler_share
+    return (
+        random_numbers.generator(scenario.seed, "straggler").uniform(size=scenario.iterations)
+        < scenario.straggler_share
+    )

@@ -1,4 +1,4 @@
-"""Events of one stream, for all ranks and iterations at once, and what is asked of them."""
+"""Simulated events: those of one stream, for all ranks and iterations at once, and those of one rank in tables."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,16 @@ CALL_NS = 2_500
 """Shortest launch call; they last up to twice this."""
 
 
-@dataclass
-class Lane:
+@dataclass(frozen=True, kw_only=True)
+class StreamEvents:
     """Events of one stream and the calls that issued them.
 
-    Every array has the shape (ranks, iterations, slots), int64 ns since the iteration's start; slots where `valid` is False hold no event.
+    Attributes
+    ----------
+    start, end, call_start, call_end : ndarray of int64, shape (ranks, iterations, slots)
+        ns since the iteration's start.
+    valid : ndarray of bool, the same shape
+        Slots where it is False hold no event.
     """
 
     start: np.ndarray
@@ -22,6 +27,39 @@ class Lane:
     valid: np.ndarray
     call_start: np.ndarray
     call_end: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankBatch:
+    """The events of one rank in a batch of iterations: tables of int64 columns, ordered by start.
+
+    Times are ns since the run's zero, which is the same on all ranks.
+
+    Attributes
+    ----------
+    rank : int
+    kernels : dict of ndarray
+        start, end, stream, kernel (index into the scenario's), block, grid, mean_ns (float64, of the configuration,
+        without effects), effect (float64, planted relative change) and correlation.
+    copies : dict of ndarray
+        start, end, stream, bytes, kind, source_kind, target_kind and correlation; empty without copies.
+    memsets : dict of ndarray
+        start, end, stream, bytes and correlation.
+    calls : dict of ndarray
+        start, end, thread, call (see `schedule`) and correlation.
+    ranges : dict of ndarray
+        start, end and iteration.
+    samples : dict of ndarray
+        time, metric and value; empty where none are sampled.
+    """
+
+    rank: int
+    kernels: Columns
+    copies: Columns
+    memsets: Columns
+    calls: Columns
+    ranges: Columns
+    samples: Columns
 
 
 def issue(random: np.random.Generator, start: np.ndarray, earliest_ns: int) -> tuple[np.ndarray, np.ndarray]:
@@ -38,7 +76,7 @@ def issue(random: np.random.Generator, start: np.ndarray, earliest_ns: int) -> t
 
     Returns
     -------
-    call_start, call_end : ndarray of int64, as `start`; call_end <= start
+    call_start, call_end : ndarray of int64, shape of `start`; call_end <= start
     """
     length = np.rint(CALL_NS * random.uniform(1, 2, start.shape)).astype(np.int64)
     wanted = start - np.rint(8_000 * np.exp(0.6 * random.standard_normal(start.shape))).astype(np.int64)
@@ -49,8 +87,8 @@ def issue(random: np.random.Generator, start: np.ndarray, earliest_ns: int) -> t
     return end - length, end
 
 
-def renewal(random: np.random.Generator, duration: np.ndarray, pause_us: float, window_ns: float) -> Lane:
-    """Place events one after the other with exponential pauses, beginning within a window.
+def renewal(random: np.random.Generator, duration: np.ndarray, pause_us: float, window_ns: float) -> StreamEvents:
+    """Draw a renewal process: events one after the other with exponential pauses, beginning within a window.
 
     Parameters
     ----------
@@ -59,18 +97,38 @@ def renewal(random: np.random.Generator, duration: np.ndarray, pause_us: float, 
     pause_us : float, microseconds
         Mean pause, beside a least one of 8 us.
     window_ns : float
-        Events that would begin later are left out.
+        Events that would begin later are not valid.
+
+    Returns
+    -------
+    StreamEvents, of the shape of `duration`
     """
     pause = 8_000 + np.rint(random.exponential(1000 * pause_us, duration.shape)).astype(np.int64)
     end = np.cumsum(pause + duration, axis=-1) + 15_000
     start = end - duration
     call_start, call_end = issue(random, start, 1_000)
-    return Lane(start, end, start < window_ns, call_start, call_end)
+    return StreamEvents(start=start, end=end, valid=start < window_ns, call_start=call_start, call_end=call_end)
 
 
-def in_flight(lane: Lane, moment: np.ndarray) -> np.ndarray:
-    """Say which events of a lane are in flight (started, not ended) at one moment per rank and iteration; shape of the lane, bool."""
-    return lane.valid & (lane.start <= moment[..., None]) & (moment[..., None] < lane.end)
+def no_events(ranks: int, iterations: int) -> StreamEvents:
+    """Return the events of a stream without slots."""
+    times = np.zeros((ranks, iterations, 0), dtype=np.int64)
+    return StreamEvents(start=times, end=times, valid=times.astype(bool), call_start=times, call_end=times)
+
+
+def in_flight(events: StreamEvents, moment: np.ndarray) -> np.ndarray:
+    """Return which events of a stream are in flight (started, not ended) at one moment per rank and iteration.
+
+    Parameters
+    ----------
+    events : StreamEvents
+    moment : ndarray of int64, shape (ranks, iterations), ns since the iteration's start
+
+    Returns
+    -------
+    ndarray of bool, shape (ranks, iterations, slots)
+    """
+    return events.valid & (events.start <= moment[..., None]) & (moment[..., None] < events.end)
 
 
 def by_start(parts: list[Columns]) -> Columns:

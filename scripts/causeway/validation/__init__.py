@@ -1,1 +1,8 @@
-"""How often the causal analysis errs: tables with known causes, drawn from worlds that do not keep to its assumptions, and marks."""
+"""How often the causal analysis errs: a generator of tables with known causes that does not keep to its assumptions,
+distractors, baselines, and scores.
+
+The analysis itself stands in `causal`; the two meet in `features.parquet` alone.
+
+Imports run from left to right: `baselines`, `result_page` > `cases`, `features_file`, `scores`, `selection` >
+`generator` > `distractors`, `effects` > `autocorrelated`, `measurement`, `truth`.
+"""

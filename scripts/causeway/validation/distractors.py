@@ -1,23 +1,27 @@
-"""What stands around the drivers: copies, sums, shares, ratios, leaks of the measured time, noise, identifiers, constants and gaps."""
+"""Distractors: columns beside the drivers that are no causes: copies, sums, shares, ratios, leaked features
+(functions of the measured time), noise, identifiers, constants, and gaps.
+"""
 
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from causeway.validation.observed import observe
-from causeway.validation.series import remembering
+from causeway.validation.autocorrelated import autoregressive
+from causeway.validation.measurement import observe
 
 
 @dataclass
-class Surroundings:
-    """All columns with the drivers; which of them stand for a cause, and which leak the measured time."""
+class Distractors:
+    """All columns, drivers and distractors, each of shape (n_rows,); which of them stand for a cause, and which are
+    leaked features.
+    """
 
     columns: dict[str, np.ndarray]
     stands_for: dict[str, str] = field(default_factory=dict)
-    leaks: set[str] = field(default_factory=set)
+    leaked: set[str] = field(default_factory=set)
 
 
-def surround(
+def add_distractors(
     rng: np.random.Generator,
     drivers: dict[str, np.ndarray],
     causes: list[str],
@@ -25,26 +29,41 @@ def surround(
     y: np.ndarray,
     kernel: np.ndarray,
     gaps: bool,
-) -> Surroundings:
-    """Return the drivers with their surroundings, one column per name in `names` beyond the drivers."""
-    found = Surroundings(dict(drivers))
+) -> Distractors:
+    """Return the drivers with distractors, one column per name in `names` beyond the drivers.
+
+    Parameters
+    ----------
+    rng : Generator
+    drivers : dict of str to ndarray, shape (n_rows,)
+        Floats, or objects (text).
+    causes : list of str
+        The drivers that cause the run time.
+    names : list of str
+    y : ndarray of float, shape (n_rows,), ns
+        Measured run time.
+    kernel : ndarray of int, shape (n_rows,)
+    gaps : bool
+        Some cells are missing.
+    """
+    found = Distractors(dict(drivers))
     numbers = [name for name, values in drivers.items() if values.dtype != object]
     free = iter(names)
-    leaks = [y / 1e3, np.log(y), np.floor(y * 1.41 / 32), np.round(1e9 / y, 3)]
+    leaked = [y / 1e3, np.log(y), np.floor(y * 1.41 / 32), np.round(1e9 / y, 3)]
     if numbers:
-        leaks.append(drivers[numbers[-1]] / y)
-    for values in leaks[: max(1, len(names) // 8)]:
+        leaked.append(drivers[numbers[-1]] / y)
+    for values in leaked[: max(1, len(names) // 8)]:
         name = next(free)
         found.columns[name] = values
-        found.leaks.add(name)
+        found.leaked.add(name)
     fixed = [np.full(y.size, 7.0), np.full(y.size, np.nan), np.asarray([f"id{k}" for k in range(y.size)], dtype=object)]
     for values in fixed[: len(names) // 10]:
         found.columns[next(free)] = values
     for count, name in enumerate(free):
         if len(found.columns) >= len(drivers) + len(names) - 8:
             break
-        found.columns[name] = _one(rng, count, drivers, numbers, y.size)
-    _mark_stand_ins(found, drivers, causes, kernel)
+        found.columns[name] = _distractor(rng, count, drivers, numbers, y.size)
+    _note_copies(found, drivers, causes, kernel)
     if gaps:
         for name in numbers:
             if rng.random() < 0.1:
@@ -54,12 +73,14 @@ def surround(
     return found
 
 
-INSEPARABLE = 0.95
-"""Correlation (of values or ranks, within kernels) above which a column is a cause in all but name: an arrow means the cluster."""
+SAME_CORRELATION = 0.95
+"""Correlation (of values or ranks, within kernels) above which a column cannot be distinguished from a cause: an arrow
+means the cluster.
+"""
 
 
-def _mark_stand_ins(found: Surroundings, drivers: dict[str, np.ndarray], causes: list[str], kernel: np.ndarray) -> None:
-    """Note which surrounding columns cannot be told from a cause."""
+def _note_copies(found: Distractors, drivers: dict[str, np.ndarray], causes: list[str], kernel: np.ndarray) -> None:
+    """Note which distractors cannot be distinguished from a cause."""
     from scipy.stats import rankdata
 
     def within(values: np.ndarray) -> np.ndarray:
@@ -70,21 +91,26 @@ def _mark_stand_ins(found: Surroundings, drivers: dict[str, np.ndarray], causes:
 
     own = {name: within(drivers[name]) for name in causes if drivers[name].dtype != object}
     for name, values in found.columns.items():
-        if name in drivers or name in found.leaks or values.dtype == object or not np.all(np.isfinite(values)):
+        if name in drivers or name in found.leaked or values.dtype == object or not np.all(np.isfinite(values)):
             continue
         pair = within(values)
         alike = {cause: float(np.abs((pair * other).sum(axis=0)).max()) for cause, other in own.items()}
         best = max(alike, key=alike.get, default=None)
-        if best is not None and alike[best] > INSEPARABLE:
+        if best is not None and alike[best] > SAME_CORRELATION:
             found.stands_for[name] = best
 
 
-def _one(rng: np.random.Generator, count: int, drivers: dict[str, np.ndarray], numbers: list[str], rows: int) -> np.ndarray:
-    """Return one further column: in turn copies, noisy copies, sums, ratios, shares of a total, and noise of every kind."""
+def _distractor(
+    rng: np.random.Generator, count: int, drivers: dict[str, np.ndarray], numbers: list[str], rows: int
+) -> np.ndarray:
+    """Return one further column: in turn copies, noisy copies, sums, ratios, shares of a total, and noise of every
+    kind.
+    """
     kind = count % 10
     if kind < 5 and numbers:
         one, other = (numbers[k] for k in rng.integers(0, len(numbers), 2))
-        x, z = drivers[one], drivers[other]
+        x = drivers[one]
+        z = drivers[other]
         if kind == 0:
             return x * 32.0 * (1.0 + 0.002 * rng.standard_normal(rows))
         if kind == 1:
@@ -95,5 +121,5 @@ def _one(rng: np.random.Generator, count: int, drivers: dict[str, np.ndarray], n
             return x / (np.abs(z) + 1.0)
         if kind == 4 and one != other and x.min() >= 0 and z.min() >= 0:
             return 100.0 * x / np.maximum(x + z, 1e-9)
-    series = remembering(rng, rows, rng.uniform(0.0, 0.9, 1))[:, 0]
+    series = autoregressive(rng, rows, rng.uniform(0.0, 0.9, 1))[:, 0]
     return observe(rng, series, np.zeros(rows), False, True).values

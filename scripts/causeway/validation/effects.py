@@ -1,14 +1,14 @@
-"""What causes do to the run time: bent, competing, or acting on the noise alone."""
+"""What causes do to the run time: nonlinear effects, competing ones, and effects on the noise alone."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from causeway.validation.observed import Observed
+from causeway.validation.measurement import Observed
 
 EFFECT_SIZE = 0.04
 """Relative change of the run time per standard deviation of a typical cause's effect."""
-SHAPES = ("hinge", "saturating", "power", "step", "straight")
+SHAPES = ("hinge", "saturating", "power", "step", "linear")
 
 
 @dataclass(frozen=True)
@@ -24,15 +24,15 @@ class Effect:
         Its part in the log run time, in `EFFECT_SIZE`, or in the logarithm of the noise's spread.
     acts_on : str
         "mean" or "scale".
-    rival : int or None
-        The cause with which it competes: only the larger of both parts is felt.
+    competitor : int or None
+        The cause with which it competes: only the larger of both parts acts.
     """
 
     shape: str
     direction: int
     part: np.ndarray
     acts_on: str
-    rival: int | None
+    competitor: int | None
 
 
 def effect_of(rng: np.random.Generator, seen: Observed, number: int) -> Effect:
@@ -41,24 +41,30 @@ def effect_of(rng: np.random.Generator, seen: Observed, number: int) -> Effect:
     acts_on = "scale" if number % 3 == 2 else "mean"
     if seen.kind == "text":
         _, codes = np.unique(seen.values.astype(str), return_inverse=True)
-        bent, shape = rng.permutation(np.asarray([0.0, 0.0, 1.0, 2.2]))[codes], "levels"
+        transformed = rng.permutation(np.asarray([0.0, 0.0, 1.0, 2.2]))[codes]
+        shape = "levels"
     else:
         shape = SHAPES[rng.integers(len(SHAPES))]
-        bent = _bent(shape, seen.values, rng)
-    bent = (bent - bent.mean()) / max(float(bent.std()), 1e-9)
+        transformed = _transformed(shape, seen.values, rng)
+    transformed = (transformed - transformed.mean()) / max(float(transformed.std()), 1e-9)
     size = rng.uniform(0.35, 0.6) if acts_on == "scale" else rng.uniform(0.5, 1.2)
-    rival = 0 if number == 4 else None
-    return Effect(shape, direction, np.clip(direction * size * bent, -4.0, 4.0), acts_on, rival)
+    competitor = 0 if number == 4 else None
+    return Effect(shape, direction, np.clip(direction * size * transformed, -4.0, 4.0), acts_on, competitor)
 
 
-def _bent(shape: str, values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return a function of a column's values on the scale of its logarithm where that is the natural one."""
+def _transformed(shape: str, values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return a nonlinear function of a column's values, on the scale of its logarithm where that is the natural one."""
     spread = values.std()
-    x = np.log1p(values) if values.min() >= 0 and values.max() > 50 * max(np.median(values), 1e-9) else (values - values.mean()) / spread
+    x = (
+        np.log1p(values)
+        if values.min() >= 0 and values.max() > 50 * max(np.median(values), 1e-9)
+        else (values - values.mean()) / spread
+    )
     if shape == "hinge":
         return np.maximum(x - np.quantile(x, rng.uniform(0.5, 0.85)), 0.0)
     if shape == "saturating":
-        low, middle = x.min(), np.median(x) + 0.3 * x.std()
+        low = x.min()
+        middle = np.median(x) + 0.3 * x.std()
         return (x - low) / (x - low + middle - low + 1e-9)
     if shape == "power":
         return ((x - x.min()) / (np.quantile(x, 0.99) - x.min())) ** rng.uniform(1.5, 3.0)
@@ -67,20 +73,33 @@ def _bent(shape: str, values: np.ndarray, rng: np.random.Generator) -> np.ndarra
     return x
 
 
-def felt(effects: list[Effect], parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def combined_effects(effects: list[Effect], parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Return what all causes together do to the log run time and to the logarithm of the noise's spread.
 
-    A rival takes the place of what it competes with where it is larger; the first two causes of the mean amplify each other.
+    A competitor takes the place of what it competes with where it is larger; the first two causes of the mean amplify
+    each other.
+
+    Parameters
+    ----------
+    effects : list of Effect
+    parts : list of ndarray of float, shape (n_rows,)
+        The part of each.
+
+    Returns
+    -------
+    mean, log_spread : ndarray of float, shape (n_rows,)
+        The mean in `EFFECT_SIZE`.
     """
     rows = parts[0].size if parts else 1
-    mean, scale = np.zeros(rows), np.zeros(rows)
+    mean = np.zeros(rows)
+    scale = np.zeros(rows)
     moving = []
-    taken = {effect.rival for effect in effects if effect.rival is not None}
+    taken = {effect.competitor for effect in effects if effect.competitor is not None}
     for number, (effect, part) in enumerate(zip(effects, parts, strict=False)):
         if effect.acts_on == "scale":
             scale = scale + part
-        elif effect.rival is not None:
-            mean = mean + np.maximum(part, parts[effect.rival])
+        elif effect.competitor is not None:
+            mean = mean + np.maximum(part, parts[effect.competitor])
         elif number not in taken:
             mean = mean + part
             moving.append(part)

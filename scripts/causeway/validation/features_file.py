@@ -3,24 +3,26 @@
 import numpy as np
 import pyarrow as pa
 
-from causeway.tables import SCHEMAS
-from causeway.validation.worlds import Table
+from causeway.core.feature_registry import COUNTERS
+from causeway.core.tables import SCHEMAS
+from causeway.validation.generator import KnownTable
 
 
-def features_table(table: Table, inclusion: np.ndarray | None = None, rows_per_bin: int = 32) -> pa.Table:
+def features_table(table: KnownTable, inclusion: np.ndarray | None = None, rows_per_bin: int = 32) -> pa.Table:
     """Return the rows of `features.parquet` of a drawn table.
 
     Parameters
     ----------
-    table : Table
+    table : KnownTable
     inclusion : ndarray of float, shape (n_rows,), or None
         Probability with which each row was kept, 0 for those left out; None keeps all.
     rows_per_bin : int
 
     Returns
     -------
-    Table
-        Means and standard deviations per kernel are of all rows, also of those left out.
+    pyarrow.Table
+        With the columns of `features.parquet`: those that identify and weigh a row, then one per column of the drawn
+        table. Means and standard deviations per kernel are of all rows, also of those left out.
     """
     rows = table.y.size
     counts = np.bincount(table.kernel)
@@ -46,7 +48,7 @@ def features_table(table: Table, inclusion: np.ndarray | None = None, rows_per_b
         for field in SCHEMAS["kept"]
     ]
     fields = list(SCHEMAS["kept"])
-    facts = {"tier": "counter", "group": "counters"}
+    facts = {"tier": "counter", "group": COUNTERS}
     for name, column in table.columns.items():
         kind = pa.string() if column.dtype == object else pa.float64()
         arrays.append(pa.array(column, kind, from_pandas=kind == pa.float64()))
@@ -55,13 +57,13 @@ def features_table(table: Table, inclusion: np.ndarray | None = None, rows_per_b
     return found.filter(pa.array(inclusion > 0))
 
 
-def plain_columns(table: Table) -> tuple[list[str], np.ndarray, np.ndarray]:
+def plain_columns(table: KnownTable) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Return what a method without preparation of its own is given.
 
     Returns
     -------
     names : list of str
-        Numeric columns and text columns but leaks, constants, empty columns and identifiers.
+        Numeric columns and text columns but leaked features, constants, empty columns and identifiers.
     columns : ndarray, shape (n_rows, p)
         Centred within kernels; text as numbers of its levels, gaps filled with the column's mean.
     target : ndarray, shape (n_rows,)
@@ -72,15 +74,18 @@ def plain_columns(table: Table) -> tuple[list[str], np.ndarray, np.ndarray]:
     def centred(values: np.ndarray) -> np.ndarray:
         return values - (np.bincount(table.kernel, values) / counts)[table.kernel]
 
-    names, found = [], []
+    names = []
+    found = []
     for name, column in table.columns.items():
         if column.dtype == object:
             levels, codes = np.unique(column.astype(str), return_inverse=True)
             values = codes.astype(float) if 1 < levels.size <= 50 else None
         else:
             known = np.isfinite(column)
-            values = np.where(known, column, column[known].mean()) if known.any() and np.ptp(column[known]) > 0 else None
-        if name not in table.leaks and values is not None:
+            values = (
+                np.where(known, column, column[known].mean()) if known.any() and np.ptp(column[known]) > 0 else None
+            )
+        if name not in table.leaked and values is not None:
             names.append(name)
             found.append(centred(values))
     size = np.abs(centred(table.y))

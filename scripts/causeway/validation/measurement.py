@@ -1,4 +1,6 @@
-"""How a driver is seen: as a count, a percentage with a ceiling, zero-inflated bytes, small integers, heavy tails, or text."""
+"""How a driver is measured: as a count, a percentage with a ceiling, zero-inflated bytes, small integers, heavy tails,
+or text.
+"""
 
 from dataclasses import dataclass
 
@@ -6,20 +8,60 @@ import numpy as np
 
 KINDS = ("count", "percent", "bytes", "integer", "heavy", "lognormal", "text")
 UNITS = ("sm", "smsp", "l1tex", "lts", "dram", "pcie", "nvlink", "fe", "gpc", "idc", "tpc", "ltc", "host", "copy")
-NOUNS = ("sectors", "requests", "inst", "warps", "reads", "writes", "tags", "banks", "events", "slots", "pages", "lines", "issue", "state")
-WORDS = ("op", "hit", "miss", "local", "global", "shared", "tex", "atomic", "load", "store", "queue", "busy", "stall", "a", "b", "x")
+NOUNS = (
+    "sectors",
+    "requests",
+    "inst",
+    "warps",
+    "reads",
+    "writes",
+    "tags",
+    "banks",
+    "events",
+    "slots",
+    "pages",
+    "lines",
+    "issue",
+    "state",
+)
+WORDS = (
+    "op",
+    "hit",
+    "miss",
+    "local",
+    "global",
+    "shared",
+    "tex",
+    "atomic",
+    "load",
+    "store",
+    "queue",
+    "busy",
+    "stall",
+    "a",
+    "b",
+    "x",
+)
 
 
 @dataclass(frozen=True)
 class Observed:
-    """A column as an export holds it; `values` are floats, or objects for text."""
+    """A column as an export holds it.
+
+    Attributes
+    ----------
+    kind : str
+        One of `KINDS`.
+    values : ndarray, shape (n_rows,)
+        Floats, or objects for text.
+    """
 
     kind: str
     values: np.ndarray
 
 
 def names_for(rng: np.random.Generator, count: int) -> list[str]:
-    """Return different names like those of counters, short and long ones, in an order that tells nothing."""
+    """Return different names like those of counters, short and long ones, in random order."""
     found: dict[str, None] = {}
     while len(found) < count + 8:
         words = [WORDS[k] for k in rng.integers(0, len(WORDS), rng.integers(0, 3))]
@@ -33,13 +75,15 @@ def observe(rng: np.random.Generator, z: np.ndarray, level: np.ndarray, is_cause
 
     Parameters
     ----------
-    z : ndarray, shape (n_rows,)
+    rng : Generator
+    z : ndarray of float, shape (n_rows,)
         The driver, variance 1.
-    level : ndarray, shape (n_rows,)
+    level : ndarray of float, shape (n_rows,)
         Shift of the row's kernel.
     is_cause : bool
-        A cause takes on enough values to act in a bent way.
+        A cause takes on enough values to act nonlinearly.
     texts : bool
+        The column may be text.
     """
     kinds = KINDS if texts and not np.any(level) else KINDS[:-1]
     kind = kinds[rng.integers(len(kinds))]

@@ -1,15 +1,16 @@
-"""The study's marks as a table: for every case, ours beside the methods to beat, and the mark to reach."""
+"""The study's scores as a table: for every case, those of the analysis beside the baselines'."""
 
 import html
 from dataclasses import dataclass
 
-from causeway.validation.marks import f1
+from causeway.validation.scores import f1
 
 METHODS = {"ours": "Causeway", "spearman": "rank correlation*", "lasso": "Lasso", "trees": "boosted trees*"}
 NOTE = (
-    "* is told the number of causes. False share: of reported causes. Signs: share right of those given, and of all that have a direction, "
-    "of the deviation or of the run time (the other methods look at the deviation alone). "
-    "Shares: total variation from the true ones. Fragile: of the columns moved by an unmeasured cause, and of true causes."
+    "* is given the number of causes. False share: of reported causes. Signs: share right of those given, and of all"
+    " that have a direction, of the deviation or of the run time (the other methods look at the deviation alone)."
+    " Shares: total variation from the true ones. Fragile: of the columns moved by an unmeasured cause, and of true"
+    " causes."
 )
 
 
@@ -28,7 +29,7 @@ HEADS = (
     "F1",
     "false share",
     "false a table",
-    "leaks",
+    "leaked features",
     "signs given",
     "signs all",
     "shares",
@@ -39,7 +40,7 @@ HEADS = (
 
 
 def summed(tables: list[dict], method: str) -> dict[str, float]:
-    """Return the sums of a method's marks over the tables of a case."""
+    """Return the sums of a method's scores over the tables of a case."""
     totals: dict[str, float] = {}
     for table in tables:
         for name, value in table["methods"][method].items():
@@ -57,12 +58,20 @@ def lines(cases: list[dict]) -> list[Line]:
     for case in cases:
         tables = case["tables"]
         for method in [name for name in METHODS if name in tables[0]["methods"]]:
-            marks, n = summed(tables, method), len(tables)
-            score = f1(marks["true"], marks["false"], marks["missed"])
+            scores = summed(tables, method)
+            n = len(tables)
+            score = f1(scores["true"], scores["false"], scores["missed"])
             ours = method == "ours"
-            selection = f"slope ×{marks['slope_ratio'] / n:.2f}, spurious {marks['spurious'] / n:.2f}" if "slope_ratio" in marks else "–"
+            selection = (
+                f"slope ×{scores['slope_ratio'] / n:.2f}, spurious {scores['spurious'] / n:.2f}"
+                if "slope_ratio" in scores
+                else "–"
+            )
             fragile = (
-                f"{_ratio(marks['proxies_fragile'], marks['proxies'])}, {_ratio(marks['causes_fragile'], marks['true'])}" if ours else "–"
+                f"{_ratio(scores['proxies_fragile'], scores['proxies'])},"
+                f" {_ratio(scores['causes_fragile'], scores['true'])}"
+                if ours
+                else "–"
             )
             found.append(
                 Line(
@@ -70,16 +79,16 @@ def lines(cases: list[dict]) -> list[Line]:
                         case["title"] if ours else "",
                         str(n) if ours else "",
                         METHODS[method],
-                        "–" if score is None or not marks["true"] + marks["missed"] else f"{score:.2f}",
-                        _ratio(marks["false"], marks["true"] + marks["false"]),
-                        f"{marks['false'] / n:.2f}",
-                        f"{marks['leaks']:.0f}",
-                        _ratio(marks["signs_right"], marks["signs_given"]),
-                        _ratio(marks["signs_right"], marks["signs_asked"]),
-                        "–" if method == "lasso" else _ratio(marks["share_error"], n),
+                        "–" if score is None or not scores["true"] + scores["missed"] else f"{score:.2f}",
+                        _ratio(scores["false"], scores["true"] + scores["false"]),
+                        f"{scores['false'] / n:.2f}",
+                        f"{scores['leaks']:.0f}",
+                        _ratio(scores["signs_right"], scores["signs_given"]),
+                        _ratio(scores["signs_right"], scores["signs_asked"]),
+                        "–" if method == "lasso" else _ratio(scores["share_error"], n),
                         fragile,
                         selection,
-                        _ratio(marks.get("cpu_s", 0.0), n, 1) if "cpu_s" in marks else "–",
+                        _ratio(scores.get("cpu_s", 0.0), n, 1) if "cpu_s" in scores else "–",
                     ),
                     ours,
                 )
@@ -97,8 +106,10 @@ STYLE = (
     "body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:1240px;padding:0 1rem;color:#1f2328}"
     "table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}"
     "th,td{padding:.3rem .5rem;text-align:right;border-bottom:1px solid #e4e7eb}"
-    "th{position:sticky;top:0;background:#fff}td:first-child,th:first-child,td:nth-child(3),th:nth-child(3){text-align:left}"
-    "tr.ours td{font-weight:600;border-top:2px solid #8c959f}tr.rival td{color:#57606a}"
+    "th{position:sticky;top:0;background:#fff}"
+    "td:first-child,th:first-child,td:nth-child(3),th:nth-child(3){text-align:left}"
+    "tr.ours td{font-weight:600;border-top:2px solid #8c959f}"
+    "tr.baseline td{color:#57606a}"
 )
 
 
@@ -106,13 +117,17 @@ def as_page(cases: list[dict], study: str, first_seed: int) -> str:
     """Return the page of the report."""
     head = "".join(f"<th>{html.escape(name)}</th>" for name in HEADS)
     body = "".join(
-        f'<tr class="{"ours" if line.ours else "rival"}">' + "".join(f"<td>{html.escape(cell)}</td>" for cell in line.cells) + "</tr>"
+        f'<tr class="{"ours" if line.ours else "baseline"}">'
+        + "".join(f"<td>{html.escape(cell)}</td>" for cell in line.cells)
+        + "</tr>"
         for line in lines(cases)
     )
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Error rate of the causal analysis</title><style>{STYLE}</style>'
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Error rate of the causal'
+        f" analysis</title><style>{STYLE}</style>"
         "</head><body><h1>How often the causal analysis errs</h1>"
-        f"<p>Tables with known causes, drawn without regard to what the analysis assumes; the {html.escape(study)} study, "
+        f"<p>Tables with known causes, drawn without regard to what the analysis assumes; the {html.escape(study)}"
+        " study, "
         f"seeds from {first_seed}. Causes with less than 1 % of the variance count neither as missed nor as found.</p>"
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(NOTE)}</p></body></html>\n"
     )

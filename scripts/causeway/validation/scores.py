@@ -1,8 +1,9 @@
-"""Marks: what was found against what is true."""
+"""Scores: what was found against what is true."""
 
 from dataclasses import dataclass
 
-from causeway.validation.worlds import Table
+from causeway.core.vocabulary import FRAGILE_BELOW, UNEXPLAINED
+from causeway.validation.generator import KnownTable
 
 MATTERS = 1.0
 """A cause with a smaller share, in percent, is neither missed nor false."""
@@ -12,7 +13,8 @@ CLEAR_SLOPE = 0.05
 
 @dataclass(frozen=True)
 class Claim:
-    """A reported cause: its column, the columns it stands for, sign ("+", "-" or "?"), share in percent, robustness or None.
+    """A reported cause: its column, the columns it stands for, sign ("+", "-" or "?"), share in percent, robustness or
+    None.
 
     `sign_of` is what the sign is about, "target" or "value"; None for a method that looks at the target alone.
     """
@@ -25,8 +27,10 @@ class Claim:
     sign_of: str | None = None
 
 
-def cause_behind(claim: Claim, table: Table) -> str | None:
-    """Return the cause that a claim names, itself, by a copy in other units, or by a member of its cluster; None if it is false."""
+def cause_behind(claim: Claim, table: KnownTable) -> str | None:
+    """Return the cause that a claim names, itself, by a copy in other units, or by a member of its cluster; None if
+    the claim is false.
+    """
     for member in (claim.name, *sorted(claim.members)):
         name = table.stands_for.get(member, member)
         if name in table.causes:
@@ -34,16 +38,16 @@ def cause_behind(claim: Claim, table: Table) -> str | None:
     return None
 
 
-def marks(claims: list[Claim], unexplained: float | None, table: Table) -> dict[str, float]:
+def score_claims(claims: list[Claim], unexplained: float | None, table: KnownTable) -> dict[str, float]:
     """Return counts and errors of one table, to be summed over tables.
 
     Returns
     -------
     dict of str to float
-        `true`, `false`, `missed`; `leaks` reported; `signs_asked`, the found causes that move the target or the value in a clear
-        direction (the target alone, for a method that looks at nothing else); `signs_given`, those of them with a sign about what they do
-        move, and `signs_right` of these; `share_error`, the total variation of the shares with the unexplained rest, 0 to 1; `share_sum`;
-        `proxies`, `proxies_fragile`, `causes_fragile`.
+        `true`, `false`, `missed`; `leaks` reported; `signs_asked`, the found causes that move the target or the value
+        in a clear direction (the target alone, for a method that looks at nothing else); `signs_given`, those of them
+        with a sign about what they do move, and `signs_right` of these; `share_error`, the total variation of the
+        shares with the unexplained rest, 0 to 1; `share_sum`; `proxies`, `proxies_fragile`, `causes_fragile`.
     """
     found: dict[str, Claim] = {}
     false: list[Claim] = []
@@ -54,23 +58,29 @@ def marks(claims: list[Claim], unexplained: float | None, table: Table) -> dict[
         else:
             found[cause] = claim
     weighty = {name for name in table.causes if table.shares[name] >= MATTERS}
-    asked = [name for name, claim in found.items() if any(abs(slope) >= CLEAR_SLOPE for slope in _slopes(name, claim, table).values())]
+    asked = [
+        name
+        for name, claim in found.items()
+        if any(abs(slope) >= CLEAR_SLOPE for slope in _slopes(name, claim, table).values())
+    ]
     true_slope = {name: _slopes(name, found[name], table)[found[name].sign_of or "target"] for name in asked}
     given = [name for name in asked if found[name].sign != "?" and abs(true_slope[name]) >= CLEAR_SLOPE]
     right = [name for name in given if (found[name].sign == "+") == (true_slope[name] > 0)]
     distance = sum(
-        abs(share - (found[name].percent if name in found else 0.0)) for name, share in table.shares.items() if name != "unexplained"
+        abs(share - (found[name].percent if name in found else 0.0))
+        for name, share in table.shares.items()
+        if name != UNEXPLAINED
     )
     distance += sum(claim.percent for claim in false)
     rest = 100.0 if unexplained is None else unexplained
-    distance += abs(rest - table.shares.get("unexplained", 100.0))
-    fragile = [claim for claim in claims if claim.robustness is not None and claim.robustness < 0.27]
+    distance += abs(rest - table.shares.get(UNEXPLAINED, 100.0))
+    fragile = [claim for claim in claims if claim.robustness is not None and claim.robustness < FRAGILE_BELOW]
     proxies = [claim for claim in false if {claim.name, *claim.members} & table.proxies]
     return {
         "true": len(weighty & set(found)),
         "false": len(false),
         "missed": len(weighty - set(found)),
-        "leaks": sum(bool({claim.name, *claim.members} & table.leaks) for claim in claims),
+        "leaks": sum(bool({claim.name, *claim.members} & table.leaked) for claim in claims),
         "signs_asked": len(asked),
         "signs_given": len(given),
         "signs_right": len(right),
@@ -82,7 +92,7 @@ def marks(claims: list[Claim], unexplained: float | None, table: Table) -> dict[
     }
 
 
-def _slopes(name: str, claim: Claim, table: Table) -> dict[str, float]:
+def _slopes(name: str, claim: Claim, table: KnownTable) -> dict[str, float]:
     """Return the true slopes of what the claim's sign can be about."""
     slopes = {"target": table.slopes.get(name, 0.0)}
     return slopes if claim.sign_of is None else slopes | {"value": table.moves.get(name, 0.0)}

@@ -2,15 +2,19 @@
 
 import numpy as np
 
-from causeway.validation.worlds import Table
+from causeway.validation.generator import KnownTable
 
 ROWS_PER_BIN = 32
 KEPT_SHARE = 0.1
+"""Share of the bins that are kept for their variance."""
 CONTROL_SHARE = 0.12
+"""Share of the others that are kept as controls."""
 
 
-def inclusion_probabilities(table: Table, seed: int) -> np.ndarray:
-    """Return for each row 1 if its bin is kept for its variance, `CONTROL_SHARE` if it is a control, 0 if it is left out."""
+def inclusion_probabilities(table: KnownTable, seed: int) -> np.ndarray:
+    """Return for each row, float, shape (n_rows,), 1 if its bin is kept for its variance, `CONTROL_SHARE` if it is a
+    control, 0 if it is left out.
+    """
     bins = np.arange(table.y.size) // ROWS_PER_BIN
     counts = np.bincount(bins)
     size = np.abs(table.y - (np.bincount(table.kernel, table.y) / np.bincount(table.kernel))[table.kernel])
@@ -21,20 +25,30 @@ def inclusion_probabilities(table: Table, seed: int) -> np.ndarray:
     return np.where(kept, 1.0, np.where(control, CONTROL_SHARE, 0.0))[bins]
 
 
-def selection_marks(table: Table, inclusion: np.ndarray) -> dict[str, float]:
-    """Return how the kept rows distort what all rows say, with their weights and without.
+def selection_scores(table: KnownTable, inclusion: np.ndarray) -> dict[str, float]:
+    """Return how the kept rows bias what all rows say, with their weights and without.
+
+    Parameters
+    ----------
+    table : KnownTable
+    inclusion : ndarray of float, shape (n_rows,)
+        As of `inclusion_probabilities`.
 
     Returns
     -------
     dict of str to float
-        `slope_ratio`: slope of the run time on the numeric cause that moves it most (a cause of the noise alone has no slope to compare),
-        kept rows over all rows; `spurious`: largest absolute difference of a correlation between two numeric causes; `slope_ratio_plain`
-        and `spurious_plain` without the weights.
+        `slope_ratio`: slope of the run time on the numeric cause that moves it most (a cause of the noise alone has no
+        slope to compare), kept rows over all rows; `spurious`: largest absolute difference of a correlation between two
+        numeric causes; `slope_ratio_plain` and `spurious_plain` without the weights.
     """
     names = [name for name in table.causes if table.columns[name].dtype != object]
     names.sort(key=lambda name: -abs(table.moves[name]))
-    values = np.column_stack([np.nan_to_num(table.columns[name], nan=float(np.nanmean(table.columns[name]))) for name in names])
-    values = np.clip(values, *np.quantile(values, [0.001, 0.999], axis=0))  # one launch in a thousand must not own a slope
+    values = np.column_stack(
+        [np.nan_to_num(table.columns[name], nan=float(np.nanmean(table.columns[name]))) for name in names]
+    )
+    values = np.clip(
+        values, *np.quantile(values, [0.001, 0.999], axis=0)
+    )  # one launch in a thousand must not own a slope
     y = np.clip(table.y, *np.quantile(table.y, [0.001, 0.999]))
     kept = inclusion > 0
     found = {}

@@ -1,10 +1,12 @@
-"""The true shares and slopes of a table's causes, by exchanging one cause at a time between rows."""
+"""The true contributions and slopes of a table's causes, by pick-freeze: one cause at a time is picked from another
+row.
+"""
 
 from collections.abc import Callable
 
 import numpy as np
 
-SWAPS = 30
+PICK_FREEZE_DRAWS = 30
 
 
 def shares_and_slopes(
@@ -16,24 +18,28 @@ def shares_and_slopes(
     y: np.ndarray,
     kernel: np.ndarray,
 ) -> tuple[list[float], list[float | None], list[float | None]]:
-    """Return the shares in percent, that of the noise last, and the slopes of the absolute and the signed deviation from the mean.
+    """Return the contributions in percent, that of the noise last, and the slopes of the absolute and the signed
+    deviation from the mean.
 
     Parameters
     ----------
+    rng : Generator
     duration : callable
-        Gives the run times for the causes' parts and the noise.
-    parts : list of ndarray, shape (n_rows,)
+        Gives the run times, ns, shape (n_rows,), for the causes' parts and the noise.
+    parts : list of ndarray of float, shape (n_rows,)
         One per cause.
-    noise : ndarray, shape (n_rows,)
+    noise : ndarray of float, shape (n_rows,)
     values : list of ndarray, shape (n_rows,)
-        The causes as observed; text has no slope.
-    y, kernel : ndarray, shape (n_rows,)
+        The causes as measured; text has no slope.
+    y : ndarray of float, shape (n_rows,), ns
+    kernel : ndarray of int, shape (n_rows,)
 
     Notes
     -----
-    `E[Var over x_j of |deviation|]` is half the mean squared change under exchange (M. Jansen, Comput. Phys. Commun. 117 (1999) 35).
-    Deviations are in standard deviations of their kernel, and every kernel weighs the same; slopes are in standard deviations of what they
-    are about, per standard deviation of the cause.
+    The unnormalised total-effect index `E[Var over x_j of |deviation|]` is half the mean squared change under
+    pick-freeze (M. Jansen, Comput. Phys. Commun. 117 (1999) 35). Deviations are in standard deviations of their kernel,
+    and every kernel weighs the same; slopes are in standard deviations of what they are about, per standard deviation
+    of the cause.
     """
     counts = np.bincount(kernel)
     mean = (np.bincount(kernel, y) / counts)[kernel]
@@ -46,10 +52,12 @@ def shares_and_slopes(
     signed = deviation(parts, noise)
     own = np.abs(signed)
     numbers = [None if value.dtype == object else _standardised(value, kernel) for value in values]
-    sums, moved = np.zeros(len(parts) + 1), np.zeros(len(parts))
-    of_size, of_value = np.zeros(len(parts)), np.zeros(len(parts))
+    sums = np.zeros(len(parts) + 1)
+    moved = np.zeros(len(parts))
+    of_size = np.zeros(len(parts))
+    of_value = np.zeros(len(parts))
     order = np.argsort(kernel, kind="stable")
-    for _ in range(SWAPS):
+    for _ in range(PICK_FREEZE_DRAWS):
         partner = np.empty(y.size, dtype=np.int64)
         shuffled = rng.permutation(y.size)
         partner[order] = shuffled[np.argsort(kernel[shuffled], kind="stable")]

@@ -1,6 +1,6 @@
-"""Configurations, transfer links, bins, ranking, kept and control rows: the numeric core of Causeway.
+"""What varies: targets, bins, ranking, kept and control rows of a dataset, over MPI ranks.
 
-The way of the data: `sources` streams an export's rows, `configurations` numbers what was launched, `links` ties transfers to launches,
-`targets` turns rows into what varies, `bins` takes statistics of slices of time, `ranking` chooses bins, `kept` writes their launches,
-`summaries` describes kernels and configurations, and `program` runs these steps over MPI ranks.
+Why it varies stands in `causal`, where the time goes in `efficiency`.
+
+Imports run from left to right: `bin_launches` > `bins` > `workers` > `rows`.
 """

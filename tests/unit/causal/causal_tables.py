@@ -1,8 +1,9 @@
 """Tables with known causes, made independently of the method's assumptions.
 
-Drivers hang together through hidden factors and have the marginals that GPU counters have (counts, log-normal, zero-inflated bytes, heavy
-tails). Their effects are straight, saturating, thresholds, products; noise is heavy-tailed, its scale depends on drivers, and it may be
-autocorrelated. Around them stand copies, sums, ratios, percentages, constants, aliases of the duration, noise columns.
+Drivers hang together through hidden factors and have the marginals that GPU counters have (counts, log-normal,
+zero-inflated bytes, heavy tails). Their effects are straight, saturating, thresholds, products; noise is heavy-tailed,
+its scale depends on drivers, and it may be autocorrelated. Around them stand copies, sums, ratios, percentages,
+constants, aliases of the duration, noise columns.
 """
 
 from dataclasses import dataclass, field
@@ -71,7 +72,17 @@ def scores(x):
 
 
 def make_table(
-    seed, n=1642, p=100, n_drivers=25, n_causes=6, noise=1.0, rho=0.0, noise_rho=None, interactions=True, hidden=False, load=(0.0, 0.6)
+    seed,
+    n=1642,
+    p=100,
+    n_drivers=25,
+    n_causes=6,
+    noise=1.0,
+    rho=0.0,
+    noise_rho=None,
+    interactions=True,
+    hidden=False,
+    load=(0.0, 0.6),
 ):
     rng = np.random.default_rng(seed)
     noise_rho = rho if noise_rho is None else noise_rho
@@ -89,9 +100,15 @@ def make_table(
     drivers = np.column_stack([marginal(KINDS[rng.integers(len(KINDS))], z[:, j], rng) for j in range(n_drivers)])
     names = [f"unit{j % 7}_events_{j:03d}" for j in range(n_drivers)]
     # what the causes do
-    causes, acts, inputs = {}, [], []
+    causes = {}
+    acts = []
+    inputs = []
     for c in range(n_causes):
-        u = scores(drivers[:, c]) if np.unique(drivers[:, c]).size > n / 3 else (drivers[:, c] - drivers[:, c].mean()) / drivers[:, c].std()
+        u = (
+            scores(drivers[:, c])
+            if np.unique(drivers[:, c]).size > n / 3
+            else (drivers[:, c] - drivers[:, c].mean()) / drivers[:, c].std()
+        )
         in_mean = c % 3 != 2
         kind = ("straight", "saturating", "threshold", "convex")[rng.integers(4)]
         g = effect(kind, u)
@@ -114,7 +131,9 @@ def make_table(
         if hidden:
             mean = mean + 0.8 * hide
         log_scale = np.clip(values, -3, 3) @ np.asarray([act[4] for act in acts])
-        return 1e5 * np.maximum(1 + 0.03 * mean + 0.03 * noise * np.exp(np.clip(log_scale - 0.5 * centre, -2.0, 1.5)) * noise_values, 0.2)
+        return 1e5 * np.maximum(
+            1 + 0.03 * mean + 0.03 * noise * np.exp(np.clip(log_scale - 0.5 * centre, -2.0, 1.5)) * noise_values, 0.2
+        )
 
     y = structure(inputs, eps)
     shares, *slopes = true_shares(structure, inputs, eps, drivers[:, :n_causes], rng)
@@ -152,7 +171,11 @@ def make_table(
             add(f"idle_unit_{k}", marginal(KINDS[rng.integers(len(KINDS))], series(rng, n, 1, rho)[:, 0], rng))
     order = rng.permutation(list(columns))
     signs = {
-        name: {about: "+" if slope > 0 else "-" for about, slope in zip(("target", "value"), both, strict=True) if abs(slope) > 0.05}
+        name: {
+            about: "+" if slope > 0 else "-"
+            for about, slope in zip(("target", "value"), both, strict=True)
+            if abs(slope) > 0.05
+        }
         for name, *both in zip(causes, *slopes, strict=True)
     }
     return Table(
@@ -167,26 +190,30 @@ def make_table(
 
 
 def true_shares(structure, inputs, eps, drivers, rng, swaps=40):
-    """Percent of the variance of |y - mean| of each cause and the noise, and the slopes of |y - mean| and of y on each driver, in sd."""
+    """Percent of the variance of |y - mean| of each cause and the noise, and the slopes of |y - mean| and of y on
+    each driver, in sd.
+    """
     y = structure(inputs, eps)
     middle = y.mean()
-    folded = np.abs(y - middle)
+    absolute = np.abs(y - middle)
     x = (drivers - drivers.mean(axis=0)) / drivers.std(axis=0)
     x = np.clip(x, *np.quantile(x, [0.001, 0.999], axis=0))
-    sums, cross, square = np.zeros(inputs.shape[1] + 1), np.zeros((2, inputs.shape[1])), np.zeros(inputs.shape[1])
+    sums = np.zeros(inputs.shape[1] + 1)
+    cross = np.zeros((2, inputs.shape[1]))
+    square = np.zeros(inputs.shape[1])
     for _ in range(swaps):
         partner = rng.permutation(len(y))
         for j in range(inputs.shape[1]):
             other = inputs.copy()
             other[:, j] = inputs[partner, j]
             changed = structure(other, eps)
-            change = np.abs(changed - middle) - folded
+            change = np.abs(changed - middle) - absolute
             moved = x[partner, j] - x[:, j]
             sums[j] += (change**2).sum()
             cross[:, j] += change @ moved, (changed - y) @ moved
             square[j] += moved @ moved
-        sums[-1] += ((np.abs(structure(inputs, eps[partner]) - middle) - folded) ** 2).sum()
-    return 100 * sums / sums.sum(), *(cross / square / [[folded.std()], [y.std()]])
+        sums[-1] += ((np.abs(structure(inputs, eps[partner]) - middle) - absolute) ** 2).sum()
+    return 100 * sums / sums.sum(), *(cross / square / [[absolute.std()], [y.std()]])
 
 
 def null_table(seed, n=1642, p=60, rho=0.0):
@@ -197,7 +224,9 @@ def null_table(seed, n=1642, p=60, rho=0.0):
 
 
 def pooled_table(seed, n=1201, p=100, n_kernels=17, n_causes=6, heterogeneity=0.5):
-    """Kernels whose means of drivers and of y are related opposite to what happens within each kernel (Simpson's paradox)."""
+    """Kernels whose means of drivers and of y are related opposite to what happens within each kernel (Simpson's
+    paradox).
+    """
     rng = np.random.default_rng(seed)
     kernel = np.sort(rng.integers(0, n_kernels, n))
     kernel = kernel[rng.permutation(n)]
@@ -209,7 +238,8 @@ def pooled_table(seed, n=1201, p=100, n_kernels=17, n_causes=6, heterogeneity=0.
     sign = rng.choice([-1, 1], n_causes)
     mean = np.zeros(n)
     base = rng.standard_normal(n_kernels)
-    causes, signs = {}, {}
+    causes = {}
+    signs = {}
     names = [f"counter_{j:03d}" for j in range(n_drivers)]
     for c in range(n_causes):
         u = np.exp(0.5 * z[:, c])  # rare and large: a skewed driver moves the deviation and its size alike
@@ -237,30 +267,31 @@ def pooled_table(seed, n=1201, p=100, n_kernels=17, n_causes=6, heterogeneity=0.
 
 def rows_of(y, kernel=None, configuration=None, weight=None):
     """Rows of measured values, with the statistics of the rows themselves."""
-    from causeway.causal.rows import Rows
+    from causeway.causal.data.observations import Observations
 
     y = np.asarray(y, dtype=float)
     kernel = np.zeros(y.size, int) if kernel is None else kernel
     configuration = kernel if configuration is None else configuration
-    mean, std = np.zeros(y.size), np.full(y.size, np.nan)
+    mean = np.zeros(y.size)
+    std = np.full(y.size, np.nan)
     for number in np.unique(configuration):
         mine = configuration == number
         mean[mine] = y[mine].mean()
         if mine.sum() > 1:
             std[mine] = y[mine].std(ddof=1)
     weight = np.ones(y.size) if weight is None else weight
-    return Rows(np.abs(y - mean), y - mean, mean, std, weight, kernel, configuration)
+    return Observations(np.abs(y - mean), y - mean, mean, std, weight, kernel, configuration)
 
 
 def columns_of(table):
-    from causeway.causal.rows import Column
+    from causeway.causal.data.observations import Feature
 
-    return [Column(name, values) for name, values in table.columns.items()]
+    return [Feature(name, values) for name, values in table.columns.items()]
 
 
 def counts(table, outcome):
     """True and false causes among the arrows, and causes that were missed; an arrow means its cluster."""
-    clusters = [set(arrow.candidate.members) for arrow in outcome.arrows]
+    clusters = [set(arrow.node.members) for arrow in outcome.arrows]
     true = sum(bool(members & set(table.causes)) for members in clusters)
     missed = sum(not any(name in members for members in clusters) for name in table.causes)
     return np.array([true, len(clusters) - true, missed])

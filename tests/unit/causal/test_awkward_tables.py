@@ -1,4 +1,6 @@
-"""Tables as other people write them, the whole way from the file to graph.json: an answer or a refusal with its reason, never a crash."""
+"""Tables as other people write them, the whole way from the file to graph.json: an answer or a refusal with its
+reason, never a crash.
+"""
 
 from types import SimpleNamespace
 
@@ -6,12 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import assemble_features
-import bin_launches
-import discover_dataset_causes
-from causeway.causal.settlement import settled, write_scope
+from causal import assemble_features, discover_dataset_causes
+from causeway.causal.data.outcome_file import read_outcomes
+from causeway.causal.report.across_kernels import correct
+from causeway.causal.report.documents import write_scope
+from causeway.core.tables import read_json, read_table, write_json
 from causeway.readers.normalise import normalise
-from causeway.tables import read_json, read_table, write_json
+from variability import bin_launches
 
 CAUSES = {
     "batches": 1,
@@ -39,17 +42,41 @@ def graph_of(folder, frame, parquet=False):
     path = folder / ("t.parquet" if parquet else "t.csv")
     frame.to_parquet(path) if parquet else frame.to_csv(path, index=False)
     out = folder / "results"
-    normalise(path, out / "tables/e0", export="e0", source=path.name, rank=None, position=0, form="table", node=None, targets=("y",))
+    normalise(
+        path,
+        out / "tables/e0",
+        export="e0",
+        source=path.name,
+        rank=None,
+        position=0,
+        form="table",
+        node=None,
+        targets=("y",),
+    )
     ranks = read_json(out / "tables/e0/capabilities.json")["ranks"]
     clocks = {"e0": {"shift_ns": 0, "ranks": ranks}}
-    write_json({"dataset": "d", "method": "one_export", "exports": clocks, "residual_ns": None, "reason": ""}, out / "clocks.json")
-    options = {"--ranks": "1", "--dataset": "d", "--tables": out / "tables", "--clocks": out / "clocks.json", "--out": out}
-    bin_launches.main([*(str(word) for option in options.items() for word in option), "--exports", "e0", "--targets", "y"])
+    write_json(
+        {"dataset": "d", "method": "one_export", "exports": clocks, "residual_ns": None, "reason": ""},
+        out / "clocks.json",
+    )
+    options = {
+        "--ranks": "1",
+        "--dataset": "d",
+        "--tables": out / "tables",
+        "--clocks": out / "clocks.json",
+        "--out": out,
+    }
+    bin_launches.main(
+        [*(str(word) for option in options.items() for word in option), "--exports", "e0", "--targets", "y"]
+    )
     root = out / "y"
     paths = {"features": root / "features.parquet", "kernels": root / "kernels.parquet", "kept": root / "kept.parquet"}
     job = SimpleNamespace(
         input=SimpleNamespace(
-            **paths, tables=[str(out / "tables/e0")], clocks=out / "clocks.json", configurations=root / "configurations.parquet"
+            **paths,
+            tables=[str(out / "tables/e0")],
+            clocks=out / "clocks.json",
+            configurations=root / "configurations.parquet",
         ),
         output=SimpleNamespace(features=paths["features"], draft=root / "causal/drafts/dataset.json"),
         params=SimpleNamespace(nodes={}, causes=CAUSES, seed=1),
@@ -58,14 +85,18 @@ def graph_of(folder, frame, parquet=False):
     )
     assemble_features.main(job)
     discover_dataset_causes.main(job)
-    (draft,) = settled(read_json(job.output.draft)["drafts"][:1])
-    write_scope(draft, root / "causal/dataset")
+    (outcome,) = correct(read_outcomes(job.output.draft)[:1])
+    write_scope(outcome, root / "causal/dataset")
     read_table(root / "causal/dataset/contributions.parquet", "contributions")
     return read_json(root / "causal/dataset/graph.json")
 
 
 def causes(graph):
-    return {edge["source"] for edge in graph["edges"] if edge["target"] == graph["target"] and edge["source"] != "unexplained"}
+    return {
+        edge["source"]
+        for edge in graph["edges"]
+        if edge["target"] == graph["target"] and edge["source"] != "unexplained"
+    }
 
 
 TWICE = table()
@@ -103,7 +134,10 @@ ANSWERED = {
     ),
     "17 kernels": (table(kernel=[f"k{k % 17}" for k in range(N)]), {"x"}),
     "order": (table(order=np.arange(N)[::-1]), {"x"}),
-    "more columns than rows": (pd.concat([table(), pd.DataFrame(RNG.standard_normal((N, 600))).add_prefix("w")], axis=1), {"x"}),
+    "more columns than rows": (
+        pd.concat([table(), pd.DataFrame(RNG.standard_normal((N, 600))).add_prefix("w")], axis=1),
+        {"x"},
+    ),
 }
 
 

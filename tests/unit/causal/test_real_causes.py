@@ -1,4 +1,6 @@
-"""What the analysis says about real exports, as docs/real-exports.md tells it; the inconclusive answers are pinned like the others."""
+"""What the analysis says about real exports, as docs/real-exports.md tells it; the inconclusive answers are pinned
+like the others.
+"""
 
 import sqlite3
 from contextlib import closing
@@ -6,35 +8,39 @@ from contextlib import closing
 import numpy as np
 import pytest
 from scipy import stats
-from whole_way import causes_of, drafts_of
+from whole_way import causes_of, documents_of
 
 NSYS = "nsys_sqlite/nsys-ai"
 RODINIA = ("nsys_sqlite/rodinia-gaussian/report3.sqlite", "nsys_sqlite/rodinia-gaussian/report5.sqlite")
 
 
 def explained(folder, data, sources, target="kernel_variability", **causes):
-    """Return the drafts by kernel's name, that of the whole dataset under `dataset`."""
+    """Return the documents by kernel's name, those of the whole dataset under `dataset`."""
     files = [next(data.glob(source)) for source in sources]
-    found = drafts_of(folder, files, target, whole=True, **{"resamples": 10, "kernels_share": 0.95} | causes)
-    return {draft["graph"]["scope_name"] or "dataset": draft for draft in found}
+    found = documents_of(folder, files, target, whole=True, **{"resamples": 10, "kernels_share": 0.95} | causes)
+    return {documents["graph"]["scope_name"] or "dataset": documents for documents in found}
 
 
-def share(draft, cause):
-    return next(row["contribution_percent"] for row in draft["contributions"] if row["feature"] == cause)
+def share(documents, cause):
+    return next(row["contribution_percent"] for row in documents["contributions"] if row["feature"] == cause)
 
 
-def named(drafts, part):
-    return next(draft for name, draft in drafts.items() if part in name)
+def named(kernels, part):
+    return next(documents for name, documents in kernels.items() if part in name)
 
 
 def test_rodinias_trend_is_a_trend_and_no_lever(tmp_path, data):
     found = explained(tmp_path, data, RODINIA, kernels_share=0.999)
-    fan1, fan2, whole = named(found, "Fan1"), named(found, "Fan2"), found["dataset"]
+    fan1 = named(found, "Fan1")
+    fan2 = named(found, "Fan2")
+    whole = found["dataset"]
     assert causes_of(fan2["graph"]) == {"since_start_ns": "-"}
     assert (fan2["graph"]["n_rows"], fan2["graph"]["verdict"]) == (8190, "supported")
     assert 70 < share(fan2, "since_start_ns") < 90
     assert 200 < fan2["graph"]["n_effective"] < 300
-    assert [row["reason"] for row in fan2["whatif"]] == ["refused: a moment cannot be set; it stands for whatever changes with time"]
+    assert [row["reason"] for row in fan2["whatif"]] == [
+        "refused: a moment cannot be set; it stands for whatever changes with time"
+    ]
     assert (causes_of(fan1["graph"]), fan1["graph"]["verdict"]) == ({}, "inconclusive")
     assert fan1["graph"]["n_effective"] < 100
     assert (causes_of(whole["graph"]), whole["graph"]["verdict"]) == ({"since_start_ns": "-"}, "inconclusive")
@@ -43,11 +49,13 @@ def test_rodinias_trend_is_a_trend_and_no_lever(tmp_path, data):
 
 def test_dropouts_deviations_grow_with_the_bytes_it_moves(tmp_path, data):
     found = explained(tmp_path, data, ["ncu_csv/operators-a100/dropout_nsight162.csv"], "gpu_time")
-    for draft in found.values():
-        graph = draft["graph"]
+    for documents in found.values():
+        graph = documents["graph"]
         assert causes_of(graph) == {"l2_bytes": "+"}
-        assert {"l1_bytes", "dram_bytes"} < set(next(node for node in graph["nodes"] if node["name"] == "l2_bytes")["members"])
-        assert 60 < share(draft, "l2_bytes") < 95
+        assert {"l1_bytes", "dram_bytes"} < set(
+            next(node for node in graph["nodes"] if node["name"] == "l2_bytes")["members"]
+        )
+        assert 60 < share(documents, "l2_bytes") < 95
         assert 100 < graph["n_effective"] < 300
         # launches of about that size deviate by 0.2 µs, all of them by 36
         said = "l2_bytes always at 345 KiB (10th percentile) would cut the mean absolute deviation by 100 % [99, 100]"
@@ -62,22 +70,25 @@ def test_a_second_of_the_h100_job_is_too_short_to_blame_its_copies(tmp_path, dat
     assert (causes_of(whole["graph"]), whole["graph"]["verdict"]) == ({}, "inconclusive")
     assert whole["graph"]["sentences"][0].endswith("an effect above 0.8 % of the variance would have been seen.")
     assert [row["reason"] for row in whole["whatif"]] == ["refused: no cause was found here that could be set"]
-    with_cause = [draft for draft in found.values() if causes_of(draft["graph"])]
+    with_cause = [documents for documents in found.values() if causes_of(documents["graph"])]
     assert len(found) == 10
-    assert [causes_of(draft["graph"]) for draft in with_cause] == [{"rank": "-"}, {"rank": "-"}]
+    assert [causes_of(documents["graph"]) for documents in with_cause] == [{"rank": "-"}, {"rank": "-"}]
     assert with_cause == [named(found, "64x256x8_stage3"), named(found, "reduce_kernel")]
-    edges = [draft["graph"]["edges"][0] for draft in with_cause]
+    edges = [documents["graph"]["edges"][0] for documents in with_cause]
     assert [(edge["sign_of"], edge["level"]) for edge in edges] == [("target", "0"), ("value", "0")]
     assert all(edge["value_effect"] < -0.5 for edge in edges)
-    refused = [draft for draft in found.values() if draft["graph"]["n_effective"] < 100]
+    refused = [documents for documents in found.values() if documents["graph"]["n_effective"] < 100]
     assert len(refused) == 3
-    assert all(draft["graph"]["sentences"][0].startswith("Inconclusive: ") for draft in refused)
+    assert all(documents["graph"]["sentences"][0].startswith("Inconclusive: ") for documents in refused)
 
 
 def test_the_matrix_product_is_slower_on_one_gpu_of_the_h100_job(data):
-    """The rank that the analysis names as a cause, by ranks of the durations alone, grid by grid: the second GPU is the slower one."""
+    """The rank that the analysis names as a cause, by ranks of the durations alone, grid by grid: the second GPU is
+    the slower one.
+    """
     (path,) = data.glob(f"{NSYS}/h100_2gpu_1s.sqlite")
-    query = """SELECT deviceId, "end" - start, gridY FROM CUPTI_ACTIVITY_KIND_KERNEL JOIN StringIds ON id = demangledName
+    query = """SELECT deviceId, "end" - start, gridY
+               FROM CUPTI_ACTIVITY_KIND_KERNEL JOIN StringIds ON id = demangledName
                WHERE value LIKE '%64x256x8_stage3%' AND gridZ = 2 ORDER BY deviceId"""
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as export:
         rows = np.asarray(export.execute(query).fetchall())
@@ -93,25 +104,31 @@ def test_the_stencils_slow_run_is_found_in_each_of_its_kernels(tmp_path, data):
     runs = [f"rocprof_v1/seismic-stencils/run{i}_*/results.csv" for i in range(8)]
     found = explained(tmp_path, data, runs, kernels_share=0.99)
     whole = found.pop("dataset")
-    slow = [draft for draft in found.values() if draft["graph"]["n_rows"] == 800]
+    slow = [documents for documents in found.values() if documents["graph"]["n_rows"] == 800]
     assert len(slow) >= 8
-    for draft in slow:
-        (row,) = [row for row in draft["contributions"] if row["feature"] != "unexplained"]
+    for documents in slow:
+        (row,) = [row for row in documents["contributions"] if row["feature"] != "unexplained"]
         assert (row["feature"], row["level"], row["sign"], row["verdict"]) == ("rank", "0", "+", "supported")
         assert row["contribution_low"] > 95
-        (setting,) = draft["whatif"]
+        (setting,) = documents["whatif"]
         assert setting["to"] != "0"
         assert setting["change_high"] < -90
-    assert set(causes_of(whole["graph"])) <= {"since_start_ns"}  # in 40 to 70 % of half-samples, so found or not by the seed
+    assert set(causes_of(whole["graph"])) <= {
+        "since_start_ns"
+    }  # in 40 to 70 % of half-samples, so found or not by the seed
     assert "since the start" in whole["graph"]["sentences"][0] or "fragile" in whole["graph"]["sentences"][0]
     assert any(reason.startswith("successive launches resemble each other") for reason in whole["graph"]["reasons"])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "causes"), [("before", {"queue_ns": "?", "rank": "-"}), ("after", {"idle_before_ns": "?"})])
+@pytest.mark.parametrize(
+    ("name", "causes"), [("before", {"queue_ns": "?", "rank": "-"}), ("after", {"idle_before_ns": "?"})]
+)
 def test_the_training_jobs_copies_are_no_cause_and_what_is_found_is_fragile(tmp_path, data, name, causes):
     found = explained(tmp_path, data, [f"{NSYS}/mfu_2gpu_{name}.sqlite"])
     whole = found.pop("dataset")
-    assert all(draft["graph"]["n_effective"] < 100 and not causes_of(draft["graph"]) for draft in found.values())
+    assert all(
+        documents["graph"]["n_effective"] < 100 and not causes_of(documents["graph"]) for documents in found.values()
+    )
     assert causes_of(whole["graph"]) == causes
     assert all("fragile" in sentence for sentence in whole["graph"]["sentences"])

@@ -1,15 +1,14 @@
-"""The way from exports to settled graphs, stage by stage in this process, as the rules run it."""
+"""The way from exports to corrected graphs, stage by stage in this process, as the rules run it."""
 
 from types import SimpleNamespace
 
-import align_clocks
-import assemble_features
-import bin_launches
-import discover_causes
-import discover_dataset_causes
-from causeway.causal.settlement import settled
+from causal import assemble_features, discover_causes, discover_dataset_causes
+from causeway.causal.data.outcome_file import read_outcomes
+from causeway.causal.report.across_kernels import correct
+from causeway.causal.report.documents import graph_document, table_rows
 from causeway.readers.normalise import normalise
-from causeway.tables import read_json
+from ingest import align_clocks
+from variability import bin_launches
 
 CAUSES = {
     "batches": 1,
@@ -28,8 +27,17 @@ def tables_of(out, files, one_each):
     names = [str(i) for i in range(len(files))]
     for i, file in enumerate(files):
         rank = i if one_each else None
-        normalise(file, out / "tables" / names[i], export=names[i], source=file.name, rank=rank, position=i, form="auto", node=None,
-                  targets=("y",))  # fmt: skip
+        normalise(
+            file,
+            out / "tables" / names[i],
+            export=names[i],
+            source=file.name,
+            rank=rank,
+            position=i,
+            form="auto",
+            node=None,
+            targets=("y",),
+        )
     folders = [str(out / "tables" / name) for name in names]
     align_clocks.main(
         SimpleNamespace(
@@ -42,19 +50,31 @@ def tables_of(out, files, one_each):
     return names
 
 
-def drafts_of(folder, files, target, whole=False, **causes):
-    """Return the settled drafts of the kernels that matter, and the whole dataset's behind them if wanted."""
+def documents_of(folder, files, target, whole=False, **causes):
+    """Return the documents of the kernels that matter, and the whole dataset's behind them if wanted: `graph` and the
+    rows of each table.
+    """
     out = folder / "results"
     names = tables_of(out, files, one_each=len(files) > 1)
-    options = {"--ranks": "1", "--dataset": "d", "--tables": out / "tables", "--clocks": out / "clocks.json", "--out": out}
+    options = {
+        "--ranks": "1",
+        "--dataset": "d",
+        "--tables": out / "tables",
+        "--clocks": out / "clocks.json",
+        "--out": out,
+    }
     words = [str(word) for option in options.items() for word in option]
     bin_launches.main([*words, "--exports", *names, "--targets", target])
     root = out / target
     paths = {"features": root / "features.parquet", "kernels": root / "kernels.parquet", "kept": root / "kept.parquet"}
     job = SimpleNamespace(
-        input=SimpleNamespace(**paths, tables=[str(out / "tables" / name) for name in names], clocks=out / "clocks.json"),
+        input=SimpleNamespace(
+            **paths, tables=[str(out / "tables" / name) for name in names], clocks=out / "clocks.json"
+        ),
         output=SimpleNamespace(
-            features=paths["features"], drafts=root / "causal" / "drafts" / "0.json", draft=root / "causal" / "drafts" / "dataset.json"
+            features=paths["features"],
+            drafts=root / "causal" / "drafts" / "0.json",
+            draft=root / "causal" / "drafts" / "dataset.json",
         ),
         params=SimpleNamespace(nodes={}, causes=CAUSES | causes, seed=1),
         wildcards=SimpleNamespace(dataset="d", target=target, batch="0"),
@@ -62,15 +82,19 @@ def drafts_of(folder, files, target, whole=False, **causes):
     )
     assemble_features.main(job)
     discover_causes.main(job)
-    drafts, of_dataset = read_json(job.output.drafts)["drafts"], []
-    if whole or not drafts:  # the draft of an only kernel is the dataset's
+    outcomes = read_outcomes(job.output.drafts)
+    of_dataset = None
+    if whole or not outcomes:  # the outcome of an only kernel is the dataset's
         discover_dataset_causes.main(job)
-        of_dataset, *only = read_json(job.output.draft)["drafts"]
-        drafts += only
-    return settled(drafts) + (settled([of_dataset]) if whole else [])
+        of_dataset, *only = read_outcomes(job.output.draft)
+        outcomes = (*outcomes, *only)
+    corrected = correct(outcomes) + (correct([of_dataset]) if whole else [])
+    return [{"graph": graph_document(outcome), **table_rows(outcome)} for outcome in corrected]
 
 
 def causes_of(graph):
     """Return the causes of a graph's target with their signs."""
-    edges = [edge for edge in graph["edges"] if edge["target"] == graph["target_node"] and edge["source"] != "unexplained"]
+    edges = [
+        edge for edge in graph["edges"] if edge["target"] == graph["target_node"] and edge["source"] != "unexplained"
+    ]
     return {edge["source"]: edge["sign"] for edge in edges}

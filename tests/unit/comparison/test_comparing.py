@@ -4,18 +4,22 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from causeway.comparison.estimates import Choices, Estimate, between_runs
-from causeway.comparison.measure import measure
-from causeway.comparison.resampling import autocorrelation_time, generator, resample
-from causeway.comparison.rows import Launches
-from causeway.comparison.verdicts import p_value, verdict
-from causeway.errors import CausewayError
+from causeway.comparison.change_estimates import Choices, Estimate, between_runs
+from causeway.comparison.change_verdicts import p_value, verdict
+from causeway.comparison.launches import Launches
+from causeway.comparison.resampling import resample
+from causeway.comparison.run_totals import measure
+from causeway.core.errors import CausewayError
+from causeway.numeric.effective_size import blocked_correlation_time
+from causeway.numeric.seeds import generator_64
 from comparison_runs import compared, correlated, findings, write_run
 from variability_tables import write_export
 
 
 def row_of(rows, level, name, metric="time_per_launch"):
-    return next(row for row in rows if row["level"] == level and row["metric"] == metric and row["candidate"].startswith(name))
+    return next(
+        row for row in rows if row["level"] == level and row["metric"] == metric and row["candidate"].startswith(name)
+    )
 
 
 def test_a_planted_slowdown_of_a_twentieth_is_found_and_nothing_else(tmp_path):
@@ -37,17 +41,26 @@ def test_two_halves_of_one_run_give_no_finding(tmp_path):
 
 
 def test_a_kernel_that_scatters_twice_as_much_is_more_variable_but_not_slower(tmp_path):
-    calm, wild = write_run(tmp_path / "a", 6, scatter=0.02), write_run(tmp_path / "b", 7, scatter=0.06)
+    calm = write_run(tmp_path / "a", 6, scatter=0.02)
+    wild = write_run(tmp_path / "b", 7, scatter=0.06)
     rows = compared(calm, wild)
-    assert {verdict for (level, _), verdict in findings(rows, "variability").items() if level == "kernel"} == {"more variable"}
+    assert {verdict for (level, _), verdict in findings(rows, "variability").items() if level == "kernel"} == {
+        "more variable"
+    }
     assert [key for key in findings(rows) if key[0] == "kernel"] == []
 
 
 def test_repeats_turn_a_shift_of_a_whole_run_into_noise(tmp_path):
-    """Runs of one program that differ by some percent each: one against one looks like a change, against its repeats it is none."""
+    """Runs of one program that differ by some percent each: one against one looks like a change, against its repeats
+    it is none.
+    """
     shifts = [1.0, 1.04, 0.97, 1.05]
     folders = [
-        write_run(tmp_path / str(i), 10 + i, factors=dict.fromkeys(("advance", "reduce", "exchange", "scatter", "gather", "norm"), f))
+        write_run(
+            tmp_path / str(i),
+            10 + i,
+            factors=dict.fromkeys(("advance", "reduce", "exchange", "scatter", "gather", "norm"), f),
+        )
         for i, f in enumerate(shifts)
     ]
     assert ("run", "all kernels") in findings(compared(folders[0], folders[3]))
@@ -78,7 +91,9 @@ def test_ranks_of_one_side_are_new_and_gone(tmp_path):
     from causeway.comparison.groups import lone_rows
     from causeway.comparison.sides import Side
 
-    sides = [Side([measure(name, [write_run(tmp_path / name, 1, ranks=ranks)])]) for name, ranks in (("a", 1), ("b", 2))]
+    sides = [
+        Side([measure(name, [write_run(tmp_path / name, 1, ranks=ranks)])]) for name, ranks in (("a", 1), ("b", 2))
+    ]
     assert [(row["level"], row["verdict"], row["candidate"]) for row in lone_rows(sides, [])] == [("rank", "new", "1")]
 
 
@@ -92,13 +107,18 @@ def test_counters_are_compared_by_their_gpu_time_and_have_no_span(tmp_path):
 
 def test_a_dataset_without_gpu_times_is_refused_in_one_sentence(tmp_path):
     extra = [pa.field("temperature", pa.float64())]
-    write_export(tmp_path / "e0", counters={"launch": [0], "configuration": [0], "rank": [0], "temperature": [1.0]}, extra=extra, ranks=[0])
+    write_export(
+        tmp_path / "e0",
+        counters={"launch": [0], "configuration": [0], "rank": [0], "temperature": [1.0]},
+        extra=extra,
+        ranks=[0],
+    )
     with pytest.raises(CausewayError, match="none of its exports holds kernel launches or the counter gpu_time"):
         Launches("c", [tmp_path / "e0"])
 
 
 def test_cells_hold_the_exact_sums_however_many_launches_share_one(tmp_path, monkeypatch):
-    monkeypatch.setattr("causeway.comparison.measure.CELLS", 64)
+    monkeypatch.setattr("causeway.comparison.run_totals.CELLS", 64)
     folder = write_run(tmp_path, 1, iterations=300)
     run = measure("a", [folder])
     assert [series.cells.shape[0] for series in run.series("kernel", 0)] == [60]  # 5 launches a cell
@@ -117,29 +137,34 @@ def test_cells_hold_the_exact_sums_however_many_launches_share_one(tmp_path, mon
 def test_blocks_give_the_standard_error_of_a_correlated_mean(rho):
     rng = np.random.default_rng(0)
     values = np.rint(1000 * correlated(rng, 20_000, rho)).astype(np.int64)
-    drawn = resample([values[:, None]], values.astype(float), 500, generator(1, "x"))
+    drawn = resample([values[:, None]], values.astype(float), 500, generator_64(1, "x"))
     truth = 1000 * np.sqrt((1 + rho) / (1 - rho) / values.size)
     assert drawn.sums[0].std() / values.size == pytest.approx(truth, rel=0.2)
-    assert autocorrelation_time(values.astype(float)) == pytest.approx((1 + rho) / (1 - rho), rel=0.5)
+    assert blocked_correlation_time(values.astype(float)) == pytest.approx((1 + rho) / (1 - rho), rel=0.5)
 
 
 def test_the_time_of_a_series_that_repeats_every_iteration_is_seen():
     """Six kernels take turns: neighbours are unrelated, the same kernel an iteration later is not."""
     rng = np.random.default_rng(1)
     values = np.stack([correlated(rng, 2000, 0.95) for _ in range(6)], axis=1).ravel()
-    assert autocorrelation_time(values) > 6 * 15
+    assert blocked_correlation_time(values) > 6 * 15
 
 
 def test_repeats_give_the_t_interval_of_their_scatter():
     from scipy import stats
 
-    one, other = [1.0, 1.2, 0.9, 1.1], [1.5, 1.4, 1.7]
+    one = [1.0, 1.2, 0.9, 1.1]
+    other = [1.5, 1.4, 1.7]
     found = between_runs([one, other], [0.0], 0.95)
     wanted = stats.ttest_ind(other, one)
     interval = wanted.confidence_interval(0.95)
-    assert (found.change, found.low, found.high) == pytest.approx((np.mean(other) - np.mean(one), interval.low, interval.high))
+    assert (found.change, found.low, found.high) == pytest.approx(
+        (np.mean(other) - np.mean(one), interval.low, interval.high)
+    )
     assert found.floor == pytest.approx(0.3)
-    assert p_value(Estimate(found.change, found.low, found.high, found.error, found.freedom, 0.0)) == pytest.approx(wanted.pvalue)
+    assert p_value(Estimate(found.change, found.low, found.high, found.error, found.freedom, 0.0)) == pytest.approx(
+        wanted.pvalue
+    )
 
 
 @pytest.mark.parametrize(
@@ -165,7 +190,8 @@ def test_runs_that_do_not_differ_give_few_findings_over_many_seeds(tmp_path, rho
     claimed = 0
     for seed in range(60):
         folders = [
-            write_run(tmp_path / f"{seed}{side}", 2 * seed + side, rho=rho, iterations=300 - 40 * side * (seed % 2)) for side in (0, 1)
+            write_run(tmp_path / f"{seed}{side}", 2 * seed + side, rho=rho, iterations=300 - 40 * side * (seed % 2))
+            for side in (0, 1)
         ]
         rows = compared(*folders)
         claimed += bool(findings(rows) or findings(rows, "variability"))
@@ -178,7 +204,14 @@ def test_a_slowdown_of_a_twentieth_is_found_with_enough_launches(tmp_path, rho, 
     found = 0
     for seed in range(30):
         folders = [
-            write_run(tmp_path / f"{seed}{side}", 2 * seed + side, iterations, 1, rho, factors={"reduce": 1.05} if side else {})
+            write_run(
+                tmp_path / f"{seed}{side}",
+                2 * seed + side,
+                iterations,
+                1,
+                rho,
+                factors={"reduce": 1.05} if side else {},
+            )
             for side in (0, 1)
         ]
         found += findings(compared(*folders)).get(("kernel", "reduce")) == "slower"

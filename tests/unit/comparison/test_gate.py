@@ -4,18 +4,44 @@ import pytest
 
 from causeway.comparison.gate import LIMITS, judge, reasons
 
-NONE = {**dict.fromkeys(LIMITS), "min_efficiency": None, "min_share": 0.01, "forbid_new_kernels": False, "strict": False}
+NONE = {
+    **dict.fromkeys(LIMITS),
+    "min_efficiency": None,
+    "min_share": 0.01,
+    "forbid_new_kernels": False,
+    "strict": False,
+}
 DOCUMENT = {side: {"dataset": side, "gpu_time_ns": 1000} for side in ("baseline", "candidate")}
 
 
 def row(change, low, high, level="run", metric="time_per_launch", total=500, **more):
-    totals = {"baseline_total_ns": total, "candidate_total_ns": total, "candidate": "k", "verdict": "?", "candidate_value": 0.9}
-    return {"level": level, "metric": metric, "change_percent": change, "low_percent": low, "high_percent": high, **totals, **more}
+    totals = {
+        "baseline_total_ns": total,
+        "candidate_total_ns": total,
+        "candidate": "k",
+        "verdict": "?",
+        "candidate_value": 0.9,
+    }
+    return {
+        "level": level,
+        "metric": metric,
+        "change_percent": change,
+        "low_percent": low,
+        "high_percent": high,
+        **totals,
+        **more,
+    }
 
 
 @pytest.mark.parametrize(
     ("change", "low", "high", "state"),
-    [(6, 5.1, 7, "broken"), (6, 4, 8, "inconclusive"), (2, 1, 3, "held"), (-50, -60, -40, "held"), (60, None, None, "inconclusive")],
+    [
+        (6, 5.1, 7, "broken"),
+        (6, 4, 8, "inconclusive"),
+        (2, 1, 3, "held"),
+        (-50, -60, -40, "held"),
+        (60, None, None, "inconclusive"),
+    ],
 )
 def test_a_slowdown_is_judged_by_its_interval(change, low, high, state):
     (found,) = judge(DOCUMENT, [row(change, low, high)], {**NONE, "max_slowdown_percent": 5})
@@ -23,7 +49,9 @@ def test_a_slowdown_is_judged_by_its_interval(change, low, high, state):
     assert found["sentence"].startswith("baseline -> candidate: time for the same launches changed by")
 
 
-@pytest.mark.parametrize(("low", "high", "state"), [(-9, -6, "broken"), (-9, -2, "inconclusive"), (-2, 4, "held"), (3, 9, "held")])
+@pytest.mark.parametrize(
+    ("low", "high", "state"), [(-9, -6, "broken"), (-9, -2, "inconclusive"), (-2, 4, "held"), (3, 9, "held")]
+)
 def test_a_loss_of_efficiency_counts_downwards(low, high, state):
     rows = [row((low + high) / 2, low, high, metric="efficiency")]
     (found,) = judge(DOCUMENT, rows, {**NONE, "max_efficiency_loss_points": 5})
@@ -43,7 +71,10 @@ def test_kernels_with_little_time_are_not_judged_one_by_one():
 
 def test_new_kernels_break_the_gate_where_they_are_forbidden():
     rows = [row(None, None, None, level="kernel", verdict="new", candidate="surprise")]
-    assert judge(DOCUMENT, rows, {**NONE, "forbid_new_kernels": True})[0]["sentence"] == "baseline -> candidate: kernel 'surprise' is new."
+    assert (
+        judge(DOCUMENT, rows, {**NONE, "forbid_new_kernels": True})[0]["sentence"]
+        == "baseline -> candidate: kernel 'surprise' is new."
+    )
     assert judge(DOCUMENT, rows, NONE) == []
 
 

@@ -35,7 +35,12 @@ def test_names_of_the_same_kernel_are_alike(one, other):
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("gemm_nn", "gemm_tn"), ("void a::scan<int>(int)", "void a::sort<int>(int)"), ("copy_128", "copy_256"), ("adapt", "upt")],
+    [
+        ("gemm_nn", "gemm_tn"),
+        ("void a::scan<int>(int)", "void a::sort<int>(int)"),
+        ("copy_128", "copy_256"),
+        ("adapt", "upt"),
+    ],
 )
 def test_names_of_different_kernels_are_not(one, other):
     assert normalised(one) != normalised(other)
@@ -53,7 +58,7 @@ def test_each_match_says_how_it_was_made():
     assert found[0, 4].how == found[3, 0].how == "exact"
     assert found[1, 2].how == "normalised"
     assert found[2, 3].how == "sequence"
-    assert "place in the order" in found[2, 3].note
+    assert "position in the order" in found[2, 3].note
     # `dropped` and `fresh` run at the same place, too: between store and load
     assert found[4, 1].how == "sequence"
 
@@ -65,13 +70,15 @@ def test_kernels_at_other_places_are_new_and_gone():
 
 
 def test_one_that_runs_ten_times_as_often_is_not_the_same():
-    before, after = kernels(["a", "b", "x"], [0, 2, 1]), kernels(["a", "b", "y"], [0, 2, 1])
+    before = kernels(["a", "b", "x"], [0, 2, 1])
+    after = kernels(["a", "b", "y"], [0, 2, 1])
     after.launches[2] *= 10
     assert [match.how for match in match_kernels(before, after)] == ["exact", "exact", "gone", "new"]
 
 
 def test_instances_of_one_template_are_told_apart_by_order_and_the_note_says_so():
-    before, after = kernels(["f<1>(int)", "f<2>(int)"]), kernels(["f<8>(int)", "f<9>(int)"], [1, 0])
+    before = kernels(["f<1>(int)", "f<2>(int)"])
+    after = kernels(["f<8>(int)", "f<9>(int)"], [1, 0])
     found = match_kernels(before, after)
     assert [(m.baseline, m.candidate, m.how) for m in found] == [(0, 1, "normalised"), (1, 0, "normalised")]
     assert all("told apart by the order" in match.note for match in found)

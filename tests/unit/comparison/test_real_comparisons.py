@@ -5,16 +5,16 @@ import shutil
 
 import pytest
 
-from causeway.comparison.program import run
-from causeway.errors import CausewayError
-from causeway.findings import of_comparison
-from causeway.findings.comparison import COUNTED
+from causeway.comparison.compare import run
+from causeway.core.errors import CausewayError
+from causeway.core.tables import read_json, read_table, write_table
+from causeway.findings.comparison import CHANGES, comparison_findings
 from causeway.readers.normalise import normalise
-from causeway.tables import read_json, read_table, write_table
 from queried import answers, same
 from support import DATA
 
-NSYS, STENCIL = DATA / "nsys_sqlite", DATA / "rocprof_v1" / "seismic-stencils"
+NSYS = DATA / "nsys_sqlite"
+STENCIL = DATA / "rocprof_v1" / "seismic-stencils"
 SOURCES = {
     "before": NSYS / "nsys-ai" / "mfu_2gpu_before.sqlite",
     "after": NSYS / "nsys-ai" / "mfu_2gpu_after.sqlite",
@@ -27,13 +27,20 @@ SOURCES = {
     "gpt2": DATA / "ncu_csv" / "operators-a100" / "gpt2_torch_nsight.csv",
 }
 SOURCES |= {f"stencil{path.name[3]}": path / "results.csv" for path in sorted(STENCIL.glob("run*"))}
-CHOICES = {"resamples": 400, "confidence": 0.95, "false_discovery_rate": 0.05, "same_within_percent": 1, "seed": 20261120}
+CHOICES = {
+    "resamples": 400,
+    "confidence": 0.95,
+    "false_discovery_rate": 0.05,
+    "same_within_percent": 1,
+    "seed": 20261120,
+}
 
 
 @pytest.fixture(scope="module")
 def folders(data, tmp_path_factory):
     """Return a function that gives the folder of tables of a source, read once."""
-    root, read = tmp_path_factory.mktemp("real"), {}
+    root = tmp_path_factory.mktemp("real")
+    read = {}
 
     def of(name):
         if name not in read:
@@ -85,7 +92,9 @@ def test_rodinias_two_runs_differ_but_one_run_each_does_not_show_that_it_is_more
     document, rows = compared("gauss3", "gauss5")
     assert verdicts(rows) == {"inconclusive": 1, "same": 1}
     fan2 = next(
-        row for row in rows if row["level"] == "kernel" and row["candidate"].startswith("Fan2") and row["metric"] == "time_per_launch"
+        row
+        for row in rows
+        if row["level"] == "kernel" and row["candidate"].startswith("Fan2") and row["metric"] == "time_per_launch"
     )
     assert fan2["change_percent"] == pytest.approx(-8.4518, abs=1e-3)
     assert fan2["verdict"] == "inconclusive"
@@ -97,7 +106,10 @@ def test_h100_and_h200_run_the_same_kernels_under_other_names_and_two_runs_decid
     document, rows = compared("h100", "h200", ["h100_again"])
     assert document["matched"] == {"exact": 13, "normalised": 1, "sequence": 1, "new": 0, "gone": 0}
     how = {match["how"]: match for match in document["matches"]}
-    assert (how["sequence"]["baseline"][:18], how["sequence"]["candidate"][:18]) == ("nvjet_hsh_128x256_", "nvjet_hsh_256x128_")
+    assert (how["sequence"]["baseline"][:18], how["sequence"]["candidate"][:18]) == (
+        "nvjet_hsh_128x256_",
+        "nvjet_hsh_256x128_",
+    )
     assert "nvfuser" in how["normalised"]["candidate"]
     assert set(verdicts(rows)) <= {"inconclusive", "same"}
     assert document["noise"] == "repeats"
@@ -109,8 +121,12 @@ def test_a_run_of_the_stencil_is_the_same_as_its_repeats_and_another_that_had_ot
     assert verdicts(rows) == {"inconclusive": 3, "same": 10}
     assert whole(rows)["verdict"] == "same"
     assert max(abs(whole(rows)[end]) for end in ("low_percent", "high_percent")) < 0.7
-    scattered = next(row for row in rows if row["level"] == "kernel" and row["candidate"].startswith("compute_fd_x_kernel"))
-    assert 8 < scattered["floor_percent"] < 9, "its registers differ from run to run, its grid and block do not: the same launches"
+    scattered = next(
+        row for row in rows if row["level"] == "kernel" and row["candidate"].startswith("compute_fd_x_kernel")
+    )
+    assert 8 < scattered["floor_percent"] < 9, (
+        "its registers differ from run to run, its grid and block do not: the same launches"
+    )
     assert scattered["low_percent"] is not None
     document, rows = compared("stencil0", "stencil7", (), repeats)
     found = verdicts(rows)
@@ -138,12 +154,12 @@ def test_counter_exports_are_compared_by_their_gpu_time_and_the_gap_is_stated(co
 
 def test_findings_name_a_query_that_gives_their_number(compared, tmp_path):
     document, rows = compared("stencil0", "stencil7", (), [f"stencil{place}" for place in range(1, 7)])
-    found = of_comparison(document, rows)
-    assert len({finding["id"] for finding in found}) == len(found) > 5
-    given = answers([finding["evidence"]["query"] for finding in found], tmp_path)
-    assert all(same(given[finding["evidence"]["query"]], finding["evidence"]["value"]) for finding in found)
-    assert {finding["kind"] for finding in found} == {"comparison"}
-    json.dumps(found, allow_nan=False)
+    found = comparison_findings(document, rows)
+    assert len({finding.id for finding in found}) == len(found) > 5
+    given = answers([finding.evidence.query for finding in found], tmp_path)
+    assert all(same(given[finding.evidence.query], finding.evidence.value) for finding in found)
+    assert {finding.kind for finding in found} == {"comparison"}
+    json.dumps([finding.as_json() for finding in found], allow_nan=False)
 
 
 def halves_of(folder, target):
@@ -159,11 +175,25 @@ def halves_of(folder, target):
 
 @pytest.mark.parametrize("name", ["before", "after", "gauss3", "gauss5", *(f"stencil{place}" for place in range(8))])
 def test_two_halves_of_a_real_run_give_no_finding(folders, tmp_path, name):
-    """The stencil's halves hold other kernels but for one; Rodinia works on an ever smaller matrix: no noise, but no repeat either."""
+    """The stencil's halves hold other kernels but for one; Rodinia works on an ever smaller matrix: no noise, but no
+    repeat either.
+    """
     first, second = halves_of(folders(name), tmp_path)
-    run([["first"], ["second"]], {"first": [first], "second": [second]}, {}, [{}, {}], CHOICES, tmp_path / "c.json", tmp_path / "c.parquet")
+    run(
+        [["first"], ["second"]],
+        {"first": [first], "second": [second]},
+        {},
+        [{}, {}],
+        CHOICES,
+        tmp_path / "c.json",
+        tmp_path / "c.parquet",
+    )
     rows = read_table(tmp_path / "c.parquet", "comparison").to_pylist()
-    assert [(row["level"], row["metric"], row["candidate"][:40], row["verdict"]) for row in rows if row["verdict"] in COUNTED] == []
+    assert [
+        (row["level"], row["metric"], row["candidate"][:40], row["verdict"])
+        for row in rows
+        if row["verdict"] in CHANGES
+    ] == []
 
 
 def test_runs_without_a_kernel_in_common_are_refused(compared):

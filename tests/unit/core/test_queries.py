@@ -1,20 +1,26 @@
-"""Queries hold names of ours alone, and give what the tables and documents hold."""
+"""Queries contain only names from Causeway, and return what the tables and documents contain."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from causeway.queries import cell, in_document, of_table, rows_where, value_at, within
-from causeway.tables import write_json
+from causeway.core.queries import cell, in_document, of_table, rows_where, value_at, within
+from causeway.core.tables import write_json
 from queried import answers, same
 
 HOSTILE = "x'; DROP TABLE kernels; --"
 
 
-def test_what_is_not_ours_stands_in_no_query():
-    for wrong in (lambda: rows_where({"kernel": HOSTILE}), lambda: rows_where({"a b": 1}), lambda: cell(HOSTILE, "a.parquet", 0),
-                  lambda: of_table("n", "a'b.parquet"), lambda: of_table("n", "a*.parquet"), lambda: in_document("a.json", HOSTILE),
-                  lambda: in_document("../a b.json", "x")):  # fmt: skip
+def test_text_from_exports_stands_in_no_query():
+    for wrong in (
+        lambda: rows_where({"kernel": HOSTILE}),
+        lambda: rows_where({"a b": 1}),
+        lambda: cell(HOSTILE, "a.parquet", 0),
+        lambda: of_table("n", "a'b.parquet"),
+        lambda: of_table("n", "a*.parquet"),
+        lambda: in_document("a.json", HOSTILE),
+        lambda: in_document("../a b.json", "x"),
+    ):
         with pytest.raises(ValueError, match=r"query|no column|no path"):
             wrong()
 
@@ -22,8 +28,12 @@ def test_what_is_not_ours_stands_in_no_query():
 def test_queries_give_what_is_written(tmp_path):
     value = 0.1 + 0.2
     (tmp_path / "d").mkdir()
-    pq.write_table(pa.table({"kernel": ["a-1", "b-2"], "n": [1, 2**62], "share": [value, 1 / 3]}), tmp_path / "d" / "t.parquet")
-    write_json({"a": [{"b c": 7}], "big": 2**60 + 1, "f": value, "t": "it's", "0/1": {"x": 2}}, tmp_path / "d" / "j.json")
+    pq.write_table(
+        pa.table({"kernel": ["a-1", "b-2"], "n": [1, 2**62], "share": [value, 1 / 3]}), tmp_path / "d" / "t.parquet"
+    )
+    write_json(
+        {"a": [{"b c": 7}], "big": 2**60 + 1, "f": value, "t": "it's", "0/1": {"x": 2}}, tmp_path / "d" / "j.json"
+    )
     wanted = {
         cell("n", "d/t.parquet", 1): 2**62,
         of_table("share", "d/t.parquet", rows_where({"kernel": "a-1"})): value,
@@ -39,7 +49,7 @@ def test_queries_give_what_is_written(tmp_path):
     assert [(query, found[query], value) for query, value in wanted.items() if found[query] != value] == []
 
 
-def test_a_wrong_number_is_told():
+def test_a_wrong_number_is_noticed():
     assert not same(1.0001, 1.0)
     assert not same(3, 4)
     assert not same(None, 1.0)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from causeway.errors import CausewayError
-from causeway.sheet import find_file, read_sheet
+from causeway.core.errors import CausewayError
+from causeway.core.sheet import find_file, read_sheet
 
 
 def sheet_of(tmp_path, *lines, header="dataset\trank\tsource\tformat\tnode"):

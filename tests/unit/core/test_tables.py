@@ -1,4 +1,4 @@
-"""The one door to Parquet: what it writes it reads, and a wrong table never travels on."""
+"""Tables are read as they were written, and a wrong table is neither written nor read."""
 
 import json
 
@@ -6,11 +6,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from causeway import tables
-from causeway.errors import TableError
+from causeway.core import tables
+from causeway.core.errors import TableError
 
 KERNELS = pa.table(
-    {"kernel": [0, 1], "id": ["a-1", "b-2"], "name": ["a()", "b()"], "short_name": ["a", "b"], "class": ["compute", "memory"]}
+    {
+        "kernel": [0, 1],
+        "id": ["a-1", "b-2"],
+        "name": ["a()", "b()"],
+        "short_name": ["a", "b"],
+        "class": ["compute", "memory"],
+    }
 )
 
 
@@ -18,7 +24,12 @@ def test_a_table_comes_back_with_types_units_and_provenance(tmp_path):
     path = tmp_path / "kernels.parquet"
     tables.write_table(KERNELS, path, "kernels", metadata={"source": "rank0.sqlite", "source_sha256": "ab"})
     assert tables.read_table(path, "kernels").to_pylist() == KERNELS.to_pylist()
-    assert tables.table_metadata(path) == {"schema_version": "1", "source": "rank0.sqlite", "source_sha256": "ab", "table": "kernels"}
+    assert tables.table_metadata(path) == {
+        "schema_version": "1",
+        "source": "rank0.sqlite",
+        "source_sha256": "ab",
+        "table": "kernels",
+    }
     assert tables.unit_of(tables.SCHEMAS["launches"].field("start_ns")) == "ns"
     assert [p.name for p in tmp_path.iterdir()] == ["kernels.parquet"]
 

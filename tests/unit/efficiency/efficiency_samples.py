@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from causeway.tables import LAUNCH_SHAPE, SCHEMAS, write_table
+from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, write_table
 
 CLASSES = {"gemm": "compute", "ncclDevKernel_AllReduce": "communication", "copyBuffer": "memory", "softmax": "compute"}
 
@@ -15,7 +15,9 @@ def write(folder: Path, name: str, rows: list[dict]) -> None:
     schema = SCHEMAS[name]
     rows = sorted(rows, key=lambda row: row.get("start_ns", 0))
     absent = {field.name: None if field.nullable else 0 for field in schema}
-    table = pa.table({f.name: pa.array([{**absent, **row}[f.name] for row in rows], f.type) for f in schema}, schema=schema)
+    table = pa.table(
+        {f.name: pa.array([{**absent, **row}[f.name] for row in rows], f.type) for f in schema}, schema=schema
+    )
     write_table(table, folder / f"{name}.parquet", name)
 
 
@@ -23,16 +25,21 @@ def event(start, end, **more):
     return {"start_ns": start, "duration_ns": end - start, **more}
 
 
-def export(folder: Path, rank=0, kernels=(), copies=(), calls=(), mpi=(), ranges=(), graphs=(), node=None, session=None, **more) -> Path:
-    """Write an export of one rank: events are (start, end, columns), kernels with `kernel`, a key of `CLASSES`, else gemm.
+def export(
+    folder: Path, rank=0, kernels=(), copies=(), calls=(), mpi=(), ranges=(), graphs=(), node=None, session=None, **more
+) -> Path:
+    """Write an export of one rank: events are (start, end, columns), kernels with `kernel`, a key of `CLASSES`, else
+    gemm.
 
     `grids` gives further configurations of gemm, which events name by `grid`.
     """
     folder.mkdir(parents=True)
-    names, grids = list(CLASSES), list(more.get("grids", ()))
+    names = list(CLASSES)
+    grids = list(more.get("grids", ()))
 
     def configuration(columns):
-        name, grid = columns.pop("kernel", "gemm"), columns.pop("grid", None)
+        name = columns.pop("kernel", "gemm")
+        grid = columns.pop("grid", None)
         return {"configuration": names.index(name) if grid is None else len(names) + grids.index(grid)} | columns
 
     tables = {
@@ -40,25 +47,42 @@ def export(folder: Path, rank=0, kernels=(), copies=(), calls=(), mpi=(), ranges
         "transfers": [event(s, e, rank=rank, **{"copy_kind": 1, **m}) for s, e, m in spread(copies)],
         "calls": [event(s, e, rank=rank, **{"name": "cudaLaunchKernel", **m}) for s, e, m in spread(calls)],
         "mpi": [event(s, e, rank=rank, **{"name": "MPI_Allreduce", **m}) for s, e, m in spread(mpi)],
-        "ranges": [event(s, e, rank=rank, **{"kind": "nvtx", "name": "step", **m}) for s, e, m in spread(ranges)]
-        + [event(s, e, rank=rank, kind="cuda_graph", name="CUDA graph 1") for s, e, _ in spread(graphs)],
+        "ranges": (
+            [event(s, e, rank=rank, **{"kind": "nvtx", "name": "step", **m}) for s, e, m in spread(ranges)]
+            + [event(s, e, rank=rank, kind="cuda_graph", name="CUDA graph 1") for s, e, _ in spread(graphs)]
+        ),
         "collectives": more.get("collectives", []),
         "samples": more.get("samples", []),
     }
     devices = sorted({row.get("device", 0) for name in ("launches", "transfers") for row in tables[name]})
-    tables["devices"] = [{"rank": rank, "device": device, "name": more.get("gpu"), "gpu": more.get("identity")} for device in devices]
-    tables["kernels"] = [{"kernel": i, "id": n, "name": n, "short_name": n, "class": CLASSES[n]} for i, n in enumerate(names)]
-    tables["configurations"] = [{"configuration": i, "kernel": i} | dict.fromkeys(LAUNCH_SHAPE) for i in range(len(names))]
+    tables["devices"] = [
+        {"rank": rank, "device": device, "name": more.get("gpu"), "gpu": more.get("identity")} for device in devices
+    ]
+    tables["kernels"] = [
+        {"kernel": i, "id": n, "name": n, "short_name": n, "class": CLASSES[n]} for i, n in enumerate(names)
+    ]
+    tables["configurations"] = [
+        {"configuration": i, "kernel": i} | dict.fromkeys(LAUNCH_SHAPE) for i in range(len(names))
+    ]
     tables["configurations"] += [
-        {"configuration": len(names) + i, "kernel": 0} | dict.fromkeys(LAUNCH_SHAPE) | {"grid_x": x} for i, x in enumerate(grids)
+        {"configuration": len(names) + i, "kernel": 0} | dict.fromkeys(LAUNCH_SHAPE) | {"grid_x": x}
+        for i, x in enumerate(grids)
     ]
     written = {name: rows for name, rows in tables.items() if rows}
     for name, rows in written.items():
         write(folder, name, rows)
     busy = tables["launches"] + tables["transfers"]
-    first, last = min((r["start_ns"] for r in busy), default=None), max((r["start_ns"] + r["duration_ns"] for r in busy), default=None)
+    first = min((r["start_ns"] for r in busy), default=None)
+    last = max((r["start_ns"] + r["duration_ns"] for r in busy), default=None)
     time = {"has_start": bool(busy), "first_ns": first, "last_ns": last, "session_start_ns": session}
-    document = {"export": folder.name, "status": "read", "node": node, "time": time, "ranks": [rank], "issues": more.get("issues", [])}
+    document = {
+        "export": folder.name,
+        "status": "read",
+        "node": node,
+        "time": time,
+        "ranks": [rank],
+        "issues": more.get("issues", []),
+    }
     document["tables"] = {name: len(rows) for name, rows in written.items()}
     (folder / "capabilities.json").write_text(json.dumps(document))
     return folder
@@ -75,6 +99,12 @@ def clocks(path: Path, shifts: dict, **more) -> Path:
     for name, shift in shifts.items():
         shift, drift, reference = shift if isinstance(shift, tuple) else (shift, 0, 0)
         entries[name] = {"shift_ns": shift, "drift_ppb": drift, "reference_ns": reference, "ranks": [int(name)]}
-    document = {"dataset": "d", "method": "one_export", "exports": entries, "residual_ns": None, "reason": "made by hand"} | more
+    document = {
+        "dataset": "d",
+        "method": "one_export",
+        "exports": entries,
+        "residual_ns": None,
+        "reason": "made by hand",
+    } | more
     path.write_text(json.dumps(document))
     return path

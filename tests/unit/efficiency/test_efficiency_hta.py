@@ -1,9 +1,11 @@
-"""Our one pass over each real Kineto trace beside HolisticTraceAnalysis 0.6.1 (rounding off): breakdown, overlap, idle time by cause.
+"""Our one pass over each real Kineto trace beside HolisticTraceAnalysis 0.6.1 (rounding off): breakdown, overlap, idle
+time by cause.
 
-`tests/data/hta_reference.json` holds HTA's answers; tests/unit/readers/test_hta.py lists why its set of events differs in some traces.
-These are left out here, with the reason; idle by cause is compared where host operators disturb the rest, as HTA leaves them out of it;
-tests/unit/readers/test_hta.py compares merged ranks and launches without calls as HTA takes them.
-HTA sums overlaps of neighbours in a stream as negative waits; we keep both sums, so the difference of ours is theirs.
+`tests/data/hta_reference.json` holds HTA's answers; test_kineto_beside_hta.py of the readers lists why its set of
+events differs in some traces. These are left out here, with the reason; idle by cause is compared where host operators
+disturb the rest, as HTA leaves them out of it; test_kineto_beside_hta.py compares merged ranks and launches without
+calls as HTA takes them. HTA sums overlaps of neighbours in a stream as negative waits; we keep both sums, so the
+difference of ours is theirs.
 """
 
 import gzip
@@ -12,7 +14,7 @@ import json
 import numpy as np
 import pytest
 
-from causeway.efficiency import measure, states, streams, sweep
+from causeway.efficiency.device_time import event_streams, measure, states, sweep
 from causeway.readers.normalise import normalise
 from support import DATA, ROOT
 
@@ -47,9 +49,11 @@ def ours(tmp_path_factory):
 
 @pytest.mark.parametrize("name", [name for name in COMPARED if name not in HOST_EVENTS])
 def test_temporal_breakdown_and_overlap(ours, name):
-    found, theirs = ours(name), REFERENCE[name]
-    assert len(found.opened.lanes) == 1
-    (begin, stop), total = next(iter(found.opened.windows.values())), found.total[0]
+    found = ours(name)
+    theirs = REFERENCE[name]
+    assert len(found.opened.devices) == 1
+    begin, stop = next(iter(found.opened.windows.values()))
+    total = found.total[0]
     times = {part: int(states.time_in(total, part)) for part in states.SETS}
     mine = {"kernel_us": stop - begin, "idle_us": int(total[0]), "compute_us": times["compute"]}
     mine["non_compute_us"] = times["busy"] - times["compute"]
@@ -57,40 +61,67 @@ def test_temporal_breakdown_and_overlap(ours, name):
     for what, value in mine.items():
         assert value / 1000 == pytest.approx(theirs[what], abs=allowed), what
     share = 100 * times["overlap"] / times["communication"] if times["communication"] else None
-    assert share == (None if theirs["overlap_percent"] is None else pytest.approx(theirs["overlap_percent"], abs=0.0051))
+    assert share == (
+        None if theirs["overlap_percent"] is None else pytest.approx(theirs["overlap_percent"], abs=0.0051)
+    )
 
 
 @pytest.mark.parametrize("name", HOST_EVENTS)
 def test_with_the_host_operators_that_hta_counts_its_breakdown_is_ours(ours, name):
-    """HTA takes for GPU work whatever has a stream, also operators of the host: they lie in one more sweep, as computing kernels."""
-    opened, theirs = ours(name).opened, REFERENCE[name]
+    """HTA takes for GPU work whatever has a stream, also operators of the host: they lie in one more sweep, as
+    computing kernels.
+    """
+    opened = ours(name).opened
+    theirs = REFERENCE[name]
     with gzip.open(FILES[name]) as file:
         trace = json.load(file)
-    operators = [event for event in trace["traceEvents"] if event.get("cat") == "cpu_op" and "stream" in event.get("args", {})]
+    operators = [
+        event for event in trace["traceEvents"] if event.get("cat") == "cpu_op" and "stream" in event.get("args", {})
+    ]
     assert len(operators) == theirs["others_taken_as_gpu_work"]
     times = np.array([[round(1000 * event["ts"]), round(1000 * event["dur"])] for event in operators], np.int64).T
     rows = [{"start": times[0], "end": times[0] + times[1], "kind": np.zeros(len(operators), np.uint8)}]
-    rows += [{key: block[key] for key in rows[0]} for source in (streams.launches, streams.transfers) for block in source(opened.folder)]
+    rows += [
+        {key: block[key] for key in rows[0]}
+        for source in (event_streams.launches, event_streams.transfers)
+        for block in source(opened.folder)
+    ]
     events = {key: np.concatenate([one[key] for one in rows]) for key in rows[0]}
     order = np.argsort(events["start"], kind="stable")
-    begin, stop = int(events["start"].min()), int(events["end"].max())
+    begin = int(events["start"].min())
+    stop = int(events["end"].max())
     swept = sweep.Sweep([begin], [stop])
     swept.take(np.zeros(order.size, np.int32), events["kind"][order], events["start"][order], events["end"][order])
     swept.finish()
     busy, compute = (int(states.time_in(swept.total[0], part)) for part in ("busy", "compute"))
-    found = {"kernel_us": stop - begin, "idle_us": stop - begin - busy, "compute_us": compute, "non_compute_us": busy - compute}
+    found = {
+        "kernel_us": stop - begin,
+        "idle_us": stop - begin - busy,
+        "compute_us": compute,
+        "non_compute_us": busy - compute,
+    }
     allowed = 1e-3 + 0.25 * order.size * theirs["step_us"]
-    assert {what: value / 1000 for what, value in found.items()} == pytest.approx({what: theirs[what] for what in found}, abs=allowed)
+    assert {what: value / 1000 for what, value in found.items()} == pytest.approx(
+        {what: theirs[what] for what in found}, abs=allowed
+    )
 
 
 @pytest.mark.parametrize("name", COMPARED)
 def test_idle_time_by_cause_of_each_stream(ours, name):
-    found, theirs = ours(name), REFERENCE[name]
-    streams = {str(stream): dict(zip(measure.STREAM_FIELDS, row.tolist(), strict=True)) for (_, _, stream), row in found.streams.items()}
+    found = ours(name)
+    theirs = REFERENCE[name]
+    streams = {
+        str(stream): dict(zip(measure.STREAM_FIELDS, row.tolist(), strict=True))
+        for (_, _, stream), row in found.streams.items()
+    }
     assert set(streams) == set(theirs["idle_by_stream_us"])
     for stream, by_cause in theirs["idle_by_stream_us"].items():
         mine = streams[stream]
-        sums = {"host_wait": mine["host_ns"], "kernel_wait": mine["kernel_wait_ns"] - mine["overlap_ns"], "other": mine["other_ns"]}
+        sums = {
+            "host_wait": mine["host_ns"],
+            "kernel_wait": mine["kernel_wait_ns"] - mine["overlap_ns"],
+            "other": mine["other_ns"],
+        }
         for cause, value in sums.items():
             allowed = 0.006 + mine["events"] * theirs["step_us"]
             assert value / 1000 == pytest.approx(by_cause.get(cause, 0.0), abs=allowed), (stream, cause)

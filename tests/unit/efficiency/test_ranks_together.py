@@ -1,4 +1,6 @@
-"""Clocks and stragglers of simulated runs of eight ranks, whose clocks are off by up to 50 ms and drift, against what was planted."""
+"""Clocks and stragglers of simulated runs of eight ranks, whose clocks are off by up to 50 ms and drift, against
+what was planted.
+"""
 
 import functools
 
@@ -6,31 +8,43 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from causeway.efficiency import alignment, collectives, stragglers
-from causeway.efficiency.timeline import Clock
+from causeway.core.clock import Clock
+from causeway.efficiency.ranks import clock_alignment, collectives, stragglers
 from causeway.simulate import schedule
-from causeway.simulate.scenarios import clock_of, delayed, is_collective, trace_scenario
+from causeway.simulate.demo import trace_scenario
+from causeway.simulate.scenario import clock_of, delayed_iterations, is_collective
 
-RANKS, ITERATIONS = 8, 240
+RANKS = 8
+ITERATIONS = 240
 
 
 class Run:
     """A played run as its ranks' clocks saw it: the collectives of each rank, and what was planted."""
 
     def __init__(self, **values):
-        base = {"ranks": RANKS, "iterations": ITERATIONS, "collective": "wait", "clock_error_us": 50_000, "clock_drift_ppm": 20,
-                "gpu_metrics_us": None, "copies": (), "seed": 11}  # fmt: skip
+        base = {
+            "ranks": RANKS,
+            "iterations": ITERATIONS,
+            "collective": "wait",
+            "clock_error_us": 50_000,
+            "clock_drift_ppm": 20,
+            "gpu_metrics_us": None,
+            "copies": (),
+            "seed": 11,
+        }
         self.scenario = trace_scenario({**base, **values})
         numbers = [number for number, kernel in enumerate(self.scenario.kernels) if is_collective(kernel)]
         self.rows = {rank: [] for rank in range(RANKS)}
         self.end = 0
-        for batches in schedule.play(self.scenario):
+        for batches in schedule.simulate_batches(self.scenario):
             for batch in batches:
                 chosen = np.isin(batch.kernels["kernel"], numbers)
                 times = (self.clock(batch.rank, batch.kernels[name][chosen]).tolist() for name in ("start", "end"))
-                self.rows[batch.rank] += [(start, end, "allreduce", "0", None, 1 << 20) for start, end in zip(*times, strict=True)]
+                self.rows[batch.rank] += [
+                    (start, end, "allreduce", "0", None, 1 << 20) for start, end in zip(*times, strict=True)
+                ]
                 self.end = max(self.end, int(batch.kernels["end"].max()))
-        self.planted = np.flatnonzero(delayed(self.scenario))
+        self.planted = np.flatnonzero(delayed_iterations(self.scenario))
 
     def clock(self, rank, times):
         error, drift = clock_of(self.scenario, rank)
@@ -38,14 +52,20 @@ class Run:
 
     def document(self):
         exports = {str(rank): {"shift_ns": 0, "ranks": [rank]} for rank in range(RANKS)}
-        return {"dataset": "d", "method": "session_start", "exports": exports, "residual_ns": None, "reason": "as they say"}
+        return {
+            "dataset": "d",
+            "method": "session_start",
+            "exports": exports,
+            "residual_ns": None,
+            "reason": "as they say",
+        }
 
 
 @functools.cache
 def played(**values):
     run = Run(**values)
     run.groups, run.notes = collectives.match([{rank: rows} for rank, rows in run.rows.items()])
-    run.clocks = alignment.realigned(run.document(), run.groups)
+    run.clocks = clock_alignment.realigned(run.document(), run.groups)
     run.of_rank = {rank: Clock.of(run.clocks["exports"][str(rank)]) for rank in range(RANKS)}
     run.found = stragglers.analyse(run.groups[0], run.of_rank)
     run.verdict = stragglers.verdict_of(run.found, run.groups[0])
@@ -86,7 +106,9 @@ def test_the_planted_straggler_is_found(case):
     assert not (others >= 0).any()
     assert run.verdict["verdict"] == "straggler"
     patterns = {entry["rank"]: entry["pattern"] for entry in run.verdict["ranks"]}
-    assert patterns == dict.fromkeys(range(RANKS), "none") | {rank: "transient" if case == "transient" else "persistent"}
+    assert patterns == dict.fromkeys(range(RANKS), "none") | {
+        rank: "transient" if case == "transient" else "persistent"
+    }
 
 
 def test_nobody_is_named_where_nothing_was_planted():
@@ -108,7 +130,9 @@ def test_a_slow_network_is_no_straggler():
 @pytest.mark.parametrize("seed", range(201, 206))
 @pytest.mark.parametrize("case", CASES)
 def test_other_runs_give_the_same_answers(case, seed):
-    values = CASES[case] | ({"straggler_rank": (CASES[case]["straggler_rank"] + seed) % RANKS} if "straggler_rank" in CASES[case] else {})
+    values = CASES[case] | (
+        {"straggler_rank": (CASES[case]["straggler_rank"] + seed) % RANKS} if "straggler_rank" in CASES[case] else {}
+    )
     run = played(**values, seed=seed)
     assert run.clocks["residual_ns"] < 5_000
     assert run.verdict["verdict"] == {"none": "inconclusive", "network": "network"}.get(case, "straggler")
@@ -129,25 +153,40 @@ NOISE = {
 
 
 def arriving(seed, noise, count=30, ranks=RANKS, late=0.0, slow=0.0):
-    """Return the verdict on ranks that arrive with a scatter of 20 us, rank 1 now and then 300 us late, transfers now and then slow."""
+    """Return the verdict on ranks that arrive with a scatter of 20 us, rank 1 now and then 300 us late, transfers
+    now and then slow.
+    """
     random = np.random.default_rng(seed)
     arrival = 5e6 * np.cumsum(random.uniform(0.9, 1.1, count)) + 20e3 * NOISE[noise](random, (ranks, count))
     arrival[1] += 300e3 * (random.random(count) < late)
     transfer = 100e3 * np.exp(0.05 * random.normal(0, 1, count)) + 500e3 * (random.random(count) < slow)
     end = arrival.max(axis=0) + transfer + random.normal(0, 300, (ranks, count))
-    offset, drift = random.uniform(-50e6, 50e6, (ranks, 1)), random.uniform(-20e-6, 20e-6, (ranks, 1))
+    offset = random.uniform(-50e6, 50e6, (ranks, 1))
+    drift = random.uniform(-20e-6, 20e-6, (ranks, 1))
     start, end = (np.rint(times * (1 + drift) + offset).astype(np.int64) for times in (arrival, end))
-    group = collectives.Group("0", list(range(ranks)), start, end, ["all_reduce"] * count, np.full(count, 1 << 20))
+    group = collectives.MatchedCollectives(
+        "0", list(range(ranks)), start, end, ["all_reduce"] * count, np.full(count, 1 << 20)
+    )
     exports = {str(rank): {"shift_ns": 0, "ranks": [rank]} for rank in range(ranks)}
-    document = {"dataset": "d", "method": "session_start", "exports": exports, "residual_ns": None, "reason": "as they say"}
-    aligned = alignment.realigned(document, [group])["exports"]
-    return stragglers.verdict_of(stragglers.analyse(group, {rank: Clock.of(aligned[str(rank)]) for rank in range(ranks)}), group)
+    document = {
+        "dataset": "d",
+        "method": "session_start",
+        "exports": exports,
+        "residual_ns": None,
+        "reason": "as they say",
+    }
+    aligned = clock_alignment.realigned(document, [group])["exports"]
+    return stragglers.verdict_of(
+        stragglers.analyse(group, {rank: Clock.of(aligned[str(rank)]) for rank in range(ranks)}), group
+    )
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8, 64])
 @pytest.mark.parametrize("noise", NOISE)
 def test_chance_is_no_straggler_however_it_is_distributed(noise, ranks):
-    """Twenty short runs of each kind: one in a hundred may name a rank by chance, and slow waves of few ranks a few more."""
+    """Twenty short runs of each kind: one in a hundred may name a rank by chance, and slow waves of few ranks a few
+    more.
+    """
     named = [arriving(seed, noise, 30, ranks)["verdict"] != "inconclusive" for seed in range(20)]
     assert sum(named) <= 1
 
@@ -176,7 +215,7 @@ def test_ends_that_are_no_common_events_are_not_used():
 
 
 def test_who_waits_for_whom():
-    group = collectives.Group("g", [0, 1], np.array([[0, 100], [40, 100]]), np.array([[60, 120], [60, 120]]), ["all_reduce"] * 2,
+    group = collectives.MatchedCollectives("g", [0, 1], np.array([[0, 100], [40, 100]]), np.array([[60, 120], [60, 120]]), ["all_reduce"] * 2,
                               np.array([80, -1]))  # fmt: skip
     found = stragglers.analyse(group, {0: Clock(), 1: Clock()})
     assert found["skew"].tolist() == [40, 0]

@@ -6,19 +6,24 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from causeway import intervals
-from causeway.efficiency import sweep
-from causeway.efficiency.states import SETS, time_in
-from causeway.efficiency.sweep import CAUSES, QUEUE, STREAM_FIELDS, UNKNOWN, Sweep, take_streams
+from causeway.efficiency.device_time import sweep
+from causeway.efficiency.device_time.states import SETS, time_in
+from causeway.efficiency.device_time.sweep import CAUSES, QUEUE, STREAM_FIELDS, UNKNOWN, Sweep, take_streams
+from causeway.numeric import intervals
 
-EVENTS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3), st.integers(0, 60), st.integers(0, 20), st.integers(-5, 60)), max_size=20)
+EVENTS = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(0, 3), st.integers(0, 60), st.integers(0, 20), st.integers(-5, 60)),
+    max_size=20,
+)
 PAIRS = st.lists(st.tuples(st.integers(0, 70), st.integers(0, 30)), max_size=4)
 
 
 def columns(events):
     """Return lane, kind, start, end and call of events, ordered by start."""
     rows = sorted(events, key=lambda event: event[2])
-    lane, kind, start, length, call = (np.array(values, np.int64) for values in (zip(*rows, strict=True) if rows else [[]] * 5))
+    lane, kind, start, length, call = (
+        np.array(values, np.int64) for values in (zip(*rows, strict=True) if rows else [[]] * 5)
+    )
     return lane.astype(np.int32), kind.astype(np.uint8), start, start + length, call
 
 
@@ -65,7 +70,9 @@ def test_sets_of_states_are_set_arithmetic(events):
     swept.finish()
     for number in range(2):
         compute, communication, memory, graph = (
-            intervals.union(start[chosen], end[chosen]) for one in range(4) for chosen in [(lane == number) & (kind == one)]
+            intervals.union(start[chosen], end[chosen])
+            for one in range(4)
+            for chosen in [(lane == number) & (kind == one)]
         )
         useful = intervals.union(*np.concatenate([compute, graph], axis=1))
         kernel = intervals.union(*np.concatenate([useful, communication], axis=1))
@@ -84,7 +91,9 @@ def test_sets_of_states_are_set_arithmetic(events):
 
 
 def test_idle_time_by_cause():
-    """Idle before 10 (called at 2, after the window began), 20-23 (called at 5, short), 30-50 (called at 29), 60-100 (nothing follows)."""
+    """Idle before 10 (called at 2, after the window began), 20-23 (called at 5, short), 30-50 (called at 29), 60-100
+    (nothing follows).
+    """
     swept = Sweep([0], [100], kernel_wait_ns=5)
     start, end, call = (np.array(values) for values in ([10, 23, 50], [20, 30, 60], [2, 5, 29]))
     swept.take(np.zeros(3), np.zeros(3), start, end, call)
@@ -95,18 +104,43 @@ def test_idle_time_by_cause():
 def streams_of(start, end, call, returned, small=10, wait=30):
     n = len(start)
     zeros = np.zeros(n, np.int32)
-    gaps, path = np.zeros((1, len(STREAM_FIELDS)), np.int64), np.zeros((1, len(sweep.PATH_FIELDS)), np.int64)
+    gaps = np.zeros((1, len(STREAM_FIELDS)), np.int64)
+    path = np.zeros((1, len(sweep.PATH_FIELDS)), np.int64)
     arrays = [np.array(values, np.int64) for values in (start, end, call, returned)]
-    take_streams(zeros, zeros, np.ones(n, np.uint8), *arrays, small, wait, np.full(1, UNKNOWN), gaps, np.zeros((1, QUEUE), np.int64),
-                 np.zeros(1, np.int64), path)  # fmt: skip
-    return dict(zip(STREAM_FIELDS, gaps[0].tolist(), strict=True)), dict(zip(sweep.PATH_FIELDS, path[0].tolist(), strict=True))
+    take_streams(
+        zeros,
+        zeros,
+        np.ones(n, np.uint8),
+        *arrays,
+        small,
+        wait,
+        np.full(1, UNKNOWN),
+        gaps,
+        np.zeros((1, QUEUE), np.int64),
+        np.zeros(1, np.int64),
+        path,
+    )
+    return dict(zip(STREAM_FIELDS, gaps[0].tolist(), strict=True)), dict(
+        zip(sweep.PATH_FIELDS, path[0].tolist(), strict=True)
+    )
 
 
 def test_path_of_launches():
-    """Call [0, 4], kernel [10, 30]; call [5, 40], kernel [32, 37], which returns after the kernel ended: Q is not negative, T is 35."""
+    """Call [0, 4], kernel [10, 30]; call [5, 40], kernel [32, 37], which returns after the kernel ended: Q is not
+    negative, T is 35.
+    """
     gaps, path = streams_of([10, 32], [30, 37], [0, 5], [4, 40])
-    assert path == {"launches": 2, "kernel_ns": 25, "small": 1, "small_ns": 5, "called": 2, "call_ns": 39, "queued": 1, "queue_ns": 6,
-                    "total_ns": 65}  # fmt: skip
+    assert path == {
+        "launches": 2,
+        "kernel_ns": 25,
+        "small": 1,
+        "small_ns": 5,
+        "called": 2,
+        "call_ns": 39,
+        "queued": 1,
+        "queue_ns": 6,
+        "total_ns": 65,
+    }
     assert gaps["kernel_wait_ns"] == 2
     assert gaps["queue_max"] == 2
 

@@ -8,9 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from causeway import intervals
-from causeway.efficiency.trees import RATIOS, DeviceTime, HostTime, classic, device_tree, host_tree, scalability, waterfall
+from causeway.core.vocabulary import BALANCE, COMMUNICATION, ORCHESTRATION, PARALLEL
+from causeway.efficiency.trees.trees import (
+    DeviceTime,
+    HostTime,
+    classic,
+    device_tree,
+    host_tree,
+    scalability,
+    waterfall,
+)
+from causeway.numeric import intervals
 
+RATIOS = (PARALLEL, BALANCE, COMMUNICATION, ORCHESTRATION)
 PE, LB, COMM, ORCH = RATIOS
 
 
@@ -22,8 +32,11 @@ def golden():
     """E = 100; GPU 0: kernels [10,40] [30,60], copy [55,70]; GPU 1: kernel [20,40], copies [0,10] [35,45]."""
     found = []
     for process, kernels, copies in ((0, [(10, 40), (30, 60)], [(55, 70)]), (1, [(20, 40)], [(0, 10), (35, 45)])):
-        kernel, copy = union(*kernels), union(*copies)
-        found.append(DeviceTime(process, intervals.length(kernel), intervals.length(intervals.difference(copy, kernel))))
+        kernel = union(*kernels)
+        copy = union(*copies)
+        found.append(
+            DeviceTime(process, intervals.length(kernel), intervals.length(intervals.difference(copy, kernel)))
+        )
     return found
 
 
@@ -58,7 +71,9 @@ def test_a_process_with_several_devices():
 
 
 def test_a_shared_device():
-    """Two ranks take turns on one device, 40 and 30 of 100: one device that is busy 70, or two that are idle in turn."""
+    """Two ranks take turns on one device, 40 and 30 of 100: one device that is busy 70, or two that are idle in
+    turn.
+    """
     assert device_tree(100, [DeviceTime("gpu", 70, 0)])[PE] == 0.70
     apart = device_tree(100, [DeviceTime(0, 40, 0), DeviceTime(1, 30, 0)], by_process=True)
     assert (apart[PE], apart[LB], apart[COMM], apart[ORCH]) == (0.35, 0.875, 1.0, 0.40)
@@ -74,7 +89,13 @@ def test_a_rank_without_mpi_takes_no_part_in_the_minimum():
 def test_without_mpi_there_is_no_mpi_tree():
     tree = host_tree(100, [HostTime(1, 60, 40, None)])
     assert tree["parallel_efficiency"] == tree["device_offload_efficiency"] == 0.6
-    assert tree["mpi_parallel_efficiency"] is tree["mpi_load_balance"] is tree["mpi_communication_efficiency"] is tree["mpi_ns"] is None
+    assert (
+        tree["mpi_parallel_efficiency"]
+        is tree["mpi_load_balance"]
+        is tree["mpi_communication_efficiency"]
+        is tree["mpi_ns"]
+        is None
+    )
 
 
 def test_openmp_losses_are_no_device_loss():
@@ -87,8 +108,8 @@ def test_openmp_losses_are_no_device_loss():
 def test_published_numbers_agree_with_the_product():
     """LLaMA fine-tuning on 128 GPUs: LB 0.728 x Comm 0.795 x Orch 0.824, published as Par. Eff 0.476.
 
-    The product of the printed factors is 0.47690; that of the factors before they were rounded lies between 0.47598 and 0.47782, and a
-    published 0.476 between 0.4755 and 0.4765: the numbers agree within their rounding.
+    The product of the printed factors is 0.47690; that of the factors before they were rounded lies between 0.47598 and
+    0.47782, and a published 0.476 between 0.4755 and 0.4765: the numbers agree within their rounding.
     """
     printed = (Fraction("0.728"), Fraction("0.795"), Fraction("0.824"))
     half = Fraction("0.0005")
@@ -96,12 +117,18 @@ def test_published_numbers_agree_with_the_product():
     assert low < Fraction("0.476") + half
     assert high > Fraction("0.476") - half
     # two devices whose true factors round to the printed ones, and whose parallel efficiency rounds to 0.476
-    elapsed, active, most = 1_000_000, 823_600, 654_400
+    elapsed = 1_000_000
+    active = 823_600
+    most = 654_400
     tree = device_tree(elapsed, [DeviceTime(0, most, active - most), DeviceTime(1, 297_800, 0)])
     assert [round(tree[name], 3) for name in RATIOS] == [0.476, 0.728, 0.795, 0.824]
 
 
-TIMES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1000), st.integers(0, 1000), st.integers(0, 1000)), min_size=1, max_size=6)
+TIMES = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(0, 1000), st.integers(0, 1000), st.integers(0, 1000)),
+    min_size=1,
+    max_size=6,
+)
 
 
 @given(TIMES)
@@ -111,8 +138,12 @@ def test_products_are_exact_and_the_waterfall_sums_up(times):
     for by_process in (False, True):
         tree = device_tree(elapsed, devices, by_process)
         if tree["kernel_ns"]:
-            total, most, active, count = (tree[name] for name in ("kernel_ns", "kernel_max_ns", "active_max_ns", "n_devices"))
-            assert Fraction(total, count * most) * Fraction(most, active) * Fraction(active, elapsed) == Fraction(total, count * elapsed)
+            total, most, active, count = (
+                tree[name] for name in ("kernel_ns", "kernel_max_ns", "active_max_ns", "n_devices")
+            )
+            assert Fraction(total, count * most) * Fraction(most, active) * Fraction(active, elapsed) == Fraction(
+                total, count * elapsed
+            )
             assert tree[PE] == pytest.approx(tree[LB] * tree[COMM] * tree[ORCH])
             assert by_process or max(tree[name] for name in RATIOS) <= 1
     parts = waterfall(elapsed + 1000, [time[1:] for time in times])

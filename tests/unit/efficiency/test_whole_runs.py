@@ -1,29 +1,48 @@
-"""Simulated exports on disk, through the readers, to `clocks.json`, `stragglers.json` and the components of variance."""
+"""Simulated exports on disk, through the readers, to `clocks.json`, `stragglers.json` and the components of
+variance.
+"""
 
 import numpy as np
 import pytest
 from efficiency_samples import clocks, event, export
 
-from causeway import clocks as session
-from causeway.efficiency import together
-from causeway.efficiency.alignment import realigned
+from causeway.core.tables import read_json, read_table, write_json
+from causeway.efficiency.ranks import find_stragglers
+from causeway.efficiency.ranks.clock_alignment import realigned
+from causeway.inputs import session_clocks as session
 from causeway.readers.normalise import normalise
 from causeway.simulate.runs import write_run
-from causeway.tables import read_json, read_table, write_json
 
 
 def run(folder, values):
     """Simulate, read, align and judge a run; return clocks, stragglers and the rows of the table."""
-    base = {"kind": "trace", "ranks": 4, "nodes": 2, "iterations": 60, "collective": "wait", "clock_error_us": 50_000,
-            "clock_drift_ppm": 20, "gpu_metrics_us": None}  # fmt: skip
+    base = {
+        "kind": "trace",
+        "ranks": 4,
+        "nodes": 2,
+        "iterations": 60,
+        "collective": "wait",
+        "clock_error_us": 50_000,
+        "clock_drift_ppm": 20,
+        "gpu_metrics_us": None,
+    }
     write_run({**base, **values}, folder / "run")
     folders = []
     for path in sorted((folder / "run").glob("rank*")):
         folders.append(folder / "tables" / path.name[4])
-        normalise(path, folders[-1], export=path.name[4], source=path.name, rank=int(path.name[4]), node=f"n{int(path.name[4]) // 2}")
-    document = realigned(session.align("d", folders), together.matched(folders)[0])
+        normalise(
+            path,
+            folders[-1],
+            export=path.name[4],
+            source=path.name,
+            rank=int(path.name[4]),
+            node=f"n{int(path.name[4]) // 2}",
+        )
+    document = realigned(session.align("d", folders), find_stragglers.matched(folders)[0])
     write_json(document, folder / "clocks.json", schema="clocks")
-    together.run("d", folders, folder / "clocks.json", 1, folder / "stragglers.json", folder / "stragglers.parquet")
+    find_stragglers.find_stragglers(
+        "d", folders, folder / "clocks.json", 1, folder / "stragglers.json", folder / "stragglers.parquet"
+    )
     rows = read_table(folder / "stragglers.parquet", "stragglers").to_pylist()
     return document, read_json(folder / "stragglers.json"), rows
 
@@ -63,8 +82,10 @@ def test_own_work_by_hand(tmp_path):
         kernels = [(start + 5, start + 5 + length) for start in starts]
         kernels += [(start + 10 + length, start + 60, {"kernel": "ncclDevKernel_AllReduce"}) for start in starts]
         folders.append(export(tmp_path / str(rank), rank, kernels))
-    groups, _ = together.matched(folders)
-    work = together.OwnWork(groups[0], groups[0].together(), dict(enumerate(folders)), {1: np.ones(8, bool)})
+    groups, _ = find_stragglers.matched(folders)
+    work = find_stragglers.OwnWork(
+        groups[0], groups[0].synchronising(), dict(enumerate(folders)), {1: np.ones(8, bool)}
+    )
     assert work.compute[:, 1:].tolist() == [[10] * 7, [30] * 7]
     assert work.idle[:, 1:].tolist() == [[50 - 0] * 7, [50] * 7]
     why = work.why(1)
@@ -75,10 +96,13 @@ def test_own_work_by_hand(tmp_path):
 
 
 def own_work(folder, kernels, late=None, **more):
-    """Return why rank 1 is late: work of three ranks in steps of 1,000 ns, a function of rank and step that gives events from 100 on."""
+    """Return why rank 1 is late: work of three ranks in steps of 1,000 ns, a function of rank and step that gives
+    events from 100 on.
+    """
     folders = []
     for rank in range(3):
-        events, copies = [], []
+        events = []
+        copies = []
         for step in range(1, 9):
             mine = [(1000 * step + s, 1000 * step + e, m) for s, e, m in kernels(rank, step)]
             copies += [one for one in mine if "copy_kind" in one[2]]
@@ -86,9 +110,9 @@ def own_work(folder, kernels, late=None, **more):
             events.append((max(one[1] for one in mine) + 10, 1000 * step + 900, {"kernel": "ncclDevKernel_AllReduce"}))
         parts = {key: value(rank) for key, value in more.items()}
         folders.append(export(folder / str(rank), rank, events, copies, grids=(64, 128), **parts))
-    (group,), _ = together.matched(folders)
+    (group,), _ = find_stragglers.matched(folders)
     late = np.arange(8) > 0 if late is None else np.isin(np.arange(8), late)
-    return together.OwnWork(group, group.together(), dict(enumerate(folders)), {1: late}).why(1)
+    return find_stragglers.OwnWork(group, group.synchronising(), dict(enumerate(folders)), {1: late}).why(1)
 
 
 def test_slower_in_the_same_configuration_or_launched_in_another(tmp_path):
@@ -99,7 +123,13 @@ def test_slower_in_the_same_configuration_or_launched_in_another(tmp_path):
     assert (kernel["kernel"], kernel["launches"], kernel["mean_ns"], kernel["others_mean_ns"]) == ("gemm", 14, 150, 100)
     assert kernel["excess_ns"] == kernel["same_configuration_ns"] == 700
     (first,) = kernel["configurations"]
-    assert (first["grid_x"], first["launches"], first["mean_ns"], first["others_mean_ns"], first["excess_ns"]) == (64, 7, 200, 100, 700)
+    assert (first["grid_x"], first["launches"], first["mean_ns"], first["others_mean_ns"], first["excess_ns"]) == (
+        64,
+        7,
+        200,
+        100,
+        700,
+    )
 
     def other(rank, step):
         large = rank == 1 or step == 8
@@ -121,7 +151,10 @@ def test_only_the_late_steps_count_and_what_nobody_else_runs_is_told(tmp_path):
     assert (why["kernels"][0]["launches"], why["kernels"][0]["excess_ns"]) == (2, 400)
 
     def alone(rank, step):
-        return [(100, 200, {"grid": 64}), *([(200, 400, {"grid": None})] if rank != 1 else [(200, 600, {"grid": None})])]
+        return [
+            (100, 200, {"grid": 64}),
+            *([(200, 400, {"grid": None})] if rank != 1 else [(200, 600, {"grid": None})]),
+        ]
 
     why = own_work(tmp_path / "all", alone)
     assert [part["excess_ns"] for part in why["kernels"][0]["configurations"]] == [1400]
@@ -140,11 +173,22 @@ def test_which_clock_is_lower(tmp_path):
         return [(100, 200 + 50 * (rank == 1), {})]
 
     def samples(rank):
-        values = {"gpc_clock_frequency_hz": 1.5e9 if rank == 1 else 2e9, "memory_clock_hz": 1e9, "sms_active_ratio": 0.5}
+        values = {
+            "gpc_clock_frequency_hz": 1.5e9 if rank == 1 else 2e9,
+            "memory_clock_hz": 1e9,
+            "sms_active_ratio": 0.5,
+        }
         return [
-            {"time_ns": 1000 * step + 150, "rank": rank, "device": 0, "metric": metric, "value": value if step > 4 else 1e9}
-            for step in range(1, 9) for metric, value in values.items()
-        ]  # fmt: skip
+            {
+                "time_ns": 1000 * step + 150,
+                "rank": rank,
+                "device": 0,
+                "metric": metric,
+                "value": value if step > 4 else 1e9,
+            }
+            for step in range(1, 9)
+            for metric, value in values.items()
+        ]
 
     clock = own_work(tmp_path, slower, late=[5, 6, 7], samples=samples)["clock"]
     assert clock == {"metric": "gpc_clock_frequency_hz", "mean_hz": 1.5e9, "others_hz": 2e9, "slower": True}
@@ -157,7 +201,9 @@ def variance(tmp_path, durations):
         kernels = [(10_000 * at, 10_000 * at + int(value)) for at, value in enumerate(values)]
         folders.append(export(tmp_path / str(rank), rank, kernels))
     clocks(tmp_path / "clocks.json", {str(rank): 0 for rank in durations})
-    found = together.components(folders, dict.fromkeys(durations, together.Clock()), dict.fromkeys(durations), 1)
+    found = find_stragglers.components(
+        folders, dict.fromkeys(durations, find_stragglers.Clock()), dict.fromkeys(durations), 1
+    )
     return found, {name: share["value"] for name, share in found["shares"].items()}
 
 
@@ -166,11 +212,19 @@ def test_components_of_variance(tmp_path):
     noise = {rank: np.exp(0.1 * random.standard_normal(4000)) for rank in range(4)}
     _, shares = variance(tmp_path / "even", {rank: 1000 * values for rank, values in noise.items()})
     assert shares["rest"] > 0.97
-    found, shares = variance(tmp_path / "rank", {rank: 1000 * values * np.exp(0.1 * (rank == 2)) for rank, values in noise.items()})
+    found, shares = variance(
+        tmp_path / "rank", {rank: 1000 * values * np.exp(0.1 * (rank == 2)) for rank, values in noise.items()}
+    )
     truth = 0.1**2 * 3 / 16  # one of four is off by 0.1
     assert shares["rank"] == pytest.approx(truth / (truth + 0.01), abs=0.03)
-    assert found["within"]["rank"] == pytest.approx(found["shares"]["rank"])  # one configuration: all of the variance is within it
-    assert found["lanes"][2]["deviation"]["low"] > 0.06 > max(lane["deviation"]["high"] for lane in found["lanes"] if lane["rank"] != 2)
+    assert found["within"]["rank"] == pytest.approx(
+        found["shares"]["rank"]
+    )  # one configuration: all of the variance is within it
+    assert (
+        found["lanes"][2]["deviation"]["low"]
+        > 0.06
+        > max(lane["deviation"]["high"] for lane in found["lanes"] if lane["rank"] != 2)
+    )
     steps = np.exp(0.2 * (np.arange(4000) >= 2000))
     found, shares = variance(tmp_path / "time", {rank: 1000 * values * steps for rank, values in noise.items()})
     assert shares["time"] == pytest.approx(0.5, abs=0.05)  # 0.1^2 of noise, (0.2 / 2)^2 of the step
@@ -185,11 +239,17 @@ def test_what_varies_in_no_way_has_no_shares(tmp_path):
         assert set(shares.values()) == {None}
         assert {share["value"] for share in found["within"].values()} == {None}
     assert found["change_points_ns"] == []
-    assert variance(tmp_path / "two", {0: [500, 600]})[0]["trend_per_hour"] == {"value": None, "low": None, "high": None}
+    assert variance(tmp_path / "two", {0: [500, 600]})[0]["trend_per_hour"] == {
+        "value": None,
+        "low": None,
+        "high": None,
+    }
 
 
 def test_few_launches_do_not_seem_to_vary_over_time(tmp_path):
-    """Two launches a block: their means differ by chance, which is half of the variance, and is not counted; five tell nothing."""
+    """Two launches a block: their means differ by chance, which is half of the variance, and is not counted; five
+    tell nothing.
+    """
     times = []
     for seed in range(10):
         noise = 1000 * np.exp(0.1 * np.random.default_rng(seed).standard_normal(64))
@@ -201,4 +261,4 @@ def test_few_launches_do_not_seem_to_vary_over_time(tmp_path):
 def test_collectives_table_goes_before_names_of_kernels(tmp_path):
     rows = [event(10, 20, rank=0, name="broadcast", communicator="0", sequence=1, bytes=8)]
     folder = export(tmp_path / "0", 0, [(10, 20, {"kernel": "ncclDevKernel_AllReduce"})], collectives=rows)
-    assert together.collectives.rows_of(folder) == {0: [(10, 20, "broadcast", "0", 1, 8)]}
+    assert find_stragglers.collectives.rows_of(folder) == {0: [(10, 20, "broadcast", "0", 1, 8)]}

@@ -2,30 +2,23 @@
 
 import itertools
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from causeway.errors import TableError
-from causeway.findings import (
-    Analysis,
-    Times,
-    of_efficiency,
-    of_kernels,
-    of_quality,
-    of_search,
-    of_stragglers,
-    ranked,
-    recoverable_ns,
-    shortened,
-    summarise,
-)
-from causeway.findings.document import is_small
-from causeway.tables import write_json
+from causeway.core.errors import TableError
+from causeway.core.tables import write_json
+from causeway.findings.causes import cause_findings, recoverable_ns
+from causeway.findings.document import DatasetTime, is_small, ranked, summarise
+from causeway.findings.efficiency import efficiency_findings
+from causeway.findings.kernels import variability_findings
+from causeway.findings.quality import quality_findings
+from causeway.findings.record import Analysis, Effect, Evidence, Finding
+from causeway.findings.stragglers import straggler_findings
 
-SCHEMA = Path(__file__).resolve().parents[2] / "config" / "schemas" / "findings.schema.json"
+SCHEMA = Path(__file__).resolve().parents[3] / "config" / "schemas" / "findings.schema.json"
 NOTHING = "No cause found: 412 effective samples; an effect above 8 % of the variance would have been seen."
 SENTENCE = "More bytes raise its deviation (27 % of its variance [21, 33]); found in 95 % of resamples; robustness .38."
 
@@ -38,27 +31,53 @@ class Search:
 
 
 def kernel(number=0, share=0.6, target_sum=4_000_000.0):
-    facts = {"kernel": f"k{number}", "name": f"void ns::k{number}<4>(int)", "short_name": f"k{number}", "class": "compute"}
+    facts = {
+        "kernel": f"k{number}",
+        "name": f"void ns::k{number}<4>(int)",
+        "short_name": f"k{number}",
+        "class": "compute",
+    }
     return facts | {"launches": 1000, "target_share": share, "target_sum": target_sum, "robust_cv": 0.21}
 
 
-def cause(feature="h2d_bytes_in_flight", percent=27.0, verdict="supported"):
+def cause(feature="h2d_bytes_in_flight", percent=27.0, verdict="supported", sentence=SENTENCE):
     ends = {"contribution_percent": percent, "contribution_low": 21.0, "contribution_high": 33.0}
-    return {"feature": feature, "sign": "+", "verdict": verdict, "stability": 0.95, "robustness": 0.38, **ends}
+    return {"feature": feature, "sign": "+", "verdict": verdict, "stability": 0.95, "robustness": 0.38, **ends} | {
+        "sentence": sentence
+    }
 
 
 def search(scope="k0", causes=(), sentences=None, verdict="supported", reasons=()):
     rows = list(causes)
-    rows += [{**cause("unexplained", 100.0 - sum(row["contribution_percent"] or 0 for row in rows)), "sign": "?"}] if rows else []
-    graph = {"scope": scope, "scope_name": None if scope == "dataset" else f"void ns::{scope}<4>(int)", "n_rows": 900, "n_effective": 412.5}
-    said = [f"{SENTENCE}" for _ in causes] if sentences is None else sentences
-    graph |= {"verdict": verdict if rows else "inconclusive", "sentences": said, "reasons": list(reasons)}
+    rows += (
+        [
+            cause("unexplained", 100.0 - sum(row["contribution_percent"] or 0 for row in rows), sentence=None)
+            | {"sign": "?"}
+        ]
+        if rows
+        else []
+    )
+    graph = {
+        "scope": scope,
+        "scope_name": None if scope == "dataset" else f"void ns::{scope}<4>(int)",
+        "n_rows": 900,
+        "n_effective": 412.5,
+    }
+    sentences = [row["sentence"] for row in causes] if sentences is None else sentences
+    graph |= {"verdict": verdict if rows else "inconclusive", "sentences": sentences, "reasons": list(reasons)}
     return Search(graph, rows, f"demo/kernel_variability/causal/{scope}/contributions.parquet")
 
 
 def analysis(searches=(), kernels=None, target="kernel_variability", unit="ns"):
     kernels = [kernel(0, 0.6), kernel(1, 0.4, 1_000_000.0)] if kernels is None else kernels
-    return Analysis("demo", target, unit, kernels, f"demo/{target}/kernels.parquet", searches)
+    return Analysis(
+        dataset="demo",
+        target=target,
+        unit=unit,
+        kernels=kernels,
+        kernels_table=f"demo/{target}/kernels.parquet",
+        searches=searches,
+    )
 
 
 def quality(*statuses):
@@ -70,12 +89,13 @@ def quality(*statuses):
     return {"dataset": "demo", "exports": exports}
 
 
-def summed_up(analyses, qualities=(), times=None):
-    """The document of some analyses, as the entry script makes it."""
-    found = [finding for quality in qualities for finding in of_quality(quality)]
+def all_findings(analyses, qualities=()):
+    """The findings of some analyses, as the entry script makes them."""
+    found = [finding for quality in qualities for finding in quality_findings(quality)]
     for one in analyses:
-        found += of_kernels(one) + [finding for search in one.searches for finding in of_search(one, search)]
-    return summarise(found, times or {}, "0123456789abcdef")
+        found += variability_findings(one)
+        found += [finding for search in one.searches for finding in cause_findings(one, search)]
+    return found
 
 
 def test_the_bound_worked_by_hand():
@@ -89,23 +109,27 @@ def test_the_bound_worked_by_hand():
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.7, 0.95])
 def test_the_bound_holds_when_the_cause_is_taken_away(share):
     rng = np.random.default_rng(5)
-    part, rest = rng.normal(0, np.sqrt(share), 200_000), rng.normal(0, np.sqrt(1 - share), 200_000)
-    with_cause, without = np.abs(part + rest).sum(), np.abs(rest).sum()
+    part = rng.normal(0, np.sqrt(share), 200_000)
+    rest = rng.normal(0, np.sqrt(1 - share), 200_000)
+    with_cause = np.abs(part + rest).sum()
+    without = np.abs(rest).sum()
     saved = (with_cause - without) / 2  # time above the mean, before and after
     assert saved <= recoverable_ns(100 * share, with_cause) * 1.001
 
 
 def test_a_cause_carries_effect_interval_evidence_and_bound():
-    (finding,) = of_search(analysis(), search(causes=[cause()]))
-    assert finding["sentence"] == f"k0: {SENTENCE}"
-    assert finding["effect"] == {"value": 27.0, "low": 21.0, "high": 33.0, "unit": "percent of the variance"}
+    (finding,) = cause_findings(analysis(), search(causes=[cause()]))
+    assert finding.sentence == f"k0: {SENTENCE}"
+    assert finding.effect == Effect(value=27.0, low=21.0, high=33.0, unit="percent of the variance")
     table = "demo/kernel_variability/causal/k0/contributions.parquet"
-    query = f"SELECT contribution_percent FROM read_parquet('{table}', file_row_number = true) WHERE file_row_number = 0"
-    assert finding["evidence"] == {"table": table, "rows": [0], "filter": "file_row_number = 0", "query": query, "value": 27.0}
-    assert finding["recoverable_ns"] == 540_000, "27 % of half of 4 ms"
-    assert (finding["n"], finding["n_effective"], finding["verdict"]) == (900, 412.5, "supported")
-    assert finding["link"] == "overview.html#demo--kernel_variability--k0"
-    assert finding["id"] == "demo/kernel_variability/k0/cause/h2d_bytes_in_flight"
+    query = (
+        f"SELECT contribution_percent FROM read_parquet('{table}', file_row_number = true) WHERE file_row_number = 0"
+    )
+    assert finding.evidence == Evidence(table=table, rows=(0,), filter="file_row_number = 0", query=query, value=27.0)
+    assert finding.recoverable_ns == 540_000, "27 % of half of 4 ms"
+    assert (finding.n, finding.n_effective, finding.verdict) == (900, 412.5, "supported")
+    assert finding.link == "overview.html#demo--kernel_variability--k0"
+    assert finding.id == "demo/kernel_variability/k0/cause/h2d_bytes_in_flight"
 
 
 @pytest.mark.parametrize(
@@ -121,71 +145,85 @@ def test_a_cause_carries_effect_interval_evidence_and_bound():
     ],
 )
 def test_no_bound_where_it_cannot_be_defended(target, unit, scope, verdict):
-    (finding,) = of_search(analysis(target=target, unit=unit), search(scope, [cause(verdict=verdict)]))
-    assert finding["recoverable_ns"] is None
+    (finding,) = cause_findings(analysis(target=target, unit=unit), search(scope, [cause(verdict=verdict)]))
+    assert finding.recoverable_ns is None
 
 
 def test_a_counter_in_nanoseconds_has_a_bound():
-    (finding,) = of_search(analysis(target="gpu_time", unit="ns"), search(causes=[cause()]))
-    assert finding["recoverable_ns"] == 540_000
+    (finding,) = cause_findings(analysis(target="gpu_time", unit="ns"), search(causes=[cause()]))
+    assert finding.recoverable_ns == 540_000
 
 
 def test_a_search_without_result_is_a_finding():
-    (finding,) = of_search(analysis(), search("dataset", sentences=[NOTHING]))
-    assert finding["sentence"] == f"All kernels together: {NOTHING}"
-    assert (finding["kind"], finding["verdict"], finding["effect"]) == ("no_cause", "inconclusive", None)
-    assert finding["evidence"]["table"].endswith("/causal/dataset/graph.json")
-    (refused,) = of_search(analysis(), search(sentences=[], reasons=["Refused: 42 effective samples are too few."]))
-    assert refused["sentence"] == "k0: Refused: 42 effective samples are too few."
+    (finding,) = cause_findings(analysis(), search("dataset", sentences=[NOTHING]))
+    assert finding.sentence == f"All kernels together: {NOTHING}"
+    assert (finding.kind, finding.verdict, finding.effect) == ("no_cause", "inconclusive", None)
+    assert finding.evidence.table.endswith("/causal/dataset/graph.json")
+    (refused,) = cause_findings(
+        analysis(), search(sentences=[], reasons=["Refused: 42 effective samples are too few."])
+    )
+    assert refused.sentence == "k0: Refused: 42 effective samples are too few."
 
 
 def test_causes_without_their_sentences_stop():
-    with pytest.raises(TableError, match="2 causes but 1 sentences"):
-        of_search(analysis(), search(causes=[cause(), cause("grid_x")], sentences=[SENTENCE]))
+    with pytest.raises(TableError, match="no sentence beside grid_x"):
+        cause_findings(analysis(), search(causes=[cause(), cause("grid_x", sentence=None)]))
 
 
 def test_the_kernel_with_the_largest_share_is_named():
-    (finding,) = of_kernels(analysis())
-    assert finding["sentence"] == "k0 holds 60 % of the kernel variability, in 1,000 of 2,000 launches; robust CV 0.21."
-    query = "SELECT 100 * target_share FROM 'demo/kernel_variability/kernels.parquet' WHERE kernel = 'k0'"
-    shown = {"table": "demo/kernel_variability/kernels.parquet", "rows": [0], "filter": "kernel = 'k0'", "query": query, "value": 60.0}
-    assert finding["evidence"] == shown
-    assert of_kernels(analysis(kernels=[])) == []
+    (finding,) = variability_findings(analysis())
+    assert finding.sentence == "k0 holds 60 % of the kernel variability, in 1,000 of 2,000 launches; robust CV 0.21."
+    table = "demo/kernel_variability/kernels.parquet"
+    query = f"SELECT 100 * target_share FROM '{table}' WHERE kernel = 'k0'"
+    assert finding.evidence == Evidence(table=table, rows=(0,), filter="kernel = 'k0'", query=query, value=60.0)
+    assert variability_findings(analysis(kernels=[])) == []
 
 
 def test_unreadable_inputs_are_findings():
-    refused, partial = of_quality(quality("read", "refused", "partial"))
-    assert refused["sentence"] == "run/r1.sqlite could not be read and is in no result: zero bytes. Export it again."
-    assert "was read in part" in partial["sentence"]
-    assert refused["target"] is None
-    assert refused["link"] == "overview.html#demo--quality"
+    refused, partial = quality_findings(quality("read", "refused", "partial"))
+    assert refused.sentence == "run/r1.sqlite could not be read and is in no result: zero bytes. Export it again."
+    assert "was read in part" in partial.sentence
+    assert refused.target is None
+    assert refused.link == "overview.html#demo--quality"
 
 
 def test_the_most_useful_claim_comes_first():
     causes = [cause("a", 30.0), cause("b", 60.0), cause("c", 5.0, "inconclusive"), cause("d", None)]
     searches = [search("dataset", [cause("z", 90.0)]), search("k0", causes), search("k1", sentences=[NOTHING])]
-    found = summed_up([analysis(searches)], [quality("refused")])["findings"]
+    findings = all_findings([analysis(searches)], [quality("refused")])
+    found = summarise(findings, {}, "0123456789abcdef")["findings"]
     assert [finding["id"].split("/", 2)[2] for finding in found] == [
         *("k0/cause/b", "k0/cause/a"),  # with a bound
         *("dataset/cause/z", "k0/variability", "k0/cause/d"),  # without one: the whole dataset first
         *("k0/cause/c", "k1/no_cause", "quality/0"),
     ]
-    assert ranked(reversed(found)) == found
+    assert summarise(reversed(findings), {}, "0123456789abcdef")["findings"] == found
+    assert [finding.id for finding in ranked(reversed(findings))] == [finding["id"] for finding in found]
 
 
 @pytest.mark.parametrize(("gpu_ns", "place"), [(50_000_000, 0), (60_000_000, 3), (None, 0)])
 def test_what_is_worth_less_than_a_hundredth_of_the_time_is_not_among_the_first(gpu_ns, place):
-    """A cause worth .54 ms: of 50 ms it is more than 1 %, of 60 ms less, and where the GPU time is not known nobody can say."""
+    """A cause worth .54 ms: of 50 ms it is more than 1 %, of 60 ms less, and where the GPU time is not known nobody
+    can say.
+    """
     parts = {"useful": 50_000_000, "load_imbalance": 0, "communication": 0, "transfers": 700_000, "orchestration": 0}
     copies = efficiency(elapsed_ns=(gpu_ns or 0) // 2, waterfall_ns=parts)
-    found = [*of_kernels(analysis()), *of_search(analysis(), search("dataset", [cause()])), *of_search(analysis(), search("k0", [cause()]))]
-    found += [finding for finding in of_efficiency(copies) if finding["id"].endswith("transfers")]
-    document = summarise(found, {"demo": Times(gpu_ns)}, "0" * 16)["findings"]
+    found = [
+        *variability_findings(analysis()),
+        *cause_findings(analysis(), search("dataset", [cause()])),
+        *cause_findings(analysis(), search("k0", [cause()])),
+    ]
+    found += [finding for finding in efficiency_findings(copies) if finding.id.endswith("transfers")]
+    document = summarise(found, {"demo": DatasetTime(gpu_ns=gpu_ns)}, "0" * 16)["findings"]
     ids = [finding["id"].partition("/")[2] for finding in document]
     small = ids.index("kernel_variability/k0/cause/h2d_bytes_in_flight")
-    assert small == place + (gpu_ns == 50_000_000), "below copies of .7 ms where these are a finding, else below all claims"
+    assert small == place + (gpu_ns == 50_000_000), (
+        "below copies of .7 ms where these are a finding, else below all claims"
+    )
     assert ("dataset/efficiency/transfers" in ids) == (gpu_ns in (50_000_000, 60_000_000))
-    assert is_small(document[small]) == (gpu_ns == 60_000_000)
+    (finding,) = cause_findings(analysis(), search("k0", [cause()]))
+    weighed = replace(finding, recoverable_share=document[small]["recoverable_share"])
+    assert is_small(weighed) == (gpu_ns == 60_000_000)
     assert document[small]["severity"] == ("medium" if gpu_ns == 50_000_000 else "low")
 
 
@@ -193,74 +231,118 @@ def efficiency(**changes):
     """An `efficiency.json` of two devices over 1 s, as far as findings read it."""
     parts = {"useful": 1_000_000_000, "load_imbalance": 200_000_000, "communication": 0, "transfers": 10_000_000}
     parts["orchestration"] = 2_000_000_000 - sum(parts.values())
-    device = {"idle_host_ns": 300_000_000, "idle_kernel_wait_ns": 100_000_000, "idle_other_ns": 0, "exposed_memory_ns": 9_000_000}
+    device = {
+        "idle_host_ns": 300_000_000,
+        "idle_kernel_wait_ns": 100_000_000,
+        "idle_other_ns": 0,
+        "exposed_memory_ns": 9_000_000,
+    }
     path = {"launches": 4000, "small_share": 0.5, "small_time_share": 0.125, "small_kernel_ns": 10_000}
-    found = {"dataset": "demo", "why": None, "elapsed_ns": 1_000_000_000, "device": {"n_devices": 2}, "waterfall_ns": parts}
+    found = {
+        "dataset": "demo",
+        "why": None,
+        "elapsed_ns": 1_000_000_000,
+        "device": {"n_devices": 2},
+        "waterfall_ns": parts,
+    }
     return found | {"breakdown": {"0/0": device, "1/0": device}, "launch_path": path} | changes
 
 
 def stragglers(verdict="straggler", pattern="persistent", why=None):
     ranks = [{"rank": r, "share": 0.0, "collectives": 0, "pattern": "none", "waiting_for_it_ns": 0} for r in (4, 7)]
-    ranks[1] |= {"share": 0.9, "collectives": 90, "pattern": pattern, "waiting_for_it_ns": 2_500_000} | ({"why": why} if why else {})
-    group = {"communicator": "a'b; DROP TABLE x", "n_ranks": 2, "collectives": 100, "verdict": verdict, "threshold_ns": 12_000}
+    ranks[1] |= {"share": 0.9, "collectives": 90, "pattern": pattern, "waiting_for_it_ns": 2_500_000} | (
+        {"why": why} if why else {}
+    )
+    group = {
+        "communicator": "a'b; DROP TABLE x",
+        "n_ranks": 2,
+        "collectives": 100,
+        "verdict": verdict,
+        "threshold_ns": 12_000,
+    }
     return {"dataset": "demo", "groups": [group | {"excess_transfer_ns": 800_000, "ranks": ranks}]}
 
 
 def test_losses_of_gpu_time_are_findings_worth_all_that_is_lost():
-    found = {finding["id"].rpartition("/")[2]: finding for finding in of_efficiency(efficiency())}
-    assert list(found) == ["orchestration", "load_imbalance", "idle", "small_kernels"], "1 % of the time at least"
+    found = {finding.id.rpartition("/")[2]: finding for finding in efficiency_findings(efficiency())}
+    assert list(found) == ["load_imbalance", "orchestration", "idle", "small_kernels"], "1 % of the time at least"
     lost = found["load_imbalance"]
-    assert lost["sentence"].startswith("10 % of the GPU time (200 ms of 2.00 s on 2 devices) is lost to load imbalance")
-    assert (lost["recoverable_ns"], lost["effect"]["value"]) == (200_000_000, 10.0)
-    assert found["idle"]["effect"]["value"] == 75.0
-    assert "waits for the host" in found["idle"]["sentence"]
-    assert "host is late" in found["idle"]["suggestion"]
-    assert found["small_kernels"]["sentence"] == "50 % of 4,000 launches are shorter than 10.0 µs and have 12 % of the kernel time."
-    assert of_efficiency(efficiency(why="no launches")) == []
-    shared = {finding["id"]: finding for finding in of_efficiency(efficiency(shared=[{"at_once_ns": 7_000_000}, {"at_once_ns": 500_000}]))}
-    words = shared["demo/dataset/efficiency/shared_devices"]["sentence"]
+    assert lost.sentence.startswith("10 % of the GPU time (200 ms of 2.00 s on 2 devices) is lost to load imbalance")
+    assert (lost.recoverable_ns, lost.effect.value) == (200_000_000, 10.0)
+    assert found["idle"].effect.value == 75.0
+    assert "waits for the host" in found["idle"].sentence
+    assert "host is late" in found["idle"].suggestion
+    assert (
+        found["small_kernels"].sentence
+        == "50 % of 4,000 launches are shorter than 10.0 µs and have 12 % of the kernel time."
+    )
+    assert efficiency_findings(efficiency(why="no launches")) == []
+    shared = {
+        finding.id: finding
+        for finding in efficiency_findings(efficiency(shared=[{"at_once_ns": 7_000_000}, {"at_once_ns": 500_000}]))
+    }
+    words = shared["demo/dataset/efficiency/shared_devices"].sentence
     assert words == "2 GPUs are shared by several ranks, whose kernels run at once for 7.50 ms in all."
 
 
 @pytest.mark.parametrize(("alone", "found"), [(100_000_000, False), (200_000_000, True)])
-def test_copies_that_are_lost_are_not_told_twice(alone, found):
-    parts = {"useful": 1_800_000_000, "load_imbalance": 0, "communication": 0, "transfers": 105_000_000, "orchestration": 0}
+def test_copies_that_are_lost_are_not_counted_twice(alone, found):
+    parts = {
+        "useful": 1_800_000_000,
+        "load_imbalance": 0,
+        "communication": 0,
+        "transfers": 105_000_000,
+        "orchestration": 0,
+    }
     device = {"idle_host_ns": 0, "idle_kernel_wait_ns": 0, "idle_other_ns": 0, "exposed_memory_ns": alone // 2}
     document = efficiency(waterfall_ns=parts, breakdown={"0/0": device, "1/0": device})
-    assert any(one["id"].endswith("exposed_copies") for one in of_efficiency(document)) is found
+    assert any(one.id.endswith("exposed_copies") for one in efficiency_findings(document)) is found
 
 
 @pytest.mark.parametrize(
-    ("why", "said", "tried"),
+    ("why", "because", "suggestion"),
     [
         ({"cause": "host", "kernels": [], "clock": None}, "launched late", "host of this rank"),
-        ({"cause": "compute", "kernels": [{"kernel": "gemm"}], "clock": {"slower": True}}, "most of all gemm; its clock", "kernels of"),
+        (
+            {"cause": "compute", "kernels": [{"kernel": "gemm"}], "clock": {"slower": True}},
+            "most of all gemm; its clock",
+            "kernels of",
+        ),
         (None, "for it in all.", "explorer"),
     ],
 )
-def test_a_late_rank_is_named_with_what_it_costs_and_why(why, said, tried):
-    (finding,) = of_stragglers(stragglers(why=why))
-    assert finding["sentence"].startswith("Rank 7 is late in 90 of 100 collectives of communicator a'b; DROP TABLE x; the others wait 2.50")
-    assert said in finding["sentence"]
-    assert tried in finding["suggestion"]
-    assert finding["recoverable_ns"] == 2_500_000
-    assert finding["id"] == "demo/dataset/straggler/c0/rank7"
-    assert "DROP" not in finding["evidence"]["query"]
+def test_a_late_rank_is_named_with_what_it_costs_and_why(why, because, suggestion):
+    (finding,) = straggler_findings(stragglers(why=why))
+    assert finding.sentence.startswith(
+        "Rank 7 is late in 90 of 100 collectives of communicator a'b; DROP TABLE x; the others wait 2.50"
+    )
+    assert because in finding.sentence
+    assert suggestion in finding.suggestion
+    assert finding.recoverable_ns == 2_500_000
+    assert finding.id == "demo/dataset/straggler/c0/rank7"
+    assert "DROP" not in finding.evidence.query
 
 
 def test_slow_transfers_and_nobody_late_are_findings_too():
-    both = of_stragglers(stragglers("mixed"))
-    assert [finding["recoverable_ns"] for finding in both] == [2_500_000, 800_000]
-    (nobody,) = of_stragglers(stragglers("inconclusive", "none"))
-    assert (nobody["recoverable_ns"], nobody["verdict"]) == (None, "inconclusive")
-    assert "beyond 12.0 µs would have been seen" in nobody["sentence"]
+    both = straggler_findings(stragglers("mixed"))
+    assert [finding.recoverable_ns for finding in both] == [2_500_000, 800_000]
+    (nobody,) = straggler_findings(stragglers("inconclusive", "none"))
+    assert (nobody.recoverable_ns, nobody.verdict) == (None, "inconclusive")
+    assert "beyond 12.0 µs would have been seen" in nobody.sentence
 
 
 def test_severity_is_a_matter_of_share_and_verdict():
-    found = [*of_efficiency(efficiency()), *of_stragglers(stragglers("mixed")), *of_quality(quality("refused", "partial"))]
-    found += of_search(analysis(), search(causes=[cause(verdict="refuted"), cause("b", verdict="inconclusive")], sentences=["a", "b"]))
-    document = summarise(found, {"demo": Times(2_000_000_000, True)}, "0" * 16)["findings"]
-    by_id = {finding["id"].partition("/")[2]: (finding["severity"], finding["recoverable_share"]) for finding in document}
+    found = [
+        *efficiency_findings(efficiency()),
+        *straggler_findings(stragglers("mixed")),
+        *quality_findings(quality("refused", "partial")),
+    ]
+    verdicts = [cause(verdict="refuted"), cause("b", verdict="inconclusive")]
+    found += cause_findings(analysis(), search(causes=verdicts))
+    document = summarise(found, {"demo": DatasetTime(gpu_ns=2_000_000_000, explorer=True)}, "0" * 16)["findings"]
+    by_id = {
+        finding["id"].partition("/")[2]: (finding["severity"], finding["recoverable_share"]) for finding in document
+    }
     assert by_id["dataset/efficiency/orchestration"] == ("high", 0.395)
     assert by_id["dataset/straggler/c0/rank7"] == ("low", 0.00125)
     assert by_id["dataset/quality/0"][0] == "high"
@@ -270,19 +352,19 @@ def test_severity_is_a_matter_of_share_and_verdict():
     assert all(first >= second for first, second in itertools.pairwise(bounds)), "over all kinds"
     assert document[0]["explorer"] is None
     assert [finding["explorer"] for finding in document if finding["kind"] == "cause"] == [
-        f"demo/explorer/index.html#finding_{place}" for place, finding in enumerate(document) if finding["kind"] == "cause"
+        f"demo/explorer/index.html#finding_{place}"
+        for place, finding in enumerate(document)
+        if finding["kind"] == "cause"
     ]
 
 
-def test_names_are_cut_not_trusted():
-    assert shortened("a\n b") == "a b"
-    assert len(shortened("x" * 100_000)) == 60
-
-
 def test_the_document_fits_its_schema_and_a_wrong_one_does_not(tmp_path):
-    found = summed_up([analysis([search("k0", [cause()]), search("dataset", sentences=[NOTHING])])], [quality("refused")])
+    searches = [search("k0", [cause()]), search("dataset", sentences=[NOTHING])]
+    found = summarise(all_findings([analysis(searches)], [quality("refused")]), {}, "0123456789abcdef")
     write_json(found, tmp_path / "findings.json", "findings")
     assert json.loads((tmp_path / "findings.json").read_text()) == found
+    keys = {field.name for field in fields(Finding)} - {"key"} | {"id"}
+    assert all(set(finding) == keys for finding in found["findings"])
     for change in ({"verdict": "true"}, {"surplus": 1}, {"recoverable_ns": -1}, {"sentence": ""}):
         wrong = {**found, "findings": [{**found["findings"][0], **change}]}
         with pytest.raises(TableError, match="findings"):

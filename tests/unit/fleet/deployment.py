@@ -7,17 +7,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-from causeway.fleet import deploy
-from causeway.fleet.catalogue import Run
-from causeway.fleet.exports import streams
+from causeway.fleet.attribution.catalogue import TrainingRun
+from causeway.fleet.attribution.exports import streams
+from causeway.fleet.deployment import deploy
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
 SETTINGS = {
     "k": 4, "threshold": 0.6, "margin": 0.01, "kernel_cells": 8, "clusters": 4, "launches": 64, "timed_launches": 64,
-    "clips": {"gpu_ms": 60_000, "launches": 4_000_000, "mib": 100_000}, "budget": 1.0, "delta": 1e-9, "release_threshold": 5,
+    "clips": {"gpu_ms": 60_000, "launches": 4_000_000, "mib": 100_000},
+    "budget": 1.0, "delta": 1e-9, "release_threshold": 5,
     "epsilon": {
-        "applications": 0.24, "kernels": 0.25, "durations": 0.35, "occupancy": 0.03, "variability": 0.03, "efficiency": 0.03,
-        "resources": 0.07,
+        "applications": 0.24, "kernels": 0.25, "durations": 0.35, "occupancy": 0.03, "variability": 0.03,
+        "efficiency": 0.03, "resources": 0.07,
     },
 }  # fmt: skip
 EPOCH = 12
@@ -32,7 +33,15 @@ def free_port():
 def run_of(name, tables):
     """Return the runs that the streams of an export's tables give, under one application's name."""
     return [
-        Run(name, name, "", stream.names.tolist(), stream.duration_ns.astype(float)) for stream in streams(tables) if len(stream.names) > 31
+        TrainingRun(
+            application=name,
+            family=name,
+            version="",
+            names=stream.names.tolist(),
+            durations=stream.duration_ns.astype(float),
+        )
+        for stream in streams(tables)
+        if len(stream.names) > 31
     ]
 
 
@@ -40,7 +49,8 @@ class Deployment:
     """Both servers' folders and processes."""
 
     def __init__(self, folder, runs, **changes):
-        self.folder, self.processes = folder, {}
+        self.folder = folder
+        self.processes = {}
         self.ports = (free_port(), free_port())
         options = {"epoch": EPOCH, "name": "trial", "window_s": 3600.0, "most_reports": 500} | changes
         deploy.prepare(folder, runs, SETTINGS, **options)
@@ -63,9 +73,19 @@ class Deployment:
             "--public",
             self.public,
         ]
-        command += ["--anchor", self.folder / f"anchor_of_{role}.json", "--ports", own, other, "--log", self.folder / f"{role}.log"]
+        command += [
+            "--anchor",
+            self.folder / f"anchor_of_{role}.json",
+            "--ports",
+            own,
+            other,
+            "--log",
+            self.folder / f"{role}.log",
+        ]
         environment = dict(os.environ, OMP_NUM_THREADS="1")
-        process = subprocess.Popen([str(part) for part in command], cwd=SCRIPTS, env=environment, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [str(part) for part in command], cwd=SCRIPTS, env=environment, stdout=subprocess.PIPE, text=True
+        )
         self.processes[role] = process
         assert process.stdout.readline() == "ready\n", (self.folder / f"{role}.log").read_text()
 

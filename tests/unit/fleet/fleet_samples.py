@@ -4,9 +4,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from causeway.fleet import catalogue
-from causeway.fleet.encoding import N_STARTS, Seen, encode
-from causeway.fleet.layout import make_layout
+from causeway.fleet.attribution import catalogue
+from causeway.fleet.attribution.encoding import RANDOM_STARTS, WindowMeasurements, encode
+from causeway.fleet.report_layout import make_layout
 
 SHARES = {
     "applications": 0.2,
@@ -28,7 +28,7 @@ def small_layout(applications=3, clusters=2, slots=4):
 def seen_of(n, seed=0, rows=5, slots=4, launches=16):
     """Return n made-up windows of launches."""
     rng = np.random.default_rng(seed)
-    return Seen(
+    return WindowMeasurements(
         row=rng.integers(0, rows, n),
         slot=rng.integers(0, slots, (n, launches)),
         kernel=rng.integers(0, 3, (n, launches)),
@@ -41,12 +41,17 @@ def seen_of(n, seed=0, rows=5, slots=4, launches=16):
 
 def vectors_of(n, layout, seed=0):
     """Return the vectors of n made-up reports."""
-    counts = encode(seen_of(n, seed), layout, np.random.default_rng(seed + 1).random((n, N_STARTS)))
+    counts = encode(seen_of(n, seed), layout, np.random.default_rng(seed + 1).random((n, RANDOM_STARTS)))
     return np.array([counts.vector(report, layout.cells) for report in range(n)])
 
 
 def learn(sequences, **changes):
     """Return a catalogue of applications given as names of launches, in families of their own."""
     options = {"key": b"k" * 32, "k": 3, "threshold": 0.6, "margin": 0.02, "slots": 4, "simulated": True} | changes
-    runs = [catalogue.Run(name, name.split("_")[0], "", names, np.ones(len(names))) for name, names in sequences.items()]
+    runs = [
+        catalogue.TrainingRun(
+            application=name, family=name.split("_")[0], version="", names=names, durations=np.ones(len(names))
+        )
+        for name, names in sequences.items()
+    ]
     return catalogue.build(runs, **options)

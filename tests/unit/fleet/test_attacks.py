@@ -1,4 +1,6 @@
-"""Attacks on the privacy of what is released: the audit stays below the claim, and can fail; damage is what it is said to be."""
+"""Attacks on the privacy of what is released: the audit stays below the claim, and can fail; damage is what it is
+said to be.
+"""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -7,9 +9,9 @@ import numpy as np
 import pytest
 from fleet_samples import learn, small_layout, vectors_of
 
-from causeway.fleet import attacks
-from causeway.fleet.applications import make_suite
-from causeway.fleet.noise import SecureNoise, SeededNoise
+from causeway.fleet.protection.noise import SecureNoise, SeededNoise
+from causeway.fleet.study import attacks
+from causeway.fleet.world.applications import make_suite
 
 LAYOUT = small_layout()
 
@@ -28,13 +30,16 @@ def test_the_audit_notices_too_little_noise(factor):
 
 
 def test_thirty_reports_of_a_user_need_thirty_times_the_noise():
-    """Sensitivity is reports per user: with noise for one report, a sum that holds thirty of a user's shows far more than the claim."""
+    """Sensitivity is reports per user: with noise for one report, a sum that holds thirty of a user's shows far more
+    than the claim.
+    """
     section = replace(LAYOUT.by_name["variability"], epsilon=Fraction(1, 5))
 
     def sums(reports):
         noise = SeededNoise(2)
         return lambda with_user, runs: (
-            noise.draw([replace(section, rows=runs, columns=1)], f"{with_user}") + with_user * reports * section.units
+            noise.draw([replace(section, rows=runs, columns=1)], f"{with_user}")
+            + with_user * reports * section.contribution_bound
         )
 
     assert attacks.audit(sums(1), 0.2, 20_000)["lower_bound"] <= 0.2
@@ -53,7 +58,7 @@ def test_an_audit_of_what_ignores_the_user_finds_nothing():
 
 def test_all_attacks_go_as_expected():
     vectors = vectors_of(60, LAYOUT)
-    assert attacks.hidden_value(LAYOUT, vectors).held
+    assert attacks.poisoned_report(LAYOUT, vectors).held
     sybils = attacks.sybils(LAYOUT, vectors)
     assert sybils.held
     assert sybils.figures["bias"] == pytest.approx(sybils.figures["sybils"], rel=0.2)  # the bound is tight
@@ -85,7 +90,7 @@ def test_clusters_cannot_be_linked_over_days():
 
 def test_names_that_imitate_another_application_count_for_it_and_once():
     """Group 11: imitation is not stopped; it is one report, inside its bounds. Random and empty names are of nobody."""
-    from causeway.fleet.attribution import UNKNOWN, attribute
+    from causeway.fleet.attribution.attribution import UNKNOWN, attribute
 
     suite = make_suite(3, 6, 2, 0)
     names = [[suite.names[0][kernel] for kernel in entry.body.tolist()] for entry in suite.applications]

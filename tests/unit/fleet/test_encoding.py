@@ -1,4 +1,6 @@
-"""What an agent saw becomes few counts: exact for a case worked by hand, unbiased, bounded, and nothing that cannot be."""
+"""What an agent saw becomes few counts: exact for a case worked by hand, unbiased, bounded, and nothing that cannot
+be.
+"""
 
 from dataclasses import replace
 
@@ -6,13 +8,20 @@ import numpy as np
 import pytest
 from fleet_samples import CLIPS, SHARES, seen_of, small_layout, vectors_of
 
-from causeway.errors import CausewayError
-from causeway.fleet.encoding import N_STARTS, Seen, deviations, encode, slots_of, units
-from causeway.fleet.layout import WORD, make_layout
+from causeway.core.errors import CausewayError
+from causeway.fleet.attribution.encoding import (
+    RANDOM_STARTS,
+    WindowMeasurements,
+    encode,
+    kernel_cells,
+    mean_relative_deviation,
+    systematic_sample,
+)
+from causeway.fleet.report_layout import WORD, make_layout
 
 
 def one(**changes):
-    seen = Seen(
+    seen = WindowMeasurements(
         row=np.array([1]),
         slot=np.array([[1, 1, 0, -1]]),
         kernel=np.array([[5, 5, 6, 0]]),
@@ -25,7 +34,7 @@ def one(**changes):
 
 
 def sections(seen, layout, start=0.0):
-    vector = encode(seen, layout, np.full((len(seen.row), N_STARTS), start)).vector(0, layout.cells)
+    vector = encode(seen, layout, np.full((len(seen.row), RANDOM_STARTS), start)).vector(0, layout.cells)
     return {s.name: vector[s.cells].reshape(s.rows, s.columns)[: s.rows] for s in layout.sections}
 
 
@@ -58,20 +67,22 @@ def test_what_was_not_measured_adds_nothing():
 
 def test_units_are_shared_out_without_bias():
     weights = np.tile([0.5, 0.3, 0.2, 0.0], (4000, 1))
-    shared = units(weights, 4, (np.arange(4000) + 0.5) / 4000)
+    shared = systematic_sample(weights, 4, (np.arange(4000) + 0.5) / 4000)
     assert (shared.sum(1) == 4).all()
     assert shared.mean(0).tolist() == pytest.approx([2.0, 1.2, 0.8, 0.0], abs=0.002)
     assert not shared[:, 3].any()
-    assert units(np.zeros((1, 3)), 4, np.array([0.9])).tolist() == [[0, 0, 0]]
+    assert systematic_sample(np.zeros((1, 3)), 4, np.array([0.9])).tolist() == [[0, 0, 0]]
 
 
 def test_variability_is_the_deviation_from_each_kernels_median():
     kernel = np.array([[1, 1, 1, 2, 2, 3]])
     time = np.array([[10, 20, 60, 5, 500, 7]])
     # kernel 1: median 20, deviations 10 + 0 + 40 of 90; the others have too few launches
-    assert deviations(kernel, time, np.ones((1, 6), bool)).tolist() == pytest.approx([50 / 90])
-    assert np.isnan(deviations(kernel[:, 3:], time[:, 3:], np.ones((1, 3), bool)))
-    assert deviations(kernel, time, np.array([[True] * 3 + [False] * 3])).tolist() == pytest.approx([50 / 90])
+    assert mean_relative_deviation(kernel, time, np.ones((1, 6), bool)).tolist() == pytest.approx([50 / 90])
+    assert np.isnan(mean_relative_deviation(kernel[:, 3:], time[:, 3:], np.ones((1, 3), bool)))
+    assert mean_relative_deviation(kernel, time, np.array([[True] * 3 + [False] * 3])).tolist() == pytest.approx(
+        [50 / 90]
+    )
 
 
 def test_reports_keep_within_what_a_report_may_add():
@@ -83,7 +94,7 @@ def test_reports_keep_within_what_a_report_may_add():
 def test_kernels_find_their_cells():
     known = [np.array([30, 10], np.uint64), np.array([], np.uint64)]
     tokens = np.array([[10, 30, 99, 0], [10, 30, 99, 0], [10, 30, 99, 0]], np.uint64)
-    found = slots_of(tokens, np.array([0, 1, -1]), known)
+    found = kernel_cells(tokens, np.array([0, 1, -1]), known)
     assert found.tolist() == [[2, 1, 0, -1], [0, 0, 0, -1], [0, 0, 0, -1]]
 
 
@@ -106,7 +117,7 @@ def test_kernels_find_their_cells():
 def test_samples_that_cannot_be_are_refused(changes, word):
     """Group 1, where the agent encodes."""
     with pytest.raises(CausewayError, match=word):
-        encode(one(**changes), small_layout(), np.zeros((1, N_STARTS)))
+        encode(one(**changes), small_layout(), np.zeros((1, RANDOM_STARTS)))
 
 
 @pytest.mark.parametrize(
@@ -149,7 +160,7 @@ def test_a_fleet_that_could_wrap_the_sums_is_refused():
 
 def test_sums_below_the_bound_do_not_wrap():
     layout = small_layout()
-    limit = (2**31 - int(200 * layout.by_name["resources"].scale)) // 24 - 1
+    limit = (2**31 - int(200 * layout.by_name["resources"].noise_scale)) // 24 - 1
     layout.check_capacity(limit)
     assert limit * 24 < 2**31
 
@@ -163,9 +174,13 @@ def test_layouts_differ_by_digest_and_bad_shares_are_refused():
 
 
 def test_encoding_many_equals_encoding_each():
-    layout, seen = small_layout(), seen_of(20)
-    starts = np.random.default_rng(5).random((20, N_STARTS))
+    layout = small_layout()
+    seen = seen_of(20)
+    starts = np.random.default_rng(5).random((20, RANDOM_STARTS))
     whole = encode(seen, layout, starts)
     for row in range(20):
-        alone = Seen(*(getattr(seen, name)[row : row + 1] for name in Seen.__dataclass_fields__))
-        assert (encode(alone, layout, starts[row : row + 1]).vector(0, layout.cells) == whole.vector(row, layout.cells)).all()
+        names = WindowMeasurements.__dataclass_fields__
+        single = WindowMeasurements(**{name: getattr(seen, name)[row : row + 1] for name in names})
+        assert (
+            encode(single, layout, starts[row : row + 1]).vector(0, layout.cells) == whole.vector(row, layout.cells)
+        ).all()

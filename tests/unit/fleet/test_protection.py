@@ -1,5 +1,6 @@
 """Protected reports: the sums are exactly those of the unprotected ones, and servers refuse what they should."""
 
+import math
 import secrets
 from dataclasses import replace
 
@@ -9,11 +10,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from fleet_samples import small_layout, vectors_of
 
-from causeway.errors import CausewayError
-from causeway.fleet import homomorphic, local, modes, shares
-from causeway.fleet.collector import Collector, join, signed
-from causeway.fleet.envelope import SERIAL_BYTES, Issuer, RefusedError, decode
-from causeway.fleet.layout import WORD
+from causeway.core.errors import CausewayError
+from causeway.fleet.protection import homomorphic, local_dp, modes, secret_sharing
+from causeway.fleet.protection.aggregator import Aggregator, centred, join
+from causeway.fleet.protection.envelope import SERIAL_BYTES, Issuer, ReportRefusedError, decode
+from causeway.fleet.report_layout import WORD
 
 EPOCH = 7
 LAYOUT = small_layout()
@@ -22,20 +23,34 @@ N = 30
 
 @pytest.fixture(scope="module")
 def keys():
-    return {"leader": X25519PrivateKey.generate(), "helper": X25519PrivateKey.generate(), "issuer": Ed25519PrivateKey.generate()}
+    return {
+        "leader": X25519PrivateKey.generate(),
+        "helper": X25519PrivateKey.generate(),
+        "issuer": Ed25519PrivateKey.generate(),
+    }
 
 
 @pytest.fixture
 def deployment(keys):
     """Return an issuer, both servers and a client's side."""
-    issuer = Issuer(keys["issuer"], bound=1)
-    servers = {role: Collector(role, EPOCH, LAYOUT, keys[role], issuer.public) for role in ("leader", "helper")}
-    return issuer, servers, modes.Client(LAYOUT, EPOCH, keys["leader"].public_key(), keys["helper"].public_key())
+    issuer = Issuer(keys["issuer"], per_user=1)
+    servers = {role: Aggregator(role, EPOCH, LAYOUT, keys[role], issuer.public) for role in ("leader", "helper")}
+    return (
+        issuer,
+        servers,
+        modes.Client(
+            layout=LAYOUT, epoch=EPOCH, leader=keys["leader"].public_key(), helper=keys["helper"].public_key()
+        ),
+    )
 
 
 def send(deployment, vector, user, to=("leader", "helper"), window=0):
     issuer, servers, client = deployment
-    messages = dict(zip(("leader", "helper"), client.messages(vector, lambda serial: issuer.issue(user, EPOCH, serial)), strict=True))
+    messages = dict(
+        zip(
+            ("leader", "helper"), client.messages(vector, lambda serial: issuer.issue(user, EPOCH, serial)), strict=True
+        )
+    )
     for role in to:
         servers[role].receive(messages[role], window)
     return messages
@@ -43,12 +58,14 @@ def send(deployment, vector, user, to=("leader", "helper"), window=0):
 
 def total(servers, windows=1):
     joined = join(servers["leader"].windows, servers["helper"].serials)
-    return signed(servers["leader"].sums(joined, windows) + servers["helper"].sums(joined, windows))
+    return centred(servers["leader"].sums(joined, windows) + servers["helper"].sums(joined, windows))
 
 
 def whole_shard():
     vectors = vectors_of(N, LAYOUT)
-    return modes.Shard(0, vectors, np.arange(N) % modes.WINDOWS, [f"user{i}" for i in range(N)])
+    return modes.Shard(
+        first=0, vectors=vectors, windows=np.arange(N) % modes.WINDOWS, users=[f"user{i}" for i in range(N)]
+    )
 
 
 def test_shares_add_up_to_the_clear_sums():
@@ -57,27 +74,27 @@ def test_shares_add_up_to_the_clear_sums():
     assert int(exact.sum()) == int(shard.vectors.sum()) > 0
     found = modes.Share2(EPOCH).shard(shard, LAYOUT)
     assert (found.arrays["leader"] + found.arrays["helper"] == exact).all()
-    assert (found.arrays["reports"] == modes.arrived(shard.windows)).all()
+    assert (found.arrays["reports"] == modes.reports_by_window(shard.windows)).all()
     assert found.bytes_per_report < LAYOUT.cells * 4 + 400
 
 
 def test_one_share_alone_is_noise():
     """Each bit of either server's share of a vector of zeros is set half of the time."""
     zeros = np.zeros(2000, WORD)
-    key, masked = shares.split(zeros)
-    for share in (shares.keystream(key, 2000), np.frombuffer(masked, WORD)):
+    key, masked = secret_sharing.split(zeros)
+    for share in (secret_sharing.keystream(key, 2000), np.frombuffer(masked, WORD)):
         bits = np.unpackbits(share.view(np.uint8))
         assert abs(bits.mean() - 0.5) < 0.01
-    assert (shares.keystream(key, 2000) + np.frombuffer(masked, WORD) == 0).all()
+    assert (secret_sharing.keystream(key, 2000) + np.frombuffer(masked, WORD) == 0).all()
 
 
 def test_no_keystream_is_used_twice():
     """Group 12: the key is drawn inside; equal vectors give unrelated halves, and nothing accepts a key or a seed."""
     vector = vectors_of(1, LAYOUT)[0]
-    halves = [shares.split(vector) for _ in range(50)]
+    halves = [secret_sharing.split(vector) for _ in range(50)]
     assert len({key for key, _ in halves}) == len({masked for _, masked in halves}) == 50
     with pytest.raises(TypeError):
-        shares.split(vector, b"k" * 32)
+        secret_sharing.split(vector, b"k" * 32)
 
 
 def test_ciphertexts_add_up_to_the_clear_sums():
@@ -101,7 +118,7 @@ def test_homomorphic_keys_and_bytes_that_do_not_fit():
     with pytest.raises(CausewayError, match="no secret key"):
         homomorphic.decrypt(body, public, LAYOUT.cells)
     for damaged in (body[: len(body) // 2], b"", b"x" * 100):
-        with pytest.raises(RefusedError):
+        with pytest.raises(ReportRefusedError):
             client.load(damaged)
     other, _ = homomorphic.make_keys()
     wrong = homomorphic.decrypt(body, other, LAYOUT.cells)
@@ -116,37 +133,41 @@ def test_encrypted_noise_may_be_negative():
     secret, public = homomorphic.make_keys()
     client = homomorphic.Encryptor(public, LAYOUT.cells)
     noise = np.arange(LAYOUT.cells) - 40
-    found = homomorphic.decrypt(client.add_noise(client.encrypt(np.ones(LAYOUT.cells, WORD)), noise), secret, LAYOUT.cells)
+    found = homomorphic.decrypt(
+        client.add_noise(client.encrypt(np.ones(LAYOUT.cells, WORD)), noise), secret, LAYOUT.cells
+    )
     assert (found == noise + 1).all()
 
 
 def test_local_noise_is_unbiased_and_as_wide_as_stated():
     rng = np.random.default_rng(1)
-    n, cells = 4000, local.cells_of(LAYOUT)
+    n = 4000
+    cells = local_dp.cells_of(LAYOUT)
     flags = np.zeros(cells, bool)
     flags[[1, 9]] = True
     sums = np.zeros(cells)
     for _ in range(n):
         drawn = rng.integers(0, 2**32, cells, dtype=np.uint32)
-        sums += local.flags_of(local.randomise(flags, 2.0, drawn), cells)
-    counts, sd = local.estimate(sums, n, 2.0)
+        sums += local_dp.flags_of(local_dp.randomise(flags, 2.0, drawn), cells)
+    counts, sd = local_dp.estimate(sums, n, 2.0)
     assert counts[[1, 9]].tolist() == pytest.approx([n, n], abs=6 * sd)
     assert 0.7 < counts[~flags].std() / sd < 1.3
 
 
 def test_local_noise_spends_no_more_than_it_says():
     for epsilon in (0.1, 0.5, 1.0, 3.0):
-        assert 0 <= epsilon - local.spent(epsilon) < 1e-6
+        loss = math.log(2**32 / local_dp.flip_threshold(epsilon) - 1)  # of one section, by the probability as rounded
+        assert 0 <= epsilon - loss < 1e-6
     with pytest.raises(CausewayError, match="epsilon"):
-        local.flip_word(0)
-    with pytest.raises(RefusedError):
-        local.flags_of(b"123", 2000)
+        local_dp.flip_threshold(0)
+    with pytest.raises(ReportRefusedError):
+        local_dp.flags_of(b"123", 2000)
 
 
 def test_one_hot_of_a_section_follows_its_units():
     vector = np.zeros(LAYOUT.cells, WORD)
     vector[LAYOUT.by_name["durations"].first + np.array([2, 3])] = [4, 12]
-    picked = [int(np.nonzero(local.one_hot(vector, LAYOUT, chance)[5:])[0][0]) for chance in (0.0, 0.24, 0.26, 0.99)]
+    picked = [int(np.nonzero(local_dp.one_hot(vector, LAYOUT, chance)[5:])[0][0]) for chance in (0.0, 0.24, 0.26, 0.99)]
     assert picked == [2, 2, 3, 3]
 
 
@@ -185,7 +206,7 @@ def test_a_damaged_message_is_refused_and_counted(deployment, damage, reason):
     before = total(servers)
     messages = send(deployment, vector, "b", to=())
     for role in servers:
-        with pytest.raises(RefusedError) as caught:
+        with pytest.raises(ReportRefusedError) as caught:
             servers[role].receive(damage(messages[role]), 0)
         assert caught.value.reason == reason
         assert servers[role].refused == {reason: 1}
@@ -194,7 +215,7 @@ def test_a_damaged_message_is_refused_and_counted(deployment, damage, reason):
 
 def test_a_half_for_the_other_server_is_refused(deployment):
     messages = send(deployment, vectors_of(1, LAYOUT)[0], "a", to=())
-    with pytest.raises(RefusedError, match="role"):
+    with pytest.raises(ReportRefusedError, match="role"):
         deployment[1]["leader"].receive(messages["helper"], 0)
 
 
@@ -204,17 +225,17 @@ def test_replays_are_refused(deployment, keys):
     vector = vectors_of(1, LAYOUT)[0]
     messages = send(deployment, vector, "a")
     for role in servers:
-        with pytest.raises(RefusedError, match="duplicate"):
+        with pytest.raises(ReportRefusedError, match="duplicate"):
             servers[role].receive(messages[role], 3)  # also in another window
-    tomorrow = Collector("leader", EPOCH + 1, LAYOUT, keys["leader"], issuer.public)
-    with pytest.raises(RefusedError, match="epoch"):
+    tomorrow = Aggregator("leader", EPOCH + 1, LAYOUT, keys["leader"], issuer.public)
+    with pytest.raises(ReportRefusedError, match="epoch"):
         tomorrow.receive(messages["leader"], 0)
     moved = replace(decode(messages["leader"]), epoch=EPOCH + 1).encoded()
-    with pytest.raises(RefusedError, match="token"):
+    with pytest.raises(ReportRefusedError, match="token"):
         tomorrow.receive(moved, 0)
     token = decode(messages["leader"])
     again = client.messages(vector, lambda serial: token.signature, serial=token.serial)
-    with pytest.raises(RefusedError, match="duplicate"):
+    with pytest.raises(ReportRefusedError, match="duplicate"):
         servers["leader"].receive(again[0], 0)
     assert (total(servers)[0] == vector).all()
 
@@ -223,7 +244,7 @@ def test_an_invented_token_is_refused(deployment):
     _, servers, client = deployment
     forged = Issuer(Ed25519PrivateKey.generate())
     messages = client.messages(vectors_of(1, LAYOUT)[0], lambda serial: forged.issue("a", EPOCH, serial))
-    with pytest.raises(RefusedError, match="token"):
+    with pytest.raises(ReportRefusedError, match="token"):
         servers["leader"].receive(messages[0], 0)
 
 
@@ -242,7 +263,7 @@ def test_a_server_that_lost_what_it_had_leaves_the_rest_exact(deployment, keys):
     vectors = vectors_of(6, LAYOUT)
     for number in range(3):
         send(deployment, vectors[number], f"user{number}")
-    servers["helper"] = Collector("helper", EPOCH, LAYOUT, keys["helper"], issuer.public)
+    servers["helper"] = Aggregator("helper", EPOCH, LAYOUT, keys["helper"], issuer.public)
     for number in range(3, 6):
         send(deployment, vectors[number], f"user{number}")
     assert (total(servers)[0] == vectors[3:].sum(0)).all()
@@ -313,14 +334,17 @@ def test_sybils_inside_the_bounds_move_a_cell_by_their_share_at_most():
     lie[:, LAYOUT.by_name["durations"].first] = 16
     for vector in lie:
         LAYOUT.check(vector)
-    sums, fair = np.concatenate([honest, lie]).sum(0), honest.sum(0)
+    sums = np.concatenate([honest, lie]).sum(0)
+    fair = honest.sum(0)
     for section in LAYOUT.sections:
-        moved = sums[section.cells] / (1000 * section.units) - fair[section.cells] / (950 * section.units)
+        moved = sums[section.cells] / (1000 * section.contribution_bound) - fair[section.cells] / (
+            950 * section.contribution_bound
+        )
         assert np.abs(moved).max() <= 0.05 + 1e-12
 
 
 def test_bounds_are_by_user_and_serials_have_their_length():
-    issuer = Issuer(Ed25519PrivateKey.generate(), bound=2)
+    issuer = Issuer(Ed25519PrivateKey.generate(), per_user=2)
     for _ in range(2):
         issuer.issue("a", 1, secrets.token_bytes(SERIAL_BYTES))
     with pytest.raises(CausewayError, match="tokens"):

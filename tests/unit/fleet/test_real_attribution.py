@@ -1,4 +1,6 @@
-"""Attribution on real exports: runs that were not learnt from are recognised, programs that are not in the catalogue are rejected."""
+"""Attribution on real exports: runs that were not learnt from are recognised, programs that are not in the catalogue
+are rejected.
+"""
 
 import shutil
 
@@ -6,10 +8,11 @@ import numpy as np
 import pytest
 from deployment import SETTINGS, run_of
 
-from causeway.errors import CausewayError
-from causeway.fleet import catalogue, steps
-from causeway.fleet.attribution import UNKNOWN, attribute
-from causeway.fleet.exports import runs_of, streams
+from causeway.core.errors import CausewayError
+from causeway.fleet.attribution import catalogue
+from causeway.fleet.attribution.attribution import UNKNOWN, attribute
+from causeway.fleet.attribution.exports import runs_of, streams
+from causeway.fleet.study import steps
 from causeway.readers.normalise import normalise
 
 LEARNT = {
@@ -38,7 +41,8 @@ STRANGERS = (
 @pytest.fixture(scope="module")
 def tables(data, tmp_path_factory):
     """Return a function that reads an export once and gives the folder of its tables."""
-    folder, known = tmp_path_factory.mktemp("real"), {}
+    folder = tmp_path_factory.mktemp("real")
+    known = {}
 
     def read(path):
         if path not in known:
@@ -56,7 +60,9 @@ def learnt(tables):
 
 
 def test_a_catalogue_learns_a_datasets_tables_beside_the_simulated_applications(tables, tmp_path):
-    """As `fleet/learn_from` does it: the application is named after the dataset, and another run of it is recognised."""
+    """As `fleet/learn_from` does it: the application is named after the dataset, and another run of it is
+    recognised.
+    """
     folder = tmp_path / "mine" / "tables" / "0"
     shutil.copytree(tables(LEARNT["gaussian"]), folder)
     settings = SETTINGS | {"applications": 4, "versions": 2, "unknown_applications": 2, "training_runs": 1}
@@ -68,11 +74,14 @@ def test_a_catalogue_learns_a_datasets_tables_beside_the_simulated_applications(
 
 
 @pytest.mark.parametrize(
-    ("change", "word"), [({"epsilon": SETTINGS["epsilon"] | {"kernels": 0.3}}, "budget"), ({"timed_launches": 65}, "timed_launches")]
+    ("change", "word"),
+    [({"epsilon": SETTINGS["epsilon"] | {"kernels": 0.3}}, "budget"), ({"timed_launches": 65}, "timed_launches")],
 )
 def test_settings_that_cannot_be_are_refused_before_anything_runs(tmp_path, change, word):
     with pytest.raises(CausewayError, match=word):
-        steps.build_catalogue(SETTINGS | {"applications": 4, "versions": 2, "unknown_applications": 2} | change, 3, [], tmp_path)
+        steps.build_catalogue(
+            SETTINGS | {"applications": 4, "versions": 2, "unknown_applications": 2} | change, 3, [], tmp_path
+        )
 
 
 def decisions(found, folder, launches):
@@ -103,5 +112,7 @@ def test_programs_that_are_not_in_the_catalogue_are_rejected(tables, learnt, lau
 
 
 def test_a_trace_that_was_thinned_out_is_not_recognised(tables, learnt):
-    """Its launches do not follow each other as they ran: rejecting it is all that can be done, and it is no one else's either."""
+    """Its launches do not follow each other as they ran: rejecting it is all that can be done, and it is no one
+    else's either.
+    """
     assert (decisions(learnt, tables(THINNED), 64) == UNKNOWN).all()

@@ -9,10 +9,10 @@ import pytest
 from fleet_samples import BUDGET, small_layout, vectors_of
 from scipy.stats import chisquare
 
-from causeway.fleet import release
-from causeway.fleet.layout import DETAIL, TRAFFIC, WORD
-from causeway.fleet.ledger import Ledger, LedgerError, composed
-from causeway.fleet.noise import SecureNoise, SeededNoise, interval
+from causeway.fleet.protection.ledger import Ledger, LedgerError, composed_epsilon
+from causeway.fleet.protection.noise import SecureNoise, SeededNoise, noise_half_width
+from causeway.fleet.release import release
+from causeway.fleet.report_layout import DETAIL, TRAFFIC, WORD
 
 LAYOUT = small_layout()
 SEED = 3
@@ -31,18 +31,20 @@ def sums_of(n=20):
 
 
 def give(made, request, reports=20, n=20):
-    return made.noised(release.part_of(sums_of(n), request, LAYOUT), reports, request)
+    return made.noisy_share(release.released_cells(sums_of(n), request, LAYOUT), reports, request)
 
 
 def spend(ledger, name, epoch=1, part="detail", window=-1, epsilon=Fraction(1, 2), content=b"bytes"):
-    return ledger.release(name, epoch=epoch, part=part, window=window, epsilon=epsilon, foreseeable=ledger.simulated, draw=lambda: content)
+    return ledger.release(
+        name, epoch=epoch, part=part, window=window, epsilon=epsilon, simulated=ledger.simulated, draw=lambda: content
+    )
 
 
 @pytest.mark.parametrize("noise", [SecureNoise(), SeededNoise(1)], ids=["secure", "seeded"])
 def test_noise_is_discrete_laplace(noise):
     """Against P(k) = tanh(1 / (2 b)) exp(-|k| / b); the sections' scales are L1 sensitivity over epsilon."""
     section = small_layout(applications=4000).by_name["variability"]
-    assert section.scale == pytest.approx(1 / 0.05)
+    assert section.noise_scale == pytest.approx(1 / 0.05)
     drawn = noise.draw([section], "test")
     assert drawn.dtype == np.int64
     edges = np.array([-1000, -60, -30, -15, -5, 0, 1, 6, 16, 31, 61, 1000])
@@ -63,7 +65,7 @@ def test_a_test_seed_gives_the_same_noise_and_servers_differ():
     assert (secure[0] != secure[1]).any()
 
 
-def test_production_noise_takes_no_seed_and_foreseeable_noise_no_production_ledger(tmp_path):
+def test_production_noise_takes_no_seed_and_seeded_noise_no_production_ledger(tmp_path):
     """Group 12."""
     with pytest.raises(TypeError):
         SecureNoise(1)
@@ -80,7 +82,7 @@ def test_intervals_hold_what_they_promise():
     rng = np.random.default_rng(1)
     draws = rng.laplace(0, 20, (2, 200_000))
     for terms, noise in ((1, draws[0]), (2, draws.sum(0))):
-        assert (np.abs(noise) <= interval(20, 0.95, terms)).mean() == pytest.approx(0.95, abs=0.002)
+        assert (np.abs(noise) <= noise_half_width(20, 0.95, terms)).mean() == pytest.approx(0.95, abs=0.002)
 
 
 @pytest.mark.parametrize("reports", [0, 1, 4])
@@ -178,7 +180,13 @@ def test_a_clock_set_back_is_noticed(tmp_path):
 def _race(folder, number, results):
     try:
         content = ledger_in(folder).release(
-            f"r{number}", epoch=1, part=f"p{number}", window=-1, epsilon=Fraction(6, 10), foreseeable=True, draw=lambda: b"x" * number
+            f"r{number}",
+            epoch=1,
+            part=f"p{number}",
+            window=-1,
+            epsilon=Fraction(6, 10),
+            simulated=True,
+            draw=lambda: b"x" * number,
         )
         results.put(len(content))
     except LedgerError:
@@ -201,9 +209,9 @@ def test_of_two_releases_racing_one_is_refused(tmp_path):
 
 
 def test_composition_is_the_sum_at_delta_0_and_tighter_for_many():
-    assert composed([Fraction(2, 10), Fraction(8, 10)], 0) == pytest.approx(1.0)
-    assert composed([Fraction(2, 10), Fraction(8, 10)], 1e-9) <= 1.0
-    month = composed([Fraction(1, 10)] * 100, 1e-9)
+    assert composed_epsilon([Fraction(2, 10), Fraction(8, 10)], 0) == pytest.approx(1.0)
+    assert composed_epsilon([Fraction(2, 10), Fraction(8, 10)], 1e-9) <= 1.0
+    month = composed_epsilon([Fraction(1, 10)] * 100, 1e-9)
     # advanced composition (Dwork, Rothblum and Vadhan 2010) bounds the optimum from above, the mean loss from below
     assert 100 * 0.1 * np.tanh(0.05) < month < 0.1 * np.sqrt(200 * np.log(1e9)) + 100 * 0.1 * np.expm1(0.1)
     assert month < 10
@@ -215,7 +223,10 @@ def test_the_designer_gets_sum_and_both_noises(tmp_path):
     shares = {"leader": mask[None], "helper": (vectors.sum(0, dtype=WORD) - mask)[None]}
     request = release.Request(1, DETAIL, release.WHOLE)
     got = release.combine(
-        [server(tmp_path, role).noised(release.part_of(part, request, LAYOUT), 20, request) for role, part in shares.items()]
+        [
+            server(tmp_path, role).noisy_share(release.released_cells(part, request, LAYOUT), 20, request)
+            for role, part in shares.items()
+        ]
     )
     sections = [section for section in LAYOUT.sections if section.part == DETAIL]
     name = request.name("fleet", LAYOUT)
@@ -226,7 +237,9 @@ def test_the_designer_gets_sum_and_both_noises(tmp_path):
 
 def test_a_release_comes_back_from_its_bytes():
     rng = np.random.default_rng(1)
-    made = release.Release(rng.integers(-5, 5, (24, 5)), rng.random(24) < 0.5, rng.integers(-5, 5, 40), 0.9)
+    made = release.Release(
+        traffic=rng.integers(-5, 5, (24, 5)), released=rng.random(24) < 0.5, detail=rng.integers(-5, 5, 40), epsilon=0.9
+    )
     content = release.encoded(made, {"mode": "share2"})
     found, facts = release.decoded(content)
     assert facts["mode"] == "share2"

@@ -1,4 +1,6 @@
-"""Agents on real exports, two server processes, the designer's reader: the same code as the simulation, run for real."""
+"""Agents on real exports, two server processes, the designer's reader: the same code as the simulation, run for
+real.
+"""
 
 import json
 import socket
@@ -12,14 +14,14 @@ import numpy as np
 import pytest
 from deployment import EPOCH, SCRIPTS, SETTINGS, Deployment, run_of
 
-from causeway.errors import CausewayError
-from causeway.fleet import agent, reader, server, transport
-from causeway.fleet.encoding import Counts
-from causeway.fleet.estimates import sections_of
-from causeway.fleet.exports import streams, window
-from causeway.fleet.noise import interval
+from causeway.core.errors import CausewayError
+from causeway.core.tables import read_table
+from causeway.fleet.attribution.encoding import Counts
+from causeway.fleet.attribution.exports import sampled_window, streams
+from causeway.fleet.deployment import agent, reader, server, transport
+from causeway.fleet.protection.noise import noise_half_width
+from causeway.fleet.release.estimates import sections_of
 from causeway.readers.normalise import normalise
-from causeway.tables import read_table
 
 EXPORTS = {
     "training_before": "nsys_sqlite/nsys-ai/mfu_2gpu_before.sqlite",
@@ -53,17 +55,20 @@ def deployed(tables, tmp_path):
 def status(deployed, role):
     party = transport.Party("designer", deployed.folder / "designer")
     with transport.connected(deployed.ports[role == "helper"], deployed.public, role, party) as connection:
-        return json.loads(reader.ask(connection, server.STATUS))
+        return json.loads(reader.request_from(connection, server.STATUS))
 
 
 def windows_of(tables, seed=0):
     """Return windows of the runs that the catalogue did not learn: names of the exports, and what was seen."""
-    rng, found = np.random.default_rng(seed), []
+    rng = np.random.default_rng(seed)
+    found = []
     for name, count in REPORTED.items():
-        lanes = streams(tables[name])
+        found_streams = streams(tables[name])
         for _ in range(count):
-            first = int(rng.integers(0, len(lanes[0].names) - SETTINGS["launches"]))
-            found.append((name, window(tables[name], lanes, 0, first, SETTINGS["launches"], 60.0)))
+            first = int(rng.integers(0, len(found_streams[0].names) - SETTINGS["launches"]))
+            found.append(
+                (name, sampled_window(tables[name], found_streams, 0, first=first, launches=SETTINGS["launches"]))
+            )
     return found
 
 
@@ -73,8 +78,12 @@ def read(deployed, name="out"):
 
 
 def test_from_real_exports_to_the_designers_tables(deployed, tables, monkeypatch):
-    """What leaves an agent is kept here and searched; the release is the exact sum and bounded noise; asking again changes nothing."""
-    known, sent, vectors = agent.know(deployed.public), [], []
+    """What leaves an agent is kept here and searched; the release is the exact sum and bounded noise; asking again
+    changes nothing.
+    """
+    known = agent.read_public_parameters(deployed.public)
+    sent = []
+    vectors = []
     monkeypatch.setattr(type(known.layout), "check", lambda layout, vector: vectors.append(vector.copy()))
     for number, (_, seen) in enumerate(windows_of(tables)):
         messages = agent.protected(seen, known, deployed.token(f"somebody{number}"))
@@ -86,9 +95,13 @@ def test_from_real_exports_to_the_designers_tables(deployed, tables, monkeypatch
     exact = np.sum(vectors, axis=0, dtype=np.int64)
     assert int(exact[: known.layout.by_name["applications"].rows].sum()) == n == len(vectors)
     for section in known.layout.sections:
-        got = made.traffic.sum(0) if section.name == "applications" else sections_of(made.detail, known.layout)[section.name].ravel()
+        got = (
+            made.traffic.sum(0)
+            if section.name == "applications"
+            else sections_of(made.detail, known.layout)[section.name].ravel()
+        )
         away = np.abs(got - exact[section.cells])
-        assert away.max() <= interval(section.scale, 1 - 1e-9)
+        assert away.max() <= noise_half_width(section.noise_scale, 1 - 1e-9)
         assert away.max() > 0
     names = [entry.name for entry in known.catalogue.applications]
     counted = dict(zip(names, exact[: len(names)].tolist(), strict=True))
@@ -99,7 +112,11 @@ def test_from_real_exports_to_the_designers_tables(deployed, tables, monkeypatch
     assert made.epsilon == again.epsilon <= 1.0
     kept = [path for role in ("leader", "helper") for path in (deployed.folder / role).rglob("*") if path.is_file()]
     assert len(kept) > 6
-    for content in [*sent, *(path.read_bytes() for path in kept), *(path.read_bytes() for path in deployed.folder.glob("*.log"))]:
+    for content in [
+        *sent,
+        *(path.read_bytes() for path in kept),
+        *(path.read_bytes() for path in deployed.folder.glob("*.log")),
+    ]:
         assert not [word for word in SECRET_WORDS if word in content]
     kernels = {name.encode() for export in EXPORTS for name in streams(tables[export])[0].names}
     assert not [name for name in kernels for content in sent if name in content]
@@ -108,9 +125,12 @@ def test_from_real_exports_to_the_designers_tables(deployed, tables, monkeypatch
 
 def test_a_server_killed_mid_epoch_comes_back_with_what_it_had(deployed, tables):
     """Group 5; a report whose second half met a dead server counts for nobody."""
-    known, found = agent.know(deployed.public), windows_of(tables)
+    known = agent.read_public_parameters(deployed.public)
+    found = windows_of(tables)
     for number in range(6):
-        agent.send(agent.protected(found[number][1], known, deployed.token(f"u{number}")), deployed.public, deployed.ports)
+        agent.send(
+            agent.protected(found[number][1], known, deployed.token(f"u{number}")), deployed.public, deployed.ports
+        )
     deployed.kill("helper")
     with pytest.raises(CausewayError, match="helper"):
         agent.send(agent.protected(found[6][1], known, deployed.token("u6")), deployed.public, deployed.ports)
@@ -120,11 +140,17 @@ def test_a_server_killed_mid_epoch_comes_back_with_what_it_had(deployed, tables)
     deployed.start("helper")
     assert [status(deployed, role)["reports"] for role in ("leader", "helper")] == [7, 6]
     size = int.from_bytes(store.read_bytes()[:4], "little")
-    with transport.connected(deployed.ports[1], deployed.public, "helper") as connection, pytest.raises(CausewayError, match="duplicate"):
-        reader.ask(connection, server.REPORT, store.read_bytes()[5 : 5 + size])
+    with (
+        transport.connected(deployed.ports[1], deployed.public, "helper") as connection,
+        pytest.raises(CausewayError, match="duplicate"),
+    ):
+        reader.request_from(connection, server.REPORT, store.read_bytes()[5 : 5 + size])
     made, _ = read(deployed)
     assert made.released.sum() == 1
-    assert abs(int(made.traffic.sum()) - 6) <= interval(known.layout.by_name["applications"].scale, 1 - 1e-6) * made.traffic.shape[1]
+    assert (
+        abs(int(made.traffic.sum()) - 6)
+        <= noise_half_width(known.layout.by_name["applications"].noise_scale, 1 - 1e-6) * made.traffic.shape[1]
+    )
     deployed.kill("leader")
     deployed.start("leader")
     again, _ = read(deployed, "again")
@@ -134,9 +160,12 @@ def test_a_server_killed_mid_epoch_comes_back_with_what_it_had(deployed, tables)
 
 
 def test_below_the_threshold_the_servers_say_nothing(deployed, tables):
-    known, found = agent.know(deployed.public), windows_of(tables)
+    known = agent.read_public_parameters(deployed.public)
+    found = windows_of(tables)
     for number in range(SETTINGS["release_threshold"] - 1):
-        agent.send(agent.protected(found[number][1], known, deployed.token(f"u{number}")), deployed.public, deployed.ports)
+        agent.send(
+            agent.protected(found[number][1], known, deployed.token(f"u{number}")), deployed.public, deployed.ports
+        )
     made, _ = read(deployed)
     assert made.detail is None
     assert not made.released.any()
@@ -145,18 +174,24 @@ def test_below_the_threshold_the_servers_say_nothing(deployed, tables):
 
 
 def test_who_may_ask_what(deployed):
-    """Agents are anonymous and may report only; strangers' certificates open nothing; a broken frame ends one connection alone."""
-    ports, public = deployed.ports, deployed.public
+    """Agents are anonymous and may report only; strangers' certificates open nothing; a broken frame ends one
+    connection alone.
+    """
+    ports = deployed.ports
+    public = deployed.public
     with transport.connected(ports[0], public, "leader") as connection:
         for kind in (server.SERIALS, server.RELEASE, server.STATUS, server.CLOSE, 99):
             with pytest.raises(CausewayError, match="may not"):
-                reader.ask(connection, kind, b'{"part": "detail", "window": -1}')
+                reader.request_from(connection, kind, b'{"part": "detail", "window": -1}')
     stranger = deployed.folder / "stranger"
     stranger.mkdir()
     party = transport.Party("designer", stranger)
     transport.make_certificates(stranger, [party])
-    with pytest.raises(CausewayError), transport.connected(ports[0], public, "leader", transport.Party("designer", stranger)) as connection:
-        reader.ask(connection, server.STATUS)
+    with (
+        pytest.raises(CausewayError),
+        transport.connected(ports[0], public, "leader", transport.Party("designer", stranger)) as connection,
+    ):
+        reader.request_from(connection, server.STATUS)
     with pytest.raises(CausewayError, match="no connection"), transport.connected(ports[0], stranger, "leader"):
         pass
     with pytest.raises(CausewayError, match="no connection"), transport.connected(ports[0], public, "helper"):
@@ -174,7 +209,10 @@ def test_old_tls_is_not_spoken(deployed):
     old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     old.load_verify_locations(deployed.public / "authority.pem")
     old.maximum_version = ssl.TLSVersion.TLSv1_2
-    with socket.create_connection(("127.0.0.1", deployed.ports[0]), 10) as plain, pytest.raises((ssl.SSLError, ConnectionError)):
+    with (
+        socket.create_connection(("127.0.0.1", deployed.ports[0]), 10) as plain,
+        pytest.raises((ssl.SSLError, ConnectionError)),
+    ):
         old.wrap_socket(plain, server_hostname="leader")
 
 
@@ -216,7 +254,7 @@ def test_a_tampered_public_folder_is_refused(deployed):
     facts = json.loads((deployed.public / "deployment.json").read_text())
     (deployed.public / "deployment.json").write_text(json.dumps(facts | {"pin": "0" * 64}))
     with pytest.raises(CausewayError, match="pinned"):
-        agent.know(deployed.public)
+        agent.read_public_parameters(deployed.public)
 
 
 def test_an_export_without_launches_gives_a_clear_message(tmp_path):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from fleet_samples import learn
 
-from causeway.fleet.attribution import UNKNOWN, attribute, cluster, scores
-from causeway.fleet.tokens import canonical, grams_of, tokens_of
+from causeway.fleet.attribution.attribution import UNKNOWN, attribute, cluster, scores
+from causeway.fleet.attribution.tokens import canonical, grams_of, tokens_of
 
 
 def sequence(rng, kernels, n=60):
@@ -57,7 +57,8 @@ def test_the_score_is_the_weighted_share_of_grams():
     """One application with one gram of its own, one that both have; weights log(3 / 1) and log(3 / 2)."""
     found = learn({"a": ["x", "y", "z", "w"], "b": ["x", "y", "z"]})
     tokens = found.tokens(["x", "y", "z", "w"])[None]
-    own, shared = np.log(3), np.log(3 / 2)
+    own = np.log(3)
+    shared = np.log(3 / 2)
     assert scores(tokens, found)[0].tolist() == pytest.approx([1.0, shared / (own + shared)])
     stranger = found.tokens(["x", "y", "z", "q"])[None]
     assert scores(stranger, found)[0].tolist() == pytest.approx([shared / (shared + np.log(3))] * 2)
@@ -86,7 +87,8 @@ def test_a_new_version_is_of_its_family_but_of_no_known_version():
     rng = np.random.default_rng(2)
     base = sequence(rng, 200, 200)
     versions = {
-        f"fam_v{number}": [*base[: 40 * number], *(f"v{number}_{i}" for i in range(20)), *base[40 * number + 20 :]] for number in (1, 2)
+        f"fam_v{number}": [*base[: 40 * number], *(f"v{number}_{i}" for i in range(20)), *base[40 * number + 20 :]]
+        for number in (1, 2)
     }
     found = learn(versions | {"other_v1": sequence(rng, 200, 200)})
     new = found.tokens([f"new_{i}" if i % 12 == 0 else name for i, name in enumerate(base)])[None]
@@ -106,7 +108,8 @@ def test_clusters_depend_on_the_epoch_and_gather_what_is_alike():
     found = learn({"a": ["x", "y", "z", "w"]})
     rng = np.random.default_rng(3)
     unknown = [found.tokens(sequence(rng, 40)) for _ in range(40)]
-    monday, tuesday = b"m" * 32, b"t" * 32
+    monday = b"m" * 32
+    tuesday = b"t" * 32
     slots = [cluster(tokens, found, monday, 12) for tokens in unknown]
     assert slots == [cluster(tokens, found, monday, 12) for tokens in unknown]
     assert len(set(slots)) > 6

@@ -1,22 +1,29 @@
-"""The simulated world is what it says, draws do not depend on how they are divided, and estimates answer a planted truth."""
+"""The simulated world is what it says, draws do not depend on how they are divided, and estimates answer a planted
+truth.
+"""
 
 import numpy as np
 import pytest
 from fleet_samples import small_layout, vectors_of
 
-from causeway.errors import CausewayError
-from causeway.fleet import estimates, overhead, sampling, world
-from causeway.fleet.applications import make_suite
+from causeway.core.errors import CausewayError
 from causeway.fleet.draws import pick, uniforms, words
-from causeway.fleet.layout import DETAIL
-from causeway.fleet.noise import SeededNoise
-from causeway.fleet.release import Release
+from causeway.fleet.protection.noise import SeededNoise
+from causeway.fleet.release import estimates
+from causeway.fleet.release.release import Release
+from causeway.fleet.report_layout import DETAIL
+from causeway.fleet.study import overhead
+from causeway.fleet.world import sampling
+from causeway.fleet.world.applications import make_suite
+from causeway.fleet.world.sessions import DAY_S, FleetSettings, popularity, simulate_sessions, users_of
 
-SETTINGS = world.Settings(4000, 0.1, 3600.0, 1.0, 0.05, (300, 20), 9)
+SETTINGS = FleetSettings(
+    gpus=4000, load=0.1, session_s=3600.0, zipf=1.0, unknown_share=0.05, large_users=(300, 20), seed=9
+)
 
 
 def sessions(first=0, count=None):
-    return world.simulate(SETTINGS, world.popularity(10, 2, SETTINGS), first, count)
+    return simulate_sessions(SETTINGS, popularity(10, 2, SETTINGS), first, count)
 
 
 def test_draws_of_a_client_do_not_depend_on_the_range():
@@ -43,7 +50,7 @@ def test_the_load_is_as_asked_at_any_time_of_day():
         busy = ((found.start_s <= moment) & (found.end_s > moment)).sum()
         assert busy / SETTINGS.gpus == pytest.approx(0.1, abs=0.02)
     long = found.end_s - found.start_s
-    assert long[found.end_s < world.DAY_S].mean() == pytest.approx(3600, rel=0.06)
+    assert long[found.end_s < DAY_S].mean() == pytest.approx(3600, rel=0.06)
 
 
 def test_sessions_of_a_gpu_do_not_overlap_and_do_not_depend_on_the_range():
@@ -57,7 +64,7 @@ def test_sessions_of_a_gpu_do_not_overlap_and_do_not_depend_on_the_range():
 
 
 def test_applications_are_as_popular_as_asked():
-    shares = world.popularity(10, 2, SETTINGS)
+    shares = popularity(10, 2, SETTINGS)
     assert shares.sum() == pytest.approx(1)
     assert shares[10:].sum() == pytest.approx(0.05)
     assert shares[0] / shares[4] == pytest.approx(5)
@@ -66,19 +73,22 @@ def test_applications_are_as_popular_as_asked():
 
 
 def test_large_users_own_what_they_own_and_report_once():
-    users = world.users_of(SETTINGS)
+    users = users_of(SETTINGS)
     assert np.bincount(users)[:2].tolist() == [300, 20]
     assert (np.bincount(users)[2:] == 1).all()
     reports = sampling.choose(sessions(), 3)
     assert len(np.unique(reports.user)) == len(reports.user)
     assert reports.user[0] == 0
-    assert reports.sent_s.max() < world.DAY_S
+    assert reports.sent_s.max() < DAY_S
     with pytest.raises(CausewayError, match="large_users"):
-        world.users_of(world.Settings(10, 0.1, 1.0, 1.0, 0.0, (11,), 1))
+        users_of(
+            FleetSettings(gpus=10, load=0.1, session_s=1.0, zipf=1.0, unknown_share=0.0, large_users=(11,), seed=1)
+        )
 
 
 def test_a_user_reports_their_first_long_session():
-    found, reports = sessions(), sampling.choose(sessions(), 3)
+    found = sessions()
+    reports = sampling.choose(sessions(), 3)
     for row in range(0, len(reports.user), 397):
         mine = (found.user == reports.user[row]) & (found.end_s - found.start_s >= sampling.WINDOW_S)
         first = found.start_s[mine].min()
@@ -86,7 +96,8 @@ def test_a_user_reports_their_first_long_session():
 
 
 def test_samples_follow_the_application_and_not_the_pieces():
-    suite, reports = make_suite(5, 10, 2, 2), sampling.choose(sessions(), 3)
+    suite = make_suite(5, 10, 2, 2)
+    reports = sampling.choose(sessions(), 3)
     whole = sampling.observe(suite, reports, slice(0, 300), 40, 3)
     part = sampling.observe(suite, reports, slice(100, 150), 40, 3)
     assert (whole.kernel[100:150] == part.kernel).all()
@@ -112,11 +123,15 @@ def test_the_suite_has_what_it_was_asked_for():
 def test_projection_is_the_nearest_distribution():
     """Against worked cases: inside, outside, all mass on one."""
     rows = np.array([[0.2, 0.3, 0.5], [0.5, 0.7, -0.4], [9.0, 0.0, 0.0]])
-    assert estimates.project(rows) == pytest.approx(np.array([[0.2, 0.3, 0.5], [0.4, 0.6, 0.0], [1.0, 0.0, 0.0]]))
+    assert estimates.project_to_simplex(rows) == pytest.approx(
+        np.array([[0.2, 0.3, 0.5], [0.4, 0.6, 0.0], [1.0, 0.0, 0.0]])
+    )
 
 
 def test_shrinking_helps_where_noise_outweighs_signal_and_leaves_clean_counts_alone():
-    families, totals, errors = np.repeat(np.arange(3), 8), np.full(24, 400.0), []
+    families = np.repeat(np.arange(3), 8)
+    totals = np.full(24, 400.0)
+    errors = []
     for seed in range(6):
         rng = np.random.default_rng(seed)
         shapes = rng.dirichlet(np.full(8, 2.0), 3)[families]
@@ -133,25 +148,32 @@ def test_shrinking_helps_where_noise_outweighs_signal_and_leaves_clean_counts_al
 def test_estimates_hold_the_truth_in_their_intervals():
     layout = small_layout()
     vectors = vectors_of(600, layout).astype(np.int64)
-    exact, scales = vectors.sum(0), {section.name: section.scale for section in layout.sections}
+    exact = vectors.sum(0)
+    scales = {section.name: section.noise_scale for section in layout.sections}
     noise = sum(SeededNoise(4).draw(list(layout.sections), role) for role in ("leader", "helper"))
     first = layout.by_name["kernels"].first
-    traffic, released = np.zeros((24, 5), np.int64), np.zeros(24, bool)
-    traffic[3], released[3] = (exact + noise)[:first], True
-    made = Release(traffic, released, (exact + noise)[first:], 1.0)
+    traffic = np.zeros((24, 5), np.int64)
+    released = np.zeros(24, bool)
+    traffic[3] = (exact + noise)[:first]
+    released[3] = True
+    made = Release(traffic=traffic, released=released, detail=(exact + noise)[first:], epsilon=1.0)
     found = estimates.estimate(made, scales, layout, np.arange(3))
     exact_sections = estimates.sections_of(exact[first:], layout)
-    inside = [np.abs(found.raw[name] - exact_sections[name]) <= found.half[name] for name in found.raw]
+    inside = [np.abs(found.noisy[name] - exact_sections[name]) <= found.half_width[name] for name in found.noisy]
     assert np.concatenate([flags.ravel() for flags in inside]).mean() > 0.9
     assert np.abs(found.reports - exact[:first]).max() < 6 * found.reports_sd[0]
-    assert found.seen[:3].all()
-    assert sum(section.rows * section.columns for section in layout.sections if section.part == DETAIL) == len(made.detail)
+    assert found.detected[:3].all()
+    assert sum(section.rows * section.columns for section in layout.sections if section.part == DETAIL) == len(
+        made.detail
+    )
 
 
 def test_medians_come_from_bins():
     shares = np.zeros((3, 14))
-    shares[0, 3], shares[1, [2, 4]], shares[2] = 1, 0.5, np.nan
-    found = estimates.median_of(shares)
+    shares[0, 3] = 1
+    shares[1, [2, 4]] = 0.5
+    shares[2] = np.nan
+    found = estimates.binned_median(shares)
     assert found[0] == pytest.approx(4000 * 2**0.5)  # the middle of 4 to 8 us, in logarithms
     assert found[1] == pytest.approx(4000)
     assert np.isnan(found[2])
@@ -165,7 +187,8 @@ def test_the_overhead_model_is_arithmetic_on_stated_assumptions():
 
 def test_overhead_is_the_median_of_pairs_and_no_order_is_favoured():
     """A clock that runs by itself: each reading of a second costs more, as on a GPU that grows hot."""
-    now, order = [0.0], []
+    now = [0.0]
+    order = []
 
     def work(seconds, name):
         def run():
@@ -174,7 +197,7 @@ def test_overhead_is_the_median_of_pairs_and_no_order_is_favoured():
 
         return run
 
-    found = overhead.compare(work(1.0, "plain"), work(1.02, "recorded"), 40, clock=lambda: now[0])
+    found = overhead.paired_overhead(work(1.0, "plain"), work(1.02, "recorded"), 40, clock=lambda: now[0])
     assert found["overhead"] == pytest.approx(0.02, abs=0.002)
     assert found["low"] <= found["overhead"] <= found["high"]
     assert order[:4] == ["recorded", "plain", "plain", "recorded"]

@@ -5,15 +5,28 @@ import copy
 import pyarrow as pa
 import pytest
 
-from causeway.quality import MEANINGS, check, launches_by_rank
-from causeway.tables import TableError, write_json, write_table
+from causeway.core.tables import TableError, write_json, write_table
+from causeway.inputs.quality import MEANINGS, check, launches_by_rank
 
-ANALYSES = ("kernel_variability", "memory_stall", "counter_deviation", "causes", "time_line", "queue_delay", "ranges", "overlap")
+ANALYSES = (
+    "kernel_variability",
+    "memory_stall",
+    "counter_deviation",
+    "causes",
+    "time_line",
+    "queue_delay",
+    "ranges",
+    "overlap",
+)
 
 
-def capabilities(export, ranks=(0,), launches=100, first=0, last=10, session=None, status="read", kind="trace", **changes):
+def capabilities(
+    export, ranks=(0,), launches=100, first=0, last=10, session=None, status="read", kind="trace", **changes
+):
     usable = status != "refused"
-    error = None if status == "read" else {"source": export, "found": "it has zero bytes", "expected": "x", "advice": "y"}
+    error = (
+        None if status == "read" else {"source": export, "found": "it has zero bytes", "expected": "x", "advice": "y"}
+    )
     possible = {"possible": usable, "why": None if usable else "the export was refused"}
     document = {
         "export": export,
@@ -24,7 +37,12 @@ def capabilities(export, ranks=(0,), launches=100, first=0, last=10, session=Non
         "node": None,
         "values": {},
     }
-    document |= {"sha256": f"{ord(export):02x}" * 32, "status": status, "error": error, "kind": kind if usable else "none"}
+    document |= {
+        "sha256": f"{ord(export):02x}" * 32,
+        "status": status,
+        "error": error,
+        "kind": kind if usable else "none",
+    }
     document |= {
         "ranks": list(ranks) if usable else [],
         "ranks_from": "sheet",
@@ -61,7 +79,10 @@ def kinds(found):
 
 
 def test_a_rank_with_fewer_streams_than_most_is_named(tmp_path):
-    ranks = [capabilities(str(rank), ranks=[rank], session=5, streams={str(rank): 1 if rank == 2 else 3}) for rank in range(4)]
+    ranks = [
+        capabilities(str(rank), ranks=[rank], session=5, streams={str(rank): 1 if rank == 2 else 3})
+        for rank in range(4)
+    ]
     entry = kinds(quality(tmp_path, *ranks))["missing_streams"]
     assert (entry["severity"], entry["count"]) == ("caution", 1)
     assert entry["detail"].endswith("rank 2, with 1 against 3")
@@ -69,7 +90,9 @@ def test_a_rank_with_fewer_streams_than_most_is_named(tmp_path):
 
 def test_two_ranks_or_no_usual_number_of_streams_prove_nothing(tmp_path):
     for counts in ((1, 3), (1, 2, 3, 4), (3, 3, 4)):
-        ranks = [capabilities(str(rank), ranks=[rank], session=5, streams={str(rank): n}) for rank, n in enumerate(counts)]
+        ranks = [
+            capabilities(str(rank), ranks=[rank], session=5, streams={str(rank): n}) for rank, n in enumerate(counts)
+        ]
         assert "missing_streams" not in kinds(quality(tmp_path / str(len(counts)) / str(counts[0]), *ranks))
 
 
@@ -77,7 +100,10 @@ def test_nothing_wrong(tmp_path):
     found = quality(tmp_path, capabilities("0", session=5), capabilities("1", ranks=[1], session=6))
     assert (found["status"], found["issues"]) == ("ok", [])
     assert all(entry == {"possible": True, "why": None} for entry in found["analyses"].values())
-    assert [(entry["export"], entry["ranks"], entry["rows"]) for entry in found["exports"]] == [("0", [0], 100), ("1", [1], 100)]
+    assert [(entry["export"], entry["ranks"], entry["rows"]) for entry in found["exports"]] == [
+        ("0", [0], 100),
+        ("1", [1], 100),
+    ]
 
 
 def test_issues_of_exports_keep_their_export(tmp_path):
@@ -135,7 +161,9 @@ def test_equal_content_different_kinds_and_few_launches(tmp_path):
 def test_exports_that_do_not_overlap_or_do_not_say_when(tmp_path):
     apart = kinds(quality(tmp_path, capabilities("0", session=0), capabilities("1", ranks=[1], session=3_000_000_010)))
     assert "3.0 s" in apart["not_concurrent"]["detail"]
-    assert set(kinds(quality(tmp_path, capabilities("0", session=0), capabilities("1", ranks=[1])))) == {"clocks_unknown"}
+    assert set(kinds(quality(tmp_path, capabilities("0", session=0), capabilities("1", ranks=[1])))) == {
+        "clocks_unknown"
+    }
 
 
 def test_launches_of_several_ranks_are_counted_in_the_table(tmp_path):
@@ -148,7 +176,9 @@ def test_an_export_with_no_kernel_in_common(tmp_path):
     for export, names in (("0", ["a", "b"]), ("1", ["b"]), ("2", ["c"])):
         columns = {"kernel": range(len(names)), **dict.fromkeys(("id", "name", "short_name", "class"), names)}
         write_table(pa.table(columns), tmp_path / export / "kernels.parquet", "kernels")
-        documents.append(capabilities(export, ranks=[int(export)], session=0, tables={"launches": 100, "kernels": len(names)}))
+        documents.append(
+            capabilities(export, ranks=[int(export)], session=0, tables={"launches": 100, "kernels": len(names)})
+        )
     assert [issue["export"] for issue in quality(tmp_path, *documents)["issues"]] == ["2"]
 
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from causeway.clocks import align
-from causeway.tables import TableError, write_json
+from causeway.core.tables import TableError, write_json
+from causeway.inputs.session_clocks import align
 
 
 def clocks(tmp_path, *exports):
@@ -13,7 +13,9 @@ def clocks(tmp_path, *exports):
     folders = []
     for name, status, first, session in exports:
         time = (
-            None if status == "refused" else {"first_ns": first, "last_ns": 9, "session_start_ns": session, "has_start": first is not None}
+            None
+            if status == "refused"
+            else {"first_ns": first, "last_ns": 9, "session_start_ns": session, "has_start": first is not None}
         )
         folders.append(tmp_path / name)
         folders[-1].mkdir(exist_ok=True)
@@ -25,14 +27,16 @@ def clocks(tmp_path, *exports):
 
 
 def test_session_starts_where_every_export_knows_its_own(tmp_path):
-    method, shifts, _ = clocks(tmp_path, ("0", "read", 5, 1_700_000_000_000_000_100), ("1", "partial", 6, 1_700_000_000_000_000_000))
+    method, shifts, _ = clocks(
+        tmp_path, ("0", "read", 5, 1_700_000_000_000_000_100), ("1", "partial", 6, 1_700_000_000_000_000_000)
+    )
     assert (method, shifts) == ("session_start", {"0": 100, "1": 0})
 
 
 def test_first_launches_are_moved_to_zero_where_one_does_not_know(tmp_path):
     method, shifts, reason = clocks(tmp_path, ("0", "read", 5, 100), ("1", "read", -6, None))
     assert (method, shifts) == ("zero", {"0": -5, "1": 6})
-    assert reason.startswith("1 does not say")
+    assert reason.startswith("1 does not report")
 
 
 def test_one_export_is_left_alone(tmp_path):

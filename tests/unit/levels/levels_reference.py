@@ -1,4 +1,6 @@
-"""Levels by plain loops over rows and over every nanosecond: slow, and not by our arithmetic. And made-up exports to try them on."""
+"""Levels by plain loops over rows and over every nanosecond: slow, and not by our arithmetic. And made-up exports to
+try them on.
+"""
 
 import json
 from collections import defaultdict
@@ -6,14 +8,16 @@ from collections import defaultdict
 import numpy as np
 import pyarrow as pa
 
-from causeway.tables import KERNEL_CLASSES, read_table, write_table
+from causeway.core.tables import KERNEL_CLASSES, read_table, write_table
 from variability_tables import table_of, write_export
 
 DIRECTION = {1: "host_to_device", 2: "device_to_host", 8: "on_device", 10: "on_device", 255: "memset"}
 
 
 def write_run(folder, rows=60, exports=2, seed=0, span=2_000_000, samples=True):
-    """Write the tables of a run: kernels of three classes, several streams, ranks and devices, long and empty launches; return folders."""
+    """Write the tables of a run: kernels of three classes, several streams, ranks and devices, long and empty
+    launches; return folders.
+    """
     rng = np.random.default_rng(seed)
     folders = {}
     for export in range(exports):
@@ -53,17 +57,31 @@ def write_run(folder, rows=60, exports=2, seed=0, span=2_000_000, samples=True):
 
 def raw_values(folders, clocks):
     """Return (begin on the time line, rank, device, stream, metric, value) of every value."""
-    launches, found = [], []
+    launches = []
+    found = []
     totals = defaultdict(list)
     for export, folder in folders.items():
         shift = clocks["exports"][export]["shift_ns"]
         kernels = {row["kernel"]: row for row in read_table(folder / "kernels.parquet", "kernels").to_pylist()}
-        shapes = {row["configuration"]: row for row in read_table(folder / "configurations.parquet", "configurations").to_pylist()}
+        shapes = {
+            row["configuration"]: row
+            for row in read_table(folder / "configurations.parquet", "configurations").to_pylist()
+        }
         for row in read_table(folder / "launches.parquet", "launches").to_pylist():
             kernel = kernels[shapes[row["configuration"]]["kernel"]]
             key = (kernel["name"], shapes[row["configuration"]]["grid_x"])
             totals[key].append(row["duration_ns"])
-            launches.append((row["start_ns"] + shift, row["rank"], row["device"], row["stream"], kernel["class"], key, row["duration_ns"]))
+            launches.append(
+                (
+                    row["start_ns"] + shift,
+                    row["rank"],
+                    row["device"],
+                    row["stream"],
+                    kernel["class"],
+                    key,
+                    row["duration_ns"],
+                )
+            )
         for row in read_table(folder / "transfers.parquet", "transfers").to_pylist():
             if row["bytes"] is not None:
                 where = (row["start_ns"] + shift, row["rank"], row["device"], row["stream"])
@@ -73,25 +91,30 @@ def raw_values(folders, clocks):
                 found.append((row["time_ns"] + shift, row["rank"], row["device"], None, row["metric"], row["value"]))
     for start, rank, device, stream, kind, key, duration in launches:
         found.append((start, rank, device, stream, f"{kind}_duration", duration))
-        n, total = len(totals[key]), sum(totals[key])
+        n = len(totals[key])
+        total = sum(totals[key])
         found.append((start, rank, device, stream, "variability", abs(duration - (2 * total + n) // (2 * n))))
     return found, min(launch[0] for launch in launches)
 
 
 def raw_busy(folders, clocks, origin, width):
-    """Return busy ns by (begin of cell, rank, device) and kind, by painting every 100 ns of a time line; times must be multiples of it."""
+    """Return busy ns by (begin of cell, rank, device) and kind, by painting every 100 ns of a time line; times must
+    be multiples of it.
+    """
     painted = defaultdict(lambda: defaultdict(set))
     active = defaultdict(int)
     for export, folder in folders.items():
         shift = clocks["exports"][export]["shift_ns"] - origin
         kernels = {row["kernel"]: row["class"] for row in read_table(folder / "kernels.parquet", "kernels").to_pylist()}
         shapes = {
-            row["configuration"]: row["kernel"] for row in read_table(folder / "configurations.parquet", "configurations").to_pylist()
+            row["configuration"]: row["kernel"]
+            for row in read_table(folder / "configurations.parquet", "configurations").to_pylist()
         }
         for name in ("launches", "transfers"):
             for row in read_table(folder / f"{name}.parquet", name).to_pylist():
                 kind = kernels[shapes[row["configuration"]]] if name == "launches" else "copy"
-                begin, end = row["start_ns"] + shift, row["start_ns"] + shift + row["duration_ns"]
+                begin = row["start_ns"] + shift
+                end = row["start_ns"] + shift + row["duration_ns"]
                 ticks = range(begin // 100, end // 100)
                 device = (row["rank"], row["device"])
                 painted[device]["copy" if kind == "memory" else kind].update(ticks)
@@ -100,11 +123,15 @@ def raw_busy(folders, clocks, origin, width):
                     active[tick * 100 // width, *device, what] += 100
     found = dict(active)
     for device, kinds in painted.items():
-        compute, talk, copy = kinds["compute"], kinds["communication"], kinds["copy"]
+        compute = kinds["compute"]
+        talk = kinds["communication"]
+        copy = kinds["copy"]
         for what, ticks in (
-            ("compute", compute), ("communication", talk), ("exposed_communication", talk - compute), ("exposed_copy", copy - compute -
-            talk)
-        ):  # fmt: skip
+            ("compute", compute),
+            ("communication", talk),
+            ("exposed_communication", talk - compute),
+            ("exposed_copy", copy - compute - talk),
+        ):
             for tick in ticks:
                 key = (tick * 100 // width, *device, what)
                 found[key] = found.get(key, 0) + 100

@@ -5,13 +5,13 @@ import pyarrow as pa
 import pytest
 from levels_reference import write_run
 
-from causeway.errors import CausewayError
-from causeway.levels.build import build
-from causeway.levels.custom import COLUMNS, expressions
-from causeway.levels.expressions import parse
-from causeway.levels.read import Levels
-from causeway.tables import read_table, write_table
-from causeway.variability.links import link
+from causeway.core.errors import CausewayError
+from causeway.core.tables import read_table, write_table
+from causeway.levels.explorer.query import Levels
+from causeway.levels.pyramid.build import build
+from causeway.levels.pyramid.custom_metrics import COLUMNS, expressions
+from causeway.levels.pyramid.expressions import parse
+from causeway.variability.rows.transfer_links import link
 from variability_tables import table_of
 
 ROWS = {"a": np.array([1.0, 2.0, np.nan, 0.0]), "b": np.array([4, 3, 2, 0]), "t": np.array(["x", "y", "x", "z"])}
@@ -74,14 +74,21 @@ def test_own_metrics_stand_in_every_level_with_the_statistics_of_their_rows(tmp_
     ]
     build(folders, clocks, tmp_path / "levels", nodes={}, error=0.05, share=0.05, link_window_ns=1, metrics=metrics)
     levels = Levels(tmp_path / "levels")
-    rates, talks = [], []
+    rates = []
+    talks = []
     for folder in folders.values():
         rows = read_table(folder / "transfers.parquet", "transfers").to_pylist()
-        rates += [round(row["bytes"] / row["duration_ns"] * 1024) for row in rows if row["bytes"] is not None and row["duration_ns"]]
+        rates += [
+            round(row["bytes"] / row["duration_ns"] * 1024)
+            for row in rows
+            if row["bytes"] is not None and row["duration_ns"]
+        ]
         kernels = read_table(folder / "kernels.parquet", "kernels")["class"].to_pylist()
         shapes = read_table(folder / "configurations.parquet", "configurations")["kernel"].to_pylist()
         rows = read_table(folder / "launches.parquet", "launches").to_pylist()
-        talks += [kernels[shapes[row["configuration"]]] == "communication" and row["duration_ns"] > 1000 for row in rows]
+        talks += [
+            kernels[shapes[row["configuration"]]] == "communication" and row["duration_ns"] > 1000 for row in rows
+        ]
     for width in levels.widths:
         found = levels.statistics(width, -(1 << 62), 1 << 62, "rate")
         assert sum(one.count for one in found.values()) == len(rates)
@@ -98,12 +105,23 @@ def test_two_metrics_of_one_name_are_refused(tmp_path):
         expressions([one, one])
     folders, clocks = write_run(tmp_path, 5, 1, 1)
     with pytest.raises(CausewayError, match="variability: there is a metric of that name"):
-        build(folders, clocks, tmp_path / "x", nodes={}, error=0.05, share=0.05, link_window_ns=1, metrics=[one | {"name": "variability"}])
+        build(
+            folders,
+            clocks,
+            tmp_path / "x",
+            nodes={},
+            error=0.05,
+            share=0.05,
+            link_window_ns=1,
+            metrics=[one | {"name": "variability"}],
+        )
     assert set(COLUMNS) == {"launches", "transfers", "collectives"}
 
 
 def write_intervals(folder, seed):
-    """Write collectives, ranges and MPI calls that overlap and nest, beside the launches of an export of `write_run`."""
+    """Write collectives, ranges and MPI calls that overlap and nest, beside the launches of an export of
+    `write_run`.
+    """
     rng = np.random.default_rng(seed)
     ranks = read_table(folder / "launches.parquet", "launches")["rank"].unique().to_pylist()
     for table, kinds, more in (
@@ -123,12 +141,16 @@ def write_intervals(folder, seed):
 
 def joined(row, intervals, by_device, holds):
     """Return the interval that a row shares most time with, and that time: by looking at each of them."""
-    best, most = None, 0
+    best = None
+    most = 0
     for one in intervals:
         same = one["rank"] == row["rank"] and (not by_device or one["device"] == row["device"])
-        shared = min(row["start_ns"] + row["duration_ns"], one["start_ns"] + one["duration_ns"]) - max(row["start_ns"], one["start_ns"])
+        shared = min(row["start_ns"] + row["duration_ns"], one["start_ns"] + one["duration_ns"]) - max(
+            row["start_ns"], one["start_ns"]
+        )
         if same and holds(one) and shared > most:
-            best, most = one, shared
+            best = one
+            most = shared
     return best, most
 
 
@@ -141,15 +163,26 @@ ACROSS = {
             "inside": {"table": "collectives"},
         },
         lambda one: True,
-        lambda row, one, _: one["bytes"] / row["duration_ns"] if row["class"] == "communication" and one["bytes"] is not None else None,
+        lambda row, one, _: (
+            one["bytes"] / row["duration_ns"] if row["class"] == "communication" and one["bytes"] is not None else None
+        ),
     ),
     "in_step": (
-        {"table": "launches", "value": "overlap_ns / inside_duration_ns", "inside": {"table": "ranges", "where": "name == 'step'"}},
+        {
+            "table": "launches",
+            "value": "overlap_ns / inside_duration_ns",
+            "inside": {"table": "ranges", "where": "name == 'step'"},
+        },
         lambda one: one["name"] == "step",
         lambda row, one, shared: shared / one["duration_ns"],
     ),
     "while_sending": (
-        {"table": "transfers", "value": "bytes", "where": "inside_name != 'MPI_Wait'", "inside": {"table": "mpi", "where": "bytes > 1000"}},
+        {
+            "table": "transfers",
+            "value": "bytes",
+            "where": "inside_name != 'MPI_Wait'",
+            "inside": {"table": "mpi", "where": "bytes > 1000"},
+        },
         lambda one: one["bytes"] is not None and one["bytes"] > 1000,
         lambda row, one, _: row["bytes"] if one["name"] != "MPI_Wait" else None,
     ),
@@ -159,12 +192,22 @@ ACROSS = {
 
 @pytest.mark.parametrize(("seed", "rows"), [(1, 1 << 16), (2, 37)])
 def test_metrics_across_tables_are_those_of_a_look_at_every_pair(tmp_path, monkeypatch, seed, rows):
-    monkeypatch.setattr("causeway.levels.stream.CHUNK_ROWS", rows)
+    monkeypatch.setattr("causeway.levels.pyramid.ordered_rows.CHUNK_ROWS", rows)
     folders, clocks = write_run(tmp_path, 300, 2, seed)
     for place, folder in enumerate(folders.values()):
         write_intervals(folder, 10 * seed + place)
     metrics = [{"name": name, **entry} for name, (entry, _, _) in ACROSS.items()]
-    build(folders, clocks, tmp_path / "levels", nodes={}, error=0.05, share=0.05, link_window_ns=1, link=link, metrics=metrics)
+    build(
+        folders,
+        clocks,
+        tmp_path / "levels",
+        nodes={},
+        error=0.05,
+        share=0.05,
+        link_window_ns=1,
+        link=link,
+        metrics=metrics,
+    )
     levels = Levels(tmp_path / "levels")
     for name, (entry, holds, value) in ACROSS.items():
         wanted = []
@@ -198,7 +241,10 @@ def test_metrics_across_tables_are_those_of_a_look_at_every_pair(tmp_path, monke
         ({"value": "overlap_ns"}, "no column overlap_ns"),
         ({"value": "inside_peer", "inside": {"table": "collectives"}}, "no column inside_peer"),
         ({"where": "().__class__"}, "where: .* is not allowed"),
-        ({"inside": {"table": "ranges", "where": "bytes > 1"}}, "inside: where: there is no column bytes|no column bytes"),
+        (
+            {"inside": {"table": "ranges", "where": "bytes > 1"}},
+            "inside: where: there is no column bytes|no column bytes",
+        ),
         ({"inside": {"table": "ranges", "where": "open('x')"}}, "inside: where: .* is not allowed"),
         ({"table": "transfers", "inside": {"table": "transfers"}}, "lie in themselves"),
     ],

@@ -9,20 +9,39 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from causeway.errors import CausewayError
+from causeway.core.clock import Clock
+from causeway.core.errors import CausewayError
+from causeway.core.sheet import Export, with_reduced
+from causeway.core.tables import open_table, read_json, read_table, table_metadata, write_table
 from causeway.levels.filters import CLASSES, Clause, first_launch, reduce_export
-from causeway.sheet import Export, with_reduced
-from causeway.tables import open_table, read_json, read_table, table_metadata, write_table
 from variability_tables import table_of, write_export
 
+OWN_CLOCK = Clock()
 CAPABILITIES = {
-    **{"export": "0", "source": "made up", "format": "nsys", "format_version": None, "sha256": None, "bytes": 1, "status": "read"},
-    **{"error": None, "kind": "trace", "ranks": [0, 1], "ranks_from": "sheet", "streams": {"0": 2, "1": 2}, "node": None},
+    **{
+        "export": "0",
+        "source": "made up",
+        "format": "nsys",
+        "format_version": None,
+        "sha256": None,
+        "bytes": 1,
+        "status": "read",
+    },
+    **{
+        "error": None,
+        "kind": "trace",
+        "ranks": [0, 1],
+        "ranks_from": "sheet",
+        "streams": {"0": 2, "1": 2},
+        "node": None,
+    },
     **{"tables": {}, "rows_in": {}, "values": {}, "issues": []},
     "time": {"first_ns": 0, "last_ns": 1, "session_start_ns": None, "has_start": True},
     "analyses": {
         name: {"possible": True, "why": None}
-        for name in "kernel_variability memory_stall counter_deviation causes time_line queue_delay ranges overlap".split()
+        for name in (
+            "kernel_variability memory_stall counter_deviation causes time_line queue_delay ranges overlap".split()
+        )
     },
 }
 
@@ -37,27 +56,44 @@ def write_case(folder, rows, seed=0):
     write_export(folder, launches, transfers, configurations=[(f"k{n}", {"grid_x": n}) for n in range(3)], ranks=[0, 1])
     kernels = read_table(folder / "kernels.parquet", "kernels").set_column(4, "class", pa.array(CLASSES[:3]))
     write_table(kernels, folder / "kernels.parquet", "kernels")
-    for name, more in (("calls", {"name": ["cudaLaunchKernel"] * rows}), ("ranges", {"kind": ["push"] * rows, "name": ["step"] * rows})):
+    for name, more in (
+        ("calls", {"name": ["cudaLaunchKernel"] * rows}),
+        ("ranges", {"kind": ["push"] * rows, "name": ["step"] * rows}),
+    ):
         write_table(
-            table_of(name, facts | more | ({"range": np.arange(rows)} if name == "ranges" else {})), folder / f"{name}.parquet", name
+            table_of(name, facts | more | ({"range": np.arange(rows)} if name == "ranges" else {})),
+            folder / f"{name}.parquet",
+            name,
         )
     samples = {"time_ns": start, "rank": facts["rank"], "metric": ["sm"] * rows, "value": rng.random(rows)}
     write_table(table_of("samples", samples), folder / "samples.parquet", "samples", (), {"source": "made up"})
     tables = dict.fromkeys(("launches", "transfers", "calls", "ranges", "samples"), rows)
     time = {"first_ns": int(start[0]), "last_ns": int(start[-1]), "session_start_ns": None, "has_start": True}
-    (folder / "capabilities.json").write_text(json.dumps(CAPABILITIES | {"tables": tables, "time": time}), encoding="utf-8")
+    (folder / "capabilities.json").write_text(
+        json.dumps(CAPABILITIES | {"tables": tables, "time": time}), encoding="utf-8"
+    )
     return folder
 
 
-def reduce(folder, out, keep, origin=0):
-    return reduce_export(folder, out, [Clause.of(entry) for entry in keep], origin, source_dataset="whole", settings=keep)
+def reduce(folder, out, keep, origin=0, clock=OWN_CLOCK):
+    return reduce_export(
+        folder,
+        out,
+        [Clause.of(entry) for entry in keep],
+        clock.counting_from(origin),
+        source_dataset="whole",
+        settings=keep,
+    )
 
 
 def rows_by_class(folder, name):
     """Return (class, rank, start, duration) of every row: an answer that passes through plain Python alone."""
     read = pq.read_table(folder / f"{name}.parquet").to_pylist()
     kernels = {row["kernel"]: row["class"] for row in pq.read_table(folder / "kernels.parquet").to_pylist()}
-    of = {row["configuration"]: kernels[row["kernel"]] for row in pq.read_table(folder / "configurations.parquet").to_pylist()}
+    of = {
+        row["configuration"]: kernels[row["kernel"]]
+        for row in pq.read_table(folder / "configurations.parquet").to_pylist()
+    }
     fixed = {"calls": "call", "ranges": "range", "samples": "sample"}
     for row in read:
         if name == "launches":
@@ -75,9 +111,18 @@ def expected(folder, name, keep, origin):
         yield any(
             kind in clause.get("classes", [kind])
             and rank in clause.get("ranks", [rank])
-            and ("min_duration_us" not in clause or (duration is not None and duration >= clause["min_duration_us"] * 1000))
-            and ("max_duration_us" not in clause or (duration is not None and duration <= clause["max_duration_us"] * 1000))
-            and ("window_us" not in clause or clause["window_us"][0] * 1000 <= start - origin < clause["window_us"][1] * 1000)
+            and (
+                "min_duration_us" not in clause
+                or (duration is not None and duration >= clause["min_duration_us"] * 1000)
+            )
+            and (
+                "max_duration_us" not in clause
+                or (duration is not None and duration <= clause["max_duration_us"] * 1000)
+            )
+            and (
+                "window_us" not in clause
+                or clause["window_us"][0] * 1000 <= start - origin < clause["window_us"][1] * 1000
+            )
             for clause in keep
         )
 
@@ -111,22 +156,32 @@ def test_what_is_kept_is_what_the_clauses_say_and_the_rest_is_counted_to_the_nan
     for name in ("launches", "transfers", "calls", "ranges", "samples"):
         whole = pq.read_table(folder / f"{name}.parquet")
         wanted = np.array(list(expected(folder, name, keep, 1_500)), bool)
-        kept, chosen = pq.read_table(out / f"{name}.parquet"), whole.filter(pa.array(wanted))
+        kept = pq.read_table(out / f"{name}.parquet")
+        chosen = whole.filter(pa.array(wanted))
         if name == "launches":
-            assert [kernel_of(out, row) for row in kept.to_pylist()] == [kernel_of(folder, row) for row in chosen.to_pylist()]
-            kept, chosen = kept.drop(["configuration"]), chosen.drop(["configuration"])
+            assert [kernel_of(out, row) for row in kept.to_pylist()] == [
+                kernel_of(folder, row) for row in chosen.to_pylist()
+            ]
+            kept = kept.drop(["configuration"])
+            chosen = chosen.drop(["configuration"])
         assert kept.to_pylist() == chosen.to_pylist()
         kinds = np.array([row[0] for row in rows_by_class(folder, name)])
         lasting = np.array([row[3] or 0 for row in rows_by_class(folder, name)])
         for kind, entry in document["tables"][name].items():
-            for part, rows in (("before", kinds == kind), ("kept", wanted & (kinds == kind)), ("dropped", ~wanted & (kinds == kind))):
+            for part, rows in (
+                ("before", kinds == kind),
+                ("kept", wanted & (kinds == kind)),
+                ("dropped", ~wanted & (kinds == kind)),
+            ):
                 assert entry["rows"][part] == rows.sum()
                 assert entry["duration_ns"][part] == lasting[rows].sum()
 
 
 def test_collectives_and_long_computation_as_in_the_talk(tmp_path):
     folder = write_case(tmp_path / "0", 500)
-    document = reduce(folder, tmp_path / "out", [{"classes": ["communication"]}, {"classes": ["compute"], "min_duration_us": 50}])
+    document = reduce(
+        folder, tmp_path / "out", [{"classes": ["communication"]}, {"classes": ["compute"], "min_duration_us": 50}]
+    )
     launches = document["tables"]["launches"]
     assert launches["communication"]["rows"]["dropped"] == 0
     assert launches["compute"]["duration_ns"]["kept"] > launches["compute"]["duration_ns"]["dropped"] > 0
@@ -168,8 +223,25 @@ def test_windows_count_from_the_first_launch_of_all_exports(tmp_path):
 def test_reduced_datasets_stand_behind_the_sheets_own(tmp_path):
     exports = [Export("run", str(rank), rank, rank, "x", "nsys", "", tmp_path, None) for rank in range(2)]
     found = with_reduced(exports, {"long": {"dataset": "run"}})
-    assert [(export.dataset, export.export) for export in found] == [("run", "0"), ("run", "1"), ("long", "0"), ("long", "1")]
+    assert [(export.dataset, export.export) for export in found] == [
+        ("run", "0"),
+        ("run", "1"),
+        ("long", "0"),
+        ("long", "1"),
+    ]
     with pytest.raises(CausewayError, match="no dataset ruin"):
         with_reduced(exports, {"long": {"dataset": "ruin"}})
     with pytest.raises(CausewayError, match="run: the sheet has a dataset of that name"):
         with_reduced(exports, {"run": {"dataset": "run"}})
+
+
+def test_windows_count_on_the_time_line_of_the_dataset(tmp_path):
+    folder = write_case(tmp_path / "0", 300)
+    clock = Clock(70, 100_000_000, 0)
+    document = reduce(folder, tmp_path / "reduced", [{"window_us": [0, 400]}], origin=1_500, clock=clock)
+    start = read_table(folder / "launches.parquet", "launches")["start_ns"].to_numpy()
+    aligned = start + 70 + (start * 100_000_000 + 500_000_000) // 10**9
+    inside = (aligned >= 1_500) & (aligned < 401_500)
+    assert inside.sum() != ((start >= 1_500) & (start < 401_500)).sum()
+    kept = sum(entry["rows"]["kept"] for entry in document["tables"]["launches"].values())
+    assert kept == inside.sum()

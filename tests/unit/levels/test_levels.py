@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from levels_reference import raw_busy, raw_values, write_run
 
-from causeway.errors import CausewayError, TableError
-from causeway.levels import build as building
-from causeway.levels.build import build
-from causeway.levels.read import SPACE, Levels, efficiency
-from causeway.levels.sketch import Buckets
-from causeway.tables import read_table, write_table
-from causeway.variability.links import link
+from causeway.core.errors import CausewayError, TableError
+from causeway.core.tables import read_table, write_table
+from causeway.levels.explorer.query import SPACE, Levels, efficiency
+from causeway.levels.pyramid import build as building
+from causeway.levels.pyramid.build import build
+from causeway.levels.pyramid.sketch import Buckets
+from causeway.variability.rows.transfer_links import link
 from variability_tables import table_of, write_export
 
 ERROR = 0.05
@@ -33,9 +33,10 @@ def expected(values, origin, width, metric, space):
     for start, rank, device, stream, name, value in values:
         if name == metric:
             parts = {"node": f"n{rank // 10}", "rank": rank, "device": device, "stream": stream}
-            found[origin + (start - origin) // width * width, tuple(parts[part] for part in SPACE[1 : SPACE.index(space) + 1])].append(
-                value
-            )
+            found[
+                origin + (start - origin) // width * width,
+                tuple(parts[part] for part in SPACE[1 : SPACE.index(space) + 1]),
+            ].append(value)
     return found
 
 
@@ -59,7 +60,9 @@ def test_statistics_of_every_level_equal_those_of_the_raw_rows(tmp_path_factory,
 
 
 def check(levels, one, values):
-    """Compare statistics with the values that they are of: exactly, but quantiles within the sketch's error of the value of their rank."""
+    """Compare statistics with the values that they are of: exactly, but quantiles within the sketch's error of the
+    value of their rank.
+    """
     scale = one.scale
     exact = [round(value * scale) for value in values]
     assert (one.count, one.total, one.squares) == (len(exact), sum(exact), sum(value * value for value in exact))
@@ -97,7 +100,7 @@ def test_busy_times_of_every_level_equal_the_painted_time_line(tmp_path_factory,
 def test_a_narrow_budget_widens_the_cells_and_loses_nothing(tmp_path, monkeypatch):
     folders, clocks = write_run(tmp_path, 3000, 2, 3)
     monkeypatch.setattr(building, "LEAST_BYTES", 40_000)
-    monkeypatch.setattr("causeway.levels.stream.CHUNK_ROWS", 256)
+    monkeypatch.setattr("causeway.levels.pyramid.ordered_rows.CHUNK_ROWS", 256)
     levels = make(tmp_path, folders, clocks)
     assert levels.widths[0] > 10_000
     assert levels.index["bytes"]["levels"] <= 40_000
@@ -113,7 +116,7 @@ def test_chunks_of_any_size_give_the_same_bytes(tmp_path, monkeypatch):
     folders, clocks = write_run(tmp_path, 500, 2, 4)
     seen = []
     for name, rows in (("a", 1 << 17), ("b", 1 << 17), ("c", 37)):
-        monkeypatch.setattr("causeway.levels.stream.CHUNK_ROWS", rows)
+        monkeypatch.setattr("causeway.levels.pyramid.ordered_rows.CHUNK_ROWS", rows)
         build(folders, clocks, tmp_path / name, nodes={}, error=ERROR, share=0.05, link_window_ns=1, link=link)
         seen.append({str(file.relative_to(tmp_path / name)): hashlib.sha256(file.read_bytes()).hexdigest()
                      for file in sorted((tmp_path / name).rglob("*.*"))})  # fmt: skip
@@ -122,15 +125,12 @@ def test_chunks_of_any_size_give_the_same_bytes(tmp_path, monkeypatch):
 
 def test_a_window_reads_only_what_it_touches(tmp_path, monkeypatch):
     folders, clocks = write_run(tmp_path, 3000, 1, 5)
-    monkeypatch.setattr(building, "GROUP_ROWS", 64)
+    monkeypatch.setattr("causeway.levels.pyramid.level_files.GROUP_ROWS", 64)
     levels = make(tmp_path, folders, clocks)
     whole = levels.statistics(10_000, -(1 << 62), 1 << 62, "variability")
     some = levels.statistics(10_000, 500_000, 700_000, "variability")
     assert some == {key: one for key, one in whole.items() if 500_000 <= key[0] < 700_000}
     assert len(some) > 5
-    assert levels.width_for(0, 2_000_000, 100) == 10_000
-    assert levels.width_for(0, 100 * 160_000, 100) == 160_000
-    assert levels.width_for(0, 10, 1000) == 10_000
 
 
 def test_stalls_are_those_of_the_linked_transfers(tmp_path):
@@ -143,17 +143,21 @@ def test_stalls_are_those_of_the_linked_transfers(tmp_path):
 
 
 def raw_stalls(folders, window):
-    """Return |duration of the launch - that of its transfer| for all linked launches, by looking at every transfer of the device."""
+    """Return |duration of the launch - that of its transfer| for all linked launches, by looking at every transfer
+    of the device.
+    """
     found = []
     for folder in folders.values():
         transfers = read_table(folder / "transfers.parquet", "transfers").to_pylist()
         for launch in read_table(folder / "launches.parquet", "launches").to_pylist():
-            begin, end = launch["start_ns"], launch["start_ns"] + launch["duration_ns"]
+            begin = launch["start_ns"]
+            end = launch["start_ns"] + launch["duration_ns"]
             choices = []
             for row, one in enumerate(transfers):
                 if (one["rank"], one["device"]) != (launch["rank"], launch["device"]):
                     continue
-                first, last = one["start_ns"], one["start_ns"] + one["duration_ns"]
+                first = one["start_ns"]
+                last = one["start_ns"] + one["duration_ns"]
                 shared = min(end, last) - max(begin, first)
                 if shared > 0:
                     choices.append((1, shared, -first, -row, one["duration_ns"]))
@@ -166,7 +170,7 @@ def raw_stalls(folders, window):
 
 @pytest.mark.parametrize(("seed", "rows"), [(11, 1 << 16), (12, 37), (13, 5)])
 def test_stalls_of_a_run_are_those_of_a_look_at_every_transfer(tmp_path, monkeypatch, seed, rows):
-    monkeypatch.setattr("causeway.levels.stream.CHUNK_ROWS", rows)
+    monkeypatch.setattr("causeway.levels.pyramid.ordered_rows.CHUNK_ROWS", rows)
     folders, clocks = write_run(tmp_path, 300, 2, seed)
     wanted = raw_stalls(folders, 50_000)
     levels = make(tmp_path, folders, clocks, link=link)
@@ -221,7 +225,11 @@ def test_extreme_samples_are_summed_exactly(tmp_path):
 
 
 def test_a_long_idle_time_costs_no_detail(tmp_path):
-    launches = {"start_ns": [0, 5_000, 3_600_000_000_000], "duration_ns": [9_000, 100, 7_000], "configuration": [0, 0, 0]}
+    launches = {
+        "start_ns": [0, 5_000, 3_600_000_000_000],
+        "duration_ns": [9_000, 100, 7_000],
+        "configuration": [0, 0, 0],
+    }
     write_export(tmp_path / "0", launches)
     write_export(tmp_path / "1", launches | {"rank": [1, 1, 1]})
     clocks = {"exports": {"0": {"shift_ns": 0}, "1": {"shift_ns": 10**15}}}

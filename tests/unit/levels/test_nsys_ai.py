@@ -11,11 +11,11 @@ import venv
 import pyarrow.compute as pc
 import pytest
 
-from causeway.clocks import align
-from causeway.levels.nsys_like import write_nsys
-from causeway.levels.window import read_window
+from causeway.core.tables import read_table
+from causeway.inputs.session_clocks import align
+from causeway.levels.windows.nsys_sqlite import write_nsys
+from causeway.levels.windows.window import read_window
 from causeway.readers.normalise import normalise
-from causeway.tables import read_table
 
 PEER = "nsys-ai==0.3.0"
 
@@ -63,7 +63,9 @@ def test_nsys_ai_reads_a_window_with_the_same_kernels_and_copies(peer, data, tmp
     by_name = {}
     names = {row["kernel"]: row["name"] for row in read_table(folder / "kernels.parquet", "kernels").to_pylist()}
     shapes = read_table(folder / "configurations.parquet", "configurations")["kernel"].to_pylist()
-    for configuration, duration in zip(launches["configuration"].to_pylist(), launches["duration_ns"].to_pylist(), strict=True):
+    for configuration, duration in zip(
+        launches["configuration"].to_pylist(), launches["duration_ns"].to_pylist(), strict=True
+    ):
         by_name.setdefault(names[shapes[configuration]], []).append(duration)
     assert len(kernels) > 5
     for kernel in kernels:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from levels_reference import raw_values, write_run
 
-from causeway.levels import tiles
-from causeway.levels.build import build
-from causeway.levels.explorer import write_explorer
-from causeway.levels.read import Levels
+from causeway.levels.explorer import tiles
+from causeway.levels.explorer.explorer import write_explorer
+from causeway.levels.explorer.query import Levels
+from causeway.levels.pyramid.build import build
 from support import digests_under
 
 
@@ -33,7 +33,8 @@ def run(tmp_path, monkeypatch):
 def test_level_tiles_hold_shares_and_means(run):
     home, folders, clocks = run
     write_explorer(home, folders, clocks, home / "explorer", [], 10_000)
-    levels, values = Levels(home / "levels"), raw_values(folders, clocks)
+    levels = Levels(home / "levels")
+    values = raw_values(folders, clocks)
     devices = tiles.devices_of(levels)
     names = [metric["name"] for metric in tiles.metrics_of(levels)]
     for number, width in enumerate(sorted(levels.widths, reverse=True)):
@@ -57,7 +58,10 @@ def test_launch_tiles_hold_every_launch_or_those_that_vary_most(run):
     wanted = sorted((start - origin, value) for start, *_, name, value in values if name.endswith("_duration"))
     write_explorer(home, folders, clocks, home / "explorer", [], 10_000)
     found = [tile(path, np.float64).reshape(4, -1) for path in (home / "explorer" / "tiles").glob("n*.js")]
-    assert sorted((start, duration) for part in found for start, duration in zip(*part[:2].tolist(), strict=True)) == wanted
+    assert (
+        sorted((start, duration) for part in found for start, duration in zip(*part[:2].tolist(), strict=True))
+        == wanted
+    )
     write_explorer(home, folders, clocks, home / "few", [], 320)
     few = [tile(path, np.float64).reshape(4, -1) for path in (home / "few" / "tiles").glob("n*.js")]
     assert 100 < sum(part.shape[1] for part in few) <= 320

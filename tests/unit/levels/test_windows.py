@@ -13,16 +13,16 @@ import pyarrow.compute as pc
 import pytest
 from levels_reference import write_run
 
-from causeway.clocks import align
-from causeway.errors import CausewayError
-from causeway.levels.chrome import write_chrome
-from causeway.levels.lanes import Event, spread
-from causeway.levels.nsys_like import write_nsys
-from causeway.levels.paraver import SAMPLE_SCALE, SAMPLES, STATES, write_paraver
-from causeway.levels.window import NAMES, read_window, span_of
+from causeway.core.errors import CausewayError
+from causeway.core.tables import read_json, read_table, write_json
+from causeway.inputs.session_clocks import align
+from causeway.levels.windows.chrome import write_chrome
+from causeway.levels.windows.nsys_sqlite import write_nsys
+from causeway.levels.windows.paraver import SAMPLE_SCALE, SAMPLES, STATES, write_paraver
+from causeway.levels.windows.viewer_rows import ViewerEvent, spread
+from causeway.levels.windows.window import NAMES, read_window, span_of
 from causeway.readers.normalise import normalise
 from causeway.simulate.runs import write_run as simulate
-from causeway.tables import read_json, read_table, write_json
 
 WHOLE = "whole"
 
@@ -35,7 +35,9 @@ def run(tmp_path_factory):
     folders = {str(rank): home / "tables" / str(rank) for rank in range(2)}
     for rank, folder in enumerate(folders.values()):
         source = home.parent / "sim" / f"rank{rank}.sqlite"
-        normalise(source, folder, export=str(rank), source=source.name, rank=rank, position=rank, form="nsys", node=f"n{rank}")
+        normalise(
+            source, folder, export=str(rank), source=source.name, rank=rank, position=rank, form="nsys", node=f"n{rank}"
+        )
     return home, folders, align("demo", folders.values()), {str(rank): f"n{rank}" for rank in range(2)}
 
 
@@ -75,7 +77,9 @@ def test_chrome_events_have_what_their_phase_asks_for(chrome):
         for key, kind in REQUIRED[event["ph"]].items():
             assert isinstance(event[key], kind), event
         assert event.get("dur", 0) >= 0
-    assert all(isinstance(value, (int, float)) for event in chrome if event["ph"] == "C" for value in event["args"].values())
+    assert all(
+        isinstance(value, (int, float)) for event in chrome if event["ph"] == "C" for value in event["args"].values()
+    )
     named = {(event["pid"], event["tid"]) for event in chrome if event["name"] == "thread_name"}
     assert {(event["pid"], event["tid"]) for event in chrome if event["ph"] in "Xsf"} <= named
 
@@ -130,7 +134,10 @@ def test_paraver_traces_parse_by_the_grammar_with_equal_totals(whole, run, tmp_p
     per_task = [tuple(map(int, part.split(":"))) for part in threads.split(",")]
     assert (int(nodes), int(tasks)) == (2, 2) == (len(cpus.split(",")), len(per_task))
     assert sum(map(int, cpus.split(","))) == sum(count for count, _ in per_task)
-    before, found, flows, free = 0, defaultdict(list), 0, {}
+    before = 0
+    found = defaultdict(list)
+    flows = 0
+    free = {}
     for line in lines[1:]:
         if match := STATE.fullmatch(line):
             cpu, task, thread, begin, end, state = map(int, match.groups())
@@ -180,7 +187,10 @@ def shapes(folder):
     kernels = {row["kernel"]: row["name"] for row in read_table(folder / "kernels.parquet", "kernels").to_pylist()}
     rows = read_table(folder / "configurations.parquet", "configurations").to_pylist()
     return {
-        row["configuration"]: [kernels[row["kernel"]], *(row[name] for name in row if name not in ("configuration", "kernel"))]
+        row["configuration"]: [
+            kernels[row["kernel"]],
+            *(row[name] for name in row if name not in ("configuration", "kernel")),
+        ]
         for row in rows
     }
 
@@ -189,7 +199,8 @@ def test_the_database_is_read_back_into_equal_tables(whole, run, tmp_path):
     write_nsys(whole, tmp_path / "w.sqlite")
     document = normalise(tmp_path / "w.sqlite", tmp_path / "back", export="e0", source="w.sqlite", form="nsys")
     assert (document["status"], document["ranks"], document["ranks_from"]) == ("read", [0, 1], "export")
-    back, (_, folders, clocks, _) = tmp_path / "back", run
+    back = tmp_path / "back"
+    _, folders, clocks, _ = run
     for name in ("launches", "transfers", "calls", "ranges", "samples"):
         wanted = []
         for export, folder in folders.items():
@@ -199,7 +210,9 @@ def test_the_database_is_read_back_into_equal_tables(whole, run, tmp_path):
             rows = rows.set_column(rows.column_names.index(column), rows.schema.field(column), shifted)
             rows = comparable(rows, name, shapes(folder) if name == "launches" else None)
             wanted += rows
-        found = comparable(read_table(back / f"{name}.parquet", name), name, shapes(back) if name == "launches" else None)
+        found = comparable(
+            read_table(back / f"{name}.parquet", name), name, shapes(back) if name == "launches" else None
+        )
         assert len(found) == len(wanted) > 0
         assert found == sorted(wanted, key=lambda row: json.dumps(row, sort_keys=True, default=str)), name
 
@@ -207,13 +220,21 @@ def test_the_database_is_read_back_into_equal_tables(whole, run, tmp_path):
 def test_a_window_holds_what_begins_in_it_and_the_calls_that_launched_it(run):
     home, folders, clocks, nodes = run
     first = read_window(WHOLE, home, folders, clocks, nodes).events["0"]["launches"]["start_ns"][100].as_py()
-    begin = first - clocks["exports"]["0"]["shift_ns"] - read_table(folders["0"] / "launches.parquet", "launches")["start_ns"][0].as_py()
+    begin = (
+        first
+        - clocks["exports"]["0"]["shift_ns"]
+        - read_table(folders["0"] / "launches.parquet", "launches")["start_ns"][0].as_py()
+    )
     begin //= 1000
     window = read_window(f"at_{begin}us_{begin + 10000}us", home, folders, clocks, nodes)
     for export, folder in folders.items():
         rows = read_table(folder / "launches.parquet", "launches")
         start = pc.add(rows["start_ns"], clocks["exports"][export]["shift_ns"] - window.origin_ns).to_numpy()
-        assert window.events[export]["launches"].num_rows == ((start >= begin * 1000) & (start < (begin + 10_000) * 1000)).sum() > 0
+        assert (
+            window.events[export]["launches"].num_rows
+            == ((start >= begin * 1000) & (start < (begin + 10_000) * 1000)).sum()
+            > 0
+        )
         called = {row["correlation"] for row in window.events[export]["calls"].to_pylist()}
         assert {row["correlation"] for row in window.events[export]["launches"].to_pylist()} <= called
     assert window.earliest_ns < window.begin_ns
@@ -242,7 +263,7 @@ def test_every_class_has_a_state_and_null_columns_stay_null(tmp_path):
 
 
 def test_overlapping_events_take_as_many_lines_as_overlap_at_once():
-    events = [Event(start, 10, "compute", "k", 0, None, {}) for start in (0, 5, 10, 12, 30)]
+    events = [ViewerEvent(start, 10, "compute", "k", 0, None, {}) for start in (0, 5, 10, 12, 30)]
     lines = spread(events)
     assert [[event.start_ns for event in line] for line in lines] == [[0, 10], [5, 30], [12]]
     assert sum(map(len, lines)) == 5
@@ -253,7 +274,7 @@ def test_windows_of_bins_and_findings_and_names_that_say_nothing(tmp_path):
     home = tmp_path / "demo"
     target = home / "kernel_variability"
     target.mkdir(parents=True)
-    from causeway.tables import write_table
+    from causeway.core.tables import write_table
     from variability_tables import table_of
 
     bins = table_of("bins", {"rank": [0], "bin": [3], "start_ns": [0], "count": [1]})
@@ -261,7 +282,9 @@ def test_windows_of_bins_and_findings_and_names_that_say_nothing(tmp_path):
     kept = {"rank": [0, 0, 1], "bin": [3, 4, 4], "kernel": ["a", "a", "b"], "target": [1.0, 2.0, 9.0]}
     write_table(table_of("kept", kept | {"launch": [0, 1, 2]}), target / "kept.parquet", "kept")
     findings = [{"dataset": "demo", "target": "kernel_variability", "scope": scope} for scope in ("a", "dataset")]
-    write_json({"findings": [*findings, {"dataset": "other", "target": None, "scope": "dataset"}]}, tmp_path / "findings.json")
+    write_json(
+        {"findings": [*findings, {"dataset": "other", "target": None, "scope": "dataset"}]}, tmp_path / "findings.json"
+    )
     assert span_of("bin_kernel_variability_r0_3", home, 500) == (3500, 4500)
     assert span_of("finding_0", home, 0) == (4000, 5000)
     assert span_of("finding_1", home, 0) == (4000, 5000)

@@ -1,4 +1,6 @@
-"""Jobs that start at once on a machine where nothing was compiled yet: each compiles or loads, and none disturbs another."""
+"""Jobs that start at once on a machine where nothing was compiled yet: each compiles or loads, and none disturbs
+another.
+"""
 
 import os
 import subprocess
@@ -13,18 +15,22 @@ import numpy as np
 start = float(sys.argv[1])
 import numba
 time.sleep(max(0.0, start - time.time()))  # all begin to compile at the same moment
-from causeway.readers.hashed import falls, number_rows
+from causeway.readers.sink.distinct_compiled import falls, number_rows
 values = np.arange(50_000) % 777
 first, inverse = np.empty(1000, np.int64), np.empty(50_000, np.int64)
 found = number_rows(values[None], first, inverse)
-print(found, int((inverse == values).all()), *falls(np.zeros(4, np.int64), np.array([3, 1, 2, 0]), np.full(1, -1 << 63)))
+fallen = falls(np.zeros(4, np.int64), np.array([3, 1, 2, 0]), np.full(1, -1 << 63))
+print(found, int((inverse == values).all()), *fallen)
 """
 
 
 def run(cache, how_many, start=0.0):
     environment = dict(os.environ, PYTHONPATH=str(ROOT / "scripts"), NUMBA_CACHE_DIR=str(cache))
     line = [sys.executable, "-c", PROGRAM, str(start)]
-    jobs = [subprocess.Popen(line, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(how_many)]
+    jobs = [
+        subprocess.Popen(line, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(how_many)
+    ]
     return [(*job.communicate(timeout=300), job.returncode) for job in jobs]
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from causal_tables import series
 
-from causeway.causal.effective_size import autocorrelations, bartlett_factor, correlation_time, kish_size, lag_count
+from causeway.numeric.effective_size import autocorrelations, bartlett_factor, correlation_time, kish_size, lag_count
 
 
 def test_kish_by_hand():
@@ -29,7 +29,8 @@ def test_a_constant_column_has_no_autocorrelation():
 def test_bartlett_factor_of_two_autoregressive_series():
     # for lag-1 coefficients a and b the sum is geometric: 1 + 2ab / (1 - ab) = (1 + ab) / (1 - ab)
     rng = np.random.default_rng(2)
-    x, y = series(rng, 200_000, 1, 0.8), series(rng, 200_000, 1, 0.6)
+    x = series(rng, 200_000, 1, 0.8)
+    y = series(rng, 200_000, 1, 0.6)
     factor = bartlett_factor(autocorrelations(x - x.mean(), 200), autocorrelations(y - y.mean(), 200)[0])
     assert factor[0] == pytest.approx(1.48 / 0.52, rel=0.05)
 
@@ -37,11 +38,13 @@ def test_bartlett_factor_of_two_autoregressive_series():
 def test_the_factor_predicts_the_variance_of_correlations_of_independent_slow_series():
     rng = np.random.default_rng(3)
     n = 600
-    x, y = series(rng, n, 300, 0.9), series(rng, n, 300, 0.9)
+    x = series(rng, n, 300, 0.9)
+    y = series(rng, n, 300, 0.9)
     x, y = (part - part.mean(axis=0) for part in (x, y))
     r = (x * y).sum(axis=0) / np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
     lags = lag_count(n)
-    of_x, of_y = autocorrelations(x, lags), autocorrelations(y, lags)
+    of_x = autocorrelations(x, lags)
+    of_y = autocorrelations(y, lags)
     factors = [bartlett_factor(of_x[[j]], of_y[j])[0] for j in range(300)]
     assert np.median(factors) / n == pytest.approx(r.var(), rel=0.35)
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from causeway import intervals
+from causeway.numeric import intervals
 
 FEW = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 12)), max_size=12)
 
@@ -28,7 +28,8 @@ def cells(found):
 @settings(deadline=None)
 @given(FEW, FEW)
 def test_sets_agree_with_cells(first, second):
-    a, b = arrays(first), arrays(second)
+    a = arrays(first)
+    b = arrays(second)
     assert cells(intervals.union(*a)) == points(first)
     assert cells(intervals.intersection(a, b)) == points(first) & points(second)
     assert cells(intervals.difference(a, b)) == points(first) - points(second)
@@ -55,11 +56,14 @@ def test_overlap_of_each_with_a_union_agrees_with_cells(first, second):
 
 
 def test_ten_thousand_cases_agree_with_a_bitmap():
-    """Every operation on random intervals, one bit per nanosecond: dense and sparse ones, touching ones, empty ones and none at all."""
+    """Every operation on random intervals, one bit per nanosecond: dense and sparse ones, touching ones, empty ones
+    and none at all.
+    """
     random = np.random.default_rng(7)
     for case in range(10_000):
         size = int(random.integers(8, 160))
-        maps, sets = [], []
+        maps = []
+        sets = []
         for _ in range(2):
             n = int(random.integers(0, 12))
             start = random.integers(0, size, n)
@@ -90,7 +94,8 @@ def test_touching_intervals_merge_and_empty_ones_cover_nothing():
 
 def test_large_times_stay_exact():
     far = 2**62
-    start, end = np.array([far, far + 3]), np.array([far + 2, far + 4])
+    start = np.array([far, far + 3])
+    end = np.array([far + 2, far + 4])
     assert intervals.length((start, end)) == 3
     assert intervals.overlap(np.array([far + 1]), np.array([far + 4]), (start, end)).tolist() == [2]
 

@@ -4,11 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from causeway import row_groups
-from causeway.row_groups import join_row_groups
+from causeway.numeric import parquet_concat
+from causeway.numeric.parquet_concat import join_row_groups
 
 OPTIONS = [
-    {"compression": "lz4", "use_dictionary": ["name"], "column_encoding": {"value": "BYTE_STREAM_SPLIT", "number": "DELTA_BINARY_PACKED"}},
+    {
+        "compression": "lz4",
+        "use_dictionary": ["name"],
+        "column_encoding": {"value": "BYTE_STREAM_SPLIT", "number": "DELTA_BINARY_PACKED"},
+    },
     {"compression": "none", "write_statistics": False, "use_dictionary": False},
     {"compression": "zstd", "data_page_size": 100, "store_schema": False, "version": "1.0"},
 ]
@@ -66,7 +70,7 @@ def test_copying_through_memory_gives_the_same(tmp_path, monkeypatch):
     part = write(tmp_path / "part", [table(0, 1000)], OPTIONS[1])
     joined = [write(tmp_path / name, [], OPTIONS[1]) for name in ("a", "b")]
     join_row_groups(joined[0], [(part, 0)])
-    monkeypatch.delattr(row_groups.os, "copy_file_range")
+    monkeypatch.delattr(parquet_concat.os, "copy_file_range")
     join_row_groups(joined[1], [(part, 0)])
     assert joined[0].read_bytes() == joined[1].read_bytes()
 
@@ -88,8 +92,8 @@ def test_what_cannot_be_moved_is_refused(tmp_path):
 
 @given(st.integers(-(2**62), 2**62))
 def test_integers_are_written_as_they_are_read(value):
-    text = row_groups._signed(value)
-    assert row_groups._items(bytes([1 << 4 | row_groups.I64]) + text + b"\0").tolist() == [
-        [row_groups.I64, 1, 1, 1 + len(text), value],
-        [row_groups.STRUCT, 0, 0, 2 + len(text), 0],
+    text = parquet_concat._signed(value)
+    assert parquet_concat._items(bytes([1 << 4 | parquet_concat.I64]) + text + b"\0").tolist() == [
+        [parquet_concat.I64, 1, 1, 1 + len(text), value],
+        [parquet_concat.STRUCT, 0, 0, 2 + len(text), 0],
     ]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from causeway.slices import BUCKETS, SMALL, slice_statistics
+from causeway.numeric.slice_statistics import BUCKETS, SMALL, slice_statistics
 
 
 def by_numpy(values):
@@ -55,4 +55,6 @@ def test_no_slices():
 def test_order_statistics_equal_a_sort(values):
     values = np.array(values)
     found = slice_statistics(values, np.array([0, values.size]))[1][0]
-    np.testing.assert_allclose(found[[0, 1, 5, 6, 7]], np.quantile(values, [0, 1, 0.25, 0.5, 0.75]), rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(
+        found[[0, 1, 5, 6, 7]], np.quantile(values, [0, 1, 0.25, 0.5, 0.75]), rtol=1e-12, atol=1e-300
+    )

@@ -1,4 +1,6 @@
-"""A made-up comparison of two datasets: rows and document as far as figures and page read them, consistent in themselves."""
+"""A made-up comparison of two datasets: rows and document as far as figures and page read them, consistent in
+themselves.
+"""
 
 CHANGES = (0.3, -12.0, 41.0, 2.2, -0.05, 640.0)
 VERDICTS = ("same", "faster", "inconclusive", "slower", "same", "inconclusive")
@@ -13,37 +15,86 @@ def row_of(number, level, metric, candidate, verdict, launches=1200, total=10**9
     values = (0.9, 0.9 + change / 1000) if metric == "efficiency" else (1000.0, 1000.0 * (1 + change / 100))
     values = tuple(value / 10_000 for value in values) if metric == "variability" else values
     return {
-        "level": level, "metric": metric, "match": "exact", "unit": "ns" if metric == "time_per_launch" else "ratio", "verdict": verdict,
-        "reason": "as the test has it", "baseline": candidate, "candidate": candidate, "note": None, "change_percent": change,
-        "low_percent": change - abs(change) / 2 - 0.1 if known else None, "high_percent": change + 3 * abs(change) if known else None,
-        "floor_percent": 0.5 + number % 7, "baseline_value": values[0], "candidate_value": values[1], "p_value": 0.01, "q_value": 0.02,
-        "baseline_effective": 100.0, "candidate_effective": 100.0, "paired": False, "baseline_launches": launches,
-        "candidate_launches": launches + number, "baseline_total_ns": total // (number + 1), "candidate_total_ns": total // (number + 1),
-    }  # fmt: skip
+        "level": level,
+        "metric": metric,
+        "match": "exact",
+        "unit": "ns" if metric == "time_per_launch" else "ratio",
+        "verdict": verdict,
+        "reason": "as the test has it",
+        "baseline": candidate,
+        "candidate": candidate,
+        "note": None,
+        "change_percent": change,
+        "low_percent": change - abs(change) / 2 - 0.1 if known else None,
+        "high_percent": change + 3 * abs(change) if known else None,
+        "floor_percent": 0.5 + number % 7,
+        "baseline_value": values[0],
+        "candidate_value": values[1],
+        "p_value": 0.01,
+        "q_value": 0.02,
+        "baseline_effective": 100.0,
+        "candidate_effective": 100.0,
+        "paired": False,
+        "baseline_launches": launches,
+        "candidate_launches": launches + number,
+        "baseline_total_ns": total // (number + 1),
+        "candidate_total_ns": total // (number + 1),
+    }
 
 
 def compared(names, ranks=2):
     """Return document and rows of a comparison of kernels of these names, the last one new."""
-    rows = [row_of(0, "run", "time_per_launch", "all kernels", "same"), row_of(1, "run", "variability", "all kernels", "steadier")]
-    rows += [row_of(3, "run", "efficiency", "all devices", "less efficient"), row_of(0, "run", "span", "span", "inconclusive")]
+    rows = [
+        row_of(0, "run", "time_per_launch", "all kernels", "same"),
+        row_of(1, "run", "variability", "all kernels", "steadier"),
+    ]
+    rows += [
+        row_of(3, "run", "efficiency", "all devices", "less efficient"),
+        row_of(0, "run", "span", "span", "inconclusive"),
+    ]
     for rank in range(ranks):
         verdict = VERDICTS[rank % 6]
-        rows += [row_of(rank, "rank", "time_per_launch", str(rank), verdict), row_of(rank, "rank", "variability", str(rank), "same")]
+        rows += [
+            row_of(rank, "rank", "time_per_launch", str(rank), verdict),
+            row_of(rank, "rank", "variability", str(rank), "same"),
+        ]
         rows.append(row_of(rank, "rank", "efficiency", str(rank), EFFICIENCY[verdict]))
-    rows += [row_of(number, "kernel", "time_per_launch", name, VERDICTS[number % 6]) for number, name in enumerate(names)]
-    rows += [row_of(number, "kernel", "variability", name, VARIABILITY[VERDICTS[number % 6]]) for number, name in enumerate(names)]
-    parts = [
-        {"kernel": name, "match": "exact", "baseline_ns": 10**9, "candidate_ns": 10**9, "time_ns": (-1) ** number * 10**8 // (number + 1),
-         "launches_ns": 10**7, "configurations_ns": 0, "lone_ns": 0}
+    rows += [
+        row_of(number, "kernel", "time_per_launch", name, VERDICTS[number % 6]) for number, name in enumerate(names)
+    ]
+    rows += [
+        row_of(number, "kernel", "variability", name, VARIABILITY[VERDICTS[number % 6]])
         for number, name in enumerate(names)
-    ]  # fmt: skip
+    ]
+    parts = [
+        {
+            "kernel": name,
+            "match": "exact",
+            "baseline_ns": 10**9,
+            "candidate_ns": 10**9,
+            "time_ns": (-1) ** number * 10**8 // (number + 1),
+            "launches_ns": 10**7,
+            "configurations_ns": 0,
+            "lone_ns": 0,
+        }
+        for number, name in enumerate(names)
+    ]
     parts[-1] |= {"match": "new", "time_ns": 0, "launches_ns": 0, "lone_ns": 3 * 10**7}
-    change = {key: sum(part[key] for part in parts) for key in ("time_ns", "launches_ns", "configurations_ns", "lone_ns")}
+    change = {
+        key: sum(part[key] for part in parts) for key in ("time_ns", "launches_ns", "configurations_ns", "lone_ns")
+    }
     total = 4 * 10**9
 
     def side(dataset, gpu_time):
-        return {"dataset": dataset, "repeats": [], "launches": 48_000, "kernels": len(names), "ranks": list(range(ranks)),
-                "gpu_time_ns": gpu_time, "span_ns": total}  # fmt: skip
+        return {
+            "dataset": dataset,
+            "repeats": [],
+            "launches": 48_000,
+            "kernels": len(names),
+            "ranks": list(range(ranks)),
+            "gpu_time_ns": gpu_time,
+            "span_ns": total,
+        }
 
     document = {
         "baseline": side("the_run_before_the_change_of_compiler", total),
@@ -55,10 +106,26 @@ def compared(names, ranks=2):
         "change_ns": change,
         "not_compared": ["No region is on both sides."],
         "causes": [
-            {"target": "kernel_variability", "feature": "a_counter_with_a_long_name", "baseline_percent": 40.0, "candidate_percent": 10.0,
-             "change": -30.0, "low": -41.5, "high": -18.25, "verdict": "changed"},
-            {"target": "memory_stall", "feature": "queue_ns", "baseline_percent": None, "candidate_percent": 12.0, "change": None,
-             "low": None, "high": None, "verdict": "appeared"},
+            {
+                "target": "kernel_variability",
+                "feature": "a_counter_with_a_long_name",
+                "baseline_percent": 40.0,
+                "candidate_percent": 10.0,
+                "change": -30.0,
+                "low": -41.5,
+                "high": -18.25,
+                "verdict": "changed",
+            },
+            {
+                "target": "memory_stall",
+                "feature": "queue_ns",
+                "baseline_percent": None,
+                "candidate_percent": 12.0,
+                "change": None,
+                "low": None,
+                "high": None,
+                "verdict": "appeared",
+            },
         ],
-    }  # fmt: skip
+    }
     return document, rows

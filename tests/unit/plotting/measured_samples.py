@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.tables import SCHEMAS, write_json, write_table
+from causeway.core.tables import SCHEMAS, write_json, write_table
 
 MS = 1_000_000
 E = 600 * MS
@@ -39,42 +39,94 @@ def breakdown(time, rank):
     times |= {"busy_ns": time, "kernel_ns": time - 9 * MS, "compute_ns": time - 20 * MS, "exposed_memory_ns": 9 * MS}
     idle = E - time
     return times | {
-        "elapsed_ns": E, "idle_ns": idle, "non_compute_ns": 20 * MS, "idle_host_ns": idle - 3 * MS - rank, "idle_kernel_wait_ns": 2 * MS,
-        "idle_other_ns": MS + rank, "overlap_ratio": None,
-    }  # fmt: skip
+        "elapsed_ns": E,
+        "idle_ns": idle,
+        "non_compute_ns": 20 * MS,
+        "idle_host_ns": idle - 3 * MS - rank,
+        "idle_kernel_wait_ns": 2 * MS,
+        "idle_other_ns": MS + rank,
+        "overlap_ratio": None,
+    }
 
 
 def efficiency_of(dataset, ranks, origin=0):
     """An `efficiency.json`: rank 0 idles most."""
     busy = [E - (60 + 20 * (rank == 0)) * MS for rank in range(ranks)]
-    parts = {"useful": sum(busy) - 20 * MS * ranks, "load_imbalance": 13 * MS + 1, "communication": 7 * MS * ranks, "transfers": 9 * MS}
+    parts = {
+        "useful": sum(busy) - 20 * MS * ranks,
+        "load_imbalance": 13 * MS + 1,
+        "communication": 7 * MS * ranks,
+        "transfers": 9 * MS,
+    }
     parts["orchestration"] = E * ranks - sum(parts.values())
     path = {
-        "launches": 24_000, "kernel_ns": sum(busy), "small": 8_000, "small_ns": 3 * MS, "called": 0, "call_ns": 0, "queued": 0,
-        "queue_ns": 0, "total_ns": 0, "small_share": 1 / 3, "small_time_share": 0.0123, "longest_queue": None,
-    } | dict.fromkeys(("mean_call_ns", "mean_queue_ns", "mean_kernel_ns", "mean_total_ns", "mean_queue_length"))  # fmt: skip
+        "launches": 24_000,
+        "kernel_ns": sum(busy),
+        "small": 8_000,
+        "small_ns": 3 * MS,
+        "called": 0,
+        "call_ns": 0,
+        "queued": 0,
+        "queue_ns": 0,
+        "total_ns": 0,
+        "small_share": 1 / 3,
+        "small_time_share": 0.0123,
+        "longest_queue": None,
+    } | dict.fromkeys(("mean_call_ns", "mean_queue_ns", "mean_kernel_ns", "mean_total_ns", "mean_queue_length"))
     copies = [
-        {"rank": rank, "device": 0, "kind": 1, "direction": "host to device", "copies": 9, "duration_ns": 9 * MS, "sized": 9,
-         "bytes": 10**8 + rank, "sized_ns": 9 * MS, "gb_per_s": 11.1, "bus": "PCIe 5.0 x16", "limit_gb_per_s": 63.0, "share_of_limit": 0.17}
+        {
+            "rank": rank,
+            "device": 0,
+            "kind": 1,
+            "direction": "host to device",
+            "copies": 9,
+            "duration_ns": 9 * MS,
+            "sized": 9,
+            "bytes": 10**8 + rank,
+            "sized_ns": 9 * MS,
+            "gb_per_s": 11.1,
+            "bus": "PCIe 5.0 x16",
+            "limit_gb_per_s": 63.0,
+            "share_of_limit": 0.17,
+        }
         for rank in range(ranks)
-    ]  # fmt: skip
+    ]
     host = {"possible": True, "why": "no export holds MPI calls: there is no MPI tree", "parallel_efficiency": 0.96}
     host |= {"device_offload_efficiency": 0.5, "mpi_parallel_efficiency": None}
     return {
-        "dataset": dataset, "why": None, "elapsed_ns": E, "origin_ns": origin, "bin_ns": 10 * MS,
+        "dataset": dataset,
+        "why": None,
+        "elapsed_ns": E,
+        "origin_ns": origin,
+        "bin_ns": 10 * MS,
         "notes": ["graphs count as compute 2 times"],
-        "clocks": {"method": "one_export", "residual_ns": None, "reason": "one export of 4 ranks"}, "host": host,
+        "clocks": {"method": "one_export", "residual_ns": None, "reason": "one export of 4 ranks"},
+        "host": host,
         **{name: flavour(ranks, busy) for name in ("device", "talp", "comm_aware")},
-        "classic": {"parallel_efficiency": None, "load_balance": None, "communication_efficiency": None}, "waterfall_ns": parts,
+        "classic": {"parallel_efficiency": None, "load_balance": None, "communication_efficiency": None},
+        "waterfall_ns": parts,
         "breakdown": {f"{rank}/0": breakdown(time, rank) for rank, time in enumerate(busy)},
-        "launch_path": path | {"mean_kernel_ns": 1.5, "small_kernel_ns": 10_000, "devices": {}}, "copies": copies,
-        "shared": [{"devices": {}, "elapsed_ns": E, "kernel_ns": 5, "busy_ns": 6, "at_once_ns": 7 * MS, "parallel_efficiency": None}],
-    }  # fmt: skip
+        "launch_path": path | {"mean_kernel_ns": 1.5, "small_kernel_ns": 10_000, "devices": {}},
+        "copies": copies,
+        "shared": [
+            {
+                "devices": {},
+                "elapsed_ns": E,
+                "kernel_ns": 5,
+                "busy_ns": 6,
+                "at_once_ns": 7 * MS,
+                "parallel_efficiency": None,
+            }
+        ],
+    }
 
 
 def efficiency_table(document, bins=60):
     """The rows of its table: dataset, region, and bins of each rank."""
-    rows = [{"level": "dataset"} | document["device"], {"level": "region", "region": REGION} | document["device"]["regions"][REGION]]
+    rows = [
+        {"level": "dataset"} | document["device"],
+        {"level": "region", "region": REGION} | document["device"]["regions"][REGION],
+    ]
     for row in rows:
         row |= {f"{name}_{ratio}": row[ratio] for name in ("device", "talp", "comm_aware") for ratio in RATIOS}
     rng = np.random.default_rng(5)
@@ -85,14 +137,18 @@ def efficiency_table(document, bins=60):
         rows += [place | {"rank": rank, "n_devices": 1, "kernel_ns": time} for rank, time in enumerate(busy)]
     schema = SCHEMAS["efficiency"]
     return pa.Table.from_pylist(
-        [{field.name: row.get(field.name, None if field.nullable else 0) for field in schema} for row in rows], schema=schema
+        [{field.name: row.get(field.name, None if field.nullable else 0) for field in schema} for row in rows],
+        schema=schema,
     )
 
 
 def stragglers_of(dataset, ranks):
-    """A `stragglers.json`: the last rank is late and why, one rank now and then; a second communicator in which nobody is."""
+    """A `stragglers.json`: the last rank is late and why, one rank now and then; a second communicator in which
+    nobody is.
+    """
     entries = [
-        {"rank": rank, "share": 0.0, "collectives": 0, "pattern": "none", "waiting_for_it_ns": 0, "own_wait_ns": 5} for rank in range(ranks)
+        {"rank": rank, "share": 0.0, "collectives": 0, "pattern": "none", "waiting_for_it_ns": 0, "own_wait_ns": 5}
+        for rank in range(ranks)
     ]
     clock = {"mean_hz": 1.2e9, "others_hz": 1.5e9, "slower": True, "metric": "sm_clock_hz"}
     kernels = [{"kernel": "gemm<b>", "launches": 9, "mean_ns": 1200.5, "others_mean_ns": 1000.25, "excess_ns": 1800}]
@@ -102,7 +158,13 @@ def stragglers_of(dataset, ranks):
     entries[-1] |= {"share": 0.75, "collectives": 75, "pattern": "persistent", "waiting_for_it_ns": 41 * MS, "why": why}
     host = why | {"cause": "host", "excess_idle_ns": 123_456, "kernels": [], "clock": None}
     entries[0] |= {"share": 0.04, "collectives": 4, "pattern": "transient", "waiting_for_it_ns": 3 * MS, "why": host}
-    sums = {"threshold_ns": 12_345, "residual_ns": 678, "waiting_ns": 50 * MS, "transfer_ns": MS, "excess_transfer_ns": 0}
+    sums = {
+        "threshold_ns": 12_345,
+        "residual_ns": 678,
+        "waiting_ns": 50 * MS,
+        "transfer_ns": MS,
+        "excess_transfer_ns": 0,
+    }
     one = {
         "communicator": "'; DROP TABLE x",
         "n_ranks": ranks,
@@ -118,20 +180,27 @@ def stragglers_of(dataset, ranks):
     matrix = [[0] * ranks for _ in range(ranks)]
     lane = {"rank": 3, "device": 0, "launches": 9, "deviation": {"value": 0.1, "low": 0.05, "high": 0.15}}
     share = {"value": 0.001, "low": 0.0005, "high": 0.0015}
-    shares = {"configuration": {"value": 0.98, "low": 0.97, "high": 0.99}, "device": dict.fromkeys(share), "rest": share | {"value": 0.017}}
+    shares = {
+        "configuration": {"value": 0.98, "low": 0.97, "high": 0.99},
+        "device": dict.fromkeys(share),
+        "rest": share | {"value": 0.017},
+    }
     shares |= dict.fromkeys(("node", "rank", "time"), share)
     variance = {"launches": 24_000, "configurations": 22, "seed": 1, "change_points_ns": [5, 9], "shares": shares}
     variance |= {"within": {key: share for key, share in shares.items() if key != "configuration"}, "lanes": [lane]}
     return {
-        "dataset": dataset, "groups": [one | {"ranks": entries, "matrix_ns": matrix}, two | {"matrix_ns": matrix}],
-        "notes": ["3 collectives could not be matched"], "clocks": {"method": "collective_ends", "residual_ns": 678, "reason": "ends"},
+        "dataset": dataset,
+        "groups": [one | {"ranks": entries, "matrix_ns": matrix}, two | {"matrix_ns": matrix}],
+        "notes": ["3 collectives could not be matched"],
+        "clocks": {"method": "collective_ends", "residual_ns": 678, "reason": "ends"},
         "variance": variance | {"trend_per_hour": {"value": -1.25, "low": -2.0, "high": -0.5}},
-    }  # fmt: skip
+    }
 
 
 def write_measured(folder, dataset, ranks):
     """Write `efficiency.json`, `efficiency.parquet` and `stragglers.json` of a dataset."""
-    document, folder = efficiency_of(dataset, ranks), Path(folder)
+    document = efficiency_of(dataset, ranks)
+    folder = Path(folder)
     write_json(document, folder / "efficiency.json", "efficiency")
     write_table(efficiency_table(document), folder / "efficiency.parquet", "efficiency")
     write_json(stragglers_of(dataset, ranks), folder / "stragglers.json", "stragglers")

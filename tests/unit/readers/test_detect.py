@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from reading import Read
 
-from causeway.readers.detect import FORMATS, detect
-from causeway.readers.kinds import kind_of
+from causeway.readers.detect import detect
+from causeway.readers.measured_kind import kind_of
+from causeway.readers.registry import FORMATS
 from support import ROOT
 
 EXPECTED = {
@@ -60,7 +61,10 @@ def test_folders_of_tables_are_nsight_systems(data, folder):
         (gzip.compress(b'{"schemaVersion": 1, ' + b" " * 4000, mtime=0)[:-12], "kineto"),  # cut
         (b"\x1f\x8bnot gzip at all", None),
         (b"SQLite format 3\x00 and nothing else", None),
-        (b"SQLite format 3\x00" + b"\x00" * 84 + b"CREATE TABLE StringIds (id INTEGER)", "nsys"),  # no page left, but a name
+        (
+            b"SQLite format 3\x00" + b"\x00" * 84 + b"CREATE TABLE StringIds (id INTEGER)",
+            "nsys",
+        ),  # no page left, but a name
     ],
 )
 def test_content_decides(tmp_path, content, family):
@@ -70,11 +74,52 @@ def test_content_decides(tmp_path, content, family):
 
 
 def test_databases_are_told_apart_by_their_tables(tmp_path):
-    for name, family in {"KERN": "rocprof", "rocpd_kernel_dispatch_1a": "rocpd", "StringIds": "nsys", "other": None}.items():
+    for name, family in {
+        "KERN": "rocprof",
+        "rocpd_kernel_dispatch_1a": "rocpd",
+        "StringIds": "nsys",
+        "StringTable": "cupti",
+        "other": None,
+    }.items():
         with sqlite3.connect(tmp_path / name) as connection:
             connection.execute(f"CREATE TABLE {name} (id INTEGER)")
         connection.close()
         assert detect(tmp_path / name) == family
+
+
+def test_signs_that_two_formats_share_are_those_of_the_special_case(tmp_path):
+    with sqlite3.connect(tmp_path / "nvprof") as connection:
+        connection.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER)")
+        connection.execute("CREATE TABLE StringTable (value TEXT)")
+    connection.close()
+    assert detect(tmp_path / "nvprof") == "cupti"
+    (tmp_path / "folder").mkdir()
+    for name in ("results.csv", "1_kernel_trace.csv"):
+        (tmp_path / "folder" / name).touch()
+    assert detect(tmp_path / "folder") == "rocprofv3"
+    for record in FORMATS.values():
+        assert record.special_case_of in ("", *FORMATS)
+
+
+def test_folders_are_recognised_by_their_files_then_by_those_below_then_by_content(tmp_path):
+    (tmp_path / "b" / "host").mkdir(parents=True)
+    (tmp_path / "b" / "host" / "7_results.db").touch()
+    assert detect(tmp_path / "b") == "rocpd"
+    (tmp_path / "b" / "host" / "7_kernel_trace.csv").touch()
+    assert detect(tmp_path / "b") == "rocprofv3"
+    (tmp_path / "b" / "pmc_perf.csv").touch()
+    assert detect(tmp_path / "b") == "rocprof"
+    (tmp_path / "any").mkdir()
+    (tmp_path / "any" / "plain.csv").write_text("y,x\n1,2\n")
+    assert detect(tmp_path / "any") is None
+    (tmp_path / "any" / "records.csv").write_text("start,end,deviceId,correlationId\n1,2,3,4\n")
+    assert detect(tmp_path / "any") == "cupti"
+    (tmp_path / "bases").mkdir()
+    for name, table in (("a.db", "StringIds"), ("b.db", "KERN")):
+        with sqlite3.connect(tmp_path / "bases" / name) as connection:
+            connection.execute(f"CREATE TABLE {table} (id INTEGER)")
+        connection.close()
+    assert detect(tmp_path / "bases") == "rocprof"
 
 
 def test_absent_and_unreadable_paths_and_plain_folders_are_nothing(tmp_path):
@@ -92,7 +137,11 @@ def test_kinds_cover_all_families():
 
 
 COUNTED = json.loads((ROOT / "tests" / "data" / "expected_exports.json").read_text(encoding="utf-8"))
-MEASURED = [name for name, entry in COUNTED.items() if entry["stated"]["status"] != "refused" and entry["stated"]["kind"] != "none"]
+MEASURED = [
+    name
+    for name, entry in COUNTED.items()
+    if entry["stated"]["status"] != "refused" and entry["stated"]["kind"] != "none"
+]
 
 
 @pytest.mark.parametrize("name", MEASURED)
@@ -108,9 +157,13 @@ def test_an_export_that_cannot_be_looked_at_is_planned_for_as_its_family_is(tmp_
 
 
 def test_detection_imports_nothing_heavy():
-    code = "import sys; sys.path.insert(0, 'scripts'); import causeway.readers.kinds; print(*sys.modules)"
-    modules = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    assert not {"numpy", "pyarrow", "pandas", "yaml", "jsonschema"} & {Path(name).name.split(".")[0] for name in modules}
+    code = "import sys; sys.path.insert(0, 'scripts'); import causeway.readers.measured_kind; print(*sys.modules)"
+    modules = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not {"numpy", "pyarrow", "pandas", "yaml", "jsonschema"} & {
+        Path(name).name.split(".")[0] for name in modules
+    }
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
 """Every real export, read or refused with the right sentence.
 
-What is expected of each stands in `tests/data/expected_exports.json`: under `counted` what `tests/data/count_exports.py` found in the file
-by other means (rows, sums of times, times by class, busy, idle and overlap, sums of counters), under `stated` what was settled by looking
-at the file and its README (format, rank, what is ruled out, issues, the sentence of a refusal).
+What is expected of each stands in `tests/data/expected_exports.json`: under `counted` what
+`tests/data/count_exports.py` found in the file by other means (rows, sums of times, times by class, busy, idle and
+overlap, sums of counters), under `stated` what was settled by looking at the file and its README (format, rank, what is
+ruled out, issues, the sentence of a refusal).
 """
 
-import importlib.util
 import json
 
 import numpy as np
@@ -15,13 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 from reading import Read
 
-from causeway import intervals
-from causeway.tables import SCHEMAS, read_table
-from support import DATA, ROOT
-
-specification = importlib.util.spec_from_file_location("count_exports", ROOT / "tests" / "data" / "count_exports.py")
-count_exports = importlib.util.module_from_spec(specification)
-specification.loader.exec_module(count_exports)
+from causeway.core.tables import SCHEMAS, read_table
+from causeway.numeric import intervals
+from data import count_exports
+from support import DATA
 
 EXPECTED = json.loads(count_exports.EXPECTED.read_text(encoding="utf-8"))
 PRESENT = count_exports.discover(DATA) if DATA.is_dir() else []
@@ -30,7 +27,9 @@ ABSENT = [pytest.param(None, marks=pytest.mark.skip(reason="the folder of real e
 
 
 def test_each_export_has_its_expectation_and_each_expectation_its_export(data):
-    assert set(PRESENT) - set(EXPECTED) == set(), "exports without an expectation: count them with tests/data/count_exports.py"
+    assert set(PRESENT) - set(EXPECTED) == set(), (
+        "exports without an expectation: count them with tests/data/count_exports.py"
+    )
     assert set(EXPECTED) - set(PRESENT) == set(), "expectations without an export"
     assert all(entry.keys() == {"counted", "stated"} for entry in EXPECTED.values())
 
@@ -49,7 +48,9 @@ def measured(export):
         of = np.array([classes[kernel] for kernel in export.configurations.column("kernel").to_pylist()])
         of = of[launches.column("configuration").to_numpy()]
         duration = launches.column("duration_ns").to_numpy()
-        found |= {f"{kind}_ns": int(duration[of == kind].sum()) for kind in ("communication", "memory") if (of == kind).any()}
+        found |= {
+            f"{kind}_ns": int(duration[of == kind].sum()) for kind in ("communication", "memory") if (of == kind).any()
+        }
         found |= device_times(launches, transfers, of)
     if "counters" in tables:
         counters = export.counters
@@ -70,7 +71,12 @@ def device_times(launches, transfers, of):
 
     def columns(table):
         start = table.column("start_ns").to_numpy()
-        return start, start + table.column("duration_ns").to_numpy(), table.column("rank").to_numpy(), table.column("device").to_numpy()
+        return (
+            start,
+            start + table.column("duration_ns").to_numpy(),
+            table.column("rank").to_numpy(),
+            table.column("device").to_numpy(),
+        )
 
     start, end, *place = columns(launches)
     other = [np.empty(0, np.int64)] * 4 if transfers is None else columns(transfers)
@@ -78,9 +84,13 @@ def device_times(launches, transfers, of):
     for rank, device in sorted(set(zip(*place, strict=True))):
         mine = (place[0] == rank) & (place[1] == device)
         theirs = (other[2] == rank) & (other[3] == device)
-        starts, ends = np.append(start[mine], other[0][theirs]), np.append(end[mine], other[1][theirs])
+        starts = np.append(start[mine], other[0][theirs])
+        ends = np.append(end[mine], other[1][theirs])
         busy = intervals.length(intervals.union(starts, ends))
-        sets = [intervals.union(start[mine & (of == kind)], end[mine & (of == kind)]) for kind in ("communication", "compute")]
+        sets = [
+            intervals.union(start[mine & (of == kind)], end[mine & (of == kind)])
+            for kind in ("communication", "compute")
+        ]
         found["busy_ns"] += busy
         found["idle_ns"] += int(ends.max() - starts.min()) - busy
         found["overlap_ns"] += intervals.length(intervals.intersection(*sets))
@@ -89,12 +99,17 @@ def device_times(launches, transfers, of):
 
 @pytest.mark.parametrize("name", PRESENT or ABSENT)
 def test_an_export_is_read_as_expected(name, data, tmp_path):
-    assert name in EXPECTED, "this export has no expectation: count it with tests/data/count_exports.py and state the rest"
-    counted, stated = EXPECTED[name]["counted"], EXPECTED[name]["stated"]
+    assert name in EXPECTED, (
+        "this export has no expectation: count it with tests/data/count_exports.py and state the rest"
+    )
+    counted = EXPECTED[name]["counted"]
+    stated = EXPECTED[name]["stated"]
     export = Read(data / name, tmp_path / "tables", source=name)
     document = export.capabilities
     if stated["status"] == "refused":
-        assert {key: document[key] for key in ("format", "status")} == {key: stated[key] for key in ("format", "status")}
+        assert {key: document[key] for key in ("format", "status")} == {
+            key: stated[key] for key in ("format", "status")
+        }
         assert export.error["found"] == stated["found"]
         assert export.error["advice"] == stated["advice"]
         assert not export.names
@@ -104,7 +119,10 @@ def test_an_export_is_read_as_expected(name, data, tmp_path):
         key: stated[key] for key in ("format", "status", "kind", "ranks", "ranks_from", "format_version")
     }
     assert export.error is None
-    assert sorted(analysis for analysis, entry in document["analyses"].items() if not entry["possible"]) == stated["ruled_out"]
+    assert (
+        sorted(analysis for analysis, entry in document["analyses"].items() if not entry["possible"])
+        == stated["ruled_out"]
+    )
     assert {issue["kind"]: issue["count"] for issue in document["issues"]} == stated["issues"]
     assert document["tables"] == {name: counted[name] for name in COUNTED_ROWS if name in counted} | stated["tables"]
     assert export.names == set(document["tables"])

@@ -1,30 +1,49 @@
-"""The page of formats is what the maps say, and names every format and map."""
+"""What the repository says of the formats follows from the registry and the maps."""
 
-from causeway.readers import formats
-from causeway.readers.columns import FOLDER
-from causeway.readers.detect import FORMATS
+import pytest
+
+from causeway.core.errors import CausewayError
+from causeway.readers import formats_page
+from causeway.readers.common.column_maps import FOLDER, column_map
+from causeway.readers.registry import FORMATS
 from support import ROOT
 
-
-def test_the_page_is_up_to_date():
-    found = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
-    assert found == formats.page(), "run: PYTHONPATH=scripts python -m causeway.readers.formats > docs/formats.md"
+COMMAND = "PYTHONPATH=scripts python -m causeway.readers.formats_page --write"
+MAPS = [layout.columns for record in FORMATS.values() for layout in record.layouts]
 
 
-def test_every_map_is_a_layout_and_every_format_has_one():
-    assert {path.stem for path in FOLDER.glob("*.yaml")} == {*formats.LAYOUTS, "counters"}
-    assert {formats.column_map(name)["format"] for name in formats.LAYOUTS} == set(FORMATS)
+@pytest.mark.parametrize("path", formats_page.generated(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_is_generated_is_up_to_date(path):
+    assert path.read_text(encoding="utf-8") == formats_page.generated()[path], f"run: {COMMAND}"
+
+
+def test_the_command_stands_where_it_is_looked_for():
+    for file in ("docs/recipes/add_a_format.md", "scripts/causeway/readers/registry.py"):
+        assert COMMAND in (ROOT / file).read_text(encoding="utf-8"), file
+
+
+def test_a_file_without_its_table_is_an_error(tmp_path):
+    for path, text in formats_page.generated().items():
+        copy = tmp_path / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(text, encoding="utf-8")
+    assert formats_page.out_of_date(tmp_path) == {}
+    readme = tmp_path / "README.md"
+    readme.write_text(readme.read_text(encoding="utf-8").replace("| `nsys` |", "| `other` |"), encoding="utf-8")
+    assert list(formats_page.out_of_date(tmp_path)) == [readme]
+    readme.write_text("no table", encoding="utf-8")
+    with pytest.raises(CausewayError, match="found 0 times"):
+        formats_page.out_of_date(tmp_path)
+
+
+def test_every_map_is_a_layout_of_one_format():
+    assert sorted([*MAPS, "counters"]) == sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 def test_every_column_of_every_map_is_on_the_page():
-    page = formats.page()
-    for name in formats.LAYOUTS:
-        for table, gives, columns in formats.tables_of(name):
+    page = formats_page.page()
+    for name in MAPS:
+        assert column_map(name)["versions"] in page
+        for table, gives, columns in formats_page.tables_of(name):
             assert gives, f"{name}: {table} gives nothing"
             assert all(raw in page for raw in columns)
-
-
-def test_the_tables_of_the_readme_and_of_the_configuration_name_every_format():
-    for file in ("README.md", "config/README.md"):
-        text = (ROOT / file).read_text(encoding="utf-8")
-        assert [form for form in FORMATS if f"| `{form}` |" not in text] == [], file

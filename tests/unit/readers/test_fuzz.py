@@ -1,4 +1,6 @@
-"""A budgeted share of the fuzzing of `python -m tests.fuzz`: every layout, in a worker process, within time and memory."""
+"""A budgeted share of the fuzzing of `python -m tests.fuzz`: every layout, in a worker process, within time and
+memory.
+"""
 
 import json
 import random
@@ -6,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from every_layout import LAYOUTS
+from layouts import LAYOUTS
 
 from fuzz.mutations import mutate
 from fuzz.trial import schedule
@@ -30,11 +32,20 @@ def test_no_mutation_of_any_layout_is_a_surprise():
 
 
 def test_a_wrong_reader_is_found():
-    """The judgement can fail: with a reader that crashes, hangs, eats memory, ends its process or leaves files, each is a finding."""
+    """The judgement can fail: with a reader that crashes, hangs, eats memory, ends its process or leaves files, each
+    is a finding.
+    """
     run = fuzz("--inputs", "6", "--only", "table.parquet", "--break", "--longest", "6")
     assert run.returncode == 1
     found = " ".join(what for _, what, _ in json.loads(run.stdout)["findings"])
-    for sign in ("ZeroDivisionError", "longer than", "of memory", "its process ended", "beside tables", "rows came out"):
+    for sign in (
+        "ZeroDivisionError",
+        "longer than",
+        "of memory",
+        "its process ended",
+        "beside tables",
+        "rows came out",
+    ):
         assert sign in found, sign
 
 

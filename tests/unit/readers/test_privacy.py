@@ -1,4 +1,6 @@
-"""What a capture holds of its machine and user, its environment, command line, host, home and paths, reaches no table, report or log."""
+"""What a capture holds of its machine and user, its environment, command line, host, home and paths, reaches no
+table, report or log.
+"""
 
 import gzip
 import re
@@ -7,15 +9,12 @@ from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
-from every_layout import LAYOUTS, SECRET
+from layouts import LAYOUTS, SECRET, WITHOUT_SECRET
 from reading import Read
 
-import check_quality
-import normalise_export
+from ingest import check_quality, normalise_export
 from support import DATA
 
-WITHOUT_PLACE = ("table.csv", "table.parquet", "ncu pivot", "rocprof results.csv", "rocprofv3 csv")
-"""Layouts without any place for a secret: every column is read, or is a number."""
 CUTS = (1.0, 0.95, 0.6, 0.3, 0.02)
 ROWS_BEHIND = ("table.csv", "cupti dump", "ncu pivot")
 """Layouts in which a line behind the end is a row like others, its text a name."""
@@ -35,9 +34,19 @@ def job(folder, **parts):
 def run_rules(path, folder):
     """Read an export and check its quality by the rules' own scripts; return the folder of all that they write."""
     folder.mkdir()
-    params = {"path": str(path), "source": "capture", "rank": None, "position": 0, "format": "auto", "node": None, "table_targets": ["y"]}
+    params = {
+        "path": str(path),
+        "source": "capture",
+        "rank": None,
+        "position": 0,
+        "format": "auto",
+        "node": None,
+        "table_targets": ["y"],
+    }
     normalise_export.main(job(folder, params=params, output={"tables": str(folder / "t")}))
-    check_quality.main(job(folder, input={"tables": [str(folder / "t")]}, output={"quality": str(folder / "quality.json")}))
+    check_quality.main(
+        job(folder, input={"tables": [str(folder / "t")]}, output={"quality": str(folder / "quality.json")})
+    )
     return folder
 
 
@@ -49,7 +58,9 @@ def everything(folder):
             found.append(file.read_bytes())
         if file.suffix == ".parquet":
             table = pq.read_table(file)
-            found.append(str((table.schema.metadata, [field.metadata for field in table.schema], table.to_pydict())).encode())
+            found.append(
+                str((table.schema.metadata, [field.metadata for field in table.schema], table.to_pydict())).encode()
+            )
     return b"\n".join(found)
 
 
@@ -59,7 +70,7 @@ def test_a_planted_secret_comes_out_nowhere(tmp_path, name, caplog, capfd):
     (tmp_path / "in").mkdir()
     path = LAYOUTS[name](tmp_path / "in", "kernel_of_mine(int)", 24)
     files = [path] if path.is_file() else [file for file in path.iterdir() if file.is_file()]
-    assert any(SECRET.encode() in unpacked(file) for file in files) or name in WITHOUT_PLACE
+    assert any(SECRET.encode() in unpacked(file) for file in files) or name in WITHOUT_SECRET
     whole = {file: file.read_bytes() for file in files}
     written = []
     for number, cut in enumerate(CUTS):
@@ -78,18 +89,32 @@ def test_a_planted_secret_comes_out_nowhere(tmp_path, name, caplog, capfd):
         assert str(tmp_path).encode() not in text
 
 
-REAL = sorted(path for path in (DATA / "nsys_sqlite").rglob("*.sqlite") if path.stat().st_size < 6_000_000) if DATA.is_dir() else []
+REAL = (
+    sorted(path for path in (DATA / "nsys_sqlite").rglob("*.sqlite") if path.stat().st_size < 6_000_000)
+    if DATA.is_dir()
+    else []
+)
 
 
-@pytest.mark.parametrize("path", REAL or [pytest.param(None, marks=pytest.mark.skip(reason="the real exports are absent"))])
+@pytest.mark.parametrize(
+    "path", REAL or [pytest.param(None, marks=pytest.mark.skip(reason="the real exports are absent"))]
+)
 def test_what_real_captures_say_of_their_machine_comes_out_nowhere(path, tmp_path):
     told = set()
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as base:
         base.text_factory = lambda text: text.decode("utf-8", "replace")
         tables = {name for (name,) in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        for table, column in (("META_DATA_CAPTURE", "value"), ("TARGET_INFO_SYSTEM_ENV", "value"), ("PROCESSES", "name")):
+        for table, column in (
+            ("META_DATA_CAPTURE", "value"),
+            ("TARGET_INFO_SYSTEM_ENV", "value"),
+            ("PROCESSES", "name"),
+        ):
             if table in tables:
-                told |= {str(value) for (value,) in base.execute(f"SELECT {column} FROM {table}") if re.search(r"[/=@]", str(value))}
+                told |= {
+                    str(value)
+                    for (value,) in base.execute(f"SELECT {column} FROM {table}")
+                    if re.search(r"[/=@]", str(value))
+                }
     base.close()
     written = Read(path, tmp_path / "t", source="capture").texts()
     assert [value for value in told if len(value) > 6 and value in written] == []

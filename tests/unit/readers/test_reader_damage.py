@@ -1,5 +1,5 @@
-"""Damaged, foreign and hostile inputs of every layout: read and counted as far as possible, else refused in one sentence that names the
-place; no traceback, nothing left behind, no partial table that looks whole.
+"""Damaged, foreign and hostile inputs of every layout: read and counted as far as possible, else refused in one
+sentence that names the place; no traceback, nothing left behind, no partial table that looks whole.
 """
 
 import os
@@ -10,20 +10,21 @@ import sys
 
 import pyarrow as pa
 import pytest
-from every_layout import FAMILY, LAYOUTS
+from layouts import FAMILY, LAYOUTS, LINES
 from reading import Read
 
-from causeway.readers.normalise import READERS
-from causeway.tables import read_table
+from causeway.core.tables import read_table
+from causeway.readers.registry import FORMATS
 from support import ROOT
 
 HOSTILE = "void <script>alert('x')</script>\"; DROP TABLE kernels; --<" + "a<b>," * 20_000 + ">(int)\x00\x1b[31m"
 ROWS = 24
 KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
-FILES = [name for name in LAYOUTS if name not in ("nsys parquetdir", "nsys arrowdir", "nsys recipe", "rocprof folder", "rocprofv3 csv")]
-LINES = ("ncu long", "ncu wide", "ncu pivot", "rocprof results.csv", "rocprofiler-compute", "rocprofv3 csv", "rocprof folder", "nvprof csv",
-         "cupti dump", "table.csv", "nsys.jsonl")  # fmt: skip
-"""Layouts of lines: of a cut between two lines nothing tells."""
+FILES = [
+    name
+    for name in LAYOUTS
+    if name not in ("nsys parquetdir", "nsys arrowdir", "nsys recipe", "rocprof folder", "rocprofv3 csv")
+]
 
 
 def make(name, folder, kernel="kernel_of_mine(int)", rows=ROWS):
@@ -33,7 +34,11 @@ def make(name, folder, kernel="kernel_of_mine(int)", rows=ROWS):
 
 def largest(path):
     """Return the file of an export that holds most of it."""
-    return path if path.is_file() else max((file for file in path.iterdir() if file.is_file()), key=lambda file: file.stat().st_size)
+    return (
+        path
+        if path.is_file()
+        else max((file for file in path.iterdir() if file.is_file()), key=lambda file: file.stat().st_size)
+    )
 
 
 def launches_file(path):
@@ -93,13 +98,13 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("content", FOREIGN.values(), ids=FOREIGN)
-@pytest.mark.parametrize("form", ["auto", *READERS])
+@pytest.mark.parametrize("form", ["auto", *FORMATS])
 def test_foreign_content_is_refused_whatever_the_sheet_says(tmp_path, form, content):
     (tmp_path / "x").write_bytes(content)
     assert check(Read(tmp_path / "x", tmp_path / "t", form=form)).status == "refused"
 
 
-@pytest.mark.parametrize("form", ["auto", *READERS])
+@pytest.mark.parametrize("form", ["auto", *FORMATS])
 def test_a_folder_a_link_loop_and_an_absent_file_are_refused(tmp_path, form):
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "readme.txt").write_text("hello")
@@ -191,12 +196,16 @@ def test_bytes_changed_at_random(tmp_path, name):
         for _ in range(chance.choice([1, 3, 30])):
             at = chance.randrange(len(changed))
             size = chance.choice([1, 1, 8, 200])
-            changed[at : at + size] = chance.choice([bytes(size), bytes([chance.randrange(256)]) * size, b'"', b"\xff" * size, b"9" * size])
+            changed[at : at + size] = chance.choice(
+                [bytes(size), bytes([chance.randrange(256)]) * size, b'"', b"\xff" * size, b"9" * size]
+            )
         file.write_bytes(bytes(changed))
         check(Read(path, tmp_path / "t"))
 
 
-@pytest.mark.parametrize("name", [name for name in LAYOUTS if name.endswith((".sqlite", ".db", "database", "rpd", "rocpd 3", "rocpd 4"))])
+@pytest.mark.parametrize(
+    "name", [name for name in LAYOUTS if name.endswith((".sqlite", ".db", "database", "rpd", "rocpd 3", "rocpd 4"))]
+)
 def test_a_damaged_page_costs_what_lies_behind_it(tmp_path, name):
     path = make(name, tmp_path / "in", rows=800)
     whole = Read(path, tmp_path / "t")
@@ -231,7 +240,12 @@ def test_a_bad_footer_is_named(tmp_path, name):
     path = make(name, tmp_path / "in")
     file = launches_file(path)
     content = file.read_bytes()
-    for spoilt in (content[:-4] + b"XXXX", content[:-8] + b"\xff\xff\xff\x7fPAR1", content[: len(content) // 2], b"PAR1"):
+    for spoilt in (
+        content[:-4] + b"XXXX",
+        content[:-8] + b"\xff\xff\xff\x7fPAR1",
+        content[: len(content) // 2],
+        b"PAR1",
+    ):
         file.write_bytes(spoilt)
         export = check(Read(path, tmp_path / "t"))
         assert export.status == "refused"
@@ -263,5 +277,5 @@ def test_an_older_result_is_replaced_as_a_whole(tmp_path):
 
 
 def test_everything_that_is_read_has_its_layout_here():
-    assert set(FAMILY.values()) == set(READERS)
+    assert set(FAMILY.values()) == set(FORMATS)
     assert pa.__version__

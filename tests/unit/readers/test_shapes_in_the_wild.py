@@ -1,4 +1,6 @@
-"""Shapes of real exports that public tools and threads show and the stored exports lack: preambles, blanks, locales, fewer columns."""
+"""Shapes of real exports that public tools and threads show and the stored exports lack: preambles, blanks, locales,
+fewer columns.
+"""
 
 import json
 
@@ -6,10 +8,13 @@ import pytest
 from reading import Read
 
 NSYS_STATS = (
-    "Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,StcSMem (MB),DymSMem (MB),Bytes (MB),Throughput (MB/s),"
-    "SrcMemKd,DstMemKd,Device,Ctx,GreenCtx,Strm,Name"
+    "Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,StcSMem (MB),DymSMem (MB),Bytes"
+    " (MB),Throughput (MB/s),SrcMemKd,DstMemKd,Device,Ctx,GreenCtx,Strm,Name"
 )
-NCU = '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","Section Name"'
+NCU = (
+    '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid'
+    ' Size","Device","CC","Section Name"'
+)
 NCU += ',"Metric Name","Metric Unit","Metric Value"'
 
 
@@ -20,11 +25,20 @@ def read(tmp_path, name, text, **row):
 
 
 def test_a_report_of_nsys_stats_after_its_notices(tmp_path):
-    preamble = "\nNOTICE: Existing SQLite export found: reports/x.sqlite\n        It is assumed file was previously exported\n\n"
+    preamble = (
+        "\nNOTICE: Existing SQLite export found: reports/x.sqlite\n        It is assumed file was previously"
+        " exported\n\n"
+    )
     preamble += "Processing [reports/x.sqlite] with [cuda_gpu_trace.py]... \n"
     rows = [
-        "1134711990,661398,123,,,,,,,,,,4.194,6337.593,Pinned,Device,NVIDIA RTX 5000 (0),1,,13,[CUDA memcpy Host-to-Device]",
-        '1136125733,7072,128,4096,1,1,256,1,1,16,0.000,0.000,,,,,NVIDIA RTX 5000 (0),1,,13,"ns::<unnamed>::saxpy(float, const float *)"',
+        (
+            "1134711990,661398,123,,,,,,,,,,4.194,6337.593,Pinned,Device,NVIDIA RTX 5000 (0),1,,13,[CUDA memcpy"
+            " Host-to-Device]"
+        ),
+        (
+            "1136125733,7072,128,4096,1,1,256,1,1,16,0.000,0.000,,,,,NVIDIA RTX 5000"
+            ' (0),1,,13,"ns::<unnamed>::saxpy(float, const float *)"'
+        ),
         "1136135733,800,344,,,,,,,,,,0.000,340.000,Device,,NVIDIA RTX 5000 (0),1,,7,[CUDA memset]",
     ]
     export = read(tmp_path, "trace.csv", preamble + "\n".join([NSYS_STATS, *rows]) + "\n")
@@ -43,21 +57,39 @@ def test_a_report_of_nsys_stats_of_2021_without_the_green_context_and_with_anoth
     export = read(tmp_path, "trace.csv", text)
     assert export.status == "read"
     row = export.configurations.to_pylist()[0]
-    assert (row["grid_z"], row["block_x"], row["registers_per_thread"], row["dynamic_shared_bytes"]) == (2304, 128, 160, 25_000)
+    assert (row["grid_z"], row["block_x"], row["registers_per_thread"], row["dynamic_shared_bytes"]) == (
+        2304,
+        128,
+        160,
+        25_000,
+    )
 
 
-NVPROF = "Start,Duration,Grid X,Grid Y,Grid Z,Block X,Block Y,Block Z,Registers Per Thread,Static SMem,Dynamic SMem,Size"
+NVPROF = (
+    "Start,Duration,Grid X,Grid Y,Grid Z,Block X,Block Y,Block Z,Registers Per Thread,Static SMem,Dynamic SMem,Size"
+)
 NVPROF = ",".join(f'"{name}"' for name in NVPROF.split(",")) + ","
 
 
 @pytest.mark.parametrize("places", ['"Src Dev","Src Ctx","Dst Dev","Dst Ctx",', ""])
 def test_nvprof_after_a_warning_with_or_without_columns_of_peers(tmp_path, places):
     blank = "," * places.count(",")
-    text = "======== Warning: 376746 records have invalid timestamps due to insufficient device buffer space.\n======== Profiling result:\n"
-    text += NVPROF + f'"Throughput","SrcMemType","DstMemType","Device","Context","Stream",{places}"Name","Correlation_ID"\n'
+    text = (
+        "======== Warning: 376746 records have invalid timestamps due to insufficient device buffer space.\n========"
+        " Profiling result:\n"
+    )
+    text += (
+        NVPROF + f'"Throughput","SrcMemType","DstMemType","Device","Context","Stream",{places}"Name","Correlation_ID"\n'
+    )
     text += f"us,us,,,,,,,,KB,KB,KB,GB/s,,,,,,{blank},\n"
-    text += f'0.000000,1.568000,,,,,,,,,,1.003906,0.610586,"Device",,"GeForce RTX 2080 Ti (0)","1","7",{blank}"[CUDA memset]",274\n'
-    text += f'4643.346000,1.536000,,,,,,,,,,0.125000,0.077610,"Pinned","Device","GeForce (0)","1","22",{blank}"[CUDA memcpy HtoD]",316\n'
+    text += (
+        f'0.000000,1.568000,,,,,,,,,,1.003906,0.610586,"Device",,"GeForce RTX 2080 Ti (0)","1","7",{blank}"[CUDA'
+        ' memset]",274\n'
+    )
+    text += (
+        f'4643.346000,1.536000,,,,,,,,,,0.125000,0.077610,"Pinned","Device","GeForce (0)","1","22",{blank}"[CUDA memcpy'
+        ' HtoD]",316\n'
+    )
     text += f'4650.000000,2.000000,8,1,1,64,1,1,32,0,0,,,,,"GeForce RTX 2080 Ti (0)","1","22",{blank}"k(int)",317\n'
     export = read(tmp_path, "nvprof.csv", text)
     assert export.status == "read"
@@ -68,7 +100,10 @@ def test_nvprof_after_a_warning_with_or_without_columns_of_peers(tmp_path, place
 
 
 def test_an_api_trace_alone_is_refused_in_a_sentence(tmp_path):
-    text = '======== Profiling result:\n"Start","Duration","Name","Correlation_ID"\nus,us,,\n0.000000,2.866000,"cuDeviceGetPCIBusId",1\n'
+    text = (
+        "======== Profiling"
+        ' result:\n"Start","Duration","Name","Correlation_ID"\nus,us,,\n0.000000,2.866000,"cuDeviceGetPCIBusId",1\n'
+    )
     export = read(tmp_path, "api.csv", text, form="cupti")
     assert export.status == "refused"
     assert "no launch" in export.error["found"] or "no kernel" in export.error["found"]
@@ -107,28 +142,36 @@ def test_ncu_of_a_european_locale(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "header", ['"ID","Process ID","Kernel Name","Block Size","Grid Size","Section Name"', '"ID","Process ID","Kernel Name"']
+    "header",
+    ['"ID","Process ID","Kernel Name","Block Size","Grid Size","Section Name"', '"ID","Process ID","Kernel Name"'],
 )
 def test_ncu_with_few_columns(tmp_path, header):
     names = header.replace('"', "").split(",")
-    cells = {"ID": "0", "Process ID": "1", "Kernel Name": "k<256, 8>(int)", "Block Size": "256", "Grid Size": "1024", "Section Name": ""}
+    cells = {
+        "ID": "0",
+        "Process ID": "1",
+        "Kernel Name": "k<256, 8>(int)",
+        "Block Size": "256",
+        "Grid Size": "1024",
+        "Section Name": "",
+    }
     row = ",".join(f'"{cells[name]}"' for name in names) + ',"gpu__time_duration.sum","nsecond","1,000"'
     export = read(tmp_path, "ncu.csv", header + ',"Metric Name","Metric Unit","Metric Value"\n' + row + "\n")
     assert export.counters.column("gpu_time").to_pylist() == [1000]
     assert export.kernels.column("name").to_pylist() == ["k<256, 8>(int)"]
 
 
-V3 = "Kind,Agent_Id,Queue_Id,Stream_Id,Thread_Id,Dispatch_Id,Kernel_Id,Kernel_Name,Correlation_Id,Start_Timestamp,End_Timestamp"
-V3 += ",LDS_Block_Size,Scratch_Size,VGPR_Count,Accum_VGPR_Count,SGPR_Count,Workgroup_Size_X,Workgroup_Size_Y,Workgroup_Size_Z"
-V3 += ",Grid_Size_X,Grid_Size_Y,Grid_Size_Z"
+V3 = "Kind,Agent_Id,Queue_Id,Stream_Id,Thread_Id,Dispatch_Id,Kernel_Id,Kernel_Name,Correlation_Id"
+V3 += ",Start_Timestamp,End_Timestamp,LDS_Block_Size,Scratch_Size,VGPR_Count,Accum_VGPR_Count,SGPR_Count"
+V3 += ",Workgroup_Size_X,Workgroup_Size_Y,Workgroup_Size_Z,Grid_Size_X,Grid_Size_Y,Grid_Size_Z"
 
 
 def test_rocprofv3_of_rocm_7_with_streams_of_copies_and_texts_of_markers(tmp_path):
     folder = tmp_path / "host" / "out"
     folder.mkdir(parents=True)
     (folder / "7_kernel_trace.csv").write_text(
-        f'{V3}\n"KERNEL_DISPATCH","Agent 4","1","3","9","1","8","k(int) [clone .kd]","5","1000","1700","0","0","32","0","80"'
-        ',"256","1","1","512","1","1"\n'
+        f'{V3}\n"KERNEL_DISPATCH","Agent 4","1","3","9","1","8","k(int) [clone'
+        ' .kd]","5","1000","1700","0","0","32","0","80","256","1","1","512","1","1"\n'
     )
     (folder / "7_memory_copy_trace.csv").write_text(
         "Kind,Direction,Stream_Id,Source_Agent_Id,Destination_Agent_Id,Correlation_Id,Start_Timestamp,End_Timestamp\n"
@@ -150,7 +193,16 @@ def test_rocprofv3_of_rocm_7_with_streams_of_copies_and_texts_of_markers(tmp_pat
 
 
 def event(name, ts, **more):
-    found = {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": ts, "dur": 5, "args": {"device": 0, "stream": 7}}
+    found = {
+        "ph": "X",
+        "cat": "kernel",
+        "name": name,
+        "pid": 0,
+        "tid": 7,
+        "ts": ts,
+        "dur": 5,
+        "args": {"device": 0, "stream": 7},
+    }
     return found | more
 
 

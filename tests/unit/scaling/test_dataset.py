@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from causeway.scaling.dataset import write_dataset
-from causeway.tables import read_json, read_table
+from causeway.core.tables import read_json, read_table
+from causeway.scaling.simulated_dataset import write_dataset
 from support import digests_under
 
 

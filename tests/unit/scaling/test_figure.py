@@ -2,16 +2,16 @@
 
 import re
 
-import pytest
 from test_model import PLANTED, SETTINGS, made_runs
 
-from causeway.plotting.scaling import plot_scaling, size
+from causeway.plotting.drawing.page import write
+from causeway.plotting.figures.scaling import draw_scaling
 from causeway.scaling.study import study
 
 
 def drawn(tmp_path, times, launcher, cores, load):
     runs = [run for found in made_runs(times).values() for run in found]
-    plot_scaling(study(SETTINGS, 1, runs, launcher, cores, load), tmp_path / "scaling.svg")
+    write(draw_scaling(study(SETTINGS, 1, runs, launcher=launcher, cores=cores, load=load)), tmp_path / "scaling.svg")
     text = (tmp_path / "scaling.svg").read_text()
     return "\n".join(re.findall(r"<text[^>]*>([^<]*)</text>", text))
 
@@ -35,10 +35,3 @@ def test_shared_cores_a_busy_machine_and_a_missing_projection_are_told(tmp_path)
     assert "more ranks than cores" in text
     assert "No projection: start and end take 100 %" in text
     assert "projection, " not in text
-
-
-@pytest.mark.parametrize(
-    ("launches", "words"), [(950, "950 launches"), (16_000_000, "16 million launches"), (10**10, "10 billion launches")]
-)
-def test_sizes_in_words(launches, words):
-    assert size(launches) == words

@@ -4,10 +4,10 @@ import math
 
 import pytest
 
+from causeway.core.tables import write_json
 from causeway.scaling import model, plan
-from causeway.scaling.measure import REST, phases, runs_here
 from causeway.scaling.study import PUBLISHED, study
-from causeway.tables import write_json
+from causeway.scaling.timed_runs import REST, phases, runs_here
 
 SETTINGS = {"launches": 4_000_000, "exports": 4, "ranks": [4, 1, 2], "repetitions": 2}
 
@@ -18,7 +18,13 @@ def made_runs(times, noise=(0.99, 1.01)):
     for launches, ranks in plan.runs(SETTINGS):
         for repetition, factor in enumerate(noise):
             spent = {name: factor * seconds(launches, ranks) for name, seconds in times.items()}
-            run = {"launches": launches, "ranks": ranks, "repetition": repetition, "wall_s": sum(spent.values()), "phases": spent}
+            run = {
+                "launches": launches,
+                "ranks": ranks,
+                "repetition": repetition,
+                "wall_s": sum(spent.values()),
+                "phases": spent,
+            }
             runs.setdefault((launches, ranks), []).append(run | {"cpu_s": None, "peak_rss_mb": 300.0})
     return runs
 
@@ -55,15 +61,17 @@ def test_serial_fractions_by_hand():
     assert model.scaled({1: 8.0, 2: 10.0}, "weak")[2] == {"speedup": None, "efficiency": 0.8, "serial_fraction": None}
 
 
-def test_the_fit_finds_the_planted_parts_of_each_phase():
+def test_the_fit_finds_the_planted_coefficients_of_each_phase():
     runs = made_runs(PLANTED)
-    assert model.parts_of(runs) == model.PARTS
-    found = model.fit(runs, model.PARTS)
-    assert found["means"] == pytest.approx(dict(zip(model.PARTS, (0, 0, 2e-6, 0), strict=True)), abs=1e-9)
-    assert found["start"] == pytest.approx(dict(zip(model.PARTS, (0.5, 1e-8, 0, 0.1), strict=True)), rel=1e-6, abs=1e-12)
+    assert model.identified_terms(runs) == model.TERMS
+    found = model.fit(runs, model.TERMS)
+    assert found["means"] == pytest.approx(dict(zip(model.TERMS, (0, 0, 2e-6, 0), strict=True)), abs=1e-9)
+    assert found["start"] == pytest.approx(
+        dict(zip(model.TERMS, (0.5, 1e-8, 0, 0.1), strict=True)), rel=1e-6, abs=1e-12
+    )
     truth = 2e-6 * 1e10 / 1024 + 0.5 + 0.1 * 10 + 100
-    [far] = model.projected(runs, model.PARTS, [(10_000_000_000, 1024)], seed=1)
-    [exact] = model.projected(made_runs(PLANTED, (1, 1)), model.PARTS, [(10_000_000_000, 1024)], seed=1)
+    [far] = model.projected(runs, model.TERMS, [(10_000_000_000, 1024)], seed=1)
+    [exact] = model.projected(made_runs(PLANTED, (1, 1)), model.TERMS, [(10_000_000_000, 1024)], seed=1)
     assert [exact["wall_s"], exact["low"], exact["high"]] == pytest.approx([truth] * 3)
     assert far["wall_s"] == pytest.approx(truth)
     assert far["low"] < truth < far["high"]  # 1 % from run to run is much so far out
@@ -71,11 +79,13 @@ def test_the_fit_finds_the_planted_parts_of_each_phase():
 
 def test_two_numbers_of_ranks_tell_what_grows_with_launches_from_what_grows_with_ranks():
     runs = {key: found for key, found in made_runs(PLANTED).items() if key[1] <= 2}
-    assert model.parts_of(runs) == model.PARTS
-    found = model.fit(runs, model.PARTS)
-    assert found["start"] == pytest.approx(dict(zip(model.PARTS, (0.5, 1e-8, 0, 0.1), strict=True)), rel=1e-6, abs=1e-12)
+    assert model.identified_terms(runs) == model.TERMS
+    found = model.fit(runs, model.TERMS)
+    assert found["start"] == pytest.approx(
+        dict(zip(model.TERMS, (0.5, 1e-8, 0, 0.1), strict=True)), rel=1e-6, abs=1e-12
+    )
     few = {key: found for key, found in runs.items() if key not in ((100_000, 2), (2_000_000, 2))}
-    assert model.parts_of(few) == model.PARTS[:3]
+    assert model.identified_terms(few) == model.TERMS[:3]
 
 
 def test_the_projection_grows_less_certain_where_the_model_misses_what_was_measured():
@@ -83,24 +93,24 @@ def test_the_projection_grows_less_certain_where_the_model_misses_what_was_measu
         return 2e-6 * launches / ranks * (1.1 if (launches, ranks) == (2_000_000, 2) else 1)
 
     runs = made_runs(PLANTED | {"means": bent}, (1, 1))  # repetitions do not scatter at all
-    [far] = model.projected(runs, model.PARTS, [(10_000_000_000, 1024)], seed=1)
+    [far] = model.projected(runs, model.TERMS, [(10_000_000_000, 1024)], seed=1)
     assert far["low"] < far["wall_s"] < far["high"]
     assert far["high"] / far["low"] > 1.02
 
 
 def test_no_part_is_below_zero_where_times_fall_faster_than_they_can():
-    found = model.fit(made_runs({"odd": lambda launches, ranks: (launches / ranks) ** 1.5 * 1e-9}), model.PARTS)
+    found = model.fit(made_runs({"odd": lambda launches, ranks: (launches / ranks) ** 1.5 * 1e-9}), model.TERMS)
     assert min(found["odd"].values()) >= 0
 
 
 def test_one_number_of_ranks_gives_no_model():
-    assert model.parts_of({key: runs for key, runs in made_runs(PLANTED).items() if key[1] == 1}) is None
+    assert model.identified_terms({key: runs for key, runs in made_runs(PLANTED).items() if key[1] == 1}) is None
 
 
 def test_the_study_fits_its_schema_and_leaves_out_runs_that_share_cores(tmp_path):
     runs = [run for found in made_runs(PLANTED).values() for run in found]
-    whole = study(SETTINGS, 1, runs, "srun", None, 0.0)
-    here = study(SETTINGS, 1, runs, "mpiexec", 2, 3.0)
+    whole = study(SETTINGS, 1, runs, launcher="srun", cores=None, load=0.0)
+    here = study(SETTINGS, 1, runs, launcher="mpiexec", cores=2, load=3.0)
     for place, document in (("whole", whole), ("here", here)):
         write_json(document, tmp_path / f"{place}.json", "scaling")
     assert [point["shares_cores"] for point in here["strong"]] == [False, False, True]
@@ -119,14 +129,26 @@ def test_the_study_fits_its_schema_and_leaves_out_runs_that_share_cores(tmp_path
 )
 def test_a_projection_that_would_mislead_is_not_made_and_says_why(times, reason):
     runs = [run for found in made_runs(times).values() for run in found]
-    document = study(SETTINGS, 1, runs, "mpiexec", 2, 0.0)
+    document = study(SETTINGS, 1, runs, launcher="mpiexec", cores=2, load=0.0)
     assert document["projection"] is None
     assert reason in document["no_projection"]
 
 
 def test_the_published_curve_stands_as_printed():
-    published = study(SETTINGS, 1, [run for found in made_runs(PLANTED).values() for run in found], "mpiexec", 2, 0.0)["published"]
-    assert [(point["ranks"], point["wall_s"]) for point in published["points"]] == [(128, 240.0), (256, 180.0), (512, 120.0), (1024, 80.0)]
+    published = study(
+        SETTINGS,
+        1,
+        [run for found in made_runs(PLANTED).values() for run in found],
+        launcher="mpiexec",
+        cores=2,
+        load=0.0,
+    )["published"]
+    assert [(point["ranks"], point["wall_s"]) for point in published["points"]] == [
+        (128, 240.0),
+        (256, 180.0),
+        (512, 120.0),
+        (1024, 80.0),
+    ]
     assert published["points"][-1]["efficiency"] == 0.375
 
 

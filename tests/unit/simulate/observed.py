@@ -1,4 +1,6 @@
-"""What a reader of the trace would compute about each launch, by sorting and counting: nothing is taken from the model."""
+"""What a reader of the trace would compute about each launch, by sorting and counting: nothing is taken from the
+model.
+"""
 
 import numpy as np
 
@@ -18,7 +20,8 @@ def in_flight(start, end, moments, weights=None):
 
 def features(kernels, copies):
     """Context features at each launch's start, on one device."""
-    start, end = kernels["start"], kernels["end"]
+    start = kernels["start"]
+    end = kernels["end"]
     found = {
         "launches_in_flight": in_flight(start, end, start) - 1,
         "transfers_in_flight": in_flight(copies["start"], copies["end"], start),

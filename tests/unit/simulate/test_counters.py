@@ -66,7 +66,9 @@ def test_causes_move_the_deviation_and_its_magnitude_with_the_planted_sign(seed)
 
 
 def test_aliases_would_explain_the_duration(drawn):
-    """Cycles are time x clock, rates amount / time: in logarithms the duration follows from the alias and its amount."""
+    """Cycles are time x clock, rates amount / time: in logarithms the duration follows from the alias and its
+    amount.
+    """
     _, launches = drawn
     own = launches.kernel == 0
     log = {
@@ -76,11 +78,15 @@ def test_aliases_would_explain_the_duration(drawn):
     for name in ("gpu__time_active.sum", "sm__cycles_elapsed.avg", "sm__cycles_active.avg"):
         assert np.corrcoef(log[name], log[DURATION])[0, 1] > 0.99
     assert np.corrcoef(log["dram__bytes.sum"] - log["dram__bytes.sum.per_second"], log[DURATION])[0, 1] > 0.9999
-    assert np.corrcoef(log["smsp__inst_executed.sum"] - log["smsp__inst_executed.sum.per_second"], log[DURATION])[0, 1] > 0.9999
+    assert (
+        np.corrcoef(log["smsp__inst_executed.sum"] - log["smsp__inst_executed.sum.per_second"], log[DURATION])[0, 1]
+        > 0.9999
+    )
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(4194688, "4,194,688"), (34.276, "34.28"), (4963609951.19, "4,963,609,951.19"), (0, "0"), (7.5, "7.50")]
+    ("value", "text"),
+    [(4194688, "4,194,688"), (34.276, "34.28"), (4963609951.19, "4,963,609,951.19"), (0, "0"), (7.5, "7.50")],
 )
 def test_numbers_are_printed_as_nsight_compute_prints_them(value, text):
     assert value_text(value) == text

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from causeway.simulate.demo import trace_scenario
 from causeway.simulate.kineto_json import KinetoJson, microseconds
 from causeway.simulate.runs import write_run
-from causeway.simulate.scenarios import trace_scenario
-from causeway.simulate.schedule import play
+from causeway.simulate.schedule import simulate_batches
 
 SMALL = {"iterations": 12, "ranks": 2, "nodes": 1, "iterations_per_batch": 5, "seed": 2}
 REAL = Path(__file__).parents[4] / "shared" / "data" / "kineto" / "tracelens" / "b200_rank0_of_8.json.gz"
@@ -32,7 +32,7 @@ def test_microseconds_are_exact(ns, text):
 @pytest.mark.parametrize("rank", [0, 1])
 def test_what_is_read_back_is_what_was_played(folder, rank):
     trace = load(folder / f"rank{rank}.json.gz")
-    batches = [batch[rank] for batch in play(trace_scenario(SMALL))]
+    batches = [batch[rank] for batch in simulate_batches(trace_scenario(SMALL))]
     events = [event for event in trace["traceEvents"] if event["ph"] == "X"]
     kernels = [event for event in events if event["cat"] == "kernel"]
 
@@ -48,7 +48,9 @@ def test_what_is_read_back_is_what_was_played(folder, rank):
     assert [e["args"]["grid"][0] for e in kernels] == [grid for b in batches for grid in b.kernels["grid"].tolist()]
     copies = [event for event in events if event["cat"] == "gpu_memcpy"]
     assert sum(e["args"]["bytes"] for e in copies) == sum(int(b.copies["bytes"].sum()) for b in batches)
-    assert len([e for e in events if e["cat"] in ("cuda_runtime", "cuda_driver")]) == sum(len(b.calls["start"]) for b in batches)
+    assert len([e for e in events if e["cat"] in ("cuda_runtime", "cuda_driver")]) == sum(
+        len(b.calls["start"]) for b in batches
+    )
     assert [e["name"] for e in events if e["cat"] == "user_annotation"] == [f"ProfilerStep#{i}" for i in range(12)]
     assert trace["distributedInfo"]["rank"] == rank
     assert {e["pid"] for e in kernels} == {rank}
@@ -62,7 +64,8 @@ def test_what_is_read_back_is_what_was_played(folder, rank):
 def test_layout_is_that_of_a_real_trace(folder):
     if not REAL.exists():
         pytest.skip("the real exports are not beside this repository")
-    real, ours = load(REAL), load(folder / "rank0.json.gz")
+    real = load(REAL)
+    ours = load(folder / "rank0.json.gz")
     assert set(ours) <= set(real)
     assert set(ours["distributedInfo"]) == set(real["distributedInfo"])
     assert set(ours["deviceProperties"][0]) == set(real["deviceProperties"][0])

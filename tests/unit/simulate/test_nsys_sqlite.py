@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from causeway.simulate import nsys_schema
+from causeway.simulate.demo import trace_scenario
 from causeway.simulate.nsys_sqlite import BASE_UTC_NS, NsysSqlite, session_offset_ns
 from causeway.simulate.runs import write_run
-from causeway.simulate.scenarios import trace_scenario
-from causeway.simulate.schedule import play
+from causeway.simulate.schedule import simulate_batches
 
 REAL = Path(__file__).parents[4] / "shared" / "data" / "nsys_sqlite" / "fuser" / "report1_h100.sqlite"
 REAL_METRICS = Path(__file__).parents[4] / "shared" / "data" / "nsys_sqlite" / "nemo-gpu-metrics" / "report2.sqlite"
@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def batches():
-    return list(play(trace_scenario({key: value for key, value in SMALL.items() if key != "kind"})))
+    return list(simulate_batches(trace_scenario({key: value for key, value in SMALL.items() if key != "kind"})))
 
 
 @pytest.mark.parametrize("rank", [0, 1, 2])
@@ -75,10 +75,14 @@ def test_what_sqlite_reads_back_is_what_was_played(folder, batches, rank):
             "SELECT sum(bytes), sum(end - start), count(DISTINCT copyKind) FROM CUPTI_ACTIVITY_KIND_MEMCPY"
         ).fetchone()
         assert copies[0] == sum(int(batch[rank].copies["bytes"].sum()) for batch in batches)
-        assert copies[1] == sum(int((batch[rank].copies["end"] - batch[rank].copies["start"]).sum()) for batch in batches)
+        assert copies[1] == sum(
+            int((batch[rank].copies["end"] - batch[rank].copies["start"]).sum()) for batch in batches
+        )
         assert copies[2] == 3
         for table in ("KERNEL", "MEMCPY", "MEMSET", "RUNTIME"):
-            starts = np.array(database.execute(f"SELECT start FROM CUPTI_ACTIVITY_KIND_{table} ORDER BY rowid").fetchall())
+            starts = np.array(
+                database.execute(f"SELECT start FROM CUPTI_ACTIVITY_KIND_{table} ORDER BY rowid").fetchall()
+            )
             assert (np.diff(starts[:, 0]) >= 0).all()
             assert starts.min() > 0
 
@@ -101,7 +105,9 @@ def test_ranks_say_when_their_sessions_began_and_agree_on_the_time_after_it(fold
     for rank in range(3):
         with opened(folder / f"rank{rank}.sqlite") as database:
             (start,) = database.execute("SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME").fetchone()
-            iterations.append([start + begin for (begin,) in database.execute("SELECT start FROM NVTX_EVENTS ORDER BY rowid")])
+            iterations.append(
+                [start + begin for (begin,) in database.execute("SELECT start FROM NVTX_EVENTS ORDER BY rowid")]
+            )
             assert start >= BASE_UTC_NS
     assert iterations[0] == iterations[1] == iterations[2]
 
@@ -110,7 +116,9 @@ def test_devices_are_numbered_within_their_node(folder):
     seen = []
     for rank in range(3):
         with opened(folder / f"rank{rank}.sqlite") as database:
-            devices = {device for (device,) in database.execute("SELECT DISTINCT deviceId FROM CUPTI_ACTIVITY_KIND_KERNEL")}
+            devices = {
+                device for (device,) in database.execute("SELECT DISTINCT deviceId FROM CUPTI_ACTIVITY_KIND_KERNEL")
+            }
             known = database.execute("SELECT id, uuid, smCount FROM TARGET_INFO_GPU ORDER BY id").fetchall()
             assert len(known) == 2
             seen.append((*devices, known[min(devices)][1]))

@@ -8,10 +8,11 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from causeway.errors import CausewayError
+from causeway.core.errors import CausewayError
 from causeway.simulate.counters import CounterScenario
+from causeway.simulate.demo import trace_scenario
 from causeway.simulate.runs import write_run
-from causeway.simulate.scenarios import SIGNS, Scenario, trace_scenario
+from causeway.simulate.scenario import SIGNS, Scenario
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = yaml.safe_load((ROOT / "config" / "schemas" / "simulated.schema.yaml").read_text())
@@ -51,9 +52,13 @@ def test_truth_names_every_kernel_and_its_causes(tmp_path):
     told = truth["targets"]["kernel_variability"]
     assert set(told) == set(kernels) == set(truth["launches"])
     for name, causes in told.items():
-        expected = {} if kernels[name].short_name == "Kernel2" else {cause: SIGNS[cause] for cause in kernels[name].causes}
+        expected = (
+            {} if kernels[name].short_name == "Kernel2" else {cause: SIGNS[cause] for cause in kernels[name].causes}
+        )
         assert causes == expected
-    assert sum(truth["launches"].values()) == sum(rows["CUPTI_ACTIVITY_KIND_KERNEL"] for rows in truth["exports"].values())
+    assert sum(truth["launches"].values()) == sum(
+        rows["CUPTI_ACTIVITY_KIND_KERNEL"] for rows in truth["exports"].values()
+    )
     assert sorted(truth["exports"]) == ["rank0.sqlite", "rank1.sqlite", "rank2.sqlite", "rank3.sqlite"]
 
 
@@ -84,14 +89,24 @@ def test_the_schema_knows_the_keys_and_the_defaults_it_states():
 
 
 @pytest.mark.parametrize(
-    "good", [{"kind": "trace", "ranks": 2, "causes": {"Kernel2": {"launches_in_flight": 0.1}}}, {"kind": "counters", "launches": 9}]
+    "good",
+    [
+        {"kind": "trace", "ranks": 2, "causes": {"Kernel2": {"launches_in_flight": 0.1}}},
+        {"kind": "counters", "launches": 9},
+    ],
 )
 def test_the_schema_accepts(good):
     Draft202012Validator(SCHEMA).validate(good)
 
 
 @pytest.mark.parametrize(
-    "bad", [{}, {"kind": "trace", "rank": 2}, {"kind": "trace", "ranks": 0}, {"kind": "trace", "causes": {"x": {"weather": 1}}}]
+    "bad",
+    [
+        {},
+        {"kind": "trace", "rank": 2},
+        {"kind": "trace", "ranks": 0},
+        {"kind": "trace", "causes": {"x": {"weather": 1}}},
+    ],
 )
 def test_the_schema_refuses(bad):
     assert not Draft202012Validator(SCHEMA).is_valid(bad)
@@ -101,12 +116,18 @@ def test_the_command_line(tmp_path):
     command = [sys.executable, "-m", "causeway.simulate"]
     environment = {"PYTHONPATH": str(ROOT / "scripts"), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(
-        [*command, "demo", str(tmp_path / "a"), "--iterations", "2", "--seed", "3"], env=environment, capture_output=True, text=True
+        [*command, "demo", str(tmp_path / "a"), "--iterations", "2", "--seed", "3"],
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "a" / "rank3.sqlite").exists()
     done = subprocess.run(
-        [*command, "demo_counters", str(tmp_path / "b"), "--launches", "1"], env=environment, capture_output=True, text=True
+        [*command, "demo_counters", str(tmp_path / "b"), "--launches", "1"],
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 1
     assert done.stderr.strip().endswith("one of each is the least")

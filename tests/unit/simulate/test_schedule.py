@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from causeway.simulate.scenarios import SATURATION, SIGNS, causes_of, trace_scenario
-from causeway.simulate.schedule import COMPUTE_STREAM, play
+from causeway.simulate.demo import trace_scenario
+from causeway.simulate.scenario import SATURATION, SIGNS, causes_of
+from causeway.simulate.schedule import COMPUTE_STREAM, simulate_batches
 
 from .observed import deviations, effective_size, features, joined
 
@@ -12,8 +13,11 @@ TABLES = ("kernels", "copies", "memsets", "calls", "ranges", "samples")
 def run(**values):
     """Return the scenario and, per rank, its tables over all batches."""
     scenario = trace_scenario(values)
-    batches = list(play(scenario))
-    return scenario, [{table: joined([getattr(b[rank], table) for b in batches]) for table in TABLES} for rank in range(scenario.ranks)]
+    batches = list(simulate_batches(scenario))
+    return scenario, [
+        {table: joined([getattr(b[rank], table) for b in batches]) for table in TABLES}
+        for rank in range(scenario.ranks)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +91,13 @@ def test_planted_effects_follow_from_the_state_at_the_start(demo, observed):
             if cause not in SATURATION:
                 continue
             x = observed[cause][own] / SATURATION[cause]
-            part = np.maximum(0, 1 - x) if SIGNS[cause] == "-" else x if cause == "launches_in_flight" else np.minimum(1, x)
+            part = (
+                np.maximum(0, 1 - x)
+                if SIGNS[cause] == "-"
+                else x
+                if cause == "launches_in_flight"
+                else np.minimum(1, x)
+            )
             expected[own] += strength * part
     assert np.allclose(observed["effect"], expected, atol=1e-12)
     for number, kernel in enumerate(scenario.kernels):  # and durations follow from the effects, up to noise of mean 1
@@ -106,12 +116,18 @@ def test_planted_causes_move_the_deviation_and_its_magnitude_alike(demo, observe
         signed = deviations(duration[own], observed["block"][own], observed["grid"][own])
         causes = [cause for cause in kernel.causes if cause in SATURATION]
         if causes:
-            x = np.stack([np.minimum(observed[cause][own], SATURATION[cause]).astype(float) for cause in causes], axis=1)
+            x = np.stack(
+                [np.minimum(observed[cause][own], SATURATION[cause]).astype(float) for cause in causes], axis=1
+            )
             x = (x - x.mean(axis=0)) / x.std(axis=0)
             for y, least in ((signed, 0.3), (np.abs(signed), 0.2)):
                 slopes = np.linalg.lstsq(x, (y - y.mean()) / y.std(), rcond=None)[0]
                 for cause, slope in zip(causes, slopes, strict=True):
-                    assert (slope > least) if SIGNS[cause] == "+" else (slope < -least), (kernel.short_name, cause, slope)
+                    assert (slope > least) if SIGNS[cause] == "+" else (slope < -least), (
+                        kernel.short_name,
+                        cause,
+                        slope,
+                    )
             affected = observed["effect"][own] > 0
             assert 0.08 < affected.mean() < 0.35
     reduce = next(i for i, kernel in enumerate(scenario.kernels) if kernel.short_name == "reduce_kernel")
@@ -172,7 +188,8 @@ def test_a_change_of_input_size_moves_the_mean_and_not_the_deviation(demo, obser
     scenario, _ = demo
     number = next(i for i, kernel in enumerate(scenario.kernels) if kernel.grids_over_time)
     own = observed["kernel"] == number
-    grid, duration = observed["grid"][own], (observed["end"] - observed["start"])[own].astype(float)
+    grid = observed["grid"][own]
+    duration = (observed["end"] - observed["start"])[own].astype(float)
     means = np.array([duration[grid == g].mean() for g in np.unique(grid)])
     spreads = np.array([duration[grid == g].std() for g in np.unique(grid)])
     assert len(means) == 4
@@ -188,7 +205,11 @@ def test_a_clock_drop_slows_its_kernels_on_its_device_and_shows_in_the_samples()
         dropped = (iteration >= 60) & (iteration < 75)
         duration = kernels["end"] - kernels["start"]
         ratio = {
-            i: duration[dropped & (kernels["kernel"] == i)].mean() / duration[~dropped & (kernels["kernel"] == i)].mean() for i in (0, 1)
+            i: (
+                duration[dropped & (kernels["kernel"] == i)].mean()
+                / duration[~dropped & (kernels["kernel"] == i)].mean()
+            )
+            for i in (0, 1)
         }
         assert ratio[0] == pytest.approx(1 / scenario.clock_factor if number == 1 else 1, rel=0.01)
         assert ratio[1] == pytest.approx(1, rel=0.02)
@@ -214,12 +235,16 @@ def test_sampled_activity_agrees_with_the_events():
     assert (np.diff(rank["samples"]["time"][rank["samples"]["metric"] == 2]) == 100_000).all()
     assert busy.min() >= 0
     assert busy.max() <= 100
-    assert busy.mean() / 100 == pytest.approx(share, abs=0.02)  # the neighbour stream adds a little where the compute stream pauses
+    assert busy.mean() / 100 == pytest.approx(
+        share, abs=0.02
+    )  # the neighbour stream adds a little where the compute stream pauses
 
 
 @pytest.mark.parametrize("batch", [512, 7])
 def test_an_input_acts_through_the_size_of_the_copy_before_the_launch(batch):
-    scenario, ranks = run(iterations=60, ranks=2, iterations_per_batch=batch, causes={"Kernel2": {"last_h2d_bytes": 0.5}})
+    scenario, ranks = run(
+        iterations=60, ranks=2, iterations_per_batch=batch, causes={"Kernel2": {"last_h2d_bytes": 0.5}}
+    )
     assert scenario.kernels[0].causes == {"last_h2d_bytes": 0.5}
     for rank in ranks:
         kernels = rank["kernels"]
@@ -229,11 +254,16 @@ def test_an_input_acts_through_the_size_of_the_copy_before_the_launch(batch):
         assert 0.1 < (kernels["effect"][own] > 0).mean() < 0.35
 
 
-@pytest.mark.parametrize("cause", ["d2h_bytes_in_flight", "d2d_bytes_in_flight", "transfers_in_flight", "last_h2d_bytes", "since_start_ns"])
+@pytest.mark.parametrize(
+    "cause", ["d2h_bytes_in_flight", "d2d_bytes_in_flight", "transfers_in_flight", "last_h2d_bytes", "since_start_ns"]
+)
 def test_the_other_causes_can_be_planted_too(cause):
     _, ranks = run(causes={"Kernel2": {cause: 0.1}, "softmax_warp_forward": {}})
     seen = joined(
-        [rank["kernels"] | features(rank["kernels"], rank["copies"]) | {"since_start_ns": rank["kernels"]["start"]} for rank in ranks]
+        [
+            rank["kernels"] | features(rank["kernels"], rank["copies"]) | {"since_start_ns": rank["kernels"]["start"]}
+            for rank in ranks
+        ]
     )
     for number, strength in ((0, 0.1), (2, 0.0)):
         own = seen["kernel"] == number
@@ -241,4 +271,8 @@ def test_the_other_causes_can_be_planted_too(cause):
         x = np.minimum(seen[cause][own], SATURATION[cause]).astype(float)
         for y in (signed, np.abs(signed)):
             r = np.corrcoef(x, y)[0, 1]
-            assert (np.sign(r) == (1 if SIGNS[cause] == "+" else -1) and abs(r) > 0.1) if strength else abs(r) < 4.2 / np.sqrt(own.sum())
+            assert (
+                (np.sign(r) == (1 if SIGNS[cause] == "+" else -1) and abs(r) > 0.1)
+                if strength
+                else abs(r) < 4.2 / np.sqrt(own.sum())
+            )

@@ -37,13 +37,19 @@ def counters(rng, n, ranks=(0,), nulls=0.0, start=False):
 def write(folder, **exports):
     for export, facts in exports.items():
         configurations = [(f"k{n % 2}", {"grid_x": n}) for n in range(4)]
-        write_export(folder / "tables" / export, counters=facts, extra=FIELDS, configurations=configurations, row_group=50)
+        write_export(
+            folder / "tables" / export, counters=facts, extra=FIELDS, configurations=configurations, row_group=50
+        )
     write_clocks(folder / "clocks.json", {})
 
 
 def plain(facts):
-    """Return the rows with a value: position is a launch's number within its rank, also among launches without a value."""
-    rows = pd.DataFrame({name: facts[name] for name in ("launch", "configuration", "rank", "gpu_time", "dram_bytes", "place")})
+    """Return the rows with a value: position is a launch's number within its rank, also among launches without a
+    value.
+    """
+    rows = pd.DataFrame(
+        {name: facts[name] for name in ("launch", "configuration", "rank", "gpu_time", "dram_bytes", "place")}
+    )
     rows["position"] = rows.groupby("rank").cumcount()
     rows["key"] = [(f"k{n % 2}", n) for n in rows.configuration]
     return rows.dropna(subset="gpu_time").reset_index(drop=True)
@@ -54,7 +60,9 @@ def plain(facts):
 def test_bins_of_counters_equal_the_plain_answer(tmp_path, ranks, nulls):
     facts = counters(np.random.default_rng(1), 333, ranks, nulls)
     write(tmp_path, a=facts)
-    out = run_here(tmp_path, ["gpu_time"], ["a"], ["--launches-per-bin", "10", "--features", "dram_bytes", "no_such_counter"])
+    out = run_here(
+        tmp_path, ["gpu_time"], ["a"], ["--launches-per-bin", "10", "--features", "dram_bytes", "no_such_counter"]
+    )
     rows = reference.with_deviation(plain(facts), "gpu_time")
     found = table(out, "bins")
     reference.assert_same_bins(found, reference.bins(rows, 0, 10, ["dram_bytes"]), ["dram_bytes"])
@@ -62,7 +70,12 @@ def test_bins_of_counters_equal_the_plain_answer(tmp_path, ranks, nulls):
     kept = table(out, "kept")
     rows = rows.sort_values(["rank", "launch"]).reset_index(drop=True)
     assert len(kept) == len(rows)
-    for name, column in (("launch", "launch"), ("target", "target"), ("signed_deviation", "signed"), ("place", "place")):
+    for name, column in (
+        ("launch", "launch"),
+        ("target", "target"),
+        ("signed_deviation", "signed"),
+        ("place", "place"),
+    ):
         assert kept[name].tolist() == rows[column].tolist()
     np.testing.assert_array_equal(kept.dram_bytes, rows.dram_bytes)
     assert "gpu_time" not in kept
@@ -93,7 +106,8 @@ def test_counters_with_start_times_are_binned_by_time(tmp_path):
 
 def test_several_exports_share_means_and_columns(tmp_path):
     rng = np.random.default_rng(3)
-    first, second = counters(rng, 80), counters(rng, 60, ranks=(1,))
+    first = counters(rng, 80)
+    second = counters(rng, 60, ranks=(1,))
     write(tmp_path, a=first, b=second)
     found = table(run_here(tmp_path, ["gpu_time"], ["a", "b"], ["--launches-per-bin", "7"]), "bins")
     rows = pd.concat([plain(first), plain(second)], ignore_index=True)
@@ -129,7 +143,9 @@ def test_a_target_without_variation(tmp_path):
 def test_labels_make_configurations(tmp_path):
     facts = {"launch": range(4), "configuration": [0, 1, 0, 1], "rank": [0] * 4, "y": [1.0, 10.0, 3.0, 30.0]}
     field = [pa.field("y", pa.float64())]
-    write_export(tmp_path / "tables" / "a", counters=facts, extra=field, configurations=[("k", {}, "slow"), ("k", {}, "fast")])
+    write_export(
+        tmp_path / "tables" / "a", counters=facts, extra=field, configurations=[("k", {}, "slow"), ("k", {}, "fast")]
+    )
     write_clocks(tmp_path / "clocks.json", {})
     out = run_here(tmp_path, ["y"], ["a"])
     means = table(out, "configurations", "y")

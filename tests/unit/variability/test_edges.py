@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from causeway.tables import SCHEMAS, read_table, table_metadata
+from causeway.core.tables import SCHEMAS, read_table, table_metadata
 from variability_tables import OUTPUTS, run_here, write_clocks, write_export
 
 NAMES = dict(zip(OUTPUTS, ("bins", "ranking", "kept", "kernel_summary", "configuration_summary"), strict=True))
@@ -34,7 +34,9 @@ def test_one_launch(tmp_path):
     dataset(tmp_path, a=(launches([500], [7]), {}))
     out = run_here(tmp_path, TARGETS, ["a"])
     bins = table(out, "kernel_variability", "bins")
-    assert bins[["rank", "bin", "start_ns", "count", "min", "max", "mean"]].to_numpy().tolist() == [[0, 0, 500, 1, 0, 0, 0]]
+    assert bins[["rank", "bin", "start_ns", "count", "min", "max", "mean"]].to_numpy().tolist() == [
+        [0, 0, 500, 1, 0, 0, 0]
+    ]
     assert bins[["variance", "std"]].isna().all(axis=None)
     assert bins[["q1", "median", "q3"]].to_numpy().tolist() == [[0, 0, 0]]
     ranking = table(out, "kernel_variability", "ranking")
@@ -65,7 +67,12 @@ def test_clocks_shift_exports_onto_one_time_line(tmp_path):
     dataset(tmp_path, {"a": -1000, "b": 250}, a=(launches([1000, 1999, 2000], [5, 5, 5]), {}), b=(second, {}))
     out = run_here(tmp_path, ["kernel_variability"], ["a", "b"], ["--width-us", "1"])
     bins = table(out, "kernel_variability", "bins")
-    assert bins[["rank", "bin", "start_ns", "count"]].to_numpy().tolist() == [[0, 0, 0, 2], [0, 1, 1000, 1], [3, 0, 0, 1], [3, 1, 1000, 1]]
+    assert bins[["rank", "bin", "start_ns", "count"]].to_numpy().tolist() == [
+        [0, 0, 0, 2],
+        [0, 1, 1000, 1],
+        [3, 0, 0, 1],
+        [3, 1, 1000, 1],
+    ]
     kept = table(out, "kernel_variability", "kept")
     assert kept.start_ns.tolist() == [0, 999, 1000, 250, 1750]
     assert kept.launch.tolist() == [0, 1, 2, 0, 1]
@@ -75,7 +82,11 @@ def test_configurations_are_numbered_alike_over_exports(tmp_path):
     first = launches([0, 10], [4, 8], configuration=[1, 0])
     second = launches([0, 10], [2, 6], configuration=[0, 1], rank=[1, 1])
     shapes = [("b", {"grid_x": 1}), ("a", {"grid_x": 2})]
-    dataset(tmp_path, a=(first, {"configurations": shapes}), b=(second, {"configurations": [("a", {"grid_x": 2}), ("a", {})]}))
+    dataset(
+        tmp_path,
+        a=(first, {"configurations": shapes}),
+        b=(second, {"configurations": [("a", {"grid_x": 2}), ("a", {})]}),
+    )
     out = run_here(tmp_path, ["kernel_variability"], ["a", "b"])
     found = table(out, "kernel_variability", "configurations")
     assert found.kernel.str[0].tolist() == ["a", "a", "b"]
@@ -103,10 +114,19 @@ def test_metadata_says_how_the_tables_were_made(tmp_path):
     dataset(tmp_path, a=(launches([0], [1]), {}))
     out = run_here(tmp_path, ["kernel_variability"], ["a"], ["--seed", "5", "--score", "iqr"])
     facts = table_metadata(out / "kernel_variability" / "bins.parquet")
-    assert {name: facts[name] for name in ("dataset", "target", "value", "value_unit", "score", "seed", "bin_width", "bin_unit")} == {
-        "dataset": "d", "target": "kernel_variability", "value": "duration_ns", "value_unit": "ns", "score": "iqr", "seed": "5",
-        "bin_width": "10000000", "bin_unit": "ns",
-    }  # fmt: skip
+    assert {
+        name: facts[name]
+        for name in ("dataset", "target", "value", "value_unit", "score", "seed", "bin_width", "bin_unit")
+    } == {
+        "dataset": "d",
+        "target": "kernel_variability",
+        "value": "duration_ns",
+        "value_unit": "ns",
+        "score": "iqr",
+        "seed": "5",
+        "bin_width": "10000000",
+        "bin_unit": "ns",
+    }
 
 
 def test_a_second_run_writes_the_same_bytes(tmp_path):
@@ -117,7 +137,9 @@ def test_a_second_run_writes_the_same_bytes(tmp_path):
     assert len(files) == 10
     run_here(tmp_path, TARGETS, ["a"])
     assert all(path.read_bytes() == before for path, before in files.items())
-    assert sorted(path.name for path in (out / "kernel_variability").iterdir()) == sorted(f"{name}.parquet" for name in OUTPUTS)
+    assert sorted(path.name for path in (out / "kernel_variability").iterdir()) == sorted(
+        f"{name}.parquet" for name in OUTPUTS
+    )
 
 
 def refused(folder, capsys, *options, targets=("kernel_variability",), exports=("a",)):

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from causeway.slices import slice_statistics
-from causeway.variability import bins, large
-from causeway.variability.bins import Bins
-from causeway.variability.large import LargeBin
+from causeway.numeric.slice_statistics import slice_statistics
+from causeway.variability.bins import bins, large_bins
+from causeway.variability.bins.bins import Bins
+from causeway.variability.bins.large_bins import LargeBin
 from variability_tables import run_here, write_clocks, write_export
 
 
 @pytest.mark.parametrize("shape", ["deviations", "signed", "ties", "constant", "nulls", "all null", "one"])
 def test_large_bins_have_the_same_statistics(tmp_path, monkeypatch, shape):
-    monkeypatch.setattr(large, "BLOCK", 100)
+    monkeypatch.setattr(large_bins, "BLOCK", 100)
     rng = np.random.default_rng(1)
     n = 1 if shape == "one" else 1234
     values = {
@@ -39,9 +39,13 @@ def test_large_bins_have_the_same_statistics(tmp_path, monkeypatch, shape):
 
 @pytest.mark.parametrize("chunk", [3, 10, 64])
 def test_a_bin_is_large_by_its_size_alone(tmp_path, monkeypatch, chunk):
-    """Neighbours before and behind, and rows in any pieces: the statistics and their order are those of bins in memory."""
+    """Neighbours before and behind, and rows in any pieces: the statistics and their order are those of bins in
+    memory.
+    """
     rng = np.random.default_rng(2)
-    position = np.sort(np.concatenate([rng.integers(0, 1000, 30), rng.integers(1000, 1100, 400), rng.integers(1100, 3000, 50)]))
+    position = np.sort(
+        np.concatenate([rng.integers(0, 1000, 30), rng.integers(1000, 1100, 400), rng.integers(1100, 3000, 50)])
+    )
     columns = [rng.random(position.size), rng.random(position.size)]
 
     def run():
@@ -72,9 +76,13 @@ def test_the_whole_program_with_one_large_bin(tmp_path, monkeypatch):
     }
     write_export(tmp_path / "tables" / "a", facts, row_group=100)
     write_clocks(tmp_path / "clocks.json", {"a": 0})
-    expected = pq.read_table(run_here(tmp_path, ["kernel_variability"], ["a"]) / "kernel_variability" / "bins.parquet").to_pandas()
+    expected = pq.read_table(
+        run_here(tmp_path, ["kernel_variability"], ["a"]) / "kernel_variability" / "bins.parquet"
+    ).to_pandas()
     monkeypatch.setattr(bins, "LARGE_ROWS", 500)
-    found = pq.read_table(run_here(tmp_path, ["kernel_variability"], ["a"]) / "kernel_variability" / "bins.parquet").to_pandas()
+    found = pq.read_table(
+        run_here(tmp_path, ["kernel_variability"], ["a"]) / "kernel_variability" / "bins.parquet"
+    ).to_pandas()
     assert found["count"].tolist() == [n]
     np.testing.assert_allclose(found.to_numpy(float), expected.to_numpy(float), rtol=1e-12)
     assert sorted(path.name for path in (tmp_path / "out1").iterdir()) == ["kernel_variability"]

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from causeway.variability.links import UNKNOWN, by_value, link, link_by_correlation
+from causeway.variability.rows.transfer_links import UNKNOWN, by_value, link, link_by_correlation
 
 # short times and few lanes, so that overlaps, gaps and ties of every kind occur often
 ROWS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 9), st.integers(0, 1)), max_size=14)
@@ -12,8 +12,11 @@ LONG = st.lists(st.tuples(st.integers(0, 60), st.sampled_from([0, 1, 2, 5, 40, 9
 
 
 def brute(launches, transfers, window):
-    """DESIGN's definition, word for word: the longest overlap, else the last that ended before within the window; ties; else none."""
-    linked, shared = [], []
+    """DESIGN's definition, word for word: the longest overlap, else the last that ended before within the window;
+    ties; else none.
+    """
+    linked = []
+    shared = []
     for start, duration, lane in launches:
         end = start + duration
         best = None
@@ -41,7 +44,8 @@ def columns(rows):
 
 
 def compare(launches, transfers, window):
-    launches, transfers = sorted(launches, key=lambda row: row[0]), sorted(transfers, key=lambda row: row[0])
+    launches = sorted(launches, key=lambda row: row[0])
+    transfers = sorted(transfers, key=lambda row: row[0])
     linked, shared = link(*columns(launches), *columns(transfers), window)
     assert (linked.tolist(), shared.tolist()) == brute(launches, transfers, window)
 
@@ -69,17 +73,24 @@ def test_links_in_many_lanes_near_and_far_apart_equal_brute_force(data, lanes, w
     compare(data.draw(rows), data.draw(rows), window)
 
 
-KEYED = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 9), st.integers(0, 1), st.sampled_from([UNKNOWN, 0, 1, 2, -5])), max_size=14)
+KEYED = st.lists(
+    st.tuples(st.integers(0, 30), st.integers(0, 9), st.integers(0, 1), st.sampled_from([UNKNOWN, 0, 1, 2, -5])),
+    max_size=14,
+)
 
 
 @settings(deadline=None, max_examples=400)
 @given(KEYED, KEYED, st.integers(0, 12))
 def test_links_by_correlation_equal_brute_force(launches, transfers, window):
-    launches, transfers = sorted(launches, key=lambda row: row[0]), sorted(transfers, key=lambda row: row[0])
+    launches = sorted(launches, key=lambda row: row[0])
+    transfers = sorted(transfers, key=lambda row: row[0])
     expected = []
     for start, duration, lane, correlation in launches:
-        end, found = start + duration, (-1, 0)
-        for row, (t_start, t_duration, t_lane, t_correlation) in enumerate(transfers):  # the first one: earliest start, smallest row
+        end = start + duration
+        found = (-1, 0)
+        for row, (t_start, t_duration, t_lane, t_correlation) in enumerate(
+            transfers
+        ):  # the first one: earliest start, smallest row
             t_end = t_start + t_duration
             mine = correlation != UNKNOWN and (t_lane, t_correlation) == (lane, correlation)
             if mine and t_start < end and start - t_end <= window:
@@ -89,7 +100,7 @@ def test_links_by_correlation_equal_brute_force(launches, transfers, window):
 
     def named(rows):
         correlation = np.array([row[3] for row in rows], np.int64)
-        return dict(zip(("start", "end", "lane"), columns(rows), strict=True)) | {"correlation": correlation}
+        return dict(zip(("start", "end", "device"), columns(rows), strict=True)) | {"correlation": correlation}
 
     linked, shared = link_by_correlation(named(launches), named(transfers), window)
     assert list(zip(linked.tolist(), shared.tolist(), strict=True)) == expected
@@ -127,7 +138,8 @@ def test_no_transfers_and_no_launches():
 def sweep_seconds(n, long_transfers):
     start = np.arange(n) * 10
     lane = np.zeros(n, np.int64)
-    t_start, t_end = start + 3, start + 8
+    t_start = start + 3
+    t_end = start + 8
     t_end[:long_transfers] = 10 * n
     began = time.process_time()
     link(start, start + 5, lane, t_start, t_end, lane, 100)

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import variability_reference as reference
-from causeway.variability import sources
+from causeway.variability.rows import sources
 from variability_tables import export_from_nsys, run_here, write_clocks, write_export
 
 TARGETS = ("kernel_variability", "memory_stall")
@@ -70,7 +70,9 @@ def expected_rows(folder, exports, target, window_ns=1_000_000, per_rank=False):
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("width_us", ["1", "0.05", "1000"])
 def test_bins_of_a_random_dataset_equal_the_plain_answer(dataset, target, width_us):
-    out = run_here(dataset, [target], ["a", "b"], ["--width-us", width_us, "--link-window-us", "0.2", "--features", *FEATURES])
+    out = run_here(
+        dataset, [target], ["a", "b"], ["--width-us", width_us, "--link-window-us", "0.2", "--features", *FEATURES]
+    )
     rows, first = expected_rows(dataset, ["a", "b"], target, window_ns=200)
     width = round(float(width_us) * 1000)
     found = table(out, target, "bins")
@@ -89,7 +91,18 @@ def test_means_per_rank(dataset):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_kept_rows_are_the_launches_of_chosen_bins(dataset, target):
-    options = ["--width-us", "1", "--link-window-us", "0.2", "--keep-count", "9", "--control-min-rows", "0", "--control-ratio", "2"]
+    options = [
+        "--width-us",
+        "1",
+        "--link-window-us",
+        "0.2",
+        "--keep-count",
+        "9",
+        "--control-min-rows",
+        "0",
+        "--control-ratio",
+        "2",
+    ]
     out = run_here(dataset, [target], ["a", "b"], options)
     rows, first = expected_rows(dataset, ["a", "b"], target, window_ns=200)
     ranking = table(out, target, "ranking")
@@ -118,7 +131,9 @@ def test_kept_rows_are_the_launches_of_chosen_bins(dataset, target):
         np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
     np.testing.assert_array_equal(found.signed_deviation, expected.signed)
     np.testing.assert_array_equal(found.queue_ns.isna(), expected.queue_ns.isna())
-    assert (found.configuration_mean + found.signed_deviation).to_numpy() == pytest.approx(expected.value.to_numpy(float), rel=1e-12)
+    assert (found.configuration_mean + found.signed_deviation).to_numpy() == pytest.approx(
+        expected.value.to_numpy(float), rel=1e-12
+    )
     if target == "memory_stall":
         np.testing.assert_array_equal(found.transfer_duration_ns, expected.transfer_duration_ns)
         np.testing.assert_array_equal(found.transfer_bytes, expected.transfer_bytes)
@@ -128,7 +143,9 @@ def test_kept_rows_are_the_launches_of_chosen_bins(dataset, target):
         ends = np.minimum(found.start_ns + found.duration_ns, found.transfer_start_ns + found.transfer_duration_ns)
         overlap = np.maximum(ends - np.maximum(found.start_ns, found.transfer_start_ns), 0)
         np.testing.assert_array_equal(found.transfer_overlap_ns, overlap)
-        assert ((found.exposed_transfer_ns >= 0) & (found.exposed_transfer_ns <= found.transfer_duration_ns - overlap)).all()
+        assert (
+            (found.exposed_transfer_ns >= 0) & (found.exposed_transfer_ns <= found.transfer_duration_ns - overlap)
+        ).all()
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -147,7 +164,12 @@ def test_summaries_describe_all_launches(dataset, target):
     for name, kernel in every.groupby("name"):
         line = found.loc[name]
         values = kernel.duration_ns
-        assert (line.launches, line.value_sum, line.value_min, line.value_max) == (len(kernel), values.sum(), values.min(), values.max())
+        assert (line.launches, line.value_sum, line.value_min, line.value_max) == (
+            len(kernel),
+            values.sum(),
+            values.min(),
+            values.max(),
+        )
         assert [line.value_q1, line.value_median, line.value_q3] == values.quantile([0.25, 0.5, 0.75]).tolist()
         assert line.configurations == kernel.key.nunique()
         assert line.robust_cv == pytest.approx(0.7413 * (line.value_q3 - line.value_q1) / line.value_median)
@@ -165,11 +187,16 @@ def test_summaries_describe_all_launches(dataset, target):
 
 
 def test_timelines_of_runs_recorded_hours_apart_lie_over_each_other(tmp_path, monkeypatch):
-    rng, hours = np.random.default_rng(5), 3_600_000_000_000
+    rng = np.random.default_rng(5)
+    hours = 3_600_000_000_000
     random_export(rng, tmp_path / "tables" / "a", [0])
     random_export(rng, tmp_path / "tables" / "b", [1], span=20_000)
     write_clocks(tmp_path / "clocks.json", {"a": 100, "b": hours})
-    found = table(run_here(tmp_path, ["kernel_variability"], ["a", "b"], ["--width-us", "1000000"]), "kernel_variability", "kernels")
+    found = table(
+        run_here(tmp_path, ["kernel_variability"], ["a", "b"], ["--width-us", "1000000"]),
+        "kernel_variability",
+        "kernels",
+    )
     rows, _ = expected_rows(tmp_path, ["a", "b"], "kernel_variability")
     since = rows.start_ns - rows.groupby("rank").start_ns.transform("min")
     slices = rows.assign(name=rows.key.str[0]).groupby(["name", since * 64 // (since.max() + 1)]).target.mean()
@@ -180,7 +207,10 @@ def test_timelines_of_runs_recorded_hours_apart_lie_over_each_other(tmp_path, mo
 
 def test_histogram_of_a_kernel_has_bins_of_equal_ratio(tmp_path):
     durations = [1, 2, 4, 8, 16, 2**32 - 1, 2**32]
-    write_export(tmp_path / "tables" / "0", {"start_ns": range(7), "duration_ns": durations, "configuration": [0] * 7, "rank": [0] * 7})
+    write_export(
+        tmp_path / "tables" / "0",
+        {"start_ns": range(7), "duration_ns": durations, "configuration": [0] * 7, "rank": [0] * 7},
+    )
     write_clocks(tmp_path / "clocks.json", {"0": 0})
     found = table(run_here(tmp_path, ["kernel_variability"], ["0"]), "kernel_variability", "kernels")
     assert np.flatnonzero(found.histogram[0]).tolist() == [0, 1, 2, 3, 4, 31]

@@ -2,9 +2,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from causeway.tables import SCHEMAS
-from causeway.variability.bins import BinTable
-from causeway.variability.ranking import rank_bins, robust_cv, uniform
+from causeway.core.tables import SCHEMAS
+from causeway.variability.bins.bins import BinTable
+from causeway.variability.bins.ranking import rank_bins, robust_cv, uniform
 
 
 def bins_of(variances, counts=None, ranks=None):
@@ -30,7 +30,9 @@ def test_order_by_score_then_rank_then_bin_and_no_score_last():
     assert found.score.isna().tolist() == [False, False, True, False, False]
 
 
-@pytest.mark.parametrize(("share", "count", "kept"), [(0.1, None, 1), (0.21, None, 3), (1.0, None, 9), (0.1, 4, 4), (0.1, 99, 9)])
+@pytest.mark.parametrize(
+    ("share", "count", "kept"), [(0.1, None, 1), (0.21, None, 3), (1.0, None, 9), (0.1, 4, 4), (0.1, 99, 9)]
+)
 def test_the_best_share_or_number_is_kept_and_none_without_a_score(share, count, kept):
     found = ranked(bins_of([9, 8, 7, 6, 5, 4, 3, 2, 1, np.nan]), share=share, count=count)
     assert np.flatnonzero(found.kept).tolist() == list(range(kept))
@@ -41,7 +43,9 @@ def test_the_best_share_or_number_is_kept_and_none_without_a_score(share, count,
 def test_the_kept_bins_hold_no_more_launches_than_allowed_but_one_bin_is_kept(most, kept):
     found = ranked(bins_of([9, 8, 7, 6, 5, 4], counts=[4, 6, 3, 5, 9, 9]), count=4, most=most)
     assert np.flatnonzero(found.kept).tolist() == list(range(kept))
-    assert ranked(bins_of([9, 8, 7, 6, 5, 4], counts=[4, 6, 3, 5, 9, 9]), count=4, most=most, ratio=0).control.sum() == 0
+    assert (
+        ranked(bins_of([9, 8, 7, 6, 5, 4], counts=[4, 6, 3, 5, 9, 9]), count=4, most=most, ratio=0).control.sum() == 0
+    )
 
 
 def test_control_bins_have_one_known_probability_and_it_is_their_share():
@@ -66,7 +70,11 @@ def test_the_choice_depends_on_seed_rank_and_bin_not_on_position():
     part = ranked(half).set_index("bin")
     both = whole.set_index("bin").loc[part.index]
     low = part.kept | both.kept
-    assert ((part.control == both.control) | low | (part.inclusion_probability.fillna(0) != both.inclusion_probability.fillna(0))).all()
+    assert (
+        (part.control == both.control)
+        | low
+        | (part.inclusion_probability.fillna(0) != both.inclusion_probability.fillna(0))
+    ).all()
     assert (ranked(bins_of(np.arange(1000.0)), seed=8).control != whole.control).any()
 
 

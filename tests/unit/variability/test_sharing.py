@@ -5,9 +5,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from causeway.variability import sources
-from causeway.variability.sharing import Deal, shares
-from causeway.variability.sources import Source
+from causeway.variability.rows import sources
+from causeway.variability.rows.sources import Source
+from causeway.variability.workers.partition import RoundRobin, shares
 from variability_tables import write_export
 
 
@@ -20,7 +20,11 @@ def small_groups(monkeypatch):
 
 
 def rows_of(share):
-    return [(int(position), chunk.row(place)) for chunk, positions in share.chunks([]) for place, position in enumerate(positions)]
+    return [
+        (int(position), chunk.row(place))
+        for chunk, positions in share.chunks([])
+        for place, position in enumerate(positions)
+    ]
 
 
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -33,11 +37,17 @@ def rows_of(share):
 )
 def test_shares_cover_all_rows_once_and_never_cut_a_bin(tmp_path, start, width, size, block, row_group):
     start = sorted(start)
-    facts = {"start_ns": start, "duration_ns": [1] * len(start), "configuration": [0] * len(start), "rank": [0] * len(start)}
+    facts = {
+        "start_ns": start,
+        "duration_ns": [1] * len(start),
+        "configuration": [0] * len(start),
+        "rank": [0] * len(start),
+    }
     write_export(tmp_path, facts, row_group=row_group)
     source = Source("a", tmp_path, "launches")
-    source.origin_ns = start[0]
-    found, owner = [], {}
+    source.count_from(start[0])
+    found = []
+    owner = {}
     for place in range(size):
         for share in shares([source], width, place, size, block):
             mine = rows_of(share)
@@ -54,7 +64,7 @@ def test_shares_cover_all_rows_once_and_never_cut_a_bin(tmp_path, start, width, 
 def test_row_groups_without_a_dealt_bin_are_not_read(first, more, size, block, data):
     place = data.draw(st.integers(0, size - 1))
     expected = any(bin_ // block % size == place for bin_ in range(first, first + more + 1))
-    assert Deal(place, size, block).any_between(first, first + more) == expected
+    assert RoundRobin(place, size, block).any_between(first, first + more) == expected
 
 
 def test_rows_whose_position_depends_on_others_go_to_one_worker(tmp_path):

@@ -5,16 +5,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from causeway.errors import TableError
-from causeway.ranks import Ranks
-from causeway.variability import sources, transfers
-from causeway.variability.links import link
-from causeway.variability.sources import Source
-from causeway.variability.transfers import Exposure, TransferWindow, facts_of, latest_ends, transfers_of
+from causeway.core.errors import TableError
+from causeway.numeric.mpi import Ranks
+from causeway.variability.rows import sources, transfers
+from causeway.variability.rows.sources import Source
+from causeway.variability.rows.transfer_links import link
+from causeway.variability.rows.transfers import Exposure, TransferWindow, facts_of, latest_ends, transfers_of
 from variability_tables import write_export
 
 COLUMNS = ["start_ns", "duration_ns", "rank", "device"]
-ROWS = st.lists(st.tuples(st.integers(0, 300), st.sampled_from([0, 1, 4, 9, 30, 200]), st.integers(0, 1)), min_size=1, max_size=40)
+ROWS = st.lists(
+    st.tuples(st.integers(0, 300), st.sampled_from([0, 1, 4, 9, 30, 200]), st.integers(0, 1)), min_size=1, max_size=40
+)
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +52,8 @@ def columns(rows):
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ROWS, ROWS, st.integers(0, 20), st.integers(1, 7))
 def test_a_moving_window_links_like_all_transfers_at_once(tmp_path, launches, copies, window_ns, row_group):
-    launches, copies = sorted(launches, key=lambda row: row[0]), sorted(copies, key=lambda row: row[0])
+    launches = sorted(launches, key=lambda row: row[0])
+    copies = sorted(copies, key=lambda row: row[0])
     source, rows = opened(tmp_path, launches, copies, row_group)
     expected, shared = link(*columns(launches), *columns(copies), window_ns)
     latest = latest_ends([rows, source.rows], Ranks())
@@ -127,6 +130,8 @@ def test_rows_out_of_order_are_refused_by_row(tmp_path):
     source = Source("0", tmp_path / "a", "launches")
     with pytest.raises(TableError, match="row 2 starts at 7 ns, before the row above it"):
         list(source.rows.chunks(["start_ns"]))
-    write_export(tmp_path / "b", facts([(5, 1, 0), (9, 1, 0), (7, 1, 0), (8, 1, 0)], configuration=[0] * 4), row_group=2)
+    write_export(
+        tmp_path / "b", facts([(5, 1, 0), (9, 1, 0), (7, 1, 0), (8, 1, 0)], configuration=[0] * 4), row_group=2
+    )
     with pytest.raises(TableError, match="row 2 starts at 7 ns, before the row above it"):
         Source("0", tmp_path / "b", "launches")

@@ -1,7 +1,7 @@
 """Features of the kept launches: launch configuration, context at the start, counters; written as `features.parquet`.
 
-A context feature describes what was so when the launch began, never anything that depends on how long it then took: a longer launch meets
-more copies merely by being longer.
+A context feature describes what was so when the launch began, never anything that depends on how long it then took: a
+longer launch meets more copies merely by being longer.
 """
 
 import contextlib
@@ -16,40 +16,43 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from causeway.causal.context import (
-    BYTES_BY_KIND,
-    LAST_INPUT,
-    Queries,
-    from_launches,
-    from_ranges,
-    from_samples,
-    from_transfers,
+from causeway.causal.data.launch_context import (
+    COMPUTED_FROM,
+    ChosenLaunches,
+    add_launches_in_flight,
     sampled_metrics,
 )
-from causeway.intervals import stretches
-from causeway.logs import LOG
-from causeway.tables import COPY_KINDS, LAUNCH_SHAPE, SCHEMAS, TableWriter, extremes, open_table, read_json, read_table
-
-CONTEXT = {
-    "launches_in_flight": ("contention", ""),
-    "transfers_in_flight": ("contention", ""),
-    **dict.fromkeys(BYTES_BY_KIND, ("contention", "bytes")),
-    LAST_INPUT: ("input", "bytes"),
-    "queue_ns": ("time", "ns"),
-    "idle_before_ns": ("time", "ns"),
-    "iteration_position": ("time", "ns"),
-    "since_start_ns": ("time", "ns"),
-    "previous_deviation": ("state", "ns"),
-}
-"""Context features of a trace with their group and unit, in the order of the columns."""
+from causeway.core.clock import Clock
+from causeway.core.feature_registry import (
+    COUNTERS,
+    DEVICE_METRICS,
+    FEATURE_BY_NAME,
+    FEATURES,
+    FeatureRecord,
+    counter,
+    record_of,
+)
+from causeway.core.logs import LOG
+from causeway.core.tables import (
+    COPY_KINDS,
+    LAUNCH_SHAPE,
+    SCHEMAS,
+    TableWriter,
+    extremes,
+    open_table,
+    read_json,
+    read_table,
+)
+from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
+from causeway.numeric.intervals import stretches
 
 
 @dataclass(frozen=True)
 class Export:
-    """An export of the dataset: its folder of tables, the shift of its clock, its ranks and its node."""
+    """An export of the dataset: its folder of tables, its clock, its ranks and its node."""
 
     folder: Path
-    shift_ns: int
+    clock: Clock
     ranks: tuple[int, ...]
     node: str | None
 
@@ -68,15 +71,16 @@ def exports_of(folders: list[str | Path], clocks: dict, nodes: dict[str, str | N
     """
     found = []
     for folder in map(Path, folders):
-        clock = clocks["exports"].get(folder.name)
-        if clock is not None and (folder / "kernels.parquet").is_file():
+        entry = clocks["exports"].get(folder.name)
+        if entry is not None and (folder / "kernels.parquet").is_file():
             node = nodes.get(folder.name) or read_json(folder / "capabilities.json").get("node")
-            found.append(Export(folder, int(clock["shift_ns"]), tuple(clock["ranks"]), node or None))
+            found.append(Export(folder, Clock.of(entry), tuple(entry["ranks"]), node or None))
     return found
 
 
 def assemble(kept: Path, exports: list[Export], configurations: pa.Table | None, target: str, path: Path) -> None:
-    """Write the features of kept launches, in their order: the columns of `kept` that identify and weigh a row, then one per feature.
+    """Write the features of kept launches, in their order: the columns of `kept` that identify and weigh a row, then
+    one per feature.
 
     The context features of one rank are in memory at once; everything else goes row group by row group.
 
@@ -86,14 +90,16 @@ def assemble(kept: Path, exports: list[Export], configurations: pa.Table | None,
         `kept.parquet`.
     exports : list of Export
     configurations : Table or None
-        `configurations.parquet` of the target: the exact means that previous_deviation needs.
+        Columns of `configurations.parquet` of the target: the exact means that previous_deviation needs.
     target : str
     path : Path
         Gets `features.parquet`; unit, tier and group of a feature stand in its field's metadata.
     """
     with open_table(kept, "kept") as file, contextlib.ExitStack() as opened:
         traced = _traced(file.schema_arrow.names)
-        surroundings = Surroundings(exports, configurations if target == "kernel_variability" else None) if traced else None
+        surroundings = (
+            LaunchContext(exports, configurations if target == KERNEL_VARIABILITY else None) if traced else None
+        )
         writer = None
         for rank, pieces in _by_rank(file):
             for piece, context in _with_context(rank, pieces, surroundings):
@@ -107,10 +113,14 @@ Pieces = Callable[..., Iterator[pa.Table]]
 
 
 def _by_rank(file: pq.ParquetFile) -> Iterator[tuple[int, Pieces]]:
-    """Yield each rank with its rows, which stand together in a file of kept rows; rank 0 without rows for a file without any."""
+    """Yield each rank with its rows, which stand together in a file of kept rows; rank 0 without rows for a file
+    without any.
+    """
     sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
     begins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    read = functools.lru_cache(maxsize=2)(lambda group, columns: file.read_row_group(group, list(columns) if columns else None))
+    read = functools.lru_cache(maxsize=2)(
+        lambda group, columns: file.read_row_group(group, list(columns) if columns else None)
+    )
     counts: dict[int, int] = {}
     for group in range(file.num_row_groups):
         for row in pc.value_counts(read(group, ("rank",)).column("rank")).to_pylist():
@@ -135,54 +145,69 @@ def _traced(columns: list[str]) -> bool:
     return "duration_ns" in columns
 
 
-def features_of(kept: pa.Table, context: dict[str, np.ndarray], exports: list[Export], target: str) -> tuple[pa.Table, list[pa.Field]]:
-    """Return the features of some kept launches, whose context is known, and the fields that describe them."""
+def features_of(
+    kept: pa.Table, context: dict[str, np.ndarray], exports: list[Export], target: str
+) -> tuple[pa.Table, list[pa.Field]]:
+    """Return the features of some kept launches, whose context is known, and the fields that describe them.
+
+    Parameters
+    ----------
+    kept : Table
+        `kept`, n rows.
+    context : dict of str to ndarray of float, shape (n,)
+    exports : list of Export
+    target : str
+
+    Returns
+    -------
+    table : Table
+        One column per feature.
+    fields : list of Field
+    """
     base = kept.select(SCHEMAS["kept"].names)
     trace = _traced(kept.column_names)
     columns: dict[str, pa.Array] = {}
     fields: list[pa.Field] = []
 
-    def add(name: str, values: object, kind: pa.DataType, tier: str, group: str, unit: str = "", raw: str = "") -> None:
-        facts = {"tier": tier, "group": group} | ({"unit": unit} if unit else {}) | ({"raw": raw} if raw else {})
-        fields.append(pa.field(name, kind, metadata=facts))
-        columns[name] = values if isinstance(values, pa.ChunkedArray | pa.Array) else pa.array(values, kind)
+    def add(feature: FeatureRecord, values: object, raw: str = "") -> None:
+        kind = pa.string() if feature.is_category else pa.float64()
+        facts = {"tier": feature.tier, "group": feature.group, "unit": feature.unit, "raw": raw}
+        fields.append(pa.field(feature.name, kind, metadata={key: value for key, value in facts.items() if value}))
+        if isinstance(values, pa.ChunkedArray):
+            columns[feature.name] = values.cast(kind)
+        else:
+            columns[feature.name] = pa.array(values, kind, from_pandas=True)
+
+    def add_kept(name: str) -> None:
+        add(FEATURE_BY_NAME[name], kept.column(name))
 
     for name in LAUNCH_SHAPE:
         if name in kept.column_names:
-            unit = "bytes" if name.endswith("_bytes") else ""
-            add(name, kept.column(name).cast(pa.float64()), pa.float64(), "launch", "launch configuration", unit)
+            add_kept(name)
     if trace:
         for name, values in context.items():
-            group, unit = CONTEXT.get(name, ("device metrics", _sample_unit(name)))
-            add(name, pa.array(values, pa.float64(), from_pandas=True), pa.float64(), "context", group, unit)
-        add("queue_ns", kept.column("queue_ns").cast(pa.float64()), pa.float64(), "context", *CONTEXT["queue_ns"])
-        if target == "memory_stall":  # of the linked transfer, only what is known beforehand; the rest depends on the launch's duration
-            add("transfer_bytes", kept.column("transfer_bytes").cast(pa.float64()), pa.float64(), "context", "transfer", "bytes")
-            kinds = [None if kind is None else COPY_KINDS.get(kind, str(kind)) for kind in kept.column("transfer_copy_kind").to_pylist()]
-            add("transfer_copy_kind", kinds, pa.string(), "context", "transfer")
-        add("stream", _text(kept.column("stream")), pa.string(), "context", "placement")
+            add(record_of(name, DEVICE_METRICS), values)
+        add_kept("queue_ns")
+        if target == MEMORY_STALL:
+            # of the linked transfer only what is known beforehand; the rest depends on the launch's duration
+            add_kept("transfer_bytes")
+            kinds = [
+                None if kind is None else COPY_KINDS.get(kind, str(kind))
+                for kind in kept.column("transfer_copy_kind").to_pylist()
+            ]
+            add(FEATURE_BY_NAME["transfer_copy_kind"], kinds)
+        add_kept("stream")
     if "device" in kept.column_names:
-        add("device", _text(kept.column("device")), pa.string(), "context", "placement")
+        add_kept("device")
     node_of = {rank: export.node for export in exports for rank in export.ranks}
     if any(node_of.values()):
-        add("node", [node_of.get(rank) for rank in kept.column("rank").to_pylist()], pa.string(), "context", "placement")
+        add(FEATURE_BY_NAME["node"], [node_of.get(rank) for rank in kept.column("rank").to_pylist()])
     if not trace:
-        _counters(kept, columns, add)
+        _add_counters(kept, columns, add)
     return pa.table([*base.columns, *columns.values()], names=[*base.column_names, *columns]), fields
 
 
-def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Numbers of devices and streams are names."""
-    return column.cast(pa.string())
-
-
-def _sample_unit(name: str) -> str:
-    return next(
-        (unit for suffix, unit in (("_hz", "Hz"), ("_ratio", "ratio"), ("_bytes", "bytes"), ("_w", "W")) if name.endswith(suffix)), ""
-    )
-
-
-def _counters(kept: pa.Table, columns: dict[str, pa.Array], add) -> None:
+def _add_counters(kept: pa.Table, columns: dict[str, pa.Array], add: Callable[..., None]) -> None:
     """Pass the metrics of a counter export or table on."""
     known = {*SCHEMAS["kept"].names, *LAUNCH_SHAPE, "device", *columns}
     for field in kept.schema:
@@ -190,46 +215,50 @@ def _counters(kept: pa.Table, columns: dict[str, pa.Array], add) -> None:
             continue
         facts = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
         text = pa.types.is_string(field.type) or pa.types.is_dictionary(field.type) or pa.types.is_boolean(field.type)
-        kind = pa.string() if text else pa.float64()
-        add(field.name, kept.column(field.name).cast(kind), kind, "counter", facts.get("group", "counters"), facts.get("unit", ""),
-            facts.get("raw", ""))  # fmt: skip
+        feature = counter(field.name, facts.get("group", COUNTERS), facts.get("unit", ""), is_category=text)
+        add(feature, kept.column(field.name), facts.get("raw", ""))
 
 
-def _with_context(rank: int, pieces: Pieces, surroundings: "Surroundings | None") -> Iterator[tuple[pa.Table, dict[str, np.ndarray]]]:
+def _with_context(
+    rank: int, pieces: Pieces, surroundings: "LaunchContext | None"
+) -> Iterator[tuple[pa.Table, dict[str, np.ndarray]]]:
     """Yield the rows of a rank, one row group after the other, each with its part of the context."""
-    context, begin = surroundings.of(rank, pieces) if surroundings else {}, 0
+    context = surroundings.of(rank, pieces) if surroundings else {}
+    begin = 0
     for piece in pieces():
         yield piece, {name: values[begin : begin + piece.num_rows] for name, values in context.items()}
         begin += piece.num_rows
 
 
-class Surroundings:
+class LaunchContext:
     """The context of a trace's launches, rank by rank.
 
     Parameters
     ----------
     exports : list of Export
     configurations : Table or None
-        Exact means for previous_deviation; without them there is none.
+        Exact means for previous_deviation, columns of `configurations.parquet`; without them there is none.
 
     Attributes
     ----------
     names : list of str
-        Features that the exports' tables can tell, in the order of `CONTEXT`, sampled metrics last.
+        Features that the exports' tables can tell, in the order of the registry, sampled metrics last.
     """
 
     def __init__(self, exports: list[Export], configurations: pa.Table | None) -> None:
         self.export_of = {rank: export for export in exports for rank in export.ranks}
-        self.configurations, self.begun = configurations, _run_starts(exports)
+        self.configurations = configurations
+        self.begun = _run_starts(exports)
         folders = [export.folder for export in exports]
-        some = {name: any((folder / f"{name}.parquet").is_file() for folder in folders) for name in ("transfers", "ranges")}
-        unknown = {"queue_ns"} | (set() if some["transfers"] else {"transfers_in_flight", *BYTES_BY_KIND, LAST_INPUT})
-        unknown |= (set() if some["ranges"] else {"iteration_position"}) | ({"previous_deviation"} if configurations is None else set())
+        available = {"launches"} | {path.stem for folder in folders for path in folder.glob("*.parquet")}
+        available |= set() if configurations is None else {"configuration_summary"}
         sampled = {name for folder in folders for name in sampled_metrics(folder / "samples.parquet")}
-        self.names = [*(name for name in CONTEXT if name not in unknown), *sorted(sampled)]
+        self.names = [*(feature.name for feature in FEATURES if feature.table in available), *sorted(sampled)]
 
     def of(self, rank: int, pieces: Pieces) -> dict[str, np.ndarray]:
-        """Return the context features of a rank's kept launches (float, NaN where unknown), in their order."""
+        """Return the context features of a rank's n kept launches, in their order: float, shape (n,), NaN where
+        unknown.
+        """
         kept = pa.concat_tables(pieces("launch", "start_ns", "range"))
         export = self.export_of.get(rank)
         if export is None or kept.num_rows == 0:
@@ -237,35 +266,37 @@ class Surroundings:
         launch = kept.column("launch").to_numpy()
         rows = np.argsort(launch, kind="stable")
         ranges = kept.column("range").cast(pa.int64()).fill_null(-1).to_numpy()[rows]
-        queries = Queries(rank, launch[rows])
+        chosen = ChosenLaunches(rank, launch[rows], ranges)
         LOG.info("%s, rank %d: context of %d launches", export.folder.name, rank, rows.size)
         means, kernel_of = _means(export, self.configurations, rank)
-        from_launches(export.folder / "launches.parquet", queries, means, kernel_of)
-        if (export.folder / "transfers.parquet").is_file():
-            from_transfers(export.folder / "transfers.parquet", queries)
-        if (export.folder / "ranges.parquet").is_file():
-            from_ranges(export.folder / "ranges.parquet", queries, ranges)
-        if (export.folder / "samples.parquet").is_file():
-            from_samples(export.folder / "samples.parquet", queries)
+        add_launches_in_flight(export.folder / "launches.parquet", chosen, means, kernel_of)
+        for table, compute in COMPUTED_FROM:
+            if (path := export.folder / f"{table}.parquet").is_file():
+                compute(path, chosen)
         found = {}
         for name in self.names:
-            values, found[name] = queries.features.pop(name, np.nan), np.empty(rows.size)
-            found[name][rows] = np.where(values == -1, np.nan, values) if name in ("idle_before_ns", "iteration_position") else values
+            found[name] = np.empty(rows.size)
+            found[name][rows] = chosen.features.pop(name, np.nan)
         found["since_start_ns"] = kept.column("start_ns").to_numpy() - float(self.begun[export.folder])
         return found
 
 
 def _run_starts(exports: list[Export]) -> dict[Path, int]:
-    """Return for each export with launches the aligned start of the first launch of its run: of the exports recorded at the same time."""
+    """Return for each export with launches the aligned start of the first launch of its run: of the exports recorded
+    at the same time.
+    """
     found = {}
     for export in exports:
         path = export.folder / "launches.parquet"
         if path.is_file():
             with open_table(path, "launches") as file:
-                groups = [index for index in range(file.metadata.num_row_groups) if file.metadata.row_group(index).num_rows]
+                groups = [
+                    index for index in range(file.metadata.num_row_groups) if file.metadata.row_group(index).num_rows
+                ]
                 if groups:
                     ends = extremes(file, groups[0], "start_ns")[0], extremes(file, groups[-1], "start_ns")[1]
-                    found[export.folder] = ends[0] + export.shift_ns, ends[1] + export.shift_ns + 1
+                    begin, end = export.clock.aligned(np.array(ends)).tolist()
+                    found[export.folder] = begin, end + 1
     first, last = (np.array([ends[place] for ends in found.values()], np.int64) for place in (0, 1))
     return dict(zip(found, stretches(first, last).tolist(), strict=True))
 
@@ -273,8 +304,8 @@ def _run_starts(exports: list[Export]) -> dict[Path, int]:
 def _means(export: Export, configurations: pa.Table | None, rank: int) -> tuple[np.ndarray | None, np.ndarray]:
     """Return the exact mean of each of the export's own configurations on a rank, and their kernels.
 
-    A configuration is the same in an export and in the dataset if kernel, launch shape and label agree. A configuration without launches
-    on the rank has no mean and NaN.
+    A configuration is the same in an export and in the dataset if kernel, launch shape and label agree. A configuration
+    without launches on the rank has no mean and NaN.
     """
     kernels = {row["kernel"]: row["id"] for row in read_table(export.folder / "kernels.parquet", "kernels").to_pylist()}
     own = read_table(export.folder / "configurations.parquet", "configurations").to_pylist()

@@ -1,7 +1,8 @@
-"""What is going on at given instants: intervals in flight and their weights, idle time, last values. Exact integers, streamed.
+"""What is going on at given instants: intervals in flight and their weights, idle time, last values. Exact integers,
+streamed.
 
-Intervals come in chunks in order of start; what outlives a chunk is carried over. An interval [start, end) is in flight at an instant t if
-start <= t < end, so an empty one never is.
+Intervals come in chunks in order of start; what outlives a chunk is carried over. An interval [start, end) is in flight
+at an instant t if start <= t < end, so an empty one never is.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,33 +10,37 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 
-def whole_instants(chunks: Iterable[dict[str, np.ndarray]], key: str = "start") -> Iterator[tuple[dict[str, np.ndarray], int | None]]:
+def whole_instants(
+    chunks: Iterable[dict[str, np.ndarray]], key: str = "start"
+) -> Iterator[tuple[dict[str, np.ndarray], int | None]]:
     """Regroup chunks so that equal starts never lie in two of them.
 
     Parameters
     ----------
-    chunks : iterable of dict of str to ndarray
+    chunks : iterable of dict of str to ndarray, shape (n,)
         Columns of equal length, ascending in `key` over all chunks.
+    key : str
+        Name of the column of starts.
 
     Yields
     ------
-    chunk : dict of str to ndarray
+    chunk : dict of str to ndarray, shape (m,)
         Never empty.
     boundary : int or None
         Start of the next chunk; None for the last.
     """
-    held: dict[str, np.ndarray] | None = None
+    pending: dict[str, np.ndarray] | None = None
     for chunk in chunks:
         if chunk[key].size == 0:
             continue
-        if held is not None:
-            chunk = {name: np.concatenate([held[name], values]) for name, values in chunk.items()}
+        if pending is not None:
+            chunk = {name: np.concatenate([pending[name], values]) for name, values in chunk.items()}
         first_of_last = int(np.searchsorted(chunk[key], chunk[key][-1], side="left"))
-        held = {name: values[first_of_last:] for name, values in chunk.items()}
+        pending = {name: values[first_of_last:] for name, values in chunk.items()}
         if first_of_last:
-            yield {name: values[:first_of_last] for name, values in chunk.items()}, int(held[key][0])
-    if held is not None:
-        yield held, None
+            yield {name: values[:first_of_last] for name, values in chunk.items()}, int(pending[key][0])
+    if pending is not None:
+        yield pending, None
 
 
 class InFlight:
@@ -75,13 +80,16 @@ class InFlight:
         # an interval of this chunk that starts after an instant also ends after it, so nothing ends that has not begun
         if starts.size:
             alive = all_ends > starts[-1]
-            self.ends, self.weights = all_ends[alive], all_weights[alive]
-            self.latest_end = int(all_ends.max()) if self.latest_end is None else max(self.latest_end, int(all_ends.max()))
+            self.ends = all_ends[alive]
+            self.weights = all_weights[alive]
+            self.latest_end = (
+                int(all_ends.max()) if self.latest_end is None else max(self.latest_end, int(all_ends.max()))
+            )
         return begun - ended
 
 
 class LastEnded:
-    """The value of the interval that ended last, at or before given instants."""
+    """The value of the interval that ended last, at or before given instants; state between chunks."""
 
     def __init__(self) -> None:
         self.ends = np.zeros(0, dtype=np.int64)
@@ -104,13 +112,16 @@ class LastEnded:
         ndarray of float, shape (m,)
             NaN before the first end.
         """
-        ends, values = np.concatenate([self.ends, ends]), np.concatenate([self.values, values])
+        ends = np.concatenate([self.ends, ends])
+        values = np.concatenate([self.values, values])
         order = np.argsort(ends, kind="stable")
-        ends, values = ends[order], values[order]
-        place = np.searchsorted(ends, instants, side="right")
-        found = np.concatenate([[np.nan], values])[place]
+        ends = ends[order]
+        values = values[order]
+        position = np.searchsorted(ends, instants, side="right")
+        found = np.concatenate([[np.nan], values])[position]
         ended = 0 if boundary is None else int(np.searchsorted(ends, boundary, side="right"))
-        self.ends, self.values = ends[max(ended - 1, 0) :], values[max(ended - 1, 0) :]
+        self.ends = ends[max(ended - 1, 0) :]
+        self.values = values[max(ended - 1, 0) :]
         return found
 
 
@@ -127,12 +138,12 @@ def idle_before(starts: np.ndarray, ends: np.ndarray, earlier_end: int | None, r
         A chunk, ascending in `starts`, with all intervals that share a start.
     earlier_end : int or None
         Latest end of all intervals before the chunk; None if there is none.
-    rows : ndarray of int
+    rows : ndarray of int, shape (m,)
         Positions in the chunk.
 
     Returns
     -------
-    ndarray of int64, shape (rows,)
+    ndarray of int64, shape (m,), ns
         0 while another is in flight, -1 where nothing began before.
     """
     latest = np.maximum.accumulate(ends)
@@ -160,7 +171,14 @@ class LastValue:
         self.values = np.full(instants.size, np.nan)
 
     def advance(self, times: np.ndarray, values: np.ndarray) -> None:
-        """Take a chunk of the series, ascending in `times`, none before those of earlier chunks."""
+        """Take a chunk of the series.
+
+        Parameters
+        ----------
+        times : ndarray of int64, shape (n,), ns
+            Ascending, none before those of earlier chunks; at least one.
+        values : ndarray of float, shape (n,)
+        """
         first = int(np.searchsorted(self.instants, times[0], side="left"))
-        place = np.searchsorted(times, self.instants[first:], side="right") - 1
-        self.values[first:] = values[place]
+        position = np.searchsorted(times, self.instants[first:], side="right") - 1
+        self.values[first:] = values[position]

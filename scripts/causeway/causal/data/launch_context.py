@@ -1,27 +1,22 @@
 """The context of launches at their start, from the tables of one export."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from causeway.causal.in_flight import InFlight, LastEnded, LastValue, idle_before, whole_instants
-from causeway.tables import open_table
+from causeway.causal.data.in_flight import InFlight, LastEnded, LastValue, idle_before, whole_instants
+from causeway.core.feature_registry import FEATURES
+from causeway.core.tables import open_table
 
-BYTES_BY_KIND = {
-    "h2d_bytes_in_flight": (1, 3, 11),
-    "d2h_bytes_in_flight": (2, 4, 12),
-    "d2d_bytes_in_flight": (5, 6, 7, 8, 13),
-    "p2p_bytes_in_flight": (10,),
-}
-"""CUPTI's copy kinds by direction; copies to and from arrays count like those to and from memory."""
+BYTES_BY_KIND = {feature.name: feature.copy_kinds for feature in FEATURES if feature.copy_kinds}
+"""CUPTI's copy kinds by direction."""
 LAST_INPUT = "last_h2d_bytes"
-"""How much came from the host last: the size of the input, where kernels are launched alike for inputs of any size."""
 
 
 @dataclass
-class Queries:
+class ChosenLaunches:
     """Chosen launches of one rank, in order of their row in the export's table of launches.
 
     Attributes
@@ -29,14 +24,17 @@ class Queries:
     rank : int
     launch : ndarray of int64, shape (n,), ascending
         Rows in the export's `launches` table.
+    ranges : ndarray of int64, shape (n,)
+        Number of each launch's range, -1 if none.
     features : dict of str to ndarray, shape (n,)
-        Filled by the functions below; -1 and NaN stand for unknown.
+        Filled by the functions below; NaN stands for unknown.
     start, device : ndarray of int64, shape (n,)
-        Filled by `from_launches`: start on the export's own clock.
+        Filled by `add_launches_in_flight`: start on the export's own clock, ns.
     """
 
     rank: int
     launch: np.ndarray
+    ranges: np.ndarray
     features: dict[str, np.ndarray] = field(default_factory=dict)
     start: np.ndarray = field(init=False)
     device: np.ndarray = field(init=False)
@@ -54,50 +52,56 @@ def _row_groups(path: Path, name: str, columns: list[str]) -> Iterator[dict[str,
             yield {column: table.column(column).fill_null(0).to_numpy(zero_copy_only=False) for column in columns}
 
 
-def from_launches(path: Path, queries: Queries, means: np.ndarray | None, kernel_of: np.ndarray) -> None:
-    """Add launches_in_flight, idle_before_ns and previous_deviation.
+def add_launches_in_flight(path: Path, chosen: ChosenLaunches, means: np.ndarray | None, kernel_of: np.ndarray) -> None:
+    """Add launches_in_flight (int64), idle_before_ns (float, NaN where nothing began before) and previous_deviation
+    (float, ns, NaN for the first); and fill `start` and `device`.
 
     Parameters
     ----------
     path : Path
         The export's `launches.parquet`.
-    queries : Queries
-    means : ndarray of float or None
+    chosen : ChosenLaunches
+    means : ndarray of float, shape (n_configurations,), ns, or None
         Exact mean duration of each of the export's configurations; without it there is no previous_deviation.
-    kernel_of : ndarray of int
+    kernel_of : ndarray of int, shape (n_configurations,)
         Kernel of each of the export's configurations.
 
     Notes
     -----
-    Others are counted on the same device of the same rank. The previous deviation is that of the launch of the same kernel on the same
-    device which began before (ties: earlier row).
+    Others are counted on the same device of the same rank. The previous deviation is that of the launch of the same
+    kernel on the same device which began before (ties: earlier row).
     """
-    n = queries.launch.size
-    in_flight, idle, previous = np.zeros(n, np.int64), np.full(n, -1, np.int64), np.full(n, np.nan)
+    n = chosen.launch.size
+    in_flight = np.zeros(n, np.int64)
+    idle = np.full(n, -1, np.int64)
+    previous = np.full(n, np.nan)
     states: dict[int, InFlight] = {}
     last: dict[tuple[int, int], float] = {}
     columns = ["start_ns", "duration_ns", "configuration", "rank", "device"]
-    for chunk, _ in whole_instants(_numbered(_row_groups(path, "launches", columns), queries.rank)):
-        low, high = np.searchsorted(queries.launch, [chunk["row"][0], chunk["row"][-1] + 1])
+    for chunk, _ in whole_instants(_numbered(_row_groups(path, "launches", columns), chosen.rank)):
+        low, high = np.searchsorted(chosen.launch, [chunk["row"][0], chunk["row"][-1] + 1])
         wanted = np.arange(low, high)
-        place = np.searchsorted(chunk["row"], queries.launch[wanted])
-        queries.start[wanted], queries.device[wanted] = chunk["start"][place], chunk["device"][place]
+        position = np.searchsorted(chunk["row"], chosen.launch[wanted])
+        chosen.start[wanted] = chunk["start"][position]
+        chosen.device[wanted] = chunk["device"][position]
         ends = chunk["start"] + chunk["duration"]
         for device in np.unique(chunk["device"]):
             rows = np.flatnonzero(chunk["device"] == device)
-            mine = wanted[queries.device[wanted] == device]
-            here = np.searchsorted(rows, np.searchsorted(chunk["row"], queries.launch[mine]))
+            mine = wanted[chosen.device[wanted] == device]
+            here = np.searchsorted(rows, np.searchsorted(chunk["row"], chosen.launch[mine]))
             state = states.setdefault(int(device), InFlight(1))
-            starts, stops = chunk["start"][rows], ends[rows]
+            starts = chunk["start"][rows]
+            stops = ends[rows]
             idle[mine] = idle_before(starts, stops, state.latest_end, here)
             found = state.advance(starts, stops, np.ones((rows.size, 1), np.int64), starts[here])[:, 0]
             in_flight[mine] = found - (stops[here] > starts[here])  # without itself
         if means is not None:
             deviation = chunk["duration"] - means[chunk["configuration"]]
-            previous[wanted] = _previous(kernel_of[chunk["configuration"]], chunk["device"], deviation, last)[place]
-    queries.features["launches_in_flight"], queries.features["idle_before_ns"] = in_flight, idle
+            previous[wanted] = _previous(kernel_of[chunk["configuration"]], chunk["device"], deviation, last)[position]
+    chosen.features["launches_in_flight"] = in_flight
+    chosen.features["idle_before_ns"] = np.where(idle == -1, np.nan, idle)
     if means is not None:
-        queries.features["previous_deviation"] = previous
+        chosen.features["previous_deviation"] = previous
 
 
 def _numbered(chunks: Iterator[dict[str, np.ndarray]], rank: int) -> Iterator[dict[str, np.ndarray]]:
@@ -110,7 +114,9 @@ def _numbered(chunks: Iterator[dict[str, np.ndarray]], rank: int) -> Iterator[di
         first += chunk["rank"].size
 
 
-def _previous(kernels: np.ndarray, devices: np.ndarray, deviation: np.ndarray, last: dict[tuple[int, int], float]) -> np.ndarray:
+def _previous(
+    kernels: np.ndarray, devices: np.ndarray, deviation: np.ndarray, last: dict[tuple[int, int], float]
+) -> np.ndarray:
     """Return each row's predecessor's deviation within its (kernel, device); update `last`, which spans chunks."""
     found = np.full(deviation.size, np.nan)
     key = kernels * (1 << 17) + devices
@@ -125,65 +131,67 @@ def _previous(kernels: np.ndarray, devices: np.ndarray, deviation: np.ndarray, l
     return found
 
 
-def from_transfers(path: Path, queries: Queries) -> None:
-    """Add transfers_in_flight (copies and memory sets on the same device), the bytes of those in flight by direction, and last_h2d_bytes.
+def add_transfers_in_flight(path: Path, chosen: ChosenLaunches) -> None:
+    """Add transfers_in_flight (copies and memory sets on the same device), the bytes of those in flight by direction
+    (both int64), and last_h2d_bytes (float, NaN before the first such copy).
 
     The last is the size of the copy from the host to the same device that had ended last when the launch began.
     """
     names = ["transfers_in_flight", *BYTES_BY_KIND]
     for name in names:
-        queries.features[name] = np.zeros(queries.launch.size, np.int64)
-    queries.features[LAST_INPUT] = np.full(queries.launch.size, np.nan)
-    order = np.argsort(queries.start, kind="stable")
+        chosen.features[name] = np.zeros(chosen.launch.size, np.int64)
+    chosen.features[LAST_INPUT] = np.full(chosen.launch.size, np.nan)
+    order = np.argsort(chosen.start, kind="stable")
     states: dict[int, InFlight] = {}
     inputs: dict[int, LastEnded] = {}
-    by_device = {int(device): order[queries.device[order] == device] for device in np.unique(queries.device)}
+    by_device = {int(device): order[chosen.device[order] == device] for device in np.unique(chosen.device)}
     begun = dict.fromkeys(by_device, 0)
     columns = ["start_ns", "duration_ns", "bytes", "copy_kind", "rank", "device"]
 
     def of_rank() -> Iterator[dict[str, np.ndarray]]:
         for chunk in _row_groups(path, "transfers", columns):
-            mine = chunk["rank"] == queries.rank
+            mine = chunk["rank"] == chosen.rank
             yield {"start": chunk["start_ns"][mine], **{name: chunk[name][mine] for name in columns[1:]}}
 
     for chunk, boundary in whole_instants(of_rank()):
-        weights = np.stack([np.ones(chunk["start"].size, np.int64), *(
-            np.where(np.isin(chunk["copy_kind"], kinds), chunk["bytes"], 0).astype(np.int64) for kinds in BYTES_BY_KIND.values()
-        )], axis=1)  # fmt: skip
+        bytes_by_kind = [
+            np.where(np.isin(chunk["copy_kind"], kinds), chunk["bytes"], 0).astype(np.int64)
+            for kinds in BYTES_BY_KIND.values()
+        ]
+        weights = np.stack([np.ones(chunk["start"].size, np.int64), *bytes_by_kind], axis=1)
         ends = chunk["start"] + chunk["duration_ns"]
         for device, rows in by_device.items():
             mine = chunk["device"] == device
-            until = rows.size if boundary is None else int(np.searchsorted(queries.start[rows], boundary, side="left"))
+            until = rows.size if boundary is None else int(np.searchsorted(chosen.start[rows], boundary, side="left"))
             part = rows[begun[device] : until]
             state = states.setdefault(device, InFlight(len(names)))
-            found = state.advance(chunk["start"][mine], ends[mine], weights[mine], queries.start[part])
+            found = state.advance(chunk["start"][mine], ends[mine], weights[mine], chosen.start[part])
             for column, name in enumerate(names):
-                queries.features[name][part] = found[:, column]
+                chosen.features[name][part] = found[:, column]
             copied = mine & np.isin(chunk["copy_kind"], BYTES_BY_KIND["h2d_bytes_in_flight"])
             last = inputs.setdefault(device, LastEnded())
-            queries.features[LAST_INPUT][part] = last.advance(ends[copied], chunk["bytes"][copied], queries.start[part], boundary)
+            chosen.features[LAST_INPUT][part] = last.advance(
+                ends[copied], chunk["bytes"][copied], chosen.start[part], boundary
+            )
             begun[device] = until
 
 
-def from_ranges(path: Path, queries: Queries, ranges: np.ndarray) -> None:
-    """Add iteration_position: ns from the start of the enclosing range to that of the launch; -1 outside of ranges.
-
-    Parameters
-    ----------
-    ranges : ndarray of int64, shape (n,)
-        Number of each chosen launch's range, -1 if none.
+def add_iteration_position(path: Path, chosen: ChosenLaunches) -> None:
+    """Add iteration_position: ns from the start of the enclosing range to that of the launch, float; NaN outside of
+    ranges.
     """
-    position = np.full(queries.launch.size, -1, np.int64)
+    since_start = np.full(chosen.launch.size, -1, np.int64)
+    ranges = chosen.ranges
     starts: dict[int, int] = {}
     wanted = np.unique(ranges[ranges >= 0])
     for chunk in _row_groups(path, "ranges", ["start_ns", "range", "rank"]):
-        mine = np.flatnonzero((chunk["rank"] == queries.rank) & np.isin(chunk["range"], wanted))
+        mine = np.flatnonzero((chunk["rank"] == chosen.rank) & np.isin(chunk["range"], wanted))
         for row in mine:
             starts.setdefault(int(chunk["range"][row]), int(chunk["start_ns"][row]))
-    inside = np.flatnonzero(np.isin(ranges, np.fromiter(starts, np.int64, len(starts))))
-    position[inside] = queries.start[inside] - np.asarray([starts[int(number)] for number in ranges[inside]], np.int64)
-    position[position < 0] = -1
-    queries.features["iteration_position"] = position
+    known = np.flatnonzero(np.isin(ranges, np.fromiter(starts, np.int64, len(starts))))
+    begun = np.asarray([starts[int(number)] for number in ranges[known]], np.int64)
+    since_start[known] = chosen.start[known] - begun
+    chosen.features["iteration_position"] = np.where(since_start < 0, np.nan, since_start)
 
 
 def sampled_metrics(path: Path) -> set[str]:
@@ -192,32 +200,47 @@ def sampled_metrics(path: Path) -> set[str]:
         return set()
     with open_table(path, "samples") as file:
         return {
-            name for group in range(file.num_row_groups) for name in file.read_row_group(group, ["metric"]).column(0).unique().to_pylist()
+            name
+            for group in range(file.num_row_groups)
+            for name in file.read_row_group(group, ["metric"]).column(0).unique().to_pylist()
         }
 
 
-def from_samples(path: Path, queries: Queries) -> None:
-    """Add each sampled device metric: its last value at or before the launch's start."""
-    order = np.argsort(queries.start, kind="stable")
-    by_device = {int(device): order[queries.device[order] == device] for device in np.unique(queries.device)}
+def add_sampled_metrics(path: Path, chosen: ChosenLaunches) -> None:
+    """Add each sampled device metric: its last value at or before the launch's start, NaN before the first."""
+    order = np.argsort(chosen.start, kind="stable")
+    by_device = {int(device): order[chosen.device[order] == device] for device in np.unique(chosen.device)}
     series: dict[tuple[int, str], LastValue] = {}
     with open_table(path, "samples") as file:
         for group in range(file.num_row_groups):
             table = file.read_row_group(group)
-            rank, device, times, values = (table.column(name).to_numpy() for name in ("rank", "device", "time_ns", "value"))
+            rank, device, times, values = (
+                table.column(name).to_numpy() for name in ("rank", "device", "time_ns", "value")
+            )
             metric = table.column("metric").combine_chunks()
             metric = metric.dictionary_encode() if not hasattr(metric, "indices") else metric
-            codes, names = metric.indices.to_numpy(), metric.dictionary.to_pylist()
+            codes = metric.indices.to_numpy()
+            names = metric.dictionary.to_pylist()
             for code in np.unique(codes):
                 for number, rows in by_device.items():
-                    mine = (codes == code) & (rank == queries.rank) & (device == number)
+                    mine = (codes == code) & (rank == chosen.rank) & (device == number)
                     if mine.any():
-                        state = series.setdefault((number, names[code]), LastValue(queries.start[rows]))
+                        state = series.setdefault((number, names[code]), LastValue(chosen.start[rows]))
                         state.advance(times[mine], values[mine])
     metrics = sorted({name for _, name in series})
     for name in metrics:
-        values = np.full(queries.launch.size, np.nan)
+        values = np.full(chosen.launch.size, np.nan)
         for (device, metric_name), state in series.items():
             if metric_name == name:
                 values[by_device[device]] = state.values
-        queries.features[name] = values
+        chosen.features[name] = values
+
+
+COMPUTED_FROM: tuple[tuple[str, Callable[[Path, ChosenLaunches], None]], ...] = (
+    ("transfers", add_transfers_in_flight),
+    ("ranges", add_iteration_position),
+    ("samples", add_sampled_metrics),
+)
+"""Table of an export, and what is computed from it once `add_launches_in_flight` has filled in start and device;
+without the table its features stay unknown.
+"""

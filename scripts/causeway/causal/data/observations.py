@@ -1,15 +1,15 @@
-"""Rows and columns of a scope: what the search sees of `features.parquet`."""
+"""Observations, features and candidates of a scope: what the search sees of `features.parquet`."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from causeway.causal.basis import normal_scores, two_valued
+from causeway.causal.statistics.basis import normal_scores, two_valued
 
 
 @dataclass(frozen=True)
-class Column:
+class Feature:
     """A feature as it was measured.
 
     Attributes
@@ -28,7 +28,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Rows:
+class Observations:
     """The launches of a scope in time order; all arrays have shape (n_rows,).
 
     Attributes
@@ -43,8 +43,9 @@ class Rows:
         Inverse inclusion probability.
     kernel, configuration : ndarray of int
         Codes 0, 1, ...; a configuration belongs to one kernel.
-    folded : bool
-        The target is the absolute deviation; else it is the measured value itself and moves with the signed deviation (memory stall).
+    absolute : bool
+        The target is the absolute deviation; else it is the measured value itself and moves with the signed deviation
+        (memory stall).
     kernels : tuple of str
         Ids of the kernels by code; empty if they have none.
     """
@@ -56,19 +57,31 @@ class Rows:
     weight: np.ndarray
     kernel: np.ndarray
     configuration: np.ndarray
-    folded: bool = True
+    absolute: bool = True
     kernels: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return self.target.size
 
-    def take(self, keep: np.ndarray) -> "Rows":
-        """Return the rows of a mask or of positions, configurations and kernels numbered anew from 0."""
-        parts = {name: getattr(self, name)[keep] for name in self.__dataclass_fields__ if name not in ("folded", "kernels")}
-        left = np.unique(parts["kernel"])
+    def take(self, keep: np.ndarray) -> "Observations":
+        """Return some of the observations, configurations and kernels numbered anew from 0.
+
+        Parameters
+        ----------
+        keep : ndarray of bool, shape (n_rows,), or of int, shape (n_kept,)
+            A mask, or positions.
+        """
+        parts = {
+            name: getattr(self, name)[keep] for name in self.__dataclass_fields__ if name not in ("absolute", "kernels")
+        }
+        present = np.unique(parts["kernel"])
         for name in ("kernel", "configuration"):
             parts[name] = np.unique(parts[name], return_inverse=True)[1]
-        return Rows(**parts, folded=self.folded, kernels=tuple(self.kernels[code] for code in left) if self.kernels else ())
+        return Observations(
+            **parts,
+            absolute=self.absolute,
+            kernels=tuple(self.kernels[code] for code in present) if self.kernels else (),
+        )
 
 
 @dataclass(frozen=True)
@@ -78,7 +91,8 @@ class Candidate:
     Attributes
     ----------
     values : ndarray of float
-        Shape (n_rows,): centred within configurations, winsorised, in standard deviations. Shape (n_rows, n_levels - 1) for a category.
+        Shape (n_rows,): centred within configurations, winsorised, in standard deviations. Shape (n_rows, n_levels - 1)
+        for a category.
     levels : tuple of str
         The category's levels, the first is the one without an indicator; empty for numbers.
     members : tuple of str
@@ -100,7 +114,9 @@ class Candidate:
 
     @cached_property
     def first(self) -> np.ndarray:
-        """The one column that enters products: a number's normal scores, the values if they are but two; a category's first indicator."""
+        """The one column that enters products, shape (n_rows,): a number's normal scores, the values if they are but
+        two; a category's first indicator.
+        """
         if self.values.ndim > 1:
             return self.values[:, 0].astype(float)
         return self.values.astype(float) if self.two_valued else self.scores

@@ -1,4 +1,4 @@
-"""Scopes: which kernels matter, and the rows and columns of a scope out of `features.parquet`."""
+"""Scopes: which kernels matter, and the observations and features of a scope out of `features.parquet`."""
 
 import hashlib
 from dataclasses import dataclass
@@ -8,13 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from causeway.causal.rows import Column, Rows
-from causeway.tables import SCHEMAS, open_table, read_table
+from causeway.causal.data.observations import Feature, Observations
+from causeway.core.feature_registry import COUNTERS, FEATURE_BY_NAME
+from causeway.core.tables import SCHEMAS, open_table, read_table
 
 IDENTITY = tuple(SCHEMAS["kept"].names)
 DATASET_SCOPE = "dataset"
 BLOCK = ("kernel", "rank", "bin")
-"""A block is what a cap takes as a whole: the rows of a kernel in a bin. Rows are chosen by blocks before any feature is read."""
+"""A block is what a cap takes as a whole: the rows of a kernel in a bin. Rows are chosen by blocks before any
+feature is read.
+"""
 MIN_KERNEL_ROWS = 30
 """A kernel with fewer rows has no say in the pooled search."""
 
@@ -48,11 +51,22 @@ def only_kernel(path: str | Path, share: float, count: int) -> Kernel | None:
     return kernels[0] if kernels and read_table(path, "kernel_summary", ["kernel"]).num_rows == 1 else None
 
 
-def blocks_of(path: str | Path) -> pa.Table:
-    """Return kernel, rank, bin and number of rows of each block of `features.parquet`, ascending; counted row group by row group."""
+def row_blocks(path: str | Path) -> pa.Table:
+    """Return the blocks of `features.parquet`, counted row group by row group.
+
+    Returns
+    -------
+    Table
+        A row per block, ascending; columns kernel, rank, bin and rows (int64), how many rows the block has.
+    """
     with open_table(path, "features") as file:
-        parts = [_counted(file.read_row_group(group, list(BLOCK)), [([], "count_all")]) for group in range(file.num_row_groups)]
-        empty = pa.schema([*(file.schema_arrow.field(name) for name in BLOCK), pa.field("rows", pa.int64())]).empty_table()
+        parts = [
+            _counted(file.read_row_group(group, list(BLOCK)), [([], "count_all")])
+            for group in range(file.num_row_groups)
+        ]
+        empty = pa.schema(
+            [*(file.schema_arrow.field(name) for name in BLOCK), pa.field("rows", pa.int64())]
+        ).empty_table()
     whole = _counted(pa.concat_tables([empty, *parts]), [("rows", "sum")])
     return whole.sort_by([(name, "ascending") for name in BLOCK])
 
@@ -62,18 +76,35 @@ def _counted(table: pa.Table, counts: list) -> pa.Table:
 
 
 def read_features(path: str | Path, blocks: pa.Table) -> pa.Table:
-    """Return the rows of `features.parquet` that lie in some blocks; beside these, one row group is in memory."""
+    """Return the rows of `features.parquet` that lie in some blocks; beside these, one row group is in memory.
+
+    Parameters
+    ----------
+    path : path
+    blocks : Table
+        Some rows of `row_blocks`: columns kernel, rank and bin.
+
+    Returns
+    -------
+    Table
+        All columns of the file, rows in its order.
+    """
     values = [blocks.column(name).combine_chunks().unique() for name in BLOCK]
 
     def codes(table: pa.Table) -> np.ndarray:
-        """Return a number for each row, the same within a block; -1 where no part of `blocks` has such a kernel, rank or bin."""
-        found, known = np.zeros(table.num_rows, np.int64), np.ones(table.num_rows, bool)
+        """Return a number for each row, the same within a block; -1 where no part of `blocks` has such a kernel,
+        rank or bin.
+        """
+        found = np.zeros(table.num_rows, np.int64)
+        known = np.ones(table.num_rows, bool)
         for name, all_values in zip(BLOCK, values, strict=True):
-            place = pc.index_in(table.column(name), all_values).fill_null(-1).to_numpy()
-            found, known = found * len(all_values) + place, known & (place >= 0)
+            code = pc.index_in(table.column(name), all_values).fill_null(-1).to_numpy()
+            found = found * len(all_values) + code
+            known = known & (code >= 0)
         return np.where(known, found, -1)
 
-    wanted, parts = codes(blocks), []
+    wanted = codes(blocks)
+    parts = []
     with open_table(path, "features") as file:
         for group in range(file.num_row_groups):
             chosen = np.isin(codes(file.read_row_group(group, list(BLOCK))), wanted)
@@ -83,7 +114,19 @@ def read_features(path: str | Path, blocks: pa.Table) -> pa.Table:
 
 
 def in_time_order(table: pa.Table) -> pa.Table:
-    """Sort rows by start over all ranks (unknown starts: by position), so that neighbours in the table are neighbours in time."""
+    """Sort rows by start over all ranks (unknown starts: by position), so that neighbours in the table are
+    neighbours in time.
+
+    Parameters
+    ----------
+    table : Table
+        Some rows of `features.parquet`, all its columns.
+
+    Returns
+    -------
+    Table
+        The same rows and columns.
+    """
     columns = [table.column(name).to_numpy(zero_copy_only=False) for name in ("launch", "rank")]
     start = table.column("start_ns")
     order = np.lexsort(columns[::-1] if start.null_count else [columns[0], columns[1], start.to_numpy()])
@@ -91,24 +134,36 @@ def in_time_order(table: pa.Table) -> pa.Table:
 
 
 def capped(blocks: pa.Table, max_rows: int, seed: int) -> pa.Table:
-    """Return blocks of a kernel with at most about `max_rows` rows, chosen by a hash, never by position or outcome."""
+    """Return blocks of a kernel with at most about `max_rows` rows, chosen by a hash, never by position or outcome.
+
+    Parameters
+    ----------
+    blocks : Table
+        Rows of `row_blocks` of one kernel: columns kernel, rank, bin, rows.
+    max_rows, seed : int
+
+    Returns
+    -------
+    Table
+        Some rows of `blocks` with all columns, in their order; at least one.
+    """
     rows = blocks.column("rows").to_numpy()
     if rows.sum() <= max_rows:
         return blocks
-    places = zip(blocks.column("rank").to_pylist(), blocks.column("bin").to_pylist(), strict=True)
-    hashes = [hashlib.sha256(f"{seed}/{rank}/{number}".encode()).digest() for rank, number in places]
+    names = zip(blocks.column("rank").to_pylist(), blocks.column("bin").to_pylist(), strict=True)
+    hashes = [hashlib.sha256(f"{seed}/{rank}/{number}".encode()).digest() for rank, number in names]
     order = sorted(range(len(hashes)), key=lambda i: hashes[i])
     reached = np.cumsum(rows[order])
     return blocks.take(pa.array(sorted(order[: max(1, int(np.searchsorted(reached, max_rows, side="right")))])))
 
 
-def rows_of(table: pa.Table, equal_kernels: bool = False) -> Rows:
-    """Return the rows of a table of features.
+def observations_of(table: pa.Table, equal_kernels: bool = False) -> Observations:
+    """Return the observations of a table of features.
 
     Parameters
     ----------
     table : Table
-        In time order.
+        Rows of `features.parquet` in time order, with the columns that identify and weigh a row.
     equal_kernels : bool
         Weigh every kernel alike, however often it was launched.
     """
@@ -116,7 +171,9 @@ def rows_of(table: pa.Table, equal_kernels: bool = False) -> Rows:
     def numbers(name: str) -> np.ndarray:
         return table.column(name).cast(pa.float64()).to_numpy(zero_copy_only=False).astype(float)
 
-    target, signed, mean = numbers("target"), numbers("signed_deviation"), numbers("configuration_mean")
+    target = numbers("target")
+    signed = numbers("signed_deviation")
+    mean = numbers("configuration_mean")
     names, kernel = np.unique(np.asarray(table.column("kernel").to_pylist(), dtype=str), return_inverse=True)
     own = table.column("configuration").to_numpy().astype(np.int64)
     pair = np.unique(np.column_stack([kernel, own]), axis=0, return_inverse=True)[1].ravel() if len(own) else own
@@ -126,12 +183,20 @@ def rows_of(table: pa.Table, equal_kernels: bool = False) -> Rows:
     if equal_kernels and len(own):
         weight = weight / np.bincount(kernel, np.nan_to_num(weight))[kernel] * len(own)
     known = np.isfinite(target) & np.isfinite(signed)
-    folded = bool(np.allclose(target[known], np.abs(signed[known]), rtol=1e-6, atol=1e-9)) if known.any() else True
-    return Rows(target, signed, mean, numbers("configuration_std"), weight, kernel, pair, folded, tuple(names.tolist()))
+    absolute = bool(np.allclose(target[known], np.abs(signed[known]), rtol=1e-6, atol=1e-9)) if known.any() else True
+    return Observations(
+        target, signed, mean, numbers("configuration_std"), weight, kernel, pair, absolute, tuple(names.tolist())
+    )
 
 
-def columns_of(table: pa.Table) -> list[Column]:
-    """Return the features of a table, and the rank as a category where there are several."""
+def feature_columns(table: pa.Table) -> list[Feature]:
+    """Return the features of a table, and the rank as a category where there are several.
+
+    Parameters
+    ----------
+    table : Table
+        Rows of `features.parquet`; unit, tier and group of each feature stand in the metadata of its columns.
+    """
     found = []
     for position, field in enumerate(table.schema):
         if field.name in IDENTITY:
@@ -144,10 +209,15 @@ def columns_of(table: pa.Table) -> list[Column]:
             if text
             else values.cast(pa.float64()).to_numpy(zero_copy_only=False)
         )
-        found.append(Column(field.name, array, facts.get("tier", "counter"), facts.get("group", "counters"), facts.get("unit", "")))
+        found.append(
+            Feature(
+                field.name, array, facts.get("tier", "counter"), facts.get("group", COUNTERS), facts.get("unit", "")
+            )
+        )
     if pc.count_distinct(table.column("rank")).as_py() > 1:
-        names = np.asarray([str(rank) for rank in table.column("rank").to_pylist()], dtype=object)
-        found.append(Column("rank", names, "context", "placement"))
+        rank = FEATURE_BY_NAME["rank"]
+        names = np.asarray([str(number) for number in table.column("rank").to_pylist()], dtype=object)
+        found.append(Feature(rank.name, names, rank.tier, rank.group))
     return found
 
 
@@ -155,13 +225,29 @@ def pooled(blocks: pa.Table, max_rows: int, seed: int) -> tuple[pa.Table, int]:
     """Return the blocks of all kernels with enough rows (of all if none has), and how many kernels those are.
 
     Each is capped at an equal part of `max_rows`.
+
+    Parameters
+    ----------
+    blocks : Table
+        `row_blocks`: columns kernel, rank, bin, rows.
+    max_rows, seed : int
+
+    Returns
+    -------
+    blocks : Table
+        Some rows of `blocks` with all columns, by kernel.
+    n_kernels : int
     """
     counts = blocks.group_by("kernel").aggregate([("rows", "sum")]).to_pylist()
-    chosen = [row["kernel"] for row in counts if row["rows_sum"] >= MIN_KERNEL_ROWS] or [row["kernel"] for row in counts]
-    parts = [capped(of_kernel(blocks, kernel), max(max_rows // max(len(chosen), 1), 1), seed) for kernel in sorted(chosen)]
+    chosen = [row["kernel"] for row in counts if row["rows_sum"] >= MIN_KERNEL_ROWS] or [
+        row["kernel"] for row in counts
+    ]
+    parts = [
+        capped(of_kernel(blocks, kernel), max(max_rows // max(len(chosen), 1), 1), seed) for kernel in sorted(chosen)
+    ]
     return pa.concat_tables([blocks.slice(0, 0), *parts]), len(chosen)
 
 
 def of_kernel(table: pa.Table, kernel: str) -> pa.Table:
-    """Return the rows of a table that belong to a kernel."""
+    """Return the rows of a table (any with a column kernel; all columns are kept) that belong to a kernel."""
     return table.filter(pc.equal(table.column("kernel"), kernel))

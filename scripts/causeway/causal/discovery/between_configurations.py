@@ -1,60 +1,37 @@
 """The configuration level: features that are constant within a configuration, and how much its launches vary.
 
-A deviation from the configuration's own mean cannot be moved by what all launches of the configuration share; only its scale can.
-Deviations that are standardised per configuration would erase exactly that, so here each configuration gives one number, the logarithm of
-the mean absolute residual of its launches, and the number of *configurations* is the sample size: ten million launches of two
-configurations are still two points and prove nothing.
+A deviation from the configuration's own mean cannot be moved by what all launches of the configuration share; only its
+scale can. Deviations that are standardised per configuration would erase exactly that, so here each configuration gives
+one number, the logarithm of the mean absolute residual of its launches, and the number of *configurations* is the
+sample size: ten million launches of two configurations are still two points and prove nothing.
 
-The number is taken twice, in the measured unit and relative to the configuration's mean. Longer launches vary more in ns merely because
-they are longer, and less relative to their mean if the noise is a constant; only a feature that acts in the same direction both ways
-counts.
+The number is taken twice, in the measured unit and relative to the configuration's mean. Longer launches vary more in
+ns merely because they are longer, and less relative to their mean if the noise is a constant; only a feature that acts
+in the same direction both ways counts.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import fdtrc
 
-from causeway.causal.clusters import cluster_columns, medoids
-from causeway.causal.rows import Candidate, Dropped, Rows
-from causeway.causal.search import ALPHA
+from causeway.causal.data.observations import Candidate, Dropped, Observations
+from causeway.causal.effects.evidence import ConfigurationEffect
+from causeway.causal.selection.forward import ALPHA
+from causeway.causal.statistics.clustering import cluster_columns, medoids
 
 MIN_CONFIGURATIONS = 5
 MIN_LAUNCHES = 10
 """A configuration with fewer rows does not know its scale."""
 MIN_DF = 3
 HALF_TRUST = 30.0
-"""Launches at which a configuration counts half as much as one with very many: what its scale is known to against how they differ."""
-
-
-@dataclass(frozen=True)
-class ConfigurationEffect:
-    """A launch-level feature that scales the variability.
-
-    Attributes
-    ----------
-    candidate : Candidate
-        `values` per configuration.
-    slope : float
-        Change of the log mean absolute residual (measured unit) per standard deviation of `position`.
-    position : ndarray, shape (n_configurations,)
-        Logarithm (if all values are positive) of the feature, standardised over configurations.
-    p_value, partial_r2, stability : float
-        The weaker of the two scalings; share of leave-one-configuration-out fits in which the test still holds.
-    n_configurations : int
-    """
-
-    candidate: Candidate
-    slope: float
-    position: np.ndarray
-    p_value: float
-    partial_r2: float
-    stability: float
-    n_configurations: int
+"""Launches at which a configuration counts half as much as one with very many: what its scale is known to against
+how they differ.
+"""
 
 
 def _position(candidate: Candidate) -> np.ndarray:
-    """Return a feature's value per configuration on the scale of the analysis: logarithms of sizes (bytes are so already)."""
+    """Return a feature's value per configuration on the scale of the analysis: logarithms of sizes (bytes are so
+    already).
+    """
     values = np.asarray(candidate.values, dtype=float)
     if candidate.unit == "bytes":
         return values
@@ -67,7 +44,9 @@ def _within_kernel(values: np.ndarray, kernels: np.ndarray, weights: np.ndarray)
     return values - (sums / np.where(totals > 0, totals, 1.0))[kernels]
 
 
-def _test(response: np.ndarray, columns: np.ndarray, one: int, weights: np.ndarray, kernels: np.ndarray) -> tuple[float, float, float]:
+def _test(
+    response: np.ndarray, columns: np.ndarray, one: int, weights: np.ndarray, kernels: np.ndarray
+) -> tuple[float, float, float]:
     """Return p-value, partial R^2 and slope of column `one` given the others and the kernels' means."""
     roots = np.sqrt(weights / weights.mean())
     y = _within_kernel(response, kernels, weights) * roots
@@ -77,7 +56,8 @@ def _test(response: np.ndarray, columns: np.ndarray, one: int, weights: np.ndarr
     own = x[:, one]
     if others.shape[1]:
         fitted = np.linalg.lstsq(others, np.column_stack([y, own]), rcond=1e-8)[0]
-        y, own = y - others @ fitted[:, 0], own - others @ fitted[:, 1]
+        y = y - others @ fitted[:, 0]
+        own = own - others @ fitted[:, 1]
     length = float(own @ own)
     if df < MIN_DF or length < 0.02 * float(x[:, one] @ x[:, one]) or length <= 0 or float(y @ y) <= 0:
         return 1.0, 0.0, 0.0
@@ -91,18 +71,21 @@ class ConfigurationLevel:
 
     Parameters
     ----------
-    rows : Rows
+    rows : Observations
     residual : ndarray, shape (n_rows,)
         Of the mean stage, in units of `spread`.
     spread : ndarray, shape (n_rows,)
         Standard deviation of each row's configuration, in the measured unit.
     """
 
-    def __init__(self, rows: Rows, residual: np.ndarray, spread: np.ndarray) -> None:
+    def __init__(self, rows: Observations, residual: np.ndarray, spread: np.ndarray) -> None:
         counts = np.bincount(rows.configuration)
-        absolute = np.bincount(rows.configuration, rows.weight * np.abs(residual) * spread) / np.bincount(rows.configuration, rows.weight)
+        absolute = np.bincount(rows.configuration, rows.weight * np.abs(residual) * spread) / np.bincount(
+            rows.configuration, rows.weight
+        )
         first = np.unique(rows.configuration, return_index=True)[1]
-        self.mean, kernels = rows.mean[first], rows.kernel[first]
+        self.mean = rows.mean[first]
+        kernels = rows.kernel[first]
         self.usable = np.flatnonzero((counts >= MIN_LAUNCHES) & (absolute > 0))
         self.kernels = np.unique(kernels[self.usable], return_inverse=True)[1]
         self.weights = counts[self.usable] / (counts[self.usable] + HALF_TRUST)
@@ -111,19 +94,39 @@ class ConfigurationLevel:
         self.responses = [logs] + ([logs - np.log(self.mean[self.usable])] if relative else [])
 
     def test(self, columns: np.ndarray, one: int, keep: np.ndarray | None = None) -> tuple[float, float, float]:
-        """Return the weaker p-value and partial R^2 of both scalings, and the slope in the measured unit; 1, 0, 0 if the signs disagree."""
+        """Return the weaker p-value and partial R^2 of both scalings, and the slope in the measured unit; 1, 0, 0 if
+        the signs disagree.
+
+        Parameters
+        ----------
+        columns : ndarray of float, shape (configurations, p)
+            Of the usable configurations.
+        one : int
+            The column that is tested.
+        keep : ndarray of int or bool, shape (k,) or (configurations,), optional
+            Which of them are used; all by default.
+        """
         keep = np.arange(self.usable.size) if keep is None else keep
         kernels = np.unique(self.kernels[keep], return_inverse=True)[1]
-        results = [_test(response[keep], columns[keep], one, self.weights[keep], kernels) for response in self.responses]
+        results = [
+            _test(response[keep], columns[keep], one, self.weights[keep], kernels) for response in self.responses
+        ]
         if len({np.sign(slope) for _, _, slope in results}) > 1:
             return 1.0, 0.0, 0.0
         return max(p for p, _, _ in results), min(r2 for _, r2, _ in results), results[0][2]
 
 
 def configuration_effects(
-    candidates: list[Candidate], rows: Rows, residual: np.ndarray, spread: np.ndarray
+    candidates: list[Candidate], rows: Observations, residual: np.ndarray, spread: np.ndarray
 ) -> tuple[list[ConfigurationEffect], list[Dropped], int]:
     """Find launch-level features that scale the variability.
+
+    Parameters
+    ----------
+    candidates : list of Candidate
+    rows : Observations
+    residual, spread : ndarray of float, shape (n,)
+        What the stages leave of the deviation, and the spread that they expect of each row, in its unit.
 
     Returns
     -------
@@ -142,12 +145,15 @@ def configuration_effects(
         return [], dropped, 0
     level = ConfigurationLevel(rows, residual, spread)
     n_kernels = np.unique(level.kernels).size
-    varying, positions = [], []
+    varying = []
+    positions = []
     for candidate in numbers:
         values = _position(candidate)[level.usable]
         inside = _within_kernel(values, level.kernels, level.weights) if values.size else values
         if values.size == 0 or np.ptp(inside) <= 1e-9 * max(np.abs(values).max(), 1e-300):
-            dropped.append(Dropped(candidate.name, "constant" if level.usable.size > 1 else _too_few(level.usable.size)))
+            dropped.append(
+                Dropped(candidate.name, "constant" if level.usable.size > 1 else _too_few(level.usable.size))
+            )
         elif level.usable.size < MIN_CONFIGURATIONS or level.usable.size - n_kernels - 1 < MIN_DF:
             dropped.append(Dropped(candidate.name, _too_few(level.usable.size)))
         else:
@@ -169,13 +175,24 @@ def configuration_effects(
         scale = float(columns[:, one].std())
         position = _position(merged[one])
         position = (position - position.mean()) / scale
-        effects.append(ConfigurationEffect(merged[one], slope * scale, position, p_value, partial, stability, int(level.usable.size)))
+        effects.append(
+            ConfigurationEffect(
+                candidate=merged[one],
+                slope=slope * scale,
+                position=position,
+                p_value=p_value,
+                partial_r2=partial,
+                stability=stability,
+                n_configurations=int(level.usable.size),
+            )
+        )
     return effects, dropped, columns.shape[1]
 
 
 def _too_few(n_configurations: int) -> str:
     return (
-        f"constant within configurations, and {n_configurations} configurations with at least {MIN_LAUNCHES} launches are too few to tell"
+        f"constant within configurations, and {n_configurations} configurations with at least {MIN_LAUNCHES} launches"
+        " are too few to tell"
     )
 
 
@@ -184,13 +201,18 @@ def _merge(candidates: list[Candidate], columns: np.ndarray) -> tuple[list[Candi
     unit = columns / np.sqrt((columns**2).sum(axis=0))
     similarity = np.abs(unit.T @ unit)
     names = [candidate.name for candidate in candidates]
-    merged, heads, dropped = [], [], []
+    merged = []
+    heads = []
+    dropped = []
     for members in medoids(similarity, cluster_columns(similarity), names).values():
         head = candidates[members[0]]
         everyone = (head.name, *sorted(names[i] for i in members[1:]))
         merged.append(Candidate(**{**head.__dict__, "members": everyone}))
         heads.append(members[0])
-        dropped += [Dropped(names[i], f"merged into {head.name}: they change together over the configurations") for i in members[1:]]
+        dropped += [
+            Dropped(names[i], f"merged into {head.name}: they change together over the configurations")
+            for i in members[1:]
+        ]
     return merged, columns[:, heads], dropped
 
 
@@ -199,7 +221,11 @@ def _select(level: ConfigurationLevel, columns: np.ndarray) -> list[int]:
     limit = ALPHA / columns.shape[1]
     chosen: list[int] = []
     while len(chosen) < columns.shape[1]:
-        tests = [(level.test(columns[:, [*chosen, one]], len(chosen))[0], one) for one in range(columns.shape[1]) if one not in chosen]
+        tests = [
+            (level.test(columns[:, [*chosen, one]], len(chosen))[0], one)
+            for one in range(columns.shape[1])
+            if one not in chosen
+        ]
         p_value, best = min(tests)
         if p_value > limit:
             break

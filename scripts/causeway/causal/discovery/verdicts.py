@@ -1,30 +1,26 @@
-"""Verdicts: what an arrow and a graph are worth, by stated thresholds. "Inconclusive" and "no cause found" are results."""
+"""Verdicts: what a search and an arrow are worth, by stated thresholds. "Inconclusive" and "no cause found" are
+results.
+"""
 
 import numpy as np
 from scipy.special import chndtrinc, fdtri
 
-from causeway.causal.search import ALPHA
+from causeway.causal.selection.forward import ALPHA
+from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
 
 REFUSED_BELOW = 100.0
+"""Effective rows below which a search is refused, and an arrow inconclusive."""
 FLAGGED_BELOW = 300.0
-MAX_Q = 0.05
-
-SUPPORTED, INCONCLUSIVE, REFUTED = "supported", "inconclusive", "refuted"
+"""Effective rows below which a reader is warned."""
 
 
 def arrow_verdict(n_effective: float, between: bool = False) -> str:
-    """Return the verdict of an arrow that passed search, stability and multiplicity: it also needs 100 effective rows behind its own test.
+    """Return the verdict of an arrow that passed search, stability and multiplicity: it also needs 100 effective rows
+    behind its own test.
 
     A cause at the configuration level rests on configurations, and its test already counts them.
     """
     return SUPPORTED if between or n_effective >= REFUSED_BELOW else INCONCLUSIVE
-
-
-def graph_verdict(arrows: list[str]) -> str:
-    """Return the verdict of a graph from those of its arrows: refuted if all are, supported if one is, else inconclusive."""
-    if arrows and all(verdict == REFUTED for verdict in arrows):
-        return REFUTED
-    return SUPPORTED if SUPPORTED in arrows else INCONCLUSIVE
 
 
 def detectable_share(n_effective: float, n_tests: int, df: int = 3, power: float = 0.8) -> float:
@@ -32,8 +28,9 @@ def detectable_share(n_effective: float, n_tests: int, df: int = 3, power: float
 
     Notes
     -----
-    With d tests at level `ALPHA / d` a group of `df` columns needs a noncentral chi-squared that exceeds the critical value with
-    probability `power`; its noncentrality over (noncentrality + n) is the partial R^2 (J. Cohen, Statistical Power Analysis, 1988, ch. 9).
+    With d tests at level `ALPHA / d` a group of `df` columns needs a noncentral chi-squared that exceeds the critical
+    value with probability `power`; its noncentrality over (noncentrality + n) is the partial R^2 (J. Cohen, Statistical
+    Power Analysis, 1988, ch. 9).
     """
     left = max(n_effective - df - 1, 1.0)
     critical = df * float(fdtri(df, left, 1 - ALPHA / max(n_tests, 1)))

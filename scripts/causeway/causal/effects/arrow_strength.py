@@ -1,7 +1,7 @@
 """Cross-check of the contributions with another implementation: dowhy's arrow strengths on the same graph.
 
-dowhy fits y itself with additive noise, knows neither the fold nor the scale of the noise, and so finds less than our shares for causes
-that act on the scale. What must agree is the order of the strong causes.
+dowhy fits y itself with additive noise, models neither the absolute value nor the scale of the noise, and so finds less
+than the contributions for causes that act on the scale. What must agree is the order of the strong causes.
 """
 
 import logging
@@ -9,10 +9,13 @@ import warnings
 
 import numpy as np
 
-from causeway.logs import LOG
+from causeway.core.logs import LOG
 
 MAX_ROWS = 2000
-SAMPLES, RUNS = 500, 60
+"""Rows that are drawn, by their weights: dowhy takes minutes for more."""
+SAMPLES = 500
+RUNS = 60
+"""Conditional samples of the noise in one run of dowhy's estimate, and most runs; its defaults are 2,000 and 5,000."""
 AGREEMENT_FROM = 2
 """Fewer causes have no order to compare."""
 
@@ -22,19 +25,20 @@ def arrow_strengths(causes: list[np.ndarray], y: np.ndarray, weights: np.ndarray
 
     Parameters
     ----------
-    causes : list of ndarray
-        Shape (n_rows,), or (n_rows, k) indicators of a category, which enter as the number of the level.
-    y : ndarray, shape (n_rows,)
-    weights : ndarray, shape (n_rows,), positive
+    causes : list of ndarray of float, shape (n_rows,) or (n_rows, n_levels - 1)
+        Numbers, or indicators of a category, which enter as the number of the level.
+    y : ndarray of float, shape (n_rows,)
+    weights : ndarray of float, shape (n_rows,), positive
     seed : int
 
     Returns
     -------
-    ndarray, shape (n_causes,)
+    ndarray of float, shape (n_causes,), percent
 
     References
     ----------
-    D. Janzing et al., Quantifying causal influences, Ann. Stat. 41 (2013) 2324; dowhy.gcm.arrow_strength with the variance as measure.
+    D. Janzing et al., Quantifying causal influences, Ann. Stat. 41 (2013) 2324; dowhy.gcm.arrow_strength with the
+    variance as measure.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the library's own, about its dependencies
@@ -48,7 +52,7 @@ def arrow_strengths(causes: list[np.ndarray], y: np.ndarray, weights: np.ndarray
         gcm.config.disable_progress_bars()
         chance = weights / weights.sum()  # dowhy knows no weights, so rows are drawn by them
         rows = np.sort(np.random.default_rng(seed).choice(y.size, size=min(y.size, MAX_ROWS), p=chance))
-        names = [f"x{place}" for place in range(len(causes))]
+        names = [f"x{number}" for number in range(len(causes))]
         table = {name: _single(values)[rows] for name, values in zip(names, causes, strict=True)}
         data = pd.DataFrame({**table, "y": y[rows].astype(float)})
         model = gcm.StructuralCausalModel(nx.DiGraph([(name, "y") for name in names]))
@@ -57,7 +61,9 @@ def arrow_strengths(causes: list[np.ndarray], y: np.ndarray, weights: np.ndarray
         model.set_causal_mechanism("y", gcm.AdditiveNoiseModel(create_hist_gradient_boost_regressor()))
         gcm.fit(model, data)
         strengths = gcm.arrow_strength(model, "y", num_samples_conditional=SAMPLES, max_num_runs=RUNS, n_jobs=1)
-        noise = float(np.var(data["y"] - model.causal_mechanism("y").prediction_model.predict(data[names].to_numpy()).ravel()))
+        noise = float(
+            np.var(data["y"] - model.causal_mechanism("y").prediction_model.predict(data[names].to_numpy()).ravel())
+        )
     found = np.asarray([max(float(strengths[name, "y"]), 0.0) for name in names])
     return 100.0 * found / (found.sum() + noise) if found.sum() + noise > 0 else found
 
@@ -66,23 +72,42 @@ def _single(values: np.ndarray) -> np.ndarray:
     return values.astype(float) if values.ndim == 1 else (values * np.arange(1, values.shape[1] + 1)).sum(axis=1)
 
 
-def order_agreement(ours: np.ndarray, theirs: np.ndarray) -> float | None:
-    """Return the rank correlation of two sets of contributions; None for fewer than two."""
-    if ours.size < AGREEMENT_FROM:
+def order_agreement(contributions: np.ndarray, strengths: np.ndarray) -> float | None:
+    """Return Spearman's rank correlation of contributions and arrow strengths; None for fewer than two causes.
+
+    Parameters
+    ----------
+    contributions, strengths : ndarray of float, shape (n_causes,)
+    """
+    if contributions.size < AGREEMENT_FROM:
         return None
     from scipy.stats import spearmanr
 
-    agreement = float(spearmanr(ours, theirs).statistic)
+    agreement = float(spearmanr(contributions, strengths).statistic)
     return agreement if np.isfinite(agreement) else None
 
 
-def crosscheck_reason(ours: np.ndarray, causes: list[np.ndarray], y: np.ndarray, weights: np.ndarray, seed: int) -> list[str]:
-    """Return the sentence that compares the order of our contributions with that of the arrow strengths; none for fewer than two causes."""
-    if ours.size < AGREEMENT_FROM:
+def crosscheck_reason(
+    contributions: np.ndarray, causes: list[np.ndarray], y: np.ndarray, weights: np.ndarray, seed: int
+) -> list[str]:
+    """Return the sentence that compares the order of the contributions with that of the arrow strengths; none for
+    fewer than two causes.
+
+    Parameters
+    ----------
+    contributions : ndarray of float, shape (n_causes,), percent
+    causes : list of ndarray of float, shape (n_rows,) or (n_rows, n_levels - 1)
+    y : ndarray of float, shape (n_rows,)
+    weights : ndarray of float, shape (n_rows,), positive
+    seed : int
+    """
+    if contributions.size < AGREEMENT_FROM:
         return []
-    theirs = arrow_strengths(causes, y, weights, seed)
-    LOG.info("contributions %s, arrow strengths %s", np.round(ours, 1).tolist(), np.round(theirs, 1).tolist())
-    agreement = order_agreement(ours, theirs)
+    strengths = arrow_strengths(causes, y, weights, seed)
+    LOG.info(
+        "contributions %s, arrow strengths %s", np.round(contributions, 1).tolist(), np.round(strengths, 1).tolist()
+    )
+    agreement = order_agreement(contributions, strengths)
     if agreement is None:
         return []
     return [f"cross-check: dowhy's arrow strengths order the causes with rank correlation {agreement:.2f} to ours"]

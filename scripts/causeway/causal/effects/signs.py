@@ -1,17 +1,22 @@
 """Signs: does more of a cause raise or lower the target, or the measured value; undecided when resamples disagree.
 
-The target is mostly an absolute deviation. A cause that moves the value both ways about its mean moves the deviation in no single
-direction; then the direction of the value is what there is to say, and the sign says that it is about the value.
+The target is mostly an absolute deviation. A cause that moves the value both ways about its mean moves the deviation in
+no single direction; then the direction of the value is what there is to say, and the sign says that it is about the
+value.
 """
 
 from dataclasses import dataclass
 
-from causeway.causal.shares import Slope
+from causeway.causal.data.outcome import TARGET, VALUE
+from causeway.causal.effects.contributions import Slope
+from causeway.core.vocabulary import TRACE_TARGETS
 
 AGREEMENT = 0.9
-TARGET, VALUE = "target", "value"
-VARIABILITY = frozenset({"kernel_variability", "memory_stall"})
-"""Targets whose sign is about the target itself wherever that is decided; of all others the clearer of both is taken."""
+"""Share of resamples that must agree for a sign to be given."""
+VARIABILITY = frozenset(TRACE_TARGETS)
+"""Targets whose sign is about the target itself wherever that is decided; of all others the clearer of both is
+taken.
+"""
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ def sign_of(slope: Slope) -> str:
     return "+" if slope.value > 0 else "-"
 
 
-def direction_of(slope: Slope, move: Slope, target: str, folded: bool) -> Sign:
+def direction_of(slope: Slope, move: Slope, target: str, absolute: bool) -> Sign:
     """Return the sign of a cause.
 
     Parameters
@@ -37,11 +42,12 @@ def direction_of(slope: Slope, move: Slope, target: str, folded: bool) -> Sign:
     slope, move : Slope
         Of the target, and of the measured value.
     target : str
-    folded : bool
+    absolute : bool
         The target is the absolute deviation; else it is the value, and both are one.
     """
-    of_target, of_value = Sign(sign_of(slope)), Sign(sign_of(move), VALUE)
-    if not folded or of_value.sign == "?":
+    of_target = Sign(sign_of(slope))
+    of_value = Sign(sign_of(move), VALUE)
+    if not absolute or of_value.sign == "?":
         return of_target
     if of_target.sign == "?":
         return of_value

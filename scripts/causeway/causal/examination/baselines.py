@@ -1,15 +1,19 @@
-"""What others would name as causes: rank correlation, Lasso, boosted trees with SHAP. For the sceptic, beside ours in the same output.
+"""What others would name as causes: rank correlation, Lasso, boosted trees with SHAP. For the sceptic, beside ours in
+the same output.
 
-They get the same prepared columns, without the leaks and copies that would ruin them, and the same target; they are told neither of
-autocorrelation nor of confounding, as they are commonly used.
+They get the same prepared columns, without the leaks and copies that would ruin them, and the same target; they are
+told neither of autocorrelation nor of confounding, as they are commonly used.
 """
 
 import warnings
 
 import numpy as np
+from scipy.special import stdtr
+from scipy.stats import false_discovery_control, rankdata
 
-from causeway.causal.discovery import Arrow, Evidence
-from causeway.causal.prepare import CONTROL_NAMES
+from causeway.causal.data.outcome import BaselineCause
+from causeway.causal.effects.evidence import Evidence
+from causeway.causal.preparation.prepare import CONTROL_NAMES
 
 MOST_NAMED = 15
 SCREENED = 300
@@ -19,12 +23,25 @@ EXPLAINED_ROWS = 500
 """Rows whose SHAP values are averaged."""
 FDR = 0.05
 TREES = {"max_iter": 100, "learning_rate": 0.1, "max_leaf_nodes": 16, "early_stopping": False}
-METHODS = ("rank_correlation", "lasso", "boosted_trees")
 
 
 def table_of(evidence: Evidence, rows: np.ndarray) -> tuple[np.ndarray, list[str], np.ndarray]:
-    """Return the columns (categories as one column per level), the feature of each, and the target, for some rows."""
-    columns, owners = [], []
+    """Return the columns of some rows, the feature of each, and the target.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    rows : ndarray of int, shape (n,)
+
+    Returns
+    -------
+    columns : ndarray of float, shape (n, p)
+        One column per number, and per level of a category.
+    features : list of str
+    target : ndarray of float, shape (n,)
+    """
+    columns = []
+    owners = []
     for candidate in evidence.prepared.within:
         if candidate.name in CONTROL_NAMES:
             continue
@@ -32,19 +49,19 @@ def table_of(evidence: Evidence, rows: np.ndarray) -> tuple[np.ndarray, list[str
         columns.append(values[:, None] if values.ndim == 1 else values)
         owners += [candidate.name] * columns[-1].shape[1]
     deviation = evidence.deviation[rows]
-    y = np.abs(deviation) if evidence.rows.folded else deviation
+    y = np.abs(deviation) if evidence.rows.absolute else deviation
     return np.hstack(columns).astype(np.float32) if columns else np.zeros((rows.size, 0), np.float32), owners, y
 
 
-def baselines(evidence: Evidence, arrows: list[Arrow], seed: int) -> list[dict]:
+def baselines(evidence: Evidence, seed: int) -> list[BaselineCause]:
     """Return the features that each method names, strongest first.
 
     Returns
     -------
-    list of dict
-        Rows of `baselines.parquet`: at most 15 per method. `score` is |Spearman's rho| (named are those that pass Benjamini and Hochberg's
-        procedure at 5 %), the absolute coefficient in standard deviations (those that are not zero), the mean absolute SHAP value;
-        `share_percent` that of all scores of the method; `cause` whether it is among our causes.
+    list of BaselineCause
+        At most 15 per method. `score` is |Spearman's rho| (named are those that pass Benjamini and Hochberg's procedure
+        at 5 %), the absolute coefficient in standard deviations (those that are not zero), the mean absolute SHAP
+        value; `share_percent` that of all scores of the method.
     """
     rng = np.random.default_rng(seed)
     n = len(evidence.rows)
@@ -55,29 +72,28 @@ def baselines(evidence: Evidence, arrows: list[Arrow], seed: int) -> list[dict]:
     if x.shape[1] == 0 or np.ptp(y) == 0:
         return []
     keep = np.ptp(x, axis=0) > 0
-    x, owners = x[:, keep], [owner for owner, one in zip(owners, keep, strict=True) if one]
-    ours = {arrow.candidate.name for arrow in arrows}
-    found: list[dict] = []
+    x = x[:, keep]
+    owners = [owner for owner, one in zip(owners, keep, strict=True) if one]
     rho, p_values = _spearman(x, y)
     screened = np.sort(np.argsort(-np.abs(rho), kind="stable")[:SCREENED])
-    names = [owners[place] for place in screened]
+    names = [owners[column] for column in screened]
     some = x[:, screened].astype(float)
     some = (some - some.mean(axis=0)) / some.std(axis=0)
     spread = (y - y.mean()) / y.std()
-    held = _held(p_values)
-    found += _named("rank_correlation", owners, np.where(held, rho, 0.0), p_values, ours, np.abs(rho).sum())
+    significant = false_discovery_control(p_values) <= FDR
     coefficients = _lasso(some, spread)
-    found += _named("lasso", names, coefficients, None, ours, np.abs(coefficients).sum())
     strength = _shap(some, spread, int(rng.integers(1 << 31)))
-    found += _named("boosted_trees", names, strength, None, ours, np.abs(strength).sum())
-    return found
+    return [
+        *_named("rank_correlation", owners, np.where(significant, rho, 0.0), p_values, np.abs(rho).sum()),
+        *_named("lasso", names, coefficients, None, np.abs(coefficients).sum()),
+        *_named("boosted_trees", names, strength, None, np.abs(strength).sum()),
+    ]
 
 
 def _spearman(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return Spearman's rank correlations and their p-values, as if rows were independent."""
-    from scipy.special import stdtr
-    from scipy.stats import rankdata
-
+    """Return Spearman's rank correlations of each column with y and their p-values, shape (p,), as if rows were
+    independent.
+    """
     ranks = rankdata(x, axis=0)
     ranks -= ranks.mean(axis=0)
     own = rankdata(y) - (y.size + 1) / 2
@@ -85,12 +101,6 @@ def _spearman(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     df = max(y.size - 2, 1)
     statistic = np.abs(rho) * np.sqrt(df / np.maximum(1 - rho**2, 1e-12))
     return rho, 2 * stdtr(df, -statistic)
-
-
-def _held(p_values: np.ndarray) -> np.ndarray:
-    from causeway.causal.multiplicity import benjamini_hochberg
-
-    return benjamini_hochberg(p_values) <= FDR
 
 
 def _lasso(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -103,7 +113,9 @@ def _lasso(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _shap(x: np.ndarray, y: np.ndarray, seed: int) -> np.ndarray:
-    """Return the mean absolute SHAP value of each column in boosted trees, with the sign of its correlation with the column."""
+    """Return the mean absolute SHAP value of each column in boosted trees, with the sign of its correlation with the
+    column.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the library's own, about its dependencies
         import shap
@@ -117,16 +129,25 @@ def _shap(x: np.ndarray, y: np.ndarray, seed: int) -> np.ndarray:
     return strength * np.where(together < 0, -1.0, 1.0)
 
 
-def _named(method: str, owners: list[str], scores: np.ndarray, p_values, ours: set[str], total: float) -> list[dict]:
-    """Return the rows of one method: per feature its strongest column."""
-    best: dict[str, int] = {}
-    for place in np.argsort(-np.abs(scores), kind="stable"):
-        if scores[place] != 0:
-            best.setdefault(owners[place], int(place))
-    rows = []
-    for number, (feature, place) in enumerate(list(best.items())[:MOST_NAMED], start=1):
-        score = float(abs(scores[place]))
-        row = {"method": method, "feature": feature, "place": number, "score": score, "share_percent": 100 * score / float(total)}
-        p_value = None if p_values is None else float(p_values[place])
-        rows.append(row | {"p_value": p_value, "sign": "+" if scores[place] > 0 else "-", "cause": feature in ours})
-    return rows
+def _named(
+    method: str, owners: list[str], scores: np.ndarray, p_values: np.ndarray | None, total: float
+) -> list[BaselineCause]:
+    """Return the features that one method names: per feature its strongest column; `total` is the sum of all absolute
+    scores.
+    """
+    strongest: dict[str, int] = {}
+    for column in np.argsort(-np.abs(scores), kind="stable"):
+        if scores[column] != 0:
+            strongest.setdefault(owners[column], int(column))
+    return [
+        BaselineCause(
+            method=method,
+            feature=feature,
+            position=position,
+            score=float(abs(scores[column])),
+            share_percent=100 * float(abs(scores[column])) / float(total),
+            p_value=None if p_values is None else float(p_values[column]),
+            sign="+" if scores[column] > 0 else "-",
+        )
+        for position, (feature, column) in enumerate(list(strongest.items())[:MOST_NAMED], start=1)
+    ]

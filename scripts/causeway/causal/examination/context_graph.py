@@ -1,7 +1,8 @@
 """The context graph: how the causes and what surrounds them hang together.
 
-Not needed to find the target's causes (the target is a sink), but it shows what a cause may stand for and act through. It is learnt by
-causal-learn, whose background knowledge is not strict and exists for few of its algorithms; so the tiers are enforced on what it returns.
+Not needed to find the target's causes (the target is a sink), but it shows what a cause may stand for and act through.
+It is learnt by causal-learn, whose background knowledge is not strict and exists for few of its algorithms; so the
+tiers are enforced on what it returns.
 """
 
 import contextlib
@@ -9,45 +10,29 @@ import io
 import random
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from causeway.causal.basis import independent_columns
+from causeway.causal.data.outcome import Edge
+from causeway.causal.statistics.basis import independent_columns
+from causeway.core.feature_registry import TIERS
 
-TIERS = {"launch": 0, "context": 1, "counter": 2, "target": 3}
-"""Places in time: launch configuration; clocks, temperature, contention and placement; what the launch did; its target."""
+TIER_RANK = {tier: rank for rank, tier in enumerate((*TIERS, "target"))}
+"""Order in time: launch configuration; clocks, temperature, contention and placement; what the launch did; its
+target.
+"""
 PENALTY = 1.0
-"""Factor of `log n` per edge in BOSS' score, twice that of the BIC: on random networks of 40, 46 and 107 nodes (1,000 rows) the F1 of
-the skeleton rises from .94, .92, .83 to .99, 1.00, .98."""
+"""Factor of `log n` per edge in BOSS' score, twice that of the BIC: on random networks of 40, 46 and 107 nodes
+(1,000 rows) the F1 of the skeleton rises from .94, .92, .83 to .99, 1.00, .98."""
 ALPHA = 0.01
 """Level of PC's tests."""
 DETERMINED = 0.005
-"""A column of which those before it leave no more than this share breaks every algorithm (its residual is noise) and takes no part."""
+"""A column of which those before it leave no more than this share breaks every algorithm (its residual is noise) and
+takes no part.
+"""
 AGREEMENT = 0.9
 """Share of resamples that must agree on a direction within a tier: observational data alone rarely tell it."""
 MIN_ROWS = 20
-
-
-@dataclass(frozen=True)
-class Edge:
-    """An edge between two nodes.
-
-    Attributes
-    ----------
-    source, target : str
-        For an undirected edge in the order of the columns.
-    kind : str
-        `directed` or `undirected`.
-    effect : float
-        Partial slope in standard deviations, of the target on the source given the other nodes with edges into the target; for an
-        undirected edge the correlation.
-    """
-
-    source: str
-    target: str
-    kind: str
-    effect: float
 
 
 def learn(
@@ -66,8 +51,8 @@ def learn(
     Parameters
     ----------
     scores : ndarray of float, shape (n_rows, p)
-        Finite; normal scores unless the columns are Gaussian already. Columns without variance, and those that follow from others, get no
-        edge.
+        Finite; normal scores unless the columns are Gaussian already. Columns without variance, and those that follow
+        from others, get no edge.
     names : sequence of str, length p, unique
     tiers : sequence of int, length p
         An edge between tiers points from the smaller to the larger number. None: one tier.
@@ -79,8 +64,8 @@ def learn(
     method : str
         `boss` or `pc`.
     resamples : int or None
-        None keeps the directions that the algorithm takes for compelled. A number keeps a direction within a tier only if 90 % of so many
-        resamples of blocks agree on it; 0 keeps none.
+        None keeps the directions that the algorithm takes for compelled. A number keeps a direction within a tier only
+        if 90 % of so many resamples of blocks agree on it; 0 keeps none.
     blocks : ndarray of int, shape (n_rows,)
         Blocks that are resampled; rows if None.
 
@@ -96,8 +81,9 @@ def learn(
 
     References
     ----------
-    B. Andrews et al., Fast scalable and accurate discovery of DAGs using the best order score search and grow-shrink trees, NeurIPS 2023
-    (BOSS); P. Spirtes, C. Glymour, An algorithm for fast recovery of sparse causal graphs, Soc. Sci. Comput. Rev. 9 (1991) 62 (PC).
+    B. Andrews et al., Fast scalable and accurate discovery of DAGs using the best order score search and grow-shrink
+    trees, NeurIPS 2023 (BOSS); P. Spirtes, C. Glymour, An algorithm for fast recovery of sparse causal graphs, Soc.
+    Sci. Comput. Rev. 9 (1991) 62 (PC).
     """
     scores = np.asarray(scores, dtype=float)
     if not np.isfinite(scores).all():
@@ -110,14 +96,18 @@ def learn(
     if len(columns) < 2 or size < max(MIN_ROWS, len(columns) + 2):
         return []
     levels = np.zeros(len(names), dtype=int) if tiers is None else np.asarray(tiers, dtype=int)
-    part, own = scores[:, columns], levels[columns]
+    part = scores[:, columns]
+    own = levels[columns]
     correlations = _correlations(part, weights)
     marks = tiered(_search(correlations, size, method, seed), own)
     if resamples is not None:
         marks = _held(marks, own, part, weights, size, method, seed, resamples, blocks)
     pairs = _pairs(marks)
     effects = _effects(correlations, marks, pairs)
-    return [Edge(names[columns[a]], names[columns[b]], kind, effect) for (a, b, kind), effect in zip(pairs, effects, strict=True)]
+    return [
+        Edge(source=names[columns[a]], target=names[columns[b]], kind=kind, effect=effect)
+        for (a, b, kind), effect in zip(pairs, effects, strict=True)
+    ]
 
 
 def _usable(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -139,9 +129,10 @@ def _correlations(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def rows_like(correlations: np.ndarray, n_rows: int) -> np.ndarray:
-    """Return `n_rows` rows whose sample correlations are exactly those given.
+    """Return rows, shape (max(n_rows, p + 2), p), whose sample correlations are exactly `correlations`, shape (p, p).
 
-    causal-learn takes rows, and neither weights nor a sample size; its scores and tests depend on nothing but correlations and number.
+    causal-learn takes rows, and neither weights nor a sample size; its scores and tests depend on nothing but
+    correlations and number.
     """
     p = correlations.shape[0]
     noise = np.random.default_rng(0).normal(size=(max(n_rows, p + 2), p))
@@ -151,7 +142,9 @@ def rows_like(correlations: np.ndarray, n_rows: int) -> np.ndarray:
 
 @contextlib.contextmanager
 def _quiet(seed: int) -> Iterator[None]:
-    """Silence what the library prints and warns, and give its only source of chance, Python's global one, a seed of its own."""
+    """Silence what the library prints and warns, and give its only source of chance, Python's global one, a seed of
+    its own.
+    """
     state = random.getstate()
     random.seed(seed)
     try:
@@ -182,7 +175,10 @@ def _search(correlations: np.ndarray, size: float, method: str, seed: int) -> np
 
 
 def tiered(marks: np.ndarray, tiers: np.ndarray) -> np.ndarray:
-    """Return the marks with every edge between tiers pointing to the later one; edges within a tier stay as they are."""
+    """Return `marks`, shape (p, p), with every edge between tiers pointing to the later one: the same shape.
+
+    Edges within a tier stay as they are; `tiers` has shape (p,).
+    """
     joined = marks | marks.T
     earlier = tiers[:, None] < tiers[None, :]
     same = tiers[:, None] == tiers[None, :]

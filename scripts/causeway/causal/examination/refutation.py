@@ -1,21 +1,24 @@
 """Refutation: attempts to break each arrow, with dowhy's refuters, and how strong a hidden cause would have to be.
 
-Each cause acts on the response of its stage (the deviation, or the root of its size) through the shape in which the search found it: its
-best combination of basis functions, fitted on other rows. That index is dowhy's treatment, the other causes' indexes are its common causes,
-and the effect is the slope of the response on the index, both in standard deviations; it is positive if there is one.
+Each cause acts on the response of its stage (the deviation, or the root of its size) through the shape in which the
+search found it: its best combination of basis functions, fitted on other rows. That index is dowhy's treatment, the
+other causes' indexes are its common causes, and the effect is the slope of the response on the index, both in standard
+deviations; it is positive if there is one.
 """
 
 import functools
 import itertools
 import logging
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 
-from causeway.causal.discovery import Arrow, Evidence
-from causeway.causal.robustness import FRAGILE_BELOW
-from causeway.causal.seeds import derived_seed
-from causeway.causal.stability import blocks_of
+from causeway.causal.data.outcome import CONFIGURATION, Arrow, Refutation
+from causeway.causal.effects.evidence import Evidence
+from causeway.causal.statistics.sensitivity import e_value
+from causeway.core.vocabulary import FRAGILE_BELOW
+from causeway.numeric.seeds import derived_seed
 
 MAX_ROWS = 3000
 SIMULATIONS = 10
@@ -29,28 +32,11 @@ E_VALUE_FROM = 1.25
 MOST_ARROWS = 15
 
 
-def e_value(effect: float, error: float = 0.0) -> float:
-    """Return how strongly, as a risk ratio, a hidden cause must be tied to both cause and target to move the interval's near end to zero.
-
-    Parameters
-    ----------
-    effect : float
-        Standard deviations of the target per standard deviation of the cause.
-    error : float
-        Its standard error; 0 for the E-value of the estimate itself.
-
-    References
-    ----------
-    T. VanderWeele, P. Ding, Sensitivity analysis in observational research: introducing the E-value, Ann. Intern. Med. 167 (2017) 268,
-    table 2: `RR = exp(.91 d)`, its limit `exp(.91 d - 1.78 s)`, `E = RR + sqrt(RR (RR - 1))`.
-    """
-    ratio = float(np.exp(0.91 * abs(effect) - 1.78 * error))
-    return ratio + float(np.sqrt(ratio * (ratio - 1))) if ratio > 1 else 1.0
-
-
 @functools.cache
 def _partial_slope() -> type:
-    """Return the estimator that the refuters refit: least squares in NumPy; dowhy's own takes 0.1 s and more per fit."""
+    """Return the estimator that the refuters refit: least squares in NumPy; dowhy's own takes 0.1 s and more per
+    fit.
+    """
     from dowhy.causal_estimator import CausalEstimate, CausalEstimator
 
     class PartialSlope(CausalEstimator):
@@ -63,7 +49,8 @@ def _partial_slope() -> type:
         def estimate_effect(self, data, control_value=0, treatment_value=1, target_units=None, **_):
             self._target_units = target_units
             estimand = self._target_estimand
-            treatment, outcome = estimand.treatment_variable[0], estimand.outcome_variable[0]
+            treatment = estimand.treatment_variable[0]
+            outcome = estimand.outcome_variable[0]
             columns = data[[treatment, *estimand.get_adjustment_set()]].to_numpy()
             slope = float(np.linalg.lstsq(columns, data[outcome].to_numpy(), rcond=1e-8)[0][0])
             return CausalEstimate(
@@ -80,10 +67,11 @@ def _partial_slope() -> type:
     return PartialSlope
 
 
-def indexes(evidence: Evidence, arrows: list[Arrow], stage: str) -> tuple[np.ndarray, np.ndarray, list[Arrow]]:
+def indexes(evidence: Evidence, arrows: Sequence[Arrow], stage: str) -> tuple[np.ndarray, np.ndarray, list[Arrow]]:
     """Return a stage's response, the indexes of the causes that vary within configurations, and these causes.
 
-    The shape is fitted on every other block and used on the blocks between, so that what has no effect gets an index without one.
+    The shape is fitted on every other block and used on the blocks between, so that what has no effect gets an index
+    without one.
 
     Returns
     -------
@@ -95,12 +83,13 @@ def indexes(evidence: Evidence, arrows: list[Arrow], stage: str) -> tuple[np.nda
     """
     stages = evidence.stages
     own = stages.mean if stage == "mean" else stages.scale
-    response, basis = own.response, own.problem.basis
-    place = {candidate.name: number for number, candidate in enumerate(evidence.prepared.within)}
-    causes = [arrow for arrow in arrows if arrow.stage != "configuration"]
-    parts = [basis.of(place[arrow.candidate.name]) for arrow in causes]
+    response = own.response
+    basis = own.problem.basis
+    position = {candidate.name: number for number, candidate in enumerate(evidence.prepared.within)}
+    causes = [arrow for arrow in arrows if arrow.stage != CONFIGURATION]
+    parts = [basis.of(position[arrow.name]) for arrow in causes]
     columns = basis.columns[:, np.concatenate(parts)].astype(float) if parts else np.zeros((response.size, 0))
-    half = blocks_of(stages) % 2 == 0
+    half = stages.blocks % 2 == 0
     bounds = np.cumsum([0, *(part.size for part in parts)])
     found = [np.zeros(response.size) for _ in causes]
     for fit, other in ((half, ~half), (~half, half)):
@@ -112,44 +101,43 @@ def indexes(evidence: Evidence, arrows: list[Arrow], stage: str) -> tuple[np.nda
     return response / spread[0], np.column_stack(scaled) if scaled else np.zeros((response.size, 0)), causes
 
 
-def refute(evidence: Evidence, arrows: list[Arrow], seed: int) -> list[dict]:
+def refute(evidence: Evidence, arrows: Sequence[Arrow], seed: int) -> list[Refutation]:
     """Try to refute each arrow.
 
     Parameters
     ----------
     evidence : Evidence
-    arrows : list of Arrow
+    arrows : sequence of Arrow
         The first 15 are tried.
     seed : int
 
     Returns
     -------
-    list of dict
-        Rows of `refutations.parquet`, by arrow. `effect` is the slope in standard deviations and `refuted_effect` what the attempt left of
-        it; for `robustness_value` and `e_value` the first is what they were computed from, the second is the value itself.
+    list of Refutation
+        By arrow.
     """
     arrows = arrows[:MOST_ARROWS]
-    rows: list[dict] = []
-    shapes = {stage: indexes(evidence, arrows, stage) for stage in sorted({"scale" if a.stage == "scale" else "mean" for a in arrows})}
+    found: list[Refutation] = []
+    shapes = {
+        stage: indexes(evidence, arrows, stage)
+        for stage in sorted({"scale" if arrow.stage == "scale" else "mean" for arrow in arrows})
+    }
     for arrow in arrows:
-        name = arrow.candidate.name
-        if arrow.stage == "configuration":
-            note = "rests on configurations, not on rows: its stability is that of leaving out one configuration after the other"
-            rows.append(_row(name, "none", note=note))
+        if arrow.stage == CONFIGURATION:
+            note = (
+                "rests on configurations, not on rows: its stability is that of leaving out one configuration after the"
+                " other"
+            )
+            found.append(Refutation(feature=arrow.name, refuter="none", note=note))
             continue
         response, columns, causes = shapes["scale" if arrow.stage == "scale" else "mean"]
-        place = next(number for number, cause in enumerate(causes) if cause.candidate.name == name)
-        rows += _of_arrow(arrow, response, columns, place, derived_seed(seed, name) % (1 << 31))
-    return rows
+        index = next(number for number, cause in enumerate(causes) if cause.name == arrow.name)
+        found += _of_arrow(arrow, response, columns, index, derived_seed(seed, arrow.name) % (1 << 31))
+    return found
 
 
-def _row(feature: str, refuter: str, effect=None, refuted=None, p_value=None, passed=None, note=None) -> dict:
-    keys = ("feature", "refuter", "effect", "refuted_effect", "p_value", "passed", "note")
-    return dict(zip(keys, (feature, refuter, effect, refuted, p_value, passed, note), strict=True))
-
-
-def _of_arrow(arrow: Arrow, response: np.ndarray, columns: np.ndarray, place: int, seed: int) -> list[dict]:
-    """Return the rows of one arrow."""
+def _of_arrow(arrow: Arrow, response: np.ndarray, columns: np.ndarray, index: int, seed: int) -> list[Refutation]:
+    """Return the attempts to refute one arrow, whose cause is column `index`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the library's own, about its dependencies
         import pandas as pd
@@ -161,8 +149,10 @@ def _of_arrow(arrow: Arrow, response: np.ndarray, columns: np.ndarray, place: in
         logging.getLogger("dowhy").setLevel(logging.ERROR)
         rng = np.random.default_rng(seed)
         chosen = np.sort(rng.permutation(response.size)[:MAX_ROWS])
-        others = [f"w{i}" for i in range(columns.shape[1]) if i != place]
-        data = pd.DataFrame(columns[chosen], columns=[f"w{i}" if i != place else "cause" for i in range(columns.shape[1])])
+        others = [f"w{i}" for i in range(columns.shape[1]) if i != index]
+        data = pd.DataFrame(
+            columns[chosen], columns=[f"w{i}" if i != index else "cause" for i in range(columns.shape[1])]
+        )
         data["target"] = response[chosen]
         model = CausalModel(data, "cause", "target", common_causes=others or None)
         estimand = model.identify_effect(proceed_when_unidentifiable=True)
@@ -177,30 +167,57 @@ def _of_arrow(arrow: Arrow, response: np.ndarray, columns: np.ndarray, place: in
             "random_common_cause": lambda: refute_random_common_cause(
                 data, estimand, estimate, SIMULATIONS, np.random.RandomState(seed + 1)
             ),
-            "data_subset": lambda: refute_data_subset(data, estimand, estimate, SUBSET, SIMULATIONS, np.random.RandomState(seed + 2)),
+            "data_subset": lambda: refute_data_subset(
+                data, estimand, estimate, SUBSET, SIMULATIONS, np.random.RandomState(seed + 2)
+            ),
         }
         effect = float(estimate.value)
-        rows = []
+        found = []
         for refuter, attempt in attempts.items():
             result = attempt()
             left = float(result.new_effect)
             off = abs(left) if refuter == "placebo_treatment" else abs(left - effect)
-            passed = off <= (PLACEBO_BELOW if refuter == "placebo_treatment" else CHANGE_BELOW) * effect  # the shape makes it positive
+            limit = PLACEBO_BELOW if refuter == "placebo_treatment" else CHANGE_BELOW
             p_value = float(np.ravel(result.refutation_result["p_value"])[0])
-            p_value = p_value if np.isfinite(p_value) else None
-            rows.append(_row(arrow.candidate.name, refuter, effect, left, p_value, bool(passed), f"{SIMULATIONS} simulations"))
-    robust = f"partial R²; fragile below {FRAGILE_BELOW}"
-    rows.append(_row(arrow.candidate.name, "robustness_value", effect, arrow.robustness, None, arrow.robustness >= FRAGILE_BELOW, robust))
+            found.append(
+                Refutation(
+                    feature=arrow.name,
+                    refuter=refuter,
+                    effect=effect,
+                    refuted_effect=left,
+                    p_value=p_value if np.isfinite(p_value) else None,
+                    passed=bool(off <= limit * effect),  # the shape makes the effect positive
+                    note=f"{SIMULATIONS} simulations",
+                )
+            )
     value = e_value(effect, float(np.sqrt(max(1 - effect**2, 0.0) / max(arrow.n_effective - 2, 1.0))))
-    note = f"near end of the interval; fragile below {E_VALUE_FROM}"
-    rows.append(_row(arrow.candidate.name, "e_value", effect, value, None, value >= E_VALUE_FROM, note))
-    return rows
+    return [
+        *found,
+        Refutation(
+            feature=arrow.name,
+            refuter="robustness_value",
+            effect=effect,
+            refuted_effect=arrow.robustness,
+            passed=arrow.robustness >= FRAGILE_BELOW,
+            note=f"partial R²; fragile below {FRAGILE_BELOW}",
+        ),
+        Refutation(
+            feature=arrow.name,
+            refuter="e_value",
+            effect=effect,
+            refuted_effect=value,
+            passed=value >= E_VALUE_FROM,
+            note=f"near end of the interval; fragile below {E_VALUE_FROM}",
+        ),
+    ]
 
 
 DECIDING = frozenset({"placebo_treatment", "random_common_cause", "data_subset"})
 """Attempts that refute an arrow; the other two say how fragile it is."""
 
 
-def refuted_by(rows: list[dict], feature: str) -> list[str]:
-    """Return the attempts that refuted a feature's arrow."""
-    return [row["refuter"] for row in rows if row["feature"] == feature and row["refuter"] in DECIDING and row["passed"] is False]
+def refuted_by(attempts: Sequence[Refutation], feature: str) -> list[str]:
+    """Return the attempts that refuted a feature's arrow, by name."""
+    return [
+        one.refuter for one in attempts if one.feature == feature and one.refuter in DECIDING and one.passed is False
+    ]

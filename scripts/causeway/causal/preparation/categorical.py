@@ -1,27 +1,30 @@
 """Categories: text columns as indicators of their frequent levels."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from causeway.causal.rows import Candidate, Column, Dropped
+from causeway.causal.data.observations import Candidate, Dropped, Feature
 
 MIN_LEVEL_SHARE = 0.01
 MAX_LEVELS = 30
 
 
-def category_candidates(columns: list[tuple[str, Column]]) -> tuple[list[Candidate], list[Dropped]]:
+def category_candidates(columns: list[tuple[str, Feature]]) -> tuple[list[Candidate], list[Dropped]]:
     """Return the candidates of text columns, and those dropped with their reasons.
 
     Parameters
     ----------
-    columns : list of (name, Column)
+    columns : list of (name, Feature)
         With values of type object: text, None where missing (a level of its own).
 
     Returns
     -------
     candidates : list of Candidate
-        The most frequent level has no indicator. Columns that group the rows alike (rank and device, say) are merged; the shortest name
-        stands for them.
+        `values` has shape (n_rows, n_levels - 1): the most frequent level has no indicator. Columns that group the rows
+        alike (rank and device, say) are the `members` of one; the shortest name stands for them.
     dropped : list of Dropped
+        Columns that are neither candidates nor members.
     """
     dropped: list[Dropped] = []
     alike: dict[bytes, list[Candidate]] = {}
@@ -33,21 +36,25 @@ def category_candidates(columns: list[tuple[str, Column]]) -> tuple[list[Candida
             continue
         indicators, names = _indicators(levels, codes, counts)
         if not names:
-            dropped.append(Dropped(name, f"{levels.size:,} levels, none holds {100 * MIN_LEVEL_SHARE:.0f} % of the rows"))
+            dropped.append(
+                Dropped(name, f"{levels.size:,} levels, none holds {100 * MIN_LEVEL_SHARE:.0f} % of the rows")
+            )
             continue
         candidate = Candidate(name, column.tier, column.group, column.unit, indicators, (name,), names)
         alike.setdefault(_grouping(indicators), []).append(candidate)
     candidates = []
     for same in alike.values():
         same.sort(key=lambda candidate: (len(candidate.name), candidate.name))
-        head, others = same[0], sorted(candidate.name for candidate in same[1:])
-        candidates.append(Candidate(**{**head.__dict__, "members": (head.name, *others)}))
-        dropped += [Dropped(name, f"merged into {head.name}: it groups the rows alike") for name in others]
+        head = same[0]
+        others = sorted(candidate.name for candidate in same[1:])
+        candidates.append(replace(head, members=(head.name, *others)))
     return candidates, dropped
 
 
 def _indicators(levels: np.ndarray, codes: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return the indicators of the frequent levels but the first, and the levels' names; rare levels are one, without an indicator."""
+    """Return the indicators of the frequent levels but the first, and the levels' names; rare levels are one,
+    without an indicator.
+    """
     order = sorted(range(levels.size), key=lambda i: (-counts[i], levels[i]))
     frequent = [i for i in order if counts[i] >= MIN_LEVEL_SHARE * codes.size][:MAX_LEVELS]
     if not frequent:

@@ -1,34 +1,23 @@
-"""Deterministic columns: totals, parts, ratios and percentages of others. Left in, they decide the false discovery rate.
+"""Deterministic columns: totals, parts, ratios and percentages of others. Left in, they decide the false discovery
+rate.
 
-Of hit + miss = requests only two can stay. Raw counters are kept before derived ones and short names before long ones, so that totals and
-raw counters stay and parts and percentages go.
+Of hit + miss = requests only two can stay. Raw counters are kept before derived ones and short names before long ones,
+so that totals and raw counters stay and parts and percentages go.
 """
-
-import re
 
 import numpy as np
 
-COMPUTED = re.compile(
-    r"pct|percent|ratio|rate|(^|_)avg_|mean|per_|_per|norm|util|efficiency|throughput|_of_|fraction|share(?!d)", re.IGNORECASE
-)
-PART = re.compile("hit_", re.IGNORECASE)
+from causeway.causal.data.counter_names import derived_name
+
 DETERMINED_R2 = 0.995
 NEIGHBOURS = 10
 RIDGE = 1e-7
 
 
-def computed_name(name: str) -> bool:
-    """Tell whether a name says that the column is computed from others: a ratio, percentage, rate or mean."""
-    return bool(COMPUTED.search(name))
-
-
-def derived_name(name: str) -> bool:
-    """Tell whether a name says that the column is computed from others or counts a part of what another one counts."""
-    return computed_name(name) or bool(PART.search(name))
-
-
 def precedence(names: list[str]) -> list[int]:
-    """Return positions of names in the order in which columns are kept: raw before derived, short before long, then by name."""
+    """Return positions of names in the order in which columns are kept: raw before derived, short before long, then
+    by name.
+    """
     return sorted(range(len(names)), key=lambda i: (derived_name(names[i]), len(names[i]), names[i]))
 
 
@@ -70,7 +59,9 @@ def _one_scale(matrix: np.ndarray, valid: np.ndarray, positions: list[int], foun
     """
     if len(positions) < 3:
         return
-    columns = np.ascontiguousarray(matrix.T[positions], dtype=np.float64)  # column after column: few are looked at together
+    columns = np.ascontiguousarray(
+        matrix.T[positions], dtype=np.float64
+    )  # column after column: few are looked at together
     valid = np.ascontiguousarray(valid.T[positions])
     whole = valid.all(axis=1)
     columns -= columns.mean(axis=1)[:, None]
@@ -85,14 +76,20 @@ def _one_scale(matrix: np.ndarray, valid: np.ndarray, positions: list[int], foun
             kept[here] = True
             continue
         strength = np.where(kept[:here], np.abs(correlations[here, :here]), 0.0)
-        near = np.argpartition(-strength, NEIGHBOURS - 1)[:NEIGHBOURS] if here > NEIGHBOURS else np.flatnonzero(kept[:here])
+        near = (
+            np.argpartition(-strength, NEIGHBOURS - 1)[:NEIGHBOURS]
+            if here > NEIGHBOURS
+            else np.flatnonzero(kept[:here])
+        )
         near = near[strength[near] > 0.02]
         if near.size >= 2:
             if whole[here] and whole[near].all():
                 among = correlations[np.ix_(near, near)].astype(float)
                 towards = correlations[near, here].astype(float)
                 weights = np.linalg.solve(among + RIDGE * np.eye(near.size), towards)
-                holds = 2 * weights @ towards - weights @ among @ weights > DETERMINED_R2 and _tight(columns[here], weights @ columns[near])
+                holds = 2 * weights @ towards - weights @ among @ weights > DETERMINED_R2 and _tight(
+                    columns[here], weights @ columns[near]
+                )
             else:
                 holds, weights = _on_positive_rows(columns, valid, here, near)
             if holds:
@@ -125,6 +122,8 @@ def _on_positive_rows(columns: np.ndarray, valid: np.ndarray, here: int, near: n
 
 
 def _tight(column: np.ndarray, fitted: np.ndarray) -> bool:
-    """Tell whether the relation holds for the bulk of the rows, not only for a few extreme ones that carry the variance."""
+    """Tell whether the relation holds for the bulk of the rows, not only for a few extreme ones that carry the
+    variance.
+    """
     spread = np.median(np.abs(column - np.median(column)))
     return bool(np.median(np.abs(column - fitted)) <= 0.15 * spread) if spread > 0 else True

@@ -1,247 +1,313 @@
-"""Which of the columns that the measured value ties together (rate = amount / time) is the leak.
+"""Attribution of target leakage: which of the columns in an exact relation with the measured value was calculated from
+it.
 
-The tie itself is symmetric: of rate, amount and time each follows from the other two. What tells them apart is how they were made. The
-amount was there before the time, and the rate was calculated from both. So:
+The relation itself is symmetric: of rate, amount and time each follows from the other two. What tells them apart is how
+they were made. The amount was there before the time, and the rate was calculated from both. So:
 
-* of two columns the one that alone is nearly the time is the leak;
-* a column that holds a coarse grid (counts, two decimals) although the others and the time give it exactly was not calculated from them;
-* a third column that resembles the amount has no news about the time once the amount is known, but it has once the rate is known: it tells
-  the amount, and with the rate the amount tells the time. A leak, with others, tells the time better than any cause could;
-* an amount need not go with the time beyond its causes; a rate does.
+* of two columns the one that alone is nearly the time is the leaked feature (`nearly_measured`);
+* a column on a coarse grid (counts, two decimals) that the others and the time give exactly was not calculated from
+  them (`calculated_from`);
+* a third column that resembles the amount carries no incremental information about the time once the amount is known,
+  but it does once the rate is known: it determines the amount, and with the rate the amount determines the time. A
+  leaked feature, with others, explains the time better than any cause could (`leaked_among`);
+* an amount need not correlate with the time beyond its causes; a rate does.
 
-All but the second are judged on what the causes that are found without the tied columns leave of the time: a common cause makes an amount
-go with the time as well.
+All but the second are judged on what the causes that are found without the related columns leave of the time: a common
+cause makes an amount correlate with the time as well.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from causeway.causal.basis import GroupCentring, build_basis, normal_scores
-from causeway.causal.deviation import robust_scale
-from causeway.causal.search import Problem, forward
+from causeway.causal.data.deviation import robust_scale
+from causeway.causal.selection.forward import forward
+from causeway.causal.selection.linear_model import Problem
+from causeway.causal.statistics.basis import GroupCentring, build_basis, normal_scores
 
-CLOSE, OTHER = 0.9, 0.7
-"""Of tied columns of which one follows the measured value this closely by itself and the others do not, that one is the leak."""
+CLOSE = 0.9
+OTHER = 0.7
+"""Of related columns of which one follows the measured value this closely by itself and the others do not, that one is
+the leaked feature.
+"""
 EVIDENCE = 8.0
 """Difference of twice the log-likelihood (less the number of parameters) from which third columns decide."""
 UNRELATED = 10.0
-"""Below this (twice the log-likelihood), a column's relation to the measured value may be chance, and no search would choose it."""
-THIRD_COLUMNS, MOST_ASKED = 10, 30
+"""Below this (twice the log-likelihood), a column's relation to the measured value may be chance, and no search
+would choose it.
+"""
+THIRD_COLUMNS = 10
+MOST_CONSIDERED = 30
 THIRD_CORRELATION = 0.15
-LEFT_SHARE = 0.5
-"""A third column of which the causes explain more than the rest has nothing left to say."""
+RESIDUAL_SHARE = 0.5
+"""A third column of which the causes explain more than the rest carries no information of its own."""
 NEAREST = 100
 """So many columns, those nearest to the measured value, are searched for its causes."""
 CLIP = 2.5
 """Robust standard deviations at which the measured value is clipped when its causes are searched."""
 OFF_GRID = 0.05
 """Rounding leaves a median error of a quarter of the grid; an error below this share of it is no rounding."""
-SMALLEST_GRID, LARGEST_GRID = -6, 3
+SMALLEST_GRID = -6
+LARGEST_GRID = 3
 
 
-@dataclass(frozen=True)
-class Bystanders:
-    """What surrounds tied columns; all arrays centred within configurations and weighted alike.
+@dataclass(frozen=True, kw_only=True)
+class ResidualColumns:
+    """What surrounds related columns: the causes of the measured value, whose residuals attribution compares, and third
+    columns; all arrays centred within configurations and weighted alike.
 
     Attributes
     ----------
-    time : ndarray of float, shape (n_rows,)
+    measured : ndarray of float, shape (n_rows,)
         Measured value or its logarithm.
-    frame : ndarray of float, shape (n_rows, k)
-        Orthonormal: the causes of the measured value that are found without the tied columns.
+    causes : ndarray of float, shape (n_rows, k)
+        Orthonormal basis of the causes of the measured value that are found without the related columns.
     thirds : ndarray of float, shape (n_rows, m)
-        Columns that are not tied.
+        Columns in no exact relation.
     size : float
         Effective number of rows.
     """
 
-    time: np.ndarray
-    frame: np.ndarray
+    measured: np.ndarray
+    causes: np.ndarray
     thirds: np.ndarray
     size: float
 
-    def on(self, rows: np.ndarray) -> "Bystanders":
+    def on(self, rows: np.ndarray) -> "ResidualColumns":
         """Return the same on a mask of rows."""
         if rows.all():
             return self
-        return Bystanders(
-            _without_mean(self.time[rows]),
-            _orthonormal(_without_mean(self.frame[rows])),
-            _without_mean(self.thirds[rows]),
-            self.size * float(rows.mean()),
+        return ResidualColumns(
+            measured=_without_mean(self.measured[rows]),
+            causes=_orthonormal(_without_mean(self.causes[rows])),
+            thirds=_without_mean(self.thirds[rows]),
+            size=self.size * float(rows.mean()),
         )
 
 
-class Judge:
-    """Says which of tied columns is the leak; causes of the measured value are searched only if it comes to that.
+@dataclass(kw_only=True)
+class LeakAttribution:
+    """Says which of related columns is the leaked feature; causes of the measured value are searched only if it comes
+    to that.
 
-    Parameters
+    Attributes
     ----------
-    time : ndarray of float, shape (n_rows,)
+    measured : ndarray of float, shape (n_rows,)
         Measured value or its logarithm, centred within configurations.
     columns : ndarray of float, shape (n_rows, p)
         Counters or their logarithms, centred likewise.
-    raw : list of ndarray
-        The counters as they were measured.
-    measured : ndarray of float, shape (n_rows,)
-        Measured value.
     further : list of ndarray
-        What else is known: numbers, centred, of shape (n_rows,), and indicators of categories, shape (n_rows, n_levels - 1).
+        What else is known: numbers, centred, of shape (n_rows,), and indicators of categories, shape (n_rows, n_levels
+        - 1).
+    raw : list of ndarray, shape (n_rows,)
+        The counters as they were measured.
+    raw_measured : ndarray of float, shape (n_rows,)
+        Measured value.
     centring : GroupCentring
     size : float
         Effective number of rows.
     """
 
-    def __init__(
-        self,
-        time: np.ndarray,
-        columns: np.ndarray,
-        raw: list[np.ndarray],
-        measured: np.ndarray,
-        further: list[np.ndarray],
-        centring: GroupCentring,
-        size: float,
-    ) -> None:
-        self.time, self.columns, self.raw, self.measured, self.further = time, columns, raw, measured, further
-        self.centring, self.size = centring, size
-        self.surroundings: dict[tuple[int, ...], Bystanders] = {}
+    measured: np.ndarray
+    columns: np.ndarray
+    further: list[np.ndarray]
+    raw: list[np.ndarray]
+    raw_measured: np.ndarray
+    centring: GroupCentring
+    size: float
+    _residuals: dict[tuple[int, ...], ResidualColumns] = field(default_factory=dict, init=False)
 
-    def leak(self, members: list[int], tied: np.ndarray) -> int | None:
-        """Return the leak's place among `members`; `tied` tells of all columns, shape (p,), which cannot be asked."""
+    def leaked_member(self, members: list[int], related: np.ndarray) -> int | None:
+        """Return the leaked feature among `members`, positions of columns; None if nothing tells.
+
+        `related` says of all columns, shape (p,), which are in an exact relation and cannot tell.
+        """
         columns = self.centring.weighted(self.columns[:, members].astype(float))
-        place = nearly_the_time(self.centring.weighted(self.time), columns)
-        if place is None and len(members) == 2:
-            place = calculated_from(*(self.raw[i] for i in members), self.measured)
-        return leak_among(columns, self._beside(members, tied)) if place is None else place
+        index = nearly_measured(self.centring.weighted(self.measured), columns)
+        if index is None and len(members) == 2:
+            index = calculated_from(*(self.raw[i] for i in members), self.raw_measured)
+        if index is None:
+            index = leaked_among(columns, self._beside(members, related))
+        return None if index is None else members[index]
 
-    def _beside(self, members: list[int], tied: np.ndarray) -> Bystanders:
-        own = tuple(sorted(i for i in members if not tied[i]))
-        if own not in self.surroundings:
-            values = [self.columns[:, i] for i in np.flatnonzero(~tied) if i not in own] + self.further
-            frame = causes_without(self.time, values, self.centring, self.size)
+    def _beside(self, members: list[int], related: np.ndarray) -> ResidualColumns:
+        own = tuple(sorted(i for i in members if not related[i]))
+        if own not in self._residuals:
+            values = [self.columns[:, i] for i in np.flatnonzero(~related) if i not in own] + self.further
+            causes = causes_without(self.measured, values, self.centring, self.size)
             numbers = [column for column in values if column.ndim == 1]
-            thirds = np.column_stack(numbers).astype(float) if numbers else frame[:, :0]
-            self.surroundings[own] = Bystanders(self.centring.weighted(self.time), frame, self.centring.weighted(thirds), self.size)
-        return self.surroundings[own]
+            thirds = np.column_stack(numbers).astype(float) if numbers else causes[:, :0]
+            self._residuals[own] = ResidualColumns(
+                measured=self.centring.weighted(self.measured),
+                causes=causes,
+                thirds=self.centring.weighted(thirds),
+                size=self.size,
+            )
+        return self._residuals[own]
 
 
-def causes_without(time: np.ndarray, values: Sequence[np.ndarray], centring: GroupCentring, size: float) -> np.ndarray:
-    """Return an orthonormal frame of what causes the measured value among some columns, shape (n_rows, k).
+def causes_without(
+    measured: np.ndarray, values: Sequence[np.ndarray], centring: GroupCentring, size: float
+) -> np.ndarray:
+    """Return an orthonormal basis of what causes the measured value among some columns, shape (n_rows, k).
 
     Parameters
     ----------
-    time : ndarray of float, shape (n_rows,)
+    measured : ndarray of float, shape (n_rows,)
         Measured value or its logarithm, centred within configurations.
     values : sequence of ndarray
-        Columns without the tied ones: centred numbers of shape (n_rows,), and indicators of categories, shape (n_rows, n_levels - 1).
+        Columns without the related ones: centred numbers of shape (n_rows,), and indicators of categories, shape
+        (n_rows, n_levels - 1).
     centring : GroupCentring
     size : float
         Effective number of rows.
     """
-    unit = robust_scale(time, centring.weights) or 1.0
-    response = centring.weighted(np.clip(time / unit, -CLIP, CLIP))
+    unit = robust_scale(measured, centring.weights) or 1.0
+    response = centring.weighted(np.clip(measured / unit, -CLIP, CLIP))
     near = np.ones(len(values))
     for i, column in enumerate(values):
         if column.ndim == 1:
             both = centring.weighted(np.column_stack([column, np.abs(column)]).astype(float))
-            near[i] = np.abs(response @ both / np.maximum(np.sqrt((both**2).sum(axis=0) * (response @ response)), 1e-300)).max()
+            near[i] = np.abs(
+                response @ both / np.maximum(np.sqrt((both**2).sum(axis=0) * (response @ response)), 1e-300)
+            ).max()
     some = [values[i] for i in np.argsort(-near, kind="stable")[:NEAREST] if values[i].ndim > 1 or near[i] <= CLOSE]
     problem = Problem.of(build_basis(some, centring), len(some), size, max(len(values), 1))
-    bases = [problem.basis.columns[:, problem.basis.of(i)].astype(float) for i in (forward(problem, response) if some else [])]
-    return _orthonormal(np.hstack([np.zeros((time.size, 0)), *bases]))
+    bases = [
+        problem.basis.columns[:, problem.basis.of(i)].astype(float)
+        for i in (forward(problem, response) if some else [])
+    ]
+    return _orthonormal(np.hstack([np.zeros((measured.size, 0)), *bases]))
 
 
-def nearly_the_time(time: np.ndarray, tied: np.ndarray) -> int | None:
-    """Return which of the tied columns follows the measured value closely by itself when the others do not; None if that is not so."""
-    own = np.abs(_correlations(time, tied))
+def nearly_measured(measured: np.ndarray, related: np.ndarray) -> int | None:
+    """Return which of the related columns, shape (n_rows, k), follows the measured value closely by itself when the
+    others do not; None if that is not so.
+    """
+    own = np.abs(_correlations(measured, related))
     first, second = np.sort(own)[::-1][:2]
     return int(np.argmax(own)) if first > CLOSE and second < OTHER else None
 
 
-def leak_among(tied: np.ndarray, beside: Bystanders) -> int | None:
-    """Tell which of two or three tied columns is the leak; None if nothing tells.
+def leaked_among(related: np.ndarray, beside: ResidualColumns) -> int | None:
+    """Tell which of two or three related columns is the leaked feature; None if nothing tells.
 
     Parameters
     ----------
-    tied : ndarray of float, shape (n_rows, 2 or 3)
+    related : ndarray of float, shape (n_rows, 2 or 3)
         The columns or their logarithms, centred and weighted like `beside`.
-    beside : Bystanders
+    beside : ResidualColumns
 
     Returns
     -------
     int or None
-        Position in `tied`.
+        Position in `related`.
     """
-    left = [_less(beside.frame, part) for part in (beside.time, tied, beside.thirds)]
-    close = nearly_the_time(left[0], left[1])
+    residuals = _Residuals(
+        measured=_residual(beside.causes, beside.measured),
+        related=_residual(beside.causes, related),
+        thirds=_residual(beside.causes, beside.thirds),
+        causes=beside.causes,
+        size=beside.size - beside.causes.shape[1] - related.shape[1],
+    )
+    close = nearly_measured(residuals.measured, residuals.related)
     if close is not None:
         return close
-    size = beside.size - beside.frame.shape[1] - tied.shape[1]
-    thirds = _nearest_thirds(left[2], beside.thirds, left[1], left[0])
-    everyone = range(tied.shape[1])
-    own, news = np.transpose([_of_originals([i for i in everyone if i != leak], left, thirds, beside.frame, size) for leak in everyone])
-    best, second = np.argsort(news)[:2]
-    told = news[second] - news[best]
+    residuals.thirds = _nearest_thirds(residuals, beside.thirds)
+    everyone = range(related.shape[1])
+    own, incremental = np.transpose([_of_originals([i for i in everyone if i != leak], residuals) for leak in everyone])
+    best, second = np.argsort(incremental)[:2]
+    evidence = incremental[second] - incremental[best]
     against = own[best] - own[second] if min(own[best], own[second]) < UNRELATED else 0.0
-    if told > EVIDENCE and told > 2 * against:
+    if evidence > EVIDENCE and evidence > 2 * against:
         return int(best)
-    rate = _rate(tied, beside.time)
-    return rate if rate is not None and own[rate] < UNRELATED else None  # what it is a rate of need not go with the time
+    rate = _rate(related, beside.measured)
+    return (
+        rate if rate is not None and own[rate] < UNRELATED else None
+    )  # what it is a rate of need not correlate with the time
 
 
-def _of_originals(originals: list[int], left: list[np.ndarray], thirds: np.ndarray, frame: np.ndarray, size: float) -> tuple[float, float]:
-    """Return how the originals go with the time, and what third columns add; twice the log-likelihood."""
-    time = left[0]
-    total = float(time @ time)
-    columns = left[1][:, originals]
-    straight = _orthonormal(columns)
-    own = size * np.log(total / max(total - float(((time @ straight) ** 2).sum()), 1e-12 * total))
-    bent = _orthonormal(_less(frame, np.hstack([_bent(column) for column in columns.T])))
-    rest = time - bent @ (bent.T @ time)
-    further = _orthonormal(_less(bent, thirds))
-    explained, before = float(((rest @ further) ** 2).sum()), float(rest @ rest)
+@dataclass(kw_only=True)
+class _Residuals:
+    """What the causes leave of the measured value, shape (n_rows,), and of related and third columns, shape (n_rows,
+    k), and the causes' orthonormal basis; `size` is the effective number of rows less the parameters.
+    """
+
+    measured: np.ndarray
+    related: np.ndarray
+    thirds: np.ndarray
+    causes: np.ndarray
+    size: float
+
+
+def _of_originals(originals: list[int], residuals: _Residuals) -> tuple[float, float]:
+    """Return how some related columns, taken for the originals, explain the measured value, and what third columns add;
+    twice the log-likelihood.
+    """
+    measured = residuals.measured
+    size = residuals.size
+    total = float(measured @ measured)
+    columns = residuals.related[:, originals]
+    linear = _orthonormal(columns)
+    own = size * np.log(total / max(total - float(((measured @ linear) ** 2).sum()), 1e-12 * total))
+    nonlinear = _orthonormal(_residual(residuals.causes, np.hstack([_functions(column) for column in columns.T])))
+    rest = measured - nonlinear @ (nonlinear.T @ measured)
+    further = _orthonormal(_residual(nonlinear, residuals.thirds))
+    explained = float(((rest @ further) ** 2).sum())
+    before = float(rest @ rest)
     gain = size * np.log(before / max(before - explained, 1e-12 * total)) - further.shape[1]
     return own, gain
 
 
-def _bent(column: np.ndarray) -> np.ndarray:
-    """Return functions of a column by which an original may act on the time."""
+def _functions(column: np.ndarray) -> np.ndarray:
+    """Return functions of a column by which an original may act on the measured value, shape (n_rows, 4)."""
     scores = normal_scores(column)
     return _without_mean(np.column_stack([column, scores, np.abs(scores), np.maximum(scores - 0.5, 0.0)]))
 
 
-def _nearest_thirds(left: np.ndarray, before: np.ndarray, tied: np.ndarray, time: np.ndarray) -> np.ndarray:
-    """Return the third columns, less the causes, that most resemble the tied ones; none that is nearly the time, or tied by it as well."""
-    alive = ((left**2).sum(axis=0) > LEFT_SHARE * (before**2).sum(axis=0)) & (np.abs(_correlations(time, left)) <= CLOSE)
-    strength = np.abs(_unit(left).T @ _unit(tied)).max(axis=1, initial=0.0) * alive
-    near = [i for i in np.argsort(-strength, kind="stable")[:MOST_ASKED] if strength[i] > THIRD_CORRELATION]
-    asked = [i for i in near if not any(_needs_time(left[:, i], member, time) for member in tied.T)]
-    return left[:, asked[:THIRD_COLUMNS]]
+def _nearest_thirds(residuals: _Residuals, before: np.ndarray) -> np.ndarray:
+    """Return the third columns, less the causes, that most resemble the related ones; none that is nearly the measured
+    value, or related as well. `before` are the third columns themselves.
+    """
+    thirds = residuals.thirds
+    alive = ((thirds**2).sum(axis=0) > RESIDUAL_SHARE * (before**2).sum(axis=0)) & (
+        np.abs(_correlations(residuals.measured, thirds)) <= CLOSE
+    )
+    strength = np.abs(_unit(thirds).T @ _unit(residuals.related)).max(axis=1, initial=0.0) * alive
+    near = [i for i in np.argsort(-strength, kind="stable")[:MOST_CONSIDERED] if strength[i] > THIRD_CORRELATION]
+    kept = [
+        i
+        for i in near
+        if not any(_needs_measured(thirds[:, i], member, residuals.measured) for member in residuals.related.T)
+    ]
+    return thirds[:, kept[:THIRD_COLUMNS]]
 
 
-def _needs_time(third: np.ndarray, member: np.ndarray, time: np.ndarray) -> bool:
-    """Tell whether the time explains much of what a tied column leaves of a third one."""
-    rest = _less(_unit(member[:, None]), np.column_stack([third, time]))
-    return bool(_correlations(rest[:, 1], rest[:, :1])[0] ** 2 > 1 - LEFT_SHARE)
+def _needs_measured(third: np.ndarray, member: np.ndarray, measured: np.ndarray) -> bool:
+    """Tell whether the measured value explains much of what a related column leaves of a third one."""
+    rest = _residual(_unit(member[:, None]), np.column_stack([third, measured]))
+    return bool(_correlations(rest[:, 1], rest[:, :1])[0] ** 2 > 1 - RESIDUAL_SHARE)
 
 
-def _rate(tied: np.ndarray, time: np.ndarray) -> int | None:
-    """Return the only one of the columns that falls with the time if the others are held: amount / time; None if there is not one."""
+def _rate(related: np.ndarray, measured: np.ndarray) -> int | None:
+    """Return the only one of the columns that falls with the measured value if the others are held: amount / time; None
+    if there is not one.
+    """
     falling = []
-    for i in range(tied.shape[1]):
-        others = np.column_stack([np.delete(tied, i, axis=1), time])
-        if np.linalg.lstsq(others, tied[:, i], rcond=None)[0][-1] < 0:
+    for i in range(related.shape[1]):
+        others = np.column_stack([np.delete(related, i, axis=1), measured])
+        if np.linalg.lstsq(others, related[:, i], rcond=None)[0][-1] < 0:
             falling.append(i)
     return falling[0] if len(falling) == 1 else None
 
 
 def calculated_from(one: np.ndarray, other: np.ndarray, measured: np.ndarray) -> int | None:
-    """Tell which of two columns, tied by the measured value, was calculated from the other: 0, 1, or None if rounding does not tell.
+    """Tell which of two columns in an exact relation was calculated from the other: 0, 1, or None if rounding does not
+    tell.
 
-    Rounding comes last. A column on a grid, e.g. of whole numbers, that the other and the measured value give far more exactly than
-    its grid, was not calculated from them.
+    Rounding comes last. A column on a grid, e.g. of whole numbers, that the other and the measured value give far more
+    exactly than its grid, was not calculated from them.
 
     Parameters
     ----------
@@ -253,20 +319,22 @@ def calculated_from(one: np.ndarray, other: np.ndarray, measured: np.ndarray) ->
         logs = [np.log(series[rows]) for series in (one, other, measured)]
     if rows.sum() < 2:
         return None
-    first = []
-    for place, series in enumerate((one, other)):
+    original = []
+    for index, series in enumerate((one, other)):
         grid = _grid(series[np.isfinite(series)])
-        errors = [logs[place] - power * logs[1 - place] - times * logs[2] for power in (1, -1) for times in (1, -1)]
+        errors = [logs[index] - power * logs[1 - index] - times * logs[2] for power in (1, -1) for times in (1, -1)]
         misfit = min(float(np.median(np.abs(np.expm1(error - np.median(error))) * series[rows])) for error in errors)
-        first.append(grid > 0 and misfit < OFF_GRID * grid)
-    return int(first[0]) if first[0] != first[1] else None
+        original.append(grid > 0 and misfit < OFF_GRID * grid)
+    return int(original[0]) if original[0] != original[1] else None
 
 
 def _grid(values: np.ndarray) -> float:
     """Return the largest power of ten of which all values are multiples; 0 if there is none."""
     for power in range(LARGEST_GRID, SMALLEST_GRID - 1, -1):
         steps = values / 10.0**power
-        if np.abs(steps).max() < 2.0**50 and np.all(np.abs(steps - np.round(steps)) <= 1e-6 * np.minimum(np.abs(steps), 1.0)):
+        if np.abs(steps).max() < 2.0**50 and np.all(
+            np.abs(steps - np.round(steps)) <= 1e-6 * np.minimum(np.abs(steps), 1.0)
+        ):
             return 10.0**power
     return 0.0
 
@@ -281,16 +349,16 @@ def _unit(columns: np.ndarray) -> np.ndarray:
 
 
 def _orthonormal(columns: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of columns, without directions that the others already hold."""
+    """Return an orthonormal basis of columns, without directions that the others already span."""
     if columns.shape[1] == 0:
         return columns
     block, triangle = np.linalg.qr(_unit(columns))
     return block[:, np.abs(np.diag(triangle)) > 1e-4]
 
 
-def _less(frame: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return columns minus their part in an orthonormal frame."""
-    return columns - frame @ (frame.T @ columns)
+def _residual(basis: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Return columns minus their projection on an orthonormal basis."""
+    return columns - basis @ (basis.T @ columns)
 
 
 def _correlations(series: np.ndarray, columns: np.ndarray) -> np.ndarray:

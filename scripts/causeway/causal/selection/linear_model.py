@@ -1,8 +1,7 @@
-"""Search for the target's parents: forward selection of whole candidates by partial F tests.
+"""Linear models of groups of basis functions: what each candidate would explain beside those that a model holds.
 
-The target is a sink (nothing measured at a launch is caused by its own deviation), so its parents are its Markov blanket and no arrow needs
-orienting. A candidate enters with all columns of its basis at once. The test is honest about what rows are worth: Kish's size for the
-weights, Bartlett's factor for autocorrelation, Bonferroni for the number of candidates.
+A candidate enters with all columns of its basis at once. Its partial F test is honest about what rows are worth: Kish's
+size for the weights, Bartlett's factor for autocorrelation.
 """
 
 from collections.abc import Callable
@@ -12,27 +11,14 @@ from functools import cached_property
 import numpy as np
 from scipy.special import fdtrc
 
-from causeway.causal.basis import AT_ONCE, NEW_SHARE, Basis, orthonormal
-from causeway.causal.effective_size import autocorrelations, bartlett_factor, lag_count
-from causeway.causal.screening import PREFERENCE, Surroundings
+from causeway.causal.selection.screening_off import CorrelationCache
+from causeway.causal.statistics.basis import AT_ONCE, NEW_SHARE, Basis, orthonormal
+from causeway.numeric.effective_size import autocorrelations, bartlett_factor, lag_count
 
-ALPHA = 0.01
-"""Level of the family of tests in the first step: a candidate enters at `ALPHA / n_tests`."""
-MAX_ALPHA = 0.025
-"""Level of the later steps, so that over both stages an arrow's p-value times the number of tests stays below 5 %."""
-MIN_PARTIAL_R2 = 0.002
-MAX_PARENTS = 15
-FEW_ROWS = 300.0
-"""With fewer effective rows, nothing that needs many is done: levels do not grow, rows are not weighted by their precision."""
-MIN_TEST_SIZE = 50
-"""Fewer effective rows than this prove nothing, whatever the p-value."""
-EXCHANGE_ROUNDS = 3
-EXCHANGE_GAIN = 2.0
-"""Difference of the Bayesian information criterion from which a candidate gives way to another."""
-LITTLE = 1e-3
-"""Share of a response below which its residual's products are not taken as a difference: they would drown in rounding."""
-MOST_TRIED = 40
-"""So many candidates are tried per step with their own autocorrelation before the step gives up."""
+SMALL_RESIDUAL = 1e-3
+"""Share of a response below which its residual's products are not taken as a difference: they would drown in
+rounding.
+"""
 
 
 @dataclass(frozen=True)
@@ -45,7 +31,7 @@ class Test:
     p_value : float
         Not adjusted for the number of candidates.
     partial_r2 : float
-        Share of the variance left by the others that the candidate explains.
+        Share of the others' residual variance that the candidate explains, 0 to 1.
     df : int
         Columns that the candidate adds.
     n_effective : float
@@ -73,6 +59,13 @@ class Problem:
         Effective number of rows for the weights and the fixed effects, before autocorrelation.
     n_tests : int
         Number that the level is divided by.
+    widths : dict of int to (ndarray of int, ndarray of int)
+        By number of basis columns: the candidates that have so many, shape (n_members,), and the positions of their
+        columns, shape (n_members, width).
+    grams : dict of int to ndarray of float
+        Likewise the products of each candidate's columns, shape (n_members, width, width).
+    correlation_cache : CorrelationCache
+        Correlations of the candidates with each other.
     """
 
     basis: Basis
@@ -81,7 +74,7 @@ class Problem:
     n_tests: int
     widths: dict[int, tuple[np.ndarray, np.ndarray]] = field(init=False)
     grams: dict[int, np.ndarray] = field(init=False)
-    surroundings: Surroundings = field(init=False)
+    correlation_cache: CorrelationCache = field(init=False)
     _lags: dict[int, np.ndarray] = field(init=False)
     _products: dict[int, np.ndarray] = field(init=False)
     _with_response: tuple[np.ndarray, np.ndarray] | None = field(init=False, default=None)
@@ -89,14 +82,19 @@ class Problem:
     def __post_init__(self) -> None:
         counts = np.bincount(self.basis.owner, minlength=self.n_candidates)
         first = np.concatenate(([0], np.cumsum(counts)))
-        self.surroundings = Surroundings(self.basis.columns, first[:-1], counts > 0)
-        self.widths, self.grams, self._lags, self._products = {}, {}, {}, {}
+        self.correlation_cache = CorrelationCache(self.basis.columns, first[:-1], counts > 0)
+        self.widths = {}
+        self.grams = {}
+        self._lags = {}
+        self._products = {}
         for width in np.unique(counts[counts > 0]):
             members = np.flatnonzero(counts == width)
             columns = first[members][:, None] + np.arange(width)
             self.widths[int(width)] = (members, columns)
             step = max(1, AT_ONCE // max(len(self.basis.columns), 1))
-            parts = (self.basis.columns.T[some].astype(float) for some in np.split(columns, range(step, len(columns), step)))
+            parts = (
+                self.basis.columns.T[some].astype(float) for some in np.split(columns, range(step, len(columns), step))
+            )
             self.grams[int(width)] = np.concatenate([part @ part.transpose(0, 2, 1) for part in parts])
 
     @classmethod
@@ -115,71 +113,105 @@ class Problem:
         return autocorrelations(self.basis.columns, self.n_lags)
 
     def lags_of(self, candidate: int) -> np.ndarray:
-        """Return the autocorrelations of a candidate's columns: few of the candidates are ever asked for them."""
+        """Return the autocorrelations of a candidate's columns, float32, shape (k, n_lags): few of the candidates are
+        ever asked for them.
+        """
         if candidate not in self._lags:
             self._lags[candidate] = autocorrelations(self.basis.columns[:, self.basis.of(candidate)], self.n_lags)
         return self._lags[candidate]
 
     def products_with(self, columns: np.ndarray) -> np.ndarray:
-        """Return the products of all basis columns with others, float32, shape (n_columns,) or (n_columns, k)."""
+        """Return the products of all basis columns with others.
+
+        Parameters
+        ----------
+        columns : ndarray of float, shape (n_rows,) or (n_rows, k)
+
+        Returns
+        -------
+        ndarray of float32, shape (n_columns,) or (n_columns, k)
+        """
         return self.basis.columns.T @ columns.astype(np.float32)
 
     def products(self, candidate: int) -> np.ndarray:
-        """Return the products of all basis columns with a candidate's, float32, shape (n_columns, k): many models hold the same few."""
+        """Return the products of all basis columns with a candidate's, float32, shape (n_columns, k): many models
+        hold the same few.
+        """
         if candidate not in self._products:
             self._products[candidate] = self.products_with(self.basis.columns[:, self.basis.of(candidate)])
         return self._products[candidate]
 
     def products_with_response(self, response: np.ndarray) -> np.ndarray:
-        """Return the products of all basis columns with the response of a search, which all its models share."""
+        """Return the products of all basis columns with the response of a search, which all its models share.
+
+        Parameters
+        ----------
+        response : ndarray of float, shape (n_rows,)
+
+        Returns
+        -------
+        ndarray of float32, shape (n_columns,)
+        """
         if self._with_response is None or self._with_response[0] is not response:
             self._with_response = (response, self.products_with(response))
         return self._with_response[1]
 
 
-def level(problem: Problem, rank: int) -> float:
-    """Return the level of the test of the `rank`-th parent, counted from 1.
+class LinearModel:
+    """A linear model that grows by whole candidates.
 
-    What is in already is no longer null: as in a step-up procedure, the level grows with the number of parents, but only to
-    `MAX_ALPHA`, and not with few rows.
-
-    References
+    Parameters
     ----------
-    Y. Benjamini, Y. Hochberg, Controlling the false discovery rate, J. R. Stat. Soc. B 57 (1995) 289.
+    problem : Problem
+    response : ndarray of float, shape (n_rows,)
+        Centred and weighted like the basis.
+
+    Attributes
+    ----------
+    q : ndarray of float, shape (n_rows, k)
+        Orthonormal basis of the columns that the model holds.
+    residual : ndarray of float, shape (n_rows,)
+        The response less its projection on `q`.
     """
-    return (ALPHA if problem.n_independent < FEW_ROWS else min(ALPHA * rank, MAX_ALPHA)) / problem.n_tests
-
-
-class Model:
-    """A linear model that grows by whole candidates: an orthonormal frame, the residual and the candidates' part in the frame."""
 
     def __init__(self, problem: Problem, response: np.ndarray) -> None:
-        self.problem, self.response = problem, response
+        self.problem = problem
+        self.response = response
         self.residual = response.astype(float)
-        self.frame = np.zeros((response.size, 0))
-        self._inside = np.zeros((problem.basis.columns.shape[1], 0), np.float32)
-        self._added: list[tuple[Callable[[], np.ndarray], np.ndarray, np.ndarray]] = []  # what `inside` has not looked at yet
+        self.q = np.zeros((response.size, 0))
+        self._coordinates = np.zeros((problem.basis.columns.shape[1], 0), np.float32)
+        # what `coordinates` does not hold yet: a function that gives products, coordinates, transform
+        self._added: list[tuple[Callable[[], np.ndarray], np.ndarray, np.ndarray]] = []
 
     def _new_directions(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return an orthonormal basis of what m columns of unit length add to the frame, shape (n_rows, k).
+        """Return an orthonormal basis of what m columns of unit length add to `q`, shape (n_rows, k).
 
-        Beside it the columns' coordinates in the frame, and the matrix, shape (m, k), that turns what is outside into the basis.
+        Beside it the columns' coordinates in `q`, and the matrix, shape (m, k), that transforms their residuals into
+        the basis.
         """
         columns = columns.astype(float)
-        coordinates = self.frame.T @ columns
-        rest = columns - self.frame @ coordinates  # once is enough: what keeps less than `NEW_SHARE` is left out
+        coordinates = self.q.T @ columns
+        rest = columns - self.q @ coordinates  # once is enough: what keeps less than `NEW_SHARE` is left out
         new = np.einsum("ij,ij->j", rest, rest) > NEW_SHARE
         block, part = orthonormal(rest[:, new], NEW_SHARE)
-        turn = np.zeros((new.size, block.shape[1]))
-        turn[new] = part
-        return block, coordinates, turn
+        transform = np.zeros((new.size, block.shape[1]))
+        transform[new] = part
+        return block, coordinates, transform
 
     def add(self, columns: np.ndarray, products: Callable[[], np.ndarray] | None = None) -> None:
-        """Add columns of unit length to the frame, skipping what it already holds; `products` are theirs with all candidates' columns."""
-        block, coordinates, turn = self._new_directions(columns)
+        """Add columns, skipping what the model already holds.
+
+        Parameters
+        ----------
+        columns : ndarray of float, shape (n_rows, m)
+            Of unit length.
+        products : callable, optional
+            Gives their products with all basis columns, float32, shape (n_columns, m), if these are known.
+        """
+        block, coordinates, transform = self._new_directions(columns)
         if block.shape[1]:
-            self._added.append((products or (lambda: self.problem.products_with(columns)), coordinates, turn))
-            self.frame = np.hstack([self.frame, block])
+            self._added.append((products or (lambda: self.problem.products_with(columns)), coordinates, transform))
+            self.q = np.hstack([self.q, block])
             self.residual = self.residual - block @ (block.T @ self.residual)
 
     def add_candidate(self, candidate: int) -> None:
@@ -187,49 +219,87 @@ class Model:
         columns = self.problem.basis.columns[:, self.problem.basis.of(candidate)]
         self.add(columns, lambda: self.problem.products(candidate))
 
-    def inside(self) -> np.ndarray:
-        """Return the candidates' columns in the frame's coordinates, float32, shape (n_columns, k), when asked for.
+    def coordinates(self) -> np.ndarray:
+        """Return the coordinates of all basis columns in `q`, float32, shape (n_columns, k), computed when asked for.
 
         They follow from the products with the columns that were added, which all models of a problem share.
         """
-        for products, coordinates, turn in self._added:
-            new = (products() - self._inside @ coordinates.astype(np.float32)) @ turn.astype(np.float32)
-            self._inside = np.hstack([self._inside, new])
+        for products, coordinates, transform in self._added:
+            new = (products() - self._coordinates @ coordinates.astype(np.float32)) @ transform.astype(np.float32)
+            self._coordinates = np.hstack([self._coordinates, new])
         self._added = []
-        return self._inside
+        return self._coordinates
 
     def residual_with(self, columns: np.ndarray) -> tuple[np.ndarray, int]:
-        """Return the residual that the model would leave with further columns of unit length, and how many directions they add."""
+        """Return the residual that the model would have with further columns, and how many directions they add.
+
+        Parameters
+        ----------
+        columns : ndarray of float, shape (n_rows, m)
+            Of unit length.
+
+        Returns
+        -------
+        residual : ndarray of float, shape (n_rows,)
+        df : int
+            0 to m.
+        """
         block, _, _ = self._new_directions(columns)
         return self.residual - block @ (block.T @ self.residual), block.shape[1]
 
     def _covariance(self) -> np.ndarray:
-        """Return the products of all candidates' columns with the residual, shape (n_columns,)."""
-        if self.residual @ self.residual < LITTLE * (self.response @ self.response):
+        """Return the products of all basis columns with the residual, shape (n_columns,)."""
+        if self.residual @ self.residual < SMALL_RESIDUAL * (self.response @ self.response):
             return self.problem.products_with(self.residual).astype(float)
         return (
-            self.problem.products_with_response(self.response) - self.inside() @ (self.frame.T @ self.response).astype(np.float32)
+            self.problem.products_with_response(self.response)
+            - self.coordinates() @ (self.q.T @ self.response).astype(np.float32)
         ).astype(float)
 
     def scan(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return for every candidate the sum of squares it would explain of the residual, and its number of new columns."""
-        problem, covariance = self.problem, self._covariance()
-        explained, df = np.zeros(problem.n_candidates), np.zeros(problem.n_candidates, dtype=int)
+        """Return for every candidate what it would explain.
+
+        Returns
+        -------
+        explained : ndarray of float, shape (n_candidates,)
+            Sum of squares of the residual.
+        df : ndarray of int, shape (n_candidates,)
+            Number of new directions.
+        """
+        problem = self.problem
+        covariance = self._covariance()
+        explained = np.zeros(problem.n_candidates)
+        df = np.zeros(problem.n_candidates, dtype=int)
         for width, (members, columns) in problem.widths.items():
-            inside = self.inside()[columns]
-            left = problem.grams[width] - inside @ inside.transpose(0, 2, 1)
-            explained[members], df[members] = _explained(left, covariance[columns])
+            coordinates = self.coordinates()[columns]
+            residual_grams = problem.grams[width] - coordinates @ coordinates.transpose(0, 2, 1)
+            explained[members], df[members] = _explained(residual_grams, covariance[columns])
         return explained, df
 
     def tests(self, explained: np.ndarray, df: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return p-values and partial R^2 of all candidates for the given effective sizes."""
+        """Return the partial F tests of candidates.
+
+        Parameters
+        ----------
+        explained : ndarray of float, shape (m,)
+        df : ndarray of int, shape (m,)
+            Both as of `scan`.
+        sizes : ndarray of float, shape (m,)
+            Effective number of rows behind each test.
+
+        Returns
+        -------
+        p_values, partial_r2 : ndarray of float, shape (m,)
+            0 to 1; a candidate that adds nothing, or has no residual degree of freedom, has p-value 1.
+        """
         total = float(self.residual @ self.residual)
         partial = np.clip(explained / total if total > 0 else np.zeros_like(explained), 0.0, 1.0)
-        left = np.maximum(sizes - 1 - self.frame.shape[1] - df, 0.0)
-        testable = (df > 0) & (left >= 1)
+        residual_df = np.maximum(sizes - 1 - self.q.shape[1] - df, 0.0)
+        testable = (df > 0) & (residual_df >= 1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(testable, (partial / np.maximum(df, 1)) / np.maximum((1 - partial) / np.maximum(left, 1), 1e-300), 0.0)
-        p_values = np.where(testable, fdtrc(np.maximum(df, 1), np.maximum(left, 1), ratio), 1.0)
+            mean_square = (1 - partial) / np.maximum(residual_df, 1)
+            ratio = np.where(testable, (partial / np.maximum(df, 1)) / np.maximum(mean_square, 1e-300), 0.0)
+        p_values = np.where(testable, fdtrc(np.maximum(df, 1), np.maximum(residual_df, 1), ratio), 1.0)
         return p_values, partial
 
 
@@ -239,20 +309,22 @@ def _explained(grams: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, n
     Parameters
     ----------
     grams : ndarray, shape (n_sets, k, k)
-        Products of a set's columns outside the frame.
+        Products of the residuals of a set's columns.
     covariance : ndarray, shape (n_sets, k)
         Their products with the residual.
 
     Notes
     -----
-    A direction is new if its eigenvalue is above `NEW_SHARE`. All surely are where det / (trace / (k - 1))^(k - 1), which no eigenvalue
-    is below, is: then nothing but a system of equations is to be solved.
+    A direction is new if its eigenvalue is above `NEW_SHARE`. All surely are where det / (trace / (k - 1))^(k - 1),
+    which no eigenvalue is below, is: then nothing but a system of equations is to be solved.
     """
     k = grams.shape[1]
     most = np.trace(grams, axis1=1, axis2=2) / max(k - 1, 1)
     whole = np.linalg.det(grams) > NEW_SHARE * np.maximum(most, 0.0) ** (k - 1)
-    explained, df = np.zeros(len(grams)), np.full(len(grams), k)
-    explained[whole] = (covariance[whole] * np.linalg.solve(grams[whole], covariance[whole, :, None])[:, :, 0]).sum(axis=1)
+    explained = np.zeros(len(grams))
+    df = np.full(len(grams), k)
+    solution = np.linalg.solve(grams[whole], covariance[whole, :, None])[:, :, 0]
+    explained[whole] = (covariance[whole] * solution).sum(axis=1)
     values, vectors = np.linalg.eigh(grams[~whole])
     along = np.einsum("gij,gi->gj", vectors, covariance[~whole]) ** 2
     new = values > NEW_SHARE
@@ -261,96 +333,40 @@ def _explained(grams: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, n
     return explained, df
 
 
-def size_behind(problem: Problem, candidate: int, residual: np.ndarray) -> float:
-    """Return the effective number of rows behind a candidate's test, for the residual of the model that holds it."""
-    of_residual = autocorrelations(residual[:, None], problem.n_lags)[0]
-    return problem.n_independent / float(bartlett_factor(problem.lags_of(candidate), of_residual).max())
-
-
-def best_test(model: Model, excluded: set[int], limit: float) -> Test | None:
-    """Return the most significant candidate outside `excluded` whose p-value is at most `limit`; None if there is none.
-
-    The residual's autocorrelation is taken with the candidate in the model: a true cause that changes slowly leaves white noise and is
-    found, a chance resemblance of two slow series leaves a slow residual and is not.
-    """
-    problem = model.problem
-    explained, df = model.scan()
-    df[list(excluded)] = 0
-    naive, partial = model.tests(explained, df, np.full(problem.n_candidates, problem.n_independent))
-    best: Test | None = None
-    for candidate in np.lexsort((-partial, naive))[:MOST_TRIED]:
-        if naive[candidate] > limit or (best is not None and naive[candidate] >= best.p_value and best.p_value > 0):
-            break  # autocorrelation can only weaken a test
-        if partial[candidate] < MIN_PARTIAL_R2:
-            continue
-        residual, _ = model.residual_with(problem.basis.columns[:, problem.basis.of(int(candidate))])
-        size = size_behind(problem, int(candidate), residual)
-        one = [candidate]
-        p_value = float(model.tests(explained[one], df[one], np.asarray([size]))[0][0]) if size >= MIN_TEST_SIZE else 1.0
-        if p_value <= limit and (best is None or p_value < best.p_value):
-            best = Test(int(candidate), p_value, float(partial[candidate]), int(df[candidate]), size)
-            if p_value == 0.0:
-                break
-    return best
-
-
-def forward(problem: Problem, response: np.ndarray, given: tuple[int, ...] = ()) -> list[int]:
-    """Select candidates one by one while the best one's test holds, then exchange those that another fits better.
-
-    A ratio or another mixture may enter first because it stands for two causes at once; once these are in, it is exchanged or pruned.
+def effective_test_size(problem: Problem, candidate: int, residual: np.ndarray) -> float:
+    """Return the effective number of rows behind a candidate's test.
 
     Parameters
     ----------
     problem : Problem
-    response : ndarray, shape (n_rows,)
-    given : tuple of int
-        Candidates that are in the model from the start and are not chosen.
+    candidate : int
+    residual : ndarray of float, shape (n_rows,)
+        Of the model that holds the candidate.
     """
-    chosen = _grow(problem, response, [], given)
-    for _ in range(EXCHANGE_ROUNDS):
-        exchanged = _exchange(problem, response, chosen, given)
-        if exchanged == chosen:
-            break
-        chosen = _grow(problem, response, exchanged, given)
-    return chosen
+    of_residual = autocorrelations(residual[:, None], problem.n_lags)[0]
+    return problem.n_independent / float(bartlett_factor(problem.lags_of(candidate), of_residual).max())
 
 
-def model_of(problem: Problem, response: np.ndarray, chosen: list[int]) -> Model:
-    """Return the model that holds the chosen candidates' bases."""
-    model = Model(problem, response)
+def linear_model_of(problem: Problem, response: np.ndarray, chosen: list[int]) -> LinearModel:
+    """Return the model of `response`, shape (n_rows,), that holds the chosen candidates' bases."""
+    model = LinearModel(problem, response)
     for candidate in chosen:
         model.add_candidate(candidate)
     return model
 
 
-def _grow(problem: Problem, response: np.ndarray, chosen: list[int], given: tuple[int, ...]) -> list[int]:
-    """Add candidates while the best one's test holds."""
-    model, chosen = model_of(problem, response, [*given, *chosen]), list(chosen)
-    while len(chosen) < MAX_PARENTS:
-        test = best_test(model, {*given, *chosen}, level(problem, len(chosen) + 1))
-        if test is None:
-            break
-        chosen.append(test.candidate)
-        model.add_candidate(test.candidate)
-    return chosen
+def fit_scores(model: LinearModel) -> np.ndarray:
+    """Return for each candidate the Bayesian information criterion of the model with it, up to a constant.
 
+    Returns
+    -------
+    ndarray of float, shape (n_candidates,)
+        Less is better; infinite for a candidate that adds nothing.
 
-def _exchange(problem: Problem, response: np.ndarray, chosen: list[int], given: tuple[int, ...]) -> list[int]:
-    """Exchange each chosen candidate for the one that, with the others, explains clearly more."""
-    chosen = list(chosen)
-    for place, candidate in enumerate(chosen):
-        others = [*given, *(other for other in chosen if other != candidate)]
-        model = model_of(problem, response, others)
-        score = fit_scores(model)
-        score[others] = np.inf
-        best = preferred(problem, score, candidate)
-        if best != candidate and score[best] < score[candidate] - EXCHANGE_GAIN:
-            chosen[place] = best
-    return chosen
-
-
-def fit_scores(model: Model) -> np.ndarray:
-    """Return for each candidate the Bayesian information criterion of the model with it, up to a constant; infinite if it adds nothing."""
+    References
+    ----------
+    G. Schwarz, Estimating the dimension of a model, Ann. Stat. 6 (1978) 461.
+    """
     n_rows = model.problem.n_independent
     explained, df = model.scan()
     total = float(model.residual @ model.residual)
@@ -358,20 +374,3 @@ def fit_scores(model: Model) -> np.ndarray:
         return np.full(df.size, np.inf)
     score = n_rows * np.log(np.maximum(1 - explained / total, 1e-12)) + np.log(n_rows) * df
     return np.where(df > 0, score, np.inf)
-
-
-def preferred(problem: Problem, score: np.ndarray, candidate: int) -> int:
-    """Return the candidate that fits best when what the surroundings say of it and `candidate` is put to its score, in place.
-
-    The surroundings are asked of those alone that could be best for what they say.
-    """
-    best, near = np.inf, np.argsort(score, kind="stable")
-    limit = min(score[candidate], score[near[0]] + PREFERENCE) + PREFERENCE
-    near = near[: np.searchsorted(score[near], min(limit, np.finfo(float).max), "right")]
-    problem.surroundings.learn([candidate, *near.tolist()])
-    for rival in near:
-        if score[rival] > min(score[candidate], best) + PREFERENCE:
-            break
-        score[rival] -= problem.surroundings.preference(int(rival), candidate)
-        best = min(best, score[rival])
-    return int(np.argmin(score))

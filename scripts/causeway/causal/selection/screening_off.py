@@ -1,7 +1,8 @@
-"""Which of two columns that tell much the same is the original: the one that screens the other off from the rest of the columns.
+"""Which of two strongly correlated columns is the original: the one that screens the other off from third columns.
 
-What is computed from a counter (a copy with noise, a ratio, a share, a sum) goes with other columns through it; given the counter, it has
-no news of most of them, while the counter still has news of them given what was computed from it. The target is not looked at.
+What is computed from a counter (a copy with noise, a ratio, a share, a sum) correlates with other columns through it;
+given the counter, it has no conditional information on most of them, while the counter still has some given what was
+computed from it. The target is not looked at.
 """
 
 from functools import cached_property
@@ -9,32 +10,35 @@ from functools import cached_property
 import numpy as np
 
 NEAREST = 20
-"""So many third columns are asked: those most correlated with either of the two."""
+"""So many third columns are taken: those most correlated with either of the two."""
 RELATED = 0.15
 """Least correlation of a third column with either."""
-TOLD = 0.5
-"""A squared partial correlation counts up to this: one relative that tells all must not decide alone."""
+MOST_EXPLAINED = 0.5
+"""A squared partial correlation counts up to this: one third column that is explained wholly must not decide alone."""
 CLEAR = 0.3
-"""Difference of the sums from which the surroundings tell."""
+"""Difference of the sums of squared partial correlations from which one column counts as the original."""
 PREFERENCE = 7.0
-"""Twice the log-odds that surroundings which tell are right. Of 272 pairs of a cause and a relative of it (correlation above .5) in 16
-simulated tables of 300 columns, 211 told the cause and 10 the relative (6.1); of the 123 above .7, 95 and 2 (7.7)."""
+"""Twice the log-odds that a clear difference names the original. Of 272 pairs of a cause and a relative of it
+(correlation above .5) in 16 simulated tables of 300 columns, 211 named the cause and 10 the relative (6.1); of the
+123 above .7, 95 and 2 (7.7).
+"""
 
 
 def screening(one: np.ndarray, other: np.ndarray, between: float) -> float:
-    """Return by how much more one column tells about third columns, given another, than the other does given the one.
+    """Return how much more conditional information one column has on third columns, given another, than the other has
+    given the one.
 
     Parameters
     ----------
-    one, other : ndarray, shape (p,)
-        Correlations of the two with third columns.
+    one, other : ndarray of float, shape (p,)
+        Correlations of the two with third columns, -1 to 1.
     between : float
         Correlation of the two.
 
     Returns
     -------
     float
-        Difference of the sums of squared partial correlations, each at most `TOLD`.
+        Difference of the sums of squared partial correlations, each at most `MOST_EXPLAINED`.
 
     References
     ----------
@@ -43,16 +47,19 @@ def screening(one: np.ndarray, other: np.ndarray, between: float) -> float:
     strength = np.maximum(np.abs(one), np.abs(other))
     related = np.flatnonzero(strength > RELATED)
     near = related[np.argsort(-strength[related], kind="stable")[:NEAREST]]
-    left = max(1.0 - between**2, 1e-6)
-    news = [
-        np.minimum((mine[near] - between * its[near]) ** 2 / (left * np.maximum(1.0 - its[near] ** 2, 1e-6)), TOLD).sum()
+    residual_variance = max(1.0 - between**2, 1e-6)
+    information = [
+        np.minimum(
+            (mine[near] - between * its[near]) ** 2 / (residual_variance * np.maximum(1.0 - its[near] ** 2, 1e-6)),
+            MOST_EXPLAINED,
+        ).sum()
         for mine, its in ((one, other), (other, one))
     ]
-    return float(news[0] - news[1])
+    return float(information[0] - information[1])
 
 
-class Surroundings:
-    """The candidates' first functions, and how they go together.
+class CorrelationCache:
+    """The correlations among the candidates' first functions, computed when asked for.
 
     Parameters
     ----------
@@ -65,40 +72,68 @@ class Surroundings:
     """
 
     def __init__(self, columns: np.ndarray, first: np.ndarray, usable: np.ndarray) -> None:
-        self.columns, self.first, self.usable = columns, np.minimum(first, max(columns.shape[1] - 1, 0)), usable
+        self.columns = columns
+        self.first = np.minimum(first, max(columns.shape[1] - 1, 0))
+        self.usable = usable
         self._with: dict[int, np.ndarray] = {}
 
     @cached_property
     def _firsts(self) -> np.ndarray:
         """Each candidate's first column, shape (n_candidates, n_rows)."""
-        return self.columns.T[self.first] if self.columns.size else np.zeros((self.first.size, len(self.columns)), np.float32)
+        return (
+            self.columns.T[self.first]
+            if self.columns.size
+            else np.zeros((self.first.size, len(self.columns)), np.float32)
+        )
 
     def learn(self, candidates: list[int]) -> None:
         """Work out the correlations of several candidates in one product of matrices."""
         new = [one for one in candidates if one not in self._with]
         if new:
             found = self._firsts @ self._firsts[new].T
-            self._with.update({one: np.where(self.usable, found[:, place], 0.0).astype(float) for place, one in enumerate(new)})
+            self._with.update({one: np.where(self.usable, found[:, k], 0.0).astype(float) for k, one in enumerate(new)})
 
     def correlations(self, candidate: int) -> np.ndarray:
-        """Return the correlations of a candidate with all, shape (n_candidates,)."""
+        """Return the correlations of a candidate with all, float, shape (n_candidates,); 0 with those without a
+        column.
+        """
         self.learn([candidate])
         return self._with[candidate]
 
     def correlations_of(self, column: np.ndarray) -> np.ndarray:
-        """Return the correlations of a column of unit length with all candidates."""
+        """Return the correlations of any column with all candidates.
+
+        Parameters
+        ----------
+        column : ndarray of float, shape (n_rows,)
+            Of unit length, centred and weighted like the candidates'.
+
+        Returns
+        -------
+        ndarray of float, shape (n_candidates,)
+        """
         return np.where(self.usable, self._firsts @ column.astype(np.float32), 0.0).astype(float)
 
     def preference(self, one: int, other: int) -> float:
-        """Return `PREFERENCE` if the first screens the second off from the other candidates, minus it if the second does, else 0."""
-        return 0.0 if one == other else self._told(self.correlations(one), other, one)
+        """Return `PREFERENCE` if the first screens the second off from the other candidates, minus it if the second
+        does, else 0.
+        """
+        return 0.0 if one == other else self._evidence(self.correlations(one), other, one)
 
     def preference_of(self, column: np.ndarray, other: int) -> float:
-        """Return the same for a column of unit length that is no candidate, against one that is."""
-        return self._told(self.correlations_of(column), other, other)
+        """Return the same for a column that is no candidate, against one that is.
 
-    def _told(self, mine: np.ndarray, other: int, itself: int) -> float:
-        mine, its = mine.copy(), self.correlations(other).copy()
+        Parameters
+        ----------
+        column : ndarray of float, shape (n_rows,)
+            As in `correlations_of`.
+        other : int
+        """
+        return self._evidence(self.correlations_of(column), other, other)
+
+    def _evidence(self, mine: np.ndarray, other: int, itself: int) -> float:
+        mine = mine.copy()
+        its = self.correlations(other).copy()
         between = float(mine[other])
         mine[[itself, other]] = its[[itself, other]] = 0.0
         difference = screening(mine, its, between)

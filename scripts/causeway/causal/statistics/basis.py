@@ -1,8 +1,8 @@
-"""Basis of a candidate: what a column may do to the target without assuming a straight line.
+"""Basis of a candidate: what a column may do to the target without assuming a linear effect.
 
-A numeric column gives its normal score (any monotone effect), itself in standard deviations (a straight effect and heavy tails) and the
-absolute normal score (both ends against the middle). A category gives one indicator per level but the most frequent. Columns that add
-nothing to those before them are left out.
+A numeric column gives its normal score (any monotone effect), itself in standard deviations (a linear effect and
+heavy tails) and the absolute normal score (both ends against the middle). A category gives one indicator per level but
+the most frequent. Columns that add nothing to those before them are left out.
 """
 
 from dataclasses import dataclass
@@ -10,31 +10,40 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import ndtri
+from scipy.stats import rankdata
 
 NEW_SHARE = 0.02
 """A basis column whose variance is explained up to this share by those before it adds nothing."""
+ALIVE_LENGTH = 1e-6
+"""A function whose length after centring is at most this share of what it was is constant but for rounding."""
 AT_ONCE = 50_000
-"""So many values, of several candidates, are centred and weighed in one go: few calls, and all that belongs together stays at hand."""
+"""So many values, of several candidates, are centred and weighted in one call: few calls, and they stay cached."""
 
 
 def normal_scores(values: np.ndarray) -> np.ndarray:
-    """Return the normal scores of finite `values`, ties at their average rank: `Phi^-1((rank - 0.5) / n)`.
+    """Return the rank-based inverse normal transform of values, `Phi^-1((rank - 1/2) / n)`: rankit scores.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (n,)
+        Finite; ties get their average rank.
+
+    Returns
+    -------
+    ndarray of float, shape (n,)
+        In the order of `values`, standard normal but for ties.
 
     References
     ----------
-    Waerden's scores in the form of G. Blom, Statistical Estimates and Transformed Beta-Variables, Wiley 1958.
+    C. I. Bliss, Statistics in Biology, McGraw-Hill 1967 (rankits). Of the family `(rank - c) / (n - 2 c + 1)` they have
+    c = 1/2; van der Waerden's scores have 0, Blom's 3/8 (T. M. Beasley, S. Erickson, D. B. Allison, Rank-based inverse
+    normal transformations are increasingly used, but are they merited?, Behav. Genet. 39 (2009) 580).
     """
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    lengths = np.diff(np.append(starts, values.size))
-    scores = np.empty(values.size)
-    scores[order] = np.repeat(ndtri((starts + lengths / 2.0) / values.size), lengths)
-    return scores
+    return ndtri((rankdata(values) - 0.5) / values.size)
 
 
 def two_valued(values: np.ndarray) -> bool:
-    """Tell whether there are at most two different values."""
+    """Return whether there are at most two different numbers in `values`, shape (n,); True for none."""
     return values.size == 0 or bool(np.all((values == values.min()) | (values == values.max())))
 
 
@@ -45,7 +54,8 @@ class Basis:
     Attributes
     ----------
     columns : ndarray of float32, shape (n_rows, n_columns)
-        Column after column in memory. Unit length each, centred within groups, multiplied by the roots of the rows' weights.
+        Column after column in memory. Unit length each, centred within groups, multiplied by the roots of the rows'
+        weights.
     owner : ndarray of int64, shape (n_columns,), ascending
         The candidate that a column belongs to.
     """
@@ -54,7 +64,7 @@ class Basis:
     owner: np.ndarray
 
     def of(self, candidate: int) -> np.ndarray:
-        """Return the positions of a candidate's columns."""
+        """Return the positions of a candidate's columns: ndarray of int, shape (k,), ascending; empty for none."""
         return np.arange(*np.searchsorted(self.owner, [candidate, candidate + 1]))
 
 
@@ -63,12 +73,14 @@ class GroupCentring:
 
     Parameters
     ----------
-    groups : ndarray of int, shape (n_rows,), 0 .. n_groups - 1
+    groups : ndarray of int, shape (n_rows,)
+        The number of each row's group, 0 .. n_groups - 1, none of them empty.
     weights : ndarray of float, shape (n_rows,), positive
     """
 
     def __init__(self, groups: np.ndarray, weights: np.ndarray) -> None:
-        self.groups, self.weights = groups, weights
+        self.groups = groups
+        self.weights = weights
         self.n_groups = int(groups.max()) + 1 if groups.size else 0
         self.order = np.argsort(groups, kind="stable")
         self.ordered = bool(np.all(groups[:-1] <= groups[1:]))
@@ -77,7 +89,16 @@ class GroupCentring:
         self.roots = np.sqrt(weights / weights.mean()) if groups.size else weights
 
     def centred(self, columns: np.ndarray) -> np.ndarray:
-        """Return `columns`, shape (n_rows,) or (n_rows, n_columns), minus the weighted mean of their group."""
+        """Return columns minus the weighted mean of their group.
+
+        Parameters
+        ----------
+        columns : ndarray of float, shape (n_rows,) or (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of float, shape (n_rows,) or (n_rows, n_columns)
+        """
         weights = self.weights if columns.ndim == 1 else self.weights[:, None]
         parts = columns * weights if self.ordered else (columns * weights)[self.order]
         sums = np.add.reduceat(parts, self.starts, axis=0)
@@ -85,7 +106,16 @@ class GroupCentring:
         return columns - means[self.groups]
 
     def weighted_rows(self, rows: np.ndarray) -> np.ndarray:
-        """Return the same as `weighted` for columns that lie row after row, shape (n_columns, n_rows): quicker for many of them."""
+        """Return the same as `weighted` for transposed columns: quicker for many of them.
+
+        Parameters
+        ----------
+        rows : ndarray of float, shape (n_columns, n_rows)
+
+        Returns
+        -------
+        ndarray of float, shape (n_columns, n_rows)
+        """
         parts = rows * self.weights if self.ordered else (rows * self.weights)[:, self.order]
         means = np.add.reduceat(parts, self.starts, axis=1) / self.totals
         found = rows - (means if self.n_groups == 1 else means.take(self.groups, axis=1))
@@ -93,7 +123,17 @@ class GroupCentring:
         return found
 
     def weighted(self, columns: np.ndarray) -> np.ndarray:
-        """Return the centred columns times the roots of the weights (mean 1): ordinary least squares on them is the weighted one."""
+        """Return the centred columns times the roots of the weights (mean 1): ordinary least squares on them is the
+        weighted one with fixed effects.
+
+        Parameters
+        ----------
+        columns : ndarray of float, shape (n_rows,) or (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of float, shape (n_rows,) or (n_rows, n_columns)
+        """
         return self.centred(columns) * (self.roots if columns.ndim == 1 else self.roots[:, None])
 
 
@@ -103,24 +143,26 @@ def independent_columns(grams: np.ndarray, share: float = NEW_SHARE) -> np.ndarr
     Parameters
     ----------
     grams : ndarray of float, shape (..., k, k)
-        Their products; many sets of columns at once.
+        Gram matrices, the products of the columns; many sets of columns at once.
+    share : float, 0 to 1
 
     Returns
     -------
     ndarray of bool, shape (..., k)
     """
-    left = np.array(grams, dtype=float)
-    kept = np.zeros(left.shape[:-1], dtype=bool)
-    for place in range(left.shape[-1]):
-        new = left[..., place, place]
-        kept[..., place] = new > share
-        column = left[..., place] / np.sqrt(np.where(kept[..., place], new, np.inf))[..., None]
-        left = left - column[..., :, None] * column[..., None, :]
+    residual = np.array(grams, dtype=float)
+    kept = np.zeros(residual.shape[:-1], dtype=bool)
+    for index in range(residual.shape[-1]):
+        new = residual[..., index, index]
+        kept[..., index] = new > share
+        column = residual[..., index] / np.sqrt(np.where(kept[..., index], new, np.inf))[..., None]
+        residual = residual - column[..., :, None] * column[..., None, :]
     return kept
 
 
 def orthonormal(columns: np.ndarray, share: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return an orthonormal basis of columns, the longest first, without those that add no more than `share` to the ones before.
+    """Return an orthonormal basis Q of columns, the longest first, without those that add no more than `share` to the
+    ones before.
 
     Parameters
     ----------
@@ -131,33 +173,48 @@ def orthonormal(columns: np.ndarray, share: float) -> tuple[np.ndarray, np.ndarr
 
     Returns
     -------
-    basis : ndarray, shape (n_rows, k)
-    turn : ndarray, shape (m, k)
-        `basis` is `columns @ turn`.
+    q : ndarray of float, shape (n_rows, k)
+        The basis, k at most m.
+    transform : ndarray of float, shape (m, k)
+        `q` is `columns @ transform`.
 
     Notes
     -----
-    Pivoted Cholesky factorisation of the columns' products: for few columns and many rows much quicker than a QR factorisation, and as
-    exact as long as `share` bounds the condition (L. N. Trefethen, D. Bau, Numerical Linear Algebra, SIAM 1997, lecture 23).
+    Pivoted Cholesky factorisation of the columns' products: for few columns and many rows much quicker than a QR
+    factorisation, and as exact as long as `share` bounds the condition (L. N. Trefethen, D. Bau, Numerical Linear
+    Algebra, SIAM 1997, lecture 23).
     """
     gram = columns.T @ columns
-    left, chosen = gram.copy(), []
+    residual = gram.copy()
+    chosen = []
     while len(chosen) < columns.shape[1]:
-        best = int(np.argmax(np.diag(left)))
-        if left[best, best] <= share:
+        best = int(np.argmax(np.diag(residual)))
+        if residual[best, best] <= share:
             break
-        column = left[:, best] / np.sqrt(left[best, best])
-        left = left - np.outer(column, column)
-        left[[*chosen, best]] = left[:, [*chosen, best]] = 0.0
+        column = residual[:, best] / np.sqrt(residual[best, best])
+        residual = residual - np.outer(column, column)
+        residual[[*chosen, best]] = residual[:, [*chosen, best]] = 0.0
         chosen.append(best)
     triangle = np.linalg.cholesky(gram[np.ix_(chosen, chosen)])
-    turn = np.zeros((columns.shape[1], len(chosen)))
-    turn[chosen] = solve_triangular(triangle, np.eye(len(chosen)), lower=True).T
-    return columns @ turn, turn
+    transform = np.zeros((columns.shape[1], len(chosen)))
+    transform[chosen] = solve_triangular(triangle, np.eye(len(chosen)), lower=True).T
+    return columns @ transform, transform
 
 
 def numeric_functions(values: np.ndarray, scores: np.ndarray | None = None) -> np.ndarray:
-    """Return the functions of one numeric column, shape (n_rows, 3), or (n_rows, 1) if it has but two values; `scores` if known."""
+    """Return the functions of one numeric column: normal scores, values, absolute normal scores.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (n_rows,)
+        Finite.
+    scores : ndarray of float, shape (n_rows,), optional
+        Its normal scores if they are known.
+
+    Returns
+    -------
+    ndarray of float, shape (n_rows, 3), or (n_rows, 1) if there are but two values
+    """
     return _functions(values, scores).T
 
 
@@ -179,11 +236,11 @@ def build_basis(candidates: list[np.ndarray], centring: GroupCentring, scores: l
 
     Parameters
     ----------
-    candidates : list of ndarray
-        A numeric column of shape (n_rows,), or the indicators of a category of shape (n_rows, n_levels - 1); finite.
+    candidates : list of ndarray, shape (n_rows,) or (n_rows, n_levels - 1)
+        A numeric column, or the indicators of a category; finite.
     centring : GroupCentring
         Fixed effects and weights of the rows.
-    scores : list of ndarray, optional
+    scores : list of ndarray of float, shape (n_rows,), optional
         The candidates' normal scores if they are known (nothing is read from that of a category).
 
     Returns
@@ -192,7 +249,9 @@ def build_basis(candidates: list[np.ndarray], centring: GroupCentring, scores: l
         A candidate without any variance within its groups has no column.
     """
     room = sum(3 if values.ndim == 1 else values.shape[1] for values in candidates)
-    columns, owners, filled = np.empty((room, centring.groups.size), np.float32), [np.zeros(0, np.int64)], 0
+    columns = np.zeros((room, centring.groups.size), np.float32)  # what stays unused lies beside what BLAS reads
+    owners = [np.zeros(0, np.int64)]
+    filled = 0
     step = max(1, AT_ONCE // max(centring.groups.size, 1))
     for first in range(0, len(candidates), step):
         numbers = range(first, min(first + step, len(candidates)))
@@ -204,18 +263,19 @@ def build_basis(candidates: list[np.ndarray], centring: GroupCentring, scores: l
     return Basis(columns[:filled].T, np.concatenate(owners))
 
 
-def renewed(basis: Basis, places: np.ndarray, new: Basis) -> Basis:
+def updated_basis(basis: Basis, positions: np.ndarray, new: Basis) -> Basis:
     """Return the basis of candidates of which most have one already.
 
     Parameters
     ----------
     basis : Basis
-    places : ndarray of int, shape (n_candidates,)
+    positions : ndarray of int, shape (n_candidates,)
         Each candidate's number in `basis`, -1 for those without one.
     new : Basis
         Of those without one, in their order.
     """
-    numbers = np.where(places >= 0, places, -1 - np.cumsum(places < 0))  # -2, -3, ... are the first, second, ... new one
+    # -2, -3, ... are the first, second, ... new one
+    numbers = np.where(positions >= 0, positions, -1 - np.cumsum(positions < 0))
     spans = [basis.of(number) if number >= 0 else -1 - new.of(-2 - number) for number in numbers]
     where = np.concatenate([np.zeros(0, np.int64), *spans])
     columns = (basis if basis.owner.size else new).columns.T[np.maximum(where, 0)]
@@ -224,20 +284,23 @@ def renewed(basis: Basis, places: np.ndarray, new: Basis) -> Basis:
 
 
 def _independent_part(parts: list[np.ndarray], centring: GroupCentring) -> tuple[np.ndarray, np.ndarray]:
-    """Return the independent columns of some candidates, row after row, shape (n_columns, n_rows), and how many each has."""
+    """Return the independent columns of some candidates, row after row, shape (n_columns, n_rows), and how many each
+    has.
+    """
     functions = np.concatenate(parts, dtype=float)
     owner = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
     columns = centring.weighted_rows(functions)
     lengths = np.sqrt(np.einsum("ij,ij->i", columns, columns))
-    alive = lengths > 1e-6 * np.maximum(np.sqrt(np.einsum("ij,ij->i", functions, functions)), 1e-300)
+    alive = lengths > ALIVE_LENGTH * np.maximum(np.sqrt(np.einsum("ij,ij->i", functions, functions)), 1e-300)
     columns /= np.where(alive, lengths, 1.0)[:, None]
     if not alive.all():
-        columns, owner = columns[alive], owner[alive]
+        columns = columns[alive]
+        owner = owner[alive]
     kept = np.zeros(owner.size, dtype=bool)
     counts = np.bincount(owner, minlength=len(parts))
     starts = np.concatenate(([0], np.cumsum(counts)))
     for width in np.unique(counts[counts > 0]):
-        places = starts[:-1][counts == width][:, None] + np.arange(width)
-        sets = columns[places]
-        kept[places] = independent_columns(sets @ sets.transpose(0, 2, 1))
+        positions = starts[:-1][counts == width][:, None] + np.arange(width)
+        sets = columns[positions]
+        kept[positions] = independent_columns(sets @ sets.transpose(0, 2, 1))
     return columns[kept], np.bincount(owner[kept], minlength=len(parts))

@@ -1,4 +1,4 @@
-"""Clusters of columns that tell the same: one stands for all, and an arrow from it means the cluster."""
+"""Clusters of columns that carry the same information: one stands for all, and an arrow from it means the cluster."""
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
@@ -7,6 +7,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
 
 SIMILARITY = 0.95
+"""Absolute correlation, of values or normal scores, from which columns on average belong together."""
 
 
 def cluster_columns(similarity: np.ndarray, threshold: float = SIMILARITY) -> np.ndarray:
@@ -16,6 +17,7 @@ def cluster_columns(similarity: np.ndarray, threshold: float = SIMILARITY) -> np
     ----------
     similarity : ndarray of float, shape (p, p), in [0, 1]
         max(|Pearson|, |correlation of normal scores|).
+    threshold : float
 
     Returns
     -------
@@ -24,8 +26,8 @@ def cluster_columns(similarity: np.ndarray, threshold: float = SIMILARITY) -> np
 
     Notes
     -----
-    Average linkage never joins two sets without a pair above the threshold, so each connected component of the graph of such pairs is
-    clustered alone: memory and time stay those of the components instead of p^2.
+    Average linkage never joins two sets without a pair above the threshold, so each connected component of the graph of
+    such pairs is clustered alone: memory and time stay those of the components instead of p^2.
     """
     p = similarity.shape[0]
     pairs = np.argwhere(similarity > threshold)
@@ -38,26 +40,39 @@ def cluster_columns(similarity: np.ndarray, threshold: float = SIMILARITY) -> np
     for members in np.split(order, bounds):
         if members.size == 0:
             continue
-        inside = np.zeros(members.size, dtype=np.int64)
+        within = np.zeros(members.size, dtype=np.int64)
         if members.size > 2:
             distance = 1.0 - similarity[np.ix_(members, members)].astype(float)
             np.fill_diagonal(distance, 0.0)
-            inside = fcluster(linkage(squareform(np.clip(distance, 0.0, 1.0), checks=False), "average"), 1.0 - threshold, "distance") - 1
-        labels[members] = inside + offset
-        offset += int(inside.max()) + 1
+            tree = linkage(squareform(np.clip(distance, 0.0, 1.0), checks=False), "average")
+            within = fcluster(tree, 1.0 - threshold, "distance") - 1
+        labels[members] = within + offset
+        offset += int(within.max()) + 1
     first = {int(label): int(np.flatnonzero(labels == label)[0]) for label in np.unique(labels)}
     renumber = {label: number for number, label in enumerate(sorted(first, key=first.get))}
     return np.asarray([renumber[int(label)] for label in labels], dtype=np.int64)
 
 
 def medoids(similarity: np.ndarray, labels: np.ndarray, names: list[str]) -> dict[int, list[int]]:
-    """Return for each cluster its members, the medoid (highest mean similarity; ties: shorter, then earlier name) first."""
+    """Return for each cluster its members, the medoid (highest mean similarity; ties: shorter, then earlier name)
+    first.
+
+    Parameters
+    ----------
+    similarity : ndarray of float, shape (p, p), in [0, 1]
+    labels : ndarray of int, shape (p,)
+        The cluster of each column.
+    names : list of str
+        Of the columns.
+    """
     found: dict[int, list[int]] = {}
     order = np.argsort(labels, kind="stable")
     for members in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
         if members.size == 0:
             continue
         mean = similarity[np.ix_(members, members)].mean(axis=1)
-        ranked = sorted(range(members.size), key=lambda i: (-round(float(mean[i]), 4), len(names[members[i]]), names[members[i]]))
+        ranked = sorted(
+            range(members.size), key=lambda i: (-round(float(mean[i]), 4), len(names[members[i]]), names[members[i]])
+        )
         found[int(labels[members[0]])] = [int(members[i]) for i in ranked]
     return found

@@ -7,14 +7,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from causeway.efficiency import states
-from causeway.efficiency.sweep import UNKNOWN, recall, remember
-from causeway.errors import TableError
-from causeway.tables import open_table, read_table
+from causeway.core.errors import TableError
+from causeway.core.tables import open_table, read_table
+from causeway.efficiency.device_time import states
+from causeway.efficiency.device_time.sweep import UNKNOWN, recall, remember
 
 Block = dict[str, np.ndarray]
 CHUNK_ROWS = 1 << 16
-CALL_PLACES = 1 << 20
+CALL_SLOTS = 1 << 20
 """Calls that are kept at once; a device is at most some thousand launches behind its host."""
 AHEAD_NS = 10_000_000
 """How much later than its launch a call may seem to begin: the clocks of host and device are converted, not shared."""
@@ -32,12 +32,14 @@ def chunks(folder: Path, table: str, columns: list[str]) -> Iterator[pa.RecordBa
 
 
 def numbers(column: pa.Array, absent: int) -> np.ndarray:
-    """Return a column as int64, `absent` where null."""
-    return pc.fill_null(column, pa.scalar(absent, column.type)).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    """Return a column as int64, shape (rows,), `absent` where null."""
+    return (
+        pc.fill_null(column, pa.scalar(absent, column.type)).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    )
 
 
 def times(batch: pa.RecordBatch) -> Block:
-    """Return start and end of rows."""
+    """Return start and end of the rows of a batch with the columns start_ns and duration_ns."""
     start = batch.column("start_ns").to_numpy()
     return {"start": start, "end": start + batch.column("duration_ns").to_numpy()}
 
@@ -61,7 +63,11 @@ def merged(sources: list[Iterator[Block]]) -> Iterator[Block]:
                 continue
             cut = int(np.searchsorted(block["start"], bound, "right"))
             parts.append({name: values[:cut] for name, values in block.items()})
-            loaded[at] = {name: values[cut:] for name, values in block.items()} if cut < block["start"].size else next(sources[at], None)
+            loaded[at] = (
+                {name: values[cut:] for name, values in block.items()}
+                if cut < block["start"].size
+                else next(sources[at], None)
+            )
         yield _joined(parts)
 
 
@@ -78,12 +84,14 @@ def _joined(parts: list[Block]) -> Block:
 
 
 def class_bits(folder: Path) -> np.ndarray:
-    """Return for each configuration the number of its kernel's kind of work (0 compute, 1 communication, 2 memory); uint8."""
+    """Return for each configuration the number of its kernel's kind of work (0 compute, 1 communication, 2 memory);
+    uint8, shape (configurations,).
+    """
     if not (folder / "configurations.parquet").is_file():
         return np.zeros(0, np.uint8)
     kernels = read_table(folder / "kernels.parquet", "kernels", ["kernel", "class"]).to_pydict()
-    place = {name: bit.bit_length() - 1 for name, bit in states.KINDS.items()}
-    kinds = dict(zip(kernels["kernel"], (place[name] for name in kernels["class"]), strict=True))
+    number_of = {name: bit.bit_length() - 1 for name, bit in states.KINDS.items()}
+    kinds = dict(zip(kernels["kernel"], (number_of[name] for name in kernels["class"]), strict=True))
     of = read_table(folder / "configurations.parquet", "configurations", ["kernel"]).column("kernel").to_pylist()
     return np.array([kinds[kernel] for kernel in of], np.uint8)
 
@@ -93,7 +101,7 @@ def launches(folder: Path) -> Iterator[Block]:
     kinds = class_bits(folder)
     wanted = ["start_ns", "duration_ns", "configuration", "rank", "device", "stream", "queue_ns", "correlation"]
     for batch in chunks(folder, "launches", wanted):
-        block = times(batch) | _places(batch)
+        block = times(batch) | _identity(batch)
         queue = numbers(batch.column("queue_ns"), -1)
         n = batch.num_rows
         yield block | {
@@ -108,11 +116,15 @@ def launches(folder: Path) -> Iterator[Block]:
 def transfers(folder: Path) -> Iterator[Block]:
     """Give transfers as events, with the columns of `launches`."""
     kind = states.MEMORY.bit_length() - 1
-    for batch in chunks(folder, "transfers", ["start_ns", "duration_ns", "rank", "device", "stream", "bytes", "copy_kind", "correlation"]):
+    for batch in chunks(
+        folder,
+        "transfers",
+        ["start_ns", "duration_ns", "rank", "device", "stream", "bytes", "copy_kind", "correlation"],
+    ):
         n = batch.num_rows
         yield (
             times(batch)
-            | _places(batch)
+            | _identity(batch)
             | {
                 "kind": np.full(n, kind, np.uint8),
                 "returned": np.full(n, UNKNOWN),
@@ -123,7 +135,8 @@ def transfers(folder: Path) -> Iterator[Block]:
         )
 
 
-def _places(batch: pa.RecordBatch) -> Block:
+def _identity(batch: pa.RecordBatch) -> Block:
+    """Return where events ran: rank, device, stream, and the correlation with their call, -1 if unknown."""
     columns = {name: batch.column(name).to_numpy() for name in ("rank", "device", "stream")}
     return columns | {"correlation": numbers(batch.column("correlation"), -1)}
 
@@ -133,15 +146,24 @@ def graphs(rows: Block) -> Iterator[Block]:
     n = rows["start"].size
     if n:
         kind = states.GRAPH.bit_length() - 1
-        fill = {"stream": np.uint32(0), "correlation": -1, "kind": np.uint8(kind), "returned": UNKNOWN, "launch": np.uint8(0)}
+        fill = {
+            "stream": np.uint32(0),
+            "correlation": -1,
+            "kind": np.uint8(kind),
+            "returned": UNKNOWN,
+            "launch": np.uint8(0),
+        }
         fill |= {"copy": np.uint8(0), "bytes": -1}
         yield rows | {name: np.full(n, value) for name, value in fill.items()}
 
 
 def calls(folder: Path) -> Iterator[Block]:
-    """Give runtime calls as events of host threads: start, end, rank, thread, kind, key (rank and correlation, or -1)."""
+    """Give runtime calls as events of host threads: start, end, rank, thread, kind, key (rank and correlation, or
+    -1).
+    """
     for batch in chunks(folder, "calls", ["start_ns", "duration_ns", "rank", "thread", "correlation"]):
-        rank, correlation = batch.column("rank").to_numpy(), numbers(batch.column("correlation"), -1)
+        rank = batch.column("rank").to_numpy()
+        correlation = numbers(batch.column("correlation"), -1)
         kind = np.full(batch.num_rows, states.CALL.bit_length() - 1, np.uint8)
         yield times(batch) | {"rank": rank, "thread": _threads(batch), "kind": kind, "key": keys(rank, correlation)}
 
@@ -152,7 +174,12 @@ def mpi_calls(folder: Path) -> Iterator[Block]:
     for batch in chunks(folder, "mpi", ["start_ns", "duration_ns", "rank", "thread"]):
         n = batch.num_rows
         rank = batch.column("rank").to_numpy()
-        yield times(batch) | {"rank": rank, "thread": _threads(batch), "kind": np.full(n, kind, np.uint8), "key": np.full(n, -1)}
+        yield times(batch) | {
+            "rank": rank,
+            "thread": _threads(batch),
+            "kind": np.full(n, kind, np.uint8),
+            "key": np.full(n, -1),
+        }
 
 
 def _threads(batch: pa.RecordBatch) -> np.ndarray:
@@ -160,7 +187,7 @@ def _threads(batch: pa.RecordBatch) -> np.ndarray:
 
 
 def keys(rank: np.ndarray, correlation: np.ndarray) -> np.ndarray:
-    """Return rank and correlation as one number, -1 where there is no correlation."""
+    """Return rank and correlation, both of shape (n,), as one int64 each, -1 where there is no correlation."""
     usable = (correlation >= 0) & (correlation < 1 << 40)
     return np.where(usable, rank.astype(np.int64) << 40 | np.where(usable, correlation, 0), -1)
 
@@ -175,12 +202,14 @@ class Calls:
     """
 
     def __init__(self, blocks: Iterator[Block]) -> None:
-        self._blocks, self._latest = blocks, None
-        self._keys = np.full(CALL_PLACES, -1)
-        self._start, self._end = np.full(CALL_PLACES, UNKNOWN), np.full(CALL_PLACES, UNKNOWN)
+        self._blocks = blocks
+        self._latest = None
+        self._keys = np.full(CALL_SLOTS, -1)
+        self._start = np.full(CALL_SLOTS, UNKNOWN)
+        self._end = np.full(CALL_SLOTS, UNKNOWN)
 
     def find(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
-        """Return start and end of the calls that made events, `UNKNOWN` where not known.
+        """Return start and end of the calls that made events, ns, shape (events,), `UNKNOWN` where not known.
 
         An event without a row among the calls, but with a known queue time, was called at the latest when that begins.
         """
@@ -192,7 +221,8 @@ class Calls:
                 break
             self._latest = int(rows["start"][-1])
             remember(rows["key"], rows["start"], rows["end"], self._keys, self._start, self._end)
-        start, end = block["returned"].copy(), block["returned"].copy()
+        start = block["returned"].copy()
+        end = block["returned"].copy()
         recall(keys(block["rank"], block["correlation"]), self._keys, self._start, self._end, start, end)
         return start, end
 

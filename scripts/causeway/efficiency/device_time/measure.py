@@ -6,16 +6,25 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway import intervals
-from causeway.efficiency import regions, streams
-from causeway.efficiency.states import CALL, MPI, STATES
-from causeway.efficiency.sweep import COPY_FIELDS, PATH_FIELDS, QUEUE, STREAM_FIELDS, UNKNOWN, Sweep, take_copies, take_streams
-from causeway.errors import TableError
-from causeway.tables import read_json, read_table
+from causeway.core.errors import TableError
+from causeway.core.tables import read_json, read_table
+from causeway.efficiency.device_time import event_streams, regions
+from causeway.efficiency.device_time.states import CALL, MPI, STATES
+from causeway.efficiency.device_time.sweep import (
+    COPY_FIELDS,
+    PATH_FIELDS,
+    QUEUE,
+    STREAM_FIELDS,
+    UNKNOWN,
+    Sweep,
+    take_copies,
+    take_streams,
+)
+from causeway.numeric import intervals
 
 COPY_KINDS = 256
-Lane = tuple[int, int]
-"""Rank and device."""
+Device = tuple[int, int]
+"""Rank, and the number that the rank has for the device."""
 ALWAYS = -(1 << 62), 1 << 62
 """A window without end: regions of the host may lie outside the device's window."""
 
@@ -28,7 +37,7 @@ class Limits:
     small_kernel_ns: int = 10_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Opened:
     """An export before its pass.
 
@@ -36,20 +45,20 @@ class Opened:
     ----------
     windows : dict of int to (int, int)
         Start of the first and end of the last launch, transfer or graph of each rank, ns, own clock.
-    lanes : list of (int, int)
-        Rank and device.
-    gpus : dict of (int, int) to str
-        Which GPU a lane is, where the export says so: digits within the export, else anywhere.
+    devices : list of Device
+        Ascending.
+    gpus : dict of Device to str
+        Which GPU a device is, where the export says so: digits within the export, else anywhere.
     """
 
     export: str
     folder: Path
     node: str | None
     windows: dict[int, tuple[int, int]]
-    lanes: list[tuple[int, int]]
-    graphs: streams.Block
+    devices: list[Device]
+    graphs: event_streams.Block
     issues: frozenset[str] = frozenset()
-    gpus: Mapping[Lane, str] = field(default_factory=dict)
+    gpus: Mapping[Device, str] = field(default_factory=dict)
 
     @property
     def copies_recorded(self) -> bool:
@@ -57,17 +66,16 @@ class Opened:
         return "no_transfers" not in self.issues
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Measured:
     """An export after its pass; times are ns, arrays int64.
 
     Attributes
     ----------
-    total, idle, binned, within
-        As `sweep.Sweep` has them, per lane; regions in the order of `regions`.
-    path, copies
-        Per lane: `sweep.PATH_FIELDS`; per lane and kind: `sweep.COPY_FIELDS`.
-    streams : dict of (int, int, int) to ndarray
+    total, idle, binned, within : ndarray, shapes of `sweep.Sweep`
+        A row per device; regions in the order of `regions`.
+    path, copies : ndarray, shapes of `sweep.PATH_FIELDS` per device and `sweep.COPY_FIELDS` per device and kind
+    streams : dict of (int, int, int) to ndarray, shape of `sweep.STREAM_FIELDS`
         By rank, device and stream: `sweep.STREAM_FIELDS`.
     host : dict of (int, int) to ndarray, shape (1 + regions, 16)
         By rank and thread: time in each state, in the rank's window and in each region.
@@ -95,19 +103,28 @@ def open_export(folder: Path) -> Opened | None:
         return None
     path = folder / "devices.parquet"
     rows = read_table(path, "devices", ["rank", "device", "gpu"]).to_pylist() if path.is_file() else []
-    lanes = sorted({(row["rank"], row["device"]) for row in rows})
-    found = regions.graph_executions(folder, dict(reversed(lanes)))
-    lanes = sorted({*lanes, *zip(found["rank"].tolist(), found["device"].tolist(), strict=True)})
+    devices = sorted({(row["rank"], row["device"]) for row in rows})
+    found = regions.graph_executions(folder, dict(reversed(devices)))
+    devices = sorted({*devices, *zip(found["rank"].tolist(), found["device"].tolist(), strict=True)})
     windows = _windows(folder, document)
     for start, end, rank in zip(found["start"].tolist(), found["end"].tolist(), found["rank"].tolist(), strict=True):
         first, last = windows.get(rank, (start, end))
         windows[rank] = min(first, start), max(last, end)
     if not windows:
         return None
-    lanes = [lane for lane in lanes if lane[0] in windows]
+    devices = [device for device in devices if device[0] in windows]
     kinds = frozenset(issue["kind"] for issue in document["issues"])
     gpus = {(row["rank"], row["device"]): row["gpu"] for row in rows if row["gpu"]}
-    return Opened(document["export"], folder, document["node"], windows, lanes, found, kinds, gpus)
+    return Opened(
+        export=document["export"],
+        folder=folder,
+        node=document["node"],
+        windows=windows,
+        devices=devices,
+        graphs=found,
+        issues=kinds,
+        gpus=gpus,
+    )
 
 
 def _windows(folder: Path, document: Mapping) -> dict[int, tuple[int, int]]:
@@ -116,15 +133,17 @@ def _windows(folder: Path, document: Mapping) -> dict[int, tuple[int, int]]:
     if not tables:
         return {}
     if len(document["ranks"]) == 1:
-        first = [int(next(streams.chunks(folder, table, ["start_ns"])).column(0)[0].as_py()) for table in tables]
+        first = [int(next(event_streams.chunks(folder, table, ["start_ns"])).column(0)[0].as_py()) for table in tables]
         return {document["ranks"][0]: (min(first), int(document["time"]["last_ns"]))}
     found: dict[int, tuple[int, int]] = {}
     for table in tables:
-        for batch in streams.chunks(folder, table, ["start_ns", "duration_ns", "rank"]):
-            block, ranks = streams.times(batch), batch.column("rank").to_numpy()
+        for batch in event_streams.chunks(folder, table, ["start_ns", "duration_ns", "rank"]):
+            block = event_streams.times(batch)
+            ranks = batch.column("rank").to_numpy()
             for rank in np.unique(ranks).tolist():
                 mine = ranks == rank
-                first, last = int(block["start"][mine][0]), int(block["end"][mine].max())
+                first = int(block["start"][mine][0])
+                last = int(block["end"][mine].max())
                 before = found.get(rank, (first, last))
                 found[rank] = min(first, before[0]), max(last, before[1])
     return found
@@ -134,20 +153,23 @@ class _Host:
     """Sweeps of host threads, each opened when its first call is seen."""
 
     def __init__(self, opened: Opened, sets: Mapping[int, Sequence[intervals.Set]]) -> None:
-        self.opened, self.sets = opened, sets
+        self.opened = opened
+        self.sets = sets
         self.sweeps: dict[tuple[int, int], Sweep] = {}
         self.mpi_ranks: set[int] = set()
 
     def passing(self, blocks):
-        """Take each block on its way to whom it may concern."""
+        """Yield blocks of calls unchanged, and count each."""
         for block in blocks:
             self.take(block)
             yield block
 
-    def take(self, block: streams.Block) -> None:
-        codes, inverse = np.unique(np.stack([block["rank"].astype(np.int64), block["thread"]]), axis=1, return_inverse=True)
+    def take(self, block: event_streams.Block) -> None:
+        threads, inverse = np.unique(
+            np.stack([block["rank"].astype(np.int64), block["thread"]]), axis=1, return_inverse=True
+        )
         inverse = inverse.reshape(-1)
-        for at, (rank, thread) in enumerate(codes.T.tolist()):
+        for at, (rank, thread) in enumerate(threads.T.tolist()):
             if rank not in self.opened.windows:
                 continue
             mine = inverse == at
@@ -157,7 +179,9 @@ class _Host:
             kind = block["kind"][mine]
             if (kind == MPI.bit_length() - 1).any():
                 self.mpi_ranks.add(rank)
-            self.sweeps[rank, thread].take(np.zeros(kind.size, np.int32), kind, block["start"][mine], block["end"][mine])
+            self.sweeps[rank, thread].take(
+                np.zeros(kind.size, np.int32), kind, block["start"][mine], block["end"][mine]
+            )
 
     def finish(self) -> dict[tuple[int, int], np.ndarray]:
         for sweep in self.sweeps.values():
@@ -166,7 +190,9 @@ class _Host:
 
 
 def host_times(states: np.ndarray, elapsed_ns: int) -> tuple[int, int, int]:
-    """Return useful, gpu and mpi time of a thread from its time in each state: a runtime call made by MPI is part of MPI."""
+    """Return useful, gpu and mpi time of a thread from its time in each state, int64 of shape (16,), ns: a runtime
+    call made by MPI is part of MPI.
+    """
     mpi = int(states[(np.arange(STATES) & MPI) > 0].sum())
     gpu = int(states[CALL])
     return elapsed_ns - mpi - gpu, gpu, mpi
@@ -193,63 +219,98 @@ def measure(opened: Opened, names: Sequence[str], edges: np.ndarray, limits: Lim
     nothing = (np.empty(0, np.int64), np.empty(0, np.int64))
     sets = {rank: [found.get((rank, name), nothing) for name in names] for rank in opened.windows}
     host = _Host(opened, sets)
-    calls = streams.Calls(host.passing(streams.merged([streams.calls(opened.folder), streams.mpi_calls(opened.folder)])))
-    windows = np.array([opened.windows[rank] for rank, _ in opened.lanes], np.int64).reshape(-1, 2)
-    sweep = Sweep(windows[:, 0], windows[:, 1], edges, [sets[rank] for rank, _ in opened.lanes], limits.kernel_wait_ns)
-    lanes = len(opened.lanes)
-    path = np.zeros((lanes, len(PATH_FIELDS)), np.int64)
-    copies = np.zeros((lanes, COPY_KINDS, len(COPY_FIELDS)), np.int64)
-    slots = _Streams()
-    place = {key: at for at, key in enumerate(opened.lanes)}
-    for block in streams.merged([streams.launches(opened.folder), streams.transfers(opened.folder), streams.graphs(opened.graphs)]):
-        lane = _lanes(block, place, opened.folder)
+    calls = event_streams.Calls(
+        host.passing(event_streams.merged([event_streams.calls(opened.folder), event_streams.mpi_calls(opened.folder)]))
+    )
+    windows = np.array([opened.windows[rank] for rank, _ in opened.devices], np.int64).reshape(-1, 2)
+    sweep = Sweep(
+        windows[:, 0], windows[:, 1], edges, [sets[rank] for rank, _ in opened.devices], limits.kernel_wait_ns
+    )
+    n_devices = len(opened.devices)
+    path = np.zeros((n_devices, len(PATH_FIELDS)), np.int64)
+    copies = np.zeros((n_devices, COPY_KINDS, len(COPY_FIELDS)), np.int64)
+    streams = _StreamGaps()
+    index_of = {device: index for index, device in enumerate(opened.devices)}
+    for block in event_streams.merged(
+        [
+            event_streams.launches(opened.folder),
+            event_streams.transfers(opened.folder),
+            event_streams.graphs(opened.graphs),
+        ]
+    ):
+        device = _device_indices(block, index_of, opened.folder)
         called, returned = calls.find(block)
-        sweep.take(lane, block["kind"], block["start"], block["end"], called)
+        sweep.take(device, block["kind"], block["start"], block["end"], called)
         moved = block["launch"] == 0
         graph = moved & (block["kind"] == 3)
         moved &= ~graph
-        take_copies(lane[moved], block["copy"][moved], block["start"][moved], block["end"][moved], block["bytes"][moved], copies)
+        take_copies(
+            device[moved],
+            block["copy"][moved],
+            block["start"][moved],
+            block["end"][moved],
+            block["bytes"][moved],
+            copies,
+        )
         if graph.any():
             kept = ~graph
             block = {name: values[kept] for name, values in block.items()}
-            lane, called, returned = lane[kept], called[kept], returned[kept]
-        slots.take(block, lane, called, returned, limits, path)
+            device = device[kept]
+            called = called[kept]
+            returned = returned[kept]
+        streams.take(block, device, called, returned, limits, path)
     sweep.finish()
     calls.drain()
+    gaps = sorted(streams.index_of.items())
     return Measured(
-        opened, sweep.total, sweep.idle, sweep.binned, sweep.within, path, copies,
-        {(*opened.lanes[lane], stream): slots.gaps[at] for (lane, stream), at in sorted(slots.codes.items())},
-        host.finish(),
-        {rank: np.array([intervals.length(one) for one in sets[rank]], np.int64) for rank in opened.windows},
-        host.mpi_ranks,
-    )  # fmt: skip
+        opened=opened,
+        total=sweep.total,
+        idle=sweep.idle,
+        binned=sweep.binned,
+        within=sweep.within,
+        path=path,
+        copies=copies,
+        streams={(*opened.devices[device], stream): streams.gaps[index] for (device, stream), index in gaps},
+        host=host.finish(),
+        region_ns={rank: np.array([intervals.length(one) for one in sets[rank]], np.int64) for rank in opened.windows},
+        mpi_ranks=host.mpi_ranks,
+    )
 
 
-def _lanes(block: streams.Block, place: Mapping[tuple[int, int], int], folder: Path) -> np.ndarray:
+def _device_indices(block: event_streams.Block, index_of: Mapping[Device, int], folder: Path) -> np.ndarray:
+    """Return the index of each event's device; int32."""
     keys, inverse = np.unique(block["rank"].astype(np.int64) << 16 | block["device"], return_inverse=True)
     try:
-        return np.array([place[key >> 16, key & 0xFFFF] for key in keys.tolist()], np.int32)[inverse]
+        return np.array([index_of[key >> 16, key & 0xFFFF] for key in keys.tolist()], np.int32)[inverse]
     except KeyError as error:
-        raise TableError(f"{folder}: rank and device {error} are not among its devices; delete the folder and run again") from None
+        raise TableError(
+            f"{folder}: rank and device {error} are not among its devices; delete the folder and run again"
+        ) from None
 
 
-class _Streams:
-    """The gaps and queues of streams, numbered when first seen."""
+class _StreamGaps:
+    """The gaps and queues of streams, which get an index when first seen."""
 
     def __init__(self) -> None:
-        self.codes: dict[tuple[int, int], int] = {}
+        self.index_of: dict[tuple[int, int], int] = {}
         self.gaps = np.zeros((0, len(STREAM_FIELDS)), np.int64)
-        self._before, self._filled = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self._before = np.zeros(0, np.int64)
+        self._filled = np.zeros(0, np.int64)
         self._ring = np.zeros((0, QUEUE), np.int64)
 
-    def take(self, block, lane, called, returned, limits, path) -> None:
-        keys, inverse = np.unique(lane.astype(np.int64) << 32 | block["stream"], return_inverse=True)
-        slot = np.array([self.codes.setdefault((key >> 32, key & 0xFFFFFFFF), len(self.codes)) for key in keys.tolist()], np.int32)[inverse]
-        fresh = len(self.codes) - len(self.gaps)
+    def take(self, block, device, called, returned, limits, path) -> None:
+        """Take launches and transfers, ordered by start, with their device's index and the times of their calls."""
+        keys, inverse = np.unique(device.astype(np.int64) << 32 | block["stream"], return_inverse=True)
+        stream = np.array(
+            [self.index_of.setdefault((key >> 32, key & 0xFFFFFFFF), len(self.index_of)) for key in keys.tolist()],
+            np.int32,
+        )[inverse]
+        fresh = len(self.index_of) - len(self.gaps)
         if fresh:
             self.gaps = np.concatenate([self.gaps, np.zeros((fresh, len(STREAM_FIELDS)), np.int64)])
             self._before = np.append(self._before, np.full(fresh, UNKNOWN))
             self._filled = np.append(self._filled, np.zeros(fresh, np.int64))
             self._ring = np.concatenate([self._ring, np.zeros((fresh, QUEUE), np.int64)])
-        take_streams(lane, slot, block["launch"], block["start"], block["end"], called, returned, limits.small_kernel_ns,
-                     limits.kernel_wait_ns, self._before, self.gaps, self._ring, self._filled, path)  # fmt: skip
+        events = (block["launch"], block["start"], block["end"], called, returned)
+        held = (self._before, self.gaps, self._ring, self._filled)
+        take_streams(device, stream, *events, limits.small_kernel_ns, limits.kernel_wait_ns, *held, path)

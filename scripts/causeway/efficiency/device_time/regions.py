@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway import intervals
-from causeway.efficiency import streams
+from causeway.efficiency.device_time import event_streams
+from causeway.numeric import intervals
 
 HOST_KINDS = ("nvtx", "roctx", "annotation")
 """Kinds of ranges that a host thread opened and closed; copies of them on the device's time line are left out."""
@@ -20,28 +20,34 @@ _NUMBER = re.compile(r"\d+")
 Sets = dict[tuple[int, str], intervals.Set]
 
 
-def folded(name: str) -> str:
+def without_numbers(name: str) -> str:
     """Return a region's name with its numbers left out: steps and iterations are one region.
 
-    >>> folded("ProfilerStep#17"), folded("decode")
+    >>> without_numbers("ProfilerStep#17"), without_numbers("decode")
     ('ProfilerStep#*', 'decode')
     """
     return _NUMBER.sub("*", name)
 
 
 def _host_ranges(folder: Path, extra: Iterable[str] = ()):
-    for batch in streams.chunks(folder, "ranges", ["start_ns", "duration_ns", "kind", "name", *extra]):
+    for batch in event_streams.chunks(folder, "ranges", ["start_ns", "duration_ns", "kind", "name", *extra]):
         kinds = batch.column("kind").dictionary_encode()
         wanted = np.isin(np.array(kinds.dictionary.to_pylist(), object), HOST_KINDS)
         if wanted.any():
             chosen = wanted[kinds.indices.to_numpy()]
             names = batch.column("name").dictionary_encode()
-            yield batch, chosen, names.indices.to_numpy(), [folded(text) for text in names.dictionary.to_pylist()]
+            yield (
+                batch,
+                chosen,
+                names.indices.to_numpy(),
+                [without_numbers(text) for text in names.dictionary.to_pylist()],
+            )
 
 
 def times_of(folder: Path) -> Counter:
     """Return the summed durations of an export's host ranges by name; names with too many instances are left out."""
-    total, instances = Counter(), Counter()
+    total = Counter()
+    instances = Counter()
     for batch, chosen, codes, names in _host_ranges(folder):
         duration = batch.column("duration_ns").to_numpy()
         for code in np.unique(codes[chosen]).tolist():
@@ -52,7 +58,9 @@ def times_of(folder: Path) -> Counter:
 
 
 def choose(folders: Iterable[Path], most: int, least_ns: int) -> list[str]:
-    """Return the regions of a dataset that are analysed: those with the most time, each at least `least_ns` on all ranks together."""
+    """Return the regions of a dataset that are analysed: those with the most time, each at least `least_ns` on all
+    ranks together.
+    """
     total = sum((times_of(folder) for folder in folders), Counter())
     ordered = sorted(total.items(), key=lambda item: (-item[1], item[0]))
     return [name for name, time in ordered[:most] if time >= max(least_ns, 1)]
@@ -63,22 +71,25 @@ def instances(folder: Path, names: Iterable[str]) -> Sets:
     wanted = set(names)
     parts: dict[tuple[int, str], list[np.ndarray]] = {}
     for batch, chosen, codes, texts in _host_ranges(folder, ["rank"]) if wanted else ():
-        block, rank = streams.times(batch), batch.column("rank").to_numpy()
+        block = event_streams.times(batch)
+        rank = batch.column("rank").to_numpy()
         for code, text in enumerate(texts):
             if text in wanted:
                 mine = chosen & (codes == code)
-                for number in np.unique(rank[mine]).tolist():
-                    rows = mine & (rank == number)
-                    parts.setdefault((number, text), []).append(np.stack([block["start"][rows], block["end"][rows]]))
+                for one in np.unique(rank[mine]).tolist():
+                    rows = mine & (rank == one)
+                    parts.setdefault((one, text), []).append(np.stack([block["start"][rows], block["end"][rows]]))
     return {key: intervals.union(*np.concatenate(found, axis=1)) for key, found in parts.items()}
 
 
-def graph_executions(folder: Path, devices: Mapping[int, int]) -> streams.Block:
-    """Return executions of whole graphs (start, end, rank, device); `devices` gives each rank's device, as ranges do not name one."""
+def graph_executions(folder: Path, devices: Mapping[int, int]) -> event_streams.Block:
+    """Return executions of whole graphs (start, end, rank, device); `devices` gives each rank's device, as ranges do
+    not name one.
+    """
     parts = [{"start": np.empty(0, np.int64), "end": np.empty(0, np.int64), "rank": np.empty(0, np.uint32)}]
-    for batch in streams.chunks(folder, "ranges", ["start_ns", "duration_ns", "kind", "rank"]):
+    for batch in event_streams.chunks(folder, "ranges", ["start_ns", "duration_ns", "kind", "rank"]):
         chosen = np.array(batch.column("kind").to_pylist(), object) == GRAPH_KIND
-        block = streams.times(batch) | {"rank": batch.column("rank").to_numpy()}
+        block = event_streams.times(batch) | {"rank": batch.column("rank").to_numpy()}
         parts.append({name: values[chosen] for name, values in block.items()})
     rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return rows | {"device": np.array([devices.get(rank, 0) for rank in rows["rank"].tolist()], np.uint16)}

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from causeway import intervals
-from causeway.efficiency import regions, streams
-from causeway.efficiency.measure import Lane, Opened
-from causeway.efficiency.sweep import Sweep
-from causeway.efficiency.timeline import Clock
+from causeway.core.clock import Clock
+from causeway.efficiency.device_time import event_streams, regions
+from causeway.efficiency.device_time.measure import Device, Opened
+from causeway.efficiency.device_time.sweep import Sweep
+from causeway.numeric import intervals
 
 
 @dataclass(frozen=True)
@@ -18,17 +18,17 @@ class SharedGpu:
 
     Attributes
     ----------
-    lanes : list of (int, int)
-        Ranks, and the number that each has for it.
+    devices : list of Device
+        Its ranks, each with the number that it has for it.
     elapsed : int
         From the first to the last event of its ranks, on the dataset's time line.
     region_ns : list of int
         How long any of its ranks is in each region.
-    total, binned, within
-        As `sweep.Sweep` has them for all its work together; regions are those that any of its ranks is in.
+    total, binned, within : ndarray, shapes of `sweep.Sweep` for one device
+        Of all its work together; regions are those that any of its ranks is in.
     """
 
-    lanes: list[Lane]
+    devices: list[Device]
     elapsed: int
     region_ns: list[int]
     total: np.ndarray
@@ -36,48 +36,64 @@ class SharedGpu:
     within: np.ndarray
 
 
-def groups(opened: Sequence[Opened]) -> list[list[tuple[Opened, Lane]]]:
-    """Return the lanes of each GPU that more than one rank drives, in their order."""
-    found: dict[tuple, list[tuple[Opened, Lane]]] = {}
+def groups(opened: Sequence[Opened]) -> list[list[tuple[Opened, Device]]]:
+    """Return the devices that are one GPU, for each GPU that more than one rank drives, in their order."""
+    found: dict[tuple, list[tuple[Opened, Device]]] = {}
     for one in opened:
-        for lane in one.lanes:
-            gpu = one.gpus.get(lane)
+        for device in one.devices:
+            gpu = one.gpus.get(device)
             if gpu is not None:
-                found.setdefault((one.export if gpu.isdigit() else None, gpu), []).append((one, lane))
+                found.setdefault((one.export if gpu.isdigit() else None, gpu), []).append((one, device))
     return [members for members in found.values() if len({rank for _, (rank, _) in members}) > 1]
 
 
 def measure_shared(
-    members: Sequence[tuple[Opened, Lane]], names: Sequence[str], edges: np.ndarray, clocks: Mapping[str, Clock]
+    members: Sequence[tuple[Opened, Device]], names: Sequence[str], edges: np.ndarray, clocks: Mapping[str, Clock]
 ) -> SharedGpu:
-    """Measure what the ranks of a GPU do on it together; `edges` are bins on the dataset's time line."""
-    lanes_of: dict[str, list[Lane]] = {}
+    """Measure what the ranks of a GPU do on it together; `edges`, int64 of shape (bins + 1,), ns, are those of bins on
+    the dataset's time line.
+    """
+    devices_of: dict[str, list[Device]] = {}
     exports = {one.export: one for one, _ in members}
-    for one, lane in members:
-        lanes_of.setdefault(one.export, []).append(lane)
+    for one, device in members:
+        devices_of.setdefault(one.export, []).append(device)
     windows = [clocks[one.export].aligned(np.array(one.windows[rank])).tolist() for one, (rank, _) in members]
-    begin, stop = min(first for first, _ in windows), max(last for _, last in windows)
+    begin = min(first for first, _ in windows)
+    stop = max(last for _, last in windows)
     instances = {one.export: regions.instances(one.folder, names) for one in exports.values()}
     sets = []
     for name in names:
         parts = [
-            (clocks[one.export], instances[one.export][rank, name]) for one, (rank, _) in members if (rank, name) in instances[one.export]
+            (clocks[one.export], instances[one.export][rank, name])
+            for one, (rank, _) in members
+            if (rank, name) in instances[one.export]
         ]
-        ends = [np.concatenate([np.empty(0, np.int64), *(clock.aligned(part[edge]) for clock, part in parts)]) for edge in (0, 1)]
+        ends = [
+            np.concatenate([np.empty(0, np.int64), *(clock.aligned(part[edge]) for clock, part in parts)])
+            for edge in (0, 1)
+        ]
         sets.append(intervals.union(*ends))
     sweep = Sweep([begin], [stop], edges, [sets])
-    sources = [_events(exports[name], lanes, clocks[name]) for name, lanes in lanes_of.items()]
-    for block in streams.merged(sources):
+    sources = [_events(exports[name], devices, clocks[name]) for name, devices in devices_of.items()]
+    for block in event_streams.merged(sources):
         sweep.take(np.zeros(block["start"].size, np.int32), block["kind"], block["start"], block["end"])
     sweep.finish()
     region_ns = [intervals.length(one) for one in sets]
-    return SharedGpu([lane for _, lane in members], stop - begin, region_ns, sweep.total[0], sweep.binned[0], sweep.within[0])
+    return SharedGpu(
+        [device for _, device in members], stop - begin, region_ns, sweep.total[0], sweep.binned[0], sweep.within[0]
+    )
 
 
-def _events(one: Opened, lanes: Sequence[Lane], clock: Clock) -> Iterator[streams.Block]:
-    """Give the events of some lanes of an export on the dataset's time line."""
-    wanted = np.array([rank << 16 | device for rank, device in lanes], np.int64)
-    for block in streams.merged([streams.launches(one.folder), streams.transfers(one.folder), streams.graphs(one.graphs)]):
+def _events(one: Opened, devices: Sequence[Device], clock: Clock) -> Iterator[event_streams.Block]:
+    """Give the events of some devices of an export on the dataset's time line."""
+    wanted = np.array([rank << 16 | device for rank, device in devices], np.int64)
+    for block in event_streams.merged(
+        [event_streams.launches(one.folder), event_streams.transfers(one.folder), event_streams.graphs(one.graphs)]
+    ):
         mine = np.isin(block["rank"].astype(np.int64) << 16 | block["device"], wanted)
         if mine.any():
-            yield {"start": clock.aligned(block["start"][mine]), "end": clock.aligned(block["end"][mine]), "kind": block["kind"][mine]}
+            yield {
+                "start": clock.aligned(block["start"][mine]),
+                "end": clock.aligned(block["end"][mine]),
+                "kind": block["kind"][mine],
+            }

@@ -1,14 +1,22 @@
 """States of a device and of a host thread: which kinds of work are in flight, as bits of a number.
 
-A sweep gives the time spent in each of the 16 combinations. They are disjoint, so every union, intersection and difference of kinds of work
-is a sum of some of them, exact to the nanosecond.
+A sweep gives the time spent in each of the 16 combinations. They are disjoint, so every union, intersection and
+difference of kinds of work is a sum of some of them, exact to the nanosecond.
 """
 
 import numpy as np
 
-COMPUTE, COMMUNICATION, MEMORY, GRAPH = 1, 2, 4, 8
-"""Kernels by class; copies, sets and kernels of class memory; executions of whole graphs, whose kernels are not known one by one."""
-CALL, MPI = 1, 2
+from causeway.core.vocabulary import COMM_AWARE
+
+COMPUTE = 1
+COMMUNICATION = 2
+MEMORY = 4
+GRAPH = 8
+"""Kernels by class; copies, memsets and kernels of class memory; executions of whole graphs, whose kernels are not
+known one by one.
+"""
+CALL = 1
+MPI = 2
 """Host threads: inside a call of the CUDA or HIP runtime; inside an MPI call."""
 STATES = 16
 KINDS = {"compute": COMPUTE, "communication": COMMUNICATION, "memory": MEMORY}
@@ -51,6 +59,6 @@ def time_in(states: np.ndarray, name: str) -> np.ndarray:
 
 def kernel_and_other(states: np.ndarray, flavour: str) -> tuple[int, int]:
     """Return K and M of one device for a flavour of the tree; `states` has shape (16,)."""
-    kernel = "compute" if flavour == "comm_aware" else "kernel"
+    kernel = "compute" if flavour == COMM_AWARE else "kernel"
     inside = int(time_in(states, kernel))
     return inside, int(time_in(states, "busy")) - inside

@@ -1,7 +1,8 @@
 """Collectives of all ranks side by side: which kernel on one rank belongs to which on another.
 
-By communicator and sequence number where the export says them, else by communicator and order of occurrence; an export that says neither is
-matched by order alone, and only if all ranks have the same kernels in the same order. What cannot be matched is said, never guessed.
+By communicator and sequence number where the export reports them, else by communicator and order of occurrence; an
+export that reports neither is matched by order alone, and only if all ranks have the same kernels in the same order.
+What cannot be matched is reported, never guessed.
 """
 
 import re
@@ -11,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.efficiency import states, streams
-from causeway.tables import read_table
+from causeway.core.tables import read_table
+from causeway.efficiency.device_time import event_streams, states
 
 _OPERATIONS = (
     ("all_reduce", r"all_?reduce|cross_device_reduce", lambda n: 2 * (n - 1) / n),
@@ -24,16 +25,19 @@ _OPERATIONS = (
     ("send_recv", r"send|recv", None),
     ("other", r"", None),
 )
-"""Operations by what their names hold, and the bus factor: bus bandwidth = factor x size / latency (nccl-tests, doc/PERFORMANCE.md)."""
-TOGETHER = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "barrier")
+"""Operations by what their names hold, and the bus factor: bus bandwidth = factor x size / latency (nccl-tests,
+doc/PERFORMANCE.md).
+"""
+SYNCHRONISING = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "barrier")
 """Operations that no rank can end before all have begun, so that all end at about the same moment."""
 
 
 def operation(name: str) -> str:
     """Return the operation of a collective or of its kernel.
 
-    >>> operation("ncclDevKernel_AllReduce_Sum_f16_RING_LL"), operation("_allgather_base"), operation("ncclDevKernel_Generic")
-    ('all_reduce', 'all_gather', 'other')
+    >>> names = "ncclDevKernel_AllReduce_Sum_f16_RING_LL", "_allgather_base", "ncclDevKernel_Generic"
+    >>> [operation(name) for name in names]
+    ['all_reduce', 'all_gather', 'other']
     """
     return next(word for word, pattern, _ in _OPERATIONS if re.search(pattern, name, re.I))
 
@@ -45,10 +49,20 @@ def bus_factor(what: str, ranks: int) -> float | None:
 
 
 @dataclass(frozen=True)
-class Group:
-    """Matched collectives of one communicator; arrays have the shape (ranks, collectives), ns, each rank's own clock.
+class MatchedCollectives:
+    """Matched collectives of one communicator.
 
-    `start` and `end` are of the kernels; `operations` and `bytes` (-1 unknown) have one entry per collective.
+    Attributes
+    ----------
+    communicator : str or None
+    ranks : list of int
+        Ascending.
+    start, end : ndarray of int64, shape (ranks, collectives), ns
+        Of the kernels, on each rank's own clock.
+    operations : list of str
+        One per collective.
+    bytes : ndarray of int64, shape (collectives,)
+        -1 where unknown.
     """
 
     communicator: str | None
@@ -58,9 +72,9 @@ class Group:
     operations: list[str]
     bytes: np.ndarray
 
-    def together(self) -> np.ndarray:
-        """Return which collectives all ranks end together; bool."""
-        return np.isin(np.array(self.operations, object), TOGETHER)
+    def synchronising(self) -> np.ndarray:
+        """Return which collectives all ranks end together; bool, shape (collectives,)."""
+        return np.isin(np.array(self.operations, object), SYNCHRONISING)
 
 
 Row = tuple[int, int, str, str | None, int | None, int]
@@ -74,28 +88,46 @@ def rows_of(folder: Path) -> dict[int, list[Row]]:
     if path.is_file():
         for row in read_table(path, "collectives").to_pylist():
             size = -1 if row["bytes"] is None else row["bytes"]
-            entry = (row["start_ns"], row["start_ns"] + row["duration_ns"], row["name"], row["communicator"], row["sequence"], size)
+            entry = (
+                row["start_ns"],
+                row["start_ns"] + row["duration_ns"],
+                row["name"],
+                row["communicator"],
+                row["sequence"],
+                size,
+            )
             found.setdefault(row["rank"], []).append(entry)
         return found
     if not (folder / "launches.parquet").is_file():
         return found
-    kinds = streams.class_bits(folder)
+    kinds = event_streams.class_bits(folder)
     names = dict(
-        zip(*(read_table(folder / "kernels.parquet", "kernels").column(c).to_pylist() for c in ("kernel", "short_name")), strict=True)
+        zip(
+            *(
+                read_table(folder / "kernels.parquet", "kernels").column(c).to_pylist()
+                for c in ("kernel", "short_name")
+            ),
+            strict=True,
+        )
     )
     kernels = read_table(folder / "configurations.parquet", "configurations", ["kernel"]).column("kernel").to_pylist()
     wanted = states.COMMUNICATION.bit_length() - 1
-    for batch in streams.chunks(folder, "launches", ["start_ns", "duration_ns", "configuration", "rank", "stream"]):
+    for batch in event_streams.chunks(
+        folder, "launches", ["start_ns", "duration_ns", "configuration", "rank", "stream"]
+    ):
         configuration = batch.column("configuration").to_numpy()
         at = np.flatnonzero(kinds[configuration] == wanted)
-        block, rank = streams.times(batch), batch.column("rank").to_numpy()
+        block = event_streams.times(batch)
+        rank = batch.column("rank").to_numpy()
         for i in at.tolist():
             name = names[kernels[configuration[i]]]
-            found.setdefault(int(rank[i]), []).append((int(block["start"][i]), int(block["end"][i]), name, None, None, -1))
+            found.setdefault(int(rank[i]), []).append(
+                (int(block["start"][i]), int(block["end"][i]), name, None, None, -1)
+            )
     return found
 
 
-def match(exports: Sequence[dict[int, list[Row]]]) -> tuple[list[Group], list[str]]:
+def match(exports: Sequence[dict[int, list[Row]]]) -> tuple[list[MatchedCollectives], list[str]]:
     """Return the matched collectives of two ranks or more, and sentences on what could not be matched."""
     ranks: dict[int, list[Row]] = {}
     for export in exports:
@@ -104,7 +136,8 @@ def match(exports: Sequence[dict[int, list[Row]]]) -> tuple[list[Group], list[st
     for rank, rows in sorted(ranks.items()):
         for row in rows:
             by_group.setdefault(row[3], {}).setdefault(rank, []).append(row)
-    groups, notes = [], []
+    groups = []
+    notes = []
     for communicator, members in sorted(by_group.items(), key=lambda item: str(item[0])):
         if len(members) < 2:
             continue
@@ -112,11 +145,16 @@ def match(exports: Sequence[dict[int, list[Row]]]) -> tuple[list[Group], list[st
         aligned = _by_number(members) or _by_order(members)
         if aligned is None:
             counts = sorted({len(rows) for rows in members.values()})
-            notes.append(f"{label}: ranks have {counts[0]} to {counts[-1]} collectives, or not the same ones in order, and no numbers")
+            notes.append(
+                f"{label}: ranks have {counts[0]} to {counts[-1]} collectives, or not the same ones in order, and no"
+                " numbers"
+            )
             continue
-        start, end, size = (np.array([[row[field] for row in aligned[rank]] for rank in aligned], np.int64) for field in (0, 1, 5))
+        start, end, size = (
+            np.array([[row[field] for row in aligned[rank]] for rank in aligned], np.int64) for field in (0, 1, 5)
+        )
         names = [operation(row[2]) for row in next(iter(aligned.values()))]
-        groups.append(Group(communicator, list(aligned), start, end, names, size.max(axis=0)))
+        groups.append(MatchedCollectives(communicator, list(aligned), start, end, names, size.max(axis=0)))
     if not groups and not notes:
         notes.append("no collective runs on two ranks or more")
     return groups, notes

@@ -6,32 +6,48 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.efficiency import collectives, stragglers
-from causeway.efficiency.reasons import OwnWork
-from causeway.efficiency.timeline import Clock
-from causeway.efficiency.variance import components
-from causeway.tables import SCHEMAS, read_json, write_json, write_table
+from causeway.core.clock import Clock
+from causeway.core.tables import SCHEMAS, read_json, write_json, write_table
+from causeway.efficiency.ranks import collectives, stragglers
+from causeway.efficiency.ranks.lateness_causes import OwnWork
+from causeway.efficiency.ranks.variance_components import components
 
 FEWEST = 3
 """Collectives that a group needs for a verdict."""
 
 
-def matched(folders: Sequence[Path]) -> tuple[list[collectives.Group], list[str]]:
+def matched(folders: Sequence[Path]) -> tuple[list[collectives.MatchedCollectives], list[str]]:
     """Return the matched collectives of a dataset's exports, in the sheet's order."""
     usable = [folder for folder in map(Path, folders) if read_json(folder / "capabilities.json")["status"] != "refused"]
     return collectives.match([collectives.rows_of(folder) for folder in usable])
 
 
-def run(name: str, folders: Sequence[Path], clocks_file: Path, seed: int, out_json: Path, out_table: Path) -> None:
-    """Write `stragglers.json` and `stragglers.parquet` of a dataset."""
+def find_stragglers(
+    name: str, folders: Sequence[Path], clocks_file: Path, seed: int, out_json: Path, out_table: Path
+) -> None:
+    """Write `stragglers.json` and `stragglers.parquet` of a dataset.
+
+    Parameters
+    ----------
+    name : str
+    folders : sequence of Path
+        Folders of tables, in the sheet's order.
+    clocks_file : Path
+    seed : int
+        Of the resamples of the components of variance.
+    out_json, out_table : Path
+    """
     document = read_json(clocks_file)
     documents = {Path(folder): read_json(Path(folder) / "capabilities.json") for folder in folders}
-    folder_of = {rank: folder for folder, one in documents.items() if one["status"] != "refused" for rank in one["ranks"]}
+    folder_of = {
+        rank: folder for folder, one in documents.items() if one["status"] != "refused" for rank in one["ranks"]
+    }
     clocks = {rank: Clock.of(entry) for entry in document["exports"].values() for rank in entry["ranks"]}
     groups, notes = matched(folders)
-    found, rows = [], []
+    found = []
+    rows = []
     for group in groups:
-        if group.together().sum() < FEWEST:
+        if group.synchronising().sum() < FEWEST:
             label = "an unknown communicator" if group.communicator is None else f"communicator {group.communicator}"
             notes.append(f"{label}: fewer than {FEWEST} collectives that all ranks leave together")
             continue
@@ -40,7 +56,7 @@ def run(name: str, folders: Sequence[Path], clocks_file: Path, seed: int, out_js
         named = [entry for entry in verdict["ranks"] if entry["pattern"] != "none"]
         if named:
             late = {entry["rank"]: times["straggler"] == entry["rank"] for entry in named}
-            work = OwnWork(group, group.together(), folder_of, late)
+            work = OwnWork(group, group.synchronising(), folder_of, late)
             for entry in named:
                 entry["why"] = work.why(entry["rank"])
         found.append(verdict)
@@ -55,19 +71,32 @@ def run(name: str, folders: Sequence[Path], clocks_file: Path, seed: int, out_js
     }
     write_json(result | {"variance": components(traced, clocks, nodes, seed)}, out_json, schema="stragglers")
     schema = SCHEMAS["stragglers"]
-    table = pa.table({field.name: pa.array([row[field.name] for row in rows], field.type) for field in schema}, schema=schema)
+    table = pa.table(
+        {field.name: pa.array([row[field.name] for row in rows], field.type) for field in schema}, schema=schema
+    )
     write_table(table, out_table, "stragglers", metadata={"dataset": name})
 
 
-def _rows(group: collectives.Group, times: Mapping) -> list[dict]:
+def _rows(group: collectives.MatchedCollectives, times: Mapping) -> list[dict]:
     rows = []
     for at, number in enumerate(times["number"].tolist()):
-        rank, bus = int(times["straggler"][at]), float(times["bus_gb_per_s"][at])
-        rows.append({
-            "communicator": group.communicator, "collective": number, "name": group.operations[number],
-            "bytes": None if group.bytes[number] < 0 else int(group.bytes[number]), "n_ranks": len(group.ranks),
-            "start_ns": int(times["start"][at]), "skew_ns": int(times["skew"][at]), "transfer_ns": int(times["transfer"][at]),
-            "waiting_ns": int(times["waiting"][at]), "bus_gb_per_s": None if np.isnan(bus) else bus,
-            "straggler": None if rank < 0 else rank, "lateness_ns": int(times["lateness"][at]), "verdict": str(times["verdict"][at]),
-        })  # fmt: skip
+        rank = int(times["straggler"][at])
+        bus = float(times["bus_gb_per_s"][at])
+        rows.append(
+            {
+                "communicator": group.communicator,
+                "collective": number,
+                "name": group.operations[number],
+                "bytes": None if group.bytes[number] < 0 else int(group.bytes[number]),
+                "n_ranks": len(group.ranks),
+                "start_ns": int(times["start"][at]),
+                "skew_ns": int(times["skew"][at]),
+                "transfer_ns": int(times["transfer"][at]),
+                "waiting_ns": int(times["waiting"][at]),
+                "bus_gb_per_s": None if np.isnan(bus) else bus,
+                "straggler": None if rank < 0 else rank,
+                "lateness_ns": int(times["lateness"][at]),
+                "verdict": str(times["verdict"][at]),
+            }
+        )
     return rows

@@ -1,7 +1,8 @@
-"""Why a rank is late: its own work between collectives against other ranks', and which kernels, configurations or clock are behind it.
+"""Why a rank is late: its own work between collectives against other ranks', and which kernels, configurations or clock
+are behind it.
 
-A rank's own time before a collective runs from the end of the collective before to its arrival. What is compared is the own time before
-the collectives in which the rank is late, on it and on the other ranks of the group.
+A rank's own time before a collective runs from the end of the collective before to its arrival. What is compared is the
+own time before the collectives in which the rank is late, on it and on the other ranks of the group.
 """
 
 import re
@@ -10,21 +11,23 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.efficiency import regions, streams
-from causeway.efficiency.collectives import Group
-from causeway.efficiency.states import COMMUNICATION, time_in
-from causeway.efficiency.sweep import Sweep
-from causeway.tables import LAUNCH_SHAPE, read_table
+from causeway.core.tables import LAUNCH_SHAPE, read_table
+from causeway.core.vocabulary import LATENESS_CAUSES
+from causeway.efficiency.device_time import event_streams, regions
+from causeway.efficiency.device_time.states import COMMUNICATION, time_in
+from causeway.efficiency.device_time.sweep import Sweep
+from causeway.efficiency.ranks.collectives import MatchedCollectives
 
-MOST_KERNELS, MOST_CONFIGURATIONS = 5, 3
+MOST_KERNELS = 5
+MOST_CONFIGURATIONS = 3
 CLOCK = re.compile(r"clock.*_hz$")
 """Names of sampled clocks."""
 SLOWER = 0.02
 """A clock that is lower than that of other ranks by this share is worth a word."""
 PARTS = ("compute", "copies", "idle")
-"""What own time is split into: computing kernels; copies and sets outside them; nothing on the device."""
-CAUSES = {"compute": "compute", "copies": "copies", "idle": "host"}
-"""What a rank is late for where it has more of each part: a device that idles is launched late."""
+"""What own time is split into: computing kernels; copies and memsets outside them; nothing on the device."""
+CAUSES = dict(zip(PARTS, LATENESS_CAUSES, strict=True))
+"""What makes a rank late where it has more of each part: a device that idles is launched late."""
 
 Work = tuple[int, int]
 """Launches and their summed duration in ns."""
@@ -40,19 +43,40 @@ class OwnWork:
     compute, copies, idle : ndarray of int64, shape (ranks, collectives), ns
         Time by `PARTS`; 0 for the first collective, and where collectives overlap.
     work : dict of (int, int) to dict of Configuration to Work
-        By late rank and rank: computing launches that begin in own time before the collectives in which the former is late.
+        By late rank and rank: computing launches that begin in own time before the collectives in which the former is
+        late.
     clock_hz : dict of (int, int) to dict of str to float
         Likewise the mean of each sampled clock.
     """
 
-    def __init__(self, group: Group, chosen: np.ndarray, folders: Mapping[int, Path], late: Mapping[int, np.ndarray]) -> None:
-        """Read the tables of a group's ranks; `late` tells for late ranks in which of the chosen collectives they are late (bool)."""
-        self.ranks, self.late = group.ranks, late
-        self.compute, self.copies, self.idle = (np.zeros((len(group.ranks), int(chosen.sum())), np.int64) for _ in PARTS)
-        self.work: dict[tuple[int, int], dict[Configuration, Work]] = {(one, rank): {} for one in late for rank in group.ranks}
+    def __init__(
+        self, group: MatchedCollectives, chosen: np.ndarray, folders: Mapping[int, Path], late: Mapping[int, np.ndarray]
+    ) -> None:
+        """Read the tables of a group's ranks.
+
+        Parameters
+        ----------
+        group : MatchedCollectives
+        chosen : ndarray of bool, shape (collectives,)
+            Which collectives of the group are used, n of them.
+        folders : mapping of int to Path
+            Tables by rank.
+        late : mapping of int to ndarray of bool, shape (n,)
+            For each late rank, in which of the chosen collectives it is late.
+        """
+        self.ranks = group.ranks
+        self.late = late
+        self.compute, self.copies, self.idle = (
+            np.zeros((len(group.ranks), int(chosen.sum())), np.int64) for _ in PARTS
+        )
+        self.work: dict[tuple[int, int], dict[Configuration, Work]] = {
+            (one, rank): {} for one in late for rank in group.ranks
+        }
         self.clock_hz: dict[tuple[int, int], dict[str, float]] = {}
         for folder in dict.fromkeys(folders[rank] for rank in group.ranks):
-            edges = {rank: _edges(group, place, chosen) for place, rank in enumerate(group.ranks) if folders[rank] == folder}
+            edges = {
+                rank: _edges(group, index, chosen) for index, rank in enumerate(group.ranks) if folders[rank] == folder
+            }
             self._split(folder, edges)
             self._sum(folder, edges)
             self._clocks(folder, edges)
@@ -61,15 +85,21 @@ class OwnWork:
         """Split own time into what the devices did; communication is left out, as it is no own work."""
         sweeps = {rank: Sweep([row[0]], [row[-1]], row) for rank, row in edges.items()}
         graphs = regions.graph_executions(folder, {})
-        for block in streams.merged([streams.launches(folder), streams.transfers(folder), streams.graphs(graphs)]):
+        for block in event_streams.merged(
+            [event_streams.launches(folder), event_streams.transfers(folder), event_streams.graphs(graphs)]
+        ):
             for number, sweep in sweeps.items():
                 mine = (block["rank"] == number) & (block["kind"] != COMMUNICATION.bit_length() - 1)
-                sweep.take(np.zeros(int(mine.sum()), np.int32), block["kind"][mine], block["start"][mine], block["end"][mine])
+                sweep.take(
+                    np.zeros(int(mine.sum()), np.int32), block["kind"][mine], block["start"][mine], block["end"][mine]
+                )
         for rank, sweep in sweeps.items():
             sweep.finish()
-            states, place = sweep.binned[0, ::2], self.ranks.index(rank)
-            self.compute[place], self.copies[place] = time_in(states, "compute"), time_in(states, "exposed_memory")
-            self.idle[place] = np.diff(edges[rank])[::2] - time_in(states, "busy")
+            states = sweep.binned[0, ::2]
+            index = self.ranks.index(rank)
+            self.compute[index] = time_in(states, "compute")
+            self.copies[index] = time_in(states, "exposed_memory")
+            self.idle[index] = np.diff(edges[rank])[::2] - time_in(states, "busy")
 
     def _sum(self, folder: Path, edges: Mapping[int, np.ndarray]) -> None:
         """Sum computing launches by configuration."""
@@ -79,11 +109,13 @@ class OwnWork:
         kernels = read_table(folder / "kernels.parquet", "kernels", ["kernel", "short_name"]).to_pylist()
         names = {kernel["kernel"]: kernel["short_name"] for kernel in kernels}
         keys = [(names[row.pop("kernel")], *row.values()) for row in rows]
-        kinds = streams.class_bits(folder)
+        kinds = event_streams.class_bits(folder)
         sums = {(one, rank): np.zeros((2, len(keys)), np.int64) for one in self.late for rank in edges}
-        for batch in streams.chunks(folder, "launches", ["start_ns", "duration_ns", "configuration", "rank"]):
-            rank, code = batch.column("rank").to_numpy(), batch.column("configuration").to_numpy()
-            block, computes = streams.times(batch), kinds[code] == 0
+        for batch in event_streams.chunks(folder, "launches", ["start_ns", "duration_ns", "configuration", "rank"]):
+            rank = batch.column("rank").to_numpy()
+            code = batch.column("configuration").to_numpy()
+            block = event_streams.times(batch)
+            computes = kinds[code] == 0
             for (one, number), (count, total) in sums.items():
                 mine = np.flatnonzero(computes & (rank == number))
                 mine = mine[_inside(edges[number], block["start"][mine], self.late[one])]
@@ -97,8 +129,9 @@ class OwnWork:
 
     def _clocks(self, folder: Path, edges: Mapping[int, np.ndarray]) -> None:
         sums: dict[tuple[int, int, str], tuple[int, float]] = {}
-        for batch in streams.chunks(folder, "samples", ["time_ns", "rank", "metric", "value"]):
-            texts, codes = batch.column("metric").dictionary.to_pylist(), batch.column("metric").indices.to_numpy()
+        for batch in event_streams.chunks(folder, "samples", ["time_ns", "rank", "metric", "value"]):
+            texts = batch.column("metric").dictionary.to_pylist()
+            codes = batch.column("metric").indices.to_numpy()
             time, rank, value = (batch.column(name).to_numpy() for name in ("time_ns", "rank", "value"))
             for code, text in enumerate(texts):
                 if not CLOCK.search(text):
@@ -114,34 +147,45 @@ class OwnWork:
                 self.clock_hz.setdefault((one, number), {})[text] = total / n
 
     def why(self, rank: int) -> dict:
-        """Return why a rank is late: where its excess time lies, against the median of the others, and what is behind it."""
-        place, late = self.ranks.index(rank), self.late[rank]
-        rest = [other for other in range(len(self.ranks)) if other != place]
+        """Return why a rank is late: where its excess time lies, against the median of the others, and what is
+        behind it.
+        """
+        index = self.ranks.index(rank)
+        late = self.late[rank]
+        rest = [other for other in range(len(self.ranks)) if other != index]
         excess = {}
         for name in PARTS:
             times = getattr(self, name)
-            more = times[place] - np.median(times[rest], axis=0)
+            more = times[index] - np.median(times[rest], axis=0)
             usual = float(np.median(more[~late])) if (~late).sum() > 2 else 0.0
             excess[name] = round(float(np.median(more[late])) - min(usual, 0.0) if late.any() else 0.0)
         cause = max(PARTS, key=lambda name: (excess[name], -PARTS.index(name)))
         found: dict = {"cause": CAUSES[cause]} | {f"excess_{name}_ns": value for name, value in excess.items()}
         computes = cause == "compute"
-        found |= {"kernels": self._kernels(rank) if computes else [], "only_here": self._only_here(rank) if computes else []}
+        found |= {
+            "kernels": self._kernels(rank) if computes else [],
+            "only_here": self._only_here(rank) if computes else [],
+        }
         return found | {"clock": self._clock(rank)}
 
     def _others(self, rank: int) -> list[dict[Configuration, Work]]:
         return [self.work[rank, other] for other in self.ranks if other != rank]
 
     def _kernels(self, rank: int) -> list[dict]:
-        """Return the kernels that cost this rank most, against the median of the other ranks' means, and in which configurations."""
-        own, others = self.work[rank, rank], self._others(rank)
-        own_kernels, other_kernels = _by_kernel(own), [_by_kernel(one) for one in others]
+        """Return the kernels that cost this rank most, against the median of the other ranks' means, and in which
+        configurations.
+        """
+        own = self.work[rank, rank]
+        others = self._others(rank)
+        own_kernels = _by_kernel(own)
+        other_kernels = [_by_kernel(one) for one in others]
         rows = []
         for name, work in own_kernels.items():
             if any(name in one for one in other_kernels):
                 row = {"kernel": name} | _against(work, [one[name] for one in other_kernels if name in one])
                 parts = [
-                    dict(zip(LAUNCH_SHAPE, key[1:], strict=True)) | _against(own[key], [one[key] for one in others if key in one])
+                    dict(zip(LAUNCH_SHAPE, key[1:], strict=True))
+                    | _against(own[key], [one[key] for one in others if key in one])
                     for key in own
                     if key[0] == name and any(key in one for one in others)
                 ]
@@ -155,7 +199,8 @@ class OwnWork:
 
     def _only_here(self, rank: int) -> list[dict]:
         """Return the kernels that no other rank runs then, those with the most time first."""
-        own, others = _by_kernel(self.work[rank, rank]), [_by_kernel(one) for one in self._others(rank)]
+        own = _by_kernel(self.work[rank, rank])
+        others = [_by_kernel(one) for one in self._others(rank)]
         alone = [(name, work) for name, work in own.items() if not any(name in one for one in others)]
         alone.sort(key=lambda item: (-item[1][1], item[0]))
         return [{"kernel": name, "launches": count, "total_ns": total} for name, (count, total) in alone[:MOST_KERNELS]]
@@ -168,12 +213,14 @@ class OwnWork:
             others = [value for value in others if value is not None]
             if others:
                 usual = float(np.median(others))
-                rows.append({"metric": metric, "mean_hz": mean, "others_hz": usual, "slower": mean < (1 - SLOWER) * usual})
+                rows.append(
+                    {"metric": metric, "mean_hz": mean, "others_hz": usual, "slower": mean < (1 - SLOWER) * usual}
+                )
         return min(rows, key=lambda row: (row["mean_hz"] / max(row["others_hz"], 1.0), row["metric"]), default=None)
 
 
 SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "registers_per_thread", "dynamic_shared_bytes")
-"""What a configuration is told by."""
+"""What a configuration is identified by in the document."""
 MEASURED = ("launches", "mean_ns", "others_mean_ns", "excess_ns")
 
 
@@ -189,18 +236,26 @@ def _against(work: Work, others: list[Work]) -> dict:
     """Return launches, their mean, the median of other ranks' means, and what the difference costs."""
     count, total = work
     mean = float(np.median([theirs / n for n, theirs in others]))
-    return {"launches": count, "mean_ns": total / count, "others_mean_ns": mean, "excess_ns": round(total - count * mean)}
+    return {
+        "launches": count,
+        "mean_ns": total / count,
+        "others_mean_ns": mean,
+        "excess_ns": round(total - count * mean),
+    }
 
 
 def _inside(edges: np.ndarray, times: np.ndarray, late: np.ndarray) -> np.ndarray:
     """Return which times lie in own time before one of the collectives in `late`; bool."""
-    place = np.searchsorted(edges, times, "right") - 1
-    own = (place >= 0) & (place < edges.size - 1) & (place % 2 == 0)
-    return own & late[np.minimum(np.maximum(place, 0) // 2, late.size - 1)]
+    interval = np.searchsorted(edges, times, "right") - 1
+    own = (interval >= 0) & (interval < edges.size - 1) & (interval % 2 == 0)
+    return own & late[np.minimum(np.maximum(interval, 0) // 2, late.size - 1)]
 
 
-def _edges(group: Group, place: int, chosen: np.ndarray) -> np.ndarray:
-    """Return where the collective before ended and where this one began, in turn, ascending; every other interval is own time."""
-    start, end = group.start[place][chosen], group.end[place][chosen]
+def _edges(group: MatchedCollectives, index: int, chosen: np.ndarray) -> np.ndarray:
+    """Return where the collective before ended and where this one began, in turn, ascending; every other interval is
+    own time.
+    """
+    start = group.start[index][chosen]
+    end = group.end[index][chosen]
     edges = np.stack([np.append(start[0] - 1, end[:-1]), start], axis=1).reshape(-1)
     return np.maximum.accumulate(edges)

@@ -1,10 +1,11 @@
-"""Who waits for whom: arrival and transfer of each matched collective, late ranks, and why they are late.
+"""Who waits for whom: arrival and transfer of each matched collective, late ranks, and the verdict of a group.
 
-On aligned clocks a rank's wait is the last arrival minus its own; the transfer takes as long as the shortest kernel. A rank is late where
-it arrives after the median of all ranks by more than chance and clocks explain: more than `SURE` times what the clocks leave uncertain,
-five times the usual scatter of a rank about its own median and of the other ranks about the median rank, one per cent of the time between
-collectives, and twice as much as other ranks are late in one of a hundred collectives; and more often than other ranks are as late, by a
-binomial test over all ranks. Without such a rank nobody is named.
+On aligned clocks a rank's wait is the last arrival minus its own; the transfer takes as long as the shortest kernel. A
+rank is late where it arrives after the median of all ranks by more than chance and clocks explain: more than
+`RESIDUALS` times what the clocks leave uncertain, five times the usual scatter of a rank about its own median and of
+the other ranks about the median rank, one per cent of the time between collectives, and twice as much as other ranks
+are late in one of a hundred collectives; and more often than other ranks are as late, by a binomial test over all
+ranks. Without such a rank nobody is named.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,54 +13,72 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy.stats import binom
 
-from causeway.efficiency.alignment import scatter
-from causeway.efficiency.collectives import Group, bus_factor
-from causeway.efficiency.timeline import Clock
+from causeway.core.clock import Clock
+from causeway.core.vocabulary import INCONCLUSIVE, MIXED, NETWORK, STRAGGLER
+from causeway.efficiency.ranks.clock_alignment import scatter
+from causeway.efficiency.ranks.collectives import MatchedCollectives, bus_factor
 
-SURE, SIGMAS, LEAST_SHARE, TAIL, BEYOND = 3.0, 5.0, 0.01, 0.99, 2.0
+RESIDUALS = 3.0
+"""A lateness is more than so many times what the clocks leave uncertain."""
+SIGMAS = 5.0
+"""... and so many robust standard deviations: below one false alarm in a million of normal arrivals."""
+LEAST_SHARE = 0.01
+"""... and this share of the time between collectives: less is not worth a name."""
+TAIL = 0.99
+BEYOND = 2.0
+"""... and `BEYOND` times the quantile `TAIL` of the other ranks' lateness, so that heavy tails name nobody."""
+ROBUST_SIGMA = 1.4826
+"""Standard deviation of a normal distribution over its median absolute deviation."""
 SLOW = 1.5
 """A transfer is slow where it takes this many times the lower quartile of its like, and more than chance explains."""
-PERSISTENT, TRANSIENT, FEWEST_TRANSIENT = 0.5, 0.03, 3
-"""A rank is a persistent straggler where it is late in at least half of the collectives; a transient one in 3 % and three of them;
-rarer ones are not told from chance."""
+PERSISTENT = 0.5
+TRANSIENT = 0.03
+FEWEST_TRANSIENT = 3
+"""A rank is a persistent straggler where it is late in at least half of the collectives; a transient one in 3 % and
+three of them; rarer ones cannot be separated from chance."""
 LEVEL = 0.01
 """How often chance may name a rank."""
-VERDICTS = ("straggler", "network", "mixed", "inconclusive")
 
 
-def analyse(group: Group, clocks: Mapping[int, Clock]) -> dict:
+def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock]) -> dict:
     """Return arrival and transfer of the collectives that all ranks end together.
 
     Parameters
     ----------
-    group : Group
+    group : MatchedCollectives
     clocks : mapping of int to Clock
         By rank.
 
     Returns
     -------
     dict
-        threshold_ns, residual_ns, and arrays over collectives: start, skew, transfer, straggler (rank or -1), lateness, waiting (sum
-        over ranks), slow (bool), verdict, bus_gb_per_s; `late` (ranks, collectives) and `wait` (ranks, collectives).
+        threshold_ns and residual_ns (int); arrays of shape (collectives,), in the order of the group: number (index in
+        the group), start, skew, transfer, lateness, waiting (sum over ranks; all int64, ns), straggler (rank or -1),
+        slow (bool), verdict (of `STRAGGLER_VERDICTS`), bus_gb_per_s (float, NaN where unknown); of shape (ranks,
+        collectives): late (bool), wait (int64, ns).
     """
-    chosen = group.together()
+    chosen = group.synchronising()
     start = np.stack([clocks[rank].aligned(row[chosen]) for rank, row in zip(group.ranks, group.start, strict=True)])
     end = np.stack([clocks[rank].aligned(row[chosen]) for rank, row in zip(group.ranks, group.end, strict=True)])
     duration = (group.end - group.start)[:, chosen]
     last = start.max(axis=0)
     wait = last - start
-    skew, transfer = wait.max(axis=0), duration.min(axis=0)
+    skew = wait.max(axis=0)
+    transfer = duration.min(axis=0)
     lateness = (start - start[0]) - np.median(start - start[0], axis=0)
     residual = scatter(end)
     own = np.median(np.abs(lateness - np.median(lateness, axis=1, keepdims=True)), axis=1)
     between = float(np.median(np.diff(last))) if last.size > 1 else float(np.median(transfer))
-    threshold = np.maximum(max(SURE * residual, SIGMAS * 1.4826 * float(np.median(own)), LEAST_SHARE * between), _of_others(lateness))
+    threshold = np.maximum(
+        max(RESIDUALS * residual, SIGMAS * ROBUST_SIGMA * float(np.median(own)), LEAST_SHARE * between),
+        _of_others(lateness),
+    )
     late = (lateness > threshold[:, None]) & _often(lateness, threshold)[:, None]
     top = np.where(late, lateness, -np.inf).argmax(axis=0)
     straggler = np.where(late.any(axis=0), np.array(group.ranks)[top], -1)
     slow = _slow(transfer, [group.operations[at] for at in np.flatnonzero(chosen)], group.bytes[chosen])
     named = straggler >= 0
-    verdict = np.where(named & slow, "mixed", np.where(named, "straggler", np.where(slow, "network", "inconclusive")))
+    verdict = np.where(named & slow, MIXED, np.where(named, STRAGGLER, np.where(slow, NETWORK, INCONCLUSIVE)))
     factor = np.array([bus_factor(group.operations[at], len(group.ranks)) or np.nan for at in np.flatnonzero(chosen)])
     size = np.where(group.bytes[chosen] > 0, group.bytes[chosen], np.nan)
     return {
@@ -81,27 +100,33 @@ def analyse(group: Group, clocks: Mapping[int, Clock]) -> dict:
 
 
 def _of_others(lateness: np.ndarray) -> np.ndarray:
-    """Return for each rank how late the other ranks' lateness, shape (ranks, collectives), lets it be by chance; ns, shape (ranks,)."""
+    """Return for each rank how late the other ranks' lateness, shape (ranks, collectives), lets it be by chance; ns,
+    shape (ranks,).
+    """
     tail = np.quantile(lateness, TAIL, axis=1)
     found = np.zeros(tail.size)
-    for place in range(tail.size):
-        rest = np.abs(np.delete(lateness, place, axis=0))
+    for index in range(tail.size):
+        rest = np.abs(np.delete(lateness, index, axis=0))
         rest = rest[rest > 0]  # of an odd number of ranks one is the median itself
-        usual = float(np.median(rest)) if rest.size and tail.size > 2 else 0.0  # of two ranks one is as early as the other is late
-        found[place] = max(BEYOND * float(np.median(np.delete(tail, place))), SIGMAS * 1.4826 * usual)
+        usual = (
+            float(np.median(rest)) if rest.size and tail.size > 2 else 0.0
+        )  # of two ranks one is as early as the other is late
+        found[index] = max(BEYOND * float(np.median(np.delete(tail, index))), SIGMAS * ROBUST_SIGMA * usual)
     return found
 
 
 def _often(lateness: np.ndarray, threshold: np.ndarray) -> np.ndarray:
-    """Return which ranks are late often enough, and more often than other ranks are as late at `LEVEL` over all ranks; bool."""
+    """Return which ranks are late often enough, and more often than other ranks are as late at `LEVEL` over all
+    ranks; bool.
+    """
     ranks, count = lateness.shape
     found = np.zeros(ranks, bool)
-    for place in range(ranks):
-        times = int((lateness[place] > threshold[place]).sum())
+    for index in range(ranks):
+        times = int((lateness[index] > threshold[index]).sum())
         if times >= max(FEWEST_TRANSIENT, TRANSIENT * count):
-            others = int((np.delete(lateness, place, axis=0) > threshold[place]).sum())
+            others = int((np.delete(lateness, index, axis=0) > threshold[index]).sum())
             chance = (others + 1) / ((ranks - 1) * count + 1)
-            found[place] = ranks * binom.sf(times - 1, count, chance) <= LEVEL
+            found[index] = ranks * binom.sf(times - 1, count, chance) <= LEVEL
     return found
 
 
@@ -113,20 +138,20 @@ def _slow(transfer: np.ndarray, operations: Sequence[str], size: np.ndarray) -> 
         mine = kinds == kind
         usual, middle = np.quantile(transfer[mine], [0.25, 0.5])
         below = transfer[mine][transfer[mine] <= middle]
-        chance = SIGMAS * 1.4826 * 2 * float(np.median(np.abs(below - usual))) if below.size else 0.0
+        chance = SIGMAS * ROBUST_SIGMA * 2 * float(np.median(np.abs(below - usual))) if below.size else 0.0
         slow[mine] = transfer[mine] > max(SLOW * usual, usual + chance)
     return slow
 
 
-def verdict_of(found: dict, group: Group) -> dict:
+def verdict_of(found: dict, group: MatchedCollectives) -> dict:
     """Return the group's verdict, per rank how often and how it straggles, and who waited for whom.
 
     Returns
     -------
     dict
-        collectives, verdict, reason, waiting_ns, transfer_ns, excess_transfer_ns; `ranks`: share of collectives in which each is the
-        straggler, pattern (persistent, transient, none), waiting_for_it_ns, own_wait_ns; `matrix`: ns that the rank of a row waited
-        for the rank of a column.
+        collectives, verdict, reason, waiting_ns, transfer_ns, excess_transfer_ns; `ranks`: share of collectives in
+        which each is the straggler, pattern (persistent, transient, none), waiting_for_it_ns, own_wait_ns; `matrix`: ns
+        that the rank of a row waited for the rank of a column.
     """
     count = found["skew"].size
     slow = found["slow"]
@@ -134,27 +159,49 @@ def verdict_of(found: dict, group: Group) -> dict:
     excess = int(np.maximum(found["transfer"][slow] - usual, 0).sum()) * len(group.ranks)
     matrix = np.zeros((len(group.ranks),) * 2, np.int64)
     ranks = []
-    for place, rank in enumerate(group.ranks):
+    for index, rank in enumerate(group.ranks):
         mine = found["straggler"] == rank
-        matrix[:, place] = found["wait"][:, mine].sum(axis=1)
+        matrix[:, index] = found["wait"][:, mine].sum(axis=1)
         share = float(mine.mean()) if count else 0.0
         pattern = "persistent" if share >= PERSISTENT else "transient" if mine.any() else "none"
-        ranks.append({"rank": rank, "share": share, "collectives": int(mine.sum()), "pattern": pattern,
-                      "waiting_for_it_ns": int(matrix[:, place].sum()), "own_wait_ns": int(found["wait"][place].sum())})  # fmt: skip
+        ranks.append(
+            {
+                "rank": rank,
+                "share": share,
+                "collectives": int(mine.sum()),
+                "pattern": pattern,
+                "waiting_for_it_ns": int(matrix[:, index].sum()),
+                "own_wait_ns": int(found["wait"][index].sum()),
+            }
+        )
     named = [entry for entry in ranks if entry["pattern"] != "none"]
     caused = sum(entry["waiting_for_it_ns"] for entry in named)
     often = slow.sum() >= max(FEWEST_TRANSIENT, TRANSIENT * count)
     if named and often and min(caused, excess) > 0.2 * max(caused, excess):
-        verdict, reason = "mixed", "late ranks and slow transfers both cost time"
+        verdict = MIXED
+        reason = "late ranks and slow transfers both cost time"
     elif named and (not often or caused >= excess):
-        verdict = "straggler"
-        reason = "; ".join(f"rank {one['rank']} is last in {100 * one['share']:.0f} % of the collectives" for one in named)
+        verdict = STRAGGLER
+        reason = "; ".join(
+            f"rank {one['rank']} is last in {100 * one['share']:.0f} % of the collectives" for one in named
+        )
     elif often:
-        verdict, reason = "network", f"all ranks arrive together; {int(slow.sum())} of {count} transfers take much longer than the rest"
+        verdict = NETWORK
+        reason = f"all ranks arrive together; {int(slow.sum())} of {count} transfers take much longer than the rest"
     else:
-        words = f"no rank is late by more than {found['threshold_ns'] / 1000:,.1f} µs often enough, and no transfers stand out"
-        verdict, reason = "inconclusive", f"{words}; clocks leave {found['residual_ns'] / 1000:,.1f} us"
-    sums = {"waiting_ns": int(found["waiting"].sum()), "transfer_ns": int(found["transfer"].sum()), "excess_transfer_ns": excess}
+        words = (
+            f"no rank is late by more than {found['threshold_ns'] / 1000:,.1f} µs often enough, and no transfers"
+            " stand out"
+        )
+        verdict = INCONCLUSIVE
+        reason = f"{words}; clocks leave {found['residual_ns'] / 1000:,.1f} us"
+    sums = {
+        "waiting_ns": int(found["waiting"].sum()),
+        "transfer_ns": int(found["transfer"].sum()),
+        "excess_transfer_ns": excess,
+    }
     limits = {"threshold_ns": found["threshold_ns"], "residual_ns": found["residual_ns"]}
     facts = {"communicator": group.communicator, "n_ranks": len(group.ranks), "collectives": count}
-    return facts | {"verdict": verdict, "reason": reason} | limits | sums | {"ranks": ranks, "matrix_ns": matrix.tolist()}
+    return (
+        facts | {"verdict": verdict, "reason": reason} | limits | sums | {"ranks": ranks, "matrix_ns": matrix.tolist()}
+    )

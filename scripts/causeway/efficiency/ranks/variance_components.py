@@ -1,21 +1,26 @@
-"""Components of variance of durations: within launch configuration, between ranks (devices, nodes), over time; robustly, with intervals.
+"""Components of variance of durations: within launch configuration, between ranks (devices, nodes), over time;
+robustly, with intervals.
 
-The natural logarithm of a launch's duration is held against the median of its configuration and cut at `CUT` times its scale, so that a few
-outliers do not decide. The law of total variance then splits the squares: between configurations, between nodes, between ranks of a node,
-between devices of a rank, over time (blocks common to all ranks), and the rest, less what chance gives each of them. Intervals: bootstrap
-of whole blocks of time.
+The natural logarithm of a launch's duration is held against the median of its configuration and cut at `CUT` times its
+scale, so that a few outliers do not decide. The law of total variance then splits the squares: between configurations,
+between nodes, between ranks of a node, between devices of a rank, over time (blocks common to all ranks), and the rest,
+less what chance gives each of them. Intervals: bootstrap of whole blocks of time.
 """
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import theilslopes
 
-from causeway.efficiency import streams
-from causeway.efficiency.timeline import Clock
-from causeway.tables import read_table
+from causeway.core.clock import Clock
+from causeway.core.tables import read_table
+from causeway.core.vocabulary import VARIANCE_PARTS
+from causeway.efficiency.device_time import event_streams
 
+NS_PER_HOUR = 3.6e12
 BLOCKS = 32
+"""Slices of the run's time: enough to see a warm-up, few enough that each holds launches of all ranks."""
 FEWEST_BLOCKS = 3
 """Blocks with launches that a trend needs."""
 RESAMPLES = 200
@@ -26,51 +31,79 @@ OCTAVES = 42
 """The histograms' range: e^42 ns are beyond a century."""
 PERMUTATIONS = 500
 LEVEL = 0.01
-"""A change point is told from chance at this level."""
-PARTS = ("configuration", "node", "rank", "device", "time", "rest")
+"""Significance level of a change point."""
 
 
-def components(folders: Sequence[Path], clocks: Mapping[int, Clock], nodes: Mapping[int, str | None], seed: int) -> dict | None:
+def components(
+    folders: Sequence[Path], clocks: Mapping[int, Clock], nodes: Mapping[int, str | None], seed: int
+) -> dict | None:
     """Return shares of the variance of log durations; None without launches.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+        Exports with launches.
+    clocks : mapping of int to Clock
+        By rank.
+    nodes : mapping of int to str or None
+        By rank.
+    seed : int
+        Of resamples and permutations.
 
     Returns
     -------
     dict
-        launches, configurations, seed; `shares` by `PARTS` with value, low and high (95 %), or null where a level has one member only;
-        `within` likewise, of the variance within configurations; `lanes`: rank, device, launches and mean deviation of each device;
-        `trend_per_hour` (change of log duration per hour: Theil-Sen over blocks, with the interval of the bootstrap) and
-        `change_points_ns` on the dataset's time line.
+        launches, configurations, seed; `shares` by `VARIANCE_PARTS` with value, low and high (95 %), or null where a
+        level has one member only; `within` likewise, of the variance within configurations; `lanes`: rank, device,
+        launches and mean deviation of each device; `trend_per_hour` (change of log duration per hour: Theil-Sen over
+        blocks, with the interval of the bootstrap) and `change_points_ns` on the dataset's time line.
     """
     kernels: dict[tuple, int] = {}
     codes = {folder: _codes(folder, kernels) for folder in folders}
     cells = _cells(folders, codes, clocks, len(kernels))
     if cells is None:
         return None
-    lanes, edges, count, total, squares, medians, between = cells
+    devices, edges, count, total, squares, medians, between = cells
     weight = count.sum()
-    lane_nodes = np.array([str(nodes.get(rank) or "") for rank, _ in lanes])
-    ranks = np.array([rank for rank, _ in lanes])
+    node_of = np.array([str(nodes.get(rank) or "") for rank, _ in devices])
+    ranks = np.array([rank for rank, _ in devices])
     random = np.random.Generator(np.random.PCG64(seed))
     draws = [random.integers(0, BLOCKS, BLOCKS) for _ in range(RESAMPLES)]
     configurations = len(medians), between
-    value = _shares(count, total, squares, configurations, lane_nodes, ranks)
-    drawn = [_shares(*(part[:, draw] for part in (count, total, squares)), configurations, lane_nodes, ranks) for draw in draws]
+    value = _shares(count, total, squares, configurations, node_of, ranks)
+    drawn = [
+        _shares(*(part[:, draw] for part in (count, total, squares)), configurations, node_of, ranks) for draw in draws
+    ]
     drawn = [one for one in drawn if sum(one) > 0]
-    single = {"node": len(set(lane_nodes)) < 2, "rank": len(set(ranks)) < 2, "device": len(lanes) == len(set(ranks))}
-    known = {part: sum(value) > 0 and not single.get(part, False) for part in PARTS}  # without variance there is nothing to share
-    shares = {part: _interval(value[at], [one[at] for one in drawn], known[part]) for at, part in enumerate(PARTS)}
-    inner, drawn_inner, varies = _within(value), [_within(one) for one in drawn], sum(value[1:]) > 0
-    within = {part: _interval(inner[at], [one[at] for one in drawn_inner], known[part] and varies) for at, part in enumerate(PARTS[1:])}
-    series, moments = _series(count, total, edges)
+    single = {"node": len(set(node_of)) < 2, "rank": len(set(ranks)) < 2, "device": len(devices) == len(set(ranks))}
+    known = {
+        part: sum(value) > 0 and not single.get(part, False) for part in VARIANCE_PARTS
+    }  # without variance there is nothing to share
+    shares = {
+        part: _interval(value[at], [one[at] for one in drawn], known[part]) for at, part in enumerate(VARIANCE_PARTS)
+    }
+    inner = _within(value)
+    drawn_inner = [_within(one) for one in drawn]
+    varies = sum(value[1:]) > 0
+    within = {
+        part: _interval(inner[at], [one[at] for one in drawn_inner], known[part] and varies)
+        for at, part in enumerate(VARIANCE_PARTS[1:])
+    }
+    series, middles = _series(count, total, edges)
     timed = int((count.sum(axis=0) > 0).sum()) >= FEWEST_BLOCKS
     picks = [np.arange(BLOCKS), *(np.sort(draw) for draw in draws if len(set(draw)) > 2)] if timed else []
-    slopes = [3.6e12 * _slope(moments[pick], series[pick]) for pick in picks]
+    with np.errstate(invalid="ignore"):  # theilslopes' own interval, which is not used, where all values are equal
+        slopes = [NS_PER_HOUR * float(theilslopes(series[pick], middles[pick]).slope) for pick in picks]
     return {
-        "launches": int(weight), "configurations": len(medians), "seed": seed, "shares": shares, "within": within,
-        "lanes": _deviations(lanes, count, total, draws),
+        "launches": int(weight),
+        "configurations": len(medians),
+        "seed": seed,
+        "shares": shares,
+        "within": within,
+        "lanes": _deviations(devices, count, total, draws),
         "trend_per_hour": _interval(slopes[0] if timed else 0.0, slopes[1:], timed),
         "change_points_ns": [int(edges[at]) for at in _changes(series, random)],
-    }  # fmt: skip
+    }
 
 
 def _codes(folder: Path, known: dict) -> np.ndarray:
@@ -87,44 +120,50 @@ def _logs(batch) -> np.ndarray:
 def _cells(folders, codes, clocks, size):
     """Return sums of cut deviations by device and block; two passes, the first for medians and scales."""
     histogram = np.zeros((size, STEPS * OCTAVES), np.int32)
-    first, last, lanes = None, None, {}
+    first = None
+    last = None
+    devices = {}
     wanted = ["start_ns", "duration_ns", "configuration", "rank", "device"]
     for folder in folders:
-        for batch in streams.chunks(folder, "launches", wanted):
-            place = np.minimum((_logs(batch) * STEPS).astype(np.int64), STEPS * OCTAVES - 1)
-            np.add.at(histogram, (codes[folder][batch.column("configuration").to_numpy()], place), 1)
-            for rank, device, start in _lanes(batch):
-                lanes.setdefault((rank, device), len(lanes))
+        for batch in event_streams.chunks(folder, "launches", wanted):
+            step = np.minimum((_logs(batch) * STEPS).astype(np.int64), STEPS * OCTAVES - 1)
+            np.add.at(histogram, (codes[folder][batch.column("configuration").to_numpy()], step), 1)
+            for rank, device, start in _by_device(batch):
+                devices.setdefault((rank, device), len(devices))
                 ends = clocks[rank].aligned(np.array([start[0], start[-1]]))
                 first, last = (ends[0], ends[1]) if first is None else (min(ends[0], first), max(ends[1], last))
     if first is None:
         return None
     launches = histogram.sum(axis=1)
     seen = np.cumsum(histogram, axis=1)
-    quartile = [(np.argmax(seen >= np.maximum(launches * q, 1)[:, None], axis=1) + 0.5) / STEPS for q in (0.25, 0.5, 0.75)]
-    medians, scale = quartile[1], np.maximum((quartile[2] - quartile[0]) / 1.349, 1.0 / STEPS)
+    quartile = [
+        (np.argmax(seen >= np.maximum(launches * q, 1)[:, None], axis=1) + 0.5) / STEPS for q in (0.25, 0.5, 0.75)
+    ]
+    medians = quartile[1]
+    scale = np.maximum((quartile[2] - quartile[0]) / 1.349, 1.0 / STEPS)
     del histogram, seen
     edges = np.linspace(int(first), int(last) + 1, BLOCKS + 1).astype(np.int64)
-    count, total, squares = (np.zeros((len(lanes), BLOCKS)) for _ in range(3))
+    count, total, squares = (np.zeros((len(devices), BLOCKS)) for _ in range(3))
     for folder in folders:
-        for batch in streams.chunks(folder, "launches", wanted):
+        for batch in event_streams.chunks(folder, "launches", wanted):
             code = codes[folder][batch.column("configuration").to_numpy()]
-            away = np.clip(_logs(batch) - medians[code], -CUT * scale[code], CUT * scale[code])
-            rank, device = batch.column("rank").to_numpy(), batch.column("device").to_numpy()
-            for number, place, start in _lanes(batch):
-                mine = (rank == number) & (device == place)
-                block = np.clip(np.searchsorted(edges, clocks[number].aligned(start), "right") - 1, 0, BLOCKS - 1)
-                row = lanes[number, place]
+            deviation = np.clip(_logs(batch) - medians[code], -CUT * scale[code], CUT * scale[code])
+            rank = batch.column("rank").to_numpy()
+            device = batch.column("device").to_numpy()
+            for one, number, start in _by_device(batch):
+                mine = (rank == one) & (device == number)
+                block = np.clip(np.searchsorted(edges, clocks[one].aligned(start), "right") - 1, 0, BLOCKS - 1)
+                row = devices[one, number]
                 count[row] += np.bincount(block, minlength=BLOCKS)
-                total[row] += np.bincount(block, away[mine], BLOCKS)
-                squares[row] += np.bincount(block, away[mine] ** 2, BLOCKS)
+                total[row] += np.bincount(block, deviation[mine], BLOCKS)
+                squares[row] += np.bincount(block, deviation[mine] ** 2, BLOCKS)
     weights = launches / launches.sum()
     between = float((weights * (medians - (weights * medians).sum()) ** 2).sum())
-    return list(lanes), edges, count, total, squares, medians, between
+    return list(devices), edges, count, total, squares, medians, between
 
 
-def _lanes(batch):
-    """Give rank, device and start times of each device in a batch."""
+def _by_device(batch):
+    """Yield rank, device and start times (int64, ns) of each device in a batch, in order."""
     rank, device, start = (batch.column(name).to_numpy() for name in ("rank", "device", "start_ns"))
     for key in np.unique(rank.astype(np.int64) << 16 | device).tolist():
         yield key >> 16, key & 0xFFFF, start[(rank == key >> 16) & (device == key & 0xFFFF)]
@@ -138,18 +177,20 @@ def _spread(count: np.ndarray, total: np.ndarray) -> float:
 
 
 def _shares(count, total, squares, configurations, nodes, ranks) -> list[float]:
-    """Return shares by `PARTS` of the whole variance: nested means of devices, then of blocks of time of all devices together.
+    """Return shares by `VARIANCE_PARTS` of the whole variance: nested means of devices, then of blocks of time of all
+    devices together.
 
-    Means of few launches differ by chance: a level with d degrees of freedom takes d times the mean square of the rest from each launch's
-    squares, which is subtracted (epsilon squared, Kelley 1935). Zeros where no degree of freedom remains for the rest.
+    Means of few launches differ by chance: a level with d degrees of freedom takes d times the mean square of the rest
+    from each launch's squares, which is subtracted (epsilon squared, Kelley 1935). Zeros where no degree of freedom
+    remains for the rest.
 
     Parameters
     ----------
-    count, total, squares : ndarray, shape (lanes, blocks)
+    count, total, squares : ndarray, shape (devices, blocks)
         Of deviations from the medians of configurations.
     configurations : (int, float)
         How many there are, and the variance between their medians.
-    nodes, ranks : ndarray, shape (lanes,)
+    nodes, ranks : ndarray, shape (devices,)
     """
 
     def grouped(labels):
@@ -157,17 +198,24 @@ def _shares(count, total, squares, configurations, nodes, ranks) -> list[float]:
         return [np.array([part.sum(axis=1)[labels == name].sum() for name in names]) for part in (count, total)]
 
     size, between = configurations
-    weight, per_lane = count.sum(), count.sum(axis=1)
-    lanes, blocks = int((per_lane > 0).sum()), int((count.sum(axis=0) > 0).sum())
-    free = weight - size - (lanes - 1) - (blocks - 1)
+    weight = count.sum()
+    per_device = count.sum(axis=1)
+    devices = int((per_device > 0).sum())
+    blocks = int((count.sum(axis=0) > 0).sum())
+    free = weight - size - (devices - 1) - (blocks - 1)
     if weight == 0 or free < 1:
-        return [0.0] * len(PARTS)
-    node, rank, device = _spread(*grouped(nodes)), _spread(*grouped(ranks)), _spread(per_lane, total.sum(axis=1))
-    centred = total - count * np.divide(total.sum(axis=1), per_lane, out=np.zeros(len(count)), where=per_lane > 0)[:, None]
+        return [0.0] * len(VARIANCE_PARTS)
+    node = _spread(*grouped(nodes))
+    rank = _spread(*grouped(ranks))
+    device = _spread(per_device, total.sum(axis=1))
+    centred = (
+        total
+        - count * np.divide(total.sum(axis=1), per_device, out=np.zeros(len(count)), where=per_device > 0)[:, None]
+    )
     time = _spread(count.sum(axis=0), centred.sum(axis=0))
     within = squares.sum() / weight - (total.sum() / weight) ** 2
     chance = max(within - device - time, 0.0) / free
-    levels = (len(np.unique(nodes)), len(np.unique(ranks)), lanes)
+    levels = (len(np.unique(nodes)), len(np.unique(ranks)), devices)
     parts = [
         between - (size - 1) * chance,
         node - (levels[0] - 1) * chance,
@@ -181,7 +229,7 @@ def _shares(count, total, squares, configurations, nodes, ranks) -> list[float]:
 
 
 def _interval(value: float, drawn: Sequence[float], known: bool = True) -> dict:
-    """Return a value with the interval of its resamples, null where it cannot be told."""
+    """Return a value with the 95 % interval of its resamples, all null where it is not known."""
     if not known or not drawn:
         return dict.fromkeys(("value", "low", "high"))
     low, high = np.quantile(drawn, [0.025, 0.975]).tolist()
@@ -194,14 +242,16 @@ def _within(shares: Sequence[float]) -> list[float]:
     return [share / whole if whole else 0.0 for share in shares[1:]]
 
 
-def _deviations(lanes, count, total, draws) -> list[dict]:
+def _deviations(devices, count, total, draws) -> list[dict]:
     """Return the mean deviation of each device's log durations from the medians of their configurations."""
     drawn = [(count[:, draw].sum(axis=1), total[:, draw].sum(axis=1)) for draw in draws]
     rows = []
-    for place, (rank, device) in enumerate(lanes):
-        means = [float(sums[place] / n[place]) for n, sums in drawn if n[place]]
-        value = float(total[place].sum() / max(count[place].sum(), 1))
-        rows.append({"rank": rank, "device": device, "launches": int(count[place].sum()), "deviation": _interval(value, means)})
+    for index, (rank, device) in enumerate(devices):
+        means = [float(sums[index] / n[index]) for n, sums in drawn if n[index]]
+        value = float(total[index].sum() / max(count[index].sum(), 1))
+        rows.append(
+            {"rank": rank, "device": device, "launches": int(count[index].sum()), "deviation": _interval(value, means)}
+        )
     return sorted(rows, key=lambda row: (row["rank"], row["device"]))
 
 
@@ -213,20 +263,16 @@ def _series(count, total, edges):
     return np.interp(middle, middle[known], (total.sum(axis=0)[known] / n[known])), middle
 
 
-def _slope(x: np.ndarray, y: np.ndarray) -> float:
-    """Return the median slope of all pairs (Theil 1950, Sen 1968)."""
-    i, j = np.triu_indices(x.size, 1)
-    step = x[j] - x[i]
-    return float(np.median((y[j] - y[i])[step > 0] / step[step > 0]))
-
-
 def _changes(series: np.ndarray, random: np.random.Generator, offset: int = 0) -> list[int]:
-    """Return where the level changes: binary segmentation by CUSUM (Page 1954), each split held against permutations."""
+    """Return where the level changes: binary segmentation by CUSUM (Page 1954), each split held against
+    permutations.
+    """
     if series.size < 8:
         return []
 
     def cusum(values: np.ndarray) -> np.ndarray:
-        n, k = values.shape[-1], np.arange(1, values.shape[-1])
+        n = values.shape[-1]
+        k = np.arange(1, values.shape[-1])
         sums = np.cumsum(values - values.mean(axis=-1, keepdims=True), axis=-1)[..., :-1]
         return np.abs(sums) / np.sqrt(k * (n - k) / n)
 

@@ -5,26 +5,41 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from causeway.efficiency.measure import Measured, host_times
-from causeway.efficiency.shared import SharedGpu
-from causeway.efficiency.states import SETS, kernel_and_other, time_in
-from causeway.efficiency.sweep import CAUSES, STREAM_FIELDS
-from causeway.efficiency.transport import copies, launch_path
-from causeway.efficiency.trees import FLAVOURS, RATIOS, DeviceTime, HostTime, classic, device_tree, host_tree, ratio, waterfall
-from causeway.tables import SCHEMAS
+from causeway.core.tables import SCHEMAS
+from causeway.core.vocabulary import COMMUNICATION, DEVICE_RATIO_NAMES, FLAVOUR_NAMES, PARALLEL, TREE_LEVELS
+from causeway.efficiency.device_time.measure import Device, Measured, host_times
+from causeway.efficiency.device_time.shared_gpus import SharedGpu
+from causeway.efficiency.device_time.states import SETS, kernel_and_other, time_in
+from causeway.efficiency.device_time.sweep import CAUSES, STREAM_FIELDS
+from causeway.efficiency.trees.launch_path import copies, launch_path
+from causeway.efficiency.trees.trees import (
+    DeviceTime,
+    HostTime,
+    classic,
+    device_tree,
+    host_tree,
+    ratio,
+    waterfall,
+)
 
-GRAPH_NOTE = "executions of whole graphs count as compute: the kernels inside were not traced, nor which device ran them"
+STACKED = ("compute", "exposed_communication", "exposed_memory")
+"""Sets of states that the waterfall stacks: each is the part of its work that those before it leave uncovered."""
+GRAPH_NOTE = (
+    "executions of whole graphs count as compute: the kernels inside were not traced, nor which device ran them"
+)
 NO_MPI = "no export holds MPI calls: there is no MPI tree"
 SHARED_NOTE = "GPUs that several ranks share count once, but in the flavour talp once per rank"
 NO_COPIES = (
-    "no copies are recorded of {ranks}: there is no communication efficiency but by kernels, and copies would count as orchestration"
+    "no copies are recorded of {ranks}: there is no communication efficiency but by kernels, and copies would count as"
+    " orchestration"
 )
 ONE_EVENT = "only one event is recorded of {ranks}: it is all of the time that is known, so there are no efficiencies"
 NO_CALLS = "no export holds runtime or MPI calls: nothing is known of the hosts"
 
 
-class Dataset:
-    """All exports of a dataset side by side: one lane per rank and device; behind the lanes, a row per GPU that several ranks share.
+class MeasuredDataset:
+    """All exports of a dataset side by side: one row per device, that is per rank and device number; behind these, one
+    per GPU that several ranks share.
 
     Parameters
     ----------
@@ -35,21 +50,29 @@ class Dataset:
     """
 
     def __init__(self, measured: Sequence[Measured], regions: Sequence[str], shared: Sequence[SharedGpu] = ()) -> None:
-        self.measured, self.regions, self.shared = list(measured), list(regions), list(shared)
-        self.lanes = [lane for one in self.measured for lane in one.opened.lanes]
+        self.measured = list(measured)
+        self.regions = list(regions)
+        self.shared = list(shared)
+        self.devices = [device for one in self.measured for device in one.opened.devices]
         self.node_of = {rank: one.opened.node for one in self.measured for rank in one.opened.windows}
-        self.elapsed = {rank: stop - begin for one in self.measured for rank, (begin, stop) in one.opened.windows.items()}
+        self.elapsed = {
+            rank: stop - begin for one in self.measured for rank, (begin, stop) in one.opened.windows.items()
+        }
         self.idle, self.path, self.copies = (
             np.concatenate([getattr(one, name) for one in self.measured]) for name in ("idle", "path", "copies")
         )
         self.total, self.within, self.binned = (
-            np.concatenate([*(getattr(one, name) for one in self.measured), *(getattr(gpu, name)[None] for gpu in self.shared)])
+            np.concatenate(
+                [*(getattr(one, name) for one in self.measured), *(getattr(gpu, name)[None] for gpu in self.shared)]
+            )
             for name in ("total", "within", "binned")
         )
         self.host = {key: states for one in self.measured for key, states in one.host.items()}
         self.region_ns = {rank: times for one in self.measured for rank, times in one.region_ns.items()}
         self.with_copies = {rank for one in self.measured if one.opened.copies_recorded for rank in one.opened.windows}
-        self.with_copies |= {rank for (rank, _), states in zip(self.lanes, self.total, strict=False) if int(time_in(states, "memory"))}
+        self.with_copies |= {
+            rank for (rank, _), states in zip(self.devices, self.total, strict=False) if int(time_in(states, "memory"))
+        }
         self.events: dict[int, int] = {}
         for one in self.measured:
             for (rank, _, _), fields in one.streams.items():
@@ -58,57 +81,72 @@ class Dataset:
                 self.events[rank] = self.events.get(rank, 0) + 1
         self.with_mpi = {rank for one in self.measured for rank in one.mpi_ranks}
 
-    def places(self, keep: Callable[[tuple[int, int]], bool]) -> list[int]:
-        """Return the numbers of the lanes that are wanted."""
-        return [place for place, lane in enumerate(self.lanes) if keep(lane)]
+    def indices(self, keep: Callable[[Device], bool]) -> list[int]:
+        """Return the indices of the devices that are wanted."""
+        return [index for index, device in enumerate(self.devices) if keep(device)]
 
-    def rows(self, places: Sequence[int]) -> list[int]:
-        """Return the rows of the GPUs behind some lanes: the lanes, or the GPU that several of them share."""
-        found = list(places)
+    def gpu_rows(self, indices: Sequence[int]) -> list[int]:
+        """Return the rows of the GPUs behind some devices: their own, or that of the GPU that several of them share."""
+        found = list(indices)
         for number, gpu in enumerate(self.shared):
-            among = [place for place in found if place < len(self.lanes) and self.lanes[place] in gpu.lanes]
+            among = [index for index in found if index < len(self.devices) and self.devices[index] in gpu.devices]
             if len(among) > 1:
-                found = [place for place in found if place not in among] + [len(self.lanes) + number]
+                found = [index for index in found if index not in among] + [len(self.devices) + number]
         return found
 
-    def tree(self, flavour: str, elapsed_ns: int, states: np.ndarray, places: Sequence[int]) -> dict:
-        """Return the tree of some lanes, whose states have the shape (lanes and shared GPUs, 16)."""
+    def tree(self, flavour: str, elapsed_ns: int, states: np.ndarray, indices: Sequence[int]) -> dict:
+        """Return the tree of some devices.
+
+        Parameters
+        ----------
+        flavour : str
+        elapsed_ns : int
+        states : ndarray of int64, shape (devices and shared GPUs, 16), ns
+        indices : sequence of int
+            Of the devices.
+        """
         if flavour == "talp":  # as TALP does: processes know nothing of each other
-            times = [DeviceTime(self.lanes[place][0], *kernel_and_other(states[place], flavour)) for place in places]
+            times = [DeviceTime(self.devices[index][0], *kernel_and_other(states[index], flavour)) for index in indices]
         else:
-            times = [DeviceTime(row, *kernel_and_other(states[row], flavour)) for row in self.rows(places)]
+            times = [DeviceTime(row, *kernel_and_other(states[row], flavour)) for row in self.gpu_rows(indices)]
         tree = device_tree(elapsed_ns, times, by_process=flavour == "talp")
-        ranks = {self.lanes[place][0] for place in places}
+        ranks = {self.devices[index][0] for index in indices}
         if tree["active_max_ns"] == tree["kernel_max_ns"] and not ranks & self.with_copies:
-            tree["communication_efficiency"] = None  # nothing but kernels was looked at
+            tree[COMMUNICATION] = None  # nothing but kernels was looked at
         if all(self.events.get(rank, 0) < 2 for rank in ranks):
-            tree |= dict.fromkeys(RATIOS)
+            tree |= dict.fromkeys(DEVICE_RATIO_NAMES)
         return tree
 
-    def longest(self, places: Sequence[int]) -> int:
-        """Return E of some lanes: the longest window of their ranks, or from the first to the last event on a GPU that they share."""
-        together = [self.shared[row - len(self.lanes)].elapsed for row in self.rows(places) if row >= len(self.lanes)]
-        return max([*together, *(self.elapsed[self.lanes[place][0]] for place in places)], default=0)
+    def longest(self, indices: Sequence[int]) -> int:
+        """Return E of some devices: the longest window of their ranks, or from the first to the last event on a GPU
+        that they share; ns.
+        """
+        rows = [row - len(self.devices) for row in self.gpu_rows(indices)]
+        shared = [self.shared[row].elapsed for row in rows if row >= 0]
+        return max([*shared, *(self.elapsed[self.devices[index][0]] for index in indices)], default=0)
 
 
-def scopes(dataset: Dataset) -> list[tuple[str, dict, int, np.ndarray, list[int]]]:
-    """Return what has a tree of its own: level, its names, E, the states of all lanes and the lanes that belong to it."""
-    everyone = list(range(len(dataset.lanes)))
+def scopes(dataset: MeasuredDataset) -> list[tuple[str, dict, int, np.ndarray, list[int]]]:
+    """Return what has a tree of its own: level, its names, E, the states of all devices (int64, shape (devices, 16),
+    ns), and the indices of those that belong to it.
+    """
+    everyone = list(range(len(dataset.devices)))
     found = [("dataset", {}, dataset.longest(everyone), dataset.total, everyone)]
     for node in dict.fromkeys(node for node in dataset.node_of.values() if node):
-        places = dataset.places(lambda lane, node=node: dataset.node_of[lane[0]] == node)
-        found.append(("node", {"node": node}, dataset.longest(places), dataset.total, places))
+        indices = dataset.indices(lambda device, node=node: dataset.node_of[device[0]] == node)
+        found.append(("node", {"node": node}, dataset.longest(indices), dataset.total, indices))
     for rank in sorted(dataset.elapsed):
-        places = dataset.places(lambda lane, rank=rank: lane[0] == rank)
-        found.append(("rank", {"rank": rank}, dataset.elapsed[rank], dataset.total, places))
-    for place, (rank, device) in enumerate(dataset.lanes):
-        found.append(("device", {"rank": rank, "device": device}, dataset.elapsed[rank], dataset.total, [place]))
+        indices = dataset.indices(lambda device, rank=rank: device[0] == rank)
+        found.append(("rank", {"rank": rank}, dataset.elapsed[rank], dataset.total, indices))
+    for index, (rank, device) in enumerate(dataset.devices):
+        found.append(("device", {"rank": rank, "device": device}, dataset.elapsed[rank], dataset.total, [index]))
     for number, region in enumerate(dataset.regions):
         inside = {rank: int(times[number]) for rank, times in dataset.region_ns.items() if times[number]}
-        places = dataset.places(lambda lane, inside=inside: lane[0] in inside)
-        together = [dataset.shared[row - len(dataset.lanes)].region_ns[number] for row in dataset.rows(places) if row >= len(dataset.lanes)]
-        elapsed = max([*inside.values(), *together], default=0)
-        found.append(("region", {"region": region}, elapsed, dataset.within[:, number].copy(), places))
+        indices = dataset.indices(lambda device, inside=inside: device[0] in inside)
+        rows = [row - len(dataset.devices) for row in dataset.gpu_rows(indices)]
+        shared = [dataset.shared[row].region_ns[number] for row in rows if row >= 0]
+        elapsed = max([*inside.values(), *shared], default=0)
+        found.append(("region", {"region": region}, elapsed, dataset.within[:, number].copy(), indices))
     return found
 
 
@@ -117,31 +155,42 @@ def name_of(level: str, names: Mapping) -> str:
     return "/".join(str(value) for value in names.values()) if level != "dataset" else level
 
 
-def table(dataset: Dataset, edges_ns: np.ndarray) -> pa.Table:
-    """Return the table `efficiency`: one row per scope, then per bin and rank, and per bin of all ranks."""
+def table(dataset: MeasuredDataset, edges_ns: np.ndarray) -> pa.Table:
+    """Return the table `efficiency`: one row per scope, then per bin and rank, and per bin of all ranks; `edges_ns`
+    has shape (bins + 1,).
+    """
     rows = [_row(dataset, *scope) for scope in scopes(dataset)]
-    everyone = list(range(len(dataset.lanes)))
-    ranks = {rank: dataset.places(lambda lane, rank=rank: lane[0] == rank) for rank in sorted(dataset.elapsed)}
+    everyone = list(range(len(dataset.devices)))
+    ranks = {rank: dataset.indices(lambda device, rank=rank: device[0] == rank) for rank in sorted(dataset.elapsed)}
     for number, (start, end) in enumerate(zip(edges_ns.tolist(), edges_ns[1:].tolist(), strict=False)):
-        place = {"bin": number, "start_ns": start}
+        names = {"bin": number, "start_ns": start}
         states = dataset.binned[:, number]
-        rows.append(_row(dataset, "bin", place, end - start, states, everyone))
-        rows += [_row(dataset, "bin", place | {"rank": rank}, end - start, states, lanes) for rank, lanes in ranks.items()]
+        rows.append(_row(dataset, "bin", names, end - start, states, everyone))
+        rows += [
+            _row(dataset, "bin", names | {"rank": rank}, end - start, states, indices)
+            for rank, indices in ranks.items()
+        ]
     schema = SCHEMAS["efficiency"]
-    return pa.table({field.name: pa.array([row.get(field.name) for row in rows], field.type) for field in schema}, schema=schema)
+    return pa.table(
+        {field.name: pa.array([row.get(field.name) for row in rows], field.type) for field in schema}, schema=schema
+    )
 
 
-def _row(dataset: Dataset, level: str, names: Mapping, elapsed: int, states: np.ndarray, places: list[int]) -> dict:
-    chosen = states[dataset.rows(places)]
+def _row(
+    dataset: MeasuredDataset, level: str, names: Mapping, elapsed: int, states: np.ndarray, indices: list[int]
+) -> dict:
+    chosen = states[dataset.gpu_rows(indices)]
     row = {"level": level, **names, "elapsed_ns": elapsed, "n_devices": len(chosen)}
     row |= {f"{name}_ns": int(time_in(chosen, name).sum()) for name in SETS}
-    for flavour in FLAVOURS:
-        tree = dataset.tree(flavour, elapsed, states, places)
-        row |= {f"{flavour}_{name}": tree[name] for name in RATIOS}
+    for flavour in FLAVOUR_NAMES:
+        tree = dataset.tree(flavour, elapsed, states, indices)
+        row |= {f"{flavour}_{name}": tree[name] for name in DEVICE_RATIO_NAMES}
     return row
 
 
-def document(name: str, dataset: Dataset, clocks: Mapping, edges_ns: np.ndarray, small_ns: int, devices: Mapping) -> dict:
+def document(
+    name: str, dataset: MeasuredDataset, clocks: Mapping, edges_ns: np.ndarray, small_ns: int, devices: Mapping
+) -> dict:
     """Return `efficiency.json`.
 
     Parameters
@@ -150,16 +199,17 @@ def document(name: str, dataset: Dataset, clocks: Mapping, edges_ns: np.ndarray,
     dataset : Dataset
     clocks : mapping
         The document `clocks.json`.
-    edges_ns : ndarray of int64
+    edges_ns : ndarray of int64, shape (bins + 1,)
         Bins on the dataset's time line.
     small_ns : int
         Limit of small kernels.
     devices : mapping of (rank, device) to the devices' names
     """
-    found = {flavour: _flavour(dataset, flavour) for flavour in FLAVOURS}
-    lanes = range(len(dataset.lanes))
-    elapsed, gpus = dataset.longest(lanes), dataset.rows(lanes)
-    parts = [tuple(int(time_in(dataset.total[row], part)) for part in PARTS) for row in gpus]
+    found = {flavour: _flavour(dataset, flavour) for flavour in FLAVOUR_NAMES}
+    everyone = range(len(dataset.devices))
+    elapsed = dataset.longest(everyone)
+    gpus = dataset.gpu_rows(everyone)
+    parts = [tuple(int(time_in(dataset.total[row], part)) for part in STACKED) for row in gpus]
     notes = [GRAPH_NOTE] if int(time_in(dataset.total, "graph").sum()) else []
     notes += [SHARED_NOTE] if dataset.shared else []
     for words, ranks in (
@@ -169,7 +219,7 @@ def document(name: str, dataset: Dataset, clocks: Mapping, edges_ns: np.ndarray,
         notes += [words.format(ranks=_ranks(sorted(ranks)))] if ranks else []
     return {
         "dataset": name,
-        "why": None if dataset.lanes else "no export has launches, transfers or graphs with times",
+        "why": None if dataset.devices else "no export has launches, transfers or graphs with times",
         "elapsed_ns": elapsed,
         "origin_ns": int(edges_ns[0]),
         "bin_ns": int(edges_ns[1] - edges_ns[0]),
@@ -177,14 +227,15 @@ def document(name: str, dataset: Dataset, clocks: Mapping, edges_ns: np.ndarray,
         "notes": notes,
         **found,
         "host": _host(dataset),
-        "classic": classic(elapsed, [int(time_in(dataset.total[place], "kernel")) for place in gpus]),
+        "classic": classic(elapsed, [int(time_in(dataset.total[row], "kernel")) for row in gpus]),
         "waterfall_ns": waterfall(elapsed, parts),
-        "breakdown": {name_of("device", {"r": rank, "d": device}): _breakdown(dataset, place) for place, (rank, device) in
-                      enumerate(dataset.lanes)},
-        "launch_path": launch_path(dataset.path, dataset.lanes, dataset.elapsed, small_ns, dataset.measured),
-        "copies": copies(dataset.copies, dataset.lanes, devices),
+        "breakdown": {
+            f"{rank}/{device}": _breakdown(dataset, index) for index, (rank, device) in enumerate(dataset.devices)
+        },
+        "launch_path": launch_path(dataset.path, dataset.devices, dataset.elapsed, small_ns, dataset.measured),
+        "copies": copies(dataset.copies, dataset.devices, devices),
         "shared": [_shared(dataset, number) for number in range(len(dataset.shared))],
-    }  # fmt: skip
+    }
 
 
 def _ranks(ranks: Sequence[int]) -> str:
@@ -194,42 +245,43 @@ def _ranks(ranks: Sequence[int]) -> str:
     return f"rank{'s' if len(ranks) > 1 else ''} {shown}{more}"
 
 
-def _shared(dataset: Dataset, number: int) -> dict:
-    """Return what a GPU's ranks do on it, together and each, and for how long kernels of several of them run at once, counted doubly."""
-    gpu, states = dataset.shared[number], dataset.total[len(dataset.lanes) + number]
+def _shared(dataset: MeasuredDataset, number: int) -> dict:
+    """Return what a GPU's ranks do on it, together and each, and for how long kernels of several of them run at
+    once, counted doubly.
+    """
+    gpu = dataset.shared[number]
+    states = dataset.total[len(dataset.devices) + number]
     kernel = int(time_in(states, "kernel"))
     each = {}
-    for place, lane in enumerate(dataset.lanes):
-        if lane in gpu.lanes:
-            own = dataset.total[place]
-            each[f"{lane[0]}/{lane[1]}"] = {"kernel_ns": int(time_in(own, "kernel")), "busy_ns": int(time_in(own, "busy"))}
+    for index, (rank, device) in enumerate(dataset.devices):
+        if (rank, device) in gpu.devices:
+            own = dataset.total[index]
+            each[f"{rank}/{device}"] = {
+                "kernel_ns": int(time_in(own, "kernel")),
+                "busy_ns": int(time_in(own, "busy")),
+            }
     return {
         "devices": each,
         "elapsed_ns": gpu.elapsed,
         "kernel_ns": kernel,
         "busy_ns": int(time_in(states, "busy")),
         "at_once_ns": sum(one["kernel_ns"] for one in each.values()) - kernel,
-        "parallel_efficiency": ratio(kernel, gpu.elapsed),
+        PARALLEL: ratio(kernel, gpu.elapsed),
     }
 
 
-PARTS = ("compute", "exposed_communication", "exposed_memory")
-LEVELS = {"node": "nodes", "rank": "ranks", "device": "devices", "region": "regions"}
-"""Where the trees of each level stand in a flavour."""
-
-
-def _flavour(dataset: Dataset, flavour: str) -> dict:
+def _flavour(dataset: MeasuredDataset, flavour: str) -> dict:
     found: dict = {}
-    for level, names, elapsed, states, places in scopes(dataset):
-        tree = dataset.tree(flavour, elapsed, states, places)
+    for level, names, elapsed, states, indices in scopes(dataset):
+        tree = dataset.tree(flavour, elapsed, states, indices)
         if level == "dataset":
-            found = tree | {group: {} for group in LEVELS.values()}
+            found = tree | {group: {} for group in TREE_LEVELS.values()}
         else:
-            found[LEVELS[level]][name_of(level, names)] = tree
+            found[TREE_LEVELS[level]][name_of(level, names)] = tree
     return found
 
 
-def _host(dataset: Dataset) -> dict:
+def _host(dataset: MeasuredDataset) -> dict:
     """Return the host tree: every thread that makes runtime or MPI calls is a CPU."""
     if not dataset.host:
         return {"possible": False, "why": NO_CALLS}
@@ -249,21 +301,28 @@ def _host(dataset: Dataset) -> dict:
     for number, region in enumerate(dataset.regions):
         ranks = [rank for rank in everyone if dataset.region_ns[rank][number]]
         longest = max((int(dataset.region_ns[rank][number]) for rank in ranks), default=0)
-        found["regions"][region] = host_tree(longest, [_host_rank(dataset, rank, 1 + number, longest) for rank in ranks])
+        found["regions"][region] = host_tree(
+            longest, [_host_rank(dataset, rank, 1 + number, longest) for rank in ranks]
+        )
     return found
 
 
-def _host_rank(dataset: Dataset, rank: int, row: int, elapsed: int) -> HostTime:
+def _host_rank(dataset: MeasuredDataset, rank: int, row: int, elapsed: int) -> HostTime:
     threads = [states[row] for (owner, _), states in dataset.host.items() if owner == rank]
     times = [host_times(states, elapsed) for states in threads]
     useful, gpu, mpi = (sum(values) for values in zip(*times, strict=True))
     return HostTime(len(threads), useful, gpu, mpi if rank in dataset.with_mpi else None)
 
 
-def _breakdown(dataset: Dataset, place: int) -> dict:
+def _breakdown(dataset: MeasuredDataset, index: int) -> dict:
     """Return where one device's window went, in exact ns: compute + non_compute + idle = elapsed."""
-    states, elapsed = dataset.total[place], dataset.elapsed[dataset.lanes[place][0]]
+    states = dataset.total[index]
+    elapsed = dataset.elapsed[dataset.devices[index][0]]
     found = {f"{part}_ns": int(time_in(states, part)) for part in SETS}
-    found |= {"elapsed_ns": elapsed, "idle_ns": elapsed - found["busy_ns"], "non_compute_ns": found["busy_ns"] - found["compute_ns"]}
-    found |= {f"idle_{cause}_ns": int(time) for cause, time in zip(CAUSES, dataset.idle[place], strict=True)}
+    found |= {
+        "elapsed_ns": elapsed,
+        "idle_ns": elapsed - found["busy_ns"],
+        "non_compute_ns": found["busy_ns"] - found["compute_ns"],
+    }
+    found |= {f"idle_{cause}_ns": int(time) for cause, time in zip(CAUSES, dataset.idle[index], strict=True)}
     return found | {"overlap_ratio": ratio(found["overlap_ns"], found["communication_ns"])}

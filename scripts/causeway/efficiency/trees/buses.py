@@ -1,17 +1,25 @@
 """What the bus between host and device can carry, by the device's name; unknown devices have no limit.
 
-Raw rates of one direction: PCI Express 3.0, 4.0 and 5.0 with 16 lanes (PCI-SIG: 8, 16 and 32 GT/s, 128b/130b), NVLink-C2C (NVIDIA Grace
-Hopper whitepaper: 450 GB/s each way). The slot may have fewer lanes than the card; copies reach 75 to 90 % of a raw rate.
+Raw rates of one direction: PCI Express 3.0, 4.0 and 5.0 with 16 lanes (PCI-SIG: 8, 16 and 32 GT/s, 128b/130b),
+NVLink-C2C (NVIDIA Grace Hopper whitepaper: 450 GB/s each way). The slot may have fewer lanes than the card; copies
+reach 75 to 90 % of a raw rate.
 """
 
 import re
 
-PCIE3, PCIE4, PCIE5, C2C = 15.75, 31.5, 63.0, 450.0
+PCIE3 = 15.75
+PCIE4 = 31.5
+PCIE5 = 63.0
+C2C = 450.0
 """GB/s, 1e9 bytes."""
 _LIMITS = (
     (r"\bGH200|\bGB[23]00|\bGH100 480GB", C2C, "NVLink-C2C"),
     (r"\bH100|\bH200|\bH800|\bH20\b|\bB[123]00|\bMI3\d\d|RTX (?:PRO )?(?:50|6000 Blackwell)", PCIE5, "PCIe 5.0 x16"),
-    (r"\bA100|\bA800|\bA[1234]0\b|\bA\d000|\bL40|\bL4\b|\bL20\b|RTX [34]0|\bRTX 6000 Ada|\bMI[12]\d\d", PCIE4, "PCIe 4.0 x16"),
+    (
+        r"\bA100|\bA800|\bA[1234]0\b|\bA\d000|\bL40|\bL4\b|\bL20\b|RTX [34]0|\bRTX 6000 Ada|\bMI[12]\d\d",
+        PCIE4,
+        "PCIe 4.0 x16",
+    ),
     (r"\bV100|\bP100|\bT4\b|\bRTX 20|GTX 1|TITAN|Quadro|\bMI[56]0", PCIE3, "PCIe 3.0 x16"),
 )
 

@@ -4,18 +4,24 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from causeway.efficiency.buses import bus_of
-from causeway.efficiency.sweep import COPY_FIELDS, PATH_FIELDS, STREAM_FIELDS
-from causeway.efficiency.trees import ratio
-from causeway.tables import COPY_KINDS
+from causeway.core.tables import COPY_KINDS
+from causeway.efficiency.device_time.sweep import COPY_FIELDS, PATH_FIELDS, STREAM_FIELDS
+from causeway.efficiency.trees.buses import bus_of
+from causeway.efficiency.trees.trees import ratio
 
 ON_THE_BUS = (1, 2, 3, 4, 11, 12)
 """Kinds of copies between host and device."""
-Lanes = Sequence[tuple[int, int]]
+Devices = Sequence[tuple[int, int]]
+"""Rank and device number of each row of an array."""
 
 
-def launch_path(path: np.ndarray, lanes: Lanes, elapsed: Mapping[int, int], small_ns: int, measured: Sequence) -> dict:
-    """Return A, Q, K, T and small kernels of all devices together and of each: sums in ns, means in ns, shares.
+def launch_path(
+    path: np.ndarray, devices: Devices, elapsed: Mapping[int, int], small_ns: int, measured: Sequence
+) -> dict:
+    """Return A, Q, K, T and small kernels of all devices together and of each: sums in ns, means in ns, shares;
+    `path` has shape (devices, fields), int64.
+
+    `path` has shape (devices, fields), the fields of `sweep.PATH_FIELDS`.
 
     The mean length of the queue is that of waiting launches, sum Q / elapsed (Little's law).
     """
@@ -24,9 +30,9 @@ def launch_path(path: np.ndarray, lanes: Lanes, elapsed: Mapping[int, int], smal
         for (rank, device, _), fields in one.streams.items():
             longest[rank, device] = max(longest.get((rank, device), 0), int(fields[STREAM_FIELDS.index("queue_max")]))
     each = {}
-    for place, (rank, device) in enumerate(lanes):
-        each[f"{rank}/{device}"] = _path(path[place], elapsed[rank], longest.get((rank, device)))
-    whole = _path(path.sum(axis=0), sum(elapsed[rank] for rank, _ in lanes), max(longest.values(), default=None))
+    for row, (rank, device) in zip(path, devices, strict=True):
+        each[f"{rank}/{device}"] = _path(row, elapsed[rank], longest.get((rank, device)))
+    whole = _path(path.sum(axis=0), sum(elapsed[rank] for rank, _ in devices), max(longest.values(), default=None))
     return whole | {"small_kernel_ns": small_ns, "devices": each}
 
 
@@ -44,16 +50,29 @@ def _path(row: np.ndarray, elapsed: int, longest: int | None) -> dict:
     }
 
 
-def copies(found: np.ndarray, lanes: Lanes, devices: Mapping[tuple[int, int], str | None]) -> list[dict]:
-    """Return one entry per direction and device: rows, bytes, mean rate, and for copies over the bus its limit and the share of it."""
+def copies(found: np.ndarray, devices: Devices, names: Mapping[tuple[int, int], str | None]) -> list[dict]:
+    """Return one entry per direction and device: rows, bytes, mean rate, and for copies over the bus its limit and
+    the share of it; `found` has shape (devices, kinds, fields), int64.
+    """
     rows = []
-    for place, (rank, device) in enumerate(lanes):
-        for kind in np.flatnonzero(found[place, :, 0]).tolist():
-            row = dict(zip(COPY_FIELDS, found[place, kind].tolist(), strict=True))
+    for index, (rank, device) in enumerate(devices):
+        for kind in np.flatnonzero(found[index, :, 0]).tolist():
+            row = dict(zip(COPY_FIELDS, found[index, kind].tolist(), strict=True))
             rate = ratio(row["bytes"], row["sized_ns"])  # bytes per ns are GB/s
-            bus = bus_of(devices.get((rank, device))) if kind in ON_THE_BUS else None
+            bus = bus_of(names.get((rank, device))) if kind in ON_THE_BUS else None
             rows.append(
-                {"rank": rank, "device": device, "kind": kind, "direction": COPY_KINDS.get(kind, f"kind {kind}"), **row, "gb_per_s": rate}
-                | {"bus": bus and bus[1], "limit_gb_per_s": bus and bus[0], "share_of_limit": rate / bus[0] if bus and rate else None}
+                {
+                    "rank": rank,
+                    "device": device,
+                    "kind": kind,
+                    "direction": COPY_KINDS.get(kind, f"kind {kind}"),
+                    **row,
+                    "gb_per_s": rate,
+                }
+                | {
+                    "bus": bus and bus[1],
+                    "limit_gb_per_s": bus and bus[0],
+                    "share_of_limit": rate / bus[0] if bus and rate else None,
+                }
             )
     return rows

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from causeway.efficiency.trees import FLAVOURS, scalability
+from causeway.core.vocabulary import FLAVOUR_NAMES, PARALLEL
+from causeway.efficiency.trees.trees import scalability
 
 
 def measure_series(series: Mapping[str, Sequence[str]], documents: Mapping[str, Mapping]) -> dict:
@@ -23,13 +24,16 @@ def measure_series(series: Mapping[str, Sequence[str]], documents: Mapping[str, 
     found = {}
     for name, datasets in sorted(series.items()):
         kind = name.split(":")[0]
-        order = sorted(datasets, key=lambda dataset: documents[dataset]["device"]["n_devices"])  # stable: else as in the sheet
+        order = sorted(
+            datasets, key=lambda dataset: documents[dataset]["device"]["n_devices"]
+        )  # stable: else as in the sheet
         runs = []
         for dataset in order:
             run = {"dataset": dataset, "n_devices": documents[dataset]["device"]["n_devices"]}
-            for flavour in FLAVOURS:
-                reference, tree = documents[order[0]][flavour], documents[dataset][flavour]
-                run[flavour] = {key: tree[key] for key in ("parallel_efficiency", "kernel_ns", "elapsed_ns")}
+            for flavour in FLAVOUR_NAMES:
+                reference = documents[order[0]][flavour]
+                tree = documents[dataset][flavour]
+                run[flavour] = {key: tree[key] for key in (PARALLEL, "kernel_ns", "elapsed_ns")}
                 run[flavour] |= scalability(reference, tree, weak=kind == "weak")
             runs.append(run)
         found[name] = {"scaling": kind, "reference": order[0], "runs": runs}

@@ -1,7 +1,7 @@
-"""The catalogue: what known applications look like, as clients receive it. Signed, and pinned by its hash.
+"""The catalogue: fingerprints of known applications, as clients receive it. Signed, and pinned by its hash.
 
-It holds grams of tokens and no kernel name. Every client gets the same bytes: a catalogue made for one user, which would make that user's
-reports speak of what only they run, has another hash than the published one and is refused.
+It holds k-grams of tokens and no kernel name. Every client gets the same bytes: a catalogue made for one user, which
+would single out that user's applications, has another hash than the published one and is refused.
 """
 
 import base64
@@ -10,30 +10,32 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from causeway.errors import CausewayError
-from causeway.fleet.tokens import grams_of, tokens_of
+from causeway.core.errors import CausewayError
+from causeway.fleet.attribution.tokens import grams_of, tokens_of
+from causeway.fleet.report_layout import ReportLayout, make_layout
 
-FORM = "causeway-fleet-catalogue/1"
+FORMAT = "causeway-fleet-catalogue/1"
 OTHER = 0
-"""Kernel slot of an application for all kernels beyond its top ones; the top ones follow from 1."""
+"""Kernel cell of an application for all kernels beyond its top ones; the top ones follow from 1."""
 
 
-@dataclass(frozen=True)
-class Application:
+@dataclass(frozen=True, kw_only=True)
+class CatalogueEntry:
     """One known application.
 
     Attributes
     ----------
     name, family, version : str
         As the designer publishes them.
-    grams : ndarray of uint64, ascending, unique
+    grams : ndarray of uint64, shape (n,), ascending, unique
         Of the runs it was learnt from.
-    kernels : ndarray of uint64, at most `Catalogue.slots - 1`
+    kernels : ndarray of uint64, shape (k,), k at most `Catalogue.slots - 1`
         Tokens of its kernels with most time, most first.
     """
 
@@ -44,15 +46,15 @@ class Application:
     kernels: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Catalogue:
-    """Known applications and how a sequence is matched with them.
+    """Known applications and the parameters of attribution.
 
     Attributes
     ----------
-    applications : tuple of Application
+    applications : tuple of CatalogueEntry
     key : bytes
-        Of the tokens; part of the catalogue, so no secret: it keeps names out of it, not from whoever can guess them.
+        HMAC key of the tokens; part of the catalogue, so no secret: a name that can be guessed can be checked.
     k : int
         Launches per gram.
     threshold, margin : float
@@ -61,9 +63,11 @@ class Catalogue:
         Kernel cells per application, the one for other kernels included.
     simulated : bool
         Whether this catalogue belongs to a simulation; production clients refuse such.
+    extra : mapping of str to object
+        Further facts to publish.
     """
 
-    applications: tuple[Application, ...]
+    applications: tuple[CatalogueEntry, ...]
     key: bytes
     k: int
     threshold: float
@@ -79,18 +83,29 @@ class Catalogue:
 
     @cached_property
     def family_of(self) -> np.ndarray:
-        """Number of each application's family."""
-        number = {family: place for place, family in enumerate(self.families)}
-        return np.array([number[application.family] for application in self.applications], np.int64)
+        """Index of each application's family: ndarray of int64, shape (applications,)."""
+        index_of = {family: index for index, family in enumerate(self.families)}
+        return np.array([index_of[application.family] for application in self.applications], np.int64)
 
     @cached_property
-    def table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """All grams, ascending; where each one's applications begin (one more than grams); those applications; each gram's weight.
+    def inverted_index(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Postings of all grams: which applications have each.
 
-        The weight is log((1 + N) / df): grams that many applications share say little (inverse document frequency, Sparck Jones 1972).
+        Returns
+        -------
+        grams : ndarray of uint64, shape (n,), ascending
+        starts : ndarray of int64, shape (n + 1,)
+            Where each gram's postings begin.
+        postings : ndarray of int64, shape (starts[-1],)
+            Indices of applications, ascending within a gram.
+        weights : ndarray of float64, shape (n,)
+            Inverse document frequency, log((1 + N) / df) (Sparck Jones 1972): grams that many applications share
+            identify none.
         """
         grams = np.concatenate([application.grams for application in self.applications])
-        owners = np.repeat(np.arange(len(self.applications)), [len(application.grams) for application in self.applications])
+        owners = np.repeat(
+            np.arange(len(self.applications)), [len(application.grams) for application in self.applications]
+        )
         order = np.lexsort((owners, grams))
         known, starts = np.unique(grams[order], return_index=True)
         starts = np.append(starts, len(grams))
@@ -99,18 +114,18 @@ class Catalogue:
 
     @property
     def unknown_weight(self) -> float:
-        """Weight of a gram that no application has."""
+        """Inverse document frequency of a gram that no application has."""
         return float(np.log(1 + len(self.applications)))
 
     def tokens(self, names: Sequence[str]) -> np.ndarray:
-        """Return the tokens of kernel names."""
+        """Return the tokens of kernel names: uint64, shape (names,); see `tokens_of`."""
         return tokens_of(names, self.key)
 
     def encoded(self) -> bytes:
         """Return the bytes that are signed and published; equal catalogues give equal bytes."""
         return json.dumps(
             {
-                "form": FORM,
+                "form": FORMAT,
                 "key": self.key.hex(),
                 "k": self.k,
                 "threshold": self.threshold,
@@ -133,9 +148,17 @@ class Catalogue:
         ).encode()
 
 
-@dataclass(frozen=True)
-class Run:
-    """One run to learn an application from: names of its launches in order, and their durations in ns."""
+@dataclass(frozen=True, kw_only=True)
+class TrainingRun:
+    """One run to learn an application from.
+
+    Attributes
+    ----------
+    application, family, version : str
+    names : sequence of str
+        Kernel names of its launches, in order.
+    durations : ndarray of float64, shape (launches,), ns
+    """
 
     application: str
     family: str
@@ -145,53 +168,107 @@ class Run:
 
 
 def build(
-    runs: Sequence[Run], *, key: bytes, k: int, threshold: float, margin: float, slots: int, simulated: bool, extra: Mapping | None = None
+    runs: Sequence[TrainingRun],
+    *,
+    key: bytes,
+    k: int,
+    threshold: float,
+    margin: float,
+    slots: int,
+    simulated: bool,
+    extra: Mapping | None = None,
 ) -> Catalogue:
-    """Learn a catalogue from runs; runs of one application are put together. See `Catalogue` for the parameters."""
-    grouped: dict[str, list[Run]] = {}
+    """Learn a catalogue from runs; runs of one application are merged. See `Catalogue` for the parameters.
+
+    Raises
+    ------
+    CausewayError
+        If there is no run.
+    """
+    grouped: dict[str, list[TrainingRun]] = {}
     for run in runs:
         grouped.setdefault(run.application, []).append(run)
     applications = []
-    for name, mates in sorted(grouped.items()):
-        grams, spent = [], {}
-        for run in mates:
+    for name, learnt in sorted(grouped.items()):
+        grams = []
+        time_of: dict[int, float] = {}
+        for run in learnt:
             distinct, codes = np.unique(np.asarray(run.names, dtype=object).astype(str), return_inverse=True)
             tokens = tokens_of(distinct, key)
             grams.append(grams_of(tokens[codes], k))
-            for token, time in zip(tokens.tolist(), np.bincount(codes, weights=run.durations, minlength=len(tokens)).tolist(), strict=True):
-                spent[token] = spent.get(token, 0.0) + time
-        top = sorted(spent, key=lambda token: (-spent[token], token))[: slots - 1]
+            for token, time in zip(
+                tokens.tolist(), np.bincount(codes, weights=run.durations, minlength=len(tokens)).tolist(), strict=True
+            ):
+                time_of[token] = time_of.get(token, 0.0) + time
+        top = sorted(time_of, key=lambda token: (-time_of[token], token))[: slots - 1]
         known = np.unique(np.concatenate(grams))
-        applications.append(Application(name, mates[0].family, mates[0].version, known[known != 0], np.array(top, np.uint64)))
+        applications.append(
+            CatalogueEntry(
+                name=name,
+                family=learnt[0].family,
+                version=learnt[0].version,
+                grams=known[known != 0],
+                kernels=np.array(top, np.uint64),
+            )
+        )
     if not applications:
         raise CausewayError("the catalogue would be empty: no application has a run to learn from")
-    return Catalogue(tuple(applications), key, k, threshold, margin, slots, simulated, dict(extra or {}))
+    return Catalogue(
+        applications=tuple(applications),
+        key=key,
+        k=k,
+        threshold=threshold,
+        margin=margin,
+        slots=slots,
+        simulated=simulated,
+        extra=dict(extra or {}),
+    )
 
 
 def decode(text: bytes) -> Catalogue:
-    """Return the catalogue that `Catalogue.encoded` wrote."""
+    """Return the catalogue that `Catalogue.encoded` wrote.
+
+    Raises
+    ------
+    CausewayError
+        If the bytes are not a catalogue of this format.
+    """
     try:
         read = json.loads(text)
-        if read["form"] != FORM:
-            raise CausewayError(f"the catalogue has form {read['form']!r}, expected {FORM!r}")
+        if read["form"] != FORMAT:
+            raise CausewayError(f"the catalogue has form {read['form']!r}, expected {FORMAT!r}")
         applications = tuple(
-            Application(
-                entry["name"],
-                entry["family"],
-                entry["version"],
-                np.frombuffer(base64.b64decode(entry["grams"], validate=True), "<u8"),
-                np.frombuffer(base64.b64decode(entry["kernels"], validate=True), "<u8"),
+            CatalogueEntry(
+                name=entry["name"],
+                family=entry["family"],
+                version=entry["version"],
+                grams=np.frombuffer(base64.b64decode(entry["grams"], validate=True), "<u8"),
+                kernels=np.frombuffer(base64.b64decode(entry["kernels"], validate=True), "<u8"),
             )
             for entry in read["applications"]
         )
         values = {name: read[name] for name in ("k", "threshold", "margin", "slots", "simulated", "extra")}
-        return Catalogue(applications, bytes.fromhex(read["key"]), **values)
+        return Catalogue(applications=applications, key=bytes.fromhex(read["key"]), **values)
     except (ValueError, KeyError, TypeError) as error:
         raise CausewayError(f"the catalogue cannot be read ({type(error).__name__}: {error}); fetch it again") from None
 
 
-def pin_of(text: bytes) -> str:
-    """Return the hash by which a catalogue is published and pinned."""
+def layout_of(catalogue: Catalogue, settings: Mapping) -> ReportLayout:
+    """Return the layout of the reports of a catalogue's clients.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+    settings : mapping
+        `fleet` of the configuration.
+    """
+    return make_layout(
+        len(catalogue.applications), settings["clusters"], catalogue.slots, settings["epsilon"], settings["clips"]
+    )
+
+
+def digest_of(text: bytes) -> str:
+    """Return the SHA-256 by which a catalogue is published and pinned."""
     return hashlib.sha256(text).hexdigest()
 
 
@@ -200,25 +277,41 @@ def sign(text: bytes, key: Ed25519PrivateKey) -> bytes:
     return key.sign(text)
 
 
-def accept(text: bytes, signature: bytes, key: Ed25519PublicKey, pin: str, simulation: bool = False) -> Catalogue:
+def verified(text: bytes, signature: bytes, key: Ed25519PublicKey, pin: str, simulation: bool = False) -> Catalogue:
     """Return a catalogue after a client's checks.
 
     Raises
     ------
     CausewayError
-        If the signature or the pinned hash does not fit, or a simulation's catalogue reaches a production client.
+        If the signature or the pinned hash does not match, or a simulation's catalogue reaches a production client.
     """
     try:
         key.verify(signature, text)
     except InvalidSignature:
         raise CausewayError(
-            "the catalogue's signature does not fit the designer's key; it was changed on its way or is not theirs"
+            "the catalogue's signature does not match the designer's key; it was changed on its way or is not theirs"
         ) from None
-    if pin_of(text) != pin:
+    if digest_of(text) != pin:
         raise CausewayError(
-            f"the catalogue's hash {pin_of(text)[:16]}... is not the pinned {pin[:16]}...: every client must use the one that is published"
+            f"the catalogue's hash {digest_of(text)[:16]}... is not the pinned {pin[:16]}...: every client must use the"
+            " one that is published"
         )
     found = decode(text)
     if found.simulated and not simulation:
-        raise CausewayError("the catalogue belongs to a simulation; a production client needs one that was built for use")
+        raise CausewayError(
+            "the catalogue belongs to a simulation; a production client needs one that was built for use"
+        )
     return found
+
+
+def read_verified(folder: Path, pin: str, *, simulation: bool = False) -> Catalogue:
+    """Read `catalogue.json`, `catalogue.sig` and `designer.pub` of a folder; raises `CausewayError` if they cannot be
+    read, and as `verified`.
+    """
+    try:
+        key = Ed25519PublicKey.from_public_bytes((folder / "designer.pub").read_bytes())
+        text = (folder / "catalogue.json").read_bytes()
+        signature = (folder / "catalogue.sig").read_bytes()
+    except (OSError, ValueError) as error:
+        raise CausewayError(f"{folder}: no readable catalogue with signature and key ({error})") from None
+    return verified(text, signature, key, pin, simulation)

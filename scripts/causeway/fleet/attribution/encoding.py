@@ -1,7 +1,7 @@
-"""From what an agent saw to the few counts of its report. The same code serves the simulated fleet and a real agent.
+"""From an agent's measurements to the counts of its report. The same code serves the simulated fleet and a real agent.
 
-A distribution (time over kernels, launches over bins of duration) becomes a fixed number of units, by systematic sampling with one random
-start, so that each cell's expectation is its exact share. What was not measured adds nothing.
+A distribution (time over kernels, launches over bins of duration) becomes a fixed number of units, by systematic
+sampling with one random start, so that each cell's expectation is its exact share. What was not measured adds nothing.
 """
 
 from collections.abc import Sequence
@@ -9,18 +9,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from causeway.errors import CausewayError
-from causeway.fleet.layout import DURATION_EDGES_NS, QUARTERS, RESOURCES, VARIABILITY_EDGES, WORD, Layout
+from causeway.core.errors import CausewayError
+from causeway.fleet.report_layout import DURATION_EDGES_NS, QUARTERS, RESOURCES, VARIABILITY_EDGES, WORD, ReportLayout
 
-N_STARTS = 3 + len(RESOURCES)
+RANDOM_STARTS = 3 + len(RESOURCES)
 """Random starts per report: one per distribution, one per resource."""
 LEAST_LAUNCHES = 3
 """A kernel's deviation from its median is taken where a sample holds at least this many of its launches."""
 
 
-@dataclass(frozen=True)
-class Seen:
-    """What was seen of some reports' windows, one row each.
+@dataclass(frozen=True, kw_only=True)
+class WindowMeasurements:
+    """Measurements of some reports' windows, one row each.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Seen:
     slot : ndarray of int64, shape (n, launches)
         Kernel cell of each launch (`catalogue.OTHER` for kernels without one), -1 behind the end of a shorter sample.
     kernel : ndarray of integers, shape (n, launches)
-        Anything that tells kernels apart.
+        Any identifier of the kernel.
     duration_ns : ndarray of int64, shape (n, launches)
     occupancy : ndarray of float64, shape (n, launches), 0 to 1
         NaN where not measured.
@@ -50,22 +50,27 @@ class Seen:
 
 @dataclass(frozen=True)
 class Counts:
-    """Reports as (report, cell, value), sorted by report, then cell; a report's vector is 0 elsewhere."""
+    """Reports as a sparse matrix in coordinate form, sorted by report, then cell; a report's vector is 0 elsewhere.
+
+    Attributes
+    ----------
+    report, cell, value : ndarray of int64, shape (n,)
+    """
 
     report: np.ndarray
     cell: np.ndarray
     value: np.ndarray
 
     def vector(self, report: int, cells: int) -> np.ndarray:
-        """Return the vector of one report."""
+        """Return the vector of one report: uint32, shape (cells,)."""
         first, last = np.searchsorted(self.report, [report, report + 1])
         dense = np.zeros(cells, WORD)
         dense[self.cell[first:last]] = self.value[first:last]
         return dense
 
 
-def units(weights: np.ndarray, total: int, start: np.ndarray) -> np.ndarray:
-    """Share out `total` units in proportion to weights, by systematic sampling (Madow 1949).
+def systematic_sample(weights: np.ndarray, total: int, start: np.ndarray) -> np.ndarray:
+    """Divide `total` units in proportion to weights, by systematic sampling (Madow 1949).
 
     Parameters
     ----------
@@ -84,69 +89,93 @@ def units(weights: np.ndarray, total: int, start: np.ndarray) -> np.ndarray:
     return np.diff(steps, axis=1, prepend=0)
 
 
-def deviations(kernel: np.ndarray, duration_ns: np.ndarray, valid: np.ndarray) -> np.ndarray:
+def mean_relative_deviation(kernel: np.ndarray, duration_ns: np.ndarray, valid: np.ndarray) -> np.ndarray:
     """Return each row's variability: sum of |duration - median of the kernel in the row| over the sum of durations.
 
-    Kernels with fewer than `LEAST_LAUNCHES` launches in the row are left out; NaN where none is left.
+    Parameters
+    ----------
+    kernel : ndarray of integers, shape (n, launches)
+    duration_ns : ndarray of int64, shape (n, launches)
+    valid : ndarray of bool, shape (n, launches)
+        False behind the end of a shorter sample.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,), not negative
+        Kernels with fewer than `LEAST_LAUNCHES` launches in the row are left out; NaN where none is left.
     """
     n, launches = kernel.shape
     row = np.repeat(np.arange(n), launches)[valid.ravel()]
-    code, time = kernel.ravel()[valid.ravel()], duration_ns.ravel()[valid.ravel()].astype(np.float64)
+    code = kernel.ravel()[valid.ravel()]
+    time = duration_ns.ravel()[valid.ravel()].astype(np.float64)
     order = np.lexsort((time, code, row))
-    row, code, time = row[order], code[order], time[order]
+    row = row[order]
+    code = code[order]
+    time = time[order]
     begins = np.ones(len(row), bool)
     begins[1:] = (row[1:] != row[:-1]) | (code[1:] != code[:-1])
     first = np.nonzero(begins)[0]
     size = np.diff(np.append(first, len(row)))
     median = (time[first + (size - 1) // 2] + time[first + size // 2]) / 2 if len(first) else np.zeros(0)
     kept = np.repeat(size >= LEAST_LAUNCHES, size)
-    away = np.abs(time - np.repeat(median, size))
-    top = np.bincount(row[kept], weights=away[kept], minlength=n)
+    deviation = np.abs(time - np.repeat(median, size))
+    deviations = np.bincount(row[kept], weights=deviation[kept], minlength=n)
     whole = np.bincount(row[kept], weights=time[kept], minlength=n)
-    return np.where(whole > 0, top / np.where(whole > 0, whole, 1), np.nan)
+    return np.where(whole > 0, deviations / np.where(whole > 0, whole, 1), np.nan)
 
 
 def _histogram(row: np.ndarray, column: np.ndarray, weight: np.ndarray, n: int, columns: int) -> np.ndarray:
     return np.bincount(row * columns + column, weights=weight, minlength=n * columns).reshape(n, columns)
 
 
-def encode(seen: Seen, layout: Layout, starts: np.ndarray) -> Counts:
-    """Return the reports of what was seen.
+def encode(measured: WindowMeasurements, layout: ReportLayout, starts: np.ndarray) -> Counts:
+    """Return the reports of some windows.
 
     Parameters
     ----------
-    seen : Seen
-    layout : Layout
+    measured : WindowMeasurements
+    layout : ReportLayout
     starts : ndarray of float64, shape (n, N_STARTS), in [0, 1)
         Random starts of the systematic samples, fresh for each report.
 
     Raises
     ------
     CausewayError
-        For durations, shares or totals that cannot be (negative, infinite, beyond 1) and rows that the layout does not have.
+        For durations, shares or totals that cannot be (negative, infinite, beyond 1) and rows that the layout does not
+        have.
     """
-    _check(seen, layout)
-    n = len(seen.row)
-    valid = seen.slot >= 0
+    _check(measured, layout)
+    n = len(measured.row)
+    valid = measured.slot >= 0
     row = np.broadcast_to(np.arange(n)[:, None], valid.shape)[valid]
-    time = seen.duration_ns[valid].astype(np.float64)
+    time = measured.duration_ns[valid].astype(np.float64)
     one = np.ones(len(row))
     filled = {"applications": np.ones((n, 1), np.int64)}
     slots = layout.by_name["kernels"]
-    filled["kernels"] = units(_histogram(row, seen.slot[valid], time, n, slots.columns), slots.units, starts[:, 0])
-    bins = np.searchsorted(DURATION_EDGES_NS, seen.duration_ns[valid], side="right")
+    filled["kernels"] = systematic_sample(
+        _histogram(row, measured.slot[valid], time, n, slots.columns), slots.contribution_bound, starts[:, 0]
+    )
+    bins = np.searchsorted(DURATION_EDGES_NS, measured.duration_ns[valid], side="right")
     durations = layout.by_name["durations"]
-    filled["durations"] = units(_histogram(row, bins, one, n, durations.columns), durations.units, starts[:, 1])
-    measured = ~np.isnan(seen.occupancy[valid])
-    bins = np.searchsorted(QUARTERS, seen.occupancy[valid][measured], side="right")
-    filled["occupancy"] = units(_histogram(row[measured], bins, time[measured], n, 4), layout.by_name["occupancy"].units, starts[:, 2])
-    filled["variability"] = _one_hot(deviations(seen.kernel, seen.duration_ns, valid), VARIABILITY_EDGES)
-    filled["efficiency"] = _one_hot(seen.busy, QUARTERS)
+    filled["durations"] = systematic_sample(
+        _histogram(row, bins, one, n, durations.columns), durations.contribution_bound, starts[:, 1]
+    )
+    known = ~np.isnan(measured.occupancy[valid])
+    bins = np.searchsorted(QUARTERS, measured.occupancy[valid][known], side="right")
+    filled["occupancy"] = systematic_sample(
+        _histogram(row[known], bins, time[known], n, 4),
+        layout.by_name["occupancy"].contribution_bound,
+        starts[:, 2],
+    )
+    filled["variability"] = _one_hot(
+        mean_relative_deviation(measured.kernel, measured.duration_ns, valid), VARIABILITY_EDGES
+    )
+    filled["efficiency"] = _one_hot(measured.busy, QUARTERS)
     resources = layout.by_name["resources"]
-    each = resources.units // len(RESOURCES)
-    share = np.clip(np.nan_to_num(seen.totals) / np.array(layout.clips, np.float64), 0, 1)
+    each = resources.contribution_bound // len(RESOURCES)
+    share = np.clip(np.nan_to_num(measured.totals) / np.array(layout.clips, np.float64), 0, 1)
     filled["resources"] = np.floor(share * each + starts[:, 3 : 3 + len(RESOURCES)]).astype(np.int64)
-    return _sparse(filled, seen.row, layout)
+    return _sparse(filled, measured.row, layout)
 
 
 def _one_hot(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
@@ -156,9 +185,11 @@ def _one_hot(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
     return hot
 
 
-def _sparse(filled: dict[str, np.ndarray], rows: np.ndarray, layout: Layout) -> Counts:
-    """Put the sections' rows at their cells; an unknown application fills the first section alone."""
-    reports, cells, values = [], [], []
+def _sparse(filled: dict[str, np.ndarray], rows: np.ndarray, layout: ReportLayout) -> Counts:
+    """Return the sections' rows at their cells; an unknown application fills the first section alone."""
+    reports = []
+    cells = []
+    values = []
     for section in layout.sections:
         block = filled[section.name]
         known = rows < section.rows
@@ -171,23 +202,29 @@ def _sparse(filled: dict[str, np.ndarray], rows: np.ndarray, layout: Layout) -> 
     return Counts(report[order], cell[order], value[order])
 
 
-def _check(seen: Seen, layout: Layout) -> None:
+def _check(measured: WindowMeasurements, layout: ReportLayout) -> None:
     def refuse(bad: np.ndarray, what: str) -> None:
         if np.any(bad):
             raise CausewayError(f"a sample cannot be encoded: {what}")
 
-    refuse((seen.row < 0) | (seen.row >= layout.applications + layout.clusters), "its application has no row in the layout")
-    refuse(seen.slot >= layout.by_name["kernels"].columns, "a kernel has no cell in the layout")
+    refuse(
+        (measured.row < 0) | (measured.row >= layout.applications + layout.clusters),
+        "its application has no row in the layout",
+    )
+    refuse(measured.slot >= layout.by_name["kernels"].columns, "a kernel has no cell in the layout")
     for name in ("row", "slot", "duration_ns"):
-        refuse(np.array(getattr(seen, name).dtype.kind not in "iu"), f"{name} holds {getattr(seen, name).dtype}, expected whole numbers")
-    refuse(seen.duration_ns[seen.slot >= 0] <= 0, "a duration is not above 0 ns")
+        refuse(
+            np.array(getattr(measured, name).dtype.kind not in "iu"),
+            f"{name} holds {getattr(measured, name).dtype}, expected whole numbers",
+        )
+    refuse(measured.duration_ns[measured.slot >= 0] <= 0, "a duration is not above 0 ns")
     with np.errstate(invalid="ignore"):
-        refuse((seen.occupancy < 0) | (seen.occupancy > 1), "an occupancy lies outside 0 to 1")
-        refuse((seen.busy < 0) | (seen.busy > 1), "a busy share lies outside 0 to 1")
-        refuse((seen.totals < 0) | np.isinf(seen.totals), "a total is negative or infinite")
+        refuse((measured.occupancy < 0) | (measured.occupancy > 1), "an occupancy lies outside 0 to 1")
+        refuse((measured.busy < 0) | (measured.busy > 1), "a busy share lies outside 0 to 1")
+        refuse((measured.totals < 0) | np.isinf(measured.totals), "a total is negative or infinite")
 
 
-def slots_of(tokens: np.ndarray, applications: np.ndarray, kernels: Sequence[np.ndarray]) -> np.ndarray:
+def kernel_cells(tokens: np.ndarray, applications: np.ndarray, kernels: Sequence[np.ndarray]) -> np.ndarray:
     """Return the kernel cell of each launch.
 
     Parameters
@@ -195,9 +232,13 @@ def slots_of(tokens: np.ndarray, applications: np.ndarray, kernels: Sequence[np.
     tokens : ndarray of uint64, shape (n, launches)
         0 where there is no launch.
     applications : ndarray of int64, shape (n,)
-        Negative for unknown applications, whose launches all have the slot of other kernels.
-    kernels : sequence of ndarray of uint64
+        Negative for unknown applications, whose launches all have the cell of other kernels.
+    kernels : sequence of ndarray of uint64, shape (k,)
         Each application's kernels with a cell of their own, in the order of their cells from 1 on.
+
+    Returns
+    -------
+    ndarray of int64, shape (n, launches); -1 where there is no launch.
     """
     found = np.zeros(tokens.shape, np.int64)
     for application in np.unique(applications[applications >= 0]).tolist():

@@ -1,4 +1,4 @@
-"""Real exports as sequences of launches: what an agent sees where a profiler wrote it down, in any format that Causeway reads.
+"""Real exports as sequences of launches: an agent's input, in any format that Causeway reads.
 
 It takes one rank's normalised tables (`launches`, `configurations`, `kernels`, `transfers`) and nothing else.
 """
@@ -9,17 +9,18 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.errors import CausewayError
-from causeway.fleet.catalogue import Run
-from causeway.intervals import length, union
-from causeway.tables import read_table
+from causeway.core.errors import CausewayError
+from causeway.core.tables import read_table
+from causeway.fleet.attribution.catalogue import TrainingRun
+from causeway.fleet.report_layout import WINDOW_S
+from causeway.numeric.intervals import length, union
 
 LEAST_LAUNCHES = 32
-"""Streams with fewer launches are not learnt from: they say little of an application."""
+"""Streams with fewer launches are not learnt from: they do not identify an application."""
 
 
-@dataclass(frozen=True)
-class Stream:
+@dataclass(frozen=True, kw_only=True)
+class LaunchStream:
     """The launches of one stream of one rank and device, in order of their start.
 
     Attributes
@@ -37,7 +38,7 @@ class Stream:
     device: tuple[int, int]
 
 
-def streams(folder: Path) -> list[Stream]:
+def streams(folder: Path) -> list[LaunchStream]:
     """Return the streams of an export's tables, the one with most launches first.
 
     Raises
@@ -48,42 +49,65 @@ def streams(folder: Path) -> list[Stream]:
     folder = Path(folder)
     if not (folder / "launches.parquet").exists():
         raise CausewayError(f"{folder}: holds no launches; an agent needs a trace with kernel launches")
-    table = read_table(folder / "launches.parquet", "launches", ["start_ns", "duration_ns", "configuration", "rank", "device", "stream"])
+    table = read_table(
+        folder / "launches.parquet",
+        "launches",
+        ["start_ns", "duration_ns", "configuration", "rank", "device", "stream"],
+    )
     columns = {name: table.column(name).to_numpy() for name in table.column_names}
     kernel_of = read_table(folder / "configurations.parquet", "configurations", ["kernel"]).column("kernel").to_numpy()
-    names = np.array(read_table(folder / "kernels.parquet", "kernels", ["name"]).column("name").to_pylist(), dtype=object)
+    names = np.array(
+        read_table(folder / "kernels.parquet", "kernels", ["name"]).column("name").to_pylist(), dtype=object
+    )
     kernel = kernel_of[columns["configuration"]]
-    lanes = np.column_stack([columns["rank"], columns["device"], columns["stream"]]).astype(np.int64)
-    distinct, lane = np.unique(lanes, axis=0, return_inverse=True)
+    identity = np.column_stack([columns["rank"], columns["device"], columns["stream"]]).astype(np.int64)
+    distinct, stream = np.unique(identity, axis=0, return_inverse=True)
+    stream = stream.ravel()
     found = []
-    for number in np.argsort(-np.bincount(lane.ravel(), minlength=len(distinct)), kind="stable").tolist():
-        rows = np.nonzero(lane.ravel() == number)[0]
+    for index in np.argsort(-np.bincount(stream, minlength=len(distinct)), kind="stable").tolist():
+        rows = np.nonzero(stream == index)[0]
         rows = rows[np.argsort(columns["start_ns"][rows], kind="stable")]
-        where = (int(distinct[number, 0]), int(distinct[number, 1]))
-        found.append(Stream(names[kernel[rows]], columns["start_ns"][rows], columns["duration_ns"][rows], where))
+        device = (int(distinct[index, 0]), int(distinct[index, 1]))
+        found.append(
+            LaunchStream(
+                names=names[kernel[rows]],
+                start_ns=columns["start_ns"][rows],
+                duration_ns=columns["duration_ns"][rows],
+                device=device,
+            )
+        )
     if not found:
         raise CausewayError(f"{folder}: holds no launches; an agent needs a trace with kernel launches")
     return found
 
 
-def runs_of(folders: Iterable[Path]) -> list[Run]:
+def runs_of(folders: Iterable[Path]) -> list[TrainingRun]:
     """Return the runs that a catalogue learns from exports' tables: one application per dataset, named after it."""
     runs = []
     for folder in folders:
         dataset = Path(folder).parts[-3]
         for stream in streams(folder):
             if len(stream.names) >= LEAST_LAUNCHES:
-                runs.append(Run(dataset, dataset, "", stream.names.tolist(), stream.duration_ns.astype(np.float64)))
+                runs.append(
+                    TrainingRun(
+                        application=dataset,
+                        family=dataset,
+                        version="",
+                        names=stream.names.tolist(),
+                        durations=stream.duration_ns.astype(np.float64),
+                    )
+                )
     return runs
 
 
-@dataclass(frozen=True)
-class Window:
-    """A stretch of launches that an agent looks at.
+@dataclass(frozen=True, kw_only=True)
+class SampledWindow:
+    """Consecutive launches that an agent samples.
 
     Attributes
     ----------
-    names, duration_ns : ndarray, shape (n,)
+    names : ndarray of object, shape (n,)
+    duration_ns : ndarray of int64, shape (n,)
     busy : float
         Share of the window in which the device worked, 0 to 1.
     totals : ndarray of float64, shape (3,)
@@ -96,32 +120,47 @@ class Window:
     totals: np.ndarray
 
 
-def window(folder: Path, found: list[Stream], which: int, first: int, launches: int, seconds: float) -> Window:
-    """Return the window of `launches` launches of stream `which` from number `first` on, or up to the stream's end."""
-    stream = found[which]
+def sampled_window(folder: Path, found: list[LaunchStream], index: int, *, first: int, launches: int) -> SampledWindow:
+    """Return a window of an export's launches.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the export's tables.
+    found : list of LaunchStream
+        Its streams.
+    index, first, launches : int
+        The stream, its first launch in the window, and how many; fewer at the stream's end.
+    """
+    stream = found[index]
     last = min(first + launches, len(stream.names))
-    low, high = int(stream.start_ns[first]), int(stream.start_ns[last - 1] + stream.duration_ns[last - 1])
-    mates = [mate for mate in found if mate.device == stream.device]
-    start = np.concatenate([mate.start_ns for mate in mates])
-    end = np.minimum(start + np.concatenate([mate.duration_ns for mate in mates]), high)
+    low = int(stream.start_ns[first])
+    high = int(stream.start_ns[last - 1] + stream.duration_ns[last - 1])
+    same_device = [other for other in found if other.device == stream.device]
+    start = np.concatenate([other.start_ns for other in same_device])
+    end = np.minimum(start + np.concatenate([other.duration_ns for other in same_device]), high)
     inside = (end > low) & (start < high)
     worked = length(union(np.maximum(start[inside], low), end[inside]))
-    span, minute = max(high - low, 1), seconds * 1e9
+    span = max(high - low, 1)
+    window_ns = WINDOW_S * 1e9
     begun = int(((start >= low) & (start < high)).sum())
-    moved = _moved(folder, stream.device, low, high)
+    moved = _mib_moved(folder, stream.device, low, high)
     busy = min(worked / span, 1.0)
-    scale = minute / span
-    return Window(
-        stream.names[first:last], stream.duration_ns[first:last], busy, np.array([busy * minute / 1e6, begun * scale, moved * scale])
+    scale = window_ns / span
+    return SampledWindow(
+        names=stream.names[first:last],
+        duration_ns=stream.duration_ns[first:last],
+        busy=busy,
+        totals=np.array([busy * window_ns / 1e6, begun * scale, moved * scale]),
     )
 
 
-def _moved(folder: Path, device: tuple[int, int], low: int, high: int) -> float:
+def _mib_moved(folder: Path, device: tuple[int, int], low: int, high: int) -> float:
     """Return the MiB whose transfers began in a window on a device; NaN where unknown."""
     path = Path(folder) / "transfers.parquet"
     if not path.exists():
         return float("nan")
     table = read_table(path, "transfers", ["start_ns", "bytes", "rank", "device"])
-    start, rank, number = (table.column(name).to_numpy() for name in ("start_ns", "rank", "device"))
+    start, rank, index = (table.column(name).to_numpy() for name in ("start_ns", "rank", "device"))
     size = table.column("bytes").to_numpy(zero_copy_only=False).astype(np.float64)
-    return float(np.nansum(size[(start >= low) & (start < high) & (rank == device[0]) & (number == device[1])])) / 2**20
+    return float(np.nansum(size[(start >= low) & (start < high) & (rank == device[0]) & (index == device[1])])) / 2**20

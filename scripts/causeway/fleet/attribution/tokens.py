@@ -1,7 +1,7 @@
-"""From kernel names to tokens and k-grams: what a sequence of launches is compared by.
+"""From kernel names to tokens and k-grams, by which sequences of launches are compared.
 
-A name never leaves the client. A token is a keyed hash (HMAC-SHA-256) of the name without the parts that a GPU generation or a tile size
-changes, so that one application's launches look alike on several generations.
+A name never leaves the client. A token is a keyed hash (HMAC-SHA-256) of the name without the parts that a GPU
+generation or a tile size changes, so that one application's launches look alike on several generations.
 """
 
 import hashlib
@@ -12,9 +12,11 @@ from collections.abc import Iterable
 import numpy as np
 
 LONGEST_NAME = 4096
-"""Longer names are hashed as they are: no pattern is looked for in what may be made up to slow the client down."""
+"""Longer names are hashed as they are: no pattern is searched for in what may be made up to slow the client down."""
 
-_GENERATION = re.compile(r"(?:volta|turing|ampere|ada|hopper|blackwell|maxwell|pascal|sm_?\d{2,3}[a-z]?|gfx[0-9a-f]{3,4})(?=_|\b)")
+_GENERATION = re.compile(
+    r"(?:volta|turing|ampere|ada|hopper|blackwell|maxwell|pascal|sm_?\d{2,3}[a-z]?|gfx[0-9a-f]{3,4})(?=_|\b)"
+)
 _TILES = re.compile(r"\d+x\d+(?:x\d+)*|stage\d+|warpgroupsize\d+|_\d+cta|cta\d+")
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -29,7 +31,17 @@ def canonical(name: str) -> str:
 
 
 def tokens_of(names: Iterable[str], key: bytes) -> np.ndarray:
-    """Return the tokens of kernel names: uint64, the first 8 bytes of HMAC-SHA-256 of the canonical name, never 0."""
+    """Return the tokens of kernel names: the first 8 bytes of HMAC-SHA-256 of the canonical name, never 0.
+
+    Parameters
+    ----------
+    names : iterable of str
+    key : bytes
+
+    Returns
+    -------
+    ndarray of uint64, shape (names,)
+    """
     digests = (hmac.digest(key, canonical(name).encode("utf-8", "surrogatepass"), hashlib.sha256) for name in names)
     found = np.frombuffer(b"".join(digest[:8] for digest in digests), np.uint64)
     return np.where(found == 0, np.uint64(1), found)
@@ -52,9 +64,10 @@ def grams_of(tokens: np.ndarray, k: int) -> np.ndarray:
     n = tokens.shape[-1] - k + 1
     if n <= 0:
         return np.zeros((*tokens.shape[:-1], 0), np.uint64)
-    mixed, whole = np.zeros((*tokens.shape[:-1], n), np.uint64), np.ones((*tokens.shape[:-1], n), bool)
-    for place in range(k):
-        part = tokens[..., place : place + n]
+    mixed = np.zeros((*tokens.shape[:-1], n), np.uint64)
+    whole = np.ones((*tokens.shape[:-1], n), bool)
+    for offset in range(k):
+        part = tokens[..., offset : offset + n]
         whole &= part != 0
         mixed = (mixed ^ (mixed >> np.uint64(29))) * MIX + part
     mixed ^= mixed >> np.uint64(32)

@@ -1,7 +1,8 @@
 """Setting up a deployment of two servers: keys, certificates, catalogue and tokens, one folder per party.
 
-Everything secret is drawn from the system's entropy and written for its owner alone. The certificates are for the loopback address: a real
-deployment replaces them, keeps each party's folder on that party's machine and shares `public/`.
+Everything secret is drawn from the system's entropy and written for its owner alone. The certificates are for the
+loopback address: a real deployment replaces them, keeps each party's folder on that party's machine and shares
+`public/`.
 """
 
 import secrets
@@ -12,36 +13,43 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from causeway.errors import CausewayError
-from causeway.fleet import catalogue as catalogues
-from causeway.fleet.envelope import SERIAL_BYTES, Issuer
-from causeway.fleet.modes import WINDOWS
-from causeway.fleet.transport import Party, make_certificates, write_secret
-from causeway.tables import read_json, write_json
+from causeway.core.errors import CausewayError
+from causeway.core.tables import read_json, write_json
+from causeway.fleet.attribution import catalogue as catalogues
+from causeway.fleet.deployment.transport import Party, make_certificates, write_secret
+from causeway.fleet.protection.envelope import SERIAL_BYTES, Issuer
+from causeway.fleet.protection.modes import WINDOWS
 
 PARTIES = ("leader", "helper", "designer", "issuer")
 
 
 def prepare(
-    folder: Path, runs: list[catalogues.Run], settings: Mapping, *, epoch: int, name: str, window_s: float, most_reports: int
+    folder: Path,
+    runs: list[catalogues.TrainingRun],
+    settings: Mapping,
+    *,
+    epoch: int,
+    name: str,
+    window_s: float,
+    most_reports: int,
 ) -> None:
     """Write the folders `public`, `leader`, `helper`, `designer` and `issuer`.
 
     Parameters
     ----------
     folder : Path
-    runs : list of Run
-        What the catalogue is learnt from.
+    runs : list of TrainingRun
+        From which the catalogue is learnt.
     settings : mapping
         `fleet` of the configuration.
     epoch : int
         Number of the day.
     name : str
-        Names the fleet in ledgers and releases.
+        Of the fleet, in ledgers and releases.
     window_s : float
         Length of a window; 3,600 for hours of a day.
     most_reports : int
-        Servers take no more.
+        Servers refuse further ones.
     """
     public = folder / "public"
     for part in ("public", *PARTIES):
@@ -55,7 +63,9 @@ def prepare(
         slots=settings["kernel_cells"],
         simulated=False,
     )
-    signer, issuer, text = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate(), found.encoded()
+    signer = Ed25519PrivateKey.generate()
+    issuer = Ed25519PrivateKey.generate()
+    text = found.encoded()
     (public / "catalogue.json").write_bytes(text)
     (public / "catalogue.sig").write_bytes(catalogues.sign(text, signer))
     (public / "designer.pub").write_bytes(signer.public_key().public_bytes_raw())
@@ -67,8 +77,15 @@ def prepare(
         write_secret(folder / role / "seal.key", key.private_bytes_raw())
         (public / f"{role}.pub").write_bytes(key.public_key().public_bytes_raw())
     make_certificates(public, [Party(role, folder / role) for role in ("leader", "helper", "designer")])
-    facts = {"fleet": dict(settings), "epoch": epoch, "name": name, "windows": WINDOWS, "window_s": window_s, "most_reports": most_reports}
-    facts |= {"pin": catalogues.pin_of(text), "begun": time.time(), "epoch_key": secrets.token_hex(32)}
+    facts = {
+        "fleet": dict(settings),
+        "epoch": epoch,
+        "name": name,
+        "windows": WINDOWS,
+        "window_s": window_s,
+        "most_reports": most_reports,
+    }
+    facts |= {"pin": catalogues.digest_of(text), "begun": time.time(), "epoch_key": secrets.token_hex(32)}
     write_json(facts, public / "deployment.json")
 
 
@@ -85,10 +102,10 @@ def issue(folder: Path, user: str, epoch: int, count: int) -> list[dict]:
     except (OSError, ValueError) as error:
         raise CausewayError(f"{folder}: holds no issuer's key ({error})") from None
     state = folder / f"issued_{epoch}.json"
-    issuer = Issuer(key, given=read_json(state) if state.exists() else {})
+    issuer = Issuer(key, issued=read_json(state) if state.exists() else {})
     tokens = []
     for _ in range(count):
         serial = secrets.token_bytes(SERIAL_BYTES)
         tokens.append({"epoch": epoch, "serial": serial.hex(), "signature": issuer.issue(user, epoch, serial).hex()})
-        write_json(issuer.given, state)
+        write_json(issuer.issued, state)
     return tokens

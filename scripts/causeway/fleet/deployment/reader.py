@@ -1,51 +1,78 @@
-"""The designer's side of a deployment: asks both servers for every release, adds the noised shares, and reads what they say."""
+"""The designer's side of a deployment: requests every release from both servers, adds the noisy shares, and writes the
+estimates.
+"""
 
 import json
+import ssl
 from pathlib import Path
 
 import numpy as np
 
-from causeway.errors import CausewayError
-from causeway.fleet import designer, transport
-from causeway.fleet import server as servers
-from causeway.fleet.agent import know
-from causeway.fleet.layout import WORD
-from causeway.fleet.ledger import composed
-from causeway.fleet.release import Release, Request, assemble, encoded, requests
-from causeway.tables import read_json
+from causeway.core.errors import CausewayError
+from causeway.core.tables import read_json
+from causeway.fleet.deployment import server as servers
+from causeway.fleet.deployment import transport
+from causeway.fleet.deployment.agent import PublicParameters, read_public_parameters
+from causeway.fleet.protection.ledger import composed_epsilon
+from causeway.fleet.release import designer
+from causeway.fleet.release.release import Release, Request, assemble, encoded, requests
+from causeway.fleet.report_layout import WORD
 
 
-def ask(connection, kind: int, body: bytes = b"") -> bytes | None:
-    """Ask a server; None if what was asked for is below its threshold."""
+def request_from(connection: ssl.SSLSocket, kind: int, body: bytes = b"") -> bytes | None:
+    """Send a request to a server; None if the release is below its threshold."""
     return transport.exchange(connection, kind, body, {servers.ANSWER: bytes, servers.BELOW: lambda _: None})
 
 
 def read(public: Path, own: Path, ports: tuple[int, int], out: Path) -> Release:
-    """End the epoch, fetch every release from both servers and write `release.bin` and the designer's tables under `out`.
+    """End the epoch, fetch every release from both servers and write `release.bin` and the designer's tables under
+    `out`.
 
-    Asking again gives the same bytes: servers draw noise once.
+    A repetition gives the same bytes: servers draw noise once.
+
+    Raises
+    ------
+    CausewayError
+        If a server is out of reach or refuses, or the two disagree whether a release is above the threshold.
     """
-    known, facts = know(public), read_json(public / "deployment.json")
-    party, parts = transport.Party("designer", own), {}
-    with transport.connected(ports[0], public, "leader", party) as leader, transport.connected(ports[1], public, "helper", party) as helper:
+    parameters = read_public_parameters(public)
+    facts = read_json(public / "deployment.json")
+    party = transport.Party("designer", own)
+    parts = {}
+    with (
+        transport.connected(ports[0], public, "leader", party) as leader,
+        transport.connected(ports[1], public, "helper", party) as helper,
+    ):
         for connection in (leader, helper):
-            ask(connection, servers.CLOSE)
+            request_from(connection, servers.CLOSE)
         for request in requests(facts["epoch"], facts["windows"]):
             body = json.dumps({"part": request.part, "window": request.window}).encode()
-            found = [ask(connection, servers.RELEASE, body) for connection in (leader, helper)]
+            found = [request_from(connection, servers.RELEASE, body) for connection in (leader, helper)]
             if (found[0] is None) != (found[1] is None):
-                raise CausewayError(f"the servers disagree whether {request.part} of window {request.window} may be released")
+                raise CausewayError(
+                    f"the servers disagree whether {request.part} of window {request.window} may be released"
+                )
             parts[request] = None if found[0] is None else [np.frombuffer(share, WORD) for share in found]
-    scales = {section.name: section.scale for section in known.layout.sections}
-    made = assemble(parts, known.layout, spent(parts, known), facts["windows"])
+    scales = {section.name: section.noise_scale for section in parameters.layout.sections}
+    made = assemble(parts, parameters.layout, spent_epsilon(parts, parameters), facts["windows"])
     out.mkdir(parents=True, exist_ok=True)
-    head = {"mode": "share2", "scales": scales, "epoch": facts["epoch"], "simulated": False, "delta": known.settings["delta"]}
+    head = {
+        "mode": "share2",
+        "scales": scales,
+        "epoch": facts["epoch"],
+        "simulated": False,
+        "delta": parameters.settings["delta"],
+    }
     (out / "release.bin").write_bytes(encoded(made, head))
-    designer.write(made, scales, known.layout, known.catalogue, out / "estimates.parquet", out / "applications.parquet")
+    designer.write(
+        made, scales, parameters.layout, parameters.catalogue, out / "estimates.parquet", out / "applications.parquet"
+    )
     return made
 
 
-def spent(parts: dict[Request, list | None], known) -> float:
-    """Return the epsilon that users spent on what was released."""
+def spent_epsilon(parts: dict[Request, list | None], parameters: PublicParameters) -> float:
+    """Return the epsilon that each user spent on the releases above the threshold."""
     released = {request.part for request, shares in parts.items() if shares is not None}
-    return composed([known.layout.epsilon(part) for part in sorted(released)], known.settings["delta"])
+    return composed_epsilon(
+        [parameters.layout.epsilon(part) for part in sorted(released)], parameters.settings["delta"]
+    )

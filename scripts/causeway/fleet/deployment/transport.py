@@ -1,8 +1,8 @@
-"""Messages between processes: frames over TLS sockets. The TLS is Python's `ssl` (OpenSSL); certificates come from the `cryptography`
-package.
+"""Messages between processes: frames over TLS sockets. The TLS is Python's `ssl` (OpenSSL); certificates come from the
+`cryptography` package.
 
-A frame is a kind of one byte, the length of its body in four, and the body. Nothing in a frame is evaluated; what is longer than allowed
-closes the connection.
+A frame is a kind of one byte, the length of its body in four, and the body. Nothing in a frame is evaluated; a frame
+that is too long closes the connection.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from causeway.errors import CausewayError
+from causeway.core.errors import CausewayError
 
 _HEAD = struct.Struct("<BI")
 LONGEST_FRAME = 1 << 26
@@ -34,7 +34,7 @@ class ConnectionLostError(CausewayError):
 
 
 def send(connection: socket.socket, kind: int, body: bytes = b"") -> None:
-    """Send one frame."""
+    """Send one frame; raises `ConnectionLostError` if it cannot be sent."""
     try:
         connection.sendall(_HEAD.pack(kind, len(body)) + body)
     except OSError as error:
@@ -65,27 +65,34 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
 
 @dataclass(frozen=True)
 class Party:
-    """Who shows a certificate: `name`.pem and `name`.key in a folder of its own."""
+    """A holder of a certificate: `name`.pem and `name`.key in a folder of its own."""
 
     name: str
     folder: Path
 
 
 def make_certificates(authority_folder: Path, parties: list[Party]) -> None:
-    """Write a certificate authority and a certificate for each party, all for the loopback address: for tests and trials.
+    """Write a certificate authority and a certificate for each party, all for the loopback address: for tests and
+    trials.
 
     A deployment brings certificates of its own. Keys are readable by their owner alone.
     """
     authority_key = ec.generate_private_key(ec.SECP256R1())
     authority = _certificate(
-        "causeway trial authority", authority_key.public_key(), "causeway trial authority", authority_key, authority=True
+        "causeway trial authority",
+        authority_key.public_key(),
+        "causeway trial authority",
+        authority_key,
+        authority=True,
     )
     (authority_folder / "authority.pem").write_bytes(authority.public_bytes(Encoding.PEM))
     for party in parties:
         key = ec.generate_private_key(ec.SECP256R1())
         found = _certificate(party.name, key.public_key(), "causeway trial authority", authority_key, authority=False)
         (party.folder / f"{party.name}.pem").write_bytes(found.public_bytes(Encoding.PEM))
-        write_secret(party.folder / f"{party.name}.key", key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+        write_secret(
+            party.folder / f"{party.name}.key", key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        )
 
 
 def write_secret(path: Path, content: bytes) -> None:
@@ -94,11 +101,21 @@ def write_secret(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
 
-def _certificate(name: str, key: object, issuer: str, issuer_key: ec.EllipticCurvePrivateKey, authority: bool) -> x509.Certificate:
+def _certificate(
+    name: str, key: object, issuer: str, issuer_key: ec.EllipticCurvePrivateKey, authority: bool
+) -> x509.Certificate:
     now = datetime.datetime.now(datetime.UTC)
     names = [x509.DNSName(name), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
     usage = dict.fromkeys(
-        ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "encipher_only", "decipher_only", "crl_sign"),
+        (
+            "content_commitment",
+            "key_encipherment",
+            "data_encipherment",
+            "key_agreement",
+            "encipher_only",
+            "decipher_only",
+            "crl_sign",
+        ),
         False,
     )
     builder = (
@@ -120,9 +137,11 @@ def _certificate(name: str, key: object, issuer: str, issuer_key: ec.EllipticCur
 
 
 def context(authority: Path, party: Party | None, serving: bool) -> ssl.SSLContext:
-    """Return a TLS 1.3 context that trusts `authority.pem` in a folder; with a party, it shows that party's certificate.
+    """Return a TLS 1.3 context that trusts `authority.pem` in a folder; with a party, it shows that party's
+    certificate.
 
-    Servers ask for no client certificate: agents are anonymous, and their tokens admit them. Servers and designer show each other theirs.
+    Servers ask for no client certificate: agents are anonymous, and their tokens admit them. Servers and designer show
+    each other theirs.
     """
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if serving else ssl.PROTOCOL_TLS_CLIENT)
     made.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -135,8 +154,26 @@ def context(authority: Path, party: Party | None, serving: bool) -> ssl.SSLConte
 
 
 @contextlib.contextmanager
-def connected(port: int, authority: Path, server: str, party: Party | None = None, timeout: float = TIMEOUT_S) -> Iterator[ssl.SSLSocket]:
-    """Connect to the server called `server` on the loopback address, as a party or anonymously."""
+def connected(
+    port: int, authority: Path, server: str, party: Party | None = None, timeout: float = TIMEOUT_S
+) -> Iterator[ssl.SSLSocket]:
+    """Connect to a server on the loopback address, as a party or anonymously.
+
+    Parameters
+    ----------
+    port : int
+    authority : Path
+        Folder of the certificates' authority.
+    server : str
+        The name in the server's certificate.
+    party : Party or None
+    timeout : float, seconds
+
+    Raises
+    ------
+    ConnectionLostError
+        If there is no such server.
+    """
     try:
         plain = socket.create_connection(("127.0.0.1", port), timeout)
         secure = context(authority, party, serving=False).wrap_socket(plain, server_hostname=server)
@@ -154,8 +191,12 @@ def peer_of(connection: ssl.SSLSocket) -> str | None:
     return next((value for part in shown["subject"] for key, value in part if key == "commonName"), None)
 
 
-def exchange(connection: socket.socket, kind: int, body: bytes, answers: dict[int, Callable[[bytes], object]]) -> object:
-    """Send a frame and return what the answer's function makes of the reply; another reply raises `CausewayError`."""
+def exchange(
+    connection: socket.socket, kind: int, body: bytes, answers: dict[int, Callable[[bytes], object]]
+) -> object:
+    """Send a frame and return the reply's body, converted by the function for its kind; raises
+    `CausewayError` for another kind.
+    """
     send(connection, kind, body)
     answer, content = receive(connection)
     if answer not in answers:

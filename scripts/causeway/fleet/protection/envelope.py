@@ -1,7 +1,7 @@
-"""What travels: one message per server, with the token that admits it and nothing that says who sent it or what it counts.
+"""The messages of clients: one per server, with the token that admits it; they show neither sender nor counts.
 
-A token is a random serial of one epoch, signed by the issuer, which gives each user a fixed number per epoch however many GPUs they own and
-checks identities where they are known anyway. The servers see serials only.
+A token is a random serial of one epoch, signed by the issuer, which gives each user a fixed number per epoch however
+many GPUs they own, and checks identities where they are known anyway. The servers see serials only.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from causeway.errors import CausewayError
+from causeway.core.errors import CausewayError
 
 MAGIC = b"CWF1"
 ROLES = ("leader", "helper")
@@ -21,24 +21,26 @@ LONGEST_BODY = 1 << 20
 SERIAL_BYTES = 16
 
 
-class RefusedError(CausewayError):
-    """A message that a server does not take; `reason` is one of a few words: refusals are counted without keeping what was sent."""
+class ReportRefusedError(CausewayError):
+    """A message that a server refuses; `reason` is one of a few words, so that refusals are counted without keeping
+    messages.
+    """
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(f"report refused: {reason}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Envelope:
-    """One server's half of a report.
+    """One server's share of a report, sealed.
 
     Attributes
     ----------
     role, mode : str
     epoch : int
     serial : bytes
-        Of the token; joins the two halves.
+        Of the token; joins the two shares.
     layout : bytes
         Digest of the layout that the vector follows.
     signature : bytes
@@ -61,45 +63,55 @@ class Envelope:
         return _HEAD.pack(MAGIC, *facts) + self.body
 
     @property
-    def context(self) -> bytes:
-        """What the seal is bound to, so that a half cannot be moved to another server, epoch, token or layout."""
-        return context_of(self.role, self.mode, self.epoch, self.serial, self.layout)
+    def hpke_info(self) -> bytes:
+        """HPKE's `info`: binds the seal to server, mode, epoch, token and layout, so that a share cannot be moved."""
+        return hpke_info(self.role, self.mode, self.epoch, self.serial, self.layout)
 
 
-def context_of(role: str, mode: str, epoch: int, serial: bytes, layout: bytes) -> bytes:
-    """Return the seal's context; see `Envelope.context`."""
+def hpke_info(role: str, mode: str, epoch: int, serial: bytes, layout: bytes) -> bytes:
+    """Return the seal's `info`; see `Envelope.hpke_info`."""
     return b"|".join([b"causeway-fleet/1", role.encode(), mode.encode(), struct.pack("<I", epoch), serial, layout])
 
 
 def decode(message: bytes) -> Envelope:
-    """Return the envelope of a message; raises `RefusedError` for one that is malformed."""
+    """Return the envelope of a message; raises `ReportRefusedError` for one that is malformed."""
     if not _HEAD.size <= len(message) <= _HEAD.size + LONGEST_BODY:
-        raise RefusedError("length")
+        raise ReportRefusedError("length")
     magic, role, mode, epoch, serial, layout, signature = _HEAD.unpack_from(message)
     if magic != MAGIC or role >= len(ROLES) or mode >= len(MODES):
-        raise RefusedError("form")
-    return Envelope(ROLES[role], MODES[mode], epoch, serial, layout, signature, message[_HEAD.size :])
+        raise ReportRefusedError("form")
+    return Envelope(
+        role=ROLES[role],
+        mode=MODES[mode],
+        epoch=epoch,
+        serial=serial,
+        layout=layout,
+        signature=signature,
+        body=message[_HEAD.size :],
+    )
 
 
-def _signed(epoch: int, serial: bytes) -> bytes:
+def _token_message(epoch: int, serial: bytes) -> bytes:
+    """Return the bytes that the issuer signs."""
     return b"causeway-fleet-token/1" + struct.pack("<I", epoch) + serial
 
 
 class Issuer:
-    """Gives tokens: at most `bound` per user and epoch.
+    """Issues tokens: at most `per_user` for a user and epoch.
 
     Parameters
     ----------
     key : Ed25519PrivateKey
-    bound : int
-        Reports per user and epoch: the sensitivity that the released epsilon counts on.
-    given : dict of str to int, or None
-        What was given before, as `given` of an earlier issuer.
+    per_user : int
+        Contribution bound in reports per user and epoch; the released epsilon holds for one.
+    issued : dict of str to int, or None
+        How many each user has had, by hash of user and epoch: `issued` of an earlier issuer.
     """
 
-    def __init__(self, key: Ed25519PrivateKey, bound: int = 1, given: dict[str, int] | None = None) -> None:
-        self._key, self.bound = key, bound
-        self.given: dict[str, int] = dict(given or {})
+    def __init__(self, key: Ed25519PrivateKey, per_user: int = 1, issued: dict[str, int] | None = None) -> None:
+        self._key = key
+        self.per_user = per_user
+        self.issued: dict[str, int] = dict(issued or {})
 
     @property
     def public(self) -> Ed25519PublicKey:
@@ -107,19 +119,25 @@ class Issuer:
         return self._key.public_key()
 
     def issue(self, user: str, epoch: int, serial: bytes) -> bytes:
-        """Sign a serial that the user's client drew; raises `CausewayError` when the user's tokens of the epoch are spent."""
+        """Sign a serial that the user's client drew.
+
+        Raises
+        ------
+        CausewayError
+            If the user's tokens of the epoch are spent, or the serial has a wrong length.
+        """
         if len(serial) != SERIAL_BYTES:
             raise CausewayError(f"a serial has {len(serial)} bytes, expected {SERIAL_BYTES}")
         who = hashlib.sha256(f"{epoch}/{user}".encode()).hexdigest()
-        if self.given.get(who, 0) >= self.bound:
-            raise CausewayError(f"this user has had {self.bound} tokens of epoch {epoch}; wait for the next epoch")
-        self.given[who] = self.given.get(who, 0) + 1
-        return self._key.sign(_signed(epoch, serial))
+        if self.issued.get(who, 0) >= self.per_user:
+            raise CausewayError(f"this user has had {self.per_user} tokens of epoch {epoch}; wait for the next epoch")
+        self.issued[who] = self.issued.get(who, 0) + 1
+        return self._key.sign(_token_message(epoch, serial))
 
 
 def check_token(envelope: Envelope, issuer: Ed25519PublicKey) -> None:
-    """Refuse an envelope whose token the issuer did not sign for its epoch."""
+    """Refuse an envelope: raises `ReportRefusedError` if the issuer did not sign its token for its epoch."""
     try:
-        issuer.verify(envelope.signature, _signed(envelope.epoch, envelope.serial))
+        issuer.verify(envelope.signature, _token_message(envelope.epoch, envelope.serial))
     except InvalidSignature:
-        raise RefusedError("token") from None
+        raise ReportRefusedError("token") from None

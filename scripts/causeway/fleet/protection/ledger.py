@@ -1,11 +1,11 @@
-"""The privacy ledger: what was released of which epoch, what it cost, and the refusal to spend more.
+"""The privacy ledger: the releases of each epoch, their epsilon, and the refusal to exceed the budget.
 
-An append-only file of lines, each holding the hash of the one before. An anchor, kept elsewhere (with the other server), remembers how
-far the ledger had come: without it, deleting the ledger would give the whole budget back. A release's bytes are stored before they are
-handed out, so that a retry gives the same bytes and noise is drawn once.
+A hash chain: an append-only file of lines, each holding the hash of the one before. An anchor, kept elsewhere (with the
+other server), holds the chain's head: without it, deleting the ledger would restore the whole budget. A release's bytes
+are stored before they are handed out, so that a retry gives the same bytes and noise is drawn once.
 
-What users spend: a user's report of an epoch lies in one window, so the windows of a part cost their largest epsilon, not their sum
-(parallel composition, McSherry 2009); parts are composed by dp-accounting.
+Privacy accounting: a user's report of an epoch lies in one window, so the windows of a part cost their largest epsilon,
+not their sum (parallel composition, McSherry 2009); parts are composed by dp-accounting (sequential composition).
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
 
-from causeway.errors import CausewayError
+from causeway.core.errors import CausewayError
 
 START = "0" * 64
 
@@ -26,10 +26,11 @@ class LedgerError(CausewayError):
     """A release that the ledger does not allow."""
 
 
-def composed(epsilons: Iterable[Fraction], delta: float) -> float:
+def composed_epsilon(epsilons: Iterable[Fraction], delta: float) -> float:
     """Return the epsilon, at delta, of mechanisms that are pure epsilon-DP each.
 
-    Optimal composition (Kairouz, Oh and Viswanath 2015) by dp-accounting's privacy loss distributions; at delta 0, their sum.
+    Optimal composition (Kairouz, Oh and Viswanath 2015) by dp-accounting's privacy loss distributions; at delta 0,
+    their sum.
     """
     each = [float(epsilon) for epsilon in epsilons]
     if delta <= 0 or len(each) < 2:
@@ -64,18 +65,21 @@ class Ledger:
     folder : Path
         Holds `ledger.jsonl` and the released bytes.
     anchors : list of Path
-        Files outside the folder that remember the ledger's head.
+        Files outside the folder that hold the chain's head.
     budget : Fraction
         Epsilon per user and epoch.
     delta : float
         At which parts are composed.
     simulated : bool
-        Whether releases with foreseeable noise are allowed; such a ledger can never serve production, and the other way round.
+        Whether releases with noise from a seed are allowed; such a ledger never serves production, nor the reverse.
     """
 
     def __init__(self, folder: Path, anchors: list[Path], budget: Fraction, delta: float, simulated: bool) -> None:
-        self.folder, self.anchors = Path(folder), [Path(anchor) for anchor in anchors]
-        self.budget, self.delta, self.simulated = Fraction(budget), delta, simulated
+        self.folder = Path(folder)
+        self.anchors = [Path(anchor) for anchor in anchors]
+        self.budget = Fraction(budget)
+        self.delta = delta
+        self.simulated = simulated
         self.path = self.folder / "ledger.jsonl"
         self.folder.mkdir(parents=True, exist_ok=True)
 
@@ -85,45 +89,63 @@ class Ledger:
         Raises
         ------
         LedgerError
-            If the chain is broken, the ledger is shorter than an anchor remembers, or it belongs to the other kind of use.
+            If the chain is broken, an anchor's head is not in it, or it belongs to the other kind of use.
         """
         lines = self.path.read_text(encoding="utf-8").splitlines() if self.path.exists() else []
-        found, head = [], START
+        found = []
+        head = START
         for number, line in enumerate(lines, 1):
             try:
                 entry = json.loads(line)
-                fits = entry["previous"] == head
+                follows = entry["previous"] == head
             except (ValueError, KeyError, TypeError):
-                fits = False
-            if not fits:
-                raise LedgerError(f"{self.path}: line {number} was changed or lost; nothing is released until the ledger is restored")
+                follows = False
+            if not follows:
+                raise LedgerError(
+                    f"{self.path}: line {number} was changed or lost; nothing is released until the ledger is restored"
+                )
             if entry["simulated"] != self.simulated:
                 raise LedgerError(
-                    f"{self.path}: belongs to a {'simulation' if entry['simulated'] else 'production fleet'}; use another ledger"
+                    f"{self.path}: belongs to a {'simulation' if entry['simulated'] else 'production fleet'}; use"
+                    " another ledger"
                 )
             head = hashlib.sha256(line.encode()).hexdigest()
             found.append(entry | {"hash": head})
         heads = {START, *(entry["hash"] for entry in found)}
         for anchor in self.anchors:
-            remembered = json.loads(anchor.read_text(encoding="utf-8"))["head"] if anchor.exists() else START
-            if remembered not in heads:
+            anchored = json.loads(anchor.read_text(encoding="utf-8"))["head"] if anchor.exists() else START
+            if anchored not in heads:
                 raise LedgerError(
-                    f"{self.path}: {anchor} remembers a longer ledger; it was deleted or replaced by an older copy. Restore it: a new one"
-                    " would spend the users' budget again"
+                    f"{self.path}: {anchor} remembers a longer ledger; it was deleted or replaced by an older copy."
+                    " Restore it: a new one would spend the users' budget again"
                 )
         return found
 
     def spent(self, epoch: int, more: tuple[str, int, Fraction] | None = None) -> float:
-        """Return the epsilon, at delta, that users of an epoch have spent; with `more` (part, window, epsilon), after that release."""
+        """Return the epsilon, at delta, that users of an epoch have spent; with `more` (part, window, epsilon),
+        after that release.
+        """
         costs: dict[str, dict[int, Fraction]] = {}
-        released = [(entry["part"], entry["window"], Fraction(entry["epsilon"])) for entry in self.entries() if entry["epoch"] == epoch]
+        released = [
+            (entry["part"], entry["window"], Fraction(entry["epsilon"]))
+            for entry in self.entries()
+            if entry["epoch"] == epoch
+        ]
         for part, window, epsilon in released + ([more] if more else []):
             windows = costs.setdefault(part, {})
             windows[window] = windows.get(window, Fraction(0)) + epsilon
-        return composed([max(windows.values()) for _, windows in sorted(costs.items())], self.delta)
+        return composed_epsilon([max(windows.values()) for _, windows in sorted(costs.items())], self.delta)
 
     def release(
-        self, name: str, *, epoch: int, part: str, window: int, epsilon: Fraction, foreseeable: bool, draw: Callable[[], bytes]
+        self,
+        name: str,
+        *,
+        epoch: int,
+        part: str,
+        window: int,
+        epsilon: Fraction,
+        simulated: bool,
+        draw: Callable[[], bytes],
     ) -> bytes:
         """Return the bytes of a release: those stored under its name, or new ones if the budget allows.
 
@@ -134,53 +156,69 @@ class Ledger:
         epoch, part, window
             Whose data it holds. Window -1 is the whole epoch.
         epsilon : Fraction
-        foreseeable : bool
+        simulated : bool
             Whether the noise comes from a seed.
         draw : callable
-            Draws noise and returns the release's bytes; called once per name.
+            Draws noise and returns the release's bytes; runs once per name.
 
         Raises
         ------
         LedgerError
-            If the budget does not allow it, the epoch lies before one that was released already, or the kind of noise does not fit.
+            If the budget does not allow it, the epoch lies before one that was released already, the kind of noise is
+            not the ledger's, or a stored release is gone.
         """
-        if foreseeable != self.simulated:
-            raise LedgerError("noise from a seed can be foreseen: it is for simulations, and a simulation's ledger takes no other")
-        with self._alone():
+        if simulated != self.simulated:
+            raise LedgerError(
+                "noise from a seed can be foreseen: it is for simulations, and a simulation's ledger takes no other"
+            )
+        with self._locked():
             entries = self.entries()
             stored = self.folder / f"{name}.release"
             if any(entry["release"] == name for entry in entries):
                 if not stored.exists():
                     raise LedgerError(
-                        f"{stored}: was released before and is gone; it is not drawn again, since two draws average out the noise"
+                        f"{stored}: was released before and is gone; it is not drawn again, since two draws average out"
+                        " the noise"
                     )
                 return stored.read_bytes()
             latest = max((entry["epoch"] for entry in entries), default=epoch)
             if epoch < latest:
-                raise LedgerError(f"epoch {epoch} lies before epoch {latest}, which was released already; is the clock set back?")
+                raise LedgerError(
+                    f"epoch {epoch} lies before epoch {latest}, which was released already; is the clock set back?"
+                )
             total = self.spent(epoch, (part, window, Fraction(epsilon)))
             if total > float(self.budget) * (1 + 1e-9):
                 raise LedgerError(
                     f"epoch {epoch}: releasing {part} of window {window} would bring users to epsilon {total:.4g},"
                     f" beyond their budget of {float(self.budget):g}; wait for the next epoch"
                 )
-            if not stored.exists():  # else drawn before a crash that kept it from being entered: those bytes, not new ones
+            if (
+                not stored.exists()
+            ):  # else drawn before a crash that kept it from being entered: those bytes, not new ones
                 _write_durably(stored, draw())
-            self._append({"epoch": epoch, "part": part, "window": window, "epsilon": str(epsilon), "release": name}, entries)
+            self._append(
+                {"epoch": epoch, "part": part, "window": window, "epsilon": str(epsilon), "release": name}, entries
+            )
             return stored.read_bytes()
 
     def _append(self, entry: dict, entries: list[dict]) -> None:
-        content = stored = self.path.read_bytes() if self.path.exists() else b""
-        entry |= {"previous": entries[-1]["hash"] if entries else START, "simulated": self.simulated, "number": len(entries)}
+        stored = self.path.read_bytes() if self.path.exists() else b""
+        entry |= {
+            "previous": entries[-1]["hash"] if entries else START,
+            "simulated": self.simulated,
+            "number": len(entries),
+        }
         line = json.dumps(entry, sort_keys=True)
-        content = stored + line.encode() + b"\n"
-        _write_durably(self.path, content)
+        _write_durably(self.path, stored + line.encode() + b"\n")
         for anchor in self.anchors:
             anchor.parent.mkdir(parents=True, exist_ok=True)
-            _write_durably(anchor, json.dumps({"head": hashlib.sha256(line.encode()).hexdigest(), "entries": len(entries) + 1}).encode())
+            _write_durably(
+                anchor,
+                json.dumps({"head": hashlib.sha256(line.encode()).hexdigest(), "entries": len(entries) + 1}).encode(),
+            )
 
     @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[None]:
         """Hold the ledger's lock: of two releases racing, the second sees what the first entered."""
         with open(self.folder / "lock", "w") as handle:
             fcntl.flock(handle, fcntl.LOCK_EX)

@@ -1,7 +1,8 @@
-"""The four interchangeable ways of adding up the same reports, each for one shard of clients with every role in this process.
+"""The four protection modes, interchangeable: each adds up the same reports, one shard of clients at a time, with every
+role in this process.
 
-It shows that the sums are right and what they cost, not that two parties did not collude. Keys are drawn anew for each run, from the
-system's entropy; no result depends on them.
+That shows that the sums are right, and their cost, not that two parties did not collude. Keys are drawn anew for
+each run, from the system's entropy; no result depends on them.
 """
 
 import secrets
@@ -10,31 +11,31 @@ from dataclasses import dataclass
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
-from causeway.errors import CausewayError
-from causeway.fleet import local, shares
-from causeway.fleet.collector import Collector, join
+from causeway.core.errors import CausewayError
 from causeway.fleet.draws import words
-from causeway.fleet.envelope import SERIAL_BYTES, Envelope, Issuer
-from causeway.fleet.layout import TRAFFIC, WORD, Layout
+from causeway.fleet.protection import local_dp, secret_sharing
+from causeway.fleet.protection.aggregator import Aggregator, join
+from causeway.fleet.protection.envelope import SERIAL_BYTES, Envelope, Issuer, hpke_info
+from causeway.fleet.report_layout import WORD, ReportLayout
 
 WINDOWS = 24
 """Windows of an epoch: the hours of a day."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Shard:
-    """Some clients' reports.
+    """A range of clients' reports.
 
     Attributes
     ----------
     first : int
-        Number of the first report.
+        Index of the first report.
     vectors : ndarray of uint32, shape (n, cells)
-    windows : ndarray of int64, shape (n,)
+    windows : ndarray of int64, shape (n,), 0 to WINDOWS - 1
     users : list of str
-        Who the issuer gives tokens to.
+        To whom the issuer gives tokens.
     """
 
     first: int
@@ -45,69 +46,122 @@ class Shard:
 
 @dataclass(frozen=True)
 class Subtotal:
-    """What one shard leaves: arrays and bytes by name, none of one client alone, and the bytes that a report took."""
+    """The aggregate of one shard.
+
+    Attributes
+    ----------
+    arrays : dict of str to ndarray, shape (WINDOWS, cells), (WINDOWS,), or (bytes,) of a ciphertext
+        Sums and numbers of reports by name; none belongs to one client alone.
+    bytes_per_report : int
+        Most that a report took.
+    """
 
     arrays: dict[str, np.ndarray]
     bytes_per_report: int
 
 
-def clear(shard: Shard, layout: Layout) -> Subtotal:
-    """Add the vectors as they are: the oracle that the protected modes must equal. Never published."""
+def clear(shard: Shard, layout: ReportLayout) -> Subtotal:
+    """Add the vectors without protection: the reference that the protected modes must equal. Never published."""
     for vector in shard.vectors:
         layout.check(vector)
-    return Subtotal({"sums": by_window(shard.vectors, shard.windows), "reports": arrived(shard.windows)}, layout.cells * WORD().itemsize)
+    return Subtotal(
+        {"sums": sums_by_window(shard.vectors, shard.windows), "reports": reports_by_window(shard.windows)},
+        layout.cells * WORD().itemsize,
+    )
 
 
-def by_window(vectors: np.ndarray, windows: np.ndarray) -> np.ndarray:
-    """Return the vectors' sums by window, modulo 2**32."""
+def sums_by_window(vectors: np.ndarray, windows: np.ndarray) -> np.ndarray:
+    """Return the vectors' sums by window, modulo 2**32: uint32, shape (WINDOWS, cells).
+
+    Parameters
+    ----------
+    vectors : ndarray of uint32, shape (n, cells)
+    windows : ndarray of int64, shape (n,)
+    """
     totals = np.zeros((WINDOWS, vectors.shape[1]), WORD)
     np.add.at(totals, windows, vectors)
     return totals
 
 
-def arrived(windows: np.ndarray) -> np.ndarray:
-    """Return the number of reports by window."""
+def reports_by_window(windows: np.ndarray) -> np.ndarray:
+    """Return the number of reports by window, int64, shape (WINDOWS,), from `windows`, int64, shape (n,)."""
     return np.bincount(windows, minlength=WINDOWS).astype(np.int64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Client:
-    """A client's side of `share2`: what it needs to know to send a report."""
+    """A client's side of `share2`.
 
-    layout: Layout
+    Attributes
+    ----------
+    layout : ReportLayout
+    epoch : int
+    leader, helper : X25519PublicKey
+        For which the shares are sealed.
+    """
+
+    layout: ReportLayout
     epoch: int
-    leader: object
-    helper: object
+    leader: X25519PublicKey
+    helper: X25519PublicKey
 
-    def messages(self, vector: np.ndarray, token: Callable[[bytes], bytes], serial: bytes | None = None) -> tuple[bytes, bytes]:
-        """Return the two messages of a report; `token` asks the issuer to sign a serial, drawn here unless given."""
+    def messages(
+        self, vector: np.ndarray, token: Callable[[bytes], bytes], serial: bytes | None = None
+    ) -> tuple[bytes, bytes]:
+        """Return the messages of a report to leader and helper.
+
+        Parameters
+        ----------
+        vector : ndarray of uint32, shape (cells,)
+        token : callable
+            Has the issuer sign a serial.
+        serial : bytes or None
+            Of the token; drawn here if None.
+
+        Raises
+        ------
+        CausewayError
+            If the vector exceeds a contribution bound; see `ReportLayout.check`.
+        """
         self.layout.check(vector)
         serial = secrets.token_bytes(SERIAL_BYTES) if serial is None else serial
         signature = token(serial)
-        made = []
-        for role, key, half in zip(("leader", "helper"), (self.leader, self.helper), shares.split(vector), strict=True):
-            plain = Envelope(role, "share2", self.epoch, serial, self.layout.digest, signature, b"")
-            made.append(
-                Envelope(role, "share2", self.epoch, serial, self.layout.digest, signature, shares.seal(half, key, plain.context)).encoded()
-            )
-        return made[0], made[1]
+        for_leader, for_helper = secret_sharing.split(vector)
+
+        def message(role: str, key: X25519PublicKey, share: bytes) -> bytes:
+            info = hpke_info(role, "share2", self.epoch, serial, self.layout.digest)
+            return Envelope(
+                role=role,
+                mode="share2",
+                epoch=self.epoch,
+                serial=serial,
+                layout=self.layout.digest,
+                signature=signature,
+                body=secret_sharing.seal(share, key, info),
+            ).encoded()
+
+        return message("leader", self.leader, for_leader), message("helper", self.helper, for_helper)
 
 
 class Share2:
-    """Mode `share2`: every report is split, sealed, opened by both collectors and joined."""
+    """Mode `share2`: every report is split, sealed, opened by both aggregators and joined."""
 
     def __init__(self, epoch: int) -> None:
         self.epoch = epoch
-        self._leader, self._helper = X25519PrivateKey.generate(), X25519PrivateKey.generate()
+        self._leader = X25519PrivateKey.generate()
+        self._helper = X25519PrivateKey.generate()
         self._issuer = Issuer(Ed25519PrivateKey.generate())
 
-    def shard(self, shard: Shard, layout: Layout) -> Subtotal:
-        """Send and add a shard's reports; returns each server's sum of shares."""
+    def shard(self, shard: Shard, layout: ReportLayout) -> Subtotal:
+        """Send and add a shard's reports; returns each server's aggregate share."""
         servers = [
-            Collector(role, self.epoch, layout, key, self._issuer.public)
+            Aggregator(role, self.epoch, layout, key, self._issuer.public)
             for role, key in (("leader", self._leader), ("helper", self._helper))
         ]
-        client, sent = Client(layout, self.epoch, self._leader.public_key(), self._helper.public_key()), 0
+        client = Client(
+            layout=layout, epoch=self.epoch, leader=self._leader.public_key(), helper=self._helper.public_key()
+        )
+        sent = 0
         for vector, window, user in zip(shard.vectors, shard.windows.tolist(), shard.users, strict=True):
             messages = client.messages(vector, lambda serial, user=user: self._issuer.issue(user, self.epoch, serial))
             for server, message in zip(servers, messages, strict=True):
@@ -115,18 +169,20 @@ class Share2:
             sent = max(sent, sum(map(len, messages)))
         joined = join(servers[0].windows, servers[1].serials)
         arrays = {server.role: server.sums(joined, WINDOWS) for server in servers}
-        return Subtotal(arrays | {"reports": np.bincount(list(joined.values()), minlength=WINDOWS).astype(np.int64)}, sent)
+        return Subtotal(
+            arrays | {"reports": np.bincount(list(joined.values()), minlength=WINDOWS).astype(np.int64)}, sent
+        )
 
 
 class Ahe:
     """Mode `ahe`: every report is one ciphertext; the leader adds them by window without a key."""
 
     def __init__(self, public: bytes, cells: int) -> None:
-        from causeway.fleet.homomorphic import Encryptor
+        from causeway.fleet.protection.homomorphic import Encryptor
 
         self._encryptor = Encryptor(public, cells)
 
-    def shard(self, shard: Shard, layout: Layout) -> Subtotal:
+    def shard(self, shard: Shard, layout: ReportLayout) -> Subtotal:
         """Encrypt and add a shard's reports; returns the windows' ciphertexts as bytes."""
         sums: dict[int, object] = {}
         size = 0
@@ -136,43 +192,48 @@ class Ahe:
             size = max(size, len(body))
             loaded = self._encryptor.load(body)
             sums[window] = sums[window] + loaded if window in sums else loaded
-        arrays = {f"window_{window:02d}": np.frombuffer(found.serialize(), np.uint8) for window, found in sorted(sums.items())}
-        return Subtotal(arrays | {"reports": arrived(shard.windows)}, size)
+        arrays = {
+            f"window_{window:02d}": np.frombuffer(found.serialize(), np.uint8) for window, found in sorted(sums.items())
+        }
+        return Subtotal(arrays | {"reports": reports_by_window(shard.windows)}, size)
 
 
 class Ldp:
-    """Mode `ldp`: every client randomises its own flags. With a seed they are a simulation's: the same on any number of ranks."""
+    """Mode `ldp`: every client randomises its own flags. With a seed they are a simulation's: the same on any number
+    of ranks.
+    """
 
     def __init__(self, epsilon: float, seed: int | None) -> None:
-        self.epsilon, self._seed = epsilon, seed
+        self.epsilon = epsilon
+        self._seed = seed
 
-    def shard(self, shard: Shard, layout: Layout) -> Subtotal:
+    def shard(self, shard: Shard, layout: ReportLayout) -> Subtotal:
         """Randomise and add a shard's reports."""
-        cells, n = local.cells_of(layout), len(shard.vectors)
+        cells = local_dp.cells_of(layout)
+        n = len(shard.vectors)
         totals = np.zeros((WINDOWS, cells), WORD)
-        for place, (vector, window) in enumerate(zip(shard.vectors, shard.windows.tolist(), strict=True)):
+        for index, (vector, window) in enumerate(zip(shard.vectors, shard.windows.tolist(), strict=True)):
             layout.check(vector)
             if self._seed is None:
-                drawn, chance = None, secrets.randbelow(1 << 53) * 2.0**-53
+                drawn = None
+                uniform = secrets.randbelow(1 << 53) * 2.0**-53
             else:
-                halves = words(self._seed, "ldp", shard.first + place, 1, cells // 2 + 2)[0]
-                drawn, chance = halves[:-1].view(np.uint32)[:cells], (int(halves[-1]) >> 11) * 2.0**-53
-            body = local.randomise(local.one_hot(vector, layout, chance), self.epsilon, drawn)
-            totals[window] += local.flags_of(body, cells)
+                random_words = words(self._seed, "ldp", shard.first + index, 1, cells // 2 + 2)[0]
+                drawn = random_words[:-1].view(np.uint32)[:cells]
+                uniform = (int(random_words[-1]) >> 11) * 2.0**-53
+            body = local_dp.randomise(local_dp.one_hot(vector, layout, uniform), self.epsilon, drawn)
+            totals[window] += local_dp.flags_of(body, cells)
         if n == 0:
             body = b""
-        return Subtotal({"sums": totals, "reports": arrived(shard.windows)}, len(body))
+        return Subtotal({"sums": totals, "reports": reports_by_window(shard.windows)}, len(body))
 
 
-def cells_of_part(layout: Layout, part: str) -> np.ndarray:
-    """Return the cells of a part of a release, ascending."""
+def cells_of_part(layout: ReportLayout, part: str) -> np.ndarray:
+    """Return the cells of a part of a release: int64, shape (cells of the part,), ascending."""
     return np.concatenate([np.arange(s.cells.start, s.cells.stop) for s in layout.sections if s.part == part])
 
 
 def check_windows(windows: np.ndarray) -> None:
-    """Refuse windows that the epoch does not have."""
+    """Check `windows`, int64, shape (n,); raises `CausewayError` if one lies outside 0 to `WINDOWS` - 1."""
     if len(windows) and (windows.min() < 0 or windows.max() >= WINDOWS):
         raise CausewayError(f"windows {windows.min()} to {windows.max()} of reports, expected 0 to {WINDOWS - 1}")
-
-
-__all__ = ["TRAFFIC", "Ahe", "Client", "Ldp", "Shard", "Share2", "Subtotal", "cells_of_part", "check_windows", "clear"]

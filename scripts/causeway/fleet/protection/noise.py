@@ -1,6 +1,7 @@
-"""Noise of a server: discrete Laplace (two-sided geometric), by opendp from the system's entropy; or, for simulations alone, from a seed.
+"""Noise of a server: discrete Laplace (two-sided geometric), by opendp from the system's entropy; or, for simulations
+alone, from a seed.
 
-There is no way to give the production source a seed: it takes none.
+The production source takes no seed.
 """
 
 from typing import Protocol
@@ -8,22 +9,22 @@ from typing import Protocol
 import numpy as np
 
 from causeway.fleet.draws import generator
-from causeway.fleet.layout import Section
+from causeway.fleet.report_layout import Section
 
 
 class Noise(Protocol):
-    """Draws a server's noise.
+    """A source of a server's noise.
 
     Attributes
     ----------
     simulated : bool
-        Whether it can be foreseen; a production ledger then refuses the release.
+        Whether the noise comes from a seed; a production ledger then refuses the release.
     """
 
     simulated: bool
 
     def draw(self, sections: list[Section], purpose: str) -> np.ndarray:
-        """Return int64 noise for the cells of some sections, in order."""
+        """Return noise for the cells of some sections, in order: int64, shape (cells of all sections,)."""
 
 
 class SecureNoise:
@@ -32,20 +33,21 @@ class SecureNoise:
     simulated = False
 
     def draw(self, sections: list[Section], purpose: str) -> np.ndarray:
-        """Return int64 noise; `purpose` changes nothing, each call draws anew."""
+        """Return int64 noise, shape (cells of all sections,); `purpose` changes nothing, each call draws anew."""
         import opendp.prelude as dp
 
         dp.enable_features("contrib")
         parts = []
         for section in sections:
             domain = dp.vector_domain(dp.atom_domain(T=int))
-            mechanism = dp.m.make_laplace(domain, dp.l1_distance(T=int), scale=section.scale)
+            mechanism = dp.m.make_laplace(domain, dp.l1_distance(T=int), scale=section.noise_scale)
             parts.append(np.array(mechanism([0] * (section.rows * section.columns)), np.int64))
         return np.concatenate(parts)
 
 
 class SeededNoise:
-    """A simulation's noise: the same for the same seed and purpose; the difference of two geometric draws is discrete Laplace.
+    """A simulation's noise: the same for the same seed and purpose; the difference of two geometric draws is discrete
+    Laplace.
 
     With parameter p = 1 - exp(-1 / scale), P(k) is proportional to exp(-|k| / scale) (Inusah and Kozubowski 2006).
     """
@@ -56,22 +58,24 @@ class SeededNoise:
         self._seed = seed
 
     def draw(self, sections: list[Section], purpose: str) -> np.ndarray:
-        """Return int64 noise for a purpose, e.g. a server's name with epoch and window."""
+        """Return int64 noise, shape (cells of all sections,), for a purpose, e.g. server, epoch and window."""
         parts = []
         for section in sections:
             rng = generator(self._seed, f"noise/{purpose}/{section.name}")
-            size, p = section.rows * section.columns, -np.expm1(-1 / section.scale)
+            size = section.rows * section.columns
+            p = -np.expm1(-1 / section.noise_scale)
             parts.append(rng.geometric(p, size) - rng.geometric(p, size))
         return np.concatenate(parts).astype(np.int64)
 
 
-def interval(scale: float, confidence: float, terms: int = 2) -> float:
-    """Return the half-width that the sum of `terms` (1 or 2) independent Laplace noises stays within, with a probability.
+def noise_half_width(scale: float, confidence: float, terms: int = 2) -> float:
+    """Return the half-width of the two-sided interval of a sum of `terms` (1 or 2) independent Laplace noises.
 
-    For two of scale b the tail beyond t is (2 + t / b) exp(-t / b) / 4 on each side (Kotz et al. 2001, section 2.3); discrete noise has
-    slightly lighter tails than continuous noise rounded up.
+    For two of scale b the tail beyond t is (2 + t / b) exp(-t / b) / 4 on each side (Kotz et al. 2001, section 2.3);
+    discrete noise has slightly lighter tails than continuous noise rounded up.
     """
-    low, high = 0.0, 60.0
+    low = 0.0
+    high = 60.0
     for _ in range(80):
         middle = (low + high) / 2
         tail = 0.5 * np.exp(-middle) if terms == 1 else (2 + middle) * np.exp(-middle) / 4

@@ -1,38 +1,40 @@
-"""Protect and add up the reports of a simulated fleet, shard by shard, over MPI ranks.
+"""Protect and aggregate the reports of a simulated fleet, shard by shard, over MPI ranks.
 
-Shards are fixed ranges of reports, so nothing depends on the number of ranks. Each is written when complete, with a hash and with what it
-was made from: a run that was killed goes on where it stopped, and a damaged shard is made again.
+Shards are fixed ranges of reports, so nothing depends on the number of ranks. Each is written when complete, with a
+hash and with what it was made from: a run that was killed goes on where it stopped, and a damaged shard is made again.
 """
 
 import hashlib
 import json
 import os
 import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from causeway.errors import CausewayError
-from causeway.fleet import modes
-from causeway.fleet.encoding import Counts
-from causeway.fleet.layout import WORD, Layout
-from causeway.logs import LOG, Progress
-from causeway.ranks import Ranks
-from causeway.tables import read_table, sha256_of
+from causeway.core.errors import CausewayError
+from causeway.core.logs import LOG, Progress
+from causeway.core.tables import read_table, sha256_of
+from causeway.fleet.attribution.encoding import Counts
+from causeway.fleet.protection import modes
+from causeway.fleet.protection.modes import Shard, Subtotal
+from causeway.fleet.report_layout import WORD, ReportLayout
+from causeway.numeric.mpi import Ranks
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What is protected, and how.
+@dataclass(frozen=True, kw_only=True)
+class ProtectionSettings:
+    """Which reports are protected, and how.
 
     Attributes
     ----------
     mode : str
         One of `envelope.MODES`.
     counts, reports : Path
-        The encoded reports, and who sent them when.
-    layout : Layout
+        The encoded reports, and their users and times.
+    layout : ReportLayout
     out : Path
         Folder of shards.
     shard : int
@@ -47,7 +49,7 @@ class Settings:
     mode: str
     counts: Path
     reports: Path
-    layout: Layout
+    layout: ReportLayout
     out: Path
     shard: int
     epoch: int
@@ -62,16 +64,23 @@ def read_counts(path: Path) -> Counts:
 
 
 def read_windows(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Return each report's user and the hour in which it arrived."""
+    """Return each report's user and the hour in which it arrived: int64, shape (n,) each."""
     table = read_table(path, "fleet_reports", ["user", "sent_s"])
     return table.column("user").to_numpy(), (table.column("sent_s").to_numpy() // 3600).astype(np.int64)
 
 
-def run(settings: Settings, ranks: Ranks) -> None:
-    """Write all shards, each by one rank; rank 0 then renames the folder, so that only a whole set looks complete."""
+def run(settings: ProtectionSettings, ranks: Ranks) -> None:
+    """Write all shards, each by one rank; rank 0 then renames the folder, so that only a complete set has its name.
+
+    Raises
+    ------
+    CausewayError
+        For windows outside the epoch, sums that could overflow, or an unknown mode.
+    """
     partial = settings.out.with_name(settings.out.name + ".partial")
     with ranks.together():
-        counts, (users, windows) = read_counts(settings.counts), read_windows(settings.reports)
+        counts = read_counts(settings.counts)
+        users, windows = read_windows(settings.reports)
         modes.check_windows(windows)
         settings.layout.check_capacity(len(users), WORD(0).itemsize * 8)
         if ranks.first:
@@ -79,31 +88,41 @@ def run(settings: Settings, ranks: Ranks) -> None:
     origin = ranks.share(_origin(settings) if ranks.first else None)
     keys = ranks.share(_homomorphic_keys(settings, partial, len(users)) if ranks.first else None)
     with ranks.together():
-        worker = _worker(settings, keys)
+        aggregated = _aggregation(settings, keys)
         firsts = range(0, len(users), settings.shard)
         progress = Progress(f"{settings.mode}: reports", len(users) // ranks.size, "reports")
-        for number in range(ranks.rank, len(firsts), ranks.size):
-            path, first = partial / f"shard_{number:05d}.npz", firsts[number]
-            if _is_whole(path, origin):
+        for index in range(ranks.rank, len(firsts), ranks.size):
+            path = partial / f"shard_{index:05d}.npz"
+            first = firsts[index]
+            if _is_valid_shard(path, origin):
                 continue
             rows = range(first, min(first + settings.shard, len(users)))
             vectors = _vectors(counts, rows, settings.layout)
-            shard = modes.Shard(
-                first, vectors, windows[rows.start : rows.stop], [f"user{user}" for user in users[rows.start : rows.stop].tolist()]
+            shard = Shard(
+                first=first,
+                vectors=vectors,
+                windows=windows[rows.start : rows.stop],
+                users=[f"user{user}" for user in users[rows.start : rows.stop].tolist()],
             )
-            _write(path, worker(shard), origin)
-            progress.at(number // ranks.size * settings.shard)
+            _write(path, aggregated(shard), origin)
+            progress.at(index // ranks.size * settings.shard)
     ranks.exchange(None)
     if ranks.first:
-        surplus = {path.name for path in partial.glob("*.npz")} - {f"shard_{number:05d}.npz" for number in range(len(firsts))}
+        surplus = {path.name for path in partial.glob("*.npz")} - {
+            f"shard_{index:05d}.npz" for index in range(len(firsts))
+        }
         for name in surplus:
             (partial / name).unlink()
-        _finish(partial, settings.out, {"origin": origin, "mode": settings.mode, "shards": len(firsts), "reports": len(users)})
+        _finish(
+            partial,
+            settings.out,
+            {"origin": origin, "mode": settings.mode, "shards": len(firsts), "reports": len(users)},
+        )
         LOG.info("%s: %d reports in %d shards", settings.mode, len(users), len(firsts))
 
 
-def _worker(settings: Settings, keys: tuple[bytes, bytes] | None):
-    """Return the function that protects and adds one shard."""
+def _aggregation(settings: ProtectionSettings, keys: tuple[bytes, bytes] | None) -> Callable[[Shard], Subtotal]:
+    """Return the function that protects and aggregates one shard."""
     layout = settings.layout
     if settings.mode == "clear":
         return lambda shard: modes.clear(shard, layout)
@@ -118,11 +137,13 @@ def _worker(settings: Settings, keys: tuple[bytes, bytes] | None):
     return lambda shard: kind.shard(shard, layout)
 
 
-def _homomorphic_keys(settings: Settings, partial: Path, reports: int) -> tuple[bytes, bytes] | None:
-    """Return the keys of `ahe`: those of a run that was killed, else new ones. The simulation holds both; real parties do not."""
+def _homomorphic_keys(settings: ProtectionSettings, partial: Path, reports: int) -> tuple[bytes, bytes] | None:
+    """Return the keys of `ahe`: those of a run that was killed, else new ones. The simulation holds both; real
+    parties do not.
+    """
     if settings.mode != "ahe":
         return None
-    from causeway.fleet import homomorphic
+    from causeway.fleet.protection import homomorphic
 
     homomorphic.check(settings.layout, reports)
     files = [partial / "key_holder.secret", partial / "public.context"]
@@ -133,20 +154,26 @@ def _homomorphic_keys(settings: Settings, partial: Path, reports: int) -> tuple[
     return files[0].read_bytes(), files[1].read_bytes()
 
 
-def _origin(settings: Settings) -> str:
+def _origin(settings: ProtectionSettings) -> str:
     """Return a hash of everything that a shard depends on."""
-    facts = [settings.mode, sha256_of(settings.counts), sha256_of(settings.reports), settings.layout.digest.hex(), settings.shard]
+    facts = [
+        settings.mode,
+        sha256_of(settings.counts),
+        sha256_of(settings.reports),
+        settings.layout.digest.hex(),
+        settings.shard,
+    ]
     return hashlib.sha256(json.dumps([*facts, settings.epoch, settings.epsilon, settings.seed]).encode()).hexdigest()
 
 
-def _vectors(counts: Counts, rows: range, layout: Layout) -> np.ndarray:
+def _vectors(counts: Counts, rows: range, layout: ReportLayout) -> np.ndarray:
     first, last = np.searchsorted(counts.report, [rows.start, rows.stop])
     dense = np.zeros((len(rows), layout.cells), WORD)
     dense[counts.report[first:last] - rows.start, counts.cell[first:last]] = counts.value[first:last]
     return dense
 
 
-def _write(path: Path, subtotal: modes.Subtotal, origin: str) -> None:
+def _write(path: Path, subtotal: Subtotal, origin: str) -> None:
     partial = path.with_name(path.name + ".partial")
     facts = {
         "origin": np.array(origin),
@@ -166,7 +193,7 @@ def _hash(arrays: dict[str, np.ndarray], origin: str) -> str:
 
 
 def read_shard(path: Path, origin: str) -> tuple[dict[str, np.ndarray], int]:
-    """Return a shard's arrays and the bytes of a report.
+    """Return a shard's arrays, of the shapes of `modes.Subtotal`, and the bytes of a report.
 
     Raises
     ------
@@ -178,13 +205,17 @@ def read_shard(path: Path, origin: str) -> tuple[dict[str, np.ndarray], int]:
             found = {name: file[name] for name in file.files}
         facts = {name: found.pop(name).item() for name in ("origin", "bytes_per_report", "hash")}
     except Exception as error:  # a damaged zip raises errors of many kinds
-        raise CausewayError(f"{path}: this shard of reports is damaged ({type(error).__name__}); delete its folder and run again") from None
+        raise CausewayError(
+            f"{path}: this shard of reports is damaged ({type(error).__name__}); delete its folder and run again"
+        ) from None
     if facts["origin"] != origin or facts["hash"] != _hash(found, origin):
-        raise CausewayError(f"{path}: this shard of reports is damaged or of another run; delete its folder and run again")
+        raise CausewayError(
+            f"{path}: this shard of reports is damaged or of another run; delete its folder and run again"
+        )
     return found, facts["bytes_per_report"]
 
 
-def _is_whole(path: Path, origin: str) -> bool:
+def _is_valid_shard(path: Path, origin: str) -> bool:
     if not path.exists():
         return False
     try:
@@ -201,8 +232,8 @@ def _finish(partial: Path, out: Path, facts: dict) -> None:
     partial.rename(out)
 
 
-def read_all(folder: Path):
-    """Yield the arrays of every shard of a complete folder, in order; see `read_shard`."""
+def read_shards(folder: Path) -> Iterator[tuple[dict[str, np.ndarray], int]]:
+    """Yield the arrays of every shard of a complete folder, in order, with their shapes as in `read_shard`."""
     facts = json.loads((folder / "shards.json").read_text(encoding="utf-8"))
-    for number in range(facts["shards"]):
-        yield read_shard(folder / f"shard_{number:05d}.npz", facts["origin"])
+    for index in range(facts["shards"]):
+        yield read_shard(folder / f"shard_{index:05d}.npz", facts["origin"])

@@ -1,7 +1,7 @@
-"""From sums to what is published: the threshold, each server's noise, the ledger, and the designer's sum of both.
+"""From sums to a release: the threshold, each server's noise, the ledger, and the designer's sum of both noisy shares.
 
-Each server adds the full noise to its share of the sum, so one honest server suffices for the claimed epsilon; the designer sees the sum of
-both noised shares only.
+Each server adds the full noise to its share of the sum, so one honest server suffices for the claimed epsilon; the
+designer sees the sum of both noisy shares only.
 """
 
 import io
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from causeway.errors import CausewayError
-from causeway.fleet.collector import signed
-from causeway.fleet.layout import DETAIL, TRAFFIC, WORD, Layout
-from causeway.fleet.ledger import Ledger
-from causeway.fleet.modes import WINDOWS, cells_of_part
-from causeway.fleet.noise import Noise
+from causeway.core.errors import CausewayError
+from causeway.fleet.protection.aggregator import centred
+from causeway.fleet.protection.ledger import Ledger
+from causeway.fleet.protection.modes import WINDOWS, cells_of_part
+from causeway.fleet.protection.noise import Noise
+from causeway.fleet.report_layout import DETAIL, TRAFFIC, WORD, ReportLayout
 
 WHOLE = -1
 """The window that stands for the whole epoch."""
@@ -23,14 +23,18 @@ WHOLE = -1
 
 @dataclass(frozen=True)
 class Request:
-    """One release: of which epoch, part and window. The detail part is released for the whole epoch, traffic for each window."""
+    """One release: of which epoch, part and window. The detail part is released for the whole epoch, traffic for
+    each window.
+    """
 
     epoch: int
     part: str
     window: int
 
-    def name(self, population: str, layout: Layout) -> str:
-        """Return the release's identity; more reports that come later do not change it, so a window is released once."""
+    def name(self, population: str, layout: ReportLayout) -> str:
+        """Return the release's identity; more reports that come later do not change it, so a window is released
+        once.
+        """
         return f"{population}-{self.epoch}-{self.part}-{self.window}-{layout.digest.hex()[:8]}"
 
 
@@ -39,13 +43,30 @@ def requests(epoch: int, windows: int = WINDOWS) -> list[Request]:
     return [*(Request(epoch, TRAFFIC, window) for window in range(windows)), Request(epoch, DETAIL, WHOLE)]
 
 
-def count_of(reports: np.ndarray, request: Request) -> int:
-    """Return the number of reports behind a release, from reports by window."""
+def reports_behind(reports: np.ndarray, request: Request) -> int:
+    """Return the number of reports in a release.
+
+    Parameters
+    ----------
+    reports : ndarray of int64, shape (windows,)
+    request : Request
+    """
     return int(reports.sum() if request.window == WHOLE else reports[request.window])
 
 
-def part_of(sums: np.ndarray, request: Request, layout: Layout) -> np.ndarray:
-    """Return the cells that a release holds, from sums by window."""
+def released_cells(sums: np.ndarray, request: Request, layout: ReportLayout) -> np.ndarray:
+    """Return a release's cells.
+
+    Parameters
+    ----------
+    sums : ndarray of uint32 or int64, shape (windows, cells of the layout)
+    request : Request
+    layout : ReportLayout
+
+    Returns
+    -------
+    ndarray of the dtype of `sums`, shape (cells of the release's part,)
+    """
     cells = cells_of_part(layout, request.part)
     rows = sums if request.window == WHOLE else sums[request.window : request.window + 1]
     return rows[:, cells].sum(0, dtype=sums.dtype)
@@ -59,33 +80,42 @@ class Server:
     role : str
     ledger : Ledger
     noise : Noise
-    layout : Layout
+    layout : ReportLayout
     threshold : int
         Fewest joined reports that are released.
     population : str
         Names the fleet.
     """
 
-    def __init__(self, role: str, ledger: Ledger, noise: Noise, layout: Layout, threshold: int, population: str) -> None:
-        self.role, self.ledger, self.noise, self.layout, self.threshold, self.population = (
-            role,
-            ledger,
-            noise,
-            layout,
-            threshold,
-            population,
-        )
+    def __init__(
+        self, role: str, ledger: Ledger, noise: Noise, layout: ReportLayout, threshold: int, population: str
+    ) -> None:
+        self.role = role
+        self.ledger = ledger
+        self.noise = noise
+        self.layout = layout
+        self.threshold = threshold
+        self.population = population
 
-    def noised(self, part: np.ndarray, reports: int, request: Request) -> np.ndarray | None:
-        """Return this server's noised share for a release, or None below the threshold, which costs nothing.
+    def noisy_share(self, part: np.ndarray, reports: int, request: Request) -> np.ndarray | None:
+        """Return this server's noisy share of a release, or None below the threshold, which spends no budget.
 
         Parameters
         ----------
-        part : ndarray of uint32 or int64
-            Its share of the sums of the cells that the release holds; see `part_of`.
+        part : ndarray of uint32 or int64, shape of `released_cells`
+            Its share of the sums of the cells that the release holds; see `released_cells`.
         reports : int
-            Joined reports behind them.
+            Joined reports in them.
         request : Request
+
+        Returns
+        -------
+        ndarray of the dtype and shape of `part`, or None
+
+        Raises
+        ------
+        LedgerError
+            If the ledger refuses; see `Ledger.release`.
         """
         if reports < self.threshold:
             return None
@@ -101,25 +131,25 @@ class Server:
             part=request.part,
             window=request.window,
             epsilon=self.layout.epsilon(request.part),
-            foreseeable=self.noise.simulated,
+            simulated=self.noise.simulated,
             draw=draw,
         )
         return np.frombuffer(content, part.dtype)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Release:
-    """What the designer holds of one epoch.
+    """The released sums of one epoch, as the designer has them.
 
     Attributes
     ----------
     traffic : ndarray of int64, shape (windows, rows of the first section)
-        Noised counts; rows of windows below the threshold are 0 and `released` is False there.
+        Noisy counts; rows of windows below the threshold are 0 and `released` is False there.
     released : ndarray of bool, shape (windows,)
     detail : ndarray of int64, shape (cells of the detail part,), or None
-        Noised counts of the day.
+        Noisy counts of the day.
     epsilon : float
-        What users have spent; -1 without any protection.
+        Spent by each user; -1 without any protection.
     """
 
     traffic: np.ndarray
@@ -129,29 +159,51 @@ class Release:
 
 
 def combine(shares: list[np.ndarray]) -> np.ndarray:
-    """Return the sum of noised shares, int64: modulo 2**32 for words, plain for integers."""
+    """Return the sum of noisy `shares` (any shape, the same for all), int64, the same shape: centred modulo 2**32 for
+    uint32, plain for int64.
+    """
     if shares[0].dtype == WORD:
-        return signed(np.sum(shares, axis=0, dtype=WORD))
+        return centred(np.sum(shares, axis=0, dtype=WORD))
     return np.sum(shares, axis=0, dtype=np.int64)
 
 
-def assemble(parts: dict[Request, list[np.ndarray] | None], layout: Layout, epsilon: float, windows: int = WINDOWS) -> Release:
-    """Return the release from both servers' noised shares by request; None for those below the threshold."""
+def assemble(
+    parts: dict[Request, list[np.ndarray] | None], layout: ReportLayout, epsilon: float, windows: int = WINDOWS
+) -> Release:
+    """Return the release.
+
+    Parameters
+    ----------
+    parts : dict of Request to list of ndarray, or None
+        Both servers' noisy shares, of the shapes of `released_cells`; None below the threshold.
+    layout : ReportLayout
+    epsilon : float
+        Spent by each user.
+    windows : int
+        Of the epoch.
+    """
     rows = layout.by_name["applications"].rows
-    traffic, released, detail = np.zeros((windows, rows), np.int64), np.zeros(windows, bool), None
+    traffic = np.zeros((windows, rows), np.int64)
+    released = np.zeros(windows, bool)
+    detail = None
     for request, shares in parts.items():
         if shares is None:
             continue
         if request.part == DETAIL:
             detail = combine(shares)
         else:
-            traffic[request.window], released[request.window] = combine(shares), True
-    return Release(traffic, released, detail, epsilon)
+            traffic[request.window] = combine(shares)
+            released[request.window] = True
+    return Release(traffic=traffic, released=released, detail=detail, epsilon=epsilon)
 
 
 def encoded(release: Release, facts: dict) -> bytes:
     """Return a release's bytes: a line of facts, then the arrays; equal releases give equal bytes."""
-    head = facts | {"epsilon": release.epsilon, "released": release.released.tolist(), "detail": release.detail is not None}
+    head = facts | {
+        "epsilon": release.epsilon,
+        "released": release.released.tolist(),
+        "detail": release.detail is not None,
+    }
     out = io.BytesIO()
     out.write(json.dumps(head, sort_keys=True).encode() + b"\n")
     np.save(out, release.traffic)
@@ -161,12 +213,14 @@ def encoded(release: Release, facts: dict) -> bytes:
 
 
 def decoded(content: bytes) -> tuple[Release, dict]:
-    """Return a release and its facts; see `encoded`."""
+    """Return a release and its facts; see `encoded`. Raises `CausewayError` if it cannot be read."""
     source = io.BytesIO(content)
     try:
         head = json.loads(source.readline())
         traffic = np.load(source, allow_pickle=False)
         detail = np.load(source, allow_pickle=False) if head["detail"] else None
-        return Release(traffic, np.array(head["released"], bool), detail, head["epsilon"]), head
+        return Release(
+            traffic=traffic, released=np.array(head["released"], bool), detail=detail, epsilon=head["epsilon"]
+        ), head
     except (ValueError, KeyError, OSError) as error:
         raise CausewayError(f"the release cannot be read ({type(error).__name__}); fetch it again") from None

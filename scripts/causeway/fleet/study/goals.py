@@ -1,4 +1,4 @@
-"""Goals of fleet mode beside what a run reached: each with its definition, so that no number stands without one."""
+"""Goals of fleet mode and the values of a run, each with its definition."""
 
 from collections.abc import Mapping
 
@@ -18,25 +18,37 @@ def goals(document: Mapping, rows: list[dict], mode: str = "share2") -> list[dic
     Returns
     -------
     list of dict
-        `goal`, `definition`, `target`, `value` (null where not measured), `at_least` (whether larger is better), `met` (null likewise).
+        `goal`, `definition`, `target`, `value` (None where not measured), `at_least` (whether larger is better), `met`
+        (None likewise).
     """
-    seen = {(row["hour"], row["what"]): row for row in rows if row["mode"] == mode}
+    measured = {(row["hour"], row["what"]): row for row in rows if row["mode"] == mode}
     found = document["attribution"]
 
     def coverage(hour: int, what: str, kind: str) -> float | None:
-        return seen[hour, what][kind] if (hour, what) in seen else None
+        return measured[hour, what][kind] if (hour, what) in measured else None
 
     errors = document["modes"].get(mode, {}).get("total_variation", {})
-    pairs, alike = "pairs of application and kernel, weighted by GPU time", "the same pairs, each alike"
+    pairs = "pairs of application and kernel, weighted by GPU time"
+    alike = "the same pairs, each alike"
     beyond = "counts beyond the noise"
     made = [
-        ("applications sampled in an hour", "share of the catalogue's that have a report", 0.99, coverage(1, "applications", "sampled")),
+        (
+            "applications sampled in an hour",
+            "share of the catalogue's that have a report",
+            0.99,
+            coverage(1, "applications", "sampled"),
+        ),
         ("applications released in an hour", beyond, 0.99, coverage(1, "applications", "released")),
         ("kernels sampled in a day, by time", pairs, 0.99, coverage(24, "kernels by time", "sampled")),
         ("kernels sampled in a day", alike, 0.95, coverage(24, "kernels", "sampled")),
         ("kernels released in a day, by time", beyond, 0.99, coverage(24, "kernels by time", "released")),
         ("kernels released in a day", beyond, 0.95, coverage(24, "kernels", "released")),
-        ("attribution: precision", "of attributed reports, on runs that were not learnt from", 0.99, found["precision"]),
+        (
+            "attribution: precision",
+            "of attributed reports, on runs that were not learnt from",
+            0.99,
+            found["precision"],
+        ),
         ("attribution: recall", "of reports of known applications", 0.95, found["recall"]),
     ]
     result = [_goal(*entry, at_least=True) for entry in made]
@@ -44,9 +56,15 @@ def goals(document: Mapping, rows: list[dict], mode: str = "share2") -> list[dic
     noise_only = "total variation to the unprotected histograms, weighted by traffic"
     made = [
         ("attribution: false accepts", unknown, 0.01, found["false_accepts"]),
-        *((f"noise: {name}, whole budget", noise_only, 0.02, value) for name, value in sorted(document["alone"].items())),
-        *((f"noise: {name}, its part of it", noise_only, 0.02, error["by_traffic"]) for name, error in sorted(errors.items())),
-        ("bytes of a report", "both halves", 25_000, document["bytes_per_report"].get(mode)),
+        *(
+            (f"noise: {name}, whole budget", noise_only, 0.02, value)
+            for name, value in sorted(document["alone"].items())
+        ),
+        *(
+            (f"noise: {name}, its part of it", noise_only, 0.02, error["by_traffic"])
+            for name, error in sorted(errors.items())
+        ),
+        ("bytes of a report", "both shares", 25_000, document["bytes_per_report"].get(mode)),
         ("overhead", "a model: share of a busy GPU's day", 0.000035, document["overhead"]["share_of_day"]),
     ]
     return result + [_goal(*entry, at_least=False) for entry in made]

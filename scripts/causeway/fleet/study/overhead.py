@@ -1,4 +1,4 @@
-"""How much an agent slows its GPU down: a model with stated assumptions, and a measurement where there is a GPU."""
+"""Overhead of an agent on its GPU: a model with explicit assumptions, and a measurement where there is a GPU."""
 
 import time
 from collections.abc import Callable
@@ -6,13 +6,13 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from causeway.errors import CausewayError
-from causeway.fleet.sampling import WINDOW_S
+from causeway.core.errors import CausewayError
+from causeway.fleet.report_layout import WINDOW_S
 
 
 @dataclass(frozen=True)
 class Assumptions:
-    """What the model rests on.
+    """The assumptions of the model.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Assumptions:
 
 
 def model(launches: int, busy_s: float, reports: float = 1.0, assumptions: Assumptions | None = None) -> dict:
-    """Return the share of GPU time that a day's reports cost, and what was assumed.
+    """Return the share of GPU time that a day's reports cost, and the assumptions.
 
     Parameters
     ----------
@@ -54,8 +54,13 @@ def model(launches: int, busy_s: float, reports: float = 1.0, assumptions: Assum
     }
 
 
-def compare(plain: Callable[[], None], recorded: Callable[[], None], repeats: int, clock: Callable[[], float] = time.perf_counter) -> dict:
-    """Time two ways of doing the same work in turn; returns the overhead of the second.
+def paired_overhead(
+    plain: Callable[[], None],
+    recorded: Callable[[], None],
+    repeats: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict:
+    """Time the same work with and without recording, in turn; returns the overhead of recording.
 
     Parameters
     ----------
@@ -63,13 +68,16 @@ def compare(plain: Callable[[], None], recorded: Callable[[], None], repeats: in
         The work without and with the agent's recording; each waits until the GPU is done.
     repeats : int
         Pairs; which of a pair goes first alternates, so that a drift of clocks or temperature does not favour one.
+    clock : callable
+        Gives the time in seconds.
 
     Returns
     -------
     dict
         `overhead` (median of the pairs' ratios, less 1), `low` and `high` (quartiles), `plain_s` (median), `repeats`.
     """
-    ratios, plain_s = [], []
+    ratios = []
+    plain_s = []
     for pair in range(repeats):
         times = {}
         for name, work in (("plain", plain), ("recorded", recorded))[:: 1 if pair % 2 else -1]:
@@ -83,7 +91,8 @@ def compare(plain: Callable[[], None], recorded: Callable[[], None], repeats: in
 
 
 def measure_on_gpu(launches: int, work_launches: int, repeats: int) -> dict:
-    """Measure what recording `launches` of `work_launches` launches costs on this GPU, by PyTorch's profiler (CUPTI or roctracer).
+    """Measure what recording `launches` of `work_launches` launches costs on this GPU, by PyTorch's profiler (CUPTI or
+    roctracer).
 
     Raises
     ------
@@ -93,7 +102,9 @@ def measure_on_gpu(launches: int, work_launches: int, repeats: int) -> dict:
     try:
         import torch
     except ImportError:
-        raise CausewayError("the measurement needs PyTorch, which is not installed; install it beside Causeway") from None
+        raise CausewayError(
+            "the measurement needs PyTorch, which is not installed; install it beside Causeway"
+        ) from None
     if not torch.cuda.is_available():
         raise CausewayError("the measurement needs a GPU that PyTorch can use; there is none here")
     values = torch.rand(1 << 20, device="cuda")
@@ -110,5 +121,5 @@ def measure_on_gpu(launches: int, work_launches: int, repeats: int) -> dict:
 
     launch(work_launches)
     recorded()
-    found = compare(lambda: launch(work_launches), recorded, repeats)
+    found = paired_overhead(lambda: launch(work_launches), recorded, repeats)
     return found | {"device": torch.cuda.get_device_name(), "launches": launches, "work_launches": work_launches}

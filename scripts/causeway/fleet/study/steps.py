@@ -1,6 +1,6 @@
-"""The steps of a simulated fleet as the rules call them: tables in, tables out."""
+"""The steps of a simulated fleet's rules: tables in, tables out."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 
@@ -9,17 +9,21 @@ import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from causeway.errors import CausewayError
-from causeway.fleet import aggregate, designer, program, release, sampling, world
-from causeway.fleet import catalogue as catalogues
-from causeway.fleet.applications import Suite, make_suite
-from causeway.fleet.attribution import UNKNOWN, attribute, cluster
+from causeway.core.errors import CausewayError
+from causeway.core.logs import LOG
+from causeway.core.tables import TableWriter, open_table, read_table, sha256_of, write_table
+from causeway.fleet.attribution import catalogue as catalogues
+from causeway.fleet.attribution.attribution import UNKNOWN, attribute, cluster
+from causeway.fleet.attribution.catalogue import layout_of
+from causeway.fleet.attribution.encoding import RANDOM_STARTS, WindowMeasurements, encode, kernel_cells
 from causeway.fleet.draws import uniforms, words
-from causeway.fleet.encoding import N_STARTS, Seen, encode, slots_of
-from causeway.fleet.layout import DETAIL, TRAFFIC, Layout, make_layout
-from causeway.fleet.ledger import composed
-from causeway.logs import LOG
-from causeway.tables import TableWriter, open_table, read_table, sha256_of, write_table
+from causeway.fleet.protection import protect_reports
+from causeway.fleet.protection.ledger import composed_epsilon
+from causeway.fleet.release import aggregate, designer, release
+from causeway.fleet.report_layout import DETAIL, TRAFFIC, make_layout
+from causeway.fleet.world import sampling
+from causeway.fleet.world.applications import Suite, make_suite
+from causeway.fleet.world.sessions import FleetSettings, Sessions, popularity, simulate_sessions
 
 EPOCH = 1
 """The simulated day."""
@@ -33,9 +37,9 @@ def suite_of(settings: Mapping, seed: int) -> Suite:
     return make_suite(seed, settings["applications"], settings["versions"], settings["unknown_applications"])
 
 
-def world_of(settings: Mapping, seed: int) -> world.Settings:
-    """Return the simulated world of a configuration."""
-    return world.Settings(
+def fleet_settings(settings: Mapping, seed: int) -> FleetSettings:
+    """Return the settings of a configuration's simulated fleet."""
+    return FleetSettings(
         gpus=settings["gpus"],
         load=settings["load"],
         session_s=60 * settings["session_minutes"],
@@ -46,35 +50,52 @@ def world_of(settings: Mapping, seed: int) -> world.Settings:
     )
 
 
-def layout_of(found: catalogues.Catalogue, settings: Mapping) -> Layout:
-    """Return the layout of a catalogue's reports."""
-    return make_layout(len(found.applications), settings["clusters"], found.slots, settings["epsilon"], settings["clips"])
-
-
 def check_budget(settings: Mapping) -> None:
-    """Refuse sections that together cost more than users' budget, before anything is computed; the ledger would refuse the last release."""
+    """Refuse sections whose composed epsilon exceeds the budget, before anything is computed; the ledger would refuse
+    the last release.
+
+    Raises
+    ------
+    CausewayError
+        In that case, or if more launches are timed than sampled.
+    """
     layout = make_layout(1, 1, settings["kernel_cells"], settings["epsilon"], settings["clips"])
-    total = composed([layout.epsilon(part) for part in (TRAFFIC, DETAIL)], settings["delta"])
+    total = composed_epsilon([layout.epsilon(part) for part in (TRAFFIC, DETAIL)], settings["delta"])
     if total > settings["budget"] * (1 + 1e-9):
-        raise CausewayError(f"fleet/epsilon: the sections cost {total:.4g} together, more than fleet/budget, {settings['budget']:g}")
+        raise CausewayError(
+            f"fleet/epsilon: the sections cost {total:.4g} together, more than fleet/budget, {settings['budget']:g}"
+        )
     if settings["timed_launches"] > settings["launches"]:
-        raise CausewayError(f"fleet/timed_launches: {settings['timed_launches']}, more than fleet/launches, {settings['launches']}")
+        raise CausewayError(
+            f"fleet/timed_launches: {settings['timed_launches']}, more than fleet/launches, {settings['launches']}"
+        )
 
 
-def build_catalogue(settings: Mapping, seed: int, real: list[catalogues.Run], out: Path) -> catalogues.Catalogue:
+def build_catalogue(
+    settings: Mapping, seed: int, real: list[catalogues.TrainingRun], out: Path
+) -> catalogues.Catalogue:
     """Learn the simulated applications and the real runs; write the catalogue, its signature, pin and key.
 
-    The simulation signs with a key that lives as long as this step; its catalogue is marked, and production clients refuse it.
+    The simulation signs with a key that lives as long as this step; its catalogue is marked, and production clients
+    refuse it.
     """
     suite = suite_of(settings, seed)
     runs = list(real)
     check_budget(settings)
-    for number, application in enumerate(suite.applications):
+    for index, application in enumerate(suite.applications):
         if application.known:
             for run in range(settings["training_runs"]):
                 generation = TRAINED_ON[run % len(TRAINED_ON)]
-                names, durations = sampling.training_run(suite, number, generation, run, 2, seed)
-                runs.append(catalogues.Run(application.name, application.family, application.version, names, durations))
+                names, durations = sampling.training_run(suite, index, generation, run, 2, seed)
+                runs.append(
+                    catalogues.TrainingRun(
+                        application=application.name,
+                        family=application.family,
+                        version=application.version,
+                        names=names,
+                        durations=durations,
+                    )
+                )
     key = words(seed, "catalogue key", 0, 1, 4).tobytes()
     found = catalogues.build(
         runs,
@@ -90,56 +111,57 @@ def build_catalogue(settings: Mapping, seed: int, real: list[catalogues.Run], ou
     out.mkdir(parents=True, exist_ok=True)
     (out / "catalogue.json").write_bytes(text)
     (out / "catalogue.sig").write_bytes(catalogues.sign(text, signer))
-    (out / "catalogue.pin").write_text(catalogues.pin_of(text) + "\n", encoding="ascii")
+    (out / "catalogue.pin").write_text(catalogues.digest_of(text) + "\n", encoding="ascii")
     (out / "designer.pub").write_bytes(signer.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw))
     return found
 
 
 def read_catalogue(folder: Path, simulation: bool = True) -> catalogues.Catalogue:
-    """Return a catalogue after a client's checks of signature and pin."""
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
+    """Return a catalogue after a client's checks of signature and pin; raises `CausewayError` if one fails."""
     folder = Path(folder)
     try:
-        key = Ed25519PublicKey.from_public_bytes((folder / "designer.pub").read_bytes())
-        text, signature = (folder / "catalogue.json").read_bytes(), (folder / "catalogue.sig").read_bytes()
         pin = (folder / "catalogue.pin").read_text(encoding="ascii").strip()
     except (OSError, ValueError) as error:
-        raise CausewayError(f"{folder}: no readable catalogue with signature, pin and key ({error})") from None
-    return catalogues.accept(text, signature, key, pin, simulation)
+        raise CausewayError(f"{folder}: no readable pin of a catalogue ({error})") from None
+    return catalogues.read_verified(folder, pin, simulation=simulation)
 
 
 def simulate_world(settings: Mapping, seed: int, out: Path) -> None:
-    """Write the sessions of a day."""
-    suite, settings = suite_of(settings, seed), world_of(settings, seed)
-    shares = world.popularity(suite.known, len(suite.applications) - suite.known, settings)
+    """Write the table `fleet_sessions`: the sessions of a day."""
+    suite = suite_of(settings, seed)
+    settings = fleet_settings(settings, seed)
+    shares = popularity(suite.known, len(suite.applications) - suite.known, settings)
     with TableWriter(out, "fleet_sessions", metadata={"seed": str(seed)}) as writer:
         for first in range(0, settings.gpus, ROWS_AT_ONCE):
-            found = world.simulate(settings, shares, first, min(ROWS_AT_ONCE, settings.gpus - first))
-            columns = {name: getattr(found, name) for name in ("gpu", "user", "application", "generation", "start_s", "end_s")}
+            found = simulate_sessions(settings, shares, first, min(ROWS_AT_ONCE, settings.gpus - first))
+            columns = {
+                name: getattr(found, name) for name in ("gpu", "user", "application", "generation", "start_s", "end_s")
+            }
             writer.write(pa.table(columns | {"run": found.run.view(np.int64)}))
 
 
 def sample(settings: Mapping, seed: int, sessions: Path, reports: Path, samples: Path) -> None:
-    """Write who reports when, and what the agents saw."""
+    """Write the tables `fleet_reports` (users and times) and `fleet_samples` (the agents' samples)."""
     table = read_table(sessions, "fleet_sessions")
     columns = {name: table.column(name).to_numpy() for name in table.column_names}
-    found = sampling.choose(world.Sessions(**columns | {"run": columns["run"].view(np.uint64)}), seed)
-    suite, n, timed = suite_of(settings, seed), len(found.user), settings["timed_launches"]
+    found = sampling.choose(Sessions(**columns | {"run": columns["run"].view(np.uint64)}), seed)
+    suite = suite_of(settings, seed)
+    n = len(found.user)
+    timed = settings["timed_launches"]
     columns = {name: getattr(found, name) for name in ("user", "gpu", "application", "generation", "sent_s")}
     write_table(pa.table(columns | {"report": np.arange(n), "run": found.run.view(np.int64)}), reports, "fleet_reports")
     with TableWriter(samples, "fleet_samples") as writer:
         for first in range(0, n, ROWS_AT_ONCE):
-            seen = sampling.observe(suite, found, slice(first, first + ROWS_AT_ONCE), settings["launches"], seed)
-            size = len(seen.busy)
-            parts = {"report": np.arange(first, first + size), "busy": seen.busy}
-            parts |= dict(zip(("gpu_ms", "launches", "mib"), seen.totals.T, strict=True))
+            drawn = sampling.observe(suite, found, slice(first, first + ROWS_AT_ONCE), settings["launches"], seed)
+            size = len(drawn.busy)
+            parts = {"report": np.arange(first, first + size), "busy": drawn.busy}
+            parts |= dict(zip(("gpu_ms", "launches", "mib"), drawn.totals.T, strict=True))
             parts |= {
                 name: _lists(values.astype(kind))
                 for name, values, kind in (
-                    ("kernels", seen.kernel, np.int32),
-                    ("durations_ns", seen.duration_ns[:, :timed], np.int32),
-                    ("occupancy", seen.occupancy[:, :timed], np.float32),
+                    ("kernels", drawn.kernel, np.int32),
+                    ("durations_ns", drawn.duration_ns[:, :timed], np.int32),
+                    ("occupancy", drawn.occupancy[:, :timed], np.float32),
                 )
             }
             writer.write(pa.table(parts))
@@ -149,16 +171,21 @@ def _lists(rows: np.ndarray) -> pa.ListArray:
     return pa.ListArray.from_arrays(np.arange(len(rows) + 1, dtype=np.int32) * rows.shape[1], pa.array(rows.ravel()))
 
 
-def rectangle(column: pa.ChunkedArray, rows: int) -> np.ndarray:
+def to_matrix(column: pa.ChunkedArray, rows: int) -> np.ndarray:
+    """Return a column of lists of equal length as an array, shape (rows, length)."""
     return column.combine_chunks().flatten().to_numpy(zero_copy_only=False).reshape(rows, -1)
 
 
-def batches(samples: Path, reports: Path, columns: list[str] | None = None):
-    """Yield the samples in pieces, each with its reports' GPU generations."""
+def batches(
+    samples: Path, reports: Path, columns: list[str] | None = None
+) -> Iterator[tuple[pa.Table, np.ndarray, np.ndarray]]:
+    """Yield the samples in batches: a table with those columns, its reports' indices (int64, shape (n,)) and GPU
+    generations (int64, shape (n,)).
+    """
     generation = read_table(reports, "fleet_reports", ["generation"]).column("generation").to_numpy()
     with open_table(samples, "fleet_samples") as file:
-        for number in range(file.num_row_groups):
-            table = file.read_row_group(number, columns=columns)
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group, columns=columns)
             for first in range(0, table.num_rows, ROWS_AT_ONCE):
                 part = table.slice(first, ROWS_AT_ONCE)
                 rows = part.column("report").to_numpy()
@@ -166,13 +193,14 @@ def batches(samples: Path, reports: Path, columns: list[str] | None = None):
 
 
 def attribute_samples(settings: Mapping, seed: int, folder: Path, samples: Path, reports: Path, out: Path) -> None:
-    """Write what each client decides about its own sample."""
-    found, suite = read_catalogue(folder), suite_of(settings, seed)
+    """Write the table `fleet_attributions`: each client's attribution of its own sample."""
+    found = read_catalogue(folder)
+    suite = suite_of(settings, seed)
     tokens = np.array([found.tokens(names) for names in suite.names])
     epoch_key = words(seed, "epoch key", 0, 1, 4).tobytes()
     with TableWriter(out, "fleet_attributions") as writer:
         for part, rows, generation in batches(samples, reports, ["report", "kernels"]):
-            sequences = tokens[generation[:, None], rectangle(part.column("kernels"), len(rows))]
+            sequences = tokens[generation[:, None], to_matrix(part.column("kernels"), len(rows))]
             decided = attribute(sequences, found)
             clusters = np.full(len(rows), UNKNOWN)
             for row in np.nonzero(decided.application == UNKNOWN)[0].tolist():
@@ -181,45 +209,62 @@ def attribute_samples(settings: Mapping, seed: int, folder: Path, samples: Path,
             writer.write(pa.table(columns | {"report": rows, "cluster": clusters}))
 
 
-def encode_samples(settings: Mapping, seed: int, folder: Path, samples: Path, reports: Path, attributions: Path, out: Path) -> None:
-    """Write the counts of each report."""
-    found, suite = read_catalogue(folder), suite_of(settings, seed)
+def encode_samples(
+    settings: Mapping, seed: int, folder: Path, samples: Path, reports: Path, attributions: Path, out: Path
+) -> None:
+    """Write the table `fleet_counts`: the encoded reports."""
+    found = read_catalogue(folder)
+    suite = suite_of(settings, seed)
     layout = layout_of(found, settings)
     tokens = np.array([found.tokens(names) for names in suite.names])
     decided = read_table(attributions, "fleet_attributions", ["application", "cluster"])
     application, clusters = (decided.column(name).to_numpy() for name in ("application", "cluster"))
-    kernels, timed = [entry.kernels for entry in found.applications], settings["timed_launches"]
+    kernels = [entry.kernels for entry in found.applications]
+    timed = settings["timed_launches"]
     with TableWriter(out, "fleet_counts", metadata={"layout": layout.digest.hex()}) as writer:
         for part, rows, generation in batches(samples, reports):
-            kernel = rectangle(part.column("kernels"), len(rows))[:, :timed]
-            mine = application[rows]
-            seen = Seen(
-                row=np.where(mine == UNKNOWN, layout.applications + clusters[rows], mine),
-                slot=slots_of(tokens[generation[:, None], kernel], mine, kernels),
+            kernel = to_matrix(part.column("kernels"), len(rows))[:, :timed]
+            attributed = application[rows]
+            measured = WindowMeasurements(
+                row=np.where(attributed == UNKNOWN, layout.applications + clusters[rows], attributed),
+                slot=kernel_cells(tokens[generation[:, None], kernel], attributed, kernels),
                 kernel=kernel,
-                duration_ns=rectangle(part.column("durations_ns"), len(rows)),
-                occupancy=rectangle(part.column("occupancy"), len(rows)).astype(np.float64),
+                duration_ns=to_matrix(part.column("durations_ns"), len(rows)),
+                occupancy=to_matrix(part.column("occupancy"), len(rows)).astype(np.float64),
                 busy=part.column("busy").to_numpy(),
                 totals=np.column_stack([part.column(name).to_numpy() for name in ("gpu_ms", "launches", "mib")]),
             )
-            counts = encode(seen, layout, uniforms(seed, "starts", int(rows[0]), len(rows), N_STARTS))
+            counts = encode(measured, layout, uniforms(seed, "starts", int(rows[0]), len(rows), RANDOM_STARTS))
             writer.write(pa.table({"report": counts.report + rows[0], "cell": counts.cell, "value": counts.value}))
 
 
-def protection_of(settings: Mapping, mode: str, folder: Path, counts: Path, reports: Path, out: Path) -> program.Settings:
-    """Return what `program.run` needs, from the configuration."""
+def protection_of(
+    settings: Mapping, mode: str, folder: Path, counts: Path, reports: Path, out: Path
+) -> protect_reports.ProtectionSettings:
+    """Return the settings of `protect_reports.run`, from the configuration."""
     layout = layout_of(read_catalogue(folder), settings)
-    return program.Settings(
-        mode, Path(counts), Path(reports), layout, Path(out), settings["shard_reports"], EPOCH, settings["budget"], settings["test_seed"]
+    return protect_reports.ProtectionSettings(
+        mode=mode,
+        counts=Path(counts),
+        reports=Path(reports),
+        layout=layout,
+        out=Path(out),
+        shard=settings["shard_reports"],
+        epoch=EPOCH,
+        epsilon=settings["budget"],
+        seed=settings["test_seed"],
     )
 
 
-def release_day(settings: Mapping, mode: str, folder: Path, counts: Path, shards: Path, out: tuple[Path, Path, Path]) -> None:
-    """Release a day in one mode and write what the designer reads of it: release, estimates of cells, estimates of applications."""
-    found, population = read_catalogue(folder), sha256_of(counts)[:12]
+def release_day(
+    settings: Mapping, mode: str, folder: Path, counts: Path, shards: Path, out: tuple[Path, Path, Path]
+) -> None:
+    """Release a day in one mode; write the release and the designer's estimates of cells and of applications."""
+    found = read_catalogue(folder)
+    population = sha256_of(counts)[:12]
     layout = layout_of(found, settings)
     outcome = aggregate.aggregate(
-        aggregate.Settings(
+        aggregate.ReleaseSettings(
             mode=mode,
             layout=layout,
             shards=Path(shards),
@@ -233,7 +278,13 @@ def release_day(settings: Mapping, mode: str, folder: Path, counts: Path, shards
         )
     )
     facts = {"mode": mode, "scales": outcome.scales, "bytes_per_report": outcome.bytes_per_report, "epoch": EPOCH}
-    facts |= {"simulated": True, "test_seed": settings["test_seed"], "delta": settings["delta"] if mode in ("share2", "ahe") else 0.0}
+    facts |= {
+        "simulated": True,
+        "test_seed": settings["test_seed"],
+        "delta": settings["delta"] if mode in ("share2", "ahe") else 0.0,
+    }
     Path(out[0]).write_bytes(release.encoded(outcome.release, facts))
     designer.write(outcome.release, outcome.scales, layout, found, Path(out[1]), Path(out[2]))
-    LOG.info("%s: epsilon %.4g, %d windows released", mode, outcome.release.epsilon, int(outcome.release.released.sum()))
+    LOG.info(
+        "%s: epsilon %.4g, %d windows released", mode, outcome.release.epsilon, int(outcome.release.released.sum())
+    )

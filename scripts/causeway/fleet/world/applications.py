@@ -1,8 +1,10 @@
-"""Simulated applications, shaped like a benchmark suite's: families with versions, kernels that many share, repeated layers.
+"""Simulated applications, shaped like a benchmark suite's: families with versions, kernels that many share, repeated
+layers.
 
-A family is a sequence of layers, each a short run of kernels, repeated; a version changes some places of the layers. Most kernels come
-from a pool that all applications use, some belong to the family, few to the version alone. Besides the known applications there are
-unknown ones, half of them new versions of known families, which are the harder ones to reject.
+A family is a sequence of layers, each a short run of kernels, repeated; a version changes some kernels of the layers.
+Most kernels come from a pool that all applications use, some belong to the family, few to the version alone. Besides
+the known applications there are unknown ones, half of them new versions of known families, which are the harder ones to
+reject.
 """
 
 from dataclasses import dataclass
@@ -17,20 +19,20 @@ SPEED = (1.0, 0.62, 0.45)
 COMMON_KERNELS = 120
 """Kernels that every application may use."""
 CHANGED = 0.2
-"""Share of the places of a family's layers that a version changes."""
+"""Share of the kernels of a family's layers that a version changes."""
 KINDS = ("gemm", "elementwise", "reduce", "softmax", "norm", "conv", "scatter", "copy", "attention", "sort")
 
 
-@dataclass(frozen=True)
-class Application:
-    """One application of the simulated world.
+@dataclass(frozen=True, kw_only=True)
+class SimulatedApplication:
+    """One application of the simulated fleet.
 
     Attributes
     ----------
     name, family, version : str
     known : bool
         Whether the catalogue will hold it.
-    body : ndarray of int64
+    body : ndarray of int64, shape (launches,)
         Kernels of one iteration, in order of launch.
     busy : float
         Share of the time in which its GPU works, 0 to 1.
@@ -47,23 +49,24 @@ class Application:
     mib_per_s: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Suite:
     """All applications and their kernels.
 
     Attributes
     ----------
-    applications : tuple of Application
+    applications : tuple of SimulatedApplication
         The known ones first, in the order of their popularity.
     names : list of list of str
         Kernel names by GPU generation, then kernel.
-    median_ns, spread, occupancy : ndarray of float64, by kernel
-        Median duration on the first generation, standard deviation of the logarithm of durations, mean occupancy (0 to 1).
-    variant : ndarray of int64, by kernel
+    median_ns, spread, occupancy : ndarray of float64, shape (kernels,)
+        Median duration on the first generation, standard deviation of the logarithm of durations, mean occupancy (0 to
+        1).
+    variant : ndarray of int64, shape (kernels,)
         The kernel that a run's autotuning may choose instead.
     """
 
-    applications: tuple[Application, ...]
+    applications: tuple[SimulatedApplication, ...]
     names: list[list[str]]
     median_ns: np.ndarray
     spread: np.ndarray
@@ -80,28 +83,34 @@ class _Kernels:
     """Kernels as they are made, each with the variant that autotuning may choose."""
 
     def __init__(self, rng: np.random.Generator) -> None:
-        self.rng, self.stems = rng, []
+        self.rng = rng
+        self.stems = []
 
     def make(self, owner: str, count: int) -> np.ndarray:
-        """Return the numbers of new kernels."""
+        """Return the indices of new kernels."""
         first = len(self.stems)
-        self.stems += [(owner, KINDS[int(self.rng.integers(len(KINDS)))], first + place) for place in range(count)]
+        self.stems += [(owner, KINDS[int(self.rng.integers(len(KINDS)))], first + index) for index in range(count)]
         return np.arange(first, first + count)
 
     def names(self, generation: str) -> list[str]:
-        """Return all names on a generation: half of the matrix products are called after it."""
+        """Return all names on a generation: half of the matrix products' names hold it."""
         found = []
         for owner, kind, number in self.stems:
             tile = f"{32 << (number % 3)}x{64 << (len(generation) % 2)}"
             if kind in ("gemm", "conv") and number % 2:
                 found.append(f"{generation}_xmma_{kind}_{owner}_{number}_{tile}_tn")
             else:
-                found.append(f"void {owner}::{kind}_kernel<float, {number}, Functor_{number * 7 % 31}>(float*, float const*, int)")
+                found.append(
+                    f"void {owner}::{kind}_kernel<float, {number}, Functor_{number * 7 % 31}>(float*, float const*,"
+                    " int)"
+                )
         return found
 
 
-def _layers(rng: np.random.Generator, common: np.ndarray, popularity: np.ndarray, own: np.ndarray) -> list[tuple[np.ndarray, int]]:
-    """Return a family's layers: kernels of each, and how often it is repeated."""
+def _layers(
+    rng: np.random.Generator, common: np.ndarray, popularity: np.ndarray, own: np.ndarray
+) -> list[tuple[np.ndarray, int]]:
+    """Return a family's layers: the kernels of each, and its number of repetitions."""
     layers = []
     for _ in range(int(rng.integers(3, 7))):
         length = int(rng.integers(6, 17))
@@ -112,7 +121,7 @@ def _layers(rng: np.random.Generator, common: np.ndarray, popularity: np.ndarray
 
 
 def _version(rng: np.random.Generator, layers: list, own: np.ndarray, common: np.ndarray, changed: float) -> np.ndarray:
-    """Return the body of a version: some places of the layers hold other kernels."""
+    """Return the body of a version: some kernels of the layers are exchanged."""
     parts = []
     for kernels, repeats in layers:
         new = np.where(rng.random(len(kernels)) < 0.7, rng.choice(own, len(kernels)), rng.choice(common, len(kernels)))
@@ -138,10 +147,13 @@ def make_suite(seed: int, applications: int, versions: int, unknown: int) -> Sui
     common = kernels.make("at::native", COMMON_KERNELS)
     popularity = 1 / np.arange(1, len(common) + 1)
     popularity /= popularity.sum()
-    families, made = [], []
+    families = []
+    made = []
     for number in range(-(-applications // versions) + (unknown + 1) // 2):
         own = kernels.make(f"family{number:02d}", 10)
-        families.append((_layers(rng, common, popularity, own), float(rng.uniform(0.2, 0.95)), float(rng.lognormal(5, 1))))
+        families.append(
+            (_layers(rng, common, popularity, own), float(rng.uniform(0.2, 0.95)), float(rng.lognormal(5, 1)))
+        )
     known_families = -(-applications // versions)
 
     def add(family: int, version: int, known: bool) -> None:
@@ -150,13 +162,21 @@ def make_suite(seed: int, applications: int, versions: int, unknown: int) -> Sui
         body = _version(rng, layers, own, common, CHANGED if version else 0.0)
         name = f"model{family:02d}_v{version}"
         made.append(
-            Application(name, f"model{family:02d}", f"v{version}", known, body, busy * rng.uniform(0.9, 1.0), moved * rng.uniform(0.5, 2))
+            SimulatedApplication(
+                name=name,
+                family=f"model{family:02d}",
+                version=f"v{version}",
+                known=known,
+                body=body,
+                busy=busy * rng.uniform(0.9, 1.0),
+                mib_per_s=moved * rng.uniform(0.5, 2),
+            )
         )
 
     for number in range(applications):
         add(number % known_families, number // known_families, True)
     order = rng.permutation(applications)  # popularity does not follow the family
-    made[:] = [made[place] for place in order]
+    made[:] = [made[index] for index in order]
     for number in range(unknown):
         if number % 2:
             add(known_families + number // 2, 0, False)
@@ -166,10 +186,10 @@ def make_suite(seed: int, applications: int, versions: int, unknown: int) -> Sui
     kernels.make("tuned", plain)
     median = rng.lognormal(np.log(15_000), 1.2, plain)
     return Suite(
-        tuple(made),
-        [kernels.names(generation) for generation in GENERATIONS],
-        np.concatenate([median, median * rng.uniform(0.8, 1.1, plain)]),
-        np.tile(rng.uniform(0.03, 0.35, plain), 2),
-        np.tile(rng.beta(3, 3, plain), 2),
-        np.concatenate([np.arange(plain, 2 * plain), np.arange(plain, 2 * plain)]),
+        applications=tuple(made),
+        names=[kernels.names(generation) for generation in GENERATIONS],
+        median_ns=np.concatenate([median, median * rng.uniform(0.8, 1.1, plain)]),
+        spread=np.tile(rng.uniform(0.03, 0.35, plain), 2),
+        occupancy=np.tile(rng.beta(3, 3, plain), 2),
+        variant=np.concatenate([np.arange(plain, 2 * plain), np.arange(plain, 2 * plain)]),
     )

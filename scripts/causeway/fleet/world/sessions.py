@@ -1,16 +1,16 @@
-"""The simulated world: who owns which GPU, and what runs on it over a day.
+"""The sessions of a simulated fleet: who owns which GPU, and which applications run on it over a day.
 
-Each GPU is idle and busy in turn; both spans are exponential, so that at any time the share `load` of the GPUs is busy. Each busy span is
-one session: one run of one application. Everything is drawn by (seed, GPU).
+Each GPU is idle and busy in turn; both spans are exponential, so that at any time the share `load` of the GPUs is busy.
+Each busy span is one session: one run of one application. Everything is drawn by (seed, GPU).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from causeway.errors import CausewayError
-from causeway.fleet.applications import GENERATIONS
+from causeway.core.errors import CausewayError
 from causeway.fleet.draws import pick, uniform, uniforms, words
+from causeway.fleet.world.applications import GENERATIONS
 
 DAY_S = 86_400
 SESSIONS_AT_MOST = 64
@@ -19,9 +19,9 @@ SHARES = (0.45, 0.35, 0.20)
 """Of the GPU generations in the fleet."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What is simulated.
+@dataclass(frozen=True, kw_only=True)
+class FleetSettings:
+    """The parameters of a simulated fleet.
 
     Attributes
     ----------
@@ -48,9 +48,9 @@ class Settings:
     seed: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sessions:
-    """Busy spans, ordered by GPU, then start. All arrays have one element per session.
+    """Busy spans, ordered by GPU, then start. All arrays have the shape (sessions,).
 
     Attributes
     ----------
@@ -70,8 +70,14 @@ class Sessions:
     end_s: np.ndarray
 
 
-def users_of(settings: Settings) -> np.ndarray:
-    """Return the user of each GPU: the large ones first, then one user per GPU."""
+def users_of(settings: FleetSettings) -> np.ndarray:
+    """Return the user of each GPU, int64, shape (gpus,): the large ones first, then one user per GPU.
+
+    Raises
+    ------
+    CausewayError
+        If the large users own more GPUs than there are.
+    """
     several = sum(settings.large_users)
     if several > settings.gpus:
         raise CausewayError(f"fleet/large_users: they own {several} GPUs together, the fleet has {settings.gpus}")
@@ -79,10 +85,24 @@ def users_of(settings: Settings) -> np.ndarray:
     return np.concatenate([large, len(settings.large_users) + np.arange(settings.gpus - several)])
 
 
-def popularity(known: int, unknown: int, settings: Settings) -> np.ndarray:
-    """Return the share of sessions of each application, the known ones first; Zipf within each group."""
+def popularity(known: int, unknown: int, settings: FleetSettings) -> np.ndarray:
+    """Return the share of sessions of each application: Zipf within the known and the unknown ones.
+
+    Parameters
+    ----------
+    known, unknown : int
+        Numbers of applications.
+    settings : FleetSettings
+
+    Returns
+    -------
+    ndarray of float64, shape (known + unknown,), the known ones first; adds up to 1
+    """
     shares = np.concatenate(
-        [np.arange(1, known + 1, dtype=float) ** -settings.zipf, np.arange(1, unknown + 1, dtype=float) ** -settings.zipf]
+        [
+            np.arange(1, known + 1, dtype=float) ** -settings.zipf,
+            np.arange(1, unknown + 1, dtype=float) ** -settings.zipf,
+        ]
     )
     shares[:known] *= (1 - (settings.unknown_share if unknown else 0)) / shares[:known].sum()
     if unknown:
@@ -90,20 +110,32 @@ def popularity(known: int, unknown: int, settings: Settings) -> np.ndarray:
     return shares
 
 
-def simulate(settings: Settings, shares: np.ndarray, first: int = 0, count: int | None = None) -> Sessions:
-    """Simulate a day of the GPUs `first` to `first + count - 1` (all, if None); `shares` is from `popularity`."""
+def simulate_sessions(
+    settings: FleetSettings, shares: np.ndarray, first: int = 0, count: int | None = None
+) -> Sessions:
+    """Simulate a day of the GPUs `first` to `first + count - 1` (all, if None).
+
+    Parameters
+    ----------
+    settings : FleetSettings
+    shares : ndarray of float64, shape (applications,)
+        See `popularity`.
+    first : int
+    count : int or None
+    """
     count = settings.gpus - first if count is None else count
     drawn = uniforms(settings.seed, "sessions", first, count, 2 * SESSIONS_AT_MOST + 4)
     spans = -np.log(drawn[:, : 2 * SESSIONS_AT_MOST])
     idle_s = settings.session_s * (1 - settings.load) / settings.load
     begins_busy = drawn[:, -4] < settings.load
-    # spans alternate idle, busy; a GPU that begins busy has an idle span of no length first. Exponential spans have no memory, so the
-    # rest of a session that began before midnight is as long as a whole one.
+    # spans alternate idle, busy; a GPU that begins busy has an idle span of no length first. Exponential spans have no
+    # memory, so the rest of a session that began before midnight is as long as a whole one.
     spans[:, 0::2] *= idle_s
     spans[:, 1::2] *= settings.session_s
     spans[begins_busy, 0] = 0
     edges = np.cumsum(spans, axis=1)
-    starts, ends = edges[:, 0::2], np.minimum(edges[:, 1::2], DAY_S)
+    starts = edges[:, 0::2]
+    ends = np.minimum(edges[:, 1::2], DAY_S)
     row, which = np.nonzero(starts < DAY_S)
     runs = words(settings.seed, "runs", first, count, 2 * SESSIONS_AT_MOST)
     return Sessions(

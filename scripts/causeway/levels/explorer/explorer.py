@@ -1,4 +1,6 @@
-"""The page on which a dataset is explored, from the whole run to one launch: its index, its tiles, and the page around them."""
+"""The page on which a dataset is explored, from the whole run to one launch: its index, its tiles, and the page
+around them.
+"""
 
 import json
 import shutil
@@ -8,13 +10,21 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.errors import CausewayError
-from causeway.levels.read import Levels
-from causeway.levels.stream import Means, configurations_of, launches_in
-from causeway.levels.tiles import BLOCK_ROWS, BUILT_IN, TILE_CELLS, devices_of, metrics_of, write_launch_tiles, write_level_tiles
-from causeway.levels.window import span_of
-from causeway.logs import LOG
-from causeway.tables import read_table
+from causeway.core.errors import CausewayError
+from causeway.core.logs import LOG
+from causeway.core.tables import read_table
+from causeway.levels.explorer.query import Levels
+from causeway.levels.explorer.tiles import (
+    BLOCK_ROWS,
+    BUILT_IN,
+    TILE_CELLS,
+    devices_of,
+    metrics_of,
+    write_launch_tiles,
+    write_level_tiles,
+)
+from causeway.levels.pyramid.ordered_rows import Means, configurations_of, launches_in
+from causeway.levels.windows.window import span_of
 
 ASSETS = Path(__file__).parent / "assets"
 PARTS = ("tiles", "lanes", "rows", "launches", "moves")
@@ -22,7 +32,12 @@ PARTS = ("tiles", "lanes", "rows", "launches", "moves")
 
 
 def write_explorer(
-    folder: Path, folders: Mapping[str, Path], clocks: Mapping, out: Path, findings: Iterable[Mapping], most_launches: int
+    folder: Path,
+    folders: Mapping[str, Path],
+    clocks: Mapping,
+    out: Path,
+    findings: Iterable[Mapping],
+    most_launches: int,
 ) -> None:
     """Write the page `index.html` and its tiles.
 
@@ -47,7 +62,16 @@ def write_explorer(
     traced = {export: folders[export] for export in folders if any(lane["export"] == export for lane in levels.lanes)}
     index = {"dataset": folder.name, "origin": levels.index["origin_ns"], "span": levels.index["span_ns"]}
     if not traced:
-        index |= {"levels": [], "rows": [], "metrics": [], "lanes": [], "launches": [], "total": 0, "configurations": [], "findings": []}
+        index |= {
+            "levels": [],
+            "rows": [],
+            "metrics": [],
+            "lanes": [],
+            "launches": [],
+            "total": 0,
+            "configurations": [],
+            "findings": [],
+        }
     else:
         configurations, numbers = _configurations(traced)
         index |= {
@@ -69,21 +93,30 @@ def write_explorer(
     page = (ASSETS / "explorer.html").read_text(encoding="utf-8").replace("{{dataset}}", escape(folder.name))
     (out / "index.html").write_text(page, encoding="utf-8")
     size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
-    LOG.info("%d tiles of launches, %d levels, %.1f MB in all", len(index["launches"]), len(index["levels"]), size / 1e6)
+    LOG.info(
+        "%d tiles of launches, %d levels, %.1f MB in all", len(index["launches"]), len(index["levels"]), size / 1e6
+    )
 
 
 def program() -> str:
     """Return the page's program: its parts inside one function, so that nothing but `CW` is seen from outside."""
     parts = [(ASSETS / f"explorer_{name}.js").read_text(encoding="utf-8") for name in PARTS]
-    shown = "loaded: loaded, pending: pending.size, drawn: drawn, path: path, device: device, index: index, amount: amount"
-    seen = f"return {{ start: start, tile: tile, state: function () {{ return {{ view: view, steps: steps, {shown} }}; }} }};"
+    shown = (
+        "loaded: loaded, pending: pending.size, drawn: drawn, path: path, device: device, index: index, amount: amount"
+    )
+    seen = (
+        f"return {{ start: start, tile: tile, state: function () {{ return {{ view: view, steps: steps, {shown} }};"
+        " } };"
+    )
     return "\n".join(['"use strict";', "var CW = (function () {", *parts, seen, "})();", ""])
 
 
 def _configurations(folders: Mapping[str, Path]) -> tuple[list[list], dict[str, np.ndarray]]:
-    """Return [kernel, class, shape in words, mean in ns, short name] of each configuration, and each export's numbers as the page's."""
+    """Return [kernel, class, shape in words, mean in ns, short name] of each configuration, and each export's
+    numbers as the page's.
+    """
     means = Means(folders)
-    place: dict[tuple, int] = {}
+    index_of: dict[tuple, int] = {}
     rows: list[list] = []
     numbers = {}
     for export, folder in folders.items():
@@ -94,26 +127,31 @@ def _configurations(folders: Mapping[str, Path]) -> tuple[list[list], dict[str, 
         for number, key in enumerate(known):
             if key is None:
                 continue
-            if key not in place:
+            if key not in index_of:
                 kind, name, shape, label = key
-                place[key] = len(rows)
+                index_of[key] = len(rows)
                 grid, block = (" x ".join(str(part) for part in shape[k : k + 3] if part is not None) for k in (0, 3))
                 words = ", ".join(filter(None, [grid and f"grid {grid}", block and f"block {block}", label]))
                 rows.append([name, kind, words, int(means.mean[export][number]), short[name]])
-            numbers[export][number] = place[key]
+            numbers[export][number] = index_of[key]
     return rows, numbers
 
 
 def _findings(findings: Iterable[Mapping], folder: Path, origin: int) -> list[dict]:
-    """Return the dataset's findings that have a window: what they say, and where on the time line it shows most."""
+    """Return the dataset's findings that have a window: their sentence and verdict, and the window in ns."""
     found = []
-    for place, finding in enumerate(findings):
+    for index, finding in enumerate(findings):
         if finding["dataset"] != folder.name:
             continue
         try:
-            begin, end = span_of(f"finding_{place}", folder, origin)
+            begin, end = span_of(f"finding_{index}", folder, origin)
         except CausewayError:
             continue  # about the whole of it, or nothing that has a time
-        entry = {"sentence": finding["sentence"], "verdict": finding.get("verdict"), "begin": begin - origin, "end": end - origin}
-        found.append(entry | {"name": f"finding_{place}"})
+        entry = {
+            "sentence": finding["sentence"],
+            "verdict": finding.get("verdict"),
+            "begin": begin - origin,
+            "end": end - origin,
+        }
+        found.append(entry | {"name": f"finding_{index}"})
     return found

@@ -1,7 +1,7 @@
 """Read a window of a dataset at the level that its width asks for, for any part of the machine.
 
-Space has levels, too: stream, device, rank, node, dataset. What is summed over streams or time stays exact; the levels above are sums of
-those below.
+Space has levels, too: stream, device, rank, node, dataset. What is summed over streams or time stays exact; the levels
+above are sums of those below.
 """
 
 from collections.abc import Callable
@@ -12,14 +12,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from causeway.errors import CausewayError
-from causeway.levels.sketch import Buckets
-from causeway.tables import open_table, read_json
+from causeway.core.errors import CausewayError
+from causeway.core.tables import open_table, read_json
+from causeway.levels.pyramid.sketch import Buckets
 
 SPACE = ("dataset", "node", "rank", "device", "stream")
 """Levels of space, from the whole to the part."""
-Place = tuple
-"""Where in the machine: a tuple of as many parts as the level of space has, () for the dataset; an unknown node is None."""
+Location = tuple
+"""Where in the machine: a tuple of as many parts as the level of space has, () for the dataset; an unknown node is
+None.
+"""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class Statistics:
         counts = dict(self.sketch)
         for bucket, count in other.sketch:
             counts[bucket] = counts.get(bucket, 0) + count
-        low, high = min(self.low, other.low), max(self.high, other.high)
+        low = min(self.low, other.low)
+        high = max(self.high, other.high)
         added = (self.count + other.count, self.total + other.total, self.squares + other.squares)
         return Statistics(*added, low, high, self.scale, tuple(sorted(counts.items())))
 
@@ -75,14 +78,9 @@ class Levels:
         self.metrics: list[str] = [metric["name"] for metric in self.index["metrics"]]
         self.buckets = Buckets(self.index["sketch"]["relative_error"])
 
-    def width_for(self, begin_ns: int, end_ns: int, pixels: int) -> int:
-        """Return the width of the level whose cells are at most a pixel wide, or of the finest level there is."""
-        fitting = [width for width in self.widths if width * pixels <= end_ns - begin_ns]
-        return max(fitting, default=min(self.widths))
-
     def statistics(
         self, width_ns: int, begin_ns: int, end_ns: int, metric: str, space: str = "dataset"
-    ) -> dict[tuple[int, Place], Statistics]:
+    ) -> dict[tuple[int, Location], Statistics]:
         """Return the statistics of a metric in the cells that begin in a window, for each part of the machine.
 
         Reads the row groups that the window touches, and no others.
@@ -101,7 +99,7 @@ class Levels:
         Returns
         -------
         dict
-            By begin of the cell (ns) and place; cells without a value are absent.
+            By begin of the cell (ns) and location; cells without a value are absent.
         """
         number, scale = self._metric(metric)
         rows = self.rows(width_ns, "statistics", begin_ns, end_ns)
@@ -112,32 +110,48 @@ class Levels:
         names = ("start_ns", "lane", "bucket", "count")
         for start, lane, bucket, count in zip(*(sketches[name][chosen].tolist() for name in names), strict=True):
             pairs.setdefault((start, lane), []).append((bucket, count))
-        place_of = self._places(space)
-        found: dict[tuple[int, Place], Statistics] = {}
+        location_of = self._locations(space)
+        found: dict[tuple[int, Location], Statistics] = {}
         names = ("start_ns", "lane", "count", "sum", "squares_0", "squares_1", "squares_2", "min", "max")
-        for start, lane, count, total, low_limb, limb, high_limb, low, high in zip(*(rows[name].tolist() for name in names), strict=True):
+        for start, lane, count, total, low_limb, limb, high_limb, low, high in zip(
+            *(rows[name].tolist() for name in names), strict=True
+        ):
             squares = low_limb + (limb << 32) + (high_limb << 64)
-            one = Statistics(count, total, squares, low, high, scale, tuple(pairs.get((start, lane), ())))
-            key = (start, place_of(lane))
+            one = Statistics(
+                count=count,
+                total=total,
+                squares=squares,
+                low=low,
+                high=high,
+                scale=scale,
+                sketch=tuple(pairs.get((start, lane), ())),
+            )
+            key = (start, location_of(lane))
             found[key] = found[key] + one if key in found else one
         return found
 
-    def busy(self, width_ns: int, begin_ns: int, end_ns: int, space: str = "dataset") -> dict[tuple[int, Place], dict[str, int]]:
-        """Return for each cell and part of the machine the ns of its devices that were busy, by kind; see `statistics`."""
+    def busy(
+        self, width_ns: int, begin_ns: int, end_ns: int, space: str = "dataset"
+    ) -> dict[tuple[int, Location], dict[str, int]]:
+        """Return for each cell and part of the machine the ns of its devices that were busy, by kind; see
+        `statistics`. Raises `CausewayError` for a space of streams, which have no busy time of their own.
+        """
         if space == "stream":
             raise CausewayError("busy times belong to devices; a stream has none of its own")
         rows = self.rows(width_ns, "busy", begin_ns, end_ns)
-        place_of = self._places(space)
+        location_of = self._locations(space)
         names = [name for name in rows if name not in ("start_ns", "lane")]
-        found: dict[tuple[int, Place], dict[str, int]] = {}
+        found: dict[tuple[int, Location], dict[str, int]] = {}
         for start, lane, *amounts in zip(*(rows[name].tolist() for name in ("start_ns", "lane", *names)), strict=True):
-            held = found.setdefault((start, place_of(lane)), dict.fromkeys(names, 0))
+            held = found.setdefault((start, location_of(lane)), dict.fromkeys(names, 0))
             for name, amount in zip(names, amounts, strict=True):
                 held[name] += amount
         return found
 
     def quantiles(self, statistics: Statistics, shares: tuple[float, ...] = (0.25, 0.5, 0.75)) -> list[float] | None:
-        """Return quantiles within the sketch's relative error, never outside the exact extremes; None for a metric with negative values."""
+        """Return quantiles within the sketch's relative error, never outside the exact extremes; None for a metric
+        with negative values.
+        """
         if statistics.low < 0:
             return None
         scaled = self.buckets.quantiles(dict(statistics.sketch), shares)
@@ -149,14 +163,14 @@ class Levels:
         number = self.metrics.index(name)
         return number, self.index["metrics"][number]["scale"]
 
-    def _places(self, space: str) -> Callable[[int], Place]:
+    def _locations(self, space: str) -> Callable[[int], Location]:
         depth = SPACE.index(space)
         names = SPACE[1 : depth + 1]
-        places = [tuple(lane[name] for name in names) for lane in self.lanes]
-        return places.__getitem__
+        locations = [tuple(lane[name] for name in names) for lane in self.lanes]
+        return locations.__getitem__
 
     def rows(self, width_ns: int, name: str, begin_ns: int, end_ns: int) -> dict[str, np.ndarray]:
-        """Return the columns of the rows of a level whose cells begin in a window."""
+        """Return the columns, shape (n,) each, of the n rows of a level whose cells begin in a window."""
         level = next(level for level in self.index["levels"] if level["width_ns"] == width_ns)
         with open_table(self.folder / level["folder"] / f"{name}.parquet", f"level_{name}") as file:
             groups = [group for group in range(file.metadata.num_row_groups) if _touches(file, group, begin_ns, end_ns)]
@@ -178,8 +192,8 @@ def _plain(column: pa.ChunkedArray) -> np.ndarray:
 def efficiency(busy: dict[str, int], width_ns: int, devices: int) -> dict[str, float]:
     """Return what the devices of a part of the machine did of the time they had, as shares that sum to 1.
 
-    Parallel efficiency (POP) is `compute + exposed_communication` where communication kernels count as useful (flavour `device`), and
-    `compute` alone where they do not (`comm_aware`).
+    Parallel efficiency (POP) is `compute + exposed_communication` where communication kernels count as useful (flavour
+    `device`), and `compute` alone where they do not (`comm_aware`).
     """
     whole = width_ns * devices
     shares = {name: busy[f"{name}_ns"] / whole for name in ("compute", "exposed_communication", "exposed_copy")}

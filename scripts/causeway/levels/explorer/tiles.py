@@ -1,7 +1,7 @@
 """Tiles of the explorer: pieces of levels, and of the launches themselves, as scripts that a page loads beside itself.
 
-A page opened from a file may not fetch others, but it may load scripts. So each tile is one call of a function of the page, with the
-numbers as typed arrays, compressed (gzip, which browsers unpack themselves) and in base64.
+A page opened from a file may not fetch others, but it may load scripts. So each tile is one call of a function of the
+page, with the numbers as typed arrays, compressed (gzip, which browsers unpack themselves) and in base64.
 """
 
 import base64
@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.levels import cells
-from causeway.levels.read import Levels
-from causeway.levels.stream import chunks
+from causeway.core.clock import Clock, clocks_of
+from causeway.levels.explorer.query import Levels
+from causeway.levels.pyramid import cells
+from causeway.levels.pyramid.ordered_rows import chunks
 
 TILE_CELLS = 512
 """Cells of a tile: half a screen at most."""
@@ -42,19 +43,21 @@ BUILT_IN = len(BUSY) + len(VALUES) + 1
 
 def metrics_of(levels: Levels) -> list[dict]:
     """Return the metrics of a tile, in their order: name, unit and meaning."""
-    found = [{"name": name, "unit": "" if "active" in name else "share", "meaning": meaning} for name, _, meaning in BUSY]
+    found = [
+        {"name": name, "unit": "" if "active" in name else "share", "meaning": meaning} for name, _, meaning in BUSY
+    ]
     found += [{"name": name, "unit": "ns", "meaning": meaning} for name, _, meaning in VALUES]
     found.append({"name": "launches", "unit": "per s", "meaning": "launches that begin, per second"})
     return found + [{"name": name, "unit": "", "meaning": "mean"} for name in levels.metrics[cells.VALUES :]]
 
 
 def devices_of(levels: Levels) -> list[dict]:
-    """Return the lanes that are devices, in order: the rows of the explorer."""
+    """Return the devices among the levels' `lanes`, in order: the rows of the explorer."""
     return [lane for lane in levels.lanes if lane["stream"] is None]
 
 
 def write_tile(path: Path, key: str, arrays: list[np.ndarray]) -> int:
-    """Write arrays, all of them of one kind of number, behind one another; return the size of the file."""
+    """Write `arrays` of any shape, all of one kind of number, behind one another; return the size of the file."""
     packed = gzip.compress(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays), 6, mtime=0)
     text = f'CW.tile("{key}","{base64.b64encode(packed).decode()}")\n'
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -65,10 +68,10 @@ def write_tile(path: Path, key: str, arrays: list[np.ndarray]) -> int:
 def write_level_tiles(levels: Levels, out: Path) -> list[dict]:
     """Write the tiles of all levels; return per level, coarsest first, its width and which tiles there are.
 
-    A tile `{level}_{block}_{number}` holds float32 by metric, row and cell, NaN where there is nothing; block `a` has one row, all devices
-    together.
+    A tile `{level}_{block}_{number}` holds float32 by metric, row and cell, NaN where there is nothing; block `a` has
+    one row, all devices together.
     """
-    rows = {lane["lane"]: place for place, lane in enumerate(devices_of(levels))}
+    rows = {lane["lane"]: row for row, lane in enumerate(devices_of(levels))}
     owner = {(lane["rank"], lane["device"]): rows[lane["lane"]] for lane in devices_of(levels)}
     row_of = np.array([owner[lane["rank"], lane["device"]] for lane in levels.lanes], np.int64)
     found = []
@@ -105,73 +108,92 @@ def _sums(levels: Levels, width: int, tile: int, row_of: np.ndarray, rows: int) 
     origin = levels.index["origin_ns"]
     begin = origin + tile * TILE_CELLS * width
     metrics = len(metrics_of(levels))
-    sums, counts = np.zeros((metrics, rows, TILE_CELLS)), np.zeros((metrics, rows, TILE_CELLS))
+    sums = np.zeros((metrics, rows, TILE_CELLS))
+    counts = np.zeros((metrics, rows, TILE_CELLS))
     busy = levels.rows(width, "busy", begin, begin + TILE_CELLS * width)
-    row, cell = row_of[busy["lane"]], (busy["start_ns"] - begin) // width
-    for place, (_, name, _) in enumerate(BUSY):
-        sums[place, row, cell] = busy[name]
+    row = row_of[busy["lane"]]
+    cell = (busy["start_ns"] - begin) // width
+    for metric, (_, name, _) in enumerate(BUSY):
+        sums[metric, row, cell] = busy[name]
     held = levels.rows(width, "statistics", begin, begin + TILE_CELLS * width)
-    row, cell = row_of[held["lane"]], (held["start_ns"] - begin) // width
+    row = row_of[held["lane"]]
+    cell = (held["start_ns"] - begin) // width
     inside = np.zeros((rows, TILE_CELLS), bool)
     inside[row_of[busy["lane"]], (busy["start_ns"] - begin) // width] = True
     inside[row, cell] = True
     counts[: len(BUSY)] = inside * width
     numbers = [levels.metrics.index(name) for _, name, _ in VALUES] + list(range(cells.VALUES, len(levels.metrics)))
-    places = [*range(len(BUSY), len(BUSY) + len(VALUES)), *range(len(BUSY) + len(VALUES) + 1, metrics)]
-    for place, number in zip(places, numbers, strict=True):
+    own = [*range(len(BUSY), len(BUSY) + len(VALUES)), *range(len(BUSY) + len(VALUES) + 1, metrics)]
+    for metric, number in zip(own, numbers, strict=True):
         mine = held["metric"] == number
         scale = levels.index["metrics"][number]["scale"]
-        np.add.at(sums[place], (row[mine], cell[mine]), held["sum"][mine] / scale)
-        np.add.at(counts[place], (row[mine], cell[mine]), held["count"][mine])
-    launches, place = held["metric"] == cells.VARIABILITY, len(BUSY) + len(VALUES)
-    np.add.at(sums[place], (row[launches], cell[launches]), held["count"][launches])
-    counts[place] = inside * (width / 1e9)
+        np.add.at(sums[metric], (row[mine], cell[mine]), held["sum"][mine] / scale)
+        np.add.at(counts[metric], (row[mine], cell[mine]), held["count"][mine])
+    launches = held["metric"] == cells.VARIABILITY
+    per_second = len(BUSY) + len(VALUES)
+    np.add.at(sums[per_second], (row[launches], cell[launches]), held["count"][launches])
+    counts[per_second] = inside * (width / 1e9)
     return sums, counts
 
 
 def write_launch_tiles(
-    levels: Levels, folders: Mapping[str, Path], clocks: Mapping, numbers: Mapping[str, np.ndarray], out: Path, most: int
+    levels: Levels,
+    folders: Mapping[str, Path],
+    clocks: Mapping,
+    numbers: Mapping[str, np.ndarray],
+    out: Path,
+    most: int,
 ) -> list[list]:
     """Write tiles of the launches themselves, until `most` of them are on the page.
 
-    A tile holds float64: start (since the first launch), duration, configuration (the page's number), lane; `TILE_LAUNCHES` at most of one
-    export. Where not all fit, those come first whose durations vary most, by their coefficient of variation.
+    A tile holds float64: start (since the first launch), duration, configuration (the page's number), `lane`;
+    `TILE_LAUNCHES` at most of one export. Where not all fit, those come first whose durations vary most, by their
+    coefficient of variation.
 
     Returns
     -------
     list of [key, first start, latest end, launches], in the order of exports and time
     """
     lane_of = {(lane["export"], lane["rank"], lane["device"], lane["stream"]): lane["lane"] for lane in levels.lanes}
+    of_export = clocks_of(clocks)
     pieces = [
-        (float(duration.std() / max(duration.mean(), 1)), export, number, int(start[0]) + clocks["exports"][export]["shift_ns"], start.size)
+        (
+            float(duration.std() / max(duration.mean(), 1)),
+            export,
+            number,
+            int(start[0]),
+            start.size,
+        )
         for export, folder in folders.items()
-        for number, (start, duration) in enumerate(_columns(folder, ["start_ns", "duration_ns"]))
+        for number, (start, duration) in enumerate(_columns(folder, of_export[export], ["start_ns", "duration_ns"]))
     ]
     chosen = _chosen(pieces, most)
     found = []
     origin = levels.index["origin_ns"]
-    for place, (export, folder) in enumerate(folders.items()):
-        shift = clocks["exports"][export]["shift_ns"] - origin
-        for number, batch in enumerate(_batches(folder, ["start_ns", "duration_ns", "configuration", "rank", "device", "stream"])):
+    for index, (export, folder) in enumerate(folders.items()):
+        clock = of_export[export].counting_from(origin)
+        for number, batch in enumerate(
+            _batches(folder, clock, ["start_ns", "duration_ns", "configuration", "rank", "device", "stream"])
+        ):
             if (export, number) not in chosen:
                 continue
             columns = {name: batch[name] for name in batch}
-            start = columns["start_ns"] + shift
+            start = columns["start_ns"]
             keys = zip(*(columns[name].tolist() for name in ("rank", "device", "stream")), strict=True)
             lane = np.array([lane_of[export, *key] for key in keys])
             configuration = numbers[export][columns["configuration"]]
             arrays = [array.astype(np.float64) for array in (start, columns["duration_ns"], configuration, lane)]
-            key = f"n{place}_{number}"
+            key = f"n{index}_{number}"
             write_tile(out / f"{key}.js", key, arrays)
             found.append([key, int(start[0]), int((start + columns["duration_ns"]).max()), int(start.size)])
     return found
 
 
-def _batches(folder: Path, columns: list[str]):
-    """Yield columns of `TILE_LAUNCHES` launches each, but the last."""
+def _batches(folder: Path, clock: Clock, columns: list[str]):
+    """Yield columns of `TILE_LAUNCHES` launches each, but the last; starts as a clock aligns them."""
     held: dict[str, list[np.ndarray]] = {name: [] for name in columns}
     size = 0
-    for batch in chunks(folder / "launches.parquet", "launches", columns):
+    for batch in chunks(folder / "launches.parquet", "launches", columns, clock=clock):
         for name in columns:
             held[name].append(batch.column(name).to_numpy().astype(np.int64))
         size += batch.num_rows
@@ -186,17 +208,17 @@ def _batches(folder: Path, columns: list[str]):
         yield {name: np.concatenate(parts) for name, parts in held.items()}
 
 
-def _columns(folder: Path, names: list[str]):
+def _columns(folder: Path, clock: Clock, names: list[str]):
     """Yield some columns of each piece, in their order."""
-    for columns in _batches(folder, names):
+    for columns in _batches(folder, clock, names):
         yield tuple(columns[name] for name in names)
 
 
 def _chosen(pieces: list[tuple], most: int) -> set[tuple[str, int]]:
     """Return which pieces are on the page, as (export, number), at most `most` launches in all.
 
-    Pieces are taken by their spread, largest first, each with the pieces of other exports that run at its begin, so that ranks can be
-    compared; `pieces` has spread, export, number, begin and launches of each.
+    Pieces are taken by their spread, largest first, each with the pieces of other exports that run at its begin, so
+    that ranks can be compared; `pieces` has spread, export, number, begin and launches of each.
     """
     by_export: dict[str, list[tuple]] = {}
     for piece in pieces:
@@ -204,7 +226,10 @@ def _chosen(pieces: list[tuple], most: int) -> set[tuple[str, int]]:
     begins = {export: np.array([piece[3] for piece in held]) for export, held in by_export.items()}
     chosen: set[tuple[str, int]] = set()
     for _, _, _, begin, _ in sorted(pieces, key=lambda piece: (-piece[0], piece[1], piece[2])):
-        group = [held[max(0, int(np.searchsorted(begins[export], begin, side="right")) - 1)] for export, held in by_export.items()]
+        group = [
+            held[max(0, int(np.searchsorted(begins[export], begin, side="right")) - 1)]
+            for export, held in by_export.items()
+        ]
         fresh = [piece for piece in group if (piece[1], piece[2]) not in chosen]
         size = sum(piece[4] for piece in fresh)
         if size <= most:

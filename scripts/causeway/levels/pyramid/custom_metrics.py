@@ -1,8 +1,10 @@
-"""Metrics of the analyst's own, summed beside the built-in ones: an expression's value for each launch, transfer or collective.
+"""Metrics of the analyst's own, summed like the built-in ones: an expression's value for each launch, transfer or
+collective.
 
-A row may be joined with the interval of another table that it lies in: a kernel with its collective, a launch with the range of the host or
-the MPI call that ran meanwhile. So metrics go across tables: "bytes per ns of communication kernels in collectives" is the value
-`inside_bytes / duration_ns` of launches, where `kernel_class == 'communication'`, inside collectives.
+A row may be joined with the interval of another table that it lies in: a kernel with its collective, a launch with the
+range of the host or the MPI call that ran meanwhile. So metrics go across tables: "bytes per ns of communication
+kernels in collectives" is the value `inside_bytes / duration_ns` of launches, where `kernel_class == 'communication'`,
+inside collectives.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,13 +14,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.errors import CausewayError
-from causeway.levels.beside import Inside, Link
-from causeway.levels.expressions import Expression, parse
-from causeway.levels.sketch import Buckets
-from causeway.levels.stream import Lanes, chunks, configurations_of
-from causeway.levels.tower import Level, Sums
-from causeway.tables import LAUNCH_SHAPE, SCHEMAS
+from causeway.core.clock import Clock
+from causeway.core.errors import CausewayError
+from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS
+from causeway.levels.pyramid.expressions import Expression, parse
+from causeway.levels.pyramid.ordered_rows import chunks, configurations_of
+from causeway.levels.pyramid.pyramid import Level, Sums
+from causeway.levels.pyramid.side_tables import EnclosingIntervals, LinkFunction
+from causeway.levels.pyramid.sketch import Buckets
+from causeway.levels.pyramid.stream_numbers import StreamNumbers
 
 SCALE = 1024
 """Values are summed as whole multiples of 1/1024, as sampled metrics are; one that is null counts nowhere."""
@@ -31,8 +35,8 @@ COLUMNS = {
     "transfers": dict.fromkeys(TRANSFERS, "number"),
     "collectives": dict.fromkeys(COLLECTIVES, "number") | {"name": "text", "communicator": "text"},
 }
-"""What expressions may name, by table. Of a launch: its own columns, the mean of its configuration and its deviation from it, its launch
-shape, its kernel's class and full name.
+"""What expressions may name, by table. Of a launch: its own columns, the mean of its configuration and its deviation
+from it, its launch shape, its kernel's class and full name.
 """
 INTERVALS = {
     "collectives": COLUMNS["collectives"],
@@ -43,7 +47,8 @@ INTERVALS = {
 """Tables whose intervals a row may lie in, and what their own condition may name."""
 HOST = ("ranges", "mpi")
 """Tables whose rows belong to a rank; those of the others belong to a device."""
-PREFIX, OVERLAP = "inside_", "overlap_ns"
+PREFIX = "inside_"
+OVERLAP = "overlap_ns"
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,8 @@ class Metric:
     ----------
     name, table : str
     value : Expression
-        May name the columns of the table, and with `inside` those of the interval, prefixed with `inside_`, and `overlap_ns`.
+        May name the columns of the table, and with `inside` those of the interval, prefixed with `inside_`, and
+        `overlap_ns`.
     where : Expression or None
         Rows for which it is 0 or null count nowhere.
     inside : str or None
@@ -78,15 +84,28 @@ class Metric:
 
 def metric_of(entry: Mapping) -> Metric:
     """Check an entry of `levels.metrics`."""
-    place, inside = f"levels: metrics: {entry['name']}", entry.get("inside")
+    key = f"levels: metrics: {entry['name']}"
+    inside = entry.get("inside")
     columns = dict(COLUMNS[entry["table"]])
     if inside:
         columns |= {f"{PREFIX}{name}": kind for name, kind in INTERVALS[inside["table"]].items()} | {OVERLAP: "number"}
     if inside and inside["table"] == entry["table"]:
-        raise CausewayError(f"{place}: inside: {inside['table']} lie in themselves; expected another table")
-    conditions = ((entry, columns, place), (inside or {}, INTERVALS[inside["table"]] if inside else {}, f"{place}: inside"))
-    where, inside_where = (parse(part["where"], known, f"{at}: where") if part.get("where") else None for part, known, at in conditions)
-    return Metric(entry["name"], entry["table"], parse(entry["value"], columns, place), where, inside and inside["table"], inside_where)
+        raise CausewayError(f"{key}: inside: {inside['table']} lie in themselves; expected another table")
+    conditions = (
+        (entry, columns, key),
+        (inside or {}, INTERVALS[inside["table"]] if inside else {}, f"{key}: inside"),
+    )
+    where, inside_where = (
+        parse(part["where"], known, f"{at}: where") if part.get("where") else None for part, known, at in conditions
+    )
+    return Metric(
+        entry["name"],
+        entry["table"],
+        parse(entry["value"], columns, key),
+        where,
+        inside and inside["table"],
+        inside_where,
+    )
 
 
 def expressions(metrics: Sequence[Mapping]) -> list[Metric]:
@@ -104,34 +123,46 @@ def expressions(metrics: Sequence[Mapping]) -> list[Metric]:
     return found
 
 
-class Custom:
-    """The sums of the analyst's metrics for one export; series = lane times metrics plus the metric's place."""
+class CustomSums:
+    """The sums of the analyst's metrics for one export; series = stream times metrics plus the metric's index."""
 
     def __init__(
-        self, metrics: list[Metric], folder: Path, mean: np.ndarray, sums: tuple[Buckets, int, float, int], link: Link | None
+        self,
+        metrics: list[Metric],
+        folder: Path,
+        clock: Clock,
+        mean: np.ndarray,
+        sums: tuple[Buckets, int, float, int],
+        link: LinkFunction | None,
     ) -> None:
-        self.metrics, self.mean = metrics, mean
+        self.metrics = metrics
+        self.mean = mean
         self._sums = [Sums(*sums) for _ in metrics]
         known = configurations_of(folder)
         self._shape = {
-            column: np.array([np.nan if key is None or key[2][place] is None else key[2][place] for key in known], float)
-            for place, column in enumerate(LAUNCH_SHAPE)
+            column: np.array(
+                [np.nan if key is None or key[2][index] is None else key[2][index] for key in known], float
+            )
+            for index, column in enumerate(LAUNCH_SHAPE)
         }
         self._text = {
-            column: np.array(["" if key is None else key[place] for key in known]) for place, column in ((0, "kernel_class"), (1, "kernel"))
+            column: np.array(["" if key is None else key[index] for key in known])
+            for index, column in ((0, "kernel_class"), (1, "kernel"))
         }
-        self._inside = [_inside(metric, folder, link) for metric in metrics]
+        self._inside = [_inside(metric, folder, clock, link) for metric in metrics]
 
-    def add(self, table: str, batch: pa.RecordBatch, lane: np.ndarray) -> None:
+    def add(self, table: str, batch: pa.RecordBatch, stream: np.ndarray) -> None:
         """Add the values of rows of a table."""
         start, duration = (batch.column(name).to_numpy() for name in ("start_ns", "duration_ns"))
-        for place, metric in enumerate(self.metrics):
+        for index, metric in enumerate(self.metrics):
             if metric.table != table:
                 continue
-            columns = {name: self._column(name, batch) for name in sorted(metric.columns & COLUMNS[table].keys())} or {"start_ns": start}
+            columns = {name: self._column(name, batch) for name in sorted(metric.columns & COLUMNS[table].keys())} or {
+                "start_ns": start
+            }
             if metric.inside:
-                found, shared, theirs = self._inside[place].of(start, duration, _key(batch, metric.inside))
-                columns |= _beside(metric, found, shared, theirs)
+                found, shared, theirs = self._inside[index].of(start, duration, _key(batch, metric.inside))
+                columns |= _of_intervals(metric, found, shared, theirs)
             value = metric.value.of(columns)
             if metric.inside:
                 value = np.where(found >= 0, value, np.nan)
@@ -139,12 +170,14 @@ class Custom:
                 value = np.where(metric.where.holds(columns), value, np.nan)
             if (np.abs(value) > LARGEST / SCALE).any():
                 raise CausewayError(
-                    f"levels: metrics: {metric.name}: {metric.value.text!r} gives {np.nanmax(np.abs(value)):.3g}, too large to be summed"
+                    f"levels: metrics: {metric.name}: {metric.value.text!r} gives {np.nanmax(np.abs(value)):.3g}, too"
+                    " large to be summed"
                 )
             known = np.flatnonzero(~np.isnan(value))
-            self._sums[place].grow((int(lane.max()) + 1) * len(self.metrics), 0)
-            series, scaled = lane[known] * len(self.metrics) + place, np.rint(value[known] * SCALE).astype(np.int64)
-            self._sums[place].gather(start[known], series, scaled)
+            self._sums[index].grow((int(stream.max()) + 1) * len(self.metrics), 0)
+            series = stream[known] * len(self.metrics) + index
+            scaled = np.rint(value[known] * SCALE).astype(np.int64)
+            self._sums[index].gather(start[known], series, scaled)
 
     def _column(self, name: str, batch: pa.RecordBatch) -> np.ndarray:
         if name in self._text:
@@ -170,7 +203,9 @@ def _values(batch: pa.RecordBatch, name: str) -> np.ndarray:
 
 
 def _key(batch: pa.RecordBatch, table: str) -> np.ndarray:
-    """Return what rows and intervals of a table must have in common, as one number: the rank, and the device where both have one."""
+    """Return what rows and intervals of a table must have in common, as one number: the rank, and the device where
+    both have one.
+    """
     rank = batch.column("rank").to_numpy().astype(np.int64)
     return rank if table in HOST else rank << 16 | batch.column("device").to_numpy()
 
@@ -180,19 +215,20 @@ def _named(metric: Metric) -> list[str]:
     return sorted(name.removeprefix(PREFIX) for name in metric.columns if name.startswith(PREFIX))
 
 
-def _inside(metric: Metric, folder: Path, link: Link | None) -> Inside | None:
-    """Return the intervals of a metric, read as they are asked for."""
+def _inside(metric: Metric, folder: Path, clock: Clock, link: LinkFunction | None) -> EnclosingIntervals | None:
+    """Return the intervals of a metric, read as they are needed."""
     if metric.inside is None:
         return None
     if link is None:
         raise CausewayError(f"levels: metrics: {metric.name}: inside: nothing is given that links rows to intervals")
-    path, named = folder / f"{metric.inside}.parquet", _named(metric)
+    path = folder / f"{metric.inside}.parquet"
+    named = _named(metric)
     conditions = metric.inside_where.columns if metric.inside_where else frozenset()
     wanted = ["start_ns", "duration_ns", "rank", *(() if metric.inside in HOST else ("device",))]
     wanted += sorted({*named, *conditions} - set(wanted))
 
     def rows() -> Iterator[tuple[np.ndarray, ...]]:
-        for batch in chunks(path, metric.inside, wanted) if path.is_file() else ():
+        for batch in chunks(path, metric.inside, wanted, clock=clock) if path.is_file() else ():
             start, duration = (batch.column(name).to_numpy() for name in ("start_ns", "duration_ns"))
             columns = (start, _key(batch, metric.inside), *(_values(batch, name) for name in named), start + duration)
             if metric.inside_where:
@@ -203,26 +239,40 @@ def _inside(metric: Metric, folder: Path, link: Link | None) -> Inside | None:
                 yield columns
 
     kinds = INTERVALS[metric.inside]
-    empty = (np.empty(0, np.int64), np.empty(0, np.int64), *(np.empty(0, "U1" if kinds[name] == "text" else float) for name in named))
-    return Inside(rows(), (*empty, np.empty(0, np.int64)), link)
+    empty = (
+        np.empty(0, np.int64),
+        np.empty(0, np.int64),
+        *(np.empty(0, "U1" if kinds[name] == "text" else float) for name in named),
+    )
+    return EnclosingIntervals(rows(), (*empty, np.empty(0, np.int64)), link)
 
 
-def _beside(metric: Metric, place: np.ndarray, shared: np.ndarray, theirs: tuple[np.ndarray, ...]) -> dict[str, np.ndarray]:
+def _of_intervals(
+    metric: Metric, index: np.ndarray, shared: np.ndarray, theirs: tuple[np.ndarray, ...]
+) -> dict[str, np.ndarray]:
     """Return the columns of each row's interval, null without one."""
-    found = {OVERLAP: np.where(place >= 0, shared, np.nan)}
+    found = {OVERLAP: np.where(index >= 0, shared, np.nan)}
     for name, column in zip(_named(metric), theirs[2:-1], strict=True):
         nothing = np.array([""]) if INTERVALS[metric.inside][name] == "text" else np.array([np.nan])
-        found[PREFIX + name] = np.concatenate((column, nothing))[place]  # -1 is the last place
+        found[PREFIX + name] = np.concatenate((column, nothing))[index]  # -1 is the last
     return found
 
 
 def measure(
-    metrics: list[Metric], folder: Path, lanes: Lanes, mean: np.ndarray, sums: tuple[Buckets, int, float, int], link: Link | None
+    metrics: list[Metric],
+    folder: Path,
+    clock: Clock,
+    numbers: StreamNumbers,
+    mean: np.ndarray,
+    sums: tuple[Buckets, int, float, int],
+    link: LinkFunction | None,
 ) -> list[Level]:
-    """Return the finest level of each metric of an export, in a pass over its tables of its own; see `Sums` for `sums`."""
+    """Return the finest level of each metric of an export, in a pass over its tables of its own; see `Sums` for
+    `sums`.
+    """
     if not metrics:
         return []
-    custom = Custom(metrics, folder, mean, sums, link)
+    custom = CustomSums(metrics, folder, clock, mean, sums, link)
     for table in COLUMNS:
         path = folder / f"{table}.parquet"
         mine = [metric for metric in metrics if metric.table == table]
@@ -230,6 +280,6 @@ def measure(
             continue
         wanted = {"start_ns", "duration_ns", "rank", "device", "stream"}.union(*(metric.columns for metric in mine))
         wanted = wanted | {"configuration"} if table == "launches" else wanted
-        for batch in chunks(path, table, [field.name for field in SCHEMAS[table] if field.name in wanted]):
-            custom.add(table, batch, lanes.of(batch))
+        for batch in chunks(path, table, [field.name for field in SCHEMAS[table] if field.name in wanted], clock=clock):
+            custom.add(table, batch, numbers.of(batch))
     return custom.finish()

@@ -1,8 +1,8 @@
 """Metrics that the analyst defines: expressions over columns of a table, parsed and checked, never run as code.
 
-An expression is Python's arithmetic on names of columns: `+ - * / //`, comparisons, `and or not`, numbers, texts in comparisons, and the
-functions `abs`, `min`, `max` of two values. It is parsed with `ast`; every node that is not on the list is refused with its place, and what
-is left is worked out with numpy, column by column.
+An expression is Python's arithmetic on names of columns: `+ - * / //`, comparisons, `and or not`, numbers, texts in
+comparisons, and the functions `abs`, `min`, `max` of two values. It is parsed with `ast`; every node that is not on the
+list is refused and quoted, and what is left is worked out with numpy, column by column.
 """
 
 import ast
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from causeway.errors import CausewayError
+from causeway.core.errors import CausewayError
 
 LONGEST = 500
 DEEPEST = 40
@@ -122,14 +122,19 @@ def _kind(node: ast.expr, columns: Mapping[str, str], where: str, depth: int) ->
         parts = node.values
     elif isinstance(node, ast.Compare) and all(type(op) in OPERATORS for op in node.ops):
         return _comparison(node, columns, where, depth)
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS and not node.keywords:
+    elif (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in FUNCTIONS
+        and not node.keywords
+    ):
         parts = node.args
         if len(parts) != FUNCTIONS[node.func.id][0]:
             raise CausewayError(f"{where}: {node.func.id} takes {FUNCTIONS[node.func.id][0]} values, not {len(parts)}")
     else:
         raise CausewayError(
-            f"{where}: {ast.unparse(node)[:60]!r} is not allowed; expressions have columns, numbers, + - * / //, comparisons, and or not,"
-            f" {', '.join(FUNCTIONS)}"
+            f"{where}: {ast.unparse(node)[:60]!r} is not allowed; expressions have columns, numbers, + - * / //,"
+            f" comparisons, and or not, {', '.join(FUNCTIONS)}"
         )
     for part in parts:
         if _kind(part, columns, where, depth + 1) == "text":
@@ -161,7 +166,8 @@ def _value(node: ast.expr, columns: Mapping[str, np.ndarray]) -> np.ndarray | fl
             value = OPERATORS[type(node.op)](value, _value(part, columns))
         return value
     if isinstance(node, ast.Compare):
-        value, left = np.True_, _value(node.left, columns)
+        value = np.True_
+        left = _value(node.left, columns)
         for op, part in zip(node.ops, node.comparators, strict=True):
             right = _value(part, columns)
             value = np.logical_and(value, OPERATORS[type(op)](left, right))

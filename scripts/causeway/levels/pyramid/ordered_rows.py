@@ -1,50 +1,71 @@
-"""The rows of an export in the order of time, as the sums of a tower take them: lanes, classes and means as numbers."""
+"""The rows of an export in the order of time, and what is known of their configurations: class and mean duration."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from numba import int64
 
-from causeway.errors import TableError
-from causeway.levels import cells
-from causeway.slices import first_fall
-from causeway.tables import KERNEL_CLASSES, LAUNCH_SHAPE, open_table, read_table
+from causeway.core.clock import Clock
+from causeway.core.errors import TableError
+from causeway.core.tables import KERNEL_CLASSES, LAUNCH_SHAPE, open_table, read_table
+from causeway.numeric.compiled import I8, U4, compiled
+from causeway.numeric.slice_statistics import first_fall
 
 CHUNK_ROWS = 1 << 16
 """Rows that are worked on at once: half a megabyte per column."""
-STRETCHES, STRETCH_ROWS = 8, 1 << 15
+SAMPLES = 8
+SAMPLE_ROWS = 1 << 15
+OWN_CLOCK = Clock()
 
 
-def chunks(path: Path, name: str, columns: list[str], time: str = "start_ns") -> Iterator[pa.RecordBatch]:
-    """Yield some columns of a table in bounded pieces.
+def chunks(
+    path: Path, name: str, columns: list[str], time: str = "start_ns", clock: Clock = OWN_CLOCK
+) -> Iterator[pa.RecordBatch]:
+    """Yield some columns of a table in bounded pieces; times as a clock aligns them.
 
     Raises
     ------
     TableError
         If its rows are not in the order of time.
     """
-    before, row = None, 0
+    before = None
+    row = 0
     with open_table(path, name) as file:
         for batch in file.iter_batches(CHUNK_ROWS, columns=columns, use_threads=False):
             if not batch.num_rows:
                 continue
             if time in columns:
                 at = batch.column(time).to_numpy()
-                place = first_fall(at, at[0] if before is None else before)
-                if place >= 0:
-                    raise TableError(f"{path}: row {row + place} begins before the row above it; expected rows ordered by {time}")
+                index = first_fall(at, at[0] if before is None else before)
+                if index >= 0:
+                    raise TableError(
+                        f"{path}: row {row + index} begins before the row above it; expected rows ordered by {time}"
+                    )
                 before = at[-1]
             row += batch.num_rows
-            yield batch
+            yield on_time_line(batch, time, clock)
 
 
-def stretches(path: Path, name: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
-    """Yield some columns of the first `STRETCH_ROWS` rows of up to `STRETCHES` row groups, evenly spread over a table."""
+def on_time_line(batch: pa.RecordBatch, time: str, clock: Clock) -> pa.RecordBatch:
+    """Return rows with their times as a clock aligns them."""
+    index = batch.schema.get_field_index(time)
+    if index < 0 or clock == OWN_CLOCK:
+        return batch
+    aligned = pa.array(clock.aligned(batch.column(index).to_numpy()))
+    return batch.set_column(index, batch.schema.field(index), aligned)
+
+
+def sampled_rows(path: Path, name: str, columns: list[str], clock: Clock = OWN_CLOCK) -> Iterator[pa.RecordBatch]:
+    """Yield some columns of the first `SAMPLE_ROWS` rows of up to `SAMPLES` row groups, evenly spread over a
+    table; times as a clock aligns them.
+    """
     with open_table(path, name) as file:
         groups = range(file.num_row_groups)
-        for group in groups[:: -(-len(groups) // STRETCHES)]:
-            yield next(file.iter_batches(STRETCH_ROWS, row_groups=[group], columns=columns, use_threads=False))
+        for group in groups[:: -(-len(groups) // SAMPLES)]:
+            rows = next(file.iter_batches(SAMPLE_ROWS, row_groups=[group], columns=columns, use_threads=False))
+            yield on_time_line(rows, "start_ns", clock)
 
 
 def span_of(path: Path) -> int:
@@ -63,44 +84,11 @@ def launches_in(folder: Path) -> int:
         return file.metadata.num_rows
 
 
-class Lanes:
-    """The streams and devices of an export, numbered as they come."""
-
-    def __init__(self) -> None:
-        self.streams: dict[tuple[int, int, int], int] = {}
-        self.devices: dict[tuple[int, int], int] = {}
-        self.device_of = np.empty(0, np.int64)
-        self._cache = np.full((cells.LANE_SLOTS, 4), -1, np.int64)
-
-    def of(self, batch: pa.RecordBatch) -> np.ndarray:
-        """Return the lane of each row; int64."""
-        rank, device, stream = (batch.column(name).to_numpy() for name in ("rank", "device", "stream"))
-        lane = np.empty(batch.num_rows, np.int64)
-        if not cells.find_lanes(rank, device, stream, self._cache, lane):
-            places = np.flatnonzero(lane < 0)
-            keys = np.column_stack([column[places].astype(np.int64) for column in (rank, device, stream)])
-            distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
-            numbers = [self._number(*key) for key in distinct.tolist()]
-            lane[places] = np.array(numbers, np.int64)[inverse.ravel()]
-        return lane
-
-    def _number(self, rank: int, device: int, stream: int) -> int:
-        number = self.streams.setdefault((rank, device, stream), len(self.streams))
-        if number == self.device_of.size:
-            self.device_of = np.append(self.device_of, self.device(rank, device))
-        self._cache[cells.lane_slot(rank, device, stream)] = (rank, device, stream, number)
-        return number
-
-    def device(self, rank: int, device: int) -> int:
-        """Return the number of a device."""
-        return self.devices.setdefault((rank, device), len(self.devices))
-
-
 class Means:
     """The mean duration of each configuration over all exports, in whole ns.
 
-    A configuration is the same everywhere if the full kernel name, the launch shape and the label agree. Sums are exact; the mean is
-    rounded to the nearest ns, so that variability stays an integer, at most half a nanosecond off.
+    A configuration is the same everywhere if the full kernel name, the launch shape and the label agree. Sums are
+    exact; the mean is rounded to the nearest ns, so that variability stays an integer, at most half a nanosecond off.
     """
 
     def __init__(self, folders: Mapping[str, Path]) -> None:
@@ -111,11 +99,11 @@ class Means:
             row = 0
             for batch in chunks(folder / "launches.parquet", "launches", ["duration_ns", "configuration"]):
                 number = batch.column("configuration").to_numpy()
-                wrong = cells.sum_by_configuration(number, batch.column("duration_ns").to_numpy(), count, total)
+                wrong = _sum_by_configuration(number, batch.column("duration_ns").to_numpy(), count, total)
                 if wrong >= 0:
                     raise TableError(
-                        f"{folder}/launches.parquet: row {row + wrong} has configuration {number[wrong]}, which configurations.parquet"
-                        " does not have"
+                        f"{folder}/launches.parquet: row {row + wrong} has configuration {number[wrong]}, which"
+                        " configurations.parquet does not have"
                     )
                 row += batch.num_rows
             for key, n, amount in zip(keys[export], count.tolist(), total.tolist(), strict=True):
@@ -124,10 +112,12 @@ class Means:
                     held[0] += n
                     held[1] += amount
         self.mean = {
-            export: np.array([_rounded(*sums[key]) if key else 0 for key in known], np.int64).reshape(-1) for export, known in keys.items()
+            export: np.array([_rounded(*sums[key]) if key else 0 for key in known], np.int64).reshape(-1)
+            for export, known in keys.items()
         }
         self.kind = {
-            export: np.array([KERNEL_CLASSES.index(key[0]) if key else 0 for key in known], np.int64) for export, known in keys.items()
+            export: np.array([KERNEL_CLASSES.index(key[0]) if key else 0 for key in known], np.int64)
+            for export, known in keys.items()
         }
 
 
@@ -136,10 +126,28 @@ def _rounded(count: int, total: int) -> int:
 
 
 def configurations_of(folder: Path) -> list[tuple | None]:
-    """Return what an export's configurations are, by their numbers: class, kernel's name, shape, label; None for numbers not in use."""
-    kernels = {row["kernel"]: (row["class"], row["name"]) for row in read_table(folder / "kernels.parquet", "kernels").to_pylist()}
+    """Return what an export's configurations are, by their numbers: class, kernel's name, shape, label; None for
+    numbers not in use.
+    """
+    kernels = {
+        row["kernel"]: (row["class"], row["name"])
+        for row in read_table(folder / "kernels.parquet", "kernels").to_pylist()
+    }
     rows = read_table(folder / "configurations.parquet", "configurations").to_pylist()
     found: list[tuple | None] = [None] * (max((row["configuration"] for row in rows), default=-1) + 1)
     for row in rows:
         found[row["configuration"]] = (*kernels[row["kernel"]], tuple(row[name] for name in LAUNCH_SHAPE), row["label"])
     return found
+
+
+@compiled(int64(U4, I8, int64[::1], int64[::1]))
+def _sum_by_configuration(configuration, duration, count, total):
+    """Add durations to the count and sum of their configurations; return the first row whose configuration is
+    unknown, or -1.
+    """
+    for i in range(duration.size):
+        if configuration[i] >= count.size:
+            return i
+        count[configuration[i]] += 1
+        total[configuration[i]] += duration[i]
+    return -1

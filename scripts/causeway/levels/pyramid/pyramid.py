@@ -1,51 +1,48 @@
-"""A tower of levels: sums over cells of one width, and every coarser level as the sum of the finer one.
+"""A pyramid of levels: sums over cells of one width, and every coarser level as the sum of the finer one.
 
-How fine the finest level can be shows only when all rows are seen. So sums begin with narrow cells, and whenever they would take more bytes
-than the tower may have, four neighbouring cells become one: sums of integers lose nothing by it, and memory stays bounded.
+How fine the finest level can be is known only when all rows are read. So sums begin with narrow cells, and whenever
+they would take more bytes than the pyramid may have, four neighbouring cells become one: sums of integers lose nothing
+by it, and memory stays bounded.
 """
 
-import ctypes
-import sys
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
-from causeway.levels import cells
-from causeway.levels.sketch import Buckets
+from causeway.levels.pyramid import busy_time, cells, merging
+from causeway.levels.pyramid.level import STEP, Level, least_size, merged
+from causeway.levels.pyramid.sketch import Buckets
+from causeway.numeric.process import give_back
 
 FINEST_NS = 10_000
 """Width of the cells of the finest level that there may be."""
-STEP = 4
-"""Each level's cells are this many times as wide as those of the level below."""
 MOST_PIECES = 1 << 22
-"""Pieces of busy time that one chunk of rows may be cut into."""
-CELL_BYTES, BUCKET_BYTES, BUSY_BYTES = 20, 2.5, 28
-"""Bytes on disk of a cell, of a bucket of a sketch and of a device's busy times, as measured; only for choosing the finest level."""
-TOWER = 1.5
-"""What the tower takes beside its finest level, which has at least as many cells as three quarters of all; sketches shrink more slowly."""
-
-
-TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+"""Pieces of busy time that one chunk of rows may be divided into."""
+WHOLE_OVER_FINEST = 1.5
+"""Bytes of a pyramid over those of its finest level, which has three quarters of all cells or more; sketches shrink
+more slowly.
+"""
 
 
 @dataclass(frozen=True)
-class Launches:
+class LaunchChunk:
     """Launches of a chunk, and what is known of their configurations and transfers.
 
     Attributes
     ----------
-    start, duration, lane : ndarray of int64
+    start, duration : ndarray of int64, shape (n,), ns
+    stream : ndarray of int64, shape (n,)
+        Number of its stream.
     configuration : ndarray of uint32
     kind, mean : ndarray of int64
         Class of each configuration (0 compute, 1 communication, 2 memory), and its mean in whole ns.
     linked, lasted : ndarray of int64
-        Place of each launch's transfer, -1 without one, in the durations of transfers.
+        Index of each launch's transfer, -1 without one, in the durations of transfers (ns).
     """
 
     start: np.ndarray
     duration: np.ndarray
-    lane: np.ndarray
+    stream: np.ndarray
     configuration: np.ndarray
     kind: np.ndarray
     mean: np.ndarray
@@ -53,136 +50,45 @@ class Launches:
     lasted: np.ndarray
 
 
-_NONE, _NO_NUMBERS = np.empty(0, np.int64), np.empty(0, np.uint32)
-NO_LAUNCHES = Launches(_NONE, _NONE, _NONE, _NO_NUMBERS, _NONE, _NONE, _NONE, _NONE)
+_NONE = np.empty(0, np.int64)
+_NO_NUMBERS = np.empty(0, np.uint32)
+NO_LAUNCHES = LaunchChunk(
+    start=_NONE,
+    duration=_NONE,
+    stream=_NONE,
+    configuration=_NO_NUMBERS,
+    kind=_NONE,
+    mean=_NONE,
+    linked=_NONE,
+    lasted=_NONE,
+)
 NO_ROWS = (_NONE, _NONE, _NONE, _NO_NUMBERS, _NONE, _NONE, _NONE, _NONE, _NONE)
-"""No launches and no transfers, as `cells.sweep` takes them."""
+"""No launches and no transfers, as `busy_time.sweep` takes them."""
 NO_TRANSFERS = (_NONE,) * 5
 
 
-@dataclass
-class Level:
-    """The sums of one level, in the order of series and cells.
-
-    Attributes
-    ----------
-    width : int
-        Of a cell, in ns.
-    values : ndarray of int64, shape (n, 9)
-        Series, cell, count, sum, three limbs of the sum of squares, least, largest.
-    offset : ndarray of int64, shape (n + 1,)
-        Row k of `values` has the entries `offset[k]` up to `offset[k + 1]` of `buckets` and `counts`, its sketch.
-    buckets, counts : ndarray of uint16 and uint32
-        Ascending buckets of each row, and how many values each holds.
-    busy : ndarray of int64, shape (k, 3)
-        Series of busy time, cell, ns.
+class _GrowingRows:
+    """Rows of a level as they come, in arrays that grow in place: many small ones would leave memory that nothing
+    else fits into.
     """
-
-    width: int
-    values: np.ndarray
-    offset: np.ndarray
-    buckets: np.ndarray
-    counts: np.ndarray
-    busy: np.ndarray
-
-    @classmethod
-    def empty(cls, width: int) -> "Level":
-        """Return a level without cells."""
-        nothing = (np.empty(0, np.uint16), np.empty(0, np.uint32))
-        return cls(width, np.empty((0, 9), np.int64), np.zeros(1, np.int64), *nothing, np.empty((0, 3), np.int64))
-
-    def size(self) -> float:
-        """Return the bytes that it would take on disk, roughly."""
-        return _size(len(self.values), len(self.buckets), len(self.busy))
-
-    def coarser(self) -> "Level":
-        """Return the level above: the sums of each four neighbouring cells."""
-        values, busy = self.values.copy(), self.busy.copy()
-        values[:, 1] //= STEP
-        busy[:, 1] //= STEP
-        return merged(Level(self.width * STEP, values, self.offset, self.buckets, self.counts, busy))
-
-
-def give_back() -> None:
-    """Give free memory back to the system: Arrow and glibc keep what small arrays took, too scattered for the large ones that follow."""
-    pa.default_memory_pool().release_unused()
-    if TRIM:
-        TRIM(0)
-
-
-def _size(values: int, entries: int, busy: int) -> float:
-    return CELL_BYTES * values + BUCKET_BYTES * entries + BUSY_BYTES / 3 * busy
-
-
-def least_size(rows: Level) -> float:
-    """Return the bytes that rows would take once merged, at least: what the sketches of equal cells share is not known before."""
-    order, busy = _order(rows.values), _order(rows.busy)
-    first = _firsts(rows.values, order)
-    return _size(int(first.sum()), int(np.diff(rows.offset)[order][first].sum()), int(_firsts(rows.busy, busy).sum()))
-
-
-def _firsts(rows: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Return for each place of an order whether series and cell differ from those before; bool."""
-    first = np.ones(order.size, bool)
-    first[1:] = np.diff(rows[order, :2], axis=0).any(axis=1)
-    return first
-
-
-def stacked(levels: list[Level]) -> Level:
-    """Return the rows of levels of one width behind one another; `merged` makes a level of them."""
-    ends = np.cumsum([0, *(level.offset[-1] for level in levels)])
-    offsets = [level.offset[:-1] + end for level, end in zip(levels, ends, strict=False)]
-    joined = {name: np.concatenate([getattr(level, name) for level in levels]) for name in ("values", "buckets", "counts", "busy")}
-    return Level(levels[0].width, joined["values"], np.append(np.concatenate(offsets), ends[-1]), joined["buckets"], joined["counts"],
-                 joined["busy"])  # fmt: skip
-
-
-def merged(rows: Level) -> Level:
-    """Return a level in which each (series, cell) stands once, as the sum of all that was given of it, in any order."""
-    order = _order(rows.values)
-    values, group = np.empty_like(rows.values), np.empty(len(order), np.int64)
-    n = cells.merge_values(rows.values, order, values, group)
-    offset = np.zeros(n + 1, np.int64)
-    buckets, counts = np.empty_like(rows.buckets), np.empty_like(rows.counts)
-    histogram = np.zeros(int(rows.buckets.max(initial=0)) + 1, np.uint32)
-    m = cells.merge_sketches(order, group, rows.offset, rows.buckets, rows.counts, offset, buckets, counts, histogram)
-    busy = np.empty_like(rows.busy)
-    k = cells.merge_busy(rows.busy, _order(rows.busy), busy)
-    for array, size in ((values, n), (buckets, m), (counts, m), (busy, k)):
-        array.resize((size, *array.shape[1:]), refcheck=False)  # gives back what was not needed; a copy would hold both for a while
-    return Level(rows.width, values, offset, buckets, counts, busy)
-
-
-def _order(rows: np.ndarray) -> np.ndarray:
-    """Return the order of rows by series and cell, the first two columns."""
-    series = np.ascontiguousarray(rows[:, 0])
-    order = np.empty(series.size, np.int64)
-    begin = np.zeros(int(series.max(initial=-1)) + 2, np.int64)
-    cells.order_by_series(series, begin, order)
-    cell = rows[order, 1]
-    falls = (np.diff(cell) < 0) & (np.diff(series[order]) == 0)
-    if falls.any():  # pieces of busy time may lie ahead of those that come later
-        order = order[np.lexsort((cell, series[order]))]
-    return order
-
-
-class _Pile:
-    """Rows of a level as they come, in arrays that grow in place: many small ones would leave memory that nothing else fits into."""
 
     def __init__(self) -> None:
         empty = Level.empty(0)
         self._held = [empty.values, empty.offset, empty.buckets, empty.counts, empty.busy]
         self.sizes = [0, 1, 0, 0, 0]
 
-    def add(self, values: np.ndarray, entries: np.ndarray, buckets: np.ndarray, counts: np.ndarray, busy: np.ndarray) -> None:
+    def add(
+        self, values: np.ndarray, entries: np.ndarray, buckets: np.ndarray, counts: np.ndarray, busy: np.ndarray
+    ) -> None:
         """Add rows: `entries` says how many buckets each row of `values` has; the others are as in `Level`."""
         offset = np.cumsum(entries) + self.sizes[2]
-        for place, more in enumerate((values, offset, buckets, counts, busy)):
-            array, size = self._held[place], self.sizes[place] + len(more)
+        for column, more in enumerate((values, offset, buckets, counts, busy)):
+            array = self._held[column]
+            size = self.sizes[column] + len(more)
             if size > len(array):
                 array.resize((size + size // 16, *array.shape[1:]), refcheck=False)
-            array[self.sizes[place] : size] = more
-            self.sizes[place] = size
+            array[self.sizes[column] : size] = more
+            self.sizes[column] = size
 
     def level(self, width: int) -> Level:
         """Return the rows, in the order in which they came."""
@@ -199,20 +105,23 @@ class Sums:
     origin_ns : int
         The dataset's first launch on the export's own clock: cell 0 begins there.
     budget : float
-        Bytes that the whole tower of this export may take.
+        Bytes that the whole pyramid of this export may take.
     width : int
         Of the cells to begin with, `FINEST_NS` times a power of four.
     """
 
     def __init__(self, buckets: Buckets, origin_ns: int, budget: float, width: int = FINEST_NS) -> None:
-        self.buckets, self.origin_ns, self.budget, self.width = buckets, origin_ns, budget, width
+        self.buckets = buckets
+        self.origin_ns = origin_ns
+        self.budget = budget
+        self.width = width
         self.state = np.zeros((0, cells.STATE), np.int64)
         self.histogram = np.zeros((0, len(buckets)), np.uint32)
         self.touched = np.zeros((0, len(buckets)), np.uint16)
-        self.opened = np.zeros((0, 2 + cells.BUSY), np.int64)
+        self.opened = np.zeros((0, 2 + busy_time.BUSY), np.int64)
         self.until = np.zeros((0, 4), np.int64)
         self.level = Level.empty(width)
-        self._fresh = _Pile()
+        self._fresh = _GrowingRows()
         self._out: tuple[np.ndarray, ...] | None = None
         self._filled = np.zeros(3, np.int64)
 
@@ -220,43 +129,59 @@ class Sums:
         """Make room for series of values and for devices."""
         more = max(0, series - len(self.state))
         state = np.zeros((more, cells.STATE), np.int64)
-        state[:, cells.END], state[:, cells.LOW], state[:, cells.HIGH] = cells.LONG_AGO, cells.EMPTY_LOW, -cells.EMPTY_LOW
+        state[:, cells.END] = cells.LONG_AGO
+        state[:, cells.LOW] = cells.EMPTY_LOW
+        state[:, cells.HIGH] = -cells.EMPTY_LOW
         self.state = np.vstack((self.state, state))
         self.histogram = np.vstack((self.histogram, np.zeros((more, len(self.buckets)), np.uint32)))
         self.touched = np.vstack((self.touched, np.zeros((more, len(self.buckets)), np.uint16)))
         more = max(0, devices - len(self.until))
-        opened = np.full((more, 2 + cells.BUSY), cells.LONG_AGO, np.int64)
+        opened = np.full((more, 2 + busy_time.BUSY), cells.LONG_AGO, np.int64)
         opened[:, 2:] = 0
         self.opened = np.vstack((self.opened, opened))
         self.until = np.vstack((self.until, np.full((more, 4), cells.LONG_AGO, np.int64)))
 
-    def sweep(self, launches: Launches, transfers: tuple[np.ndarray, ...], device_of: np.ndarray) -> None:
+    def sweep(self, launches: LaunchChunk, transfers: tuple[np.ndarray, ...], device_of: np.ndarray) -> None:
         """Add launches and transfers, all of which begin after those of earlier calls.
 
         Parameters
         ----------
-        launches : Launches
+        launches : LaunchChunk
         transfers : tuple of ndarray of int64
-            Start, duration, lane, direction (see `cells.sweep`), bytes or -1.
+            Start, duration, stream, direction (see `busy_time.sweep`), bytes or -1.
         device_of : ndarray of int64
-            Device of each lane.
+            Device of each stream.
         """
-        start, duration = launches.start, launches.duration
-        t_start, t_duration, t_lane, t_kind, size = transfers
+        start = launches.start
+        duration = launches.duration
+        t_start, t_duration, t_stream, t_kind, size = transfers
         if start.size + t_start.size == 0:
             return
         self._room(3 * start.size + t_start.size, self._pieces_of((start, duration), (t_start, t_duration)))
         of_launches = (launches.configuration, launches.kind, launches.mean, launches.linked, launches.lasted)
         values = [np.empty(3 * start.size, np.int64) for _ in range(3)]
-        n = cells.launch_values(start, duration, launches.lane, *of_launches, *values)
+        n = cells.launch_values(start, duration, launches.stream, *of_launches, *values)
         cells.add(*(part[:n] for part in values), *self._open())
         known = np.flatnonzero(size >= 0)
-        cells.add(t_start[known], (t_lane * cells.VALUES + cells.BYTES_IN + t_kind)[known], size[known], *self._open())
+        cells.add(
+            t_start[known], (t_stream * cells.VALUES + cells.BYTES_IN + t_kind)[known], size[known], *self._open()
+        )
         last = max(int(part[-1]) for part in (start, t_start) if part.size) - self.origin_ns
-        mine, theirs = self._by_device(device_of, launches.lane), self._by_device(device_of, t_lane)
-        for device, (places, t_places) in enumerate(zip(mine, theirs, strict=True)):
-            if places.size + t_places.size:
-                busy = (places, start, duration, launches.configuration, launches.kind, t_places, t_start, t_duration, t_kind)
+        mine = self._by_device(device_of, launches.stream)
+        theirs = self._by_device(device_of, t_stream)
+        for device, (rows, t_rows) in enumerate(zip(mine, theirs, strict=True)):
+            if rows.size + t_rows.size:
+                busy = (
+                    rows,
+                    start,
+                    duration,
+                    launches.configuration,
+                    launches.kind,
+                    t_rows,
+                    t_start,
+                    t_duration,
+                    t_kind,
+                )
                 self._cover(device, last, busy)
         self._take()
 
@@ -267,26 +192,33 @@ class Sums:
         return (self.origin_ns, self.width, *held, self.buckets.upper, self.buckets.first)
 
     def _cover(self, device: int, now: int, busy: tuple[np.ndarray, ...]) -> None:
-        cells.sweep(device, now, *busy, self.origin_ns, self.width, self.until, self.opened, self._out[3], self._filled)
+        busy_time.sweep(
+            device, now, *busy, self.origin_ns, self.width, self.until, self.opened, self._out[3], self._filled
+        )
 
-    def _by_device(self, device_of: np.ndarray, lane: np.ndarray) -> list[np.ndarray]:
-        """Return the places of each device's rows, in their order."""
+    def _by_device(self, device_of: np.ndarray, stream: np.ndarray) -> list[np.ndarray]:
+        """Return the indices of each device's rows, in their order."""
         if len(self.until) == 1:
-            return [np.arange(lane.size)]
-        order, begin = np.empty(lane.size, np.int64), np.zeros(len(self.until) + 1, np.int64)
-        cells.order_by_series(device_of[lane], begin, order)
+            return [np.arange(stream.size)]
+        order = np.empty(stream.size, np.int64)
+        begin = np.zeros(len(self.until) + 1, np.int64)
+        merging.order_by_series(device_of[stream], begin, order)
         return np.split(order, begin[:-2])
 
     def _pieces_of(self, *parts: tuple[np.ndarray, np.ndarray]) -> int:
-        """Return how many pieces of busy time some (start, duration) may be cut into; widen the cells until they are not too many.
+        """Return how many pieces of busy time some (start, duration) may be cut into; widen the cells until they are
+        not too many.
 
         Each kind of busy time covers at most what lasts, with what was still running; and each row may end a cell.
         """
-        rows, lasting = sum(start.size for start, _ in parts), sum(int(duration.sum()) for _, duration in parts)
+        rows = sum(start.size for start, _ in parts)
+        lasting = sum(int(duration.sum()) for _, duration in parts)
         return self._pieces(rows, lasting)
 
     def _pieces(self, rows: int, lasting: int) -> int:
-        running = int(np.maximum(self.until[:, 1:].max(axis=1) - self.until[:, 0], 0)[self.until[:, 0] > cells.LONG_AGO].sum())
+        running = int(
+            np.maximum(self.until[:, 1:].max(axis=1) - self.until[:, 0], 0)[self.until[:, 0] > cells.LONG_AGO].sum()
+        )
         while (pieces := (5 * lasting + 4 * running) // self.width) > MOST_PIECES:
             self.widen()
         return 12 * (rows + len(self.until)) + pieces
@@ -300,7 +232,12 @@ class Sums:
     def _room(self, values: int, pieces: int) -> None:
         """Make output arrays that `values` more values and `pieces` pieces surely fit into."""
         need = (values, values + int(self.state[:, cells.TOUCHED].sum()), pieces)
-        if self._out is None or self._out[0].shape[0] < need[0] or self._out[1].size < need[1] or self._out[3].shape[0] < need[2]:
+        if (
+            self._out is None
+            or self._out[0].shape[0] < need[0]
+            or self._out[1].size < need[1]
+            or self._out[3].shape[0] < need[2]
+        ):
             self._out = (
                 np.empty((need[0], cells.CLOSED), np.int64),
                 np.empty(need[1], np.uint16),
@@ -314,10 +251,13 @@ class Sums:
         n, m, k = self._filled.tolist()
         closed, buckets, counts, pieces = self._out
         self._fresh.add(closed[:n, :9], closed[:n, 9], buckets[:m], counts[:m], pieces[:k])
-        # what is fresh may still merge with what is there, so it is joined before it counts; but not for every little of it
-        if self._fresh.level(self.width).size() * TOWER > max(self.budget - self.level.size() * TOWER, self.budget / 8):
+        # what is fresh may still merge with what is there, so it is joined before it counts; but not for every little
+        # of it
+        if self._fresh.level(self.width).size() * WHOLE_OVER_FINEST > max(
+            self.budget - self.level.size() * WHOLE_OVER_FINEST, self.budget / 8
+        ):
             self._join()
-            while self.level.size() * TOWER > self.budget:
+            while self.level.size() * WHOLE_OVER_FINEST > self.budget:
                 self.widen()
 
     def widen(self) -> None:
@@ -334,16 +274,21 @@ class Sums:
 
     def _all(self) -> Level:
         """Return what was closed behind the level, and hold neither of them any more."""
-        fresh, held, self._fresh, self.level = self._fresh, self.level, _Pile(), Level.empty(self.width)
+        fresh = self._fresh
+        held = self.level
+        self._fresh = _GrowingRows()
+        self.level = Level.empty(self.width)
         if not any(fresh.sizes[k] for k in (0, 4)):
             return held
         fresh.add(held.values, np.diff(held.offset), held.buckets, held.counts, held.busy)
         return fresh.level(self.width)
 
     def _join(self) -> None:
-        """Merge what was closed into the level; if that is surely too much, with wider cells at once, which takes less memory."""
+        """Merge what was closed into the level; if that is surely too much, with wider cells at once, which takes
+        less memory.
+        """
         rows = self._all()
-        if least_size(rows) * TOWER > self.budget:
+        if least_size(rows) * WHOLE_OVER_FINEST > self.budget:
             self.level = rows.coarser()
             self._widened()
         else:
@@ -359,11 +304,11 @@ class Sums:
         for device in range(len(self.until)):
             if self.until[device, 0] > cells.LONG_AGO:
                 self._cover(device, last, NO_ROWS)
-                cells.close_busy(device, self.opened, pieces, self._filled)
+                busy_time.close_busy(device, self.opened, pieces, self._filled)
         for series in np.flatnonzero(self.state[:, cells.COUNT]).tolist():
             cells.close(series, self.state, self.histogram, self.touched, closed, buckets, counts, self._filled)
         self._take()
         self._join()
-        while self.level.size() * TOWER > self.budget and len(self.level.values) > len(self.state):
+        while self.level.size() * WHOLE_OVER_FINEST > self.budget and len(self.level.values) > len(self.state):
             self.widen()
         return self.level

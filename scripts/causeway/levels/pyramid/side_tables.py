@@ -1,4 +1,4 @@
-"""Tables read beside the launches, in step with them: transfers, and intervals such as collectives that a row may lie in."""
+"""Tables read in step with the launches: transfers, and intervals such as collectives that a row may lie in."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,20 +7,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from causeway.levels import cells
-from causeway.levels.stream import Lanes, chunks
+from causeway.core.clock import Clock
+from causeway.core.codes import MEMSET_KIND
+from causeway.levels.pyramid import cells
+from causeway.levels.pyramid.ordered_rows import chunks
+from causeway.levels.pyramid.stream_numbers import StreamNumbers
 
-DIRECTIONS = {1: 0, 3: 0, 6: 0, 11: 0, 2: 1, 4: 1, 7: 1, 12: 1, 255: 3}
-"""Copy kinds by direction: 0 host to device, 1 device to host, 3 memory set; all others (2) stay on the device or run between devices."""
-Link = Callable[..., tuple[np.ndarray, np.ndarray]]
-"""`link(start, end, lane, t_start, t_end, t_lane, window)` gives for each launch the place of its transfer, or -1, and their overlap."""
+DIRECTIONS = {1: 0, 3: 0, 6: 0, 11: 0, 2: 1, 4: 1, 7: 1, 12: 1, MEMSET_KIND: 3}
+"""Copy kinds by direction: 0 host to device, 1 device to host, 3 memory set; all others (2) stay on the device or
+run between devices.
+"""
+LinkFunction = Callable[..., tuple[np.ndarray, np.ndarray]]
+"""`link(start, end, device, t_start, t_end, t_device, window)` gives for each launch the index of its transfer, or -1,
+and their overlap.
+"""
 NEVER = -1
 """A window of `link` that no transfer which ended before meets: what is left is the longest overlap."""
 COLUMNS = ("start_ns", "duration_ns", "bytes", "copy_kind", "rank", "device", "stream")
 
 
-class Held:
-    """Rows of a table in the order of time, held from when they are asked for until all that they may concern is past.
+class HeldRows:
+    """Rows of a table in the order of time, held until no later row can need them.
 
     Parameters
     ----------
@@ -31,13 +38,16 @@ class Held:
     """
 
     def __init__(self, rows: Iterator[tuple[np.ndarray, ...]], nothing: tuple[np.ndarray, ...]) -> None:
-        self._coming, self._next = rows, next(rows, None)
+        self._coming = rows
+        self._next = next(rows, None)
         self.columns = nothing
         self.reach = nothing[-1]
         """The latest end so far, row by row: it ascends, as ends need not."""
 
     def load(self, last: int | None, past: int) -> int:
-        """Hold every row that begins by `last`; all for None. Let go of the first `past` rows. Return how many were let go."""
+        """Hold every row that begins by `last`; all for None. Let go of the first `past` rows. Return how many were
+        let go.
+        """
         if self._next is None or (last is not None and self._next[0][0] > last):
             return 0
         parts = [[column[past:]] for column in self.columns]
@@ -58,32 +68,38 @@ class Held:
         return int(np.searchsorted(self.columns[0], last, side="right"))
 
 
-class Transfers:
-    """An export's transfers beside its launches: those that are next to be counted, and those that a launch may still be linked to.
+class TransferRows:
+    """An export's transfers in step with its launches: those that are next to be counted, and those that a launch may
+    still be linked to.
 
     Parameters
     ----------
     path : Path
         The table; it need not exist.
-    lanes : Lanes
+    clock : Clock
+        The export's.
+    numbers : StreamNumbers
     window_ns : int
         How long before a launch a transfer may have ended to be linked to it.
     """
 
-    def __init__(self, path: Path, lanes: Lanes, window_ns: int) -> None:
-        self.lanes, self.window_ns = lanes, window_ns
-        coming = chunks(path, "transfers", list(COLUMNS)) if path.is_file() else iter(())
-        self._held = Held(map(self._facts, coming), (np.empty(0, np.int64),) * 6)
-        self._counted, self._since = 0, cells.EMPTY_LOW
+    def __init__(self, path: Path, clock: Clock, numbers: StreamNumbers, window_ns: int) -> None:
+        self.numbers = numbers
+        self.window_ns = window_ns
+        coming = chunks(path, "transfers", list(COLUMNS), clock=clock) if path.is_file() else iter(())
+        self._held = HeldRows(map(self._facts, coming), (np.empty(0, np.int64),) * 6)
+        self._counted = 0
+        self._since = cells.EMPTY_LOW
 
     def _facts(self, batch: pa.RecordBatch) -> tuple[np.ndarray, ...]:
-        """Return start, duration, lane, direction, bytes (-1 if unknown) and end of each row."""
+        """Return start, duration, stream, direction, bytes (-1 if unknown) and end of each row."""
         kinds = batch.column("copy_kind").to_numpy()
         direction = np.full(256, 2, np.int64)
         direction[list(DIRECTIONS)] = list(DIRECTIONS.values())
         size = pc.fill_null(batch.column("bytes"), -1).to_numpy()
-        start, duration = batch.column("start_ns").to_numpy(), batch.column("duration_ns").to_numpy()
-        return start, duration, self.lanes.of(batch), direction[kinds], size, start + duration
+        start = batch.column("start_ns").to_numpy()
+        duration = batch.column("duration_ns").to_numpy()
+        return start, duration, self.numbers.of(batch), direction[kinds], size, start + duration
 
     def _load(self, last: int | None) -> None:
         self._counted -= self._held.load(last, min(self._counted, self._held.past(self._since)))
@@ -96,8 +112,12 @@ class Transfers:
         self._counted = stop
         return tuple(column[rows] for column in self._held.columns[:5])
 
-    def linked(self, start: np.ndarray, duration: np.ndarray, lane: np.ndarray, link: Link | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the place of each launch's transfer, -1 where there is none, in the durations that follow; launches in order of time."""
+    def linked(
+        self, start: np.ndarray, duration: np.ndarray, stream: np.ndarray, link: LinkFunction | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the index of each launch's transfer, -1 where there is none, in the durations that follow; launches
+        in order of time.
+        """
         if link is None:
             return np.full(start.size, -1, np.int64), self._held.reach
         end = start + duration
@@ -105,16 +125,16 @@ class Transfers:
         self._since = int(start[0]) - self.window_ns
         self._load(last)
         near = slice(self._held.past(self._since), self._held.begun(last))
-        begun, lasted, theirs, ended = (self._held.columns[place][near] for place in (0, 1, 2, 5))
+        begun, lasted, theirs, ended = (self._held.columns[column][near] for column in (0, 1, 2, 5))
         if not begun.size:
             return np.full(start.size, -1, np.int64), lasted
-        device_of = self.lanes.device_of
-        place, _ = link(start, end, device_of[lane], begun, ended, device_of[theirs], self.window_ns)
-        return place, lasted
+        device_of = self.numbers.device_of
+        index, _ = link(start, end, device_of[stream], begun, ended, device_of[theirs], self.window_ns)
+        return index, lasted
 
 
-class Inside:
-    """Intervals of a table beside rows of another: for each row the one that it shares most time with.
+class EnclosingIntervals:
+    """Intervals of a table in step with rows of another: for each row the one that it shares most time with.
 
     Parameters
     ----------
@@ -125,16 +145,24 @@ class Inside:
     link : callable
     """
 
-    def __init__(self, rows: Iterator[tuple[np.ndarray, ...]], nothing: tuple[np.ndarray, ...], link: Link) -> None:
-        self._held, self._link = Held(rows, nothing), link
+    def __init__(
+        self, rows: Iterator[tuple[np.ndarray, ...]], nothing: tuple[np.ndarray, ...], link: LinkFunction
+    ) -> None:
+        self._held = HeldRows(rows, nothing)
+        self._link = link
 
-    def of(self, start: np.ndarray, duration: np.ndarray, key: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, ...]]:
-        """Return the place of each row's interval, -1 without one, the ns shared with it, and the columns that places refer to.
+    def of(
+        self, start: np.ndarray, duration: np.ndarray, key: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, ...]]:
+        """Return the index of each row's interval, -1 without one, the ns shared with it, and the columns that indices
+        refer to.
 
-        Of several intervals that share as much the earlier counts, then the one of the smaller row. Rows come in the order of time.
+        Of several intervals that share as much the earlier counts, then the one of the smaller row. Rows come in the
+        order of time.
         """
         end = start + duration
-        last, since = int(end.max()), int(start[0])
+        last = int(end.max())
+        since = int(start[0])
         self._held.load(last, self._held.past(since))
         near = slice(self._held.past(since), self._held.begun(last))
         columns = tuple(column[near] for column in self._held.columns)

@@ -1,7 +1,7 @@
 """Write a window as Chrome trace events, for Perfetto and chrome://tracing.
 
-Source: "Trace Event Format" (Google, 2016): complete events `X`, flow events `s` and `f`, counters `C`, metadata `M`; times in
-microseconds.
+Source: "Trace Event Format" (Google, 2016): complete events `X`, flow events `s` and `f`, counters `C`, metadata `M`;
+times in microseconds.
 """
 
 import gzip
@@ -9,21 +9,21 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from causeway.levels.lanes import flows, rows_of
-from causeway.levels.window import Window
+from causeway.levels.windows.viewer_rows import flows, swim_lanes
+from causeway.levels.windows.window import TimeWindow
 
 FLOW = "launch"
 
 
-def write_chrome(window: Window, path: Path) -> None:
+def write_chrome(window: TimeWindow, path: Path) -> None:
     """Write `path` (`.json.gz`); times count from the dataset's first launch, and equal windows give equal bytes."""
     partial = path.with_name(path.name + ".partial")
     path.parent.mkdir(parents=True, exist_ok=True)
     about = {"dataset": window.dataset, "window": window.name, "first_launch_ns": window.origin_ns}
     with open(partial, "wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
         packed.write(b'{"displayTimeUnit":"ns","otherData":' + _text(about) + b',"traceEvents":[\n')
-        for place, event in enumerate(_events(window)):
-            packed.write((b",\n" if place else b"") + _text(event))
+        for index, event in enumerate(_events(window)):
+            packed.write((b",\n" if index else b"") + _text(event))
         packed.write(b"\n]}\n")
     partial.replace(path)
 
@@ -32,28 +32,28 @@ def _text(value: dict) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
-def _events(window: Window) -> Iterator[dict]:
-    rows = rows_of(window)
+def _events(window: TimeWindow) -> Iterator[dict]:
+    lanes = swim_lanes(window)
     nodes = {rank: window.nodes.get(export) for export, tables in window.events.items() for rank in _ranks(tables)}
     for rank in window.ranks:
         name = f"rank {rank}" + (f" on {nodes[rank]}" if nodes.get(rank) else "")
         yield {"ph": "M", "name": "process_name", "pid": rank, "tid": 0, "args": {"name": name}}
         yield {"ph": "M", "name": "process_sort_index", "pid": rank, "tid": 0, "args": {"sort_index": rank}}
-    for tid, row in enumerate(rows):
-        yield {"ph": "M", "name": "thread_name", "pid": row.rank, "tid": tid, "args": {"name": row.name}}
-        yield {"ph": "M", "name": "thread_sort_index", "pid": row.rank, "tid": tid, "args": {"sort_index": tid}}
-    for tid, row in enumerate(rows):
-        for event in row.events:
+    for tid, lane in enumerate(lanes):
+        yield {"ph": "M", "name": "thread_name", "pid": lane.rank, "tid": tid, "args": {"name": lane.name}}
+        yield {"ph": "M", "name": "thread_sort_index", "pid": lane.rank, "tid": tid, "args": {"sort_index": tid}}
+    for tid, lane in enumerate(lanes):
+        for event in lane.events:
             facts = {key: value for key, value in event.facts.items() if value is not None}
             facts |= {} if event.correlation is None else {"correlation": event.correlation}
             yield {
-                **{"ph": "X", "name": event.name, "cat": event.kind, "pid": row.rank, "tid": tid},
+                **{"ph": "X", "name": event.name, "cat": event.kind, "pid": lane.rank, "tid": tid},
                 **{"ts": _us(event.start_ns - window.origin_ns), "dur": _us(event.duration_ns), "args": facts},
             }
-    for number, (tid, call, place, event) in enumerate(flows(rows)):
+    for number, (tid, call, to, event) in enumerate(flows(lanes)):
         common = {"name": FLOW, "cat": FLOW, "id": number, "pid": event.rank}
         yield {"ph": "s", **common, "tid": tid, "ts": _us(call.start_ns - window.origin_ns)}
-        yield {"ph": "f", "bp": "e", **common, "tid": place, "ts": _us(event.start_ns - window.origin_ns)}
+        yield {"ph": "f", "bp": "e", **common, "tid": to, "ts": _us(event.start_ns - window.origin_ns)}
     for _, row in window.rows("samples"):
         name = f"{row['metric']} of device {row['device']}"
         at = _us(row["time_ns"] - window.origin_ns)

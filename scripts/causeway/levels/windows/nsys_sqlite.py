@@ -1,7 +1,7 @@
 """Write a window as a SQLite database with the tables of an Nsight Systems export (schema 3.16), which many tools read.
 
-Source: the schema of `nsys export --type sqlite` 2024.6; columns that no tool at hand reads are left out. A rank is a process, numbered
-from 1.
+Source: the schema of `nsys export --type sqlite` 2024.6; columns that no tool at hand reads are left out. A rank is a
+process, numbered from 1.
 """
 
 import re
@@ -10,48 +10,53 @@ from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
-from causeway.levels.window import Window
+from causeway.core.codes import MEMSET_KIND
+from causeway.levels.windows.window import TimeWindow
 
 TABLES = {
     "StringIds": "id INTEGER PRIMARY KEY, value TEXT NOT NULL",
     "CUPTI_ACTIVITY_KIND_KERNEL": (
-        "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, streamId INTEGER NOT NULL,"
-        " correlationId INTEGER, globalPid INTEGER, demangledName INTEGER NOT NULL, shortName INTEGER NOT NULL, mangledName INTEGER,"
-        " gridX INTEGER, gridY INTEGER, gridZ INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER, registersPerThread INTEGER,"
-        " staticSharedMemory INTEGER, dynamicSharedMemory INTEGER, localMemoryPerThread INTEGER"
+        "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, streamId"
+        " INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER, demangledName INTEGER NOT NULL, shortName INTEGER"
+        " NOT NULL, mangledName INTEGER, gridX INTEGER, gridY INTEGER, gridZ INTEGER, blockX INTEGER, blockY INTEGER,"
+        " blockZ INTEGER, registersPerThread INTEGER, staticSharedMemory INTEGER, dynamicSharedMemory INTEGER,"
+        " localMemoryPerThread INTEGER"
     ),
     "CUPTI_ACTIVITY_KIND_MEMCPY": (
-        "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, streamId INTEGER NOT NULL,"
-        " correlationId INTEGER, globalPid INTEGER, bytes INTEGER, copyKind INTEGER NOT NULL, srcKind INTEGER, dstKind INTEGER"
+        "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, streamId"
+        " INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER, bytes INTEGER, copyKind INTEGER NOT NULL, srcKind"
+        " INTEGER, dstKind INTEGER"
     ),
     "CUPTI_ACTIVITY_KIND_MEMSET": (
-        "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, streamId INTEGER NOT NULL,"
-        " correlationId INTEGER, globalPid INTEGER, value INTEGER NOT NULL, bytes INTEGER, memKind INTEGER"
+        "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, streamId"
+        " INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER, value INTEGER NOT NULL, bytes INTEGER, memKind"
+        " INTEGER"
     ),
     "CUPTI_ACTIVITY_KIND_RUNTIME": (
-        "start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER NOT NULL, globalTid INTEGER, correlationId INTEGER,"
-        " nameId INTEGER NOT NULL, returnValue INTEGER"
+        "start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER NOT NULL, globalTid INTEGER, correlationId"
+        " INTEGER, nameId INTEGER NOT NULL, returnValue INTEGER"
     ),
     "NVTX_EVENTS": (
-        "start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL, text TEXT, globalTid INTEGER, textId INTEGER, domainId INTEGER,"
-        " rangeId INTEGER"
+        "start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL, text TEXT, globalTid INTEGER, textId INTEGER,"
+        " domainId INTEGER, rangeId INTEGER"
     ),
     "MPI_P2P_EVENTS": (
-        "start INTEGER NOT NULL, end INTEGER NOT NULL, globalTid INTEGER, textId INTEGER, size INTEGER, remoteRank INTEGER,"
-        " commHandle INTEGER"
+        "start INTEGER NOT NULL, end INTEGER NOT NULL, globalTid INTEGER, textId INTEGER, size INTEGER, remoteRank"
+        " INTEGER, commHandle INTEGER"
     ),
     "MPI_COLLECTIVES_EVENTS": (
-        "start INTEGER NOT NULL, end INTEGER NOT NULL, globalTid INTEGER, textId INTEGER, size INTEGER, rootRank INTEGER,"
-        " commHandle INTEGER"
+        "start INTEGER NOT NULL, end INTEGER NOT NULL, globalTid INTEGER, textId INTEGER, size INTEGER, rootRank"
+        " INTEGER, commHandle INTEGER"
     ),
     "MPI_RANKS": "globalTid INTEGER NOT NULL, rank INTEGER NOT NULL",
     "GPU_METRICS": "timestamp INTEGER, typeId INTEGER NOT NULL, metricId INTEGER NOT NULL, value INTEGER NOT NULL",
     "TARGET_INFO_GPU_METRICS": (
-        "typeId INTEGER NOT NULL, sourceId INTEGER NOT NULL, typeName TEXT NOT NULL, metricId INTEGER NOT NULL, metricName TEXT NOT NULL"
+        "typeId INTEGER NOT NULL, sourceId INTEGER NOT NULL, typeName TEXT NOT NULL, metricId INTEGER NOT NULL,"
+        " metricName TEXT NOT NULL"
     ),
     "TARGET_INFO_GPU": (
-        "vmId INTEGER, id INTEGER NOT NULL, name TEXT, busLocation TEXT, totalMemory INTEGER, memoryBandwidth INTEGER, clockRate INTEGER,"
-        " smCount INTEGER, chipName TEXT"
+        "vmId INTEGER, id INTEGER NOT NULL, name TEXT, busLocation TEXT, totalMemory INTEGER, memoryBandwidth INTEGER,"
+        " clockRate INTEGER, smCount INTEGER, chipName TEXT"
     ),
     "TARGET_INFO_CUDA_DEVICE": "gpuId INTEGER, cudaId INTEGER, pid INTEGER",
     "PROCESSES": "globalPid INTEGER, pid INTEGER, name TEXT",
@@ -70,7 +75,7 @@ class _Strings:
         return self.ids.setdefault(text, len(self.ids) + 1)
 
 
-def write_nsys(window: Window, path: Path) -> None:
+def write_nsys(window: TimeWindow, path: Path) -> None:
     """Write `path` (`.sqlite`); times are those of the dataset's time line, moved only if one would be negative."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".partial")
@@ -85,7 +90,7 @@ def write_nsys(window: Window, path: Path) -> None:
     partial.replace(path)
 
 
-def _fill(base: sqlite3.Connection, window: Window, zero: int) -> None:
+def _fill(base: sqlite3.Connection, window: TimeWindow, zero: int) -> None:
     text = _Strings()
 
     def put(table: str, rows: Iterable[tuple]) -> None:
@@ -93,70 +98,122 @@ def _fill(base: sqlite3.Connection, window: Window, zero: int) -> None:
         first = next(held, None)
         if first is None:
             return
-        marks = ",".join("?" * len(first))
-        base.execute(f"INSERT INTO {table} VALUES ({marks})", first)  # noqa: S608 - names and marks are ours
-        base.executemany(f"INSERT INTO {table} VALUES ({marks})", held)  # noqa: S608
+        slots = ",".join("?" * len(first))
+        base.execute(f"INSERT INTO {table} VALUES ({slots})", first)  # noqa: S608 - names and question marks are ours
+        base.executemany(f"INSERT INTO {table} VALUES ({slots})", held)  # noqa: S608
 
     def times(row: dict) -> tuple[int, int]:
         return row["start_ns"] - zero, row["start_ns"] - zero + row["duration_ns"]
 
-    def lane(row: dict) -> tuple:
+    def stream(row: dict) -> tuple:
         return row["device"], 1, row["stream"], row["correlation"], _process(row["rank"])
 
-    shape = "grid_x grid_y grid_z block_x block_y block_z registers_per_thread static_shared_bytes dynamic_shared_bytes local_bytes".split()
+    shape = (
+        "grid_x grid_y grid_z block_x block_y block_z registers_per_thread static_shared_bytes dynamic_shared_bytes"
+        " local_bytes".split()
+    )
     put(
         "CUPTI_ACTIVITY_KIND_KERNEL",
         (
-            (*times(row), *lane(row), text(row["name"]), text(row["short_name"]), text(row["name"]), *(row[name] for name in shape))
+            (
+                *times(row),
+                *stream(row),
+                text(row["name"]),
+                text(row["short_name"]),
+                text(row["name"]),
+                *(row[name] for name in shape),
+            )
             for _, row in window.launches()
         ),
     )
     transfers = [row for _, row in window.rows("transfers")]
-    copies, sets = ([row for row in transfers if (row["copy_kind"] == 255) is chosen] for chosen in (False, True))
+    copies, memsets = (
+        [row for row in transfers if (row["copy_kind"] == MEMSET_KIND) is chosen] for chosen in (False, True)
+    )
     put(
         "CUPTI_ACTIVITY_KIND_MEMCPY",
-        ((*times(row), *lane(row), row["bytes"], row["copy_kind"], row["src_kind"], row["dst_kind"]) for row in copies),
+        (
+            (*times(row), *stream(row), row["bytes"], row["copy_kind"], row["src_kind"], row["dst_kind"])
+            for row in copies
+        ),
     )
-    put("CUPTI_ACTIVITY_KIND_MEMSET", ((*times(row), *lane(row), 0, row["bytes"], row["dst_kind"]) for row in sets))
+    put(
+        "CUPTI_ACTIVITY_KIND_MEMSET", ((*times(row), *stream(row), 0, row["bytes"], row["dst_kind"]) for row in memsets)
+    )
     calls = (row for _, row in window.rows("calls"))
-    put("CUPTI_ACTIVITY_KIND_RUNTIME", ((*times(row), 0, _thread(row), row["correlation"], text(row["name"]), 0) for row in calls))
+    put(
+        "CUPTI_ACTIVITY_KIND_RUNTIME",
+        ((*times(row), 0, _thread(row), row["correlation"], text(row["name"]), 0) for row in calls),
+    )
     ranges = (row for _, row in window.rows("ranges"))
     put("NVTX_EVENTS", ((*times(row), PUSH_POP, None, _thread(row), text(row["name"]), 0, None) for row in ranges))
     mpi = [row for _, row in window.rows("mpi")]
     pairs = re.compile(r"MPI_\w*(send|recv)", re.IGNORECASE)
     for table, chosen in (("MPI_P2P_EVENTS", True), ("MPI_COLLECTIVES_EVENTS", False)):
         some = (row for row in mpi if bool(pairs.match(row["name"])) is chosen)
-        put(table, ((*times(row), _thread(row), text(row["name"]), row["bytes"], row["peer"], row["communicator"]) for row in some))
+        put(
+            table,
+            (
+                (*times(row), _thread(row), text(row["name"]), row["bytes"], row["peer"], row["communicator"])
+                for row in some
+            ),
+        )
     put("MPI_RANKS", ((_process(rank), rank) for rank in window.ranks))
     put("PROCESSES", ((_process(rank), rank + 1, f"rank {rank}") for rank in window.ranks))
     _devices(put, window, zero)
     put("StringIds", ((number, value) for value, number in text.ids.items()))
     versions = {"EXPORT_SCHEMA_VERSION": "3.16.1", "EXPORT_PRODUCT_VERSION": "0", "EXPORT_SCHEMA_VERSION_MAJOR": "3"}
-    put("META_DATA_EXPORT", (*versions.items(), ("EXPORT_SCHEMA_VERSION_MINOR", "16"), ("EXPORT_SCHEMA_VERSION_MICRO", "1")))
+    put(
+        "META_DATA_EXPORT",
+        (*versions.items(), ("EXPORT_SCHEMA_VERSION_MINOR", "16"), ("EXPORT_SCHEMA_VERSION_MICRO", "1")),
+    )
 
 
-def _devices(put, window: Window, zero: int) -> None:
+def _devices(put, window: TimeWindow, zero: int) -> None:
     """Write the GPUs that ranks used, and the samples of their metrics."""
-    used = {(row["rank"], row["device"]) for name in ("launches", "transfers", "samples") for _, row in window.rows(name)}
+    used = {
+        (row["rank"], row["device"]) for name in ("launches", "transfers", "samples") for _, row in window.rows(name)
+    }
     gpu = {key: number for number, key in enumerate(sorted(used))}
     known = {(row["rank"], row["device"]): row for rows in window.devices.values() for row in rows}
     facts = [(number, known.get(key, {})) for key, number in gpu.items()]
-    memory, clock, count = (lambda row, name=name: row.get(name) for name in ("memory_bytes", "clock_hz", "multiprocessors"))
-    put("TARGET_INFO_GPU", ((0, number, row.get("name"), None, memory(row), None, clock(row), count(row), None) for number, row in facts))
+    memory, clock, count = (
+        lambda row, name=name: row.get(name) for name in ("memory_bytes", "clock_hz", "multiprocessors")
+    )
+    put(
+        "TARGET_INFO_GPU",
+        ((0, number, row.get("name"), None, memory(row), None, clock(row), count(row), None) for number, row in facts),
+    )
     put("TARGET_INFO_CUDA_DEVICE", ((number, device, rank + 1) for (rank, device), number in gpu.items()))
     metrics = sorted({row["metric"] for _, row in window.rows("samples")})
     sampled = sorted({gpu[row["rank"], row["device"]] for _, row in window.rows("samples")})
-    put("TARGET_INFO_GPU_METRICS", ((FIRST_TYPE + one, 0, "GPU", k, _label(name)) for one in sampled for k, name in enumerate(metrics)))
+    put(
+        "TARGET_INFO_GPU_METRICS",
+        ((FIRST_TYPE + one, 0, "GPU", k, _label(name)) for one in sampled for k, name in enumerate(metrics)),
+    )
     samples = (row for _, row in window.rows("samples"))
     put(
         "GPU_METRICS",
-        ((row["time_ns"] - zero, FIRST_TYPE + gpu[row["rank"], row["device"]], metrics.index(row["metric"]), _raw(row)) for row in samples),
+        (
+            (
+                row["time_ns"] - zero,
+                FIRST_TYPE + gpu[row["rank"], row["device"]],
+                metrics.index(row["metric"]),
+                _raw(row),
+            )
+            for row in samples
+        ),
     )
 
 
 def _label(metric: str) -> str:
     """Return a metric's name with its unit, as Nsight Systems writes them."""
-    for suffix, unit in (("_ratio", "Throughput %"), ("_hz", "MHz"), ("_warps_per_cycle", "Warps per cycle"), ("_requests", "Requests")):
+    for suffix, unit in (
+        ("_ratio", "Throughput %"),
+        ("_hz", "MHz"),
+        ("_warps_per_cycle", "Warps per cycle"),
+        ("_requests", "Requests"),
+    ):
         if metric.endswith(suffix):
             return f"{metric.removesuffix(suffix).replace('_', ' ')} [{unit}]"
     return metric

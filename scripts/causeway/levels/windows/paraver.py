@@ -1,14 +1,14 @@
 """Write a window as a Paraver trace: `.prv` (records), `.pcf` (what their numbers mean), `.row` (names of the lines).
 
-Source: "Paraver: Parallel Program Visualization and Analysis tool, trace generation / .prv format" (BSC). A rank is a task, its threads and
-streams are threads; each line has a CPU of its own. States are launches, transfers, calls and ranges; events name the kernel; communication
-records lead from a launch call to what it launched.
+Source: "Paraver: Parallel Program Visualization and Analysis tool, trace generation / .prv format" (BSC). A rank is a
+task, its threads and streams are threads; each line has a CPU of its own. States are launches, transfers, calls and
+ranges; events name the kernel; communication records lead from a launch call to what it launched.
 """
 
 from pathlib import Path
 
-from causeway.levels.lanes import Row, flows, rows_of
-from causeway.levels.window import Window
+from causeway.levels.windows.viewer_rows import SwimLane, flows, swim_lanes
+from causeway.levels.windows.window import TimeWindow
 
 STATES = {
     "compute": (1, "Compute kernel", (0, 0, 255)),
@@ -21,7 +21,13 @@ STATES = {
     "range": (15, "Named range", (192, 224, 0)),
 }
 """Number, name and colour of each class; numbers below 18 mean what they mean in Paraver's own traces."""
-KERNEL, COPY, CALL, MPI, RANGE, BYTES, SAMPLES = 63_000_001, 63_000_002, 63_000_003, 63_000_004, 63_000_005, 63_000_010, 63_001_000
+KERNEL = 63_000_001
+COPY = 63_000_002
+CALL = 63_000_003
+MPI = 63_000_004
+RANGE = 63_000_005
+BYTES = 63_000_010
+SAMPLES = 63_001_000
 EVENT_OF = {
     "compute": KERNEL,
     "communication": KERNEL,
@@ -39,32 +45,37 @@ DATE = "01/01/2000 at 00:00"
 """Of the header: equal windows give equal bytes."""
 
 
-def write_paraver(window: Window, path: Path) -> None:
-    """Write `path` (`.prv`) and beside it `.pcf` and `.row`; time 0 is the window's begin, or that of an earlier event."""
+def write_paraver(window: TimeWindow, path: Path) -> None:
+    """Write `path` (`.prv`) and beside it `.pcf` and `.row`; time 0 is the window's begin, or that of an earlier
+    event.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    rows = rows_of(window)
+    lanes = swim_lanes(window)
     metrics = sorted({row["metric"] for _, row in window.rows("samples")})
     sampled = sorted({(row["rank"], row["device"]) for _, row in window.rows("samples")})
-    rows += [Row(rank, f"samples of device {device}", []) for rank, device in sampled]
-    rows = sorted(rows, key=lambda row: row.rank)
-    ranks = sorted({row.rank for row in rows})
-    threads = {rank: [row for row in rows if row.rank == rank] for rank in ranks}
+    lanes += [SwimLane(rank, f"samples of device {device}", []) for rank, device in sampled]
+    lanes = sorted(lanes, key=lambda lane: lane.rank)
+    ranks = sorted({lane.rank for lane in lanes})
+    threads = {rank: [lane for lane in lanes if lane.rank == rank] for rank in ranks}
     where = {}
-    for cpu, row in enumerate(rows, 1):
-        where[id(row)] = f"{cpu}:1:{ranks.index(row.rank) + 1}:{1 + next(k for k, one in enumerate(threads[row.rank]) if one is row)}"
+    for cpu, lane in enumerate(lanes, 1):
+        thread = next(number for number, one in enumerate(threads[lane.rank], 1) if one is lane)
+        where[id(lane)] = f"{cpu}:1:{ranks.index(lane.rank) + 1}:{thread}"
     names: dict[int, dict[str, int]] = {}
-    records = _records(window, rows, where, metrics, sampled, names)
+    records = _records(window, lanes, where, metrics, sampled, names)
     nodes = sorted({_node(window, rank) for rank in ranks})
     per_node = [sum(len(threads[rank]) for rank in ranks if _node(window, rank) == node) for node in nodes]
     tasks = ",".join(f"{len(threads[rank])}:{nodes.index(_node(window, rank)) + 1}" for rank in ranks)
     cpus = ",".join(map(str, per_node))
-    header = f"#Paraver ({DATE}):{window.latest_ns - window.earliest_ns}_ns:{len(nodes)}({cpus}):1:{len(ranks)}({tasks})"
+    header = (
+        f"#Paraver ({DATE}):{window.latest_ns - window.earliest_ns}_ns:{len(nodes)}({cpus}):1:{len(ranks)}({tasks})"
+    )
     path.write_text("\n".join([header, *records]) + "\n", encoding="utf-8")
     path.with_suffix(".pcf").write_text(_pcf(names, metrics), encoding="utf-8")
-    path.with_suffix(".row").write_text(_row(rows, ranks, nodes), encoding="utf-8")
+    path.with_suffix(".row").write_text(_row(lanes, ranks, nodes), encoding="utf-8")
 
 
-def _node(window: Window, rank: int) -> str:
+def _node(window: TimeWindow, rank: int) -> str:
     for export, tables in window.events.items():
         if any(rank in table["rank"].unique().to_pylist() for table in tables.values()):
             return window.nodes.get(export) or ""
@@ -72,36 +83,55 @@ def _node(window: Window, rank: int) -> str:
 
 
 def _records(
-    window: Window, rows: list[Row], where: dict[int, str], metrics: list[str], sampled: list, names: dict[int, dict[str, int]]
+    window: TimeWindow,
+    lanes: list[SwimLane],
+    where: dict[int, str],
+    metrics: list[str],
+    sampled: list,
+    names: dict[int, dict[str, int]],
 ) -> list[str]:
-    """Return the records in the order of time; at one time ends come before begins, states before events before communications."""
+    """Return the records in the order of time; at one time ends come before begins, states before events before
+    communications.
+    """
     zero = window.earliest_ns
     found: list[tuple[tuple, str]] = []
-    for row in rows:
-        place = where[id(row)]
-        for event in row.events:
-            begin, end, kind = event.start_ns - zero, event.end_ns - zero, EVENT_OF[event.kind]
+    for lane in lanes:
+        thread = where[id(lane)]
+        for event in lane.events:
+            begin = event.start_ns - zero
+            end = event.end_ns - zero
+            kind = EVENT_OF[event.kind]
             known = names.setdefault(kind, {})
             value = known.setdefault(event.name, len(known) + 1)
-            found.append(((begin, 1, 1), f"1:{place}:{begin}:{end}:{STATES[event.kind][0]}"))
+            found.append(((begin, 1, 1), f"1:{thread}:{begin}:{end}:{STATES[event.kind][0]}"))
             size = event.facts.get("bytes")
             more = "" if size is None else f":{BYTES}:{size}"
-            found.append(((begin, 1, 2), f"2:{place}:{begin}:{kind}:{value}{more}"))
-            found.append(((end, 0 if end > begin else 2, 2), f"2:{place}:{end}:{kind}:0"))
-    lines = {(row.rank, row.name): where[id(row)] for row in rows}
+            found.append(((begin, 1, 2), f"2:{thread}:{begin}:{kind}:{value}{more}"))
+            found.append(((end, 0 if end > begin else 2, 2), f"2:{thread}:{end}:{kind}:0"))
+    lines = {(lane.rank, lane.name): where[id(lane)] for lane in lanes}
     for _, row in window.rows("samples"):
-        at, kind = row["time_ns"] - zero, SAMPLES + metrics.index(row["metric"])
-        place = lines[row["rank"], f"samples of device {row['device']}"]
-        found.append(((at, 1, 2), f"2:{place}:{at}:{kind}:{round(row['value'] * SAMPLE_SCALE)}"))
-    for tid, call, place, event in flows(rows):
-        sent, received = call.start_ns - zero, event.start_ns - zero
-        parts = f"{where[id(rows[tid])]}:{sent}:{sent}:{where[id(rows[place])]}:{received}:{received}"
+        at = row["time_ns"] - zero
+        kind = SAMPLES + metrics.index(row["metric"])
+        thread = lines[row["rank"], f"samples of device {row['device']}"]
+        found.append(((at, 1, 2), f"2:{thread}:{at}:{kind}:{round(row['value'] * SAMPLE_SCALE)}"))
+    for caller, call, launched, event in flows(lanes):
+        sent = call.start_ns - zero
+        received = event.start_ns - zero
+        parts = f"{where[id(lanes[caller])]}:{sent}:{sent}:{where[id(lanes[launched])]}:{received}:{received}"
         found.append(((sent, 1, 3), f"3:{parts}:0:{event.correlation}"))
     return [text for _, text in sorted(found, key=lambda pair: pair[0])]
 
 
 def _pcf(names: dict[int, dict[str, int]], metrics: list[str]) -> str:
-    lines = ["DEFAULT_OPTIONS", "", "LEVEL               THREAD", "UNITS               NANOSEC", "", "STATES", "0    Idle"]
+    lines = [
+        "DEFAULT_OPTIONS",
+        "",
+        "LEVEL               THREAD",
+        "UNITS               NANOSEC",
+        "",
+        "STATES",
+        "0    Idle",
+    ]
     lines += [f"{number}    {name}" for number, name, _ in sorted(STATES.values())]
     lines += ["", "STATES_COLOR", "0    {117,195,255}"]
     lines += [f"{number}    {{{','.join(map(str, colour))}}}" for number, _, colour in sorted(STATES.values())]
@@ -109,8 +139,8 @@ def _pcf(names: dict[int, dict[str, int]], metrics: list[str]) -> str:
         lines += ["", "EVENT_TYPE", f"0    {kind}    {EVENT_NAMES[kind]}", "VALUES", "0      End"]
         lines += [f"{value}      {_line(name)}" for name, value in names[kind].items()]
     lines += ["", "EVENT_TYPE", f"0    {BYTES}    Bytes"]
-    for place, metric in enumerate(metrics):
-        lines += ["", "EVENT_TYPE", f"0    {SAMPLES + place}    {_line(metric)} (thousandths)"]
+    for index, metric in enumerate(metrics):
+        lines += ["", "EVENT_TYPE", f"0    {SAMPLES + index}    {_line(metric)} (thousandths)"]
     return "\n".join(lines) + "\n"
 
 
@@ -118,9 +148,9 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _row(rows: list[Row], ranks: list[int], nodes: list[str]) -> str:
-    lines = [f"LEVEL CPU SIZE {len(rows)}", *(f"rank {row.rank} {row.name}" for row in rows), ""]
+def _row(lanes: list[SwimLane], ranks: list[int], nodes: list[str]) -> str:
+    lines = [f"LEVEL CPU SIZE {len(lanes)}", *(f"rank {lane.rank} {lane.name}" for lane in lanes), ""]
     lines += [f"LEVEL NODE SIZE {len(nodes)}", *(_line(node) or "node" for node in nodes), ""]
     lines += ["LEVEL APPL SIZE 1", "run", "", f"LEVEL TASK SIZE {len(ranks)}", *(f"rank {rank}" for rank in ranks), ""]
-    lines += [f"LEVEL THREAD SIZE {len(rows)}", *(f"rank {row.rank} {_line(row.name)}" for row in rows)]
+    lines += [f"LEVEL THREAD SIZE {len(lanes)}", *(f"rank {lane.rank} {_line(lane.name)}" for lane in lanes)]
     return "\n".join(lines) + "\n"

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from causeway.errors import CausewayError
+from causeway.core.clock import Clock, clocks_of
+from causeway.core.errors import CausewayError
+from causeway.core.tables import SCHEMAS, open_table, read_json, read_table, table_metadata
 from causeway.levels.filters import first_launch
-from causeway.tables import SCHEMAS, open_table, read_json, read_table, table_metadata
 
 LEAD_NS = 1_000_000_000
 """Launch calls are looked for this long before the window."""
@@ -19,14 +20,15 @@ ALWAYS = 1 << 61
 MOST_EVENTS = 5_000_000
 TABLES = ("launches", "transfers", "calls", "ranges", "mpi", "samples")
 NAMES = re.compile(
-    r"whole|at_(?P<begin>\d+)us_(?P<end>\d+)us|bin_(?P<target>[A-Za-z_]\w*?)_r(?P<rank>\d+)_(?P<bin>\d+)|finding_(?P<finding>\d+)", re.ASCII
+    r"whole|at_(?P<begin>\d+)us_(?P<end>\d+)us|bin_(?P<target>[A-Za-z_]\w*?)_r(?P<rank>\d+)_(?P<bin>\d+)|finding_(?P<finding>\d+)",
+    re.ASCII,
 )
-"""Names of windows: `whole`, `at_1000us_2500us` (since the dataset's first launch), `bin_kernel_variability_r0_17` (rank and bin of
-`bins.parquet`), `finding_3` (place in `findings.json`)."""
+"""Names of windows: `whole`, `at_1000us_2500us` (since the dataset's first launch), `bin_kernel_variability_r0_17`
+(rank and bin of `bins.parquet`), `finding_3` (index in `findings.json`)."""
 
 
 @dataclass
-class Window:
+class TimeWindow:
     """Events that begin in a window, by export.
 
     Attributes
@@ -37,8 +39,9 @@ class Window:
     origin_ns : int
         The dataset's first launch.
     events : dict of str to dict of str to Table
-        By export and table; `start_ns` (`time_ns` of samples) on the dataset's time line, whole events, in the order of time. Calls that
-        launched one of the events stand among them even if they began up to `LEAD_NS` earlier.
+        By export and table; the column `start_ns` (`time_ns` of samples) on the dataset's time line, whole events, in
+        the order of time. Calls that launched one of the events stand among them even if they began up to `LEAD_NS`
+        earlier.
     kernels : dict of str to dict of int to dict
         By export and number of a configuration: the kernel's name, short_name and class, and the launch shape.
     nodes : dict of str to str
@@ -76,7 +79,12 @@ class Window:
     @property
     def earliest_ns(self) -> int:
         """Begin of the window, or of the first event if that is earlier."""
-        starts = [pc.min(table[_time(name)]).as_py() for tables in self.events.values() for name, table in tables.items() if table.num_rows]
+        starts = [
+            pc.min(table[_time(name)]).as_py()
+            for tables in self.events.values()
+            for name, table in tables.items()
+            if table.num_rows
+        ]
         return min([self.begin_ns if self.begin_ns > -ALWAYS else self.origin_ns, *starts])
 
     @property
@@ -105,14 +113,22 @@ def span_of(name: str, folder: Path, origin_ns: int) -> tuple[int, int]:
         Results of the dataset; `findings.json` lies beside it.
     origin_ns : int
         The dataset's first launch.
+
+    Raises
+    ------
+    CausewayError
+        For a name of another form, a window without length, or bins that count launches.
     """
     match = NAMES.fullmatch(name)
     if match is None:
-        raise CausewayError(f"window {name}: expected whole, at_<begin>us_<end>us, bin_<target>_r<rank>_<bin> or finding_<number>")
+        raise CausewayError(
+            f"window {name}: expected whole, at_<begin>us_<end>us, bin_<target>_r<rank>_<bin> or finding_<number>"
+        )
     if name == "whole":
         return -ALWAYS, ALWAYS
     if match["begin"] is not None:
-        begin, end = int(match["begin"]) * 1000, int(match["end"]) * 1000
+        begin = int(match["begin"]) * 1000
+        end = int(match["end"]) * 1000
         if begin >= end:
             raise CausewayError(f"window {name}: it ends before it begins")
         return origin_ns + begin, origin_ns + end
@@ -129,25 +145,31 @@ def _bin(folder: Path, rank: int, number: int, origin_ns: int) -> tuple[int, int
     return origin_ns + number * width, origin_ns + (number + 1) * width
 
 
-def _finding(place: int, folder: Path, origin_ns: int) -> tuple[int, int]:
-    """Return the bin in which the finding's scope deviates most in sum: of its kernel, or the dataset's bin ranked first."""
+def _finding(index: int, folder: Path, origin_ns: int) -> tuple[int, int]:
+    """Return the bin in which the finding's scope deviates most in sum: of its kernel, or the dataset's bin ranked
+    first.
+    """
     findings = read_json(folder.parent / "findings.json")["findings"]
-    if place >= len(findings):
-        raise CausewayError(f"finding_{place}: findings.json has {len(findings)} findings, numbered from 0")
-    finding = findings[place]
+    if index >= len(findings):
+        raise CausewayError(f"finding_{index}: findings.json has {len(findings)} findings, numbered from 0")
+    finding = findings[index]
     if finding["dataset"] != folder.name or not finding.get("target"):
-        raise CausewayError(f"finding_{place}: it is about {finding['dataset']}, or has no target; expected one of {folder.name}")
+        raise CausewayError(
+            f"finding_{index}: it is about {finding['dataset']}, or has no target; expected one of {folder.name}"
+        )
     home = folder / finding["target"]
     kept = read_table(home / "kept.parquet", "kept", ["rank", "bin", "kernel", "target"])
     mine = kept.filter(pc.equal(kept["kernel"], finding["scope"])) if finding["scope"] != "dataset" else kept
     if not mine.num_rows:
-        raise CausewayError(f"finding_{place}: none of the kept launches belongs to it")
+        raise CausewayError(f"finding_{index}: none of the kept launches belongs to it")
     sums = mine.group_by(["rank", "bin"]).aggregate([("target", "sum")]).to_pylist()
     worst = min(sums, key=lambda row: (-row["target_sum"], row["rank"], row["bin"]))
     return _bin(home, worst["rank"], worst["bin"], origin_ns)
 
 
-def read_window(name: str, folder: Path, folders: Mapping[str, Path], clocks: Mapping, nodes: Mapping[str, str]) -> Window:
+def read_window(
+    name: str, folder: Path, folders: Mapping[str, Path], clocks: Mapping, nodes: Mapping[str, str]
+) -> TimeWindow:
     """Read the events of a window.
 
     Parameters
@@ -172,45 +194,60 @@ def read_window(name: str, folder: Path, folders: Mapping[str, Path], clocks: Ma
     if origin is None:
         raise CausewayError(f"{folder.name}: no export has start times; there are no windows of time")
     begin, end = span_of(name, folder, origin)
-    window = Window(folder.name, name, begin, end, origin, nodes=dict(nodes))
+    window = TimeWindow(folder.name, name, begin, end, origin, nodes=dict(nodes))
+    of_export = clocks_of(clocks)
     for export, home in folders.items():
-        if export not in clocks["exports"] or not (home / "kernels.parquet").is_file():
+        if export not in of_export or not (home / "kernels.parquet").is_file():
             continue
-        shift = clocks["exports"][export]["shift_ns"]
-        tables = {table: _read(home, table, begin - shift, end - shift) for table in TABLES if (home / f"{table}.parquet").is_file()}
+        clock = of_export[export]
+        tables = {
+            table: _read(home, table, clock, begin, end) for table in TABLES if (home / f"{table}.parquet").is_file()
+        }
         if "calls" in tables:
-            tables["calls"] = _with_launching(home, tables, begin - shift)
-        window.events[export] = {table: _shifted(rows, _time(table), shift) for table, rows in tables.items()}
+            tables["calls"] = _with_launching(home, tables, clock, begin)
+        window.events[export] = tables
         window.kernels[export] = _kernels(home)
         if (home / "devices.parquet").is_file():
             window.devices[export] = read_table(home / "devices.parquet", "devices").to_pylist()
     count = sum(table.num_rows for tables in window.events.values() for table in tables.values())
     if count > MOST_EVENTS:
-        raise CausewayError(f"window {name}: it holds {count:,} events, more than {MOST_EVENTS:,}; choose a shorter one, or filter first")
+        raise CausewayError(
+            f"window {name}: it holds {count:,} events, more than {MOST_EVENTS:,}; choose a shorter one, or filter"
+            " first"
+        )
     return window
 
 
-def _read(folder: Path, name: str, begin: int, end: int) -> pa.Table:
-    """Return the rows of a table that begin in a window, on the export's own clock; only row groups that touch it are read."""
+def _read(folder: Path, name: str, clock: Clock, begin: int, end: int) -> pa.Table:
+    """Return the rows of a table that begin in a window, both on the dataset's time line; only row groups that touch
+    it are read.
+    """
     column = _time(name)
+    first = int(clock.own(begin))
+    last = int(clock.own(end))
     with open_table(folder / f"{name}.parquet", name) as file:
-        place = file.schema_arrow.names.index(column)
+        index = file.schema_arrow.names.index(column)
         groups = []
         for group in range(file.metadata.num_row_groups):
-            known = file.metadata.row_group(group).column(place).statistics
-            if known is None or not known.has_min_max or (known.min < end and known.max >= begin):
+            known = file.metadata.row_group(group).column(index).statistics
+            if known is None or not known.has_min_max or (known.min < last and known.max >= first):
                 groups.append(group)
         rows = file.read_row_groups(groups) if groups else file.schema_arrow.empty_table()
     rows = rows.select(SCHEMAS[name].names)
-    return rows.filter(pc.and_(pc.greater_equal(rows[column], begin), pc.less(rows[column], end)))
+    index = rows.column_names.index(column)
+    aligned = clock.aligned(rows[column].to_numpy())
+    rows = rows.set_column(index, rows.schema.field(column), pa.array(aligned))
+    return rows.filter(pa.array((aligned >= begin) & (aligned < end)))
 
 
-def _with_launching(folder: Path, tables: Mapping[str, pa.Table], begin: int) -> pa.Table:
+def _with_launching(folder: Path, tables: Mapping[str, pa.Table], clock: Clock, begin: int) -> pa.Table:
     """Return the calls of the window, behind those before it that launched one of its launches or transfers."""
     keys = [_keys(tables[name]) for name in ("launches", "transfers") if name in tables]
-    before = _read(folder, "calls", begin - LEAD_NS, begin)
+    before = _read(folder, "calls", clock, begin - LEAD_NS, begin)
     if keys and before.num_rows:
-        before = before.filter(pa.array(np.isin(_keys(before), np.concatenate(keys)) & before["correlation"].is_valid().to_numpy()))
+        before = before.filter(
+            pa.array(np.isin(_keys(before), np.concatenate(keys)) & before["correlation"].is_valid().to_numpy())
+        )
         return pa.concat_tables([before, tables["calls"]], promote_options="permissive")
     return tables["calls"]
 
@@ -221,12 +258,10 @@ def _keys(rows: pa.Table) -> np.ndarray:
     return (rows["rank"].to_numpy().astype(np.int64) << 40) ^ correlation
 
 
-def _shifted(rows: pa.Table, column: str, shift: int) -> pa.Table:
-    place = rows.column_names.index(column)
-    return rows.set_column(place, rows.schema.field(column), pc.add(rows[column], shift))
-
-
 def _kernels(folder: Path) -> dict[int, dict]:
     kernels = {row["kernel"]: row for row in read_table(folder / "kernels.parquet", "kernels").to_pylist()}
     shapes = read_table(folder / "configurations.parquet", "configurations").to_pylist()
-    return {row["configuration"]: row | {key: kernels[row["kernel"]][key] for key in ("name", "short_name", "class")} for row in shapes}
+    return {
+        row["configuration"]: row | {key: kernels[row["kernel"]][key] for key in ("name", "short_name", "class")}
+        for row in shapes
+    }

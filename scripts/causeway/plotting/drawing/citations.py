@@ -1,19 +1,22 @@
 """Numbers of a page with where they come from: the raw value, and the query that gives it from the results.
 
-A number is written as `<data value="1234567" data-query="..." data-kind="time">1.23 ms</data>`. When the page is done, `settled` lists each
-query once, in a block that programs and the page's own script read, and puts its number in the place of its text.
+A number is written as `<data value="1234567" data-query="..." data-kind="time">1.23 ms</data>`. When the page is done,
+`settled` lists each query once, in a block that programs and the page's own script read, and puts its number in the
+place of its text.
 """
 
 import hashlib
 import html
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
-from causeway.plotting import theme
-from causeway.plotting.markup import Markup, joined, plain, tag
-from causeway.plotting.names import elided
+from markupsafe import Markup
+
+from causeway.core import formatting
+from causeway.core.formatting import elided
+from causeway.plotting.drawing.markup import joined, plain, tag
 
 QUERY = re.compile(r' data-query="([^"]*)"')
 PLACE = re.compile(r' data-place="([^"]*)"')
@@ -30,9 +33,10 @@ def cited(words: object, value: float | str | None, query: str, kind: str) -> Ma
     value : int, float, str or None
         As it is in the results.
     query : str
-        Made by `causeway.queries`; gives exactly `value`.
+        Made by `causeway.core.queries`; gives exactly `value`.
     kind : str
-        How it was written: count, time (of ns), percent (of 0 to 100), share (in percent, of 0 to 1), ratio, number, bytes, date or text.
+        How it was written: count, time (of ns), percent (of 0 to 100), share (in percent, of 0 to 1), ratio, number,
+        bytes, date or text.
     """
     if value is None:
         return UNKNOWN
@@ -41,17 +45,17 @@ def cited(words: object, value: float | str | None, query: str, kind: str) -> Ma
 
 def count(value: float | None, query: str) -> Markup | str:
     """Return a whole number."""
-    return cited(value if value is None else theme.count(round(value)), value, query, "count")
+    return cited(value if value is None else formatting.count(round(value)), value, query, "count")
 
 
 def time(value: float | None, query: str) -> Markup | str:
     """Return a time that is known in ns."""
-    return cited(value if value is None else theme.time(value), value, query, "time")
+    return cited(value if value is None else formatting.time(value), value, query, "time")
 
 
 def percent(value: float | None, query: str) -> Markup | str:
     """Return a percentage that is known as such."""
-    return cited(theme.percent(value), value, query, "percent")
+    return cited(formatting.percent(value), value, query, "percent")
 
 
 def interval(value: float | None, low: float | None, high: float | None, queries: tuple[str, str, str]) -> Markup | str:
@@ -59,7 +63,8 @@ def interval(value: float | None, low: float | None, high: float | None, queries
     if value is None or low is None or high is None:
         return percent(value, queries[0])
     ends = [
-        cited(theme.percent(end).removesuffix(" %"), end, query, "percent") for end, query in zip((low, high), queries[1:], strict=True)
+        cited(formatting.percent(end).removesuffix(" %"), end, query, "percent")
+        for end, query in zip((low, high), queries[1:], strict=True)
     ]
     return joined([percent(value, queries[0]), " [", ends[0], ", ", ends[1], "]"])
 
@@ -73,12 +78,12 @@ def share(value: float | None, query: str) -> Markup | str:
 
 def ratio(value: float | None, query: str) -> Markup | str:
     """Return a number between 0 and 1 as tables of the field print it."""
-    return cited(theme.ratio(value), value, query, "ratio")
+    return cited(formatting.ratio(value), value, query, "ratio")
 
 
 def quantity(value: float | None, unit: str, query: str) -> Markup | str:
     """Return a value with its unit."""
-    return cited(theme.quantity(value, unit), value, query, "time" if unit == "ns" else "number")
+    return cited(formatting.quantity(value, unit), value, query, "time" if unit == "ns" else "number")
 
 
 def said(words: str, query: str, limit: int = 900) -> Markup:
@@ -96,12 +101,33 @@ def away(words: object, path: str, inside: str | None = None, **more: object) ->
 
     Parameters
     ----------
+    words : object
+        The link's text.
     path : str
-        Relative to the results folder, where the page lies; may end in a place (`#...`).
+        Relative to the results folder, where the page lies; may end in an anchor (`#...`).
     inside : str, optional
         The file under which the report's archive has it; without one the link is plain text there.
+    **more : object
+        Further attributes.
     """
     return tag("a", words, href=path, class_="away", data_place=inside or "", **more)
+
+
+def figure_links(links: Iterable[Mapping[str, str]], per: str, folder: str) -> list[Markup]:
+    """Return links to the figures and pages of a target, a dataset or a compared pair, which lie beside the page and
+    in the report's archive.
+
+    Parameters
+    ----------
+    links : iterable of mapping
+        `per` (target, dataset or pair), `file` (relative to `folder`) and `words` of each figure.
+    per : str
+        Which of them.
+    folder : str
+        Of that target, dataset or pair, relative to the results folder.
+    """
+    paths = [(link["words"], f"{folder}/{link['file']}") for link in links if link["per"] == per]
+    return [away(words, path, path) for words, path in paths]
 
 
 def settled(page: str, results: str) -> tuple[Markup, Markup]:
@@ -112,8 +138,8 @@ def settled(page: str, results: str) -> tuple[Markup, Markup]:
     page : str
         Markup, in which every citation has its query.
     results : str
-        The results folder as the workflow names it: the report's archive has a file under the first 16 hexadecimal digits of the SHA-256 of
-        its path (Snakemake 9, `FileRecord`).
+        The results folder as the workflow names it: the report's archive has a file under the first 16 hexadecimal
+        digits of the SHA-256 of its path (Snakemake 9, `FileRecord`).
     """
     numbers: dict[str, str] = {}
 
@@ -128,10 +154,12 @@ def settled(page: str, results: str) -> tuple[Markup, Markup]:
         return f' data-archived="../{digest}/{PurePosixPath(match[1]).name}"'
 
     done = PLACE.sub(place, QUERY.sub(number, page))
-    return Markup(done), queries_block({key: query for query, key in numbers.items()})
+    numbered = Markup(done)  # noqa: S704 - the page was markup, what was put in is ours
+    return numbered, queries_block({key: query for query, key in numbers.items()})
 
 
 def queries_block(queries: Mapping[str, str]) -> Markup:
     """Return the list of queries as a block of JSON in which no tag can begin or end."""
     text = json.dumps(queries, ensure_ascii=True, indent=0).replace("<", "\\u003c").replace("&", "\\u0026")
-    return tag("script", Markup(text), type="application/json", id="queries")
+    content = Markup(text)  # noqa: S704 - no tag can begin or end in it
+    return tag("script", content, type="application/json", id="queries")

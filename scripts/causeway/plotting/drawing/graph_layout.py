@@ -1,7 +1,8 @@
-"""Where the nodes, labels and lines of a graph lie: graphviz' `dot`, which keeps boxes and labels of any number of nodes apart.
+"""Where the nodes, labels and lines of a graph lie: graphviz' `dot`, which keeps boxes and labels of any number of
+nodes apart.
 
-Sizes are measured before the layout and handed over as fixed, so that it does not depend on the fonts of a machine. Coordinates are
-pixels, y downwards.
+Sizes are measured before the layout and handed over as fixed, so that it does not depend on the fonts of a machine.
+Coordinates are pixels, y downwards.
 """
 
 from collections.abc import Iterable, Mapping
@@ -33,7 +34,9 @@ class Box:
 
 @dataclass(frozen=True)
 class Line:
-    """A line from box to box, left to right. `length` is the least number of columns it spans, `weight` how straight it is kept."""
+    """A line from box to box, left to right. `length` is the least number of columns it spans, `weight` how straight
+    it is kept.
+    """
 
     source: str
     target: str
@@ -43,7 +46,9 @@ class Line:
 
 @dataclass(frozen=True)
 class Layout:
-    """Boxes by name, the points of each line (a start, then three points for each cubic Bezier), and the size of the whole."""
+    """Boxes by name, the points of each line (a start, then three points for each cubic Bezier), and the size of the
+    whole.
+    """
 
     boxes: dict[str, Box]
     lines: dict[tuple[str, str], list[tuple[float, float]]]
@@ -75,7 +80,9 @@ def arrange(
 
     lines = list(lines)
     graph = pygraphviz.AGraph(strict=True, directed=True)
-    graph.graph_attr.update(rankdir="LR", nodesep=row_gap / POINTS, ranksep=column_gap / POINTS, splines="spline", outputorder="nodesfirst")
+    graph.graph_attr.update(
+        rankdir="LR", nodesep=row_gap / POINTS, ranksep=column_gap / POINTS, splines="spline", outputorder="nodesfirst"
+    )
     graph.node_attr.update(shape="box", fixedsize="true", label="")
     graph.edge_attr.update(arrowhead="none")
     number = {name: f"n{i}" for i, name in enumerate(sizes)}

@@ -2,21 +2,25 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from causeway.plotting.markup import plain
+from causeway.core.formatting import elided
+from causeway.plotting.drawing.markup import plain
 
 LIMIT = 44
 """Characters of a name in a figure."""
 SCANNED = 4000
-"""Characters of a full name that are looked at: names of 100 kB occur, and what tells two apart stands at the start or nowhere useful."""
+"""Characters of a full name that are looked at: names of 100 kB occur, and what tells two apart stands at the start
+or nowhere useful.
+"""
 HOVER = 1500
 """Characters of the full name shown on hover and in a table's cell."""
 SURPLUS = re.compile(r"\b(?:\w+::)+|\((?:bool|(?:unsigned )?(?:int|long|short|char))\)|\s+(?=>)")
 """In template arguments: namespaces, and the casts that nvcc's demangler writes before each number."""
 WRAPPERS = frozenset({"Kernel", "Kernel2", "device_kernel", "kernel"})
 """Names that say nothing without their template arguments, CUTLASS's among them."""
-OPEN, CLOSE = "<([{", ">)]}"
+OPEN = "<([{"
+CLOSE = ">)]}"
 
 
 def full_name(name: str) -> str:
@@ -24,17 +28,10 @@ def full_name(name: str) -> str:
     return plain(name) if len(name) <= HOVER else f"{plain(name[:HOVER])}… ({len(name):,} characters in all)"
 
 
-def elided(text: str, limit: int = LIMIT) -> str:
-    """Return `text` with its middle replaced by an ellipsis where it is longer than `limit`."""
-    if len(text) <= limit:
-        return text
-    tail = (limit - 1) * 2 // 5
-    return f"{text[: limit - 1 - tail]}…{text[len(text) - tail :]}"
-
-
 def _top_level(text: str) -> list[int] | None:
     """Return the nesting depth before each character, or None where brackets do not match."""
-    depths, stack = [], []
+    depths = []
+    stack = []
     for position, character in enumerate(text):
         depths.append(len(stack))
         if character in OPEN:
@@ -47,20 +44,27 @@ def _top_level(text: str) -> list[int] | None:
 
 
 def _pieces(name: str) -> tuple[str, str]:
-    """Return a demangled C++ name without return type, parameters and namespace, and its template arguments ('' if none)."""
+    """Return a demangled C++ name without return type, parameters and namespace, and its template arguments ('' if
+    none).
+    """
     text = name.replace("(anonymous namespace)", "anonymous").replace("{anonymous}", "anonymous")
     text = re.sub(r"\s*\[(clone|with)\b[^\]]*\]\s*$", "", text).strip()
     depths = _top_level(text)
-    if depths is None or "operator" in "".join(letter for letter, depth in zip(text, depths, strict=True) if depth == 0):
+    if depths is None or "operator" in "".join(
+        letter for letter, depth in zip(text, depths, strict=True) if depth == 0
+    ):
         return text, ""
     if text.endswith(")") and "(" in text:  # the parameter list: the last group that opens at the top level
         start = max(i for i, (c, d) in enumerate(zip(text, depths, strict=True)) if c == "(" and d == 0)
         if start > 0:
-            text, depths = text[:start].rstrip(), depths[:start]
+            text = text[:start].rstrip()
+            depths = depths[:start]
     cut = max((i + 1 for i in range(len(text)) if depths[i] == 0 and text[i] == " "), default=0)
-    text, depths = text[cut:], depths[cut:]
+    text = text[cut:]
+    depths = depths[cut:]
     cut = max((i + 2 for i in range(len(text) - 1) if depths[i] == 0 and text[i : i + 2] == "::"), default=0)
-    text, depths = text[cut:], depths[cut:]
+    text = text[cut:]
+    depths = depths[cut:]
     first = next((i for i in range(1, len(text)) if depths[i] == 0 and text[i] == "<"), None)
     if first is None or not text.endswith(">"):
         return text, ""
@@ -70,19 +74,24 @@ def _pieces(name: str) -> tuple[str, str]:
 def _told_apart(texts: dict[str, str], limit: int, kept: str = "", depth: int = 0) -> dict[str, str]:
     """Return names that look alike when elided with the part in which they differ.
 
-    Shown are the start, the word at the first difference, and where that does not do, the text from the next difference on. Equal texts
-    stay equal.
+    Shown are the start, the word at the first difference, and where that does not do, the text from the next difference
+    on. Equal texts stay equal.
     """
     whole = list(texts.values())
-    shared = next((i for i, letters in enumerate(zip(*whole, strict=False)) if len(set(letters)) > 1), min(map(len, whole)))
+    shared = next(
+        (i for i, letters in enumerate(zip(*whole, strict=False)) if len(set(letters)) > 1), min(map(len, whole))
+    )
     start = max((i + 1 for i in range(shared) if not whole[0][i].isalnum()), default=0)
     head = kept
     if not head:
         head = whole[0][:start].split("<")[0].rstrip("_ ")
         head = f"{elided(head, limit // 2)}<" if "<" in whole[0][:start] else elided(head, limit // 3)
-    shown, words, alike = {}, {}, defaultdict(list)
+    shown = {}
+    words = {}
+    alike = defaultdict(list)
     for name, text in texts.items():
-        rest, room = text[start:], limit - len(head) - 1
+        rest = text[start:]
+        room = limit - len(head) - 1
         shown[name] = f"{head}…{rest if len(rest) <= room else rest[: room - 1].rstrip(' ,') + '…'}"
         words[name] = re.match(r"[^\W_]*", rest)[0]
         alike[shown[name]].append(name)
@@ -134,3 +143,8 @@ def short_names(names: Iterable[str], limit: int = LIMIT) -> dict[str, str]:
             short[name] = f"{text} #{position}"
             used.add(short[name])
     return short
+
+
+def scope_label(graph: Mapping, short: Mapping[str, str]) -> str:
+    """Return the scope of a graph document for people; `short` has the short names of kernels by their full ones."""
+    return "whole dataset" if graph["scope"] == "dataset" else short.get(graph.get("scope_name") or "", graph["scope"])

@@ -1,7 +1,7 @@
 """HTML and SVG from Python calls; whatever comes from an export is escaped, there is no way to forget it.
 
-`tag("td", name)` escapes `name`; only what `tag` itself returned passes unchanged. Kernel names are untrusted text: up to 100 kB,
-with markup, control and direction characters in them.
+`tag("td", name)` escapes `name`; only what `tag` itself returned passes unchanged. Kernel names are untrusted text: up
+to 100 kB, with markup, control and direction characters in them.
 """
 
 import functools
@@ -9,16 +9,14 @@ import html
 import re
 from collections.abc import Iterable
 
+from markupsafe import Markup
+
 VOID = frozenset({"br", "col", "hr", "img", "input", "link", "meta", "wbr"})
 EMPTY = frozenset({"circle", "ellipse", "image", "line", "path", "polygon", "polyline", "rect", "use"})
-UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff\ufffe\uffff]")
+UNFIT = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
+)
 """Characters that XML 1.0 forbids (section 2.2), and invisible ones that reorder or hide the text around them."""
-
-
-class Markup(str):
-    """Text that is already markup."""
-
-    __slots__ = ()
 
 
 def plain(text: object) -> str:
@@ -26,9 +24,12 @@ def plain(text: object) -> str:
     return UNFIT.sub("\ufffd", str(text))
 
 
-def escape(text: object) -> str:
-    """Return `text` fit for an element's content or a quoted attribute; markup passes unchanged."""
-    return text if isinstance(text, Markup) else html.escape(plain(text), quote=True)
+def escape(text: object) -> Markup:
+    """Return `text` fit for an element's content or a quoted attribute; markup passes unchanged.
+
+    Not `markupsafe.escape`: that one passes characters that XML forbids or that hide the text around them.
+    """
+    return text if isinstance(text, Markup) else Markup(html.escape(plain(text), quote=True))  # noqa: S704 - escaped
 
 
 def number(value: float) -> str:
@@ -56,7 +57,8 @@ def tag(name: str, /, *children: object, **attributes: object) -> Markup:
     *children : object
         Elements, text (escaped), numbers, lists of these; None is left out.
     **attributes : object
-        `class_` and `for_` lose the underscore, other underscores become hyphens; None is left out, True is an attribute alone.
+        `class_` and `for_` lose the underscore, other underscores become hyphens; None is left out, True is an
+        attribute alone.
     """
     parts = [name]
     for key, value in attributes.items():
@@ -67,16 +69,16 @@ def tag(name: str, /, *children: object, **attributes: object) -> Markup:
             parts.append(f'{key}="{escape(number(value) if isinstance(value, float) else value)}"')
     head = " ".join(parts)
     if name in VOID:
-        return Markup(f"<{head}>")
+        return Markup(f"<{head}>")  # noqa: S704 - every part is escaped
     body = "".join(escape(child) for child in flat(children))
     if name in EMPTY and not body:
-        return Markup(f"<{head}/>")
-    return Markup(f"<{head}>{body}</{name}>")
+        return Markup(f"<{head}/>")  # noqa: S704 - every part is escaped
+    return Markup(f"<{head}>{body}</{name}>")  # noqa: S704 - every part is escaped
 
 
 def joined(children: Iterable[object], between: str = "") -> Markup:
     """Return children one after the other."""
-    return Markup(escape(between).join(escape(child) for child in flat(children)))
+    return escape(between).join(escape(child) for child in flat(children))
 
 
 @functools.lru_cache(maxsize=2)
@@ -86,13 +88,17 @@ def _font(bold: bool):
     import matplotlib as mpl
     from matplotlib.ft2font import FT2Font
 
-    font = FT2Font(str(Path(mpl.get_data_path()) / "fonts" / "ttf" / ("DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf")))
+    font = FT2Font(
+        str(Path(mpl.get_data_path()) / "fonts" / "ttf" / ("DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"))
+    )
     font.set_size(64, 72)
     return font
 
 
 def text_width(text: str, size: float, bold: bool = False) -> float:
-    """Return the width in pixels of one line in DejaVu Sans, a wide face: where a reader's machine shows another, it fits too."""
+    """Return the width in pixels of one line in DejaVu Sans, a wide face: where a reader's machine shows another, it
+    fits too.
+    """
     font = _font(bold)
     font.set_text(plain(text), 0.0)
     return font.get_width_height()[0] / 64 * size / 64
@@ -103,7 +109,9 @@ SEAMS = frozenset("_:,/-")
 
 
 def wrapped(text: str, width: float, size: float, bold: bool = False) -> list[str]:
-    """Return `text` in lines of at most `width` pixels, broken at spaces; a word that is wider than a line breaks behind one of `SEAMS`."""
+    """Return `text` in lines of at most `width` pixels, broken at spaces; a word that is wider than a line breaks
+    behind one of `SEAMS`.
+    """
     lines: list[str] = []
     for word in plain(text).split():
         if lines and text_width(f"{lines[-1]} {word}", size, bold) <= width:

@@ -1,11 +1,14 @@
-"""Parts of drawings in SVG: text, a stand-alone document, and the small ones inside tables: sparkline, histogram, bar."""
+"""Parts of drawings in SVG: text, a stand-alone document, and the small ones inside tables: sparkline, histogram,
+bar.
+"""
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from causeway.plotting import theme
-from causeway.plotting.markup import Markup, tag, text_width, wrapped
-from causeway.plotting.names import elided
+from markupsafe import Markup
+
+from causeway.core.formatting import elided
+from causeway.plotting.drawing import theme
+from causeway.plotting.drawing.markup import tag, text_width, wrapped
 
 MARGIN = 18.0
 """Pixels around a stand-alone drawing."""
@@ -17,15 +20,25 @@ def frame(width: float, height: float, *children: object, label: str | None = No
     return tag("svg", *children, width=width, height=height, viewBox=f"0 0 {width} {height}", **reads, **place)
 
 
-def sparkline(values: Sequence[float | None], width: int = 128, height: int = 26, label: str | None = None, **place: object) -> Markup:
-    """Return a line over equal slices; a slice without a value is a gap, never crossed by the line. Dot: the largest value."""
+def sparkline(
+    values: Sequence[float | None], width: int = 128, height: int = 26, label: str | None = None, **place: object
+) -> Markup:
+    """Return a line over equal slices; a slice without a value is a gap, never crossed by the line. Dot: the largest
+    value.
+    """
     known = [value for value in values if value is not None]
     if not known:
         return frame(width, height, label=label, **place)
-    top, pad = max(known) or 1.0, 3.0
+    top = max(known) or 1.0
+    pad = 3.0
     step = (width - 2 * pad) / max(len(values) - 1, 1)
-    points = [None if v is None else (pad + i * step, height - pad - (height - 2 * pad) * v / top) for i, v in enumerate(values)]
-    path, singles, previous = [], [], None
+    points = [
+        None if v is None else (pad + i * step, height - pad - (height - 2 * pad) * v / top)
+        for i, v in enumerate(values)
+    ]
+    path = []
+    singles = []
+    previous = None
     for position, point in enumerate(points):
         if point is None:
             previous = None
@@ -48,14 +61,17 @@ def sparkline(values: Sequence[float | None], width: int = 128, height: int = 26
     )
 
 
-def histogram(counts: Sequence[int], width: int = 96, height: int = 26, label: str | None = None, **place: object) -> Markup:
+def histogram(
+    counts: Sequence[int], width: int = 96, height: int = 26, label: str | None = None, **place: object
+) -> Markup:
     """Return bars of counts in equal classes; a class with few launches keeps a pixel, so that an outlier is seen."""
     top = max(counts, default=0)
     if not top:
         return frame(width, height, label=label, **place)
     step = width / len(counts)
     bars = [
-        f"M{i * step:.1f} {height - 1}h{max(step - 0.6, 0.6):.1f}v{-max((height - 3) * c / top, 1.4):.1f}h{-max(step - 0.6, 0.6):.1f}z"
+        f"M{i * step:.1f}"
+        f" {height - 1}h{max(step - 0.6, 0.6):.1f}v{-max((height - 3) * c / top, 1.4):.1f}h{-max(step - 0.6, 0.6):.1f}z"
         for i, c in enumerate(counts)
         if c
     ]
@@ -89,10 +105,18 @@ def bar(
 
 
 def text(
-    x: float, y: float, line: object, size: float = theme.SIZE, anchor: str = "start", colour: str = theme.INK, **more: object
+    x: float,
+    y: float,
+    line: object,
+    size: float = theme.SIZE,
+    anchor: str = "start",
+    colour: str = theme.INK,
+    **more: object,
 ) -> Markup:
     """Return one line of text with its baseline at `y`."""
-    return tag("text", line, x=x, y=y, font_size=size, text_anchor=None if anchor == "start" else anchor, fill=colour, **more)
+    return tag(
+        "text", line, x=x, y=y, font_size=size, text_anchor=None if anchor == "start" else anchor, fill=colour, **more
+    )
 
 
 def document(width: float, height: float, label: str, *children: object) -> Markup:
@@ -125,9 +149,3 @@ def notice(title: str, below: str, sentences: Sequence[str]) -> Markup:
         tag("rect", x=MARGIN, y=56, width=4, height=height - 64, fill=theme.UNDECIDED),
         [text(MARGIN + 16, 74 + 20 * i, line) for i, line in enumerate(lines)],
     )
-
-
-def write_svg(drawing: Markup, path: str | Path) -> None:
-    """Write a stand-alone drawing to a file of its own."""
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(f"{drawing}\n", encoding="utf-8")

@@ -1,26 +1,31 @@
-"""What targets are called on axes and in headings, and what tables state about them."""
+"""What targets are called on axes, and what tables state about them."""
 
 import math
 from typing import TYPE_CHECKING
+
+from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pyarrow as pa
 
-TARGETS = {
-    "kernel_variability": ("kernel variability", "|duration − mean of its configuration|, per launch"),
-    "memory_stall": ("memory stall", "|kernel − linked transfer| duration, per launch"),
+AXES = {
+    KERNEL_VARIABILITY: "|duration − mean of its configuration|, per launch",
+    MEMORY_STALL: "|kernel − linked transfer| duration, per launch",
 }
+"""What one value of a trace's target is."""
 
 
 def stated(table: "pa.Table", name: str, default: str = "") -> str:
-    """Return what a table's own metadata says under `name`, e.g. the unit of the measured value."""
+    """Return what the metadata of a table with any columns says under `name`, e.g. the unit of the measured value."""
     return (table.schema.metadata or {}).get(f"causeway.{name}".encode(), default.encode()).decode()
 
 
 def unit_stated(table: "pa.Table") -> str:
-    """Return the unit of a target's values, which all tables of a target state: `ns`, another one, or '' if it is not known."""
+    """Return the unit of a target's values, which every table of a target states whatever its columns: `ns`, another
+    one, or '' if it is not known.
+    """
     return stated(table, "value_unit")
 
 
@@ -31,19 +36,9 @@ def sentence(text: str) -> str:
     return f"{text if named else text[:1].upper() + text[1:]}."
 
 
-def q_text(value: float) -> str:
-    """Return a q-value for people: what is below a ten-thousandth is no more than that."""
-    return "q < 0.0001" if value < 1e-4 else f"q = {value:.2g}"
-
-
-def target_name(target: str) -> str:
-    """Return a target's name for a heading."""
-    return TARGETS[target][0] if target in TARGETS else f"deviation of {target}"
-
-
 def target_axis(target: str) -> str:
     """Return what one value of the target is, for an axis."""
-    return TARGETS[target][1] if target in TARGETS else f"|{target} − mean of its configuration|, per launch"
+    return AXES.get(target, f"|{target} − mean of its configuration|, per launch")
 
 
 PERIODS = (("hour", 1), ("minute", 60), ("second", 3600), ("millisecond", 3_600_000), ("microsecond", 3_600_000_000))
@@ -51,7 +46,9 @@ PERIODS = (("hour", 1), ("minute", 60), ("second", 3600), ("millisecond", 3_600_
 
 
 def period_of(per_hour: float) -> tuple[str, int]:
-    """Return the longest period over which a trend of logarithms per hour is a change that percent can tell (a factor of e at most)."""
+    """Return the longest period over which a trend of logarithms per hour is a change that percent can tell (a
+    factor of e at most).
+    """
     return next((one for one in PERIODS if abs(per_hour) / one[1] <= 1), PERIODS[-1])
 
 

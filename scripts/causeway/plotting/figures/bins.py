@@ -1,38 +1,43 @@
-"""Variability over time: median and quartiles of the target in each bin, one lane per rank, or a heat map where ranks are many.
+"""Variability over time: median and quartiles of the target in each bin, one row per rank, or a heat map where ranks
+are many.
 
-Bins without launches stay empty: no line crosses them. A screen shows about a thousand columns; beyond that neighbouring bins share a
-column, which then spans from the lowest to the highest value of its bins. The figure says so.
+Bins without launches stay empty: no line crosses them. A screen shows about a thousand columns; beyond that
+neighbouring bins share a column, which then spans from the lowest to the highest value of its bins. The figure says so.
 """
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from causeway.plotting import theme
-from causeway.plotting.marks import notice, write_svg
-from causeway.plotting.words import stated, target_axis, target_name, unit_stated
+from causeway.core import formatting
+from causeway.core.vocabulary import target_name
+from causeway.plotting.drawing import theme
+from causeway.plotting.drawing.merged_cells import cells_together, largest_by_cell
+from causeway.plotting.drawing.svg import notice
+from causeway.plotting.drawing.target_labels import stated, target_axis, unit_stated
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from markupsafe import Markup
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MOST_LANES = 16
 COLUMNS = 900
 SHADED = 15
-"""Runs of kept bins in a lane up to which they are shaded over its whole height."""
+"""Runs of kept bins in a row up to which they are shaded over its whole height."""
 LOG_BEYOND = 30.0
 """Ratio of the largest to the smallest value from which an axis is logarithmic."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Lanes:
     """Bins as columns of the figure; NaN in a column without launches.
 
-    `low`, `median_low`, `median_high`, `high`: shape (n_ranks, n_columns), the lower quartile, the medians and the upper quartile.
-    `kept`: bool, same shape. `edges`: n_columns + 1 positions on the x axis, in ns or, without start times, in bins. `width`: of a bin,
-    in ns or, without start times, in launches.
+    `low`, `median_low`, `median_high`, `high`: shape (n_ranks, n_columns), the lower quartile, the medians and the
+    upper quartile. `kept`: bool, same shape. `edges`: n_columns + 1 positions on the x axis, in ns or, without start
+    times, in bins. `width`: of a bin, in ns or, without start times, in launches.
     """
 
     ranks: list[int]
@@ -50,7 +55,7 @@ class Lanes:
 
 
 def overlap_in_time(first: np.ndarray, last: np.ndarray) -> bool:
-    """Return whether the spans [first, last] of the lanes form one chain of overlapping spans."""
+    """Return whether the spans [first, last] of the ranks, each of shape (ranks,), form one chain of overlaps."""
     order = np.argsort(first, kind="stable")
     reach = np.maximum.accumulate(last[order])
     return bool(np.all(first[order][1:] <= reach[:-1]))
@@ -71,38 +76,50 @@ def lanes_of(bins: "pa.Table", ranking: "pa.Table", columns: int = COLUMNS) -> L
     rank, number = (bins.column(name).to_numpy() for name in ("rank", "bin"))
     q1, median, q3 = (bins.column(name).to_numpy() for name in ("q1", "median", "q3"))
     marked = dict(
-        zip(zip(*(ranking.column(c).to_pylist() for c in ("rank", "bin")), strict=True), ranking.column("kept").to_pylist(), strict=True)
+        zip(
+            zip(*(ranking.column(c).to_pylist() for c in ("rank", "bin")), strict=True),
+            ranking.column("kept").to_pylist(),
+            strict=True,
+        )
     )
     kept = np.array([marked.get(key, False) for key in zip(rank.tolist(), number.tolist(), strict=True)])
     ranks = np.unique(rank)
     timed = bins.column("start_ns").null_count == 0
     width = int(stated(bins, "bin_width", "1"))
     row = np.searchsorted(ranks, rank)
-    first, last = np.full(len(ranks), np.iinfo(np.int64).max), np.zeros(len(ranks), np.int64)
+    first = np.full(len(ranks), np.iinfo(np.int64).max)
+    last = np.zeros(len(ranks), np.int64)
     np.minimum.at(first, row, number)
     np.maximum.at(last, row, number)
     own = timed and len(ranks) > 1 and not overlap_in_time(first, last)
     number = number - first[row] if own else number - first.min()
-    merged = -(-int(number.max() + 1) // columns)
+    merged = cells_together(int(number.max()) + 1, columns)
     column = number // merged
     shape = (len(ranks), int(column.max()) + 1)
-    low, median_low = np.full(shape, np.inf), np.full(shape, np.inf)
-    high, median_high, chosen = np.full(shape, -np.inf), np.full(shape, -np.inf), np.zeros(shape, bool)
-    np.minimum.at(low, (row, column), q1)
-    np.minimum.at(median_low, (row, column), median)
-    np.maximum.at(median_high, (row, column), median)
-    np.maximum.at(high, (row, column), q3)
-    np.logical_or.at(chosen, (row, column), kept)
-    for values in (low, median_low, median_high, high):
-        values[~np.isfinite(values)] = np.nan
+    low, median_low = (-largest_by_cell(row, column, -values, shape) for values in (q1, median))
+    median_high, high, chosen = (largest_by_cell(row, column, values, shape) for values in (median, q3, kept))
     edges = np.arange(shape[1] + 1, dtype=float) * merged * (width if timed else 1)
-    return Lanes(ranks.tolist(), edges, low, median_low, median_high, high, chosen, timed, merged, width, own)
+    return Lanes(
+        ranks=ranks.tolist(),
+        edges=edges,
+        low=low,
+        median_low=median_low,
+        median_high=median_high,
+        high=high,
+        kept=chosen > 0,
+        timed=timed,
+        merged=merged,
+        width=width,
+        own_start=own,
+    )
 
 
 def notes_of(lanes: Lanes, clocks: dict) -> list[str]:
-    """Return what a reader must know beside the lines: the bins, merging, and how the ranks' clocks lie to each other."""
+    """Return what a reader must know beside the lines: the bins, merging, and how the ranks' clocks lie to each
+    other.
+    """
     if lanes.timed:
-        notes = [f"bins of {theme.time(lanes.width)}"]
+        notes = [f"bins of {formatting.time(lanes.width)}"]
     else:
         notes = [f"bins of {lanes.width} launches in the order of the export, which has no start times"]
     if lanes.merged > 1:
@@ -114,8 +131,8 @@ def notes_of(lanes: Lanes, clocks: dict) -> list[str]:
     return notes
 
 
-def plot_bins(bins: "pa.Table", ranking: "pa.Table", clocks: dict, dataset: str, target: str, path: str | Path) -> None:
-    """Draw the bins of one target of a dataset.
+def draw_bins(bins: "pa.Table", ranking: "pa.Table", clocks: dict, *, dataset: str, target: str) -> "Markup | Figure":
+    """Return the bins of one target of a dataset, drawn.
 
     Parameters
     ----------
@@ -125,30 +142,35 @@ def plot_bins(bins: "pa.Table", ranking: "pa.Table", clocks: dict, dataset: str,
         The document `clocks.json`.
     dataset, target : str
         For the title and the axis.
-    path : str or Path
-        SVG to write.
     """
     title = f"{target_name(target).capitalize()} over time, {dataset}"
     lanes = lanes_of(bins, ranking)
     if lanes is None:
-        write_svg(
-            notice(title, "0 bins", [f"No launch of this dataset has a {target_name(target)}; the data quality section says why."]), path
-        )
-        return
+        why = f"No launch of this dataset has a {target_name(target)}; the data quality section says why."
+        return notice(title, "0 bins", [why])
     with theme.drawing():
         draw = _draw_lanes if len(lanes.ranks) <= MOST_LANES else _draw_map
         figure = draw(lanes, target, unit_stated(bins))
-        figure.suptitle(title, x=0.012, y=1 - 0.12 / figure.get_figheight(), ha="left", va="top", fontsize=11.5, fontweight="bold")
+        figure.suptitle(
+            title, x=0.012, y=1 - 0.12 / figure.get_figheight(), ha="left", va="top", fontsize=11.5, fontweight="bold"
+        )
         notes = "; ".join(notes_of(lanes, clocks))
-        figure.text(0.012, 0.1 / figure.get_figheight(), notes[:1].upper() + notes[1:] + ".", ha="left", va="bottom", color=theme.MUTED)
-        theme.save(figure, path, title)
+        figure.text(
+            0.012,
+            0.1 / figure.get_figheight(),
+            notes[:1].upper() + notes[1:] + ".",
+            ha="left",
+            va="bottom",
+            color=theme.MUTED,
+        )
+    return figure
 
 
 def scale_of(values: np.ndarray, unit: str) -> tuple[float, str, bool, float]:
-    """Return the divisor and unit of an axis, whether it is logarithmic, and the least value it shows."""
+    """Return the divisor and unit of an axis of values of any shape, whether it is logarithmic, and its least value."""
     known = values[np.isfinite(values)]
     top = float(known.max()) if known.size else 0.0
-    name, size = theme.time_unit(top) if unit == "ns" else (unit, 1.0)
+    name, size = formatting.time_unit(top) if unit == "ns" else (unit, 1.0)
     positive = known[known > 0]
     least = float(positive.min()) if positive.size else 1.0
     log = positive.size > 1 and top / least > LOG_BEYOND
@@ -160,13 +182,13 @@ def _axis_x(axis: "Axes", lanes: Lanes) -> float:
     if not lanes.timed:
         axis.set_xlabel("bin, in the order of the launches")
         return 1.0
-    name, size = theme.time_unit(lanes.edges[-1])
+    name, size = formatting.time_unit(lanes.edges[-1])
     axis.set_xlabel(f"time since {'the first bin of its rank' if lanes.own_start else 'the first launch'} ({name})")
     return size
 
 
 def _thousands(value: float, _: int) -> str:
-    return theme.significant(value, 4)
+    return formatting.significant(value, 4)
 
 
 def _draw_lanes(lanes: Lanes, target: str, unit: str):
@@ -184,7 +206,8 @@ def _draw_lanes(lanes: Lanes, target: str, unit: str):
     for row, rank in enumerate(lanes.ranks):
         axis = axes[row, 0]
         low, middle_low, middle_high, high = (
-            np.maximum(values[row], least) / size for values in (lanes.low, lanes.median_low, lanes.median_high, lanes.high)
+            np.maximum(values[row], least) / size
+            for values in (lanes.low, lanes.median_low, lanes.median_high, lanes.high)
         )
         if log:
             axis.set_yscale("log")
@@ -233,7 +256,9 @@ def _draw_map(lanes: Lanes, target: str, unit: str):
     height = min(max(0.11 * len(lanes.ranks), 2.6), 9.0) + 1.75
     figure, axis = plt.subplots(figsize=(10.4, height))
     figure.subplots_adjust(left=0.075, right=0.88, top=1 - 0.85 / height, bottom=0.88 / height)
-    scale = figure.add_axes((0.895, 1 - 3.35 / height, 0.014, 2.5 / height))  # as tall as the lowest map, however many ranks
+    scale = figure.add_axes(
+        (0.895, 1 - 3.35 / height, 0.014, 2.5 / height)
+    )  # as tall as the lowest map, however many ranks
     size, name, log, least = scale_of(lanes.median_high, unit)
     values = lanes.median_high / size
     top = float(np.nanmax(values)) or 1.0
@@ -253,7 +278,15 @@ def _draw_map(lanes: Lanes, target: str, unit: str):
         cbar_kws={"label": label, "format": FuncFormatter(_thousands)},
     )
     rows, columns = np.nonzero(lanes.kept)
-    axis.plot(columns + 0.5, rows + 0.5, linestyle="none", marker=".", markersize=3, color=theme.DIVERGING[-2], rasterized=True)
+    axis.plot(
+        columns + 0.5,
+        rows + 0.5,
+        linestyle="none",
+        marker=".",
+        markersize=3,
+        color=theme.DIVERGING[-2],
+        rasterized=True,
+    )
     step = max(1, -(-len(lanes.ranks) // 24))
     axis.set_yticks(np.arange(0, len(lanes.ranks), step) + 0.5, [str(rank) for rank in lanes.ranks[::step]])
     axis.set_ylabel("rank")
@@ -261,7 +294,7 @@ def _draw_map(lanes: Lanes, target: str, unit: str):
     width = (lanes.edges[1] - lanes.edges[0]) / x_size
     ticks = MaxNLocator(8).tick_values(0, lanes.edges[-1] / x_size)
     ticks = ticks[(ticks >= 0) & (ticks <= lanes.edges[-1] / x_size)]
-    axis.set_xticks(ticks / width, [theme.significant(tick, 4) for tick in ticks], rotation=0)
+    axis.set_xticks(ticks / width, [formatting.significant(tick, 4) for tick in ticks], rotation=0)
     signs = "white: no launches; orange dots: kept for the causal analysis" + ("; colour on a log scale" if log else "")
     figure.text(0.012, 1 - 0.4 / height, target_axis(target), ha="left", va="top")
     figure.text(0.985, 1 - 0.4 / height, signs, ha="right", va="top", color=theme.MUTED)

@@ -1,22 +1,28 @@
-"""Causal graphs as SVG: causes left by tier, target at the right; black raises, red lowers, grey is undecided or unexplained.
+"""Causal graphs as SVG: causes left by tier, target at the right; black raises, red lowers, grey is undecided or
+unexplained.
 
-The convention of arXiv 2510.18300 (figures 2, 3 and 5) with what it lacks: an interval, the stability and the robustness of each arrow,
-and the unexplained share. Colour never stands alone: the label says raises or lowers, the head is filled or open, a fragile arrow dashed.
+The convention of arXiv 2510.18300 (figures 2, 3 and 5) with what it lacks: an interval, the stability and the
+robustness of each arrow, and the unexplained share. Colour never stands alone: the label says raises or lowers, the
+head is filled or open, a fragile arrow dashed.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from causeway.plotting import theme
-from causeway.plotting.graph_layout import Layout, Line, arrange
-from causeway.plotting.marks import MARGIN, document, notice, text
-from causeway.plotting.markup import Markup, tag, text_width, wrapped
-from causeway.plotting.names import elided, full_name
-from causeway.plotting.words import q_text, sentence
+from markupsafe import Markup
+
+from causeway.core import formatting
+from causeway.core.feature_registry import TIERS
+from causeway.core.formatting import elided
+from causeway.core.vocabulary import FRAGILE_BELOW, UNEXPLAINED
+from causeway.plotting.drawing import theme
+from causeway.plotting.drawing.graph_layout import Layout, Line, arrange
+from causeway.plotting.drawing.kernel_labels import full_name
+from causeway.plotting.drawing.markup import tag, text_width, wrapped
+from causeway.plotting.drawing.svg import MARGIN, document, notice, text
+from causeway.plotting.drawing.target_labels import sentence
 
 MOST_ARROWS = 15
-UNEXPLAINED = "unexplained"
-TIERS = {"launch": "launch configuration", "context": "context of the launch", "counter": "counters"}
 FILLS = {"launch": "#eaf1fa", "context": "#fdf3e4", "counter": "#e8f5f1"}
 WORDS = {"+": "raises", "-": "lowers"}
 LINE = 16.0
@@ -24,7 +30,7 @@ Tiers = list[tuple[str, list[str]]]
 """Tiers that have causes, in causal order, each with its members."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Arrow:
     """One arrow into the target, and how it is drawn."""
 
@@ -45,32 +51,51 @@ def unresolved(edge: Mapping) -> bool:
 
 def arrow_of(edge: Mapping) -> Arrow:
     """Return how the arrow of an edge of `graph.json` is drawn."""
-    percent, robustness, stability = edge["contribution_percent"], edge["robustness"], edge["stability"]
+    percent = edge["contribution_percent"]
+    robustness = edge["robustness"]
+    stability = edge["stability"]
     rest = edge["source"] == UNEXPLAINED
     grey = rest or unresolved(edge)
     colour = theme.UNDECIDED if grey else theme.RAISES if edge["sign"] == "+" else theme.LOWERS
-    fragile = robustness is not None and robustness < theme.FRAGILE_BELOW
+    fragile = robustness is not None and robustness < FRAGILE_BELOW
     word = "" if rest else WORDS.get(edge["sign"], "sign undecided") if edge["kind"] == "directed" else edge["kind"]
     if edge.get("sign_of") == "value":
         word = f"{word} the value,"
     if edge.get("level"):
         word = f"{elided(edge['level'], 24)} {word}"
-    share = theme.percent(percent, edge["contribution_low"], edge["contribution_high"]) if percent is not None else "share not measured"
+    share = (
+        formatting.percent(percent, edge["contribution_low"], edge["contribution_high"])
+        if percent is not None
+        else "share not measured"
+    )
     facts = []
     if stability is not None:
         facts.append(f"found in {100 * stability:.0f} %")
     if robustness is not None:
-        facts.append(f"robust {theme.ratio(robustness)}")
+        facts.append(f"robust {formatting.ratio(robustness)}")
     hover = [elided(edge["source"], 300), f"{word or 'share'} {share} of the variance"]
     hover += [f"found in {100 * stability:.0f} % of the resamples"] if stability is not None else []
-    hover += [f"robustness {theme.ratio(robustness)}{', fragile' if fragile else ''}"] if robustness is not None else []
-    hover += [q_text(edge["q_value"])] if edge.get("q_value") is not None else []
+    hover += (
+        [f"robustness {formatting.ratio(robustness)}{', fragile' if fragile else ''}"] if robustness is not None else []
+    )
+    hover += [formatting.q_value(edge["q_value"])] if edge.get("q_value") is not None else []
     head = "none" if edge["kind"] == "undirected" else "filled" if grey or edge["sign"] == "+" else "open"
     width = 1.2 + 0.11 * min(max(percent or 0.0, 0.0), 80.0)
-    return Arrow(edge["source"], colour, width, head, fragile, f"{word} {share}".strip(), ", ".join(facts), "\n".join(hover))
+    return Arrow(
+        source=edge["source"],
+        colour=colour,
+        width=width,
+        head=head,
+        dashed=fragile,
+        label=f"{word} {share}".strip(),
+        detail=", ".join(facts),
+        hover="\n".join(hover),
+    )
 
 
-def box_of(name: str, lines: list[str], layout_box, fill: str, edge: str = theme.FAINT, bold: bool = False, hover: str = "") -> Markup:
+def box_of(
+    name: str, lines: list[str], layout_box, fill: str, edge: str = theme.FAINT, bold: bool = False, hover: str = ""
+) -> Markup:
     """Return a node: a rectangle with lines of text in its middle and a hover text."""
     top = layout_box.y - (len(lines) - 1) * LINE / 2 + 4.5
     return tag(
@@ -105,7 +130,8 @@ def head_of(x: float, y: float, arrow: Arrow, angle: float = 0.0) -> Markup | No
     """Return the arrow's head with its point at (x, y), turned by `angle` degrees: filled raises, open lowers."""
     if arrow.head == "none":
         return None
-    half, long = 4.0 + 0.45 * arrow.width, 9.0 + 0.5 * arrow.width
+    half = 4.0 + 0.45 * arrow.width
+    long = 9.0 + 0.5 * arrow.width
     fill = arrow.colour if arrow.head == "filled" else theme.PAPER
     points = f"{x:.1f},{y:.1f} {x - long:.1f},{y - half:.1f} {x - long:.1f},{y + half:.1f}"
     return tag(
@@ -123,8 +149,8 @@ def headline(graph: Mapping, scope: str) -> tuple[str, str]:
     """Return the two lines above a graph: what it is about, and what it rests on."""
     about = f"Causes of {graph['target_node']}, {scope}"
     effective = graph.get("n_effective")
-    rests = f"{theme.count(graph['n_rows'])} launches"
-    rests += f" ({theme.count(round(effective))} effective)" if effective is not None else ""
+    rests = f"{formatting.count(graph['n_rows'])} launches"
+    rests += f" ({formatting.count(round(effective))} effective)" if effective is not None else ""
     return about, f"{rests}; verdict: {graph['verdict']}"
 
 
@@ -134,11 +160,13 @@ def said(graph: Mapping) -> list[str]:
     for remark in [*graph["sentences"], *graph["reasons"]]:
         if remark and not any(remark.strip().removesuffix(".").lower() in known.lower() for known in words):
             words.append(sentence(remark))
-    return words or [f"No cause found ({theme.count(graph['n_rows'])} launches)."]
+    return words or [f"No cause found ({formatting.count(graph['n_rows'])} launches)."]
 
 
 def arrows_into(graph: Mapping) -> tuple[list[Arrow], Arrow | None, int]:
-    """Return the arrows of causes, largest first, the arrow of the unexplained share, and how many causes are left out."""
+    """Return the arrows of causes, largest first, the arrow of the unexplained share, and how many causes are left
+    out.
+    """
     into = [edge for edge in graph["edges"] if edge["target"] == graph["target_node"]]
     causes = [edge for edge in into if edge["source"] != UNEXPLAINED]
     causes.sort(key=lambda e: (e["contribution_percent"] is None, -(e["contribution_percent"] or 0), e["source"]))
@@ -146,7 +174,7 @@ def arrows_into(graph: Mapping) -> tuple[list[Arrow], Arrow | None, int]:
     return [arrow_of(edge) for edge in causes[:MOST_ARROWS]], rest, max(len(causes) - MOST_ARROWS, 0)
 
 
-def causal_graph_svg(graph: Mapping, scope: str, alone: bool = True) -> Markup:
+def draw_causal_graph(graph: Mapping, scope: str, alone: bool = True) -> Markup:
     """Return the graph of the arrows into the target.
 
     Parameters
@@ -160,7 +188,7 @@ def causal_graph_svg(graph: Mapping, scope: str, alone: bool = True) -> Markup:
     """
     arrows, rest, omitted = arrows_into(graph)
     if not arrows:
-        return no_cause_svg(graph, scope)
+        return draw_no_cause(graph, scope)
     nodes = {node["name"]: node for node in graph["nodes"]}
     drawn = arrows + ([rest] if rest else [])
     tiers = _tiers(arrows, nodes)
@@ -175,7 +203,10 @@ def causal_graph_svg(graph: Mapping, scope: str, alone: bool = True) -> Markup:
     lines = []
     for arrow in drawn:
         place = next((i for i, (_, members) in enumerate(tiers) if arrow.source in members), columns - 1)
-        lines += [Line(arrow.source, f"label of {arrow.source}", columns - place, 50), Line(f"label of {arrow.source}", target)]
+        lines += [
+            Line(arrow.source, f"label of {arrow.source}", columns - place, 50),
+            Line(f"label of {arrow.source}", target),
+        ]
     layout = arrange(sizes, lines, row_gap=9, column_gap=34)
     return _assemble(graph, scope, layout, drawn, tiers, target_lines, omitted, alone)
 
@@ -201,7 +232,9 @@ def _node_lines(name: str, nodes: Mapping) -> list[str]:
 def _node_size(name: str, nodes: Mapping) -> tuple[float, float]:
     lines = _node_lines(name, nodes)
     tier = (nodes.get(name) or {}).get("tier") or ""
-    heading = text_width(TIERS[tier], theme.SMALL) if tier in TIERS else 0.0  # so that headings of neighbouring columns keep apart
+    heading = (
+        text_width(TIERS[tier], theme.SMALL) if tier in TIERS else 0.0
+    )  # so that headings of neighbouring columns keep apart
     return max(heading, *(text_width(line, theme.SIZE) + 22 for line in lines)), 26.0 if len(lines) == 1 else 40.0
 
 
@@ -217,7 +250,16 @@ def bezier(points: list[tuple[float, float]]) -> str:
     )
 
 
-def _assemble(graph: Mapping, scope: str, layout: Layout, drawn: list[Arrow], tiers: Tiers, lines: list[str], omitted: int, alone: bool):
+def _assemble(
+    graph: Mapping,
+    scope: str,
+    layout: Layout,
+    drawn: list[Arrow],
+    tiers: Tiers,
+    lines: list[str],
+    omitted: int,
+    alone: bool,
+):
     nodes = {node["name"]: node for node in graph["nodes"]}
     about, rests = headline(graph, scope)
     target = layout.boxes[graph["target_node"]]
@@ -232,10 +274,15 @@ def _assemble(graph: Mapping, scope: str, layout: Layout, drawn: list[Arrow], ti
         x = sum(layout.boxes[name].x for name in members) / len(members)
         parts.append(text(x, -10, TIERS.get(tier, tier), theme.SMALL, "middle", theme.MUTED))
     overhang = max((text_width(TIERS.get(t, t), theme.SMALL) / 2 - layout.boxes[m[0]].x for t, m in tiers), default=0.0)
-    left, top = MARGIN + max(overhang, 0.0), 76.0 if alone else 28.0
-    width = max(layout.width + left + MARGIN, *((text_width(about, 15, bold=True) + 2 * MARGIN, 560.0) if alone else (0.0,)))
+    left = MARGIN + max(overhang, 0.0)
+    top = 76.0 if alone else 28.0
+    width = max(
+        layout.width + left + MARGIN, *((text_width(about, 15, bold=True) + 2 * MARGIN, 560.0) if alone else (0.0,))
+    )
     y = top + layout.height
-    more = f"{omitted} weaker arrow{'s are' if omitted > 1 else ' is'} not drawn; the table lists all." if omitted else ""
+    more = (
+        f"{omitted} weaker arrow{'s are' if omitted > 1 else ' is'} not drawn; the table lists all." if omitted else ""
+    )
     below = []
     if more:
         y += 22
@@ -244,7 +291,11 @@ def _assemble(graph: Mapping, scope: str, layout: Layout, drawn: list[Arrow], ti
         signs, height = legend(width - 2 * MARGIN, any(arrow.dashed for arrow in drawn))
         below.append(tag("g", signs, transform=f"translate({MARGIN:.1f} {y + 26:.1f})"))
         y += 14 + height
-    head = [text(MARGIN, 24, about, 15, font_weight="bold"), text(MARGIN, 43, rests, theme.SMALL, colour=theme.MUTED)] if alone else []
+    head = (
+        [text(MARGIN, 24, about, 15, font_weight="bold"), text(MARGIN, 43, rests, theme.SMALL, colour=theme.MUTED)]
+        if alone
+        else []
+    )
     return document(width, y + 8, about, head, tag("g", parts, transform=f"translate({left:.1f} {top:.1f})"), below)
 
 
@@ -255,7 +306,9 @@ def _stroke(arrow: Arrow, layout: Layout, end: float, port: float, room: float) 
     turn = label.left + 7 + room
     bend = (tip - turn) * 0.5
     path = bezier(layout.lines[arrow.source, f"label of {arrow.source}"])
-    path += f"L{turn:.1f} {label.y:.1f}C{turn + bend:.1f} {label.y:.1f} {tip - bend:.1f} {port:.1f} {tip:.1f} {port:.1f}"
+    path += (
+        f"L{turn:.1f} {label.y:.1f}C{turn + bend:.1f} {label.y:.1f} {tip - bend:.1f} {port:.1f} {tip:.1f} {port:.1f}"
+    )
     dashes = "7 4" if arrow.dashed else None
     ink = theme.MUTED if arrow.colour == theme.UNDECIDED else arrow.colour
     return tag(
@@ -264,13 +317,22 @@ def _stroke(arrow: Arrow, layout: Layout, end: float, port: float, room: float) 
         tag("path", d=path, fill="none", stroke=arrow.colour, stroke_width=arrow.width, stroke_dasharray=dashes),
         head_of(end, port, arrow),
         text(label.left + 7, label.y - 4 - arrow.width / 2, arrow.label, colour=ink, font_weight="bold"),
-        text(label.left + 7, label.y + 13 + arrow.width / 2, arrow.detail, theme.SMALL, colour=theme.MUTED) if arrow.detail else None,
+        (
+            text(label.left + 7, label.y + 13 + arrow.width / 2, arrow.detail, theme.SMALL, colour=theme.MUTED)
+            if arrow.detail
+            else None
+        ),
     )
 
 
 def _cause(name: str, layout: Layout, nodes: Mapping) -> Markup:
-    node, others = nodes.get(name) or {}, _others(name, nodes)
-    hover = [name, *([f"group: {node['group']}"] if node.get("group") else []), *([f"moves with: {', '.join(others)}"] if others else [])]
+    node = nodes.get(name) or {}
+    others = _others(name, nodes)
+    hover = [
+        name,
+        *([f"group: {node['group']}"] if node.get("group") else []),
+        *([f"moves with: {', '.join(others)}"] if others else []),
+    ]
     fill = FILLS.get(node.get("tier") or "", "#f1f3f5")
     return box_of(name, _node_lines(name, nodes), layout.boxes[name], fill, hover=elided("\n".join(hover), 1500))
 
@@ -278,22 +340,48 @@ def _cause(name: str, layout: Layout, nodes: Mapping) -> Markup:
 def legend(width: float, fragile: bool) -> tuple[list[Markup], float]:
     """Return the signs explained, in as many rows as `width` needs, and their height."""
     samples = [("raises", theme.RAISES, "filled", False), ("lowers", theme.LOWERS, "open", False)]
-    samples += [(f"fragile (robustness below {theme.ratio(theme.FRAGILE_BELOW)})", theme.RAISES, "filled", True)] if fragile else []
-    samples += [("undecided or unexplained", theme.UNDECIDED, "filled", False), ("width: % of the variance [interval]", "", "none", False)]
-    parts, x, y = [], 0.0, 0.0
+    samples += (
+        [(f"fragile (robustness below {formatting.ratio(FRAGILE_BELOW)})", theme.RAISES, "filled", True)]
+        if fragile
+        else []
+    )
+    samples += [
+        ("undecided or unexplained", theme.UNDECIDED, "filled", False),
+        ("width: % of the variance [interval]", "", "none", False),
+    ]
+    parts = []
+    x = 0.0
+    y = 0.0
     for word, colour, head, dashed in samples:
         sign = 40.0 if colour else 0.0
         room = sign + text_width(word, theme.SMALL) + 18
         if x and x + room - 18 > width:
-            x, y = 0.0, y + 18
+            x = 0.0
+            y = y + 18
         if colour:
-            stroke = tag("line", x1=x, x2=x + 26, y1=y, y2=y, stroke=colour, stroke_width=2.4, stroke_dasharray="6 3" if dashed else None)
-            parts += [stroke, head_of(x + 34, y, Arrow("", colour, 2.4, head, dashed, "", "", ""))]
+            stroke = tag(
+                "line",
+                x1=x,
+                x2=x + 26,
+                y1=y,
+                y2=y,
+                stroke=colour,
+                stroke_width=2.4,
+                stroke_dasharray="6 3" if dashed else None,
+            )
+            parts += [
+                stroke,
+                head_of(
+                    x + 34,
+                    y,
+                    Arrow(source="", colour=colour, width=2.4, head=head, dashed=dashed, label="", detail="", hover=""),
+                ),
+            ]
         parts.append(text(x + sign, y + 4.5, word, theme.SMALL, colour=theme.MUTED))
         x += room
     return parts, y + 18
 
 
-def no_cause_svg(graph: Mapping, scope: str) -> Markup:
+def draw_no_cause(graph: Mapping, scope: str) -> Markup:
     """Return the small figure of a graph without arrows: in words what was found, and what would have been."""
     return notice(*headline(graph, scope), said(graph)[:4])

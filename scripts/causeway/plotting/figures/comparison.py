@@ -1,23 +1,35 @@
-"""Two datasets side by side: changes by kernel with intervals and noise floor, the way from one total to the other, ratios of both."""
+"""Two datasets side by side: changes by kernel with intervals and noise floor, the way from one total to the other,
+ratios of both.
+"""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
-from causeway.plotting import theme
-from causeway.plotting.marks import MARGIN, document, notice, text, write_svg
-from causeway.plotting.markup import Markup, tag, text_width
-from causeway.plotting.names import elided, full_name, short_names
+from markupsafe import Markup
 
-WORSE, BETTER, SAME, UNDECIDED = theme.DIVERGING[-2], theme.DIVERGING[1], theme.STATUS["ok"], theme.UNKNOWN
+from causeway.core import formatting
+from causeway.core.formatting import elided
+from causeway.core.vocabulary import FOR_THE_BETTER, FOR_THE_WORSE, GONE, NEW, SAME
+from causeway.plotting.drawing import theme
+from causeway.plotting.drawing.kernel_labels import full_name, short_names
+from causeway.plotting.drawing.markup import tag, text_width
+from causeway.plotting.drawing.svg import MARGIN, document, notice, text
+
+WORSE = theme.DIVERGING[-2]
+BETTER = theme.DIVERGING[1]
+UNDECIDED = theme.UNKNOWN
 COLOURS = {
-    **dict.fromkeys(("slower", "more variable", "less efficient", "longer"), WORSE),
-    **dict.fromkeys(("faster", "steadier", "more efficient", "shorter"), BETTER),
-    "same": SAME,
+    **dict.fromkeys(FOR_THE_WORSE, WORSE),
+    **dict.fromkeys(FOR_THE_BETTER, BETTER),
+    SAME: theme.STATUS["ok"],
 }
-"""Orange for worse, blue for better, green for the same, grey where the data do not decide; the words beside say it, too."""
-ROWS, STEPS = 25, 8
-ROW, PLOT, LABEL = 26.0, 380.0, 44
+"""Orange for worse, blue for better, green for the same, grey where the data do not decide; the words beside say it,
+too.
+"""
+ROWS = 25
+STEPS = 8
+ROW = 26.0
+PLOT = 380.0
+LABEL = 44
 FLOOR = "#e3e7ec"
 
 
@@ -35,24 +47,18 @@ def change_words(row: Mapping) -> str:
     """Return a change with its interval in words: `+4.0 % [+3.8, +4.2]`."""
     if row["change_percent"] is None:
         return "–"
-    change, *ends = signed(row["change_percent"], row["low_percent"], row["high_percent"])
+    change, *ends = formatting.signed(row["change_percent"], row["low_percent"], row["high_percent"])
     words = f"{change} {unit_of(row)}"
     return f"{words} [{ends[0]}, {ends[1]}]" if ends else words
 
 
-def signed(*values: float | None) -> list[str]:
-    """Return changes that belong together with their signs and as many decimals as the largest of them needs; None is left out."""
-    known = [value for value in values if value is not None]
-    largest = max(map(abs, known), default=0.0) or 1.0
-    decimals = max(0, (1 if largest < 10 else 2) - math.floor(math.log10(largest)))
-    texts = [f"{abs(value):,.{decimals}f}" for value in known]
-    signs = ["" if not float(words.replace(",", "")) else "+" if value > 0 else "−" for value, words in zip(known, texts, strict=True)]
-    return [f"{sign}{words}" for sign, words in zip(signs, texts, strict=True)]
-
-
 def of_kernels(rows: Sequence[Mapping], metric: str = "time_per_launch") -> list[Mapping]:
     """Return the rows of kernels on both sides, those with the most time first."""
-    found = [row for row in rows if row["level"] == "kernel" and row["metric"] == metric and row["change_percent"] is not None]
+    found = [
+        row
+        for row in rows
+        if row["level"] == "kernel" and row["metric"] == metric and row["change_percent"] is not None
+    ]
     return sorted(found, key=lambda row: (-max(row["baseline_total_ns"], row["candidate_total_ns"]), row["candidate"]))
 
 
@@ -60,8 +66,9 @@ def _head(title: str, below: str) -> list[Markup]:
     return [text(MARGIN, 24, title, 15, font_weight="bold"), text(MARGIN, 43, below, theme.SMALL, colour=theme.MUTED)]
 
 
-def plot_changes(comparison: Mapping, rows: Sequence[Mapping], path: str | Path) -> None:
-    """Draw the change of every kernel's time for the same launches, with interval and noise floor, and of the whole run above.
+def draw_changes(comparison: Mapping, rows: Sequence[Mapping]) -> Markup:
+    """Return the change of every kernel's time for the same launches, with interval and noise floor, and of the whole
+    run above.
 
     Parameters
     ----------
@@ -69,8 +76,6 @@ def plot_changes(comparison: Mapping, rows: Sequence[Mapping], path: str | Path)
         `comparison.json`.
     rows : sequence of mapping
         Rows of `comparison.parquet`.
-    path : str or Path
-        SVG to write.
     """
     title = f"Time for the same launches, {pair_words(comparison)}"
     kernels = of_kernels(rows)
@@ -79,16 +84,19 @@ def plot_changes(comparison: Mapping, rows: Sequence[Mapping], path: str | Path)
     below = f"change in percent; whole run, then the {len(kernels[:ROWS])} kernels with the most time"
     below += f" of {len(kernels)}" if len(kernels) > ROWS else ""
     if not shown:
-        write_svg(notice(title, below, ["No kernel is on both sides with launches that take time."]), path)
-        return
+        return notice(title, below, ["No kernel is on both sides with launches that take time."])
     short = short_names([row["candidate"] for row in kernels[:ROWS]], LABEL)
     labels = [row["candidate"] if row["level"] == "run" else short[row["candidate"]] for row in shown]
-    write_svg(_forest(shown, labels, title, below, "change, % (left: faster, right: slower)"), path)
+    return _forest(shown, labels, title, below, "change, % (left: faster, right: slower)")
 
 
 def _reach(rows: Sequence[Mapping]) -> float:
-    """Return the largest change that the axis shows: all estimates, and intervals unless a few wide ones would squeeze the rest."""
-    sizes = sorted(max(abs(row["low_percent"]), abs(row["high_percent"])) for row in rows if row["low_percent"] is not None)
+    """Return the largest change that the axis shows: all estimates, and intervals unless a few wide ones would
+    squeeze the rest.
+    """
+    sizes = sorted(
+        max(abs(row["low_percent"]), abs(row["high_percent"])) for row in rows if row["low_percent"] is not None
+    )
     most = max(abs(row["change_percent"]) for row in rows)
     typical = sizes[int(0.8 * (len(sizes) - 1))] if sizes else 0.0
     return 1.08 * max(most, min(typical, 3 * most), 0.1)
@@ -98,7 +106,8 @@ def _forest(rows: Sequence[Mapping], labels: Sequence[str], title: str, below: s
     reach = _reach(rows)
     left = MARGIN + max(text_width(label, theme.SIZE) for label in labels) + 14
     words = [f"{change_words(row)}  {row['verdict']}" for row in rows]
-    top, bottom = 66.0, 66.0 + ROW * len(rows)
+    top = 66.0
+    bottom = 66.0 + ROW * len(rows)
 
     def x(value: float) -> float:
         return left + PLOT * (min(max(value, -reach), reach) + reach) / (2 * reach)
@@ -111,11 +120,20 @@ def _forest(rows: Sequence[Mapping], labels: Sequence[str], title: str, below: s
     ]
     parts += [one[0] for one in drawn]
     parts += [tag("line", x1=x(tick), x2=x(tick), y1=top - 4, y2=bottom, stroke=theme.GRID) for tick in ticks]
-    parts += [text(x(tick), bottom + 16, theme.significant(round(tick, 9)), theme.SMALL, "middle", theme.MUTED) for tick in ticks]
+    parts += [
+        text(x(tick), bottom + 16, formatting.significant(round(tick, 9)), theme.SMALL, "middle", theme.MUTED)
+        for tick in ticks
+    ]
     parts.append(tag("line", x1=x(0.0), x2=x(0.0), y1=top - 4, y2=bottom, stroke=theme.FAINT, stroke_width=1.4))
     parts += [one[1] for one in drawn]
     parts += [
-        text(left - 10, top + ROW * (place + 0.5) + 4.5, label, anchor="end", font_weight="bold" if rows[place]["level"] == "run" else None)
+        text(
+            left - 10,
+            top + ROW * (place + 0.5) + 4.5,
+            label,
+            anchor="end",
+            font_weight="bold" if rows[place]["level"] == "run" else None,
+        )
         for place, label in enumerate(labels)
     ]
     key = "dot: estimate; whisker: interval (an arrow: it goes on); grey band: noise floor; hollow: no interval"
@@ -126,22 +144,30 @@ def _forest(rows: Sequence[Mapping], labels: Sequence[str], title: str, below: s
     width = (
         max(
             left + PLOT + 14 + max(text_width(said, theme.SMALL) for said in words),
-            *(text_width(line, size, bold=size > 14) + MARGIN for line, size in ((title, 15), (below, theme.SMALL), (key, theme.SMALL))),
+            *(
+                text_width(line, size, bold=size > 14) + MARGIN
+                for line, size in ((title, 15), (below, theme.SMALL), (key, theme.SMALL))
+            ),
         )
         + MARGIN
     )
     return document(width, bottom + 74, title, _head(title, below), parts, foot)
 
 
-def _row(row: Mapping, label: str, said: str, x: Callable[[float], float], reach: float, y: float) -> tuple[Markup | None, Markup]:
+def _row(
+    row: Mapping, label: str, said: str, x: Callable[[float], float], reach: float, y: float
+) -> tuple[Markup | None, Markup]:
     """Return the band of a row, which lies behind the grid, and what stands before it."""
-    band, colour = None, COLOURS.get(row["verdict"], UNDECIDED)
+    band = None
+    colour = COLOURS.get(row["verdict"], UNDECIDED)
     if row["floor_percent"] is not None:
-        low, high = x(-row["floor_percent"]), x(row["floor_percent"])
+        low = x(-row["floor_percent"])
+        high = x(row["floor_percent"])
         band = tag("rect", x=low, y=y - 9, width=max(high - low, 1.0), height=18, fill=FLOOR)
     parts: list[object] = []
     if row["low_percent"] is not None:
-        low, high = x(row["low_percent"]), x(row["high_percent"])
+        low = x(row["low_percent"])
+        high = x(row["high_percent"])
         parts.append(tag("line", x1=low, x2=high, y1=y, y2=y, stroke=colour, stroke_width=2.2))
         for end, place, way in ((row["low_percent"], low, 1), (row["high_percent"], high, -1)):
             cut = abs(end) > reach
@@ -153,10 +179,18 @@ def _row(row: Mapping, label: str, said: str, x: Callable[[float], float], reach
             parts.append(tag("path", d=mark, fill="none", stroke=colour, stroke_width=1.6))
     solid = row["low_percent"] is not None
     parts.append(
-        tag("circle", cx=x(row["change_percent"]), cy=y, r=4.6, fill=colour if solid else theme.PAPER, stroke=colour, stroke_width=1.6)
+        tag(
+            "circle",
+            cx=x(row["change_percent"]),
+            cy=y,
+            r=4.6,
+            fill=colour if solid else theme.PAPER,
+            stroke=colour,
+            stroke_width=1.6,
+        )
     )
     parts.append(text(x(reach) + 14, y + 4.5, said, theme.SMALL, colour=theme.MUTED))
-    floor = "" if row["floor_percent"] is None else f"; noise floor {theme.significant(row['floor_percent'], 2)} %"
+    floor = "" if row["floor_percent"] is None else f"; noise floor {formatting.significant(row['floor_percent'], 2)} %"
     hover = f"{full_name(row['candidate'])}: {said}; {row['reason']}{floor}"
     return band, tag("g", tag("title", hover), *parts)
 
@@ -171,22 +205,23 @@ def steps_of(comparison: Mapping) -> list[tuple[str, int, str]]:
     if len(rest) and any(row["time_ns"] for row in rest):
         steps.append((f"per launch: {len(rest)} other kernels", sum(row["time_ns"] for row in rest), ""))
     change = comparison["change_ns"]
-    lone = {how: sum(row["lone_ns"] for row in parts if row["match"] == how) for how in ("new", "gone")}
+    lone = {how: sum(row["lone_ns"] for row in parts if row["match"] == how) for how in (NEW, GONE)}
     others = (("more or fewer launches", change["launches_ns"]), ("other configurations", change["configurations_ns"]))
-    others += (("new kernels", lone["new"]), ("gone kernels", lone["gone"]))
+    others += (("new kernels", lone[NEW]), ("gone kernels", lone[GONE]))
     return steps + [(label, value, "") for label, value in others if value]
 
 
-def plot_totals(comparison: Mapping, path: str | Path) -> None:
-    """Draw the way from the baseline's GPU time to the candidate's, step by step."""
+def draw_totals(comparison: Mapping) -> Markup:
+    """Return the way from the baseline's GPU time to the candidate's, step by step."""
     title = f"Where the difference in GPU time comes from, {pair_words(comparison)}"
     ends = [comparison[side]["gpu_time_ns"] for side in ("baseline", "candidate")]
     steps = steps_of(comparison)
     levels = [ends[0]]
     for _, value, _ in steps:
         levels.append(levels[-1] + value)
-    unit, size = theme.time_unit(max(levels))
-    least, most = min(levels), max(levels)
+    unit, size = formatting.time_unit(max(levels))
+    least = min(levels)
+    most = max(levels)
     span = most - least or 0.02 * most or 1
     broken = least > 3 * span  # a difference of a percent cannot be seen on an axis from zero
     low, high = (least - 0.25 * span, most + 0.1 * span) if broken else (0.0, 1.06 * most)
@@ -197,7 +232,8 @@ def plot_totals(comparison: Mapping, path: str | Path) -> None:
     ]
     names = [elided(name, 50) for name in names]
     left = MARGIN + max(text_width(name, theme.SIZE) for name in names) + 14
-    top, bottom = 66.0, 66.0 + ROW * len(names)
+    top = 66.0
+    bottom = 66.0 + ROW * len(names)
 
     def x(value: float) -> float:
         return left + PLOT * (value - low) / (high - low)
@@ -206,15 +242,23 @@ def plot_totals(comparison: Mapping, path: str | Path) -> None:
         y = top + ROW * (place + 0.5)
         first, last = sorted((x(begin), x(end)))
         box = tag("rect", x=first, y=y - 8, width=max(last - first, 1.2), height=16, fill=colour)
-        return tag("g", tag("title", hover), box, text(left + PLOT + 12, y + 4.5, said, theme.SMALL, colour=theme.MUTED))
+        return tag(
+            "g", tag("title", hover), box, text(left + PLOT + 12, y + 4.5, said, theme.SMALL, colour=theme.MUTED)
+        )
 
     ticks = theme.nice_ticks(low / size, high / size, 5)
-    parts: list[object] = [tag("line", x1=x(t * size), x2=x(t * size), y1=top - 4, y2=bottom, stroke=theme.GRID) for t in ticks]
-    parts += [text(x(t * size), bottom + 16, theme.significant(round(t, 9), 5), theme.SMALL, "middle", theme.MUTED) for t in ticks]
-    said = [theme.time(ends[0])]
+    parts: list[object] = [
+        tag("line", x1=x(t * size), x2=x(t * size), y1=top - 4, y2=bottom, stroke=theme.GRID) for t in ticks
+    ]
+    parts += [
+        text(x(t * size), bottom + 16, formatting.significant(round(t, 9), 5), theme.SMALL, "middle", theme.MUTED)
+        for t in ticks
+    ]
+    said = [formatting.time(ends[0])]
     parts.append(bar(0, low, ends[0], theme.SEQUENTIAL[6], said[0], f"{names[0]}: {said[0]}"))
     for place, (_, value, whole) in enumerate(steps, start=1):
-        share = f"{'+' if value > 0 else '−'}{theme.time(abs(value))} ({signed(100 * value / ends[0])[0]} %)"
+        (percent,) = formatting.signed(100 * value / ends[0])
+        share = f"{'+' if value > 0 else '−'}{formatting.time(abs(value))} ({percent} %)"
         said.append(share)
         parts.append(
             bar(
@@ -227,12 +271,17 @@ def plot_totals(comparison: Mapping, path: str | Path) -> None:
             )
         )
         y = top + ROW * place
-        parts.append(tag("line", x1=x(levels[place - 1]), x2=x(levels[place - 1]), y1=y - 5, y2=y + 5, stroke=theme.FAINT))
-    said.append(f"{theme.time(ends[1])} ({signed(100 * (ends[1] - ends[0]) / ends[0])[0]} %)")
+        parts.append(
+            tag("line", x1=x(levels[place - 1]), x2=x(levels[place - 1]), y1=y - 5, y2=y + 5, stroke=theme.FAINT)
+        )
+    said.append(f"{formatting.time(ends[1])} ({formatting.signed(100 * (ends[1] - ends[0]) / ends[0])[0]} %)")
     parts.append(bar(len(names) - 1, low, ends[1], theme.SEQUENTIAL[6], said[-1], f"{names[-1]}: {said[-1]}"))
     parts += [text(left - 10, top + ROW * (place + 0.5) + 4.5, name, anchor="end") for place, name in enumerate(names)]
     axis = f"sum of the durations of all launches, {unit}" + (" (the axis does not begin at zero)" if broken else "")
-    below = "exact sums: launches that take longer or shorter, by kernel; then how many launches, and kernels of one side alone"
+    below = (
+        "exact sums: launches that take longer or shorter, by kernel; then how many launches, and kernels of one side"
+        " alone"
+    )
     width = (
         max(
             left + PLOT + 12 + max(text_width(one, theme.SMALL) for one in said),
@@ -242,41 +291,61 @@ def plot_totals(comparison: Mapping, path: str | Path) -> None:
         + MARGIN
     )
     foot = text(left + PLOT / 2, bottom + 36, axis, theme.SMALL, "middle", theme.MUTED)
-    write_svg(document(width, bottom + 50, title, _head(title, below), parts, foot), path)
+    return document(width, bottom + 50, title, _head(title, below), parts, foot)
 
 
-def plot_ratios(comparison: Mapping, rows: Sequence[Mapping], path: str | Path) -> None:
-    """Draw efficiency and variability of both sides, whole and by rank, as dumbbells from the baseline to the candidate."""
+def draw_ratios(comparison: Mapping, rows: Sequence[Mapping]) -> Markup:
+    """Return efficiency and variability of both sides, whole and by rank, as dumbbells from the baseline to the
+    candidate.
+    """
     title = f"Efficiency and variability, {pair_words(comparison)}"
     below = "hollow: baseline, filled: candidate; efficiency: more is better, variability: less is better"
-    found = [row for metric in ("efficiency", "variability") for row in rows if row["metric"] == metric and row["level"] in ("run", "rank")]
-    shown = [row for metric in ("efficiency", "variability") for row in [one for one in found if one["metric"] == metric][: ROWS // 2]]
+    found = [
+        row
+        for metric in ("efficiency", "variability")
+        for row in rows
+        if row["metric"] == metric and row["level"] in ("run", "rank")
+    ]
+    shown = [
+        row
+        for metric in ("efficiency", "variability")
+        for row in [one for one in found if one["metric"] == metric][: ROWS // 2]
+    ]
     if not shown:
-        write_svg(notice(title, below, comparison["not_compared"] or ["Neither was measured on both sides."]), path)
-        return
+        return notice(title, below, comparison["not_compared"] or ["Neither was measured on both sides."])
     labels = [f"{row['metric']}, {'rank ' if row['level'] == 'rank' else ''}{row['candidate']}" for row in shown]
-    words = [f"{_ratio(row['baseline_value'])} → {_ratio(row['candidate_value'])}   {change_words(row)}  {row['verdict']}" for row in shown]
+    words = [
+        f"{' → '.join(formatting.ratio_three_decimals(row[f'{side}_value']) for side in ('baseline', 'candidate'))}"
+        f"   {change_words(row)}  {row['verdict']}"
+        for row in shown
+    ]
     left = MARGIN + max(text_width(label, theme.SIZE) for label in labels) + 14
     most = max(max(row["baseline_value"], row["candidate_value"]) for row in shown)
     high = 1.0 if most <= 1.0 else 1.05 * most
-    top, bottom = 66.0, 66.0 + ROW * len(shown)
+    top = 66.0
+    bottom = 66.0 + ROW * len(shown)
 
     def x(value: float) -> float:
         return left + PLOT * value / high
 
     ticks = theme.nice_ticks(0.0, high, 5)
     parts: list[object] = [tag("line", x1=x(t), x2=x(t), y1=top - 4, y2=bottom, stroke=theme.GRID) for t in ticks]
-    parts += [text(x(t), bottom + 16, theme.significant(t), theme.SMALL, "middle", theme.MUTED) for t in ticks]
+    parts += [text(x(t), bottom + 16, formatting.significant(t), theme.SMALL, "middle", theme.MUTED) for t in ticks]
     for place, (row, label, said) in enumerate(zip(shown, labels, words, strict=True)):
-        y, colour = top + ROW * (place + 0.5), COLOURS.get(row["verdict"], UNDECIDED)
-        before, after = x(row["baseline_value"]), x(row["candidate_value"])
+        y = top + ROW * (place + 0.5)
+        colour = COLOURS.get(row["verdict"], UNDECIDED)
+        before = x(row["baseline_value"])
+        after = x(row["candidate_value"])
         line = tag("line", x1=before, x2=after, y1=y, y2=y, stroke=colour, stroke_width=2.2)
         dots = [
             tag("circle", cx=place_x, cy=y, r=5, fill=fill, stroke=colour, stroke_width=1.6)
             for place_x, fill in ((before, theme.PAPER), (after, colour))
         ]
         parts.append(tag("g", tag("title", f"{label}: {said}; {row['reason']}"), line, dots))
-        parts += [text(left - 10, y + 4.5, label, anchor="end"), text(left + PLOT + 14, y + 4.5, said, theme.SMALL, colour=theme.MUTED)]
+        parts += [
+            text(left - 10, y + 4.5, label, anchor="end"),
+            text(left + PLOT + 14, y + 4.5, said, theme.SMALL, colour=theme.MUTED),
+        ]
     axis = "parallel efficiency of the devices; mean deviation from the configuration's mean over the mean"
     foot = text(left + PLOT / 2, bottom + 36, axis, theme.SMALL, "middle", theme.MUTED)
     width = (
@@ -287,8 +356,4 @@ def plot_ratios(comparison: Mapping, rows: Sequence[Mapping], path: str | Path) 
         )
         + MARGIN
     )
-    write_svg(document(width, bottom + 50, title, _head(title, below), parts, foot), path)
-
-
-def _ratio(value: float) -> str:
-    return f"{value:.3f}" if value >= 0.1 else theme.significant(value)
+    return document(width, bottom + 50, title, _head(title, below), parts, foot)

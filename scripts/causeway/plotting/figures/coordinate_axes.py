@@ -1,10 +1,9 @@
 """Axes and lines of parallel coordinates: which features, in which order, on which scale, and which launches.
 
-A line is one launch of a kept bin; where those are few, launches of control bins join them. Axes stand in the order of contribution, the
-target last. Codes become names, a missing value has a tick of its own below the axis.
+A line is one launch of a kept bin; where those are few, launches of control bins join them. Axes stand in the order of
+contribution, the target last. Codes become names, a missing value has a tick of its own below the axis.
 """
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,10 +12,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from causeway.plotting import theme
-from causeway.plotting.markup import plain
-from causeway.plotting.names import elided, short_names
-from causeway.tables import COPY_KINDS, SCHEMAS, read_table, take_rows, unit_of
+from causeway.core import formatting
+from causeway.core.feature_registry import FEATURES
+from causeway.core.formatting import elided
+from causeway.core.tables import COPY_KINDS, SCHEMAS, read_table, take_rows, unit_of
+from causeway.core.vocabulary import UNEXPLAINED
+from causeway.numeric.seeds import generator_of_path
+from causeway.plotting.drawing import theme
+from causeway.plotting.drawing.kernel_labels import short_names
+from causeway.plotting.drawing.markup import plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,22 +30,29 @@ FEWEST_AXES = 5
 FEWEST_ROWS = 300
 MOST_LEVELS = 12
 JITTER = 0.14
-"""Lines through one name are spread by up to this part of the distance between two names, so that their number shows."""
+"""Lines through one name are spread by up to this part of the distance between two names, so that their number
+shows.
+"""
 WIDE = 100.0
 """Ratio of the largest to the smallest positive value from which an axis is logarithmic."""
 FILL = ("context", "counter", "launch")
-"""Tiers in the order in which features that are no cause fill the axes: the launch configuration mostly repeats the kernel's name."""
+"""Tiers in the order in which features that are no cause fill the axes: the launch configuration mostly repeats the
+kernel's name.
+"""
 CROWDED = 0.045
 """Part of an axis that a tick's text takes: ticks nearer to the one below are left out."""
-LABELLED = frozenset({"device", "stream", "rank", "node", "range", "configuration", "kernel"})
+LABELLED = {feature.name for feature in FEATURES if feature.is_category} | {"range", "configuration", "kernel"}
 """Numbers that are names: they get one tick each, never a scale."""
 NOT_AXES = frozenset(SCHEMAS["kept"].names)
-"""Columns that identify and weigh a row; one of them is an axis only where it is also a feature, which its tier tells."""
+"""Columns that identify and weigh a row; one of them is an axis only where it is also a feature, which its tier
+tells.
+"""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Axis:
-    """One axis. `values` (shape (n_rows,)) are positions between `low` and `high`; ticks are (position, text) from below upwards.
+    """One axis. `values` (shape (n_rows,)) are positions between `low` and `high`; ticks are (position, text) from
+    below upwards.
 
     `named`: its places are names, one apart, not numbers.
     """
@@ -55,21 +66,17 @@ class Axis:
     named: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Coordinates:
-    """A finished selection: axes from left to right, quantile of the target of each line (0 to 1), and what was selected in words."""
+    """A finished selection: axes from left to right, quantile of the target of each line (0 to 1), and what was
+    selected in words.
+    """
 
     axes: list[Axis]
     quantile: np.ndarray
     quartiles: list[tuple[float, str]]
     lines: int
     selection: str
-
-
-def seed_of(seed: int, *parts: str) -> np.random.Generator:
-    """Return the generator of one step, from the configuration's seed and the step's names."""
-    digest = hashlib.sha256("/".join([str(seed), *parts]).encode()).digest()
-    return np.random.default_rng(int.from_bytes(digest[:8], "little"))
 
 
 def choose_rows(kept: np.ndarray, most: int, generator: np.random.Generator) -> tuple[np.ndarray, str]:
@@ -83,27 +90,37 @@ def choose_rows(kept: np.ndarray, most: int, generator: np.random.Generator) -> 
         At most this many rows, drawn without replacement.
     generator : numpy.random.Generator
     """
-    rows, wanted = np.flatnonzero(kept), min(FEWEST_ROWS, most)
+    rows = np.flatnonzero(kept)
+    wanted = min(FEWEST_ROWS, most)
     if len(rows) < wanted and len(rows) < len(kept):
         controls = np.flatnonzero(~kept)
         if len(controls) > wanted - len(rows):
             controls = generator.choice(controls, wanted - len(rows), replace=False)
-        parts = f"all {theme.count(len(rows))} of the kept bins and {theme.count(len(controls))} of control bins"
-        return np.sort(np.concatenate([rows, controls])), f"{theme.count(len(rows) + len(controls))} launches: {parts}"
-    if len(rows) > most:
-        whole = theme.count(len(rows))
+        parts = (
+            f"all {formatting.count(len(rows))} of the kept bins and {formatting.count(len(controls))} of control bins"
+        )
         return np.sort(
-            generator.choice(rows, most, replace=False)
-        ), f"{theme.count(most)} of {whole} launches of the kept bins, drawn at random"
-    return rows, f"{'the only launch' if len(rows) == 1 else f'all {theme.count(len(rows))} launches'} of the kept bins"
+            np.concatenate([rows, controls])
+        ), f"{formatting.count(len(rows) + len(controls))} launches: {parts}"
+    if len(rows) > most:
+        whole = formatting.count(len(rows))
+        return (
+            np.sort(generator.choice(rows, most, replace=False)),
+            f"{formatting.count(most)} of {whole} launches of the kept bins, drawn at random",
+        )
+    return (
+        rows,
+        f"{'the only launch' if len(rows) == 1 else f'all {formatting.count(len(rows))} launches'} of the kept bins",
+    )
 
 
 def order_of(names: Sequence[str], contributions: Sequence[Mapping]) -> list[tuple[str, str]]:
-    """Return features in the order of their contribution with a note for the axis; features that are no cause fill up to five axes.
+    """Return features in the order of their contribution with a note for the axis; features that are no cause fill up
+    to five axes.
 
     A cause named `feature=level` (a category's level) is drawn on the axis of its feature.
     """
-    rows = [row for row in contributions if row["feature"] != "unexplained"]
+    rows = [row for row in contributions if row["feature"] != UNEXPLAINED]
     rows.sort(key=lambda row: (-(row["contribution_percent"] or 0.0), row["feature"]))
     chosen: dict[str, str] = {}
     for row in rows:
@@ -111,7 +128,11 @@ def order_of(names: Sequence[str], contributions: Sequence[Mapping]) -> list[tup
         if name in names and name not in chosen and len(chosen) < MOST_AXES:
             word = {"+": "raises", "-": "lowers"}.get(row["sign"], "undecided")
             word += " value\n" if row.get("sign_of") == "value" else " "  # in lines of their own: axes stand close
-            chosen[name] = (word + theme.percent(row["contribution_percent"]) if row["contribution_percent"] is not None else word).strip()
+            chosen[name] = (
+                word + formatting.percent(row["contribution_percent"])
+                if row["contribution_percent"] is not None
+                else word
+            ).strip()
     for name in names:
         if len(chosen) >= FEWEST_AXES:
             break
@@ -123,6 +144,7 @@ def coordinates_of(
     features: str | Path,
     contributions: Sequence[Mapping],
     names: Mapping[str, str],
+    *,
     dataset: str,
     target: str,
     unit: str,
@@ -147,7 +169,7 @@ def coordinates_of(
         The configuration's seed.
     """
     kept = read_table(features, "features", ["kept"]).column("kept").to_numpy(zero_copy_only=False)
-    generator = seed_of(seed, dataset, target, "parallel_coordinates")
+    generator = generator_of_path(seed, dataset, target, "parallel_coordinates")
     rows, selection = choose_rows(kept, most, generator)
     if not len(rows):
         return None
@@ -162,14 +184,21 @@ def coordinates_of(
     if len(set(kernels)) > 1:
         axes.append(_categories("kernel", "", _kernel_names(kernels, names)))
     usable.sort(key=lambda name: FILL.index(tier) if (tier := _tier(sample.schema.field(name))) in FILL else len(FILL))
-    axes += [_axis(sample.schema.field(name), note, sample.column(name)) for name, note in order_of(usable, contributions)]
-    axes = [replace(axis, values=axis.values + generator.uniform(-JITTER, JITTER, len(rows))) if axis.named else axis for axis in axes]
+    axes += [
+        _axis(sample.schema.field(name), note, sample.column(name)) for name, note in order_of(usable, contributions)
+    ]
+    axes = [
+        replace(axis, values=axis.values + generator.uniform(-JITTER, JITTER, len(rows))) if axis.named else axis
+        for axis in axes
+    ]
     values = sample.column("target").to_numpy()
     last = replace(_numbers(target, "target", values.astype(float), unit), note="the target")
     places = np.linspace(0, 1, 5)
     cuts = np.quantile(values, places)
-    marks = [(float(place), theme.quantity(float(cut), unit)) for place, cut in zip(places, cuts, strict=True)]
-    return Coordinates([*axes, last], quantiles(values), marks, len(rows), selection)
+    marks = [(float(place), formatting.quantity(float(cut), unit)) for place, cut in zip(places, cuts, strict=True)]
+    return Coordinates(
+        axes=[*axes, last], quantile=quantiles(values), quartiles=marks, lines=len(rows), selection=selection
+    )
 
 
 def _tier(field: "pa.Field") -> str:
@@ -177,7 +206,7 @@ def _tier(field: "pa.Field") -> str:
 
 
 def quantiles(values: np.ndarray) -> np.ndarray:
-    """Return the rank of each value between 0 and 1, ties alike; a single value is 0.5."""
+    """Return the rank of each value, shape (n,), between 0 and 1, ties alike; a single value is 0.5."""
     if len(values) == 1:
         return np.array([0.5])
     ordered = np.sort(values)
@@ -204,12 +233,15 @@ def _axis(field: "pa.Field", note: str, column: "pa.ChunkedArray") -> Axis:
 
 
 def _categories(name: str, note: str, values: list) -> Axis:
-    """Return an axis with one place for each level, the most frequent twelve by name and the rest together at the foot."""
+    """Return an axis with one place for each level, the most frequent twelve by name and the rest together at the
+    foot.
+    """
     tally: dict[object, int] = {}
     for value in values:
         tally[value] = tally.get(value, 0) + 1
     levels = sorted((v for v in tally if v is not None), key=lambda v: (-tally[v], str(v)))
-    few, rest = levels[:MOST_LEVELS], levels[MOST_LEVELS:]
+    few = levels[:MOST_LEVELS]
+    rest = levels[MOST_LEVELS:]
     numeric = all(isinstance(v, (int, float)) for v in few)
     few.sort(key=(lambda v: v) if numeric else str, reverse=not numeric)
     texts = [elided(plain(level), 26) for level in few]
@@ -224,11 +256,21 @@ def _categories(name: str, note: str, values: list) -> Axis:
         place[None] = foot
         ticks.insert(0, (foot, "none"))
     positions = np.array([place[value] for value in values], float)
-    return Axis(name, note, positions, ticks, min(tick for tick, _ in ticks) - 0.3, max(len(few) - 1, 0) + 0.3, named=True)
+    return Axis(
+        name=name,
+        note=note,
+        values=positions,
+        ticks=ticks,
+        low=min(tick for tick, _ in ticks) - 0.3,
+        high=max(len(few) - 1, 0) + 0.3,
+        named=True,
+    )
 
 
 def _numbers(name: str, note: str, values: np.ndarray, unit: str) -> Axis:
-    """Return a linear or logarithmic axis; zero on a logarithmic one, and a missing value, have places of their own below."""
+    """Return a linear or logarithmic axis; zero on a logarithmic one, and a missing value, have places of their own
+    below.
+    """
     known = values[np.isfinite(values)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
     positive = known[known > 0]
@@ -240,16 +282,21 @@ def _numbers(name: str, note: str, values: np.ndarray, unit: str) -> Axis:
         zero = least - 0.1 * room
         places[values == 0] = zero
         step = max(1, round(room / 5))
-        ticks = [(float(e), theme.quantity(10.0**e, unit)) for e in range(math.ceil(least), math.floor(math.log10(high)) + 1, step)]
+        ticks = [
+            (float(e), formatting.quantity(10.0**e, unit))
+            for e in range(math.ceil(least), math.floor(math.log10(high)) + 1, step)
+        ]
         ticks = [(zero, "0"), *ticks] if np.any(known == 0) else ticks
-        low, high = (zero if np.any(known == 0) else least), math.log10(high)
+        low = zero if np.any(known == 0) else least
+        high = math.log10(high)
     else:
         places = values.copy()
         levels = np.unique(known)
         marks = levels if len(levels) <= 6 else theme.nice_ticks(low, high)
-        ticks = [(float(mark), theme.quantity(float(mark), unit)) for mark in marks]
+        ticks = [(float(mark), formatting.quantity(float(mark), unit)) for mark in marks]
     if low == high:
-        low, high = low - 0.5, high + 0.5
+        low = low - 0.5
+        high = high + 0.5
     if known.size < values.size:
         missing = low - 0.12 * (high - low)
         places[~np.isfinite(values)] = missing
@@ -260,4 +307,4 @@ def _numbers(name: str, note: str, values: np.ndarray, unit: str) -> Axis:
     for tick in ticks[1:]:
         if tick[0] - apart[-1][0] >= CROWDED * (high - low):
             apart.append(tick)
-    return Axis(name, note, places, apart, low - margin, high + margin)
+    return Axis(name=name, note=note, values=places, ticks=apart, low=low - margin, high=high + margin)

@@ -1,13 +1,14 @@
 """Fleet mode's figures: coverage over the day, and the error that noise makes."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from causeway.plotting import theme
+from causeway.core import formatting
+from causeway.plotting.drawing import theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MODES = {"share2": theme.SEQUENTIAL[7], "ahe": theme.SEQUENTIAL[5], "ldp": theme.DIVERGING[-2]}
 DASHES = {"share2": (0, ()), "ahe": (0, (1, 1)), "ldp": (0, (4, 2))}
@@ -21,8 +22,8 @@ GOAL = 0.02
 """Total variation aimed at; drawn as a line."""
 
 
-def plot_coverage(rows: Sequence[Mapping], path: str | Path) -> None:
-    """Draw coverage over the day: what agents sampled, and what could be released of it, by mode."""
+def draw_coverage(rows: Sequence[Mapping]) -> "Figure":
+    """Return coverage over the day: what agents sampled, and what could be released of it, by mode."""
     import matplotlib.pyplot as plt
 
     modes = [mode for mode in MODES if any(row["mode"] == mode for row in rows)]
@@ -39,10 +40,11 @@ def plot_coverage(rows: Sequence[Mapping], path: str | Path) -> None:
         figure.text(
             0.012,
             0.9,
-            "Released: beyond the noise; falls where later hours bring more noise than reports. Kernels: at the end of the day.",
+            "Released: beyond the noise; falls where later hours bring more noise than reports. Kernels: at the end of"
+            " the day.",
             color=theme.MUTED,
         )
-        theme.save(figure, path, title)
+    return figure
 
 
 def _coverage(axis: "Axes", rows: Sequence[Mapping], modes: Sequence[str], name: str) -> None:
@@ -54,7 +56,13 @@ def _coverage(axis: "Axes", rows: Sequence[Mapping], modes: Sequence[str], name:
         shown = {row["hour"]: row["released"] for row in rows if row["mode"] == mode and row["released"] is not None}
         if name != WHAT["applications"]:
             shown = {hour: value for hour, value in shown.items() if hour == hours[-1]}
-        style = {"color": MODES[mode], "linestyle": DASHES[mode], "marker": "o", "markersize": 4, "label": f"released, {NAMES[mode]}"}
+        style = {
+            "color": MODES[mode],
+            "linestyle": DASHES[mode],
+            "marker": "o",
+            "markersize": 4,
+            "label": f"released, {NAMES[mode]}",
+        }
         axis.plot([hours.index(hour) for hour in shown], list(shown.values()), lw=1.6, **style)
     axis.set_xticks(range(len(hours)), [str(hour) for hour in hours])
     axis.set_xlabel("hours since the day began")
@@ -63,8 +71,8 @@ def _coverage(axis: "Axes", rows: Sequence[Mapping], modes: Sequence[str], name:
     axis.grid(axis="y")
 
 
-def plot_errors(evaluation: Mapping, path: str | Path) -> None:
-    """Draw the error that noise alone makes: total variation of each kind of histogram, by mode."""
+def draw_errors(evaluation: Mapping) -> "Figure":
+    """Return the error that noise alone makes: total variation of each kind of histogram, by mode."""
     import matplotlib.pyplot as plt
 
     modes = [mode for mode in MODES if mode in evaluation["modes"]]
@@ -73,7 +81,8 @@ def plot_errors(evaluation: Mapping, path: str | Path) -> None:
     with theme.drawing():
         figure, axis = plt.subplots(figsize=(11.6, 0.8 + 0.62 * max(len(sections), 1) + 1.4))
         figure.subplots_adjust(left=0.12, right=0.93, top=0.82, bottom=0.25)
-        high, behind = 0.8 / (len(modes) + 1), {"facecolor": theme.PAPER, "edgecolor": "none", "pad": 0.5}
+        high = 0.8 / (len(modes) + 1)
+        behind = {"facecolor": theme.PAPER, "edgecolor": "none", "pad": 0.5}
         for place, name in enumerate(sections):
             bars = [("whole budget, two servers", theme.UNKNOWN, evaluation["alone"][name])]
             for mode in modes:
@@ -82,7 +91,9 @@ def plot_errors(evaluation: Mapping, path: str | Path) -> None:
             for row, (label, colour, value) in enumerate(bars):
                 y = place - 0.4 + high * (row + 0.5)
                 if value is not None:
-                    axis.barh(y, value, high * 0.86, color=colour, label=label if place == 0 or name == "durations" else None)
+                    axis.barh(
+                        y, value, high * 0.86, color=colour, label=label if place == 0 or name == "durations" else None
+                    )
                     axis.text(value, y, f" {value:.3f}", va="center", ha="left", color=theme.INK, bbox=behind, zorder=3)
         axis.axvline(GOAL, color=theme.INK, lw=1, ls=(0, (3, 2)))
         axis.text(GOAL, len(sections) - 0.5, " goal .02", ha="left", va="bottom", color=theme.INK)
@@ -96,6 +107,9 @@ def plot_errors(evaluation: Mapping, path: str | Path) -> None:
         unique = dict(zip(labels, handles, strict=True))
         figure.legend(unique.values(), unique.keys(), loc="lower left", bbox_to_anchor=(0.1, 0.0), ncols=4)
         figure.suptitle(title, x=0.012, y=0.985, ha="left", va="top", fontsize=11.5, fontweight="bold")
-        note = f"{theme.count(evaluation['reports'])} reports. Coloured: each histogram with its part of the budget, all released together."
+        note = (
+            f"{formatting.count(evaluation['reports'])} reports. Coloured: each histogram with its part of the budget,"
+            " all released together."
+        )
         figure.text(0.012, 0.885, note, color=theme.MUTED)
-        theme.save(figure, path, title)
+    return figure

@@ -2,19 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 
-from causeway.plotting import theme
-from causeway.plotting.marks import MARGIN, document, notice, text
-from causeway.plotting.markup import Markup, tag, text_width
-from causeway.plotting.names import elided
+from markupsafe import Markup
+
+from causeway.core import formatting
+from causeway.core.formatting import elided
+from causeway.plotting.drawing import theme
+from causeway.plotting.drawing.markup import tag, text_width
+from causeway.plotting.drawing.svg import MARGIN, document, notice, text
 
 CELL = (62.0, 26.0)
-MOST_FEATURES, MOST_KERNELS = 30, 24
+MOST_FEATURES = 30
+MOST_KERNELS = 24
 HEAD = 34
 """Letters of a kernel's name over its column; a number behind it, which tells equal names apart, may add some."""
 MARKS = {"+": "▲", "-": "▼", "?": "◇"}
 
 
-def agreement_svg(rows: Sequence[Mapping], names: Mapping[str, str], title: str) -> Markup:
+def draw_kernel_agreement(rows: Sequence[Mapping], names: Mapping[str, str], title: str) -> Markup:
     """Return the matrix.
 
     Parameters
@@ -22,7 +26,8 @@ def agreement_svg(rows: Sequence[Mapping], names: Mapping[str, str], title: str)
     rows : sequence of mappings
         Of `agreement.parquet`.
     names : mapping
-        Short names of the kernels by id, in the order of the columns, of at most `HEAD` letters: longer ones would be cut, and look alike.
+        Short names of the kernels by id, in the order of the columns, of at most `HEAD` letters: longer ones would be
+        cut, and look alike.
     title : str
     """
     kernels = [kernel for kernel in names if any(row["kernel"] == kernel for row in rows)][:MOST_KERNELS]
@@ -32,31 +37,58 @@ def agreement_svg(rows: Sequence[Mapping], names: Mapping[str, str], title: str)
         strength[row["feature"]] = max(strength.get(row["feature"], 0.0), largest)
     features = sorted(strength, key=lambda feature: (-strength[feature], feature))[:MOST_FEATURES]
     if not features or not kernels:
-        return notice(title, "kernels beside the whole dataset", ["No cause was found, in no kernel and not in the dataset."])
+        return notice(
+            title, "kernels beside the whole dataset", ["No cause was found, in no kernel and not in the dataset."]
+        )
     cells = {(row["feature"], row["kernel"]): row for row in rows}
     heads = ["whole dataset", *(names[kernel] for kernel in kernels)]
     labels = max(text_width(elided(feature, 40), theme.SIZE) for feature in features)
     slant = max(text_width(elided(head, HEAD + 6), theme.SMALL) for head in heads) * 0.72 + 14
-    left, top = MARGIN + labels + 12, 58.0 + slant
+    left = MARGIN + labels + 12
+    top = 58.0 + slant
     width, height = CELL
     parts = []
     for place, head in enumerate(heads):
         x = left + width * (place + 0.5)
         turned = f"rotate(-46 {x:.1f} {top - 8:.1f})"
         parts.append(
-            text(x, top - 8, elided(head, HEAD + 6), theme.SMALL, "start", transform=turned, font_weight="bold" if not place else None)
+            text(
+                x,
+                top - 8,
+                elided(head, HEAD + 6),
+                theme.SMALL,
+                "start",
+                transform=turned,
+                font_weight="bold" if not place else None,
+            )
         )
     for line, feature in enumerate(features):
         y = top + height * line
         parts.append(text(left - 10, y + height / 2 + 4.5, elided(feature, 40), theme.SIZE, "end"))
         first = next((cells[feature, kernel] for kernel in kernels if (feature, kernel) in cells), None)
         parts.append(
-            _cell(left, y, first and first["dataset_sign"], first and first["dataset_percent"], False, f"whole dataset, {feature}")
+            _cell(
+                left,
+                y,
+                first and first["dataset_sign"],
+                first and first["dataset_percent"],
+                False,
+                f"whole dataset, {feature}",
+            )
         )
         for place, kernel in enumerate(kernels, start=1):
             row = cells.get((feature, kernel), {"kernel_sign": None, "kernel_percent": None, "state": ""})
             hover = f"{names[kernel]}, {feature}: {row['state'] or 'no cause here'}"
-            parts.append(_cell(left + width * place, y, row["kernel_sign"], row["kernel_percent"], row["state"] == "opposite", hover))
+            parts.append(
+                _cell(
+                    left + width * place,
+                    y,
+                    row["kernel_sign"],
+                    row["kernel_percent"],
+                    row["state"] == "opposite",
+                    hover,
+                )
+            )
     bottom = top + height * len(features)
     left_out = len(strength) - len(features)
     notes = [
@@ -65,8 +97,12 @@ def agreement_svg(rows: Sequence[Mapping], names: Mapping[str, str], title: str)
     ]
     notes += [f"{left_out} weaker causes are not drawn; the table lists all"] if left_out else []
     below = [text(MARGIN, bottom + 22 + 17 * i, note, theme.SMALL, colour=theme.MUTED) for i, note in enumerate(notes)]
-    wide = max(left + width * len(heads) + slant + MARGIN, *(text_width(note, theme.SMALL) + 2 * MARGIN for note in notes))
-    return document(wide, bottom + 30 + 17 * len(notes), title, text(MARGIN, 24, title, 15, font_weight="bold"), parts, below)
+    wide = max(
+        left + width * len(heads) + slant + MARGIN, *(text_width(note, theme.SMALL) + 2 * MARGIN for note in notes)
+    )
+    return document(
+        wide, bottom + 30 + 17 * len(notes), title, text(MARGIN, 24, title, 15, font_weight="bold"), parts, below
+    )
 
 
 def _cell(x: float, y: float, sign: str | None, percent: float | None, opposite: bool, hover: str) -> Markup:
@@ -74,11 +110,20 @@ def _cell(x: float, y: float, sign: str | None, percent: float | None, opposite:
     fill = "#f6f8fa" if sign is None else {"+": "#e3e6ea", "-": "#fbe3e1"}.get(sign, "#f1f3f5")
     colour = {"+": theme.RAISES, "-": theme.LOWERS}.get(sign or "", theme.MUTED)
     edge, thick = ("#dd7a1f", 2.4) if opposite else (theme.PAPER, 1.5)
-    words = "" if sign is None else f"{MARKS.get(sign, '◇')} {theme.percent(percent).removesuffix(' %')}"
+    words = "" if sign is None else f"{MARKS.get(sign, '◇')} {formatting.percent(percent).removesuffix(' %')}"
     inset = thick / 2
     return tag(
         "g",
         tag("title", hover),
-        tag("rect", x=x + inset, y=y + inset, width=width - thick, height=height - thick, fill=fill, stroke=edge, stroke_width=thick),
+        tag(
+            "rect",
+            x=x + inset,
+            y=y + inset,
+            width=width - thick,
+            height=height - thick,
+            fill=fill,
+            stroke=edge,
+            stroke_width=thick,
+        ),
         text(x + width / 2, y + height / 2 + 4.5, words, theme.SMALL, "middle", colour) if words else None,
     )

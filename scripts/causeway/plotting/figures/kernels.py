@@ -1,15 +1,21 @@
-"""Kernels ranked by their share of the total variability, with what is known of each: the rows of a table, drawn or in a page."""
+"""Kernels ranked by their share of the total variability, with what is known of each: the rows of a table, drawn or
+in a page.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from causeway.plotting import theme
-from causeway.plotting.marks import MARGIN, bar, document, histogram, notice, sparkline, text, write_svg
-from causeway.plotting.markup import Markup, tag, text_width
-from causeway.plotting.names import elided, full_name, short_names
-from causeway.plotting.words import TARGETS, target_name, unit_stated
+from markupsafe import Markup
+
+from causeway.core import formatting
+from causeway.core.formatting import elided
+from causeway.core.vocabulary import TRACE_TARGETS, target_name
+from causeway.plotting.drawing import theme
+from causeway.plotting.drawing.kernel_labels import full_name, short_names
+from causeway.plotting.drawing.markup import tag, text_width
+from causeway.plotting.drawing.svg import MARGIN, bar, document, histogram, notice, sparkline, text
+from causeway.plotting.drawing.target_labels import unit_stated
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,7 +24,7 @@ MOST_ROWS = 40
 ROW = 32.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Kernel:
     """One kernel as it is shown; shares are 0 to 1."""
 
@@ -46,35 +52,28 @@ def kernels_of(table: "pa.Table") -> list[Kernel]:
     rows.sort(key=lambda row: (-row["target_share"], -row["target_sum"], row["name"]))
     return [
         Kernel(
-            row["kernel"],
-            row["name"],
-            short[row["name"]],
-            row["class"],
-            row["target_share"],
-            row["value_sum"] / total if total > 0 else None,
-            row["launches"],
-            row["configurations"],
-            row["value_median"],
-            row["value_min"],
-            row["value_max"],
-            row["robust_cv"],
-            row["histogram"] or [],
-            row["timeline"] or [],
+            id=row["kernel"],
+            name=row["name"],
+            short=short[row["name"]],
+            kind=row["class"],
+            share=row["target_share"],
+            value_share=row["value_sum"] / total if total > 0 else None,
+            launches=row["launches"],
+            configurations=row["configurations"],
+            median=row["value_median"],
+            smallest=row["value_min"],
+            largest=row["value_max"],
+            robust_cv=row["robust_cv"],
+            histogram=row["histogram"] or [],
+            timeline=row["timeline"] or [],
         )
         for row in rows
     ]
 
 
-def share_text(share: float | None) -> str:
-    """Return a share of 0 to 1 in percent with one decimal, `< 0.1 %` for what would round to nothing."""
-    if share is None:
-        return "–"
-    return f"{100 * share:.1f} %" if share == 0 or share >= 0.0005 else "< 0.1 %"
-
-
 def value_heading(target: str) -> str:
     """Return what a launch's measured value is called: time for targets of traces, else the counter."""
-    return "time" if target in TARGETS else target
+    return "time" if target in TRACE_TARGETS else target
 
 
 def columns_of(target: str) -> list[tuple[str, float, str]]:
@@ -95,8 +94,8 @@ def columns_of(target: str) -> list[tuple[str, float, str]]:
     ]
 
 
-def plot_kernels(table: "pa.Table", dataset: str, target: str, path: str | Path) -> None:
-    """Draw the kernels of a dataset as a table of small figures.
+def draw_kernels(table: "pa.Table", *, dataset: str, target: str) -> Markup:
+    """Return the kernels of a dataset as a table of small figures.
 
     Parameters
     ----------
@@ -104,16 +103,12 @@ def plot_kernels(table: "pa.Table", dataset: str, target: str, path: str | Path)
         A `kernel_summary`: all launches, not only the kept ones.
     dataset, target : str
         For the title.
-    path : str or Path
-        SVG to write.
     """
     kernels = kernels_of(table)
     title = f"Kernels by their share of {target_name(target)}, {dataset}"
     if not kernels:
-        write_svg(
-            notice(title, "0 kernels", [f"No launch of this dataset has a {target_name(target)}; the data quality section says why."]), path
-        )
-        return
+        why = f"No launch of this dataset has a {target_name(target)}; the data quality section says why."
+        return notice(title, "0 kernels", [why])
     unit = unit_stated(table)
     shown = kernels[:MOST_ROWS]
     columns = columns_of(target)
@@ -123,24 +118,32 @@ def plot_kernels(table: "pa.Table", dataset: str, target: str, path: str | Path)
     top = 96.0
     head = [text(MARGIN, top - 12, "kernel", theme.SMALL, colour=theme.MUTED)]
     for left, (heading, room, align) in zip(lefts, columns, strict=True):
-        head.append(text(left if align == "start" else left + room - 14, top - 12, heading, theme.SMALL, align, theme.MUTED))
+        head.append(
+            text(left if align == "start" else left + room - 14, top - 12, heading, theme.SMALL, align, theme.MUTED)
+        )
     largest = max(k.share for k in shown)
-    rows = [_row(k, position, top + position * ROW, lefts, columns, largest, unit, width) for position, k in enumerate(shown)]
+    rows = [
+        _row(k, position, top + position * ROW, lefts, columns, largest, unit, width)
+        for position, k in enumerate(shown)
+    ]
     rest = kernels[MOST_ROWS:]
     said = (
-        f"{theme.count(sum(k.launches for k in kernels))} launches of {theme.count(len(kernels))} kernel{'s' if len(kernels) > 1 else ''}"
+        f"{formatting.count(sum(k.launches for k in kernels))} launches of {formatting.count(len(kernels))}"
+        f" kernel{'s' if len(kernels) > 1 else ''}"
     )
     if rest:
-        said += f"; {len(rest)} more, not drawn, with {share_text(sum(k.share for k in rest))} of the variability together"
+        share = formatting.share(sum(k.share for k in rest))
+        said += f"; {len(rest)} more, not drawn, with {share} of the variability together"
     kinds = list(dict.fromkeys(k.kind for k in shown))
-    key, x = [], 0.0
+    key = []
+    x = 0.0
     for kind in kinds:
         key += [
             tag("circle", cx=x + 5, cy=-4, r=4.5, fill=theme.class_colour(kind)),
             text(x + 14, 0, kind, theme.SMALL, colour=theme.MUTED),
         ]
         x += text_width(kind, theme.SMALL) + 34
-    drawing = document(
+    return document(
         width,
         top + len(shown) * ROW + 34,
         title,
@@ -151,28 +154,36 @@ def plot_kernels(table: "pa.Table", dataset: str, target: str, path: str | Path)
         rows,
         tag("g", key, transform=f"translate({MARGIN:.0f} {top + len(shown) * ROW + 20:.0f})"),
     )
-    write_svg(drawing, path)
 
 
-def _row(kernel: Kernel, position: int, y: float, lefts: list[float], columns: list, largest: float, unit: str, width: float) -> Markup:
+def _row(
+    kernel: Kernel, position: int, y: float, lefts: list[float], columns: list, largest: float, unit: str, width: float
+) -> Markup:
     base = y + ROW / 2 + 4.5
 
     def cell(column: int, words: str) -> Markup:
         return text(lefts[column] + columns[column][1] - 14, base, words, theme.SIZE, "end")
 
     place = {"y": y + 3}
-    spread = f"from {theme.quantity(kernel.smallest, unit)} to {theme.quantity(kernel.largest, unit)}, in 32 classes of equal ratio"
+    spread = (
+        f"from {formatting.quantity(kernel.smallest, unit)} to {formatting.quantity(kernel.largest, unit)},"
+        " in 32 classes of equal ratio"
+    )
     return tag(
         "g",
-        tag("rect", x=MARGIN - 6, y=y, width=width - 2 * MARGIN + 12, height=ROW, fill="#f6f8fa") if position % 2 else None,
+        (
+            tag("rect", x=MARGIN - 6, y=y, width=width - 2 * MARGIN + 12, height=ROW, fill="#f6f8fa")
+            if position % 2
+            else None
+        ),
         tag("circle", cx=MARGIN + 5, cy=y + ROW / 2, r=4.5, fill=theme.class_colour(kernel.kind)),
         tag("g", tag("title", full_name(kernel.name)), text(MARGIN + 16, base, kernel.short)),
         bar(kernel.share, largest, theme.SEQUENTIAL[5], width=92, height=16, x=lefts[0], y=y + ROW / 2 - 8),
-        text(lefts[0] + 100, base, share_text(kernel.share)),
-        cell(1, share_text(kernel.value_share)),
-        cell(2, theme.count(kernel.launches)),
-        cell(3, theme.quantity(kernel.median, unit)),
-        cell(4, theme.ratio(kernel.robust_cv)),
+        text(lefts[0] + 100, base, formatting.share(kernel.share)),
+        cell(1, formatting.share(kernel.value_share)),
+        cell(2, formatting.count(kernel.launches)),
+        cell(3, formatting.quantity(kernel.median, unit)),
+        cell(4, formatting.ratio(kernel.robust_cv)),
         tag("g", tag("title", spread), histogram(kernel.histogram, 108, 26, x=lefts[5], **place)),
         sparkline(kernel.timeline, 150, 26, x=lefts[6], **place),
     )

@@ -1,35 +1,33 @@
-"""The scaling study: time against ranks, throughput, efficiency and phases, with the published curve and a projection named as such."""
+"""The scaling study: time against ranks, throughput, efficiency and phases, with the published curve and a
+projection named as such.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from causeway.plotting import theme
+from causeway.core import formatting
+from causeway.plotting.drawing import theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-STRONG, WEAK, PUBLISHED, PROJECTED = theme.SEQUENTIAL[7], theme.SEQUENTIAL[3], theme.DIVERGING[-2], theme.UNKNOWN
+STRONG = theme.SEQUENTIAL[7]
+WEAK = theme.SEQUENTIAL[3]
+PUBLISHED = theme.DIVERGING[-2]
+PROJECTED = theme.UNKNOWN
 BUSY = 0.5
 """Load before the study from which the machine counts as busy with other work."""
 PHASES = tuple(theme.SEQUENTIAL[place] for place in (7, 5, 3, 1, 8, 6, 4, 2))
 
 
-def size(launches: int) -> str:
-    """Return a number of launches as words: `372 million launches`."""
-    word, unit = next(((word, unit) for word, unit in (("billion ", 1e9), ("million ", 1e6)) if launches >= unit), ("", 1))
-    return f"{theme.significant(launches / unit)} {word}launches"
-
-
-def plot_scaling(study: Mapping, path: str | Path) -> None:
-    """Draw the study.
+def draw_scaling(study: Mapping) -> "Figure":
+    """Return the study, drawn.
 
     Parameters
     ----------
     study : mapping
         The document `scaling.json`.
-    path : str or Path
-        SVG to write.
     """
     import matplotlib.pyplot as plt
 
@@ -44,7 +42,7 @@ def plot_scaling(study: Mapping, path: str | Path) -> None:
         figure.suptitle(title, x=0.012, y=0.988, ha="left", va="top", fontsize=11.5, fontweight="bold")
         figure.text(0.012, 0.958, _subtitle(study), ha="left", va="top", color=theme.MUTED)
         figure.text(0.012, 0.012, "\n".join(_notes(study)), ha="left", va="bottom", color=theme.MUTED)
-        theme.save(figure, path, title)
+    return figure
 
 
 def _subtitle(study: Mapping) -> str:
@@ -52,7 +50,7 @@ def _subtitle(study: Mapping) -> str:
     where = machine["processor"] or "processor unknown"
     cores = f"{machine['cores']} cores shared by all ranks" if machine["cores"] else "a core for each rank"
     if machine["load_before"] > BUSY:
-        cores += f", busy with other work (load {theme.significant(machine['load_before'], 2)})"
+        cores += f", busy with other work (load {formatting.significant(machine['load_before'], 2)})"
     runs = f"medians of {study['settings']['repetitions']} runs, bars from the fastest to the slowest"
     return f"{where}, {cores}, {machine['launcher']}; {runs}."
 
@@ -60,10 +58,15 @@ def _subtitle(study: Mapping) -> str:
 def _notes(study: Mapping) -> list[str]:
     notes = []
     if any(point["shares_cores"] for point in study["strong"]):
-        notes.append("Hollow: more ranks than cores, which cannot be faster; not used for the serial fraction or the projection.")
+        notes.append(
+            "Hollow: more ranks than cores, which cannot be faster; not used for the serial fraction or the projection."
+        )
     fractions = [
-        f"{name} {theme.significant(100 * value, 2)} %"
-        for name, value in (("measured", study["serial_fraction"]), ("published", study["published"]["serial_fraction"]))
+        f"{name} {formatting.significant(100 * value, 2)} %"
+        for name, value in (
+            ("measured", study["serial_fraction"]),
+            ("published", study["published"]["serial_fraction"]),
+        )
         if value is not None
     ]
     if fractions:
@@ -71,12 +74,17 @@ def _notes(study: Mapping) -> list[str]:
     if study["no_projection"]:
         notes.append(f"No projection: {study['no_projection']}.")
     elif study["projection"]:
-        notes.append("Projection: fitted phases, extrapolated far beyond what was measured; its band: scatter and errors of the fit only.")
+        notes.append(
+            "Projection: fitted phases, extrapolated far beyond what was measured; its band: scatter and errors of the"
+            " fit only."
+        )
     return notes
 
 
 def _axis(axis: "Axes", ranks: Iterable[int], title: str, log_ticks: Sequence[int] = ()) -> None:
-    """Prepare an axis over ranks; its values are logarithmic if `log_ticks` says which multiples of the powers of ten to name."""
+    """Prepare an axis over ranks; its values are logarithmic if `log_ticks` says which multiples of the powers of
+    ten to name.
+    """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
     shown = sorted(set(ranks))
@@ -86,10 +94,10 @@ def _axis(axis: "Axes", ranks: Iterable[int], title: str, log_ticks: Sequence[in
         axis.yaxis.set_major_locator(LogLocator(subs=log_ticks))
     axis.xaxis.set_minor_locator(NullLocator())
     ticks = shown if len(shown) <= 7 else [rank for rank in shown if rank in (shown[0], 4, 16, 64, 256, 1024)]
-    axis.set_xticks(ticks, [theme.count(rank) for rank in ticks])
+    axis.set_xticks(ticks, [formatting.count(rank) for rank in ticks])
     axis.set_xlim(shown[0] / 1.4, shown[-1] * 1.4)
     axis.yaxis.set_minor_formatter(NullFormatter())
-    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: theme.significant(value, 3)))
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: formatting.significant(value, 3)))
     axis.set_xlabel("MPI ranks")
     axis.set_title(title)
     axis.grid(visible=True, which="major")
@@ -98,12 +106,17 @@ def _axis(axis: "Axes", ranks: Iterable[int], title: str, log_ticks: Sequence[in
 
 def _legend(axis: "Axes") -> None:
     """Put the legend below the axis, where it hides nothing."""
-    axis.legend(loc="upper left", bbox_to_anchor=(-0.03, -0.17), fontsize=theme.SMALL * 72 / 96, ncols=1, labelspacing=0.25)
+    axis.legend(
+        loc="upper left", bbox_to_anchor=(-0.03, -0.17), fontsize=theme.SMALL * 72 / 96, ncols=1, labelspacing=0.25
+    )
 
 
 def _measured(axis: "Axes", points: Sequence[Mapping], key: str, colour: str, label: str, scale: float = 1.0) -> None:
-    """Draw measured points, hollow where ranks share cores, with bars from the fastest to the slowest run if `key` is a time."""
-    ranks, values = [point["ranks"] for point in points], [point[key] * scale for point in points]
+    """Draw measured points, hollow where ranks share cores, with bars from the fastest to the slowest run if `key`
+    is a time.
+    """
+    ranks = [point["ranks"] for point in points]
+    values = [point[key] * scale for point in points]
     axis.plot(ranks, values, "o-", color=colour, markersize=6, linewidth=1.4, label=label)
     for point, value in zip(points, values, strict=True):
         if key == "wall_s":
@@ -114,9 +127,15 @@ def _measured(axis: "Axes", points: Sequence[Mapping], key: str, colour: str, la
 
 def _published(axis: "Axes", study: Mapping, key: str, scale: float = 1.0) -> None:
     points = study["published"]["points"]
-    label = f"published, {size(study['published']['launches'])}"
+    label = f"published, {formatting.large_count(study['published']['launches'])} launches"
     axis.plot(
-        [p["ranks"] for p in points], [p[key] * scale for p in points], "s-", color=PUBLISHED, markersize=5, linewidth=1.2, label=label
+        [p["ranks"] for p in points],
+        [p[key] * scale for p in points],
+        "s-",
+        color=PUBLISHED,
+        markersize=5,
+        linewidth=1.2,
+        label=label,
     )
 
 
@@ -129,18 +148,42 @@ def _projected(study: Mapping) -> dict[int, list[Mapping]]:
 
 
 def _draw_times(axis: "Axes", study: Mapping) -> None:
-    strong, curves = study["strong"], _projected(study)
+    strong = study["strong"]
+    curves = _projected(study)
     first = strong[0]
-    ranks = [point["ranks"] for point in [*strong, *study["published"]["points"], *(p for curve in curves.values() for p in curve)]]
+    ranks = [
+        point["ranks"]
+        for point in [*strong, *study["published"]["points"], *(p for curve in curves.values() for p in curve)]
+    ]
     _axis(axis, ranks, "Time, the same work for all ranks (strong)", log_ticks=(1,))
     ideal = [first["ranks"], strong[-1]["ranks"]]
-    axis.plot(ideal, [first["wall_s"] * first["ranks"] / r for r in ideal], "--", color=theme.FAINT, linewidth=1.0, label="ideal")
-    _measured(axis, strong, "wall_s", STRONG, f"measured, {size(first['launches'])}")
+    axis.plot(
+        ideal,
+        [first["wall_s"] * first["ranks"] / r for r in ideal],
+        "--",
+        color=theme.FAINT,
+        linewidth=1.0,
+        label="ideal",
+    )
+    _measured(axis, strong, "wall_s", STRONG, f"measured, {formatting.large_count(first['launches'])} launches")
     _published(axis, study, "wall_s")
     for style, (launches, points) in zip((":", "-."), curves.items(), strict=False):
-        label = f"projection, {size(launches)}"
-        axis.plot([p["ranks"] for p in points], [p["wall_s"] for p in points], style, color=PROJECTED, linewidth=1.2, label=label)
-        axis.fill_between([p["ranks"] for p in points], [p["low"] for p in points], [p["high"] for p in points], color=PROJECTED, alpha=0.2)
+        label = f"projection, {formatting.large_count(launches)} launches"
+        axis.plot(
+            [p["ranks"] for p in points],
+            [p["wall_s"] for p in points],
+            style,
+            color=PROJECTED,
+            linewidth=1.2,
+            label=label,
+        )
+        axis.fill_between(
+            [p["ranks"] for p in points],
+            [p["low"] for p in points],
+            [p["high"] for p in points],
+            color=PROJECTED,
+            alpha=0.2,
+        )
     axis.set_ylabel("wall time (s)")
     _legend(axis)
 
@@ -161,7 +204,13 @@ def _draw_efficiency(axis: "Axes", study: Mapping) -> None:
     axis.axhline(1.0, linestyle="--", color=theme.FAINT, linewidth=1.0)
     _measured(axis, points, "efficiency", STRONG, "measured, strong (the same work for all)")
     each = study["weak"][0]
-    _measured(axis, study["weak"], "efficiency", WEAK, f"measured, weak ({size(each['launches'] // each['ranks'])} for each rank)")
+    _measured(
+        axis,
+        study["weak"],
+        "efficiency",
+        WEAK,
+        f"measured, weak ({formatting.large_count(each['launches'] // each['ranks'])} launches for each rank)",
+    )
     _published(axis, study, "efficiency")
     axis.set_ylim(0, max(1.12, *(point["efficiency"] * 1.05 for point in [*points, *study["weak"]])))
     axis.set_ylabel("against the fewest ranks of its curve")
@@ -177,8 +226,15 @@ def _draw_phases(axis: "Axes", points: Sequence[Mapping], names: Sequence[str]) 
         bottom = [low + height for low, height in zip(bottom, heights, strict=True)]
     for place, point in enumerate(points):
         if point["peak_rss_mb"] is not None:
-            axis.text(place, bottom[place], f"{theme.count(point['peak_rss_mb'])} MB", ha="center", va="bottom", color=theme.MUTED)
-    axis.set_xticks(range(len(points)), [theme.count(point["ranks"]) for point in points])
+            axis.text(
+                place,
+                bottom[place],
+                f"{formatting.count(point['peak_rss_mb'])} MB",
+                ha="center",
+                va="bottom",
+                color=theme.MUTED,
+            )
+    axis.set_xticks(range(len(points)), [formatting.count(point["ranks"]) for point in points])
     axis.set_xlabel("MPI ranks")
     axis.set_ylabel("wall time (s)")
     axis.set_ylim(0, max(bottom) * 1.12)

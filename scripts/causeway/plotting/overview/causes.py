@@ -1,15 +1,20 @@
-"""The overview's answer to why: causes of the whole dataset and of its kernels, each with its graph, and where kernels disagree."""
+"""The overview's answer to why: causes of the whole dataset and of its kernels, each with its graph, and where
+kernels disagree.
+"""
 
 from collections.abc import Mapping, Sequence
 
-from causeway.plotting import cited, theme
-from causeway.plotting.causal_graph import UNEXPLAINED, causal_graph_svg, legend
-from causeway.plotting.kernels import Kernel
-from causeway.plotting.marks import bar
-from causeway.plotting.markup import Markup, joined, tag
-from causeway.plotting.names import elided, full_name
-from causeway.plotting.words import target_name
-from causeway.queries import cell, in_document, of_table, rows_where
+from markupsafe import Markup
+
+from causeway.core.formatting import elided
+from causeway.core.queries import cell, in_document, of_table, rows_where
+from causeway.core.vocabulary import FRAGILE_BELOW, UNEXPLAINED, target_name
+from causeway.plotting.drawing import citations, theme
+from causeway.plotting.drawing.kernel_labels import full_name
+from causeway.plotting.drawing.markup import joined, tag
+from causeway.plotting.drawing.svg import bar
+from causeway.plotting.figures.causal_graph import draw_causal_graph, legend
+from causeway.plotting.figures.kernels import Kernel
 
 OPEN = 3
 """Kernels whose causes stand open when the page does."""
@@ -44,7 +49,7 @@ def graph_of(search: object) -> str:
 
 def percent_of(search: object, number: int, row: Mapping) -> Markup | str:
     """Return the share of the variance of one cause."""
-    return cited.percent(row["contribution_percent"], cell("contribution_percent", search.table, number))
+    return citations.percent(row["contribution_percent"], cell("contribution_percent", search.table, number))
 
 
 def unexplained_of(search: object) -> Markup | None:
@@ -53,20 +58,21 @@ def unexplained_of(search: object) -> Markup | None:
         if edge["source"] == UNEXPLAINED and edge["contribution_percent"] is not None:
             names = ("contribution_percent", "contribution_low", "contribution_high")
             queries = tuple(in_document(graph_of(search), "edges", number, name) for name in names)
-            words = cited.interval(*(edge.get(name) for name in names), queries)
+            words = citations.interval(*(edge.get(name) for name in names), queries)
             return tag("p", "Unexplained: ", words, " of the variance.", class_="note")
     return None
 
 
 def remarks(search: object, kinds: tuple[str, ...] = ("sentences", "reasons")) -> list[Markup]:
     """Return what a graph says in words, no remark twice."""
-    found, known = [], []
+    found = []
+    known = []
     for kind in kinds:
         for number, remark in enumerate(search.graph[kind]):
             plain = remark.strip().removesuffix(".").lower()
             if plain and not any(plain in other for other in known):
                 known.append(plain)
-                found.append(cited.said(remark, in_document(graph_of(search), kind, number, kind="text"), 600))
+                found.append(citations.said(remark, in_document(graph_of(search), kind, number, kind="text"), 600))
     return found
 
 
@@ -79,23 +85,41 @@ def cause_table(search: object) -> Markup:
         kind, word = SIGNS.get(row["sign"], ("undecided", "◇ undecided"))
         what = tag("div", "the value", class_="note") if row.get("sign_of") == "value" else None
         others = [member for member in row["members"] or [] if member != row["feature"]]
-        name = [tag("code", breakable(elided(row["feature"], 60)), title=row["feature"] if len(row["feature"]) > 60 else None)]
-        name += [cited.name(f" = {elided(row['level'], 40)}")] if row.get("level") else []
-        more = cited.count(len(others), of_table("len(members) - 1", search.table, rows_where({"file_row_number": number})))
-        name += [tag("span", " +", more, class_="muted", title=f"moves with: {elided(', '.join(others), 800)}")] if others else []
-        percent, low, high = row["contribution_percent"], row["contribution_low"], row["contribution_high"]
+        name = [
+            tag(
+                "code",
+                breakable(elided(row["feature"], 60)),
+                title=row["feature"] if len(row["feature"]) > 60 else None,
+            )
+        ]
+        name += [citations.name(f" = {elided(row['level'], 40)}")] if row.get("level") else []
+        more = citations.count(
+            len(others), of_table("len(members) - 1", search.table, rows_where({"file_row_number": number}))
+        )
+        name += (
+            [tag("span", " +", more, class_="muted", title=f"moves with: {elided(', '.join(others), 800)}")]
+            if others
+            else []
+        )
+        percent = row["contribution_percent"]
+        low = row["contribution_low"]
+        high = row["contribution_high"]
         colour = theme.RAISES if row["sign"] == "+" else theme.LOWERS if row["sign"] == "-" else theme.UNDECIDED
-        fragile = row["robustness"] is not None and row["robustness"] < theme.FRAGILE_BELOW
+        fragile = row["robustness"] is not None and row["robustness"] < FRAGILE_BELOW
         robust = tag(
             "span",
-            cited.ratio(row["robustness"], cell("robustness", search.table, number)),
+            citations.ratio(row["robustness"], cell("robustness", search.table, number)),
             class_="fragile" if fragile else None,
             title="fragile" if fragile else None,
         )
         stable = of_table("100 * stability", search.table, rows_where({"file_row_number": number}))
-        found = cited.percent(None if row["stability"] is None else 100 * row["stability"], stable)
+        found = citations.percent(None if row["stability"] is None else 100 * row["stability"], stable)
         queries = tuple(cell(f"contribution_{end}", search.table, number) for end in ("percent", "low", "high"))
-        share = [bar(percent, full, colour, low, high, width=48, height=14), " ", cited.interval(percent, low, high, queries)]
+        share = [
+            bar(percent, full, colour, low, high, width=48, height=14),
+            " ",
+            citations.interval(percent, low, high, queries),
+        ]
         body.append(
             tag(
                 "tr",
@@ -111,14 +135,22 @@ def cause_table(search: object) -> Markup:
     head = tag("thead", tag("tr", [tag("th", words, class_=kind or None) for words, kind in heads]))
     words = tag("ul", [tag("li", text) for text in remarks(search, ("sentences",))], class_="limits note")
     details = tag("details", tag("summary", "in words"), words)
-    return tag("div", tag("div", tag("table", head, tag("tbody", body)), class_="wide"), unexplained_of(search), details)
+    return tag(
+        "div", tag("div", tag("table", head, tag("tbody", body)), class_="wide"), unexplained_of(search), details
+    )
 
 
 def lead_of(search: object) -> Markup:
     """Return the strongest causes of a scope in a few words, for its closed row."""
     rows = causes_of(search)
     words = [
-        joined([cited.name(elided(row["feature"], 30)), f" {SIGNS.get(row['sign'], ('', '◇'))[1][0]} ", percent_of(search, number, row)])
+        joined(
+            [
+                citations.name(elided(row["feature"], 30)),
+                f" {SIGNS.get(row['sign'], ('', '◇'))[1][0]} ",
+                percent_of(search, number, row),
+            ]
+        )
         for number, row in rows[:3]
     ]
     return joined(words + (["further ones"] if len(rows) > 3 else []), ", ")
@@ -126,17 +158,22 @@ def lead_of(search: object) -> Markup:
 
 def scope_block(search: object, place: str, name: str, full: str | None, share: Markup | None, is_open: bool) -> Markup:
     """Return one scope with causes: its table, and the graph beside it."""
-    graph, document = search.graph, graph_of(search)
-    head = [tag("b", cited.name(name), title=full_name(full) if full else None), verdict_tag(graph["verdict"])]
-    size = [cited.count(graph["n_rows"], in_document(document, "n_rows", kind="integer")), " launches"]
+    graph = search.graph
+    document = graph_of(search)
+    head = [tag("b", citations.name(name), title=full_name(full) if full else None), verdict_tag(graph["verdict"])]
+    size = [citations.count(graph["n_rows"], in_document(document, "n_rows", kind="integer")), " launches"]
     if graph.get("n_effective") is not None:
-        size += [", ", cited.count(graph["n_effective"], in_document(document, "n_effective")), " effective"]
+        size += [", ", citations.count(graph["n_effective"], in_document(document, "n_effective")), " effective"]
     head.append(tag("span", size, class_="muted"))
     head += [tag("span", share, " of the variability", class_="muted")] if share is not None else []
     head.append(tag("span", lead_of(search), class_="lead"))
     names = tag("p", tag("code", full_name(full)), class_="note") if full and full != name else None
-    reasons = tag("ul", [tag("li", text) for text in remarks(search, ("reasons",))], class_="limits note") if graph["reasons"] else None
-    drawing = tag("figure", causal_graph_svg(graph, name, alone=False), data_repeats="")
+    reasons = (
+        tag("ul", [tag("li", text) for text in remarks(search, ("reasons",))], class_="limits note")
+        if graph["reasons"]
+        else None
+    )
+    drawing = tag("figure", draw_causal_graph(graph, name, alone=False), data_repeats="")
     body = tag("div", tag("div", names, cause_table(search), reasons), drawing, class_="beside")
     return tag("details", tag("summary", head), body, class_="scope", id=place, open=True if is_open else None)
 
@@ -156,9 +193,12 @@ def why(dataset: str, target: str, searches: Sequence[object], kernels: Sequence
         return None
     known = {kernel.id: (position, kernel) for position, kernel in enumerate(kernels)}
     ordered = sorted(
-        searches, key=lambda s: (s.graph["scope"] != "dataset", known.get(s.graph["scope"], (len(known),))[0], s.graph["scope"])
+        searches,
+        key=lambda s: (s.graph["scope"] != "dataset", known.get(s.graph["scope"], (len(known),))[0], s.graph["scope"]),
     )
-    blocks, nothing, shown = [], [], 0
+    blocks = []
+    nothing = []
+    shown = 0
     for search in ordered:
         scope = search.graph["scope"]
         whole = scope == "dataset"
@@ -167,26 +207,39 @@ def why(dataset: str, target: str, searches: Sequence[object], kernels: Sequence
         full = None if whole else kernel.name if kernel else search.graph.get("scope_name")
         place = anchor(dataset, target, scope)
         if causes_of(search):
-            blocks.append(scope_block(search, place, name, full, share_of(dataset, target, kernel), whole or shown < OPEN))
+            blocks.append(
+                scope_block(search, place, name, full, share_of(dataset, target, kernel), whole or shown < OPEN)
+            )
             shown += not whole
         else:
-            cells = [tag("td", cited.name(name), class_="name", title=full_name(full) if full else None)]
-            cells.append(tag("td", share_of(dataset, target, kernel) or cited.UNKNOWN, class_="n"))
+            cells = [tag("td", citations.name(name), class_="name", title=full_name(full) if full else None)]
+            cells.append(tag("td", share_of(dataset, target, kernel) or citations.UNKNOWN, class_="n"))
             cells.append(tag("td", [tag("div", words) for words in remarks(search)[:3]] or "No cause found."))
             nothing.append(tag("tr", cells, tag("td", verdict_tag(search.graph["verdict"])), id=place))
     box = anchor(dataset, target, "why")
     parts = [tag("h3", f"Why: causes of {target_name(target)}", id=box)]
     if blocks:
-        words = "Bars: share of the target's variance, with its interval. A robustness that is underlined with dashes is fragile."
+        words = (
+            "Bars: share of the target's variance, with its interval. A robustness that is underlined with dashes is"
+            " fragile."
+        )
         words += " A cause is direct only if no unmeasured common cause acts on both ends."
         signs, height = legend(900, fragile=True)
-        key = tag("svg", tag("g", signs, transform="translate(0 10)"), width="900", height=height + 4, font_family=theme.FONT)
+        key = tag(
+            "svg", tag("g", signs, transform="translate(0 10)"), width="900", height=height + 4, font_family=theme.FONT
+        )
         parts += [tag("p", words, class_="note"), tag("div", key, class_="wide id")]
         toggle = tag("button", "open or close all", type="button", data_toggle=f"{box}-all")
-        parts += [toggle if len(blocks) > OPEN else None, tag("div", blocks, id=f"{box}-all"), disagreements(ordered, known)]
+        parts += [
+            toggle if len(blocks) > OPEN else None,
+            tag("div", blocks, id=f"{box}-all"),
+            disagreements(ordered, known),
+        ]
     if nothing:
         heads = [("kernel", ""), ("of variability", "n"), ("what was found", ""), ("verdict", "")]
-        table = tag("table", tag("thead", tag("tr", [tag("th", w, class_=k or None) for w, k in heads])), tag("tbody", nothing))
+        table = tag(
+            "table", tag("thead", tag("tr", [tag("th", w, class_=k or None) for w, k in heads])), tag("tbody", nothing)
+        )
         parts += [tag("h4", "No cause found"), tag("div", table, class_="wide")]
     return tag("div", parts)
 
@@ -195,7 +248,9 @@ def share_of(dataset: str, target: str, kernel: Kernel | None) -> Markup | None:
     """Return a kernel's share of the variability, None for the whole dataset."""
     if kernel is None:
         return None
-    return cited.share(kernel.share, of_table("target_share", f"{dataset}/{target}/kernels.parquet", rows_where({"kernel": kernel.id})))
+    return citations.share(
+        kernel.share, of_table("target_share", f"{dataset}/{target}/kernels.parquet", rows_where({"kernel": kernel.id}))
+    )
 
 
 def disagreements(searches: Sequence[object], known: Mapping) -> Markup | None:
@@ -208,7 +263,7 @@ def disagreements(searches: Sequence[object], known: Mapping) -> Markup | None:
             if row["sign"] in SIGNS and row["verdict"] != "refuted":
                 feature = f"{row['feature']} = {row['level']}" if row.get("level") else row["feature"]
                 feature += " (the value)" if row.get("sign_of") == "value" else ""
-                words = joined([cited.name(name), " (", percent_of(search, number, row), ")"])
+                words = joined([citations.name(name), " (", percent_of(search, number, row), ")"])
                 seen.setdefault(feature, {"+": [], "-": []})[row["sign"]].append(words)
     rows = [(feature, ends) for feature, ends in sorted(seen.items()) if ends["+"] and ends["-"]]
     if not rows:
@@ -223,4 +278,8 @@ def disagreements(searches: Sequence[object], known: Mapping) -> Markup | None:
         for feature, ends in rows
     ]
     head = tag("thead", tag("tr", [tag("th", words) for words in ("feature", "▲ raises it in", "▼ lowers it in")]))
-    return tag("div", tag("h4", "Where kernels disagree in sign"), tag("div", tag("table", head, tag("tbody", body)), class_="wide"))
+    return tag(
+        "div",
+        tag("h4", "Where kernels disagree in sign"),
+        tag("div", tag("table", head, tag("tbody", body)), class_="wide"),
+    )

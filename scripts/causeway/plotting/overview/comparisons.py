@@ -1,71 +1,114 @@
-"""The overview's answer to what changed: the verdict of each compared pair in a sentence, with its number, interval and page."""
+"""The overview's answer to what changed: the verdict of each compared pair in a sentence, with its number, interval
+and page.
+"""
 
 from collections.abc import Mapping, Sequence
 
-from causeway.plotting import cited
-from causeway.plotting.comparison import of_kernels, signed, unit_of
-from causeway.plotting.markup import Markup, joined, tag
-from causeway.queries import cell, in_document, of_table, value_at, within
+from markupsafe import Markup
+
+from causeway.core import formatting
+from causeway.core.queries import cell, in_document, of_table, value_at, within
+from causeway.core.vocabulary import CHANGE_WORDS, GONE, INCONCLUSIVE, NEW, SAME
+from causeway.plotting.drawing import citations
+from causeway.plotting.drawing.markup import joined, tag
+from causeway.plotting.figures.comparison import of_kernels, unit_of
 
 COMPARED = "compared"
 """The section's place in the page."""
 SAID = {
-    **dict.fromkeys(("slower", "faster"), "{candidate} is {verdict} than {baseline}"),
-    "same": "{candidate} is the same as {baseline}, within noise",
-    "inconclusive": "Whether {candidate} differs from {baseline} is not decided",
+    **dict.fromkeys(CHANGE_WORDS["time_per_launch"], "{candidate} is {verdict} than {baseline}"),
+    SAME: "{candidate} is the same as {baseline}, within noise",
+    INCONCLUSIVE: "Whether {candidate} differs from {baseline} is not decided",
 }
 METRICS = {"efficiency": "parallel efficiency of the devices", "span": "span", "variability": "variability"}
-KERNELS = ("slower", "faster", "same", "inconclusive")
+KERNELS = (*CHANGE_WORDS["time_per_launch"], SAME, INCONCLUSIVE)
 OF_KERNELS = "level = 'kernel' AND metric = 'time_per_launch'"
 
 
-def compared_runs(comparisons: Sequence[tuple[Mapping, Sequence[Mapping]]]) -> Markup | None:
+def compared_runs(
+    comparisons: Sequence[tuple[Mapping, Sequence[Mapping]]], links: Sequence[Mapping[str, str]]
+) -> Markup | None:
     """Return the section, None where no pair is compared.
 
     Parameters
     ----------
     comparisons : sequence of (mapping, sequence of mapping)
         `comparison.json` and the rows of `comparison.parquet` of each pair, in the configuration's order.
+    links : sequence of mapping
+        Figures and pages to link to, see `citations.figure_links`.
     """
     if not comparisons:
         return None
-    note = "Positive: the candidate, named first, takes longer or has more; in brackets the interval at the level that the page states."
+    note = (
+        "Positive: the candidate, named first, takes longer or has more; in brackets the interval at the level that the"
+        " page states."
+    )
     return tag(
         "section",
         tag("h2", "Compared runs"),
         tag("p", note, class_="note"),
-        tag("ul", [_pair(document, rows) for document, rows in comparisons], class_="pairs"),
+        tag("ul", [_pair(document, rows, links) for document, rows in comparisons], class_="pairs"),
         id=COMPARED,
     )
 
 
-def _pair(document: Mapping, rows: Sequence[Mapping]) -> Markup:
+def _pair(document: Mapping, rows: Sequence[Mapping], links: Sequence[Mapping]) -> Markup:
     names = {side: document[side]["dataset"] for side in ("baseline", "candidate")}
     folder = f"compare/{names['baseline']}__{names['candidate']}"
-    whole = {row["metric"]: (place, row) for place, row in enumerate(rows) if row["level"] == "run" and row["change_percent"] is not None}
-    page = f"{folder}/comparison.html"
-    under = [_noise(document, folder), cited.away("the comparison", page, page), cited.away("its table", f"{folder}/comparison.parquet")]
-    said = [_verdict(names, whole.get("time_per_launch"), folder), _others(whole, folder), _kernels(document, rows, folder)]
-    return tag("li", tag("div", joined([one for one in said if one is not None], " "), class_="said"), tag("div", under, class_="under"))
+    whole = {
+        row["metric"]: (place, row)
+        for place, row in enumerate(rows)
+        if row["level"] == "run" and row["change_percent"] is not None
+    }
+    under = [
+        _noise(document, folder),
+        *citations.figure_links(links, "pair", folder),
+        citations.away("its table", f"{folder}/comparison.parquet"),
+    ]
+    said = [
+        _verdict(names, whole.get("time_per_launch"), folder),
+        _others(whole, folder),
+        _kernels(document, rows, folder),
+    ]
+    return tag(
+        "li",
+        tag("div", joined([one for one in said if one is not None], " "), class_="said"),
+        tag("div", under, class_="under"),
+    )
 
 
 def _verdict(names: Mapping[str, str], found: tuple[int, Mapping] | None, folder: str) -> Markup:
     """Return the verdict on the time for the same launches as a sentence."""
-    shown = {side: cited.name(name) for side, name in names.items()}
+    shown = {side: citations.name(name) for side, name in names.items()}
     if found is None:
-        return joined([shown["baseline"], " and ", shown["candidate"], " have no launches in common that could be compared as a whole."])
+        return joined(
+            [
+                shown["baseline"],
+                " and ",
+                shown["candidate"],
+                " have no launches in common that could be compared as a whole.",
+            ]
+        )
     place, row = found
-    words = Markup(SAID[row["verdict"]].format(verdict=row["verdict"], **shown))
+    words = Markup(SAID[row["verdict"]]).format(verdict=row["verdict"], **shown)  # noqa: S704 - constants
     return joined([tag("b", words), ": the time for the same launches changed by ", change(place, row, folder), "."])
 
 
 def change(place: int, row: Mapping, folder: str) -> Markup:
-    """Return a change with its interval, each number with its query: `+4.0 % [+3.8, +4.2]`; `place` is the row's number in the table."""
-    kind, table = "number" if row["metric"] == "efficiency" else "percent", f"{folder}/comparison.parquet"
-    columns = ("change_percent", "low_percent", "high_percent") if row["low_percent"] is not None else ("change_percent",)
-    words = signed(*(row[column] for column in columns))
+    """Return a change with its interval, each number with its query: `+4.0 % [+3.8, +4.2]`; `place` is the row's
+    number in the table.
+    """
+    kind = "number" if row["metric"] == "efficiency" else "percent"
+    table = f"{folder}/comparison.parquet"
+    columns = (
+        ("change_percent", "low_percent", "high_percent") if row["low_percent"] is not None else ("change_percent",)
+    )
+    words = formatting.signed(*(row[column] for column in columns))
     words[0] += f" {unit_of(row)}"
-    said, *ends = [cited.cited(text, row[column], cell(column, table, place), kind) for text, column in zip(words, columns, strict=True)]
+    said, *ends = [
+        citations.cited(text, row[column], cell(column, table, place), kind)
+        for text, column in zip(words, columns, strict=True)
+    ]
     return joined([said, " [", ends[0], ", ", ends[1], "]"]) if ends else joined([said])
 
 
@@ -81,19 +124,41 @@ def _others(whole: Mapping[str, tuple[int, Mapping]], folder: str) -> Markup | N
 
 def _kernels(document: Mapping, rows: Sequence[Mapping], folder: str) -> Markup:
     """Return how many kernels have which verdict, and how many only one side has."""
-    kernels, table = of_kernels(rows), f"{folder}/comparison.parquet"
+    kernels = of_kernels(rows)
+    table = f"{folder}/comparison.parquet"
     known = f"{OF_KERNELS} AND change_percent IS NOT NULL"
     parts = []
     for verdict in KERNELS:
         number = sum(row["verdict"] == verdict for row in kernels)
         if number:
-            parts.append(joined([cited.count(number, of_table("count(*)", table, f"{known} AND verdict = '{verdict}'")), f" {verdict}"]))
+            parts.append(
+                joined(
+                    [
+                        citations.count(number, of_table("count(*)", table, f"{known} AND verdict = '{verdict}'")),
+                        f" {verdict}",
+                    ]
+                )
+            )
     lone = [
-        joined([cited.count(document["matched"][how], in_document(f"{folder}/comparison.json", "matched", how, kind="integer")), f" {how}"])
-        for how in ("new", "gone")
+        joined(
+            [
+                citations.count(
+                    document["matched"][how], in_document(f"{folder}/comparison.json", "matched", how, kind="integer")
+                ),
+                f" {how}",
+            ]
+        )
+        for how in (NEW, GONE)
     ]
-    both = [cited.count(len(kernels), of_table("count(*)", table, known)), f" kernel{'' if len(kernels) == 1 else 's'} on both sides: "]
-    return joined(["Of ", *both, joined(parts, ", "), "; ", joined(lone, ", "), "."] if kernels else [joined(lone, ", "), " kernels."])
+    both = [
+        citations.count(len(kernels), of_table("count(*)", table, known)),
+        f" kernel{'' if len(kernels) == 1 else 's'} on both sides: ",
+    ]
+    return joined(
+        ["Of ", *both, joined(parts, ", "), "; ", joined(lone, ", "), "."]
+        if kernels
+        else [joined(lone, ", "), " kernels."]
+    )
 
 
 def _noise(document: Mapping, folder: str) -> Markup:
@@ -103,4 +168,4 @@ def _noise(document: Mapping, folder: str) -> Markup:
         return tag("span", "one run on each side: the noise between runs was not measured")
     lengths = [value_at(side, "repeats", kind="length") for side in ("baseline", "candidate")]
     query = within(f"{folder}/comparison.json", f"({' + '.join(lengths)})::BIGINT")
-    return tag("span", "noise learned from ", cited.count(repeats, query), f" further run{'s' * (repeats > 1)}")
+    return tag("span", "noise learned from ", citations.count(repeats, query), f" further run{'s' * (repeats > 1)}")

@@ -2,9 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from causeway.plotting import cited, theme
-from causeway.plotting.markup import Markup, plain, tag
-from causeway.queries import in_document
+from markupsafe import Markup
+
+from causeway.core import formatting
+from causeway.core.queries import in_document
+from causeway.core.vocabulary import PARALLEL
+from causeway.plotting.drawing import citations
+from causeway.plotting.drawing.markup import plain, tag
 
 MOST = 200
 """Letters of a finding's sentence; the dataset's own part has all of it."""
@@ -20,7 +24,13 @@ def datasets_table(datasets: Sequence, findings: Sequence[tuple[int, Mapping]]) 
     findings : sequence of (int, mapping)
         All findings with their places in the document.
     """
-    heads = [("dataset", ""), ("inputs", ""), ("parallel efficiency", "n"), ("what to know first", ""), ("recoverable", "n")]
+    heads = [
+        ("dataset", ""),
+        ("inputs", ""),
+        ("parallel efficiency", "n"),
+        ("what to know first", ""),
+        ("recoverable", "n"),
+    ]
     head = tag("thead", tag("tr", [tag("th", words, class_=kind or None) for words, kind in heads]))
     body = [_row(view, next((one for one in findings if one[1]["dataset"] == view.name), None)) for view in datasets]
     note = "Each dataset with its first finding; recoverable GPU time is an upper bound. The parts below say more."
@@ -35,18 +45,28 @@ def datasets_table(datasets: Sequence, findings: Sequence[tuple[int, Mapping]]) 
 
 def _row(view: object, first: tuple[int, Mapping] | None) -> Markup:
     status = view.quality["status"]
-    cells = [tag("td", tag("a", cited.name(view.name), href=f"#{view.name}"), class_="name")]
+    cells = [tag("td", tag("a", citations.name(view.name), href=f"#{view.name}"), class_="name")]
     cells.append(tag("td", tag("span", WORDS.get(status, status), class_=f"chip {status}")))
-    value = view.efficiency["device"]["parallel_efficiency"] if view.efficiency and not view.efficiency["why"] else None
-    query = in_document(f"{view.name}/efficiency.json", "device", "parallel_efficiency")
-    cells.append(tag("td", cited.ratio(value, query), class_="n"))
+    value = view.efficiency["device"][PARALLEL] if view.efficiency and not view.efficiency["why"] else None
+    query = in_document(f"{view.name}/efficiency.json", "device", PARALLEL)
+    cells.append(tag("td", citations.ratio(value, query), class_="n"))
     if first is None:
-        return tag("tr", cells, tag("td", "nothing is claimed"), tag("td", cited.UNKNOWN, class_="n"))
+        return tag("tr", cells, tag("td", "nothing is claimed"), tag("td", citations.UNKNOWN, class_="n"))
     place, finding = first
     said = plain(finding["sentence"])
     begun = said if len(said) <= MOST else f"{said[:MOST].rpartition(' ')[0]} …"  # no number is cut
-    words = cited.cited(begun, said, in_document("findings.json", "findings", place, "sentence", kind="text"), "text")
-    bound = cited.UNKNOWN
+    words = citations.cited(
+        begun, said, in_document("findings.json", "findings", place, "sentence", kind="text"), "text"
+    )
+    bound = citations.UNKNOWN
     if finding["recoverable_ns"] is not None:
-        bound = ["≤ ", cited.cited(theme.time(finding["recoverable_ns"]), finding["recoverable_ns"], finding["recoverable_query"], "time")]
+        bound = [
+            "≤ ",
+            citations.cited(
+                formatting.time(finding["recoverable_ns"]),
+                finding["recoverable_ns"],
+                finding["recoverable_query"],
+                "time",
+            ),
+        ]
     return tag("tr", cells, tag("td", words, class_="said"), tag("td", bound, class_="n"))

@@ -6,29 +6,35 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from markupsafe import Markup
 
-from causeway.plotting import theme
-from causeway.plotting.bins import Lanes, lanes_of, notes_of, scale_of
-from causeway.plotting.marks import text
-from causeway.plotting.markup import Markup, tag, text_width
-from causeway.plotting.words import target_name, unit_stated
+from causeway.core import formatting
+from causeway.core.vocabulary import target_name
+from causeway.plotting.drawing import theme
+from causeway.plotting.drawing.markup import tag, text_width
+from causeway.plotting.drawing.merged_cells import merged_rows, rank_labels
+from causeway.plotting.drawing.svg import text
+from causeway.plotting.drawing.target_labels import unit_stated
+from causeway.plotting.figures.bins import Lanes, lanes_of, notes_of, scale_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 COLUMNS = 240
 MOST_ROWS = 48
-WIDTH, HEAD, FOOT = 1180.0, 6.0, 54.0
+WIDTH = 1180.0
+HEAD = 6.0
+FOOT = 54.0
 SHADES = 32
 LEAST_TOP = 0.25
 """Least end of the scale of lost shares."""
 
 
-def drawn_map(
+def draw_heat_map(
     values: np.ndarray,
     ranks: Sequence[int],
     edges: np.ndarray,
-    name: str,
+    *,
     what: str,
     title: str,
     words: Callable[[float], str],
@@ -48,8 +54,8 @@ def drawn_map(
     ranks : sequence of int
     edges : ndarray of float, shape (n_columns + 1,)
         Ends of the columns, ns since the dataset's first launch; without times, numbers of bins.
-    name, what, title : str
-        Dataset, what is drawn ("lost" for shares of 0 to 1, else the name of a target), and the map's title.
+    what, title : str
+        What is drawn ("lost" for shares of 0 to 1, else the name of a target), and the map's title.
     words : callable
         What a value reads like.
     explorer : str or None
@@ -61,13 +67,12 @@ def drawn_map(
     columns : sequence of str, optional
         What the columns are called; times otherwise.
     """
-    together = -(-len(ranks) // MOST_ROWS)
-    groups = [range(i, min(i + together, len(ranks))) for i in range(0, len(ranks), together)]
-    shown = np.array([np.fmax.reduce(values[list(group)], axis=0) for group in groups])
-    marked = np.zeros(shown.shape, bool) if kept is None else np.array([kept[list(group)].any(axis=0) for group in groups])
-    names = [_rank_name(ranks[group[0]], ranks[group[-1]]) for group in groups]
+    shown, groups = merged_rows(values, MOST_ROWS)
+    marked = np.zeros(shown.shape, bool) if kept is None else merged_rows(kept, MOST_ROWS)[0] > 0
+    names = rank_labels(ranks, groups)
     left = max(text_width(label, theme.SMALL) for label in names) + 12
-    width, height = (WIDTH - left) / shown.shape[1], min(max(170.0 / len(groups), 9.0), 30.0)
+    width = (WIDTH - left) / shown.shape[1]
+    height = min(max(170.0 / len(groups), 9.0), 30.0)
     facts = {
         "left": round(left, 2),
         "top": HEAD,
@@ -79,7 +84,8 @@ def drawn_map(
             {
                 "name": label,
                 "cells": [
-                    "" if np.isnan(value) else words(value) + (", kept" if flag else "") for value, flag in zip(line, flags, strict=True)
+                    "" if np.isnan(value) else words(value) + (", kept" if flag else "")
+                    for value, flag in zip(line, flags, strict=True)
                 ],
             }
             for label, line, flags in zip(names, shown.tolist(), marked.tolist(), strict=True)
@@ -105,14 +111,25 @@ def drawn_map(
         data_explorer=explorer,
         font_family=theme.FONT,
     )
-    more = f" Each row holds {together} ranks and shows their largest value." if together > 1 else ""
+    more = f" Each row holds {len(groups[0])} ranks and shows their largest value." if len(groups[0]) > 1 else ""
     hint = " A click opens the window in the explorer." if facts["windows"] else ""
-    return tag("div", drawing, tag("output"), tag("p", f"{note}{more}{hint}".strip() or None, class_="note scale"), class_="map")
+    return tag(
+        "div",
+        drawing,
+        tag("output"),
+        tag("p", f"{note}{more}{hint}".strip() or None, class_="note scale"),
+        class_="map",
+    )
 
 
-def heat_map(bins: "pa.Table", ranking: "pa.Table", clocks: dict, target: str, dataset: str = "", explored: bool = False) -> Markup | None:
-    """Return the heat map of the bins' medians, or None without bins; bins that share a column show their largest median."""
-    lanes, unit = lanes_of(bins, ranking, COLUMNS), unit_stated(bins)
+def heat_map(
+    bins: "pa.Table", ranking: "pa.Table", clocks: dict, target: str, dataset: str = "", explored: bool = False
+) -> Markup | None:
+    """Return the heat map of the bins' medians, or None without bins; bins that share a column show their largest
+    median.
+    """
+    lanes = lanes_of(bins, ranking, COLUMNS)
+    unit = unit_stated(bins)
     if lanes is None:
         return None
     what = "largest median" if lanes.merged > 1 or len(lanes.ranks) > MOST_ROWS else "median"
@@ -121,54 +138,59 @@ def heat_map(bins: "pa.Table", ranking: "pa.Table", clocks: dict, target: str, d
     note = f"{said[:1].upper()}{said[1:]}. White: no launches.{edge}"
     own = lanes.timed and explored and not lanes.own_start
     name = target_name(target)
-    return drawn_map(
+    return draw_heat_map(
         lanes.median_high,
         lanes.ranks,
         lanes.edges,
-        dataset,
-        f"median {name}",
-        f"Median {name} by rank and time",
-        lambda value: f"{what} {theme.quantity(value, unit)}",
-        f"{dataset}/explorer/index.html" if own else None,
-        lanes.kept,
-        unit,
-        note,
-        lanes.timed,
-        None if lanes.timed else _bin_names(lanes),
+        what=f"median {name}",
+        title=f"Median {name} by rank and time",
+        words=lambda value: f"{what} {formatting.quantity(value, unit)}",
+        explorer=f"{dataset}/explorer/index.html" if own else None,
+        kept=lanes.kept,
+        unit=unit,
+        note=note,
+        timed=lanes.timed,
+        columns=None if lanes.timed else _bin_names(lanes),
     )
 
 
 def _scale(values: np.ndarray, what: str, unit: str) -> tuple[tuple[float, float, bool], str]:
     """Return ends and kind of the scale, and what stands beside it.
 
-    Shares begin at 0 and end at their largest value, at 25 % at least, so that a map of little is light and not all of one shade.
+    Shares begin at 0 and end at their largest value, at 25 % at least, so that a map of little is light and not all of
+    one shade.
     """
     if what == "lost":
         top = max(float(np.nanmax(values)), LEAST_TOP)
         return (0.0, top, False), f"0 to {100 * top:.0f} % of the time without a kernel"
     _, _, log, least = scale_of(values, unit)
-    low, top = float(np.nanmin(values)), float(np.nanmax(values))
+    low = float(np.nanmin(values))
+    top = float(np.nanmax(values))
     low = max(low, least) if log else low
-    return (low, top, log), f"{theme.quantity(low, unit)} to {theme.quantity(top, unit)}, {what}"
+    return (low, top, log), f"{formatting.quantity(low, unit)} to {formatting.quantity(top, unit)}, {what}"
 
 
-def _colours(medians: np.ndarray, scale: tuple[float, float, bool], left: float, width: float, height: float) -> list[Markup]:
+def _colours(
+    medians: np.ndarray, scale: tuple[float, float, bool], left: float, width: float, height: float
+) -> list[Markup]:
     """Return the cells, those of one shade as one path: a few kilobytes instead of an element for each."""
     paths: dict[int, list[str]] = {}
     for row, column in zip(*np.nonzero(np.isfinite(medians)), strict=True):
-        place = f"M{left + column * width:.1f} {HEAD + row * height:.1f}h{width + 0.15:.2f}v{height - 1:.1f}h-{width + 0.15:.2f}z"
+        place = (
+            f"M{left + column * width:.1f}"
+            f" {HEAD + row * height:.1f}h{width + 0.15:.2f}v{height - 1:.1f}h-{width + 0.15:.2f}z"
+        )
         paths.setdefault(_shade(medians[row, column], *scale), []).append(place)
-    return [tag("path", d="".join(places), fill=theme.shade(level / (SHADES - 1))) for level, places in sorted(paths.items())]
+    return [
+        tag("path", d="".join(places), fill=theme.shade(level / (SHADES - 1)))
+        for level, places in sorted(paths.items())
+    ]
 
 
 def _marks(kept: np.ndarray, left: float, width: float, height: float) -> Markup | None:
     cells = zip(*np.nonzero(kept), strict=True)
     path = "".join(f"M{left + column * width:.1f} {HEAD + row * height:.1f}h{width:.2f}" for row, column in cells)
     return tag("path", d=path, stroke=theme.DIVERGING[-2], stroke_width=3, fill="none") if path else None
-
-
-def _rank_name(first: int, last: int) -> str:
-    return f"rank {first}" if first == last else f"ranks {first}–{last}"
 
 
 def _shade(value: float, low: float, top: float, log: bool) -> int:
@@ -185,25 +207,28 @@ def _bin_names(lanes: Lanes) -> list[str]:
 
 
 def _times(edges: np.ndarray) -> list[str]:
-    name, size = theme.time_unit(edges[-1])
-    ends = [theme.significant(edge / size, 4) for edge in edges]
+    name, size = formatting.time_unit(edges[-1])
+    ends = [formatting.significant(edge / size, 4) for edge in edges]
     return [f"{start}–{end} {name}" for start, end in itertools.pairwise(ends)]
 
 
 def _time_axis(edges: np.ndarray, timed: bool, left: float, y: float) -> list[Markup]:
-    name, size = theme.time_unit(edges[-1]) if timed else ("", 1.0)
+    name, size = formatting.time_unit(edges[-1]) if timed else ("", 1.0)
     last = edges[-1] / size
     parts = []
     for tick in theme.nice_ticks(0.0, last, 8) if timed else [0.0, last]:
         x = left + (WIDTH - left) * tick / last
         anchor = "start" if tick == 0 else "end" if x > WIDTH - 30 else "middle"
-        words = f"{theme.significant(tick, 4)} {name}" if timed else "first launch" if tick == 0 else "last launch"
+        words = f"{formatting.significant(tick, 4)} {name}" if timed else "first launch" if tick == 0 else "last launch"
         parts.append(tag("line", x1=x, x2=x, y1=y, y2=y + 4, stroke=theme.FAINT))
         parts.append(text(x, y + 17, words, theme.SMALL, anchor, theme.MUTED))
     return parts
 
 
 def _legend(ends: str, log: bool, left: float, y: float) -> Markup:
-    steps = [tag("rect", x=left + i * 5, y=y, width=5.2, height=10, fill=theme.shade(i / (SHADES - 1))) for i in range(SHADES)]
+    steps = [
+        tag("rect", x=left + i * 5, y=y, width=5.2, height=10, fill=theme.shade(i / (SHADES - 1)))
+        for i in range(SHADES)
+    ]
     words = ends + (", log scale" if log else "")
     return tag("g", steps, text(left + SHADES * 5 + 10, y + 9.5, words, theme.SMALL, colour=theme.MUTED))

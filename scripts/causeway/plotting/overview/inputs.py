@@ -3,23 +3,27 @@
 import datetime
 from collections.abc import Mapping, Sequence
 
-from causeway.plotting import cited, theme
-from causeway.plotting.kernels import Kernel, columns_of
-from causeway.plotting.marks import bar, histogram, sparkline
-from causeway.plotting.markup import Markup, joined, tag
-from causeway.plotting.names import full_name
-from causeway.plotting.overview_why import anchor, verdict_tag
-from causeway.queries import in_document, in_documents, of_table, rows_where
+from markupsafe import Markup
+
+from causeway.core import formatting
+from causeway.core.queries import in_document, in_documents, of_table, rows_where
+from causeway.core.vocabulary import TARGET_NAMES
+from causeway.plotting.drawing import citations, theme
+from causeway.plotting.drawing.kernel_labels import full_name
+from causeway.plotting.drawing.markup import joined, tag
+from causeway.plotting.drawing.svg import bar, histogram, sparkline
+from causeway.plotting.figures.kernels import Kernel, columns_of
+from causeway.plotting.overview.causes import anchor, verdict_tag
 
 SHOWN_ISSUES = 6
 """Issues above `info` that stand in sight."""
 TOP_KERNELS = 15
 MOST_KERNELS = 200
-FIRST, MOST_FINDINGS = 3, 60
+FIRST = 3
+MOST_FINDINGS = 60
 STATUS_WORDS = {"ok": "inputs complete", "caution": "use with caution", "blocked": "no analysis possible"}
 ANALYSES = {
-    "kernel_variability": "kernel variability",
-    "memory_stall": "memory stall",
+    **TARGET_NAMES,
     "counter_deviation": "counter deviation",
     "causes": "causes",
     "time_line": "time line",
@@ -41,23 +45,26 @@ USED = "WHERE json_extract_string(content, '$.status') <> 'refused'"
 
 def counted(number: int, query: str, one: str, many: str | None = None) -> Markup:
     """Return a number with its noun, e.g. `4 ranks`."""
-    return joined([cited.count(number, query), f" {one if number == 1 else many or one + 's'}"])
+    return joined([citations.count(number, query), f" {one if number == 1 else many or one + 's'}"])
 
 
 def date_of(capabilities: Sequence[Mapping], files: Sequence[str]) -> Markup | str:
     """Return the day on which the earliest capture began, as the exports state it."""
-    starts = [export["time"]["session_start_ns"] for export in capabilities if (export["time"] or {}).get("session_start_ns")]
+    starts = [
+        export["time"]["session_start_ns"] for export in capabilities if (export["time"] or {}).get("session_start_ns")
+    ]
     if not starts:
         return "not stated"
     query = in_documents("min(nullif(json_extract(content, '$.time.session_start_ns')::BIGINT, 0))", files)
     day = datetime.datetime.fromtimestamp(min(starts) // 1_000_000_000, datetime.UTC).date().isoformat()
-    return cited.cited(day, min(starts), query, "date")
+    return citations.cited(day, min(starts), query, "date")
 
 
 def span_of(export: Mapping) -> int | None:
     """Return the time from an export's first launch to its last end, ns, or None where it has no times."""
     time = export["time"] or {}
-    first, last = time.get("first_ns"), time.get("last_ns")
+    first = time.get("first_ns")
+    last = time.get("last_ns")
     return None if first is None or last is None else last - first
 
 
@@ -79,80 +86,114 @@ def facts(dataset: str, capabilities: Sequence[Mapping], kernels: tuple[int, str
     time = "max(json_extract(content, '$.time.last_ns')::BIGINT - json_extract(content, '$.time.first_ns')::BIGINT)"
     size = sum(export["bytes"] or 0 for export in used)
     bytes_ = in_documents(f"coalesce(sum(json_extract(content, '$.bytes')::BIGINT) FILTER ({USED}), 0)::BIGINT", files)
-    read = [cited.count(len(used), in_documents(f"count(*) FILTER ({USED})", files)), " of "]
+    read = [citations.count(len(used), in_documents(f"count(*) FILTER ({USED})", files)), " of "]
     read += [counted(len(capabilities), in_documents("count(*)", files), "export"), ", "]
     launches = in_documents(f"{added['launches']} + {added['counters']}", files)
     shown = (
         ("ranks, devices", where),
-        ("longest export" if len(spans) > 1 else "span", cited.time(max(spans), in_documents(time, files)) if spans else "no times"),
-        ("launches", cited.count(sums["launches"] + sums["counters"], launches)),
-        ("kernels", cited.count(kernels[0], of_table("count(*)", kernels[1])) if kernels else "none"),
-        ("read", [*read, cited.cited(theme.quantity(size, "bytes"), size, bytes_, "bytes")]),
-        ("format", cited.name(", ".join(sorted({export["format"] for export in used})) or "none")),
+        (
+            "longest export" if len(spans) > 1 else "span",
+            citations.time(max(spans), in_documents(time, files)) if spans else "no times",
+        ),
+        ("launches", citations.count(sums["launches"] + sums["counters"], launches)),
+        ("kernels", citations.count(kernels[0], of_table("count(*)", kernels[1])) if kernels else "none"),
+        ("read", [*read, citations.cited(formatting.quantity(size, "bytes"), size, bytes_, "bytes")]),
+        ("format", citations.name(", ".join(sorted({export["format"] for export in used})) or "none")),
         ("captured", date_of(used, files)),
     )
     return tag("div", [tag("div", tag("span", label), tag("b", value)) for label, value in shown], class_="facts")
 
 
 def quality_strip(quality: Mapping, place: str) -> Markup:
-    """Return the data quality as a strip of analyses, with every issue and every analysis that is ruled out behind it."""
-    status, document = quality["status"], f"{quality['dataset']}/quality.json"
+    """Return the data quality as a strip of analyses, with every issue and every analysis that is ruled out behind
+    it.
+    """
+    status = quality["status"]
+    document = f"{quality['dataset']}/quality.json"
     chips = [tag("span", tag("b", STATUS_WORDS.get(status, status)), class_=f"chip {status}")]
     doubtful = {name for issue in quality["issues"] if issue["severity"] != "info" for name in issue["rules_out"]}
     ruled_out = []
     known = [name for name in ANALYSES if name in quality["analyses"]]
     for name in known + sorted(set(quality["analyses"]) - set(known)):
-        words, state = ANALYSES.get(name, name), quality["analyses"][name]
+        words = ANALYSES.get(name, name)
+        state = quality["analyses"][name]
         kind = "absent" if not state["possible"] else "caution" if name in doubtful else "ok"
         chips.append(tag("span", words, class_=f"chip {kind}", title=state["why"]))
         if not state["possible"]:
             why = (
-                cited.said(state["why"], in_document(document, "analyses", name, "why", kind="text"))
+                citations.said(state["why"], in_document(document, "analyses", name, "why", kind="text"))
                 if state["why"]
                 else "no reason stated"
             )
             ruled_out.append(tag("li", tag("b", words), " is not possible: ", why))
     order = sorted(
-        enumerate(quality["issues"]), key=lambda one: (SEVERITIES.get(one[1]["severity"], 3), one[1]["kind"], one[1].get("export") or "")
+        enumerate(quality["issues"]),
+        key=lambda one: (SEVERITIES.get(one[1]["severity"], 3), one[1]["kind"], one[1].get("export") or ""),
     )
     parts = [tag("div", chips, class_="strip")]
     worst = [one for one in order if one[1]["severity"] != "info"][:SHOWN_ISSUES]
     parts += [
-        tag("p", tag("span", issue["severity"], class_=f"chip {issue['severity']}"), " ", issue_text(issue, document, number))
+        tag(
+            "p",
+            tag("span", issue["severity"], class_=f"chip {issue['severity']}"),
+            " ",
+            issue_text(issue, document, number),
+        )
         for number, issue in worst
     ]
     others = [one for one in order if one not in worst]
-    rows = ruled_out + [tag("li", tag("b", issue["severity"]), ": ", issue_text(issue, document, number)) for number, issue in others]
+    rows = ruled_out + [
+        tag("li", tag("b", issue["severity"]), ": ", issue_text(issue, document, number)) for number, issue in others
+    ]
     if rows:
         notes = counted(len(quality["issues"]), in_document(document, "issues", kind="length"), "note")
         parts.append(
-            tag("details", tag("summary", "What is ruled out and why, with ", notes, " on the inputs"), tag("ul", rows, class_="limits"))
+            tag(
+                "details",
+                tag("summary", "What is ruled out and why, with ", notes, " on the inputs"),
+                tag("ul", rows, class_="limits"),
+            )
         )
     return tag("div", tag("h3", "Data quality"), parts, id=place)
 
 
 def issue_text(issue: Mapping, document: str, number: int) -> Markup:
     """Return one issue of the inputs as a sentence: where, what, how often, and what it rules out."""
-    where = [cited.name(issue["export"]), ": "] if issue.get("export") else []
+    where = [citations.name(issue["export"]), ": "] if issue.get("export") else []
     times = issue.get("count") or 0
-    often = [" (", cited.count(times, in_document(document, "issues", number, "count", kind="integer")), " ×)"] if times > 1 else []
+    often = (
+        [" (", citations.count(times, in_document(document, "issues", number, "count", kind="integer")), " ×)"]
+        if times > 1
+        else []
+    )
     said = issue["kind"].replace("_", " ")
     if issue["detail"]:
-        said = cited.said(issue["detail"], in_document(document, "issues", number, "detail", kind="text"), 500)
-    rules = f" Rules out: {', '.join(ANALYSES.get(name, name) for name in issue['rules_out'])}." if issue["rules_out"] else ""
+        said = citations.said(issue["detail"], in_document(document, "issues", number, "detail", kind="text"), 500)
+    rules = (
+        f" Rules out: {', '.join(ANALYSES.get(name, name) for name in issue['rules_out'])}."
+        if issue["rules_out"]
+        else ""
+    )
     return joined([*where, said, *often, rules])
 
 
 def findings_list(findings: Sequence[tuple[int, Mapping]]) -> Markup | None:
-    """Return the first findings of a dataset as numbered sentences, and behind a click all others; each with its place in the document."""
+    """Return the first findings of a dataset as numbered sentences, and behind a click all others; each with its
+    place in the document.
+    """
     if not findings:
         return None
     leading = [one for one in findings if not is_small(one[1])][:FIRST]
     rest = [one for one in findings if one not in leading]
     nothing = None
-    if any(is_small(finding) for _, finding in rest) and not any(finding["severity"] in ("high", "medium") for _, finding in leading):
+    if any(is_small(finding) for _, finding in rest) and not any(
+        finding["severity"] in ("high", "medium") for _, finding in leading
+    ):
         nothing = tag("p", "Nothing that was found could save as much as a hundredth of the GPU time.")
-    first = [nothing, tag("ol", [finding_item(place, finding) for place, finding in leading], class_="findings") if leading else None]
+    first = [
+        nothing,
+        tag("ol", [finding_item(place, finding) for place, finding in leading], class_="findings") if leading else None,
+    ]
     if not rest:
         return tag("div", first)
     summary = tag("summary", "All other findings, in their order")
@@ -163,23 +204,32 @@ def findings_list(findings: Sequence[tuple[int, Mapping]]) -> Markup | None:
 
 
 def is_small(finding: Mapping) -> bool:
-    """Return whether a finding is supported and worth too little to act upon first: under a hundredth of the GPU time."""
-    return finding["severity"] == "low" and finding["verdict"] == "supported" and finding["recoverable_share"] is not None
+    """Return whether a finding is supported and worth too little to act upon first: under a hundredth of the GPU
+    time.
+    """
+    return (
+        finding["severity"] == "low" and finding["verdict"] == "supported" and finding["recoverable_share"] is not None
+    )
 
 
 def finding_item(place: int, finding: Mapping) -> Markup:
     """Return one finding: sentence, what it is worth, verdict, and links to figure, rows and window."""
     saves = None
     if finding["recoverable_ns"] is not None:
-        bound = tag("b", "≤ ", cited.time(finding["recoverable_ns"], finding["recoverable_query"]))
+        bound = tag("b", "≤ ", citations.time(finding["recoverable_ns"], finding["recoverable_query"]))
         part = finding["recoverable_share"]
         of = (
-            [cited.share(part, in_document("findings.json", "findings", place, "recoverable_share")), " of the GPU time"]
+            [
+                citations.share(part, in_document("findings.json", "findings", place, "recoverable_share")),
+                " of the GPU time",
+            ]
             if part
             else ["GPU time"]
         )
         saves = tag("span", bound, tag("span", *of, " recoverable", class_="note"), class_="saves")
-    words = cited.said(finding["sentence"], in_document("findings.json", "findings", place, "sentence", kind="text"))
+    words = citations.said(
+        finding["sentence"], in_document("findings.json", "findings", place, "sentence", kind="text")
+    )
     inferred = finding["kind"] in ("cause", "no_cause", "comparison")
     under = [verdict_tag(finding["verdict"])] if inferred else []
     under += [tag("span", KINDS.get(finding["kind"], "counted, not inferred"))]
@@ -187,16 +237,22 @@ def finding_item(place: int, finding: Mapping) -> Markup:
     if finding["n"] is not None:
         what = "collectives" if finding["kind"] == "straggler" else "launches"
         under.append(
-            tag("span", cited.count(finding["n"], in_document("findings.json", "findings", place, "n", kind="integer")), f" {what}")
+            tag(
+                "span",
+                citations.count(finding["n"], in_document("findings.json", "findings", place, "n", kind="integer")),
+                f" {what}",
+            )
         )
     page, _, place_in_it = finding["link"].partition("#")
     own = page == "overview.html" and place_in_it
     under.append(
-        tag("a", "where this is shown", href=f"#{place_in_it}") if own else cited.away("where this is shown", finding["link"], page)
+        tag("a", "where this is shown", href=f"#{place_in_it}")
+        if own
+        else citations.away("where this is shown", finding["link"], page)
     )
     if finding["explorer"]:
-        under.append(cited.away("its window", finding["explorer"], finding["explorer"].partition("#")[0]))
-    under.append(cited.away("its table", finding["evidence"]["table"], title=finding["evidence"]["query"]))
+        under.append(citations.away("its window", finding["explorer"], finding["explorer"].partition("#")[0]))
+    under.append(citations.away("its table", finding["evidence"]["table"], title=finding["evidence"]["query"]))
     tried = tag("div", tag("b", "Try: "), finding["suggestion"], class_="try") if finding["suggestion"] else None
     return tag("li", tag("div", tag("div", words, class_="said"), tried, tag("div", under, class_="under")), saves)
 
@@ -206,20 +262,24 @@ def kernel_table(kernels: Sequence[Kernel], dataset: str, target: str, unit: str
     share, *names = [heading for heading, _, _ in columns_of(target)]
     heads = [tag("th", "kernel"), tag("th", share, aria_sort="descending")]
     heads += [tag("th", name, class_="n" if place < 4 else None) for place, name in enumerate(names)]
-    largest, source = kernels[0].share, f"{dataset}/{target}/kernels.parquet"
+    largest = kernels[0].share
+    source = f"{dataset}/{target}/kernels.parquet"
 
     def table(rows: Sequence[Kernel]) -> Markup:
-        body = tag("tbody", [kernel_row(row, largest, unit, anchor(dataset, target, "kernel", row.id), source) for row in rows])
+        body = tag(
+            "tbody", [kernel_row(row, largest, unit, anchor(dataset, target, "kernel", row.id), source) for row in rows]
+        )
         return tag("div", tag("table", tag("thead", tag("tr", heads)), body, class_="sortable kernels"), class_="wide")
 
     parts = [table(kernels[:TOP_KERNELS])]
-    rest, left = kernels[TOP_KERNELS:MOST_KERNELS], len(kernels) - MOST_KERNELS
+    rest = kernels[TOP_KERNELS:MOST_KERNELS]
+    left = len(kernels) - MOST_KERNELS
     if rest:
         held = sum(kernel.share for kernel in kernels[TOP_KERNELS:])
         ids = ", ".join(f"'{kernel.id}'" for kernel in kernels[:TOP_KERNELS])
         others = f"kernel NOT IN ({ids})"
         words = [counted(len(kernels) - TOP_KERNELS, of_table("count(*)", source, others), "more kernel"), " with "]
-        words += [cited.share(held, of_table("sum(target_share)", source, others)), " of the variability"]
+        words += [citations.share(held, of_table("sum(target_share)", source, others)), " of the variability"]
         words += ["; not all of them stand here, but in kernels.parquet"] if left > 0 else []
         parts.append(tag("details", tag("summary", words), table(rest), class_="rest"))
     return tag("div", parts)
@@ -236,17 +296,23 @@ def kernel_row(kernel: Kernel, largest: float, unit: str, place: str, source: st
         return tag("td", text, class_="n", data_v="" if value is None else value)
 
     dot = tag("span", class_="dot", style=f"background:{theme.class_colour(kernel.kind)}", title=kernel.kind)
-    shape = f"from {theme.quantity(kernel.smallest, unit)} to {theme.quantity(kernel.largest, unit)}, log scale"
-    share = [bar(kernel.share, largest, theme.SEQUENTIAL[5], width=80), " ", cited.share(kernel.share, of("target_share"))]
+    shape = (
+        f"from {formatting.quantity(kernel.smallest, unit)} to {formatting.quantity(kernel.largest, unit)}, log scale"
+    )
+    share = [
+        bar(kernel.share, largest, theme.SEQUENTIAL[5], width=80),
+        " ",
+        citations.share(kernel.share, of("target_share")),
+    ]
     part = of(f"value_sum / ({of_table('sum(value_sum)', source)})")
     return tag(
         "tr",
-        tag("td", dot, cited.name(kernel.short, title=full_name(kernel.name)), class_="name"),
+        tag("td", dot, citations.name(kernel.short, title=full_name(kernel.name)), class_="name"),
         tag("td", share, data_v=kernel.share, class_="share"),
-        cell(cited.share(kernel.value_share, part), kernel.value_share),
-        cell(cited.count(kernel.launches, of("launches")), kernel.launches),
-        cell(cited.quantity(kernel.median, unit, of("value_median")), kernel.median),
-        cell(cited.ratio(kernel.robust_cv, of("robust_cv")), kernel.robust_cv),
+        cell(citations.share(kernel.value_share, part), kernel.value_share),
+        cell(citations.count(kernel.launches, of("launches")), kernel.launches),
+        cell(citations.quantity(kernel.median, unit, of("value_median")), kernel.median),
+        cell(citations.ratio(kernel.robust_cv, of("robust_cv")), kernel.robust_cv),
         tag("td", histogram(kernel.histogram, 90, 24), title=shape),
         tag("td", sparkline(kernel.timeline, 120, 24)),
         id=place,

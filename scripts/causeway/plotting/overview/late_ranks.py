@@ -1,22 +1,29 @@
-"""The overview's section "Which rank": who the others wait for and why, the clocks behind that, and the components of variance."""
+"""The overview's section "Which rank": who the others wait for and why, the clocks behind that, and the components
+of variance.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
 
-from causeway.plotting import cited, theme
-from causeway.plotting.marks import bar
-from causeway.plotting.markup import Markup, joined, tag
-from causeway.plotting.names import elided
-from causeway.plotting.stragglers import PARTS
-from causeway.plotting.words import clocks_by, percent_per, period_of
-from causeway.queries import in_document, value_at, within
+from markupsafe import Markup
 
-MOST_RANKS, MOST_GROUPS = 8, 4
+from causeway.core import formatting
+from causeway.core.formatting import elided
+from causeway.core.queries import in_document, value_at, within
+from causeway.core.vocabulary import INCONCLUSIVE, MIXED, NETWORK, STRAGGLER
+from causeway.plotting.drawing import citations
+from causeway.plotting.drawing.markup import joined, tag
+from causeway.plotting.drawing.svg import bar
+from causeway.plotting.drawing.target_labels import clocks_by, percent_per, period_of
+from causeway.plotting.figures.stragglers import PARTS
+
+MOST_RANKS = 8
+MOST_GROUPS = 4
 VERDICTS = {
-    "straggler": "late ranks cost time",
-    "network": "slow transfers cost time",
-    "mixed": "late ranks and slow transfers both cost time",
-    "inconclusive": "no rank is late often enough, and no transfers stand out",
+    STRAGGLER: "late ranks cost time",
+    NETWORK: "slow transfers cost time",
+    MIXED: "late ranks and slow transfers both cost time",
+    INCONCLUSIVE: "no rank is late often enough, and no transfers stand out",
 }
 
 
@@ -27,7 +34,7 @@ def which_rank(document: Mapping, name: str) -> list[Markup]:
     parts = [tag("h3", "Which rank", id=f"{name}--stragglers")]
     parts += [part for number, group in groups[:MOST_GROUPS] for part in _group(path, number, group)]
     parts += [
-        tag("p", "Not compared: ", cited.said(note, in_document(path, "notes", number, kind="text")), ".")
+        tag("p", "Not compared: ", citations.said(note, in_document(path, "notes", number, kind="text")), ".")
         for number, note in enumerate(document["notes"])
     ]
     return [*parts, _clocks(path, document["clocks"]), *variance(path, document["variance"])]
@@ -39,10 +46,21 @@ def _group(path: str, number: int, group: Mapping) -> list[Markup]:
     def at(*steps: str | int, kind: str = "integer") -> str:
         return in_document(path, "groups", number, *steps, kind=kind)
 
-    label = "Collectives" if group["communicator"] is None else ["Communicator ", cited.name(elided(group["communicator"], 40))]
-    words = [label, ", ", cited.count(group["collectives"], at("collectives")), " on ", cited.count(group["n_ranks"], at("n_ranks"))]
+    label = (
+        "Collectives"
+        if group["communicator"] is None
+        else ["Communicator ", citations.name(elided(group["communicator"], 40))]
+    )
+    words = [
+        label,
+        ", ",
+        citations.count(group["collectives"], at("collectives")),
+        " on ",
+        citations.count(group["n_ranks"], at("n_ranks")),
+    ]
     words += [" ranks: ", tag("b", VERDICTS[group["verdict"]])]
-    limit, residual = cited.time(group["threshold_ns"], at("threshold_ns")), cited.time(group["residual_ns"], at("residual_ns"))
+    limit = citations.time(group["threshold_ns"], at("threshold_ns"))
+    residual = citations.time(group["residual_ns"], at("residual_ns"))
     words += ["; lateness beyond ", limit, " counts, ends of collectives scatter by ", residual, "."]
     found = [tag("p", words)]
     late = [(place, rank) for place, rank in enumerate(group["ranks"]) if rank["pattern"] != "none"]
@@ -53,16 +71,24 @@ def _group(path: str, number: int, group: Mapping) -> list[Markup]:
     head = tag("thead", tag("tr", [tag("th", word, class_=kind or None) for word, kind in heads]))
     body = [_late(at, place, rank) for place, rank in late[:MOST_RANKS]]
     if len(late) > MOST_RANKS:
-        body.append(tag("tr", tag("td", "further ones stand in the table of stragglers", colspan=len(heads), class_="note")))
+        body.append(
+            tag("tr", tag("td", "further ones stand in the table of stragglers", colspan=len(heads), class_="note"))
+        )
     return [*found, tag("div", tag("table", head, tag("tbody", body)), class_="wide")]
 
 
 def _late(at, place: int, rank: Mapping) -> Markup:
     share = at("ranks", place, "share", kind="number")
-    cells = [tag("td", "rank ", cited.name(rank["rank"])), tag("td", rank["pattern"])]
-    cells.append(tag("td", cited.share(rank["share"], share), " of collectives", class_="n"))
-    cells.append(tag("td", cited.time(rank["waiting_for_it_ns"], at("ranks", place, "waiting_for_it_ns")), class_="n"))
-    return tag("tr", cells, tag("td", _why(rank.get("why"), lambda *steps, kind="integer": at("ranks", place, "why", *steps, kind=kind))))
+    cells = [tag("td", "rank ", citations.name(rank["rank"])), tag("td", rank["pattern"])]
+    cells.append(tag("td", citations.share(rank["share"], share), " of collectives", class_="n"))
+    cells.append(
+        tag("td", citations.time(rank["waiting_for_it_ns"], at("ranks", place, "waiting_for_it_ns")), class_="n")
+    )
+    return tag(
+        "tr",
+        cells,
+        tag("td", _why(rank.get("why"), lambda *steps, kind="integer": at("ranks", place, "why", *steps, kind=kind))),
+    )
 
 
 def _why(why: Mapping | None, at) -> list[object]:
@@ -70,50 +96,80 @@ def _why(why: Mapping | None, at) -> list[object]:
     if why is None:
         return ["not told by this trace"]
     if why["cause"] == "host":
-        idle = cited.time(why["excess_idle_ns"], at("excess_idle_ns"))
-        return ["launched late: its device is idle for ", idle, " more before a late collective", *_clock(why["clock"], at)]
+        idle = citations.time(why["excess_idle_ns"], at("excess_idle_ns"))
+        return [
+            "launched late: its device is idle for ",
+            idle,
+            " more before a late collective",
+            *_clock(why["clock"], at),
+        ]
     if why["cause"] == "copies":
-        return ["its device copies for ", cited.time(why["excess_copies_ns"], at("excess_copies_ns")), " more before a late collective"]
-    words = ["its kernels run for ", cited.time(why["excess_compute_ns"], at("excess_compute_ns")), " more before a late collective"]
+        return [
+            "its device copies for ",
+            citations.time(why["excess_copies_ns"], at("excess_copies_ns")),
+            " more before a late collective",
+        ]
+    words = [
+        "its kernels run for ",
+        citations.time(why["excess_compute_ns"], at("excess_compute_ns")),
+        " more before a late collective",
+    ]
     if why["kernels"]:
         first = why["kernels"][0]
-        words += [", most of all ", cited.name(elided(first["kernel"], 50), title=first["kernel"])]
-        words += [" (", cited.time(first["mean_ns"], at("kernels", 0, "mean_ns", kind="number")), " instead of "]
-        words += [cited.time(first["others_mean_ns"], at("kernels", 0, "others_mean_ns", kind="number")), ")"]
+        words += [", most of all ", citations.name(elided(first["kernel"], 50), title=first["kernel"])]
+        words += [" (", citations.time(first["mean_ns"], at("kernels", 0, "mean_ns", kind="number")), " instead of "]
+        words += [citations.time(first["others_mean_ns"], at("kernels", 0, "others_mean_ns", kind="number")), ")"]
         if 2 * first["same_configuration_ns"] < first["excess_ns"]:
             words.append(", because it is launched in other configurations")
     if why["only_here"]:
-        words += ["; ", cited.name(elided(why["only_here"][0]["kernel"], 50)), " runs on no other rank then"]
+        words += ["; ", citations.name(elided(why["only_here"][0]["kernel"], 50)), " runs on no other rank then"]
     return words + _clock(why["clock"], at)
 
 
 def _clock(clock: Mapping | None, at) -> list[object]:
     if not clock or not clock["slower"]:
         return []
-    mean, others = (cited.quantity(clock[key], "Hz", at("clock", key, kind="number")) for key in ("mean_hz", "others_hz"))
-    return ["; its ", cited.name(clock["metric"].removesuffix("_hz").replace("_", " ")), " is lower: ", mean, " instead of ", others]
+    mean, others = (
+        citations.quantity(clock[key], "Hz", at("clock", key, kind="number")) for key in ("mean_hz", "others_hz")
+    )
+    return [
+        "; its ",
+        citations.name(clock["metric"].removesuffix("_hz").replace("_", " ")),
+        " is lower: ",
+        mean,
+        " instead of ",
+        others,
+    ]
 
 
 def _clocks(path: str, clocks: Mapping) -> Markup:
     left = []
     if clocks["residual_ns"] is not None:
-        left = [", which leaves ", cited.time(clocks["residual_ns"], in_document(path, "clocks", "residual_ns", kind="integer"))]
-    why = cited.said(clocks["reason"], in_document(path, "clocks", "reason", kind="text"))
+        left = [
+            ", which leaves ",
+            citations.time(clocks["residual_ns"], in_document(path, "clocks", "residual_ns", kind="integer")),
+        ]
+    why = citations.said(clocks["reason"], in_document(path, "clocks", "reason", kind="text"))
     return tag("p", clocks_by(clocks).capitalize(), *left, ": ", why, ".", class_="note")
 
 
 def variance(path: str, variance: Mapping | None) -> list[Markup]:
-    """Return components of variance: what configurations explain in words, and of what they leave each part as a bar."""
+    """Return components of variance: what configurations explain in words, and of what they leave each part as a
+    bar.
+    """
     if variance is None:
         return []
 
     def percent(group: str, key: str) -> Markup | str:
-        one, ends = variance[group][key], ("value", "low", "high")
+        one = variance[group][key]
+        ends = ("value", "low", "high")
         queries = tuple(within(path, f"100 * {value_at('variance', group, key, end)}") for end in ends)
-        return cited.interval(*(None if one[end] is None else 100 * one[end] for end in ends), queries)
+        return citations.interval(*(None if one[end] is None else 100 * one[end] for end in ends), queries)
 
-    launches = cited.count(variance["launches"], in_document(path, "variance", "launches", kind="integer"))
-    shapes = cited.count(variance["configurations"], in_document(path, "variance", "configurations", kind="integer"))
+    launches = citations.count(variance["launches"], in_document(path, "variance", "launches", kind="integer"))
+    shapes = citations.count(
+        variance["configurations"], in_document(path, "variance", "configurations", kind="integer")
+    )
     note = [
         "Variance of the logarithm of durations of ",
         launches,
@@ -126,12 +182,18 @@ def variance(path: str, variance: Mapping | None) -> list[Markup]:
     for key, words, fill in PARTS:
         if key == "configuration":
             continue
-        one, told = variance["within"][key], variance["within"][key]["value"] is not None
+        one = variance["within"][key]
+        told = variance["within"][key]["value"] is not None
         drawn = bar(one["value"], 1.0, fill, one["low"], one["high"], width=260)
-        cells = [tag("td", words), tag("td", drawn), tag("td", percent("within", key) if told else "cannot be told", class_="n")]
+        cells = [
+            tag("td", words),
+            tag("td", drawn),
+            tag("td", percent("within", key) if told else "cannot be told", class_="n"),
+        ]
         body.append(tag("tr", cells, tag("td", percent("shares", key) if told else "", class_="n")))
     heads = [
-        tag("th", words, class_=kind) for words, kind in (("", None), ("", None), ("within configurations", "n"), ("of all variance", "n"))
+        tag("th", words, class_=kind)
+        for words, kind in (("", None), ("", None), ("within configurations", "n"), ("of all variance", "n"))
     ]
     table = tag("table", tag("thead", tag("tr", heads)), tag("tbody", body), class_="components")
     shown = [tag("h4", "Components of variance"), tag("p", note), tag("div", table, class_="wide")]
@@ -139,21 +201,36 @@ def variance(path: str, variance: Mapping | None) -> list[Markup]:
 
 
 def lanes(path: str, lanes: Sequence[Mapping]) -> list[Markup]:
-    """Return a sentence on the device whose launches deviate most from those of others in the same configurations, if one does."""
+    """Return a sentence on the device whose launches deviate most from those of others in the same configurations,
+    if one does.
+    """
     sure = [(number, lane) for number, lane in enumerate(lanes) if (lane["deviation"]["low"] or 0) > 0]
     if not sure:
         return []
     number, most = max(sure, key=lambda one: (one[1]["deviation"]["value"], -one[0]))
     ends = ("value", "low", "high")
-    queries = tuple(within(path, f"100 * (exp({value_at('variance', 'lanes', number, 'deviation', end)}) - 1)") for end in ends)
+    queries = tuple(
+        within(path, f"100 * (exp({value_at('variance', 'lanes', number, 'deviation', end)}) - 1)") for end in ends
+    )
     values = (100 * (math.exp(most["deviation"][end]) - 1) for end in ends)
-    where = cited.name(f"rank {most['rank']}, device {most['device']}")
-    return [joined(["Launches on ", where, " take ", cited.interval(*values, queries), " longer than the median of their configurations."])]
+    where = citations.name(f"rank {most['rank']}, device {most['device']}")
+    return [
+        joined(
+            [
+                "Launches on ",
+                where,
+                " take ",
+                citations.interval(*values, queries),
+                " longer than the median of their configurations.",
+            ]
+        )
+    ]
 
 
 def over_time(path: str, variance: Mapping) -> Sequence[Markup]:
     """Return sentences on time: trend and change points."""
-    trend, changes = variance["trend_per_hour"], variance["change_points_ns"]
+    trend = variance["trend_per_hour"]
+    changes = variance["change_points_ns"]
     found = []
     if trend["low"] is not None and (trend["low"] > 0 or trend["high"] < 0):
         words = "grow" if trend["value"] > 0 else "shrink"
@@ -162,12 +239,12 @@ def over_time(path: str, variance: Mapping) -> Sequence[Markup]:
         def cited_end(end: str) -> Markup | str:
             size = percent_per(trend[end], many)
             query = within(path, f"abs(100 * (exp({value_at('variance', 'trend_per_hour', end)} / {many}) - 1))")
-            return cited.cited(theme.significant(size, 2), size, query, "number")
+            return citations.cited(formatting.significant(size, 2), size, query, "number")
 
         ends = [cited_end(end) for end in (("low", "high") if trend["value"] > 0 else ("high", "low"))]
         number = [cited_end("value"), f" % per {period} [", ends[0], ", ", ends[1], "]"]
         found.append(joined([f"Durations {words} over time, by ", *number, "."]))
     if changes:
-        many = cited.count(len(changes), in_document(path, "variance", "change_points_ns", kind="length"))
+        many = citations.count(len(changes), in_document(path, "variance", "change_points_ns", kind="length"))
         found.append(joined(["Their level changes ", many, f" time{'s' if len(changes) > 1 else ''} during the run."]))
     return found

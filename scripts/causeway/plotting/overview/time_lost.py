@@ -1,28 +1,33 @@
-"""The overview's section "Where the time goes": sentences, the efficiency trees as a table, the waterfall, and the map of lost time."""
+"""The overview's section "Where the time goes": sentences, the efficiency trees as a table, the waterfall, and the
+map of lost time.
+"""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+from markupsafe import Markup
 
-from causeway.plotting import cited, theme
-from causeway.plotting.efficiency import FLAVOURS, GROUPS, PARTS, RATIOS
-from causeway.plotting.marks import frame
-from causeway.plotting.markup import Markup, joined, tag
-from causeway.plotting.names import elided
-from causeway.plotting.overview_map import drawn_map
-from causeway.queries import cell, in_document, value_at, within
+from causeway.core import formatting
+from causeway.core.formatting import elided
+from causeway.core.queries import cell, in_document, value_at, within
+from causeway.core.vocabulary import DEVICE_RATIOS, FLAVOUR_NAMES, FLAVOURS, IDLE_CAUSES, PARALLEL, factors_of
+from causeway.plotting.drawing import citations, theme
+from causeway.plotting.drawing.markup import joined, tag
+from causeway.plotting.drawing.merged_cells import merged_rows
+from causeway.plotting.drawing.svg import frame
+from causeway.plotting.figures.efficiency import GROUPS
+from causeway.plotting.figures.lost_time import PARTS, lost_shares
+from causeway.plotting.overview.heat_map import draw_heat_map
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-LOW, HIGH = 0.4, 1.0
+LOW = 0.4
+HIGH = 1.0
 """Ratios at the ends of the scale of colours."""
-SHORT = ("PE", "LB", "CE", "OE")
-"""The ratios as POP abbreviates them, in the order of `RATIOS`."""
 SHADES = theme.DIVERGING[2:7][::-1]
 """The light part of the scale, orange for little and blue for much: dark text stays readable on all of it."""
-IDLE = (("host", "waits for the host"), ("kernel_wait", "lies between two kernels"), ("other", "has other reasons"))
 MAP_COLUMNS = 240
 
 
@@ -30,8 +35,10 @@ class Document:
     """`efficiency.json` of one dataset with the queries of its values."""
 
     def __init__(self, document: Mapping, dataset: str) -> None:
-        self.document, self.dataset = document, dataset
-        self.path, self.table = f"{dataset}/efficiency.json", f"{dataset}/efficiency.parquet"
+        self.document = document
+        self.dataset = dataset
+        self.path = f"{dataset}/efficiency.json"
+        self.table = f"{dataset}/efficiency.parquet"
         self.total = document["elapsed_ns"] * document["device"]["n_devices"]
         self.whole = f"({value_at('elapsed_ns', kind='integer')} * {value_at('device', 'n_devices', kind='integer')})"
 
@@ -54,7 +61,7 @@ def where_the_time_goes(document: Mapping, table: "pa.Table", name: str) -> list
     heading = tag("h3", "Where the time goes", id=f"{name}--efficiency")
     facts = Document(document, name)
     if document["why"] or not facts.total:
-        why = cited.said(document["why"], facts.at("why", kind="text")) if document["why"] else "no time passed"
+        why = citations.said(document["why"], facts.at("why", kind="text")) if document["why"] else "no time passed"
         return [heading, tag("p", "Nothing was measured: ", why, ".")]
     lost = lost_map(table, name)
     return [
@@ -67,33 +74,39 @@ def where_the_time_goes(document: Mapping, table: "pa.Table", name: str) -> list
 
 def sentences(facts: Document) -> list[Markup]:
     """Return what costs most, and what stands out of idle time, launches, copies and hosts."""
-    document, tree = facts.document, facts.document["device"]
+    document = facts.document
+    tree = facts.document["device"]
     worst, words, _ = max(PARTS[1:], key=lambda part: document["waterfall_ns"][part[0]])
-    busy = 100 * (tree["parallel_efficiency"] or 0)
-    found = [
-        joined(["Kernels run for ", cited.percent(busy, facts.of(f"100 * {value_at('device', 'parallel_efficiency')}")), " of the time of ",
-                cited.count(tree["n_devices"], facts.at("device", "n_devices", kind="integer")),
-                f" device{'s' * (tree['n_devices'] != 1)}; the largest loss is {words.partition(':')[0]}, ", part_of(facts, worst), "."])
-    ]  # fmt: skip
-    return [*found, *_idle(facts), *_small(facts), *_copies(facts), *_notes(facts), *_host(facts)]
+    busy = 100 * (tree[PARALLEL] or 0)
+    running = citations.percent(busy, facts.of(f"100 * {value_at('device', PARALLEL)}"))
+    devices = citations.count(tree["n_devices"], facts.at("device", "n_devices", kind="integer"))
+    loss = f" device{'s' * (tree['n_devices'] != 1)}; the largest loss is {words.partition(':')[0]}, "
+    first = joined(["Kernels run for ", running, " of the time of ", devices, loss, part_of(facts, worst), "."])
+    return [first, *_idle(facts), *_small(facts), *_copies(facts), *_notes(facts), *_host(facts)]
 
 
 def part_of(facts: Document, part: str) -> Markup:
     """Return a part of the waterfall in percent of the device time."""
     value = 100 * facts.document["waterfall_ns"][part] / facts.total
-    return cited.percent(value, facts.of(f"100 * {value_at('waterfall_ns', part, kind='integer')} / {facts.whole}"))
+    return citations.percent(value, facts.of(f"100 * {value_at('waterfall_ns', part, kind='integer')} / {facts.whole}"))
 
 
 def _idle(facts: Document) -> list[Markup]:
-    sums = {cause: facts.over_devices(f"idle_{cause}_ns") for cause, _ in IDLE}
-    idle, all_of = sum(value for value, _ in sums.values()), " + ".join(expression for _, expression in sums.values())
+    sums = {cause: facts.over_devices(f"idle_{cause}_ns") for cause in IDLE_CAUSES}
+    idle = sum(value for value, _ in sums.values())
+    all_of = " + ".join(expression for _, expression in sums.values())
     if not idle:
         return []
     parts = [
-        joined([cited.percent(100 * sums[cause][0] / idle, facts.of(f"100 * {sums[cause][1]} / ({all_of})")), f" {words}"])
-        for cause, words in IDLE
+        joined(
+            [
+                citations.percent(100 * sums[cause][0] / idle, facts.of(f"100 * {sums[cause][1]} / ({all_of})")),
+                f" {words}",
+            ]
+        )
+        for cause, words in IDLE_CAUSES.items()
     ]
-    return [joined(["Of the idle time (", cited.time(idle, facts.of(all_of)), ") ", joined(parts, ", "), "."])]
+    return [joined(["Of the idle time (", citations.time(idle, facts.of(all_of)), ") ", joined(parts, ", "), "."])]
 
 
 def _small(facts: Document) -> list[Markup]:
@@ -101,23 +114,26 @@ def _small(facts: Document) -> list[Markup]:
     if not path["small_share"]:
         return []
     share, part = (_launches(facts, key) for key in ("small_share", "small_time_share"))
-    limit = cited.time(path["small_kernel_ns"], facts.at("launch_path", "small_kernel_ns", kind="integer"))
+    limit = citations.time(path["small_kernel_ns"], facts.at("launch_path", "small_kernel_ns", kind="integer"))
     return [joined([share, " of the launches are shorter than ", limit, ", with ", part, " of the kernel time."])]
 
 
 def _launches(facts: Document, key: str) -> Markup | str:
     value = facts.document["launch_path"][key]
-    return cited.percent(None if value is None else 100 * value, facts.of(f"100 * {value_at('launch_path', key)}"))
+    return citations.percent(None if value is None else 100 * value, facts.of(f"100 * {value_at('launch_path', key)}"))
 
 
 def _copies(facts: Document) -> list[Markup]:
     """Return one sentence on the direction over the bus that takes most time."""
     rows = [row for row in facts.document["copies"] if row["gb_per_s"] is not None and row["kind"] in (1, 2)]
-    kinds = sorted({row["kind"] for row in rows}, key=lambda kind: -sum(row["duration_ns"] for row in rows if row["kind"] == kind))
+    kinds = sorted(
+        {row["kind"] for row in rows}, key=lambda kind: -sum(row["duration_ns"] for row in rows if row["kind"] == kind)
+    )
     if not kinds:
         return []
     mine = [row for row in rows if row["kind"] == kinds[0]]
-    moved, spent = sum(row["bytes"] for row in mine), sum(row["sized_ns"] for row in mine)
+    moved = sum(row["bytes"] for row in mine)
+    spent = sum(row["sized_ns"] for row in mine)
     copies = "(SELECT unnest(json_extract(content, '$.copies[*]')) AS c)"
     chosen = f"WHERE c->>'kind' = '{int(kinds[0])}' AND c->>'gb_per_s' IS NOT NULL"
     query = facts.of(f"(SELECT sum((c->>'bytes')::BIGINT) / sum((c->>'sized_ns')::BIGINT) FROM {copies} {chosen})")  # noqa: S608 - names of ours alone
@@ -126,30 +142,45 @@ def _copies(facts: Document) -> list[Markup]:
         "Copies ",
         mine[0]["direction"],
         " move ",
-        cited.cited(f"{theme.significant(moved / max(spent, 1))} GB/s", moved / max(spent, 1), query, "number"),
+        citations.cited(
+            f"{formatting.significant(moved / max(spent, 1))} GB/s", moved / max(spent, 1), query, "number"
+        ),
     ]
     if beside:
         number = facts.document["copies"].index(beside)
         limit = facts.at("copies", number, "limit_gb_per_s")
-        words += [" of the ", cited.cited(f"{theme.significant(beside['limit_gb_per_s'])} GB/s", beside["limit_gb_per_s"], limit, "number")]
-        words += [" of ", cited.name(beside["bus"])]
+        words += [
+            " of the ",
+            citations.cited(
+                f"{formatting.significant(beside['limit_gb_per_s'])} GB/s", beside["limit_gb_per_s"], limit, "number"
+            ),
+        ]
+        words += [" of ", citations.name(beside["bus"])]
     return [joined([*words, "."])]
 
 
 def _notes(facts: Document) -> list[Markup]:
-    return [joined([cited.said(note, facts.at("notes", number, kind="text")), "."]) for number, note in enumerate(facts.document["notes"])]
+    return [
+        joined([citations.said(note, facts.at("notes", number, kind="text")), "."])
+        for number, note in enumerate(facts.document["notes"])
+    ]
 
 
 def _host(facts: Document) -> list[Markup]:
     host = facts.document["host"]
-    why = [cited.said(host["why"], facts.at("host", "why", kind="text"))] if host["why"] else []
+    why = [citations.said(host["why"], facts.at("host", "why", kind="text"))] if host["why"] else []
     if not host["possible"]:
         return [joined(["Hosts: ", *why, "."])]
 
     def of(key: str) -> Markup | str:
-        return cited.ratio(host.get(key), facts.at("host", key))
+        return citations.ratio(host.get(key), facts.at("host", key))
 
-    words = ["Hosts: parallel efficiency ", of("parallel_efficiency"), ", device offload ", of("device_offload_efficiency")]
+    words = [
+        "Hosts: parallel efficiency ",
+        of("parallel_efficiency"),
+        ", device offload ",
+        of("device_offload_efficiency"),
+    ]
     if host["mpi_parallel_efficiency"] is None:
         return [joined([*words, "; ", *why, "."])]
     words += ["; MPI ", of("mpi_parallel_efficiency"), " = communication ", of("mpi_communication_efficiency")]
@@ -157,29 +188,37 @@ def _host(facts: Document) -> list[Markup]:
 
 
 def tree_rows(facts: Document, table: "pa.Table") -> list[tuple[str, Markup, list, str | None]]:
-    """Return the rows of the table: group, name, and the way to the tree in each flavour; the parts of a group in the order of their names.
+    """Return the rows of the table: group, name, and the way to the tree in each flavour; the parts of a group in the
+    order of their names.
 
     Of a group with more parts than there is room for, the least efficient stand there.
     """
-    device, found = facts.document["device"], [("", Markup("whole dataset"), [], None)]
+    device = facts.document["device"]
+    found = [("", "whole dataset", [], None)]
     for group, one, most in GROUPS:
         names = list(device[group])
-        single = group == "devices" and len(names) == len(device["ranks"])  # one device per rank: the ranks' rows say it all
+        single = group == "devices" and len(names) == len(
+            device["ranks"]
+        )  # one device per rank: the ranks' rows say it all
         if single or (group == "ranks" and len(names) == 1 and len(device["devices"]) == 1):
             continue
         least = sorted(names, key=lambda name, group=group: _need(device[group][name], group, name))[:most]
         for name in sorted(least, key=natural) if group != "regions" else least:
-            words = joined([f"{one} ", cited.name(name)]) if group != "regions" else cited.name(elided(name, 40), title=name)
+            words = (
+                joined([f"{one} ", citations.name(name)])
+                if group != "regions"
+                else citations.name(elided(name, 40), title=name)
+            )
             found.append((group, words, [group, name], None))
         if len(names) > most:
-            rest = cited.count(len(names), facts.of(f"len(json_keys(content, '$.device.{group}'))"))
+            rest = citations.count(len(names), facts.of(f"len(json_keys(content, '$.device.{group}'))"))
             chosen = "longest" if group == "regions" else "least efficient"
             found.append((group, joined([f"the {chosen} of ", rest, f" {one}s"]), [], "note"))
     return found
 
 
 def _need(tree: Mapping, group: str, name: str) -> tuple:
-    value = tree["parallel_efficiency"]
+    value = tree[PARALLEL]
     return (-tree["elapsed_ns"] if group == "regions" else 0 if value is None else value, natural(name))
 
 
@@ -189,34 +228,66 @@ def natural(name: str) -> list:
 
 
 def tree_table(facts: Document, table: "pa.Table") -> Markup:
-    """Return the trees of a dataset and its parts as a table: one coloured cell per ratio, blue for much and orange for little."""
-    levels, regions = table.column("level").to_pylist(), table.column("region").to_pylist()
-    place = {region: number for number, (level, region) in enumerate(zip(levels, regions, strict=True)) if level == "region"}
-    tops = [tag("th", ""), tag("th", "")] + [tag("th", words, colspan=len(RATIOS), class_="flavour") for _, words in FLAVOURS]
+    """Return the trees of a dataset and its parts as a table: one coloured cell per ratio, blue for much and orange
+    for little.
+    """
+    levels = table.column("level").to_pylist()
+    regions = table.column("region").to_pylist()
+    place = {
+        region: number for number, (level, region) in enumerate(zip(levels, regions, strict=True)) if level == "region"
+    }
+    tops = [tag("th", ""), tag("th", "")] + [
+        tag("th", flavour.label, colspan=len(DEVICE_RATIOS), class_="flavour") for flavour in FLAVOURS
+    ]
     heads = [tag("th", ""), tag("th", "time", class_="n")]
     heads += [
-        tag("th", short, class_="n", title=key.replace("_", " ")) for _ in FLAVOURS for short, (key, _) in zip(SHORT, RATIOS, strict=True)
+        tag("th", ratio.abbreviation, class_="n", title=ratio.name.replace("_", " "))
+        for _ in FLAVOURS
+        for ratio in DEVICE_RATIOS
     ]
-    body, before = [], ""
+    body = []
+    before = ""
     for group, words, path, note in tree_rows(facts, table):
-        first, before = "first" if group != before else None, group
+        first = "first" if group != before else None
+        before = group
         if note:
-            body.append(tag("tr", tag("td", words, colspan=2 + len(FLAVOURS) * len(RATIOS), class_="note")))
+            body.append(tag("tr", tag("td", words, colspan=2 + len(FLAVOURS) * len(DEVICE_RATIOS), class_="note")))
             continue
-        tree = {flavour: _reach(facts.document[flavour], path) for flavour, _ in FLAVOURS}
+        tree = {flavour: _reach(facts.document[flavour], path) for flavour in FLAVOUR_NAMES}
         number = place.get(path[1]) if path and path[0] == "regions" else None
-        long = facts.at("device", *path, "elapsed_ns", kind="integer") if number is None else cell("elapsed_ns", facts.table, number)
-        cells = [tag("td", words, class_="part"), tag("td", cited.time(tree["device"]["elapsed_ns"], long), class_="n")]
-        for flavour, _ in FLAVOURS:
-            for key, _ in RATIOS:
+        long = (
+            facts.at("device", *path, "elapsed_ns", kind="integer")
+            if number is None
+            else cell("elapsed_ns", facts.table, number)
+        )
+        cells = [
+            tag("td", words, class_="part"),
+            tag("td", citations.time(tree["device"]["elapsed_ns"], long), class_="n"),
+        ]
+        for flavour in FLAVOUR_NAMES:
+            for key in (ratio.name for ratio in DEVICE_RATIOS):
                 value = tree[flavour][key]
-                query = facts.at(flavour, *path, key) if number is None else cell(f"{flavour}_{key}", facts.table, number)
-                main = " main" if key == "parallel_efficiency" else ""
-                cells.append(tag("td", cited.ratio(value, query), class_=f"n ratio{main}", style=f"background:{colour(value)}"))
+                query = (
+                    facts.at(flavour, *path, key) if number is None else cell(f"{flavour}_{key}", facts.table, number)
+                )
+                main = " main" if key == PARALLEL else ""
+                cells.append(
+                    tag(
+                        "td",
+                        citations.ratio(value, query),
+                        class_=f"n ratio{main}",
+                        style=f"background:{colour(value)}",
+                    )
+                )
         body.append(tag("tr", cells, class_=first))
-    said = "PE parallel efficiency = LB load balance × CE communication × OE orchestration, in each flavour."
+    whole, *factors = (
+        f"{one.abbreviation} {one.label}" for one in (DEVICE_RATIOS[0], *factors_of(PARALLEL, DEVICE_RATIOS))
+    )
+    said = f"{whole} = {' × '.join(factors)}, in each flavour."
     table_ = tag("table", tag("thead", tag("tr", tops), tag("tr", heads)), tag("tbody", body), class_="trees")
-    return tag("div", tag("h4", "Efficiency of devices"), tag("p", said, class_="note"), tag("div", table_, class_="wide"))
+    return tag(
+        "div", tag("h4", "Efficiency of devices"), tag("p", said, class_="note"), tag("div", table_, class_="wide")
+    )
 
 
 def _reach(tree: Mapping, path: list) -> Mapping:
@@ -232,41 +303,52 @@ def colour(value: float | None) -> str:
 
 def waterfall(facts: Document) -> Markup:
     """Return where the device time goes, from what is useful to all that there was."""
-    rows, done = [], 0
+    rows = []
+    done = 0
     for key, words, fill in PARTS:
         value = facts.document["waterfall_ns"][key]
-        begin, wide = 150 * done / facts.total, max(150 * value / facts.total, 0.8)
+        begin = 150 * done / facts.total
+        wide = max(150 * value / facts.total, 0.8)
         behind = tag("rect", x=0, y=0, width=150, height=16, fill="#f2f4f6")
         drawn = frame(150, 16, behind, tag("rect", x=begin, y=0, width=wide, height=16, fill=fill))
         name, _, more = words.partition(": ")
         label = tag("td", name, tag("span", f": {more}", class_="muted") if more else None)
-        time = cited.time(value, facts.at("waterfall_ns", key, kind="integer"))
-        rows.append(tag("tr", label, tag("td", drawn), tag("td", time, class_="n"), tag("td", part_of(facts, key), class_="n")))
+        time = citations.time(value, facts.at("waterfall_ns", key, kind="integer"))
+        rows.append(
+            tag("tr", label, tag("td", drawn), tag("td", time, class_="n"), tag("td", part_of(facts, key), class_="n"))
+        )
         done += value
-    total = cited.time(facts.total, facts.of(facts.whole))
-    rows.append(tag("tr", tag("td", tag("b", "all device time")), tag("td", ""), tag("td", tag("b", total), class_="n"), tag("td", "")))
+    total = citations.time(facts.total, facts.of(facts.whole))
+    rows.append(
+        tag(
+            "tr",
+            tag("td", tag("b", "all device time")),
+            tag("td", ""),
+            tag("td", tag("b", total), class_="n"),
+            tag("td", ""),
+        )
+    )
     note = "Time of all devices together; each loss as if all devices were like the busiest."
     table = tag("table", tag("tbody", rows), class_="waterfall")
-    return tag("div", tag("h4", "Where the device time goes"), tag("p", note, class_="note"), tag("div", table, class_="wide"))
+    return tag(
+        "div", tag("h4", "Where the device time goes"), tag("p", note, class_="note"), tag("div", table, class_="wide")
+    )
 
 
 def lost_map(table: "pa.Table", name: str) -> Markup | None:
     """Return the map of rank by time of the share in which no kernel runs: light where little is lost."""
-    names = ["level", "rank", "bin", "start_ns", "elapsed_ns", "n_devices", "kernel_ns"]
-    rows = [row for row in table.select(names).to_pylist() if row["level"] == "bin" and row["rank"] is not None]
-    if not rows:
+    lost = lost_shares(table)
+    if lost is None:
         return None
-    ranks, bins = sorted({row["rank"] for row in rows}), 1 + max(row["bin"] for row in rows)
-    merged = -(-bins // MAP_COLUMNS)
-    shape = (len(ranks), -(-bins // merged))
-    busy, there = np.zeros(shape), np.zeros(shape)
-    place = {rank: at for at, rank in enumerate(ranks)}
-    for row in rows:
-        at = place[row["rank"]], row["bin"] // merged
-        busy[at] += row["kernel_ns"]
-        there[at] += row["elapsed_ns"] * row["n_devices"]
-    lost = np.where(there > 0, 1 - busy / np.maximum(there, 1), np.nan)
-    width = rows[0]["elapsed_ns"] * merged
-    edges = np.arange(shape[1] + 1, dtype=float) * width
-    title = "Share of the time in which no kernel runs, by rank and time"
-    return drawn_map(lost, ranks, edges, name, "lost", title, lambda value: f"{100 * value:.0f} % lost", f"{name}/explorer/index.html")
+    columns, groups = merged_rows(lost.shares.T, MAP_COLUMNS)
+    together = len(groups[0])
+    return draw_heat_map(
+        columns.T,
+        lost.ranks,
+        np.arange(len(groups) + 1, dtype=float) * lost.bin_ns * together,
+        what="lost",
+        title="Share of the time in which no kernel runs, by rank and time",
+        words=lambda value: f"{100 * value:.0f} % lost",
+        explorer=f"{name}/explorer/index.html",
+        note=f"Each column holds {together} bins and shows their largest share." if together > 1 else "",
+    )

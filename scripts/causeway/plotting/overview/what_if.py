@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
-from causeway.plotting import cited
-from causeway.plotting.kernels import Kernel
-from causeway.plotting.markup import Markup, tag
-from causeway.plotting.names import elided, full_name
-from causeway.plotting.words import target_name
-from causeway.queries import of_table, rows_where
+from markupsafe import Markup
+
+from causeway.core.formatting import elided
+from causeway.core.queries import of_table, rows_where
+from causeway.core.vocabulary import target_name
+from causeway.plotting.drawing import citations
+from causeway.plotting.drawing.kernel_labels import full_name
+from causeway.plotting.drawing.markup import tag
+from causeway.plotting.figures.kernels import Kernel
 
 SHOWN = 8
 
@@ -15,8 +18,9 @@ SHOWN = 8
 def ranked(searches: Sequence[object], kernels: Sequence[Kernel]) -> list[tuple[Mapping, str, Kernel | None, float]]:
     """Return supported what-ifs that reduce the target, largest worth first; one per kernel and feature.
 
-    Each is the row, the filter-free source that gives it, its kernel and its worth: the reduction times the kernel's share of the target.
-    That is a ranking, not a sum, because causes overlap. The whole dataset's what-ifs stand in where no kernel has any.
+    Each is the row, the filter-free source that gives it, its kernel and its worth: the reduction times the kernel's
+    share of the target. That is a ranking, not a sum, because causes overlap. The whole dataset's what-ifs stand in
+    where no kernel has any.
     """
     known = {kernel.id: kernel for kernel in kernels}
     found = []
@@ -41,7 +45,9 @@ def ranked(searches: Sequence[object], kernels: Sequence[Kernel]) -> list[tuple[
     return sorted(own or found, key=lambda one: (-one[3], one[2].id if one[2] else "", one[0]["feature"]))
 
 
-def help_row(dataset: str, target: str, row: Mapping, place: tuple[str, int], kernel: Kernel | None, worth: float) -> Markup:
+def help_row(
+    dataset: str, target: str, row: Mapping, place: tuple[str, int], kernel: Kernel | None, worth: float
+) -> Markup:
     """Return one what-if as a row."""
     table, number = place
     where = rows_where({"file_row_number": number})
@@ -49,29 +55,49 @@ def help_row(dataset: str, target: str, row: Mapping, place: tuple[str, int], ke
     def of(what: str) -> str:
         return of_table(what, table, where)
 
-    ends = [cited.said(row[end], of(f'"{end}"'), 60) for end in ("from", "to")]
+    ends = [citations.said(row[end], of(f'"{end}"'), 60) for end in ("from", "to")]
     setting = [tag("code", elided(row["feature"], 50)), " ", ends[0], " → ", ends[1]]
     queries = (of("-change_percent"), of("-change_high"), of("-change_low"))
-    cut = cited.interval(-row["change_percent"], -row["change_high"], -row["change_low"], queries)
-    share = f" * ({of_table('target_share', f'{dataset}/{target}/kernels.parquet', rows_where({'kernel': kernel.id}))})" if kernel else ""
+    cut = citations.interval(-row["change_percent"], -row["change_high"], -row["change_low"], queries)
+    share = (
+        f" * ({of_table('target_share', f'{dataset}/{target}/kernels.parquet', rows_where({'kernel': kernel.id}))})"
+        if kernel
+        else ""
+    )
     cells = [
-        tag("td", cited.name(kernel.short if kernel else "Whole dataset"), class_="name", title=full_name(kernel.name) if kernel else None)
+        tag(
+            "td",
+            citations.name(kernel.short if kernel else "Whole dataset"),
+            class_="name",
+            title=full_name(kernel.name) if kernel else None,
+        )
     ]
     cells += [tag("td", target_name(target), class_="nowrap"), tag("td", setting), tag("td", cut, class_="n")]
-    return tag("tr", cells, tag("td", cited.share(worth, of(f"-change_percent / 100{share}")), class_="n"))
+    return tag("tr", cells, tag("td", citations.share(worth, of(f"-change_percent / 100{share}")), class_="n"))
 
 
 def what_would_help(dataset: str, targets: Sequence[tuple[str, Sequence[object], Sequence[Kernel]]]) -> Markup | None:
-    """Return the table of a dataset, or None where nothing that was observed would help; a target has its searches and its kernels."""
+    """Return the table of a dataset, or None where nothing that was observed would help; a target has its searches
+    and its kernels.
+    """
     body = []
     for target, searches, kernels in targets:
         body += [help_row(dataset, target, *one) for one in ranked(searches, kernels)[:SHOWN]]
     asked = what_was_asked(targets)
     if not body:
         return tag("div", asked, id=f"{dataset}--help") if asked is not None else None
-    heads = [("kernel", ""), ("target", ""), ("if one cause were set", ""), ("its target shrinks by", "n"), ("of all variability", "n")]
+    heads = [
+        ("kernel", ""),
+        ("target", ""),
+        ("if one cause were set", ""),
+        ("its target shrinks by", "n"),
+        ("of all variability", "n"),
+    ]
     head = tag("thead", tag("tr", [tag("th", words, class_=kind or None) for words, kind in heads]))
-    words = "Counterfactuals of the fitted model within what was observed, the other causes as they were, if no unmeasured common cause."
+    words = (
+        "Counterfactuals of the fitted model within what was observed, the other causes as they were, if no unmeasured"
+        " common cause."
+    )
     words += " Gains of several rows overlap; the first ones of each target are shown, ranked by what they are worth."
     return tag(
         "div",
@@ -83,26 +109,39 @@ def what_would_help(dataset: str, targets: Sequence[tuple[str, Sequence[object],
 
 
 def what_was_asked(targets: Sequence[tuple[str, Sequence[object], Sequence[Kernel]]]) -> Markup | None:
-    """Return the answers to the configuration's own questions as a table, None where nothing was asked; equal refusals stand in one row."""
+    """Return the answers to the configuration's own questions as a table, None where nothing was asked; equal
+    refusals stand in one row.
+    """
     found: dict[tuple[str, str], list[tuple]] = {}
     for target, searches, kernels in targets:
         known = {kernel.id: kernel for kernel in kernels}
         for search in searches:
-            kernel, table = known.get(search.graph["scope"]), search.table.replace("contributions", "whatif")
-            name = cited.name(kernel.short if kernel else elided(search.graph.get("scope_name") or "Whole dataset", 60))
+            kernel = known.get(search.graph["scope"])
+            table = search.table.replace("contributions", "whatif")
+            name = citations.name(
+                kernel.short if kernel else elided(search.graph.get("scope_name") or "Whole dataset", 60)
+            )
             for number, row in enumerate(search.tables.get("whatif", [])):
                 if row.get("asked"):
                     query = of_table("coalesce(sentence, reason)", table, rows_where({"file_row_number": number}))
-                    answer = cited.said(row["sentence"] or row["reason"], query)
+                    answer = citations.said(row["sentence"] or row["reason"], query)
                     alike = f"{search.graph['scope']}: {row['sentence']}" if row["sentence"] else row["reason"]
-                    found.setdefault((row["asked"], f"{target} {alike}"), []).append((name, target_name(target), answer, row["verdict"]))
+                    found.setdefault((row["asked"], f"{target} {alike}"), []).append(
+                        (name, target_name(target), answer, row["verdict"])
+                    )
     if not found:
         return None
     body = []
     for (question, _), rows in sorted(found.items(), key=lambda one: one[0][0]):
         name, target, answer, verdict = rows[0]
-        others = cited.name(f" and {len(rows) - 1} more") if len(rows) > 1 else None
-        cells = [tag("td", cited.name(elided(question, 80)), class_="name"), tag("td", name, others), tag("td", target)]
+        others = citations.name(f" and {len(rows) - 1} more") if len(rows) > 1 else None
+        cells = [
+            tag("td", citations.name(elided(question, 80)), class_="name"),
+            tag("td", name, others),
+            tag("td", target),
+        ]
         body.append(tag("tr", cells, tag("td", answer), tag("td", verdict)))
-    head = tag("thead", tag("tr", [tag("th", words) for words in ("question", "kernel", "target", "answer", "verdict")]))
+    head = tag(
+        "thead", tag("tr", [tag("th", words) for words in ("question", "kernel", "target", "answer", "verdict")])
+    )
     return tag("div", tag("h3", "What was asked"), tag("div", tag("table", head, tag("tbody", body)), class_="wide"))

@@ -1,6 +1,8 @@
-"""Dispatch tables of rocprof v1 and rocprofiler-compute: one row per launch, with times, counters or both, in one file or several passes.
+"""Dispatch tables of rocprof v1 and rocprofiler-compute: one row per launch, with times, counters or both, in one file
+or several passes.
 
-A folder's timing run gives the launches, its other files the counters; without a timing run, the passes' own times give the launches.
+A folder's timing run gives the launches, its other files the counters; without a timing run, the passes' own times give
+the launches.
 """
 
 import re
@@ -9,38 +11,33 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.errors import ExportError
-from causeway.readers.columns import column_map
-from causeway.readers.events import NULL
-from causeway.readers.options import Options
-from causeway.readers.rocm_counters import CounterStore, checked
-from causeway.readers.rocm_csv import CsvFile, header_of, numbers, without_rounded
-from causeway.readers.sink import Sink
-from causeway.readers.sources import note_state
-from causeway.readers.sqlite import SqliteExport
-from causeway.tables import LAUNCH_SHAPE
+from causeway.core.errors import ExportError
+from causeway.core.tables import LAUNCH_SHAPE
+from causeway.readers.amd.counter_passes import CounterStore, checked
+from causeway.readers.common.column_maps import column_map
+from causeway.readers.common.constants import NULL
+from causeway.readers.common.options import Options
+from causeway.readers.containers.csv_batches import CsvFile, header_of, numbers, without_rounded
+from causeway.readers.containers.sqlite_database import SqliteExport
+from causeway.readers.containers.sqlite_names import is_database
+from causeway.readers.containers.table_source import note_state
+from causeway.readers.sink.sink import Sink
 
 OTHER_CLOCK_NS = 1_000_000
-"""Times further than this outside dispatch to completion are of another clock or execution; signals are noted within microseconds."""
+"""Times further than this outside dispatch to completion are of another clock or execution; signals are noted within
+microseconds.
+"""
 
 KERN = "KERN"
 ADVICE = "Profile again, or name the folder that holds the timing run beside the counter passes."
-
-
-def is_database(path: Path) -> bool:
-    """Return whether a file is a SQLite database."""
-    try:
-        with open(path, "rb") as handle:
-            return handle.read(16) == b"SQLite format 3\x00"
-    except OSError:
-        return False
 
 
 class KernBatch:
     """Rows of table KERN, with the methods of a CSV file's batch."""
 
     def __init__(self, columns: dict, source: "KernSource") -> None:
-        self.columns, self.file = columns, source
+        self.columns = columns
+        self.file = source
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -49,7 +46,9 @@ class KernBatch:
         """Return a text column, without the quotes that rocprof leaves around it."""
         if column not in self.columns:
             return [""] * len(self)
-        texts = ["" if value is None else value.decode("utf-8", "replace") for value in self.columns[column].to_pylist()]
+        texts = [
+            "" if value is None else value.decode("utf-8", "replace") for value in self.columns[column].to_pylist()
+        ]
         return [text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text for text in texts]
 
     def integers(self, column: str) -> np.ndarray:
@@ -70,8 +69,12 @@ class KernSource:
     """Table KERN of results.db, with the methods of a CSV file."""
 
     def __init__(self, path: Path, label: str, sink: Sink, options: Options, known: dict[str, str]) -> None:
-        self.label, self.issues, self.rows, self.failure = f"{label}, table {KERN}", sink.issues, 0, None
-        self._export, self._known = SqliteExport(path, options.source), known
+        self.label = f"{label}, table {KERN}"
+        self.issues = sink.issues
+        self.rows = 0
+        self.failure = None
+        self._export = SqliteExport(path, options.source)
+        self._known = known
         self.columns = self._export.tables.get(KERN, [])
         note_state(self._export, sink.issues)
 
@@ -82,7 +85,7 @@ class KernSource:
         self._export.close()
 
     def batches(self) -> Iterator[KernBatch]:
-        """Give the rows; `failure` says afterwards whether the table is damaged."""
+        """Give the rows; afterwards, `failure` is the error of a damaged table, or None."""
         text = [name for name in self.columns if self._known.get(name, "name") == "name"]
         try:
             for bad, batch in self._export.stream(KERN, self.columns, text=text):
@@ -96,7 +99,21 @@ class KernSource:
 
 
 class Pass:
-    """A file's columns under our names, its counters, and whether it has times."""
+    """One file: its columns under our names, its counters, and whether it has times.
+
+    Attributes
+    ----------
+    ours : dict of str to str
+        Our name -> the file's column.
+    counters : list of str
+        Columns that are counters.
+    again : dict of int to dict of str to str
+        Of each later pass in the same file, by its number: column -> counter.
+    merged : bool
+        Whether its rows hold several executions of the program.
+    timed : bool
+        Whether it has starts and ends.
+    """
 
     def __init__(self, path: Path, columns: Sequence[str], rules: dict) -> None:
         self.path = path
@@ -104,16 +121,17 @@ class Pass:
         for raw in columns:
             if raw in rules["columns"]:
                 self.ours.setdefault(rules["columns"][raw], raw)
-        present, real = set(columns), set(rules.get("real_names", []))
-        heads = {*rules["columns"], *rules["not_counters"]}
+        present = set(columns)
+        real = set(rules.get("real_names", []))
+        known = {*rules["columns"], *rules["not_counters"]}
         self.counters: list[str] = []
-        self.again: dict[int, dict[str, str]] = {}  # of each later pass: column -> counter
+        self.again: dict[int, dict[str, str]] = {}
         self.merged = False
         for raw in dict.fromkeys(columns):
             match = re.fullmatch(r"(.+)_(\d{1,6})", raw)
             repeats = match[1] if match and match[1] in present and raw not in real else None
-            if raw in heads or repeats in heads:
-                self.merged |= repeats in heads
+            if raw in known or repeats in known:
+                self.merged |= repeats in known
             elif repeats:
                 self.again.setdefault(int(match[2]), {})[raw] = repeats
             elif raw:
@@ -122,13 +140,15 @@ class Pass:
 
 
 class PassReader:
-    """The files of one export on their way to the sink."""
+    """The reader of the files of one export."""
 
     def __init__(self, form: str, sink: Sink, options: Options) -> None:
         self.rules = column_map(form)
-        self.sink, self.options = sink, options
+        self.sink = sink
+        self.options = options
         self.store = CounterStore(sink, self.rules["units"], self.rules["duration"])
-        self.progress, self.done = options.progress(), 0
+        self.progress = options.progress()
+        self.done = 0
         self.kernels: dict[str, int] = {}
         self.failure: ExportError | None = None
         self.rounded = self.other_clock = 0
@@ -154,8 +174,12 @@ class PassReader:
         ExportError
             If nothing was measured in them, or one is cut; what stands before the cut stays.
         """
-        passes = [(Pass(path, columns, self.rules), label) for path, label in files if (columns := self.columns_of(path))]
-        self.qualified = {name for name in self.rules.get("per_pass", []) if sum(name in one.counters for one, _ in passes) > 1}
+        passes = [
+            (Pass(path, columns, self.rules), label) for path, label in files if (columns := self.columns_of(path))
+        ]
+        self.qualified = {
+            name for name in self.rules.get("per_pass", []) if sum(name in one.counters for one, _ in passes) > 1
+        }
         try:
             timing = None
             for one, label in passes:
@@ -183,17 +207,24 @@ class PassReader:
 
     def _nothing(self, passes: list[tuple[Pass, str]]) -> ExportError:
         if self.rounded:
-            found = f"the times of its {self.rounded} launches were saved rounded (like 1.62068E+14), and it has no counters"
+            found = (
+                f"the times of its {self.rounded} launches were saved rounded (like 1.62068E+14), and it has no"
+                " counters"
+            )
         elif any(one.timed for one, _ in passes):
             found = "it has a header but no launch with usable times"
         else:
             found = "it lists launches without times and without counters"
-        return ExportError(self.options.source, found, "start and end times in ns, or counters, for each launch", ADVICE)
+        return ExportError(
+            self.options.source, found, "start and end times in ns, or counters, for each launch", ADVICE
+        )
 
     def _open(self, one: Pass, label: str) -> CsvFile | KernSource:
         if is_database(one.path):
             return KernSource(one.path, label, self.sink, self.options, self.rules["columns"])
-        return CsvFile(one.path, label, self.options.source, self.sink.issues, lambda done: self.progress.at(self.done + done))
+        return CsvFile(
+            one.path, label, self.options.source, self.sink.issues, lambda done: self.progress.at(self.done + done)
+        )
 
     def _file(self, one: Pass, label: str, counters: bool) -> None:
         """Read one file: a timing run, or a pass with counters."""
@@ -203,73 +234,81 @@ class PassReader:
         names = [f"{stem} {name}" if name in self.qualified else name for name in one.counters]
         with self._open(one, label) as file:
             for batch in file.batches():
-                heads = self._heads(one, batch, processes, label)
+                columns = self._launch_columns(one, batch, processes, label)
                 if one.timed:
-                    heads["start"], heads["stop"], heads["rounded"] = batch.times(one.ours["start"], one.ours["stop"])
-                    rounded += int(heads["rounded"].sum())
-                    outside += self._queue(heads)
+                    columns["start"], columns["stop"], columns["rounded"] = batch.times(
+                        one.ours["start"], one.ours["stop"]
+                    )
+                    rounded += int(columns["rounded"].sum())
+                    outside += self._queue(columns)
                 if one.counters or one.again:
-                    self._counters(one, batch, heads, names)
+                    self._counters(one, batch, columns, names)
                 else:
-                    self._launches(heads, counters)
+                    self._launches(columns, counters)
             self.sink.count_in(label, file.rows)
             self.failure = self.failure or file.failure
-        self.rounded, self.other_clock = max(self.rounded, rounded), max(self.other_clock, outside)
+        self.rounded = max(self.rounded, rounded)
+        self.other_clock = max(self.other_clock, outside)
         self.done += one.path.stat().st_size
 
-    def _heads(self, one: Pass, batch, processes: dict[int, int], label: str) -> dict[str, np.ndarray]:
+    def _launch_columns(self, one: Pass, batch, processes: dict[int, int], label: str) -> dict[str, np.ndarray]:
         """Return a batch's columns under our names: launch number, kernel, process, times and launch configuration."""
-        sink, issues = self.sink, self.sink.issues
+        sink = self.sink
+        issues = self.sink.issues
         names = batch.texts(one.ours["name"])
         issues.add("missing_name", sum(not name.strip() for name in names), label)
         for name in dict.fromkeys(names):
             if name not in self.kernels:
                 self.kernels[name] = sink.kernel(name)
-        heads = {ours: batch.integers(raw) for ours, raw in one.ours.items() if ours not in ("name", "start", "stop")}
-        heads["kernel"] = np.array([self.kernels[name] for name in names], np.int64)
-        pids = heads.get("process", np.zeros(len(names), np.int64))
+        columns = {ours: batch.integers(raw) for ours, raw in one.ours.items() if ours not in ("name", "start", "stop")}
+        columns["kernel"] = np.array([self.kernels[name] for name in names], np.int64)
+        pids = columns.get("process", np.zeros(len(names), np.int64))
         for pid in dict.fromkeys(pids.tolist()):
             processes.setdefault(pid, sink.processes.code(len(processes)))
-        heads["process"] = np.array([processes[pid] for pid in pids.tolist()], np.int64)
-        if "device" not in heads:
+        columns["process"] = np.array([processes[pid] for pid in pids.tolist()], np.int64)
+        if "device" not in columns:
             issues.add("device_assumed", 1, label)
-            heads["device"] = np.zeros(len(names), np.int64)
-        return heads
+            columns["device"] = np.zeros(len(names), np.int64)
+        return columns
 
     @staticmethod
-    def _queue(heads: dict[str, np.ndarray]) -> int:
-        """Add the queue delay, from the dispatch of a launch to its begin; return how many launches have times of another clock."""
-        absent = np.full(len(heads["start"]), NULL)
-        dispatched, completed, start, stop = (heads.get(name, absent) for name in ("dispatched", "completed", "start", "stop"))
+    def _queue(columns: dict[str, np.ndarray]) -> int:
+        """Add the queue delay, from the dispatch of a launch to its begin; return how many launches have times of
+        another clock.
+        """
+        absent = np.full(len(columns["start"]), NULL)
+        dispatched, completed, start, stop = (
+            columns.get(name, absent) for name in ("dispatched", "completed", "start", "stop")
+        )
         timed = (start != NULL) & (stop != NULL)
         known = timed & (dispatched != NULL)
         outside = known & (start < np.where(known, dispatched, 0) - OTHER_CLOCK_NS)
         known_end = timed & (completed != NULL)
         outside |= known_end & (stop > np.where(known_end, completed, 0) + OTHER_CLOCK_NS)
         known &= ~outside & (start >= dispatched)
-        heads["queue"] = np.where(known, start - np.where(known, dispatched, 0), NULL)
+        columns["queue"] = np.where(known, start - np.where(known, dispatched, 0), NULL)
         return int(outside.sum())
 
-    def _launches(self, heads: dict[str, np.ndarray], counters: bool) -> None:
-        kept = ~heads["rounded"]  # the others are counted as rounded, not as rows without a time
-        heads = {name: column[kept] for name, column in heads.items()}
+    def _launches(self, columns: dict[str, np.ndarray], counters: bool) -> None:
+        kept = ~columns["rounded"]  # the others are counted as rounded, not as rows without a time
+        columns = {name: column[kept] for name, column in columns.items()}
         self.sink.launches(
-            heads["start"],
-            heads["stop"],
-            heads["kernel"],
-            heads["process"],
-            device=heads["device"],
-            stream=heads.get("stream", 0),
-            queue_ns=heads["queue"],
-            shape={name: heads[name] for name in LAUNCH_SHAPE if name in heads},
+            columns["start"],
+            columns["stop"],
+            columns["kernel"],
+            columns["process"],
+            device=columns["device"],
+            stream=columns.get("stream", 0),
+            queue_ns=columns["queue"],
+            shape={name: columns[name] for name in LAUNCH_SHAPE if name in columns},
         )
         if counters:
-            self.store.launches(heads)
+            self.store.launches(columns)
 
-    def _counters(self, one: Pass, batch, heads: dict[str, np.ndarray], names: list[str]) -> None:
+    def _counters(self, one: Pass, batch, columns: dict[str, np.ndarray], names: list[str]) -> None:
         if one.timed:
-            heads["start"], heads["stop"] = checked(self.sink, heads["start"], heads["stop"])
-        self.store.take(heads, self.store.layout(names), batch.floats(one.counters))
+            columns["start"], columns["stop"] = checked(self.sink, columns["start"], columns["stop"])
+        self.store.take(columns, self.store.layout(names), batch.floats(one.counters))
         for again in one.again.values():
-            self.store.take(heads, self.store.layout(list(again.values())), batch.floats(list(again)))
+            self.store.take(columns, self.store.layout(list(again.values())), batch.floats(list(again)))
         self.store.several |= one.merged  # counters of several runs of the program in one row

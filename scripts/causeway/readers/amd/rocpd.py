@@ -1,6 +1,8 @@
-"""rocpd databases of rocprofv3: launches, copies, calls, markers, counters and samples; one file or a folder, of one process or many.
+"""rocpd databases of rocprofv3: launches, copies, calls, markers, counters and samples; one file or a folder, of one
+process or many.
 
-A set of tables is one process's; sets of several files are merged by their guid. Numbers of nodes, processes and threads are row ids.
+A set of tables is one process's; sets of several files are merged by their guid. Numbers of nodes, processes and
+threads are row ids.
 """
 
 from collections.abc import Callable, Iterator
@@ -8,18 +10,28 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.errors import ExportError
-from causeway.readers.columns import column_map
-from causeway.readers.detect import sqlite_tables
-from causeway.readers.events import NULL, integers
-from causeway.readers.options import Options
-from causeway.readers.rocm_counters import ANY_KERNEL, CounterStore
-from causeway.readers.rocm_events import RocmEvents
-from causeway.readers.rocm_passes import is_database
-from causeway.readers.rocpd_tables import COPIES, COUNTERS, DISPATCHES, REGIONS, ProcessTables, message, open_database, real, suffixes
-from causeway.readers.sink import Sink
-from causeway.readers.sources import note_state
-from causeway.tables import LAUNCH_SHAPE
+from causeway.core.errors import ExportError
+from causeway.core.tables import LAUNCH_SHAPE
+from causeway.readers.amd.counter_passes import ANY_KERNEL, CounterStore
+from causeway.readers.amd.rocpd_tables import (
+    COPIES,
+    COUNTERS,
+    DISPATCHES,
+    REGIONS,
+    ProcessTables,
+    message,
+    open_database,
+    real,
+    suffixes,
+)
+from causeway.readers.amd.trace_events import RocmEvents
+from causeway.readers.common.column_maps import column_map
+from causeway.readers.common.constants import NULL, UNNAMED_METRIC
+from causeway.readers.common.numbers import integers
+from causeway.readers.common.options import Options
+from causeway.readers.containers.sqlite_names import is_database, sqlite_tables
+from causeway.readers.containers.table_source import note_state
+from causeway.readers.sink.sink import Sink
 
 ADVICE = "Profile again with `rocprofv3 --kernel-trace --output-format rocpd`."
 
@@ -31,7 +43,11 @@ def probe(path: Path) -> bool:
 
 def _files(path: Path) -> list[Path]:
     files = sorted(file for file in path.rglob("*.db") if file.is_file()) if path.is_dir() else [path]
-    return [file for file in files if is_database(file) and (not path.is_dir() or suffixes(dict.fromkeys(sqlite_tables(file))))]
+    return [
+        file
+        for file in files
+        if is_database(file) and (not path.is_dir() or suffixes(dict.fromkeys(sqlite_tables(file))))
+    ]
 
 
 def read(path: Path, sink: Sink, options: Options) -> None:
@@ -54,15 +70,21 @@ def read(path: Path, sink: Sink, options: Options) -> None:
 
 
 class RocpdReader:
-    """The databases of one export on their way to the sink."""
+    """The reader of the databases of one export."""
 
     def __init__(self, sink: Sink, options: Options) -> None:
-        self.sink, self.options = sink, options
-        self.rules, shared = column_map("rocpd"), column_map("rocprofv3")
-        self.markers, self.lds_step = shared["markers"], shared["lds_granularity"]
+        self.sink = sink
+        self.options = options
+        self.rules = column_map("rocpd")
+        shared = column_map("rocprofv3")
+        self.markers = shared["markers"]
+        self.lds_step = shared["lds_granularity"]
         self.store = CounterStore(sink, shared["units"], self.rules["duration"])
         self.events = RocmEvents(sink)
-        self.progress, self.done, self.total, self.before = options.progress(), 0, 1, 0
+        self.progress = options.progress()
+        self.done = 0
+        self.total = 1
+        self.before = 0
         self.failure: ExportError | None = None
         self.guids: set[str] = set()
         self.sets = 0
@@ -76,7 +98,8 @@ class RocpdReader:
             return
         try:
             note_state(export, self.sink.issues)
-            self.done, self.total = 0, max(1, sum(export.estimated_rows(name) for name in export.tables if name.startswith("rocpd_")))
+            self.done = 0
+            self.total = max(1, sum(export.estimated_rows(name) for name in export.tables if name.startswith("rocpd_")))
             for suffix in suffixes(export.tables):
                 tables = ProcessTables(export, suffix)
                 guid = tables.guid() or f"{label}{suffix}"
@@ -84,20 +107,25 @@ class RocpdReader:
                     self.sink.issues.add("copied_process", 1, f"{label}guid {guid[:40]}")
                     continue
                 self.guids.add(guid)
-                self.sink.format_version = self.sink.format_version or f"rocpd schema {(tables.metadata('schema_version') or '?')[:20]}"
+                self.sink.format_version = (
+                    self.sink.format_version or f"rocpd schema {(tables.metadata('schema_version') or '?')[:20]}"
+                )
                 self._set(tables, guid, label)
         finally:
             export.close()
         self.before += path.stat().st_size
 
     def finish(self) -> None:
-        """Say what is wrong with the export."""
+        """Count what only all databases show; raise the first failure."""
         self.sink.issues.add("rounded_times", self.events.rounded)
         if self.failure:
             raise self.failure
         if not (self.sink.n_launches or self.sink.n_transfers or self.sink.has_counters):
             raise ExportError(
-                self.options.source, "no kernel was launched in it, or launches were not traced", f"rows in {DISPATCHES}", ADVICE
+                self.options.source,
+                "no kernel was launched in it, or launches were not traced",
+                f"rows in {DISPATCHES}",
+                ADVICE,
             )
         self.sink.issues.add("no_launches", int(not self.sink.n_launches))
 
@@ -112,10 +140,17 @@ class RocpdReader:
             entry = self.rules["tables"][table]
             lacking = [name for name in entry["required"] if name not in tables.columns(table)]
             if lacking:
-                self._damage(f"{label}table {table} has no column {', '.join(lacking)}", f"{label}{table} lacks {', '.join(lacking)}")
+                self._damage(
+                    f"{label}table {table} has no column {', '.join(lacking)}",
+                    f"{label}{table} lacks {', '.join(lacking)}",
+                )
                 continue
             event = ("stack_id", "category_id", "extdata") if table == REGIONS else ("stack_id",)
-            self._try(lambda table=table, entry=entry, event=event, take=take: self._table(tables, table, entry, event, take, guid, label))
+            self._try(
+                lambda table=table, entry=entry, event=event, take=take: self._table(
+                    tables, table, entry, event, take, guid, label
+                )
+            )
         if self.counted:
             self._try(lambda: self._counters(tables, label))
             self._try(lambda: self._samples(tables, guid))
@@ -132,9 +167,13 @@ class RocpdReader:
 
     def _damage(self, found: str, detail: str) -> None:
         self.sink.issues.add("unreadable_table", 1, detail)
-        self.failure = self.failure or ExportError(self.options.source, found, "the columns that rocprofv3 writes", ADVICE)
+        self.failure = self.failure or ExportError(
+            self.options.source, found, "the columns that rocprofv3 writes", ADVICE
+        )
 
-    def _table(self, tables: ProcessTables, table: str, entry: dict, event: tuple, take: Callable, guid: str, label: str) -> None:
+    def _table(
+        self, tables: ProcessTables, table: str, entry: dict, event: tuple, take: Callable, guid: str, label: str
+    ) -> None:
         for bad, batch in tables.rows(table, entry["columns"], event):
             rows = len(batch["start"])
             self._count(label + table, rows, bad)
@@ -159,21 +198,24 @@ class RocpdReader:
         ids = batch["kernel"]
         symbols = tables.kernel_symbols()
         none = (None,) * 5
-        heads = {name: batch[name] for name in LAUNCH_SHAPE if name in batch}
-        heads |= {"start": batch["start"], "stop": batch["stop"], "process": process, "stream": _stream(batch, rows)}
-        heads["kernel"] = self.events.kernels([symbols.get(one, none)[0] or "" for one in ids.tolist()])
-        heads["device"] = self._agents(tables, batch.get("agent"), rows)
-        heads["thread"] = batch.get("thread", np.full(rows, NULL))
-        heads["correlation"] = batch.get("stack_id", np.full(rows, NULL))
+        columns = {name: batch[name] for name in LAUNCH_SHAPE if name in batch}
+        columns |= {"start": batch["start"], "stop": batch["stop"], "process": process, "stream": _stream(batch, rows)}
+        columns["kernel"] = self.events.kernels([symbols.get(one, none)[0] or "" for one in ids.tolist()])
+        columns["device"] = self._agents(tables, batch.get("agent"), rows)
+        columns["thread"] = batch.get("thread", np.full(rows, NULL))
+        columns["correlation"] = batch.get("stack_id", np.full(rows, NULL))
         for at, name in enumerate(("lds_bytes", "arch_vgpr", "accum_vgpr", "sgpr"), 1):
-            stated = integers([symbols.get(one, none)[at] for one in ids.tolist()])[0]
+            values = integers([symbols.get(one, none)[at] for one in ids.tolist()])[0]
             if name == "lds_bytes":  # as in the CSV: what is allocated, not what is asked for
-                stated = np.where(stated == NULL, heads.get(name, stated), -(-stated // self.lds_step) * self.lds_step)
-            if (stated != NULL).any():
-                heads[name] = stated
-        self.events.launches(heads)
+                allocated = -(-values // self.lds_step) * self.lds_step
+                values = np.where(values == NULL, columns.get(name, values), allocated)
+            if (values != NULL).any():
+                columns[name] = values
+        self.events.launches(columns)
         if self.counted and "event" in batch:
-            self.store.launches(heads | {"number": batch["event"], "kernel": np.full(rows, ANY_KERNEL)}, heads["kernel"])
+            self.store.launches(
+                columns | {"number": batch["event"], "kernel": np.full(rows, ANY_KERNEL)}, columns["kernel"]
+            )
 
     def _agents(self, tables: ProcessTables, agents: np.ndarray | None, rows: int) -> np.ndarray:
         if agents is None:
@@ -187,35 +229,43 @@ class RocpdReader:
         columns |= {"bytes": batch.get("bytes", NULL), "correlation": batch.get("stack_id", np.full(rows, NULL))}
         absent = np.full(rows, NULL)
         ends = [self._agents(tables, batch.get(end, absent), rows) for end in ("source", "target")]
-        ways = tables.texts(batch.get("name", absent))
-        stated = [way if self.events.knows(way) else self._way(tables, batch, at) for at, way in enumerate(ways)]
-        self.events.copies(columns, stated, *ends)
+        directions = tables.texts(batch.get("name", absent))
+        directions = [
+            name if self.events.knows(name) else self._direction(tables, batch, at)
+            for at, name in enumerate(directions)
+        ]
+        self.events.copies(columns, directions, *ends)
 
     @staticmethod
-    def _way(tables: ProcessTables, batch: dict, at: int) -> str:
+    def _direction(tables: ProcessTables, batch: dict, at: int) -> str:
         """Return a copy's direction by the kinds of agents at its ends."""
-        kinds = [tables.agents.get(int(batch[end][at]), (None,) * 3)[2] if end in batch else None for end in ("source", "target")]
+        kinds = [
+            tables.agents.get(int(batch[end][at]), (None,) * 3)[2] if end in batch else None
+            for end in ("source", "target")
+        ]
         words = ["HOST" if kind == "CPU" else "DEVICE" if kind == "GPU" else "?" for kind in kinds]
         return "_TO_".join(words)
 
     def _regions(self, tables: ProcessTables, batch: dict, rows: int, process: np.ndarray) -> None:
         absent = np.full(rows, NULL)
         columns = {"start": batch["start"], "stop": batch["stop"], "process": process}
-        columns["thread"] = np.array([tables.threads.get(one, one) for one in batch.get("thread", absent).tolist()], np.int64)
+        columns["thread"] = np.array(
+            [tables.threads.get(one, one) for one in batch.get("thread", absent).tolist()], np.int64
+        )
         columns["correlation"] = batch.get("stack_id", absent)
         names = tables.texts(batch.get("name", absent))
-        place = ("rocpd_info_category", "name") if tables.has("rocpd_info_category") else ("rocpd_string", "string")
-        categories = tables.texts(batch.get("category_id", absent), *place)
+        named = ("rocpd_info_category", "name") if tables.has("rocpd_info_category") else ("rocpd_string", "string")
+        categories = tables.texts(batch.get("category_id", absent), *named)
         marker = np.array([not one or one.upper().startswith(self.markers) for one in categories], bool)
         facts = batch["extdata"].to_pylist() if "extdata" in batch else [None] * rows
         for mine, take in ((~marker, self.events.calls), (marker, self.events.ranges)):
             at = np.flatnonzero(mine)
             if len(at):
-                named = [(marker[one] and message(facts[one])) or names[one] for one in at.tolist()]
-                take({name: column[at] for name, column in columns.items()}, named)
+                texts = [(marker[one] and message(facts[one])) or names[one] for one in at.tolist()]
+                take({name: column[at] for name, column in columns.items()}, texts)
 
     def _counters(self, tables: ProcessTables, label: str) -> None:
-        """Take the counters of events; those of launches are told from others when they are joined."""
+        """Take the counters of events; which of them are launches shows when they are joined."""
         code = next(iter(self.processes.values()), None)
         if code is not None:
             self.store.gather(self._counter_rows(tables, code, label))
@@ -223,19 +273,21 @@ class RocpdReader:
     def _counter_rows(self, tables: ProcessTables, code: int, label: str) -> Iterator[tuple[int, int, str, float]]:
         for bad, batch in tables.counter_values():
             self._count(label + COUNTERS, len(batch["event"]), bad)
-            for event, counter, value in zip(batch["event"].tolist(), batch["counter"].tolist(), batch["value"].to_pylist(), strict=True):
+            for event, counter, value in zip(
+                batch["event"].tolist(), batch["counter"].tolist(), batch["value"].to_pylist(), strict=True
+            ):
                 yield code, event, tables.counters.get(counter, ("", None))[0] or f"counter {counter}", real(value)
 
     def _samples(self, tables: ProcessTables, guid: str) -> None:
         for bad, batch in tables.sampled():
             rows = len(batch["time"])
             self._count("rocpd_sample", rows, bad)
-            stated = [tables.counters.get(one, ("", None)) for one in batch["counter"].tolist()]
+            counters = [tables.counters.get(one, ("", None)) for one in batch["counter"].tolist()]
             self.sink.samples(
                 batch["time"],
                 self._process(tables, batch, rows, guid),
-                np.array([tables.device(agent) if isinstance(agent, int) else 0 for _, agent in stated], np.int64),
-                np.array([self.sink.metrics.code(name or "(unnamed metric)") for name, _ in stated], np.int64),
+                np.array([tables.device(agent) if isinstance(agent, int) else 0 for _, agent in counters], np.int64),
+                np.array([self.sink.metrics.code(name or UNNAMED_METRIC) for name, _ in counters], np.int64),
                 np.array([real(value) for value in batch["value"].to_pylist()]),
             )
 

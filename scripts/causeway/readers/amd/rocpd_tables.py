@@ -1,15 +1,22 @@
-"""The tables of a rocpd database that one process wrote: their suffix, their joins with events and tracks, and what their row ids mean."""
+"""The tables of a rocpd database that one process wrote: their suffix, their joins with events and tracks, and what
+their row ids mean.
+"""
 
 import json
 from collections.abc import Iterator
 
 import numpy as np
 
-from causeway.errors import ExportError
-from causeway.readers.events import NULL, integer
-from causeway.readers.sqlite import SqliteExport, quoted
+from causeway.core.errors import ExportError
+from causeway.readers.amd.trace_events import device_facts
+from causeway.readers.common.constants import NULL
+from causeway.readers.common.numbers import integer
+from causeway.readers.containers.sqlite_database import SqliteExport, quoted
 
-DISPATCHES, COPIES, REGIONS, COUNTERS = "rocpd_kernel_dispatch", "rocpd_memory_copy", "rocpd_region", "rocpd_pmc_event"
+DISPATCHES = "rocpd_kernel_dispatch"
+COPIES = "rocpd_memory_copy"
+REGIONS = "rocpd_region"
+COUNTERS = "rocpd_pmc_event"
 MARKS = (DISPATCHES, COPIES, REGIONS, "rocpd_info_process", "rocpd_info_agent")
 
 SMALL = 1 << 24
@@ -33,12 +40,17 @@ class ProcessTables:
     """
 
     def __init__(self, export: SqliteExport, suffix: str) -> None:
-        self.export, self.suffix = export, suffix
+        self.export = export
+        self.suffix = suffix
         self.processes = {row[0]: integer(row[1]) for row in self._small("rocpd_info_process", "id", "pid")}
         threads = {row[0]: integer(row[1]) for row in self._small("rocpd_info_thread", "id", "tid")}
         self.threads = {row: NULL if thread is None else thread for row, thread in threads.items()}
-        self.counters = {row[0]: (row[1] or "", row[2]) for row in self._small("rocpd_info_pmc", "id", "name", "agent_id")}
-        self.agents = {row[0]: row[1:] for row in self._small("rocpd_info_agent", "id", "logical_index", "absolute_index", "type")}
+        self.counters = {
+            row[0]: (row[1] or "", row[2]) for row in self._small("rocpd_info_pmc", "id", "name", "agent_id")
+        }
+        self.agents = {
+            row[0]: row[1:] for row in self._small("rocpd_info_agent", "id", "logical_index", "absolute_index", "type")
+        }
         self._symbols: dict[int, tuple] | None = None
         self._texts: dict[tuple[str, int], str] = {}
 
@@ -55,11 +67,20 @@ class ProcessTables:
 
     def metadata(self, tag: str) -> str | None:
         """Return one entry of the metadata: the schema's version or the guid, never more."""
-        return next((str(value) for name, value in self.export.pairs("rocpd_metadata" + self.suffix, "tag", "value") if name == tag), None)
+        return next(
+            (
+                str(value)
+                for name, value in self.export.pairs("rocpd_metadata" + self.suffix, "tag", "value")
+                if name == tag
+            ),
+            None,
+        )
 
     def guid(self) -> str | None:
-        """Return what tells processes apart in a merge, if it is stated."""
-        return self.metadata("guid") or next((row[0] for row in self._small("rocpd_info_process", "guid") if row[0]), None)
+        """Return the identifier of the process, if the database has one."""
+        return self.metadata("guid") or next(
+            (row[0] for row in self._small("rocpd_info_process", "guid") if row[0]), None
+        )
 
     def device(self, agent: int) -> int:
         """Return an agent's number, as rocprofv3's CSV prints it; the row id where there is none."""
@@ -68,25 +89,30 @@ class ProcessTables:
 
     def devices(self) -> Iterator[tuple[int, dict]]:
         """Give the GPUs' numbers and facts."""
-        for row, kind, product, name, facts in self._small("rocpd_info_agent", "id", "type", "product_name", "name", "extdata"):
+        for row, kind, product, name, facts in self._small(
+            "rocpd_info_agent", "id", "type", "product_name", "name", "extdata"
+        ):
             number = self.device(row)
             if kind == "GPU" and 0 <= number < 1 << 16:
                 units, clock = (integer(_fact(facts, key)) for key in ("cu_count", "max_engine_clk_fcompute"))
-                yield (
-                    number,
-                    {
-                        "name": product or name or None,
-                        "multiprocessors": units if units and units > 0 else None,
-                        "clock_hz": clock * 1_000_000 if clock and clock > 0 else None,
-                    },
-                )
+                yield number, device_facts(product or name, units, clock)
 
     def kernel_symbols(self) -> dict[int, tuple]:
         """Return for kernel ids: name, static LDS, VGPRs, accumulation VGPRs, SGPRs."""
         if self._symbols is not None:
             return self._symbols
-        columns = ("id", "display_name", "kernel_name", "group_segment_size", "arch_vgpr_count", "accum_vgpr_count", "sgpr_count")
-        self._symbols = {row[0]: (row[1] or row[2], *row[3:]) for row in self._small("rocpd_info_kernel_symbol", *columns)}
+        columns = (
+            "id",
+            "display_name",
+            "kernel_name",
+            "group_segment_size",
+            "arch_vgpr_count",
+            "accum_vgpr_count",
+            "sgpr_count",
+        )
+        self._symbols = {
+            row[0]: (row[1] or row[2], *row[3:]) for row in self._small("rocpd_info_kernel_symbol", *columns)
+        }
         return self._symbols
 
     def texts(self, ids: np.ndarray, table: str = "rocpd_string", column: str = "string") -> list[str]:
@@ -98,7 +124,8 @@ class ProcessTables:
         return [self._texts.get((table, one), "") for one in ids.tolist()]
 
     def rows(self, table: str, columns: dict[str, str], event: tuple[str, ...] = ()) -> Iterator[tuple[int, dict]]:
-        """Give a table's rows with columns under our names, those that it lacks from its track, and columns of its event.
+        """Give a table's rows with columns under our names, those that it lacks from its track, and columns of its
+        event.
 
         Parameters
         ----------
@@ -106,24 +133,32 @@ class ProcessTables:
         columns : dict of str to str
             Raw name -> ours.
         event : tuple of str
-            Columns of the event (`stack_id`, `category_id`, `extdata`), given under these names; absent if there is no table of events.
+            Columns of the event (`stack_id`, `category_id`, `extdata`), given under these names; absent if there is no
+            table of events.
         """
-        own, track = self.columns(table), self.columns("rocpd_track") if "track_id" in self.columns(table) else []
+        own = self.columns(table)
+        track = self.columns("rocpd_track") if "track_id" in self.columns(table) else []
         chosen = {ours: f"b.{quoted(raw)}" for raw, ours in columns.items() if raw in own}
         chosen |= {ours: f"t.{quoted(raw)}" for raw, ours in columns.items() if raw not in own and raw in track}
         query = f" FROM {quoted(table + self.suffix)} b"
         if track:
             query += f" LEFT JOIN {quoted('rocpd_track' + self.suffix)} t ON t.id = b.track_id"
-        stated = [name for name in event if "event_id" in own and name in self.columns("rocpd_event")]
-        if stated:
-            chosen |= {name: f"e.{quoted(name)}" for name in stated}
+        joined = [name for name in event if "event_id" in own and name in self.columns("rocpd_event")]
+        if joined:
+            chosen |= {name: f"e.{quoted(name)}" for name in joined}
             query += f" LEFT JOIN {quoted('rocpd_event' + self.suffix)} e ON e.id = b.event_id"
         text = [name for name in chosen if name == "extdata"]
-        yield from self.export.select(f"SELECT {', '.join(chosen.values())}{query}", table + self.suffix, list(chosen), text)
+        yield from self.export.select(
+            f"SELECT {', '.join(chosen.values())}{query}", table + self.suffix, list(chosen), text
+        )
 
     def counter_values(self) -> Iterator[tuple[int, dict]]:
-        """Give event, counter and value (as SQL text, exact) of all counters, in the order in which they were written."""
-        query = f"SELECT event_id, pmc_id, quote(value) FROM {quoted(COUNTERS + self.suffix)} WHERE event_id IS NOT NULL"  # noqa: S608
+        """Give event, counter and value (as SQL text, exact) of all counters, in the order in which they were
+        written.
+        """
+        query = (
+            f"SELECT event_id, pmc_id, quote(value) FROM {quoted(COUNTERS + self.suffix)} WHERE event_id IS NOT NULL"  # noqa: S608
+        )
         yield from self.export.select(query, COUNTERS + self.suffix, ["event", "counter", "value"], ["value"])
 
     def sampled(self) -> Iterator[tuple[int, dict]]:
@@ -137,7 +172,9 @@ class ProcessTables:
             f" JOIN {quoted('rocpd_track' + self.suffix)} t ON t.id = s.track_id"
             f" LEFT JOIN {quoted('rocpd_string' + self.suffix)} n ON n.id = t.name_id WHERE n.string IS NOT 'pc_sample'"
         )
-        yield from self.export.select(query, "rocpd_sample" + self.suffix, ["time", "process", "counter", "value"], ["value"])
+        yield from self.export.select(
+            query, "rocpd_sample" + self.suffix, ["time", "process", "counter", "value"], ["value"]
+        )
 
     def has_rows(self, table: str) -> bool:
         """Return whether a table has any row."""
@@ -180,6 +217,9 @@ def open_database(path, source: str) -> SqliteExport:
         export.close()
         names = ", ".join(sorted(export.tables)[:5]) or "(none)"
         raise ExportError(
-            source, f"it is no rocpd database: it has tables {names}", f"a table {DISPATCHES}", "Name the database of rocprofv3."
+            source,
+            f"it is no rocpd database: it has tables {names}",
+            f"a table {DISPATCHES}",
+            "Name the database of rocprofv3.",
         )
     return export

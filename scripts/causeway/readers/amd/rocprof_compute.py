@@ -1,20 +1,24 @@
-"""rocprofiler-compute (Omniperf) workloads: pmc_perf.csv, its single passes, timestamps.csv, or the workload's folder."""
+"""rocprofiler-compute (Omniperf) workloads: pmc_perf.csv, its single passes, timestamps.csv, or the workload's
+folder.
+"""
 
 from pathlib import Path
 
-from causeway.errors import ExportError
-from causeway.readers.detect import sqlite_tables
-from causeway.readers.options import Options
-from causeway.readers.rocm_csv import header_of
-from causeway.readers.rocm_passes import PassReader, is_database
-from causeway.readers.sink import Sink
+from causeway.core.errors import ExportError
+from causeway.readers.amd.dispatch_tables import PassReader
+from causeway.readers.common.options import Options
+from causeway.readers.containers.csv_batches import header_of
+from causeway.readers.containers.sqlite_names import is_database, sqlite_tables
+from causeway.readers.sink.sink import Sink
 
 MARKS = {"Dispatch_ID", "Kernel_Name"}
 ANALYSIS = ("compute_kernel", "compute_workload")
 
 
 def probe(path: Path) -> bool:
-    """Return whether a file, or a file of a folder, has the columns of a workload; or is the tool's analysis database."""
+    """Return whether a file, or a file of a folder, has the columns of a workload; or is the tool's analysis
+    database.
+    """
     if path.is_dir():
         return bool(_files(path))
     return bool(set(ANALYSIS) & set(sqlite_tables(path))) if is_database(path) else set(header_of(path)) >= MARKS
@@ -31,7 +35,8 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     if path.is_file() and is_database(path):
         raise ExportError(
             options.source,
-            "it is an analysis database of rocprofiler-compute (tables compute_*): metrics per kernel, without a row for each launch",
+            "it is an analysis database of rocprofiler-compute (tables compute_*): metrics per kernel, without a row"
+            " for each launch",
             "a workload's pmc_perf.csv, or a trace",
             "Name the workload's folder, which holds pmc_perf.csv, or profile with `rocprofv3`.",
         )

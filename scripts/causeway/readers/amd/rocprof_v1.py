@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from causeway.errors import ExportError
-from causeway.readers.detect import sqlite_tables
-from causeway.readers.options import Options
-from causeway.readers.rocm_csv import header_of
-from causeway.readers.rocm_passes import KERN, PassReader, is_database
-from causeway.readers.sink import Sink
+from causeway.core.errors import ExportError
+from causeway.readers.amd.dispatch_tables import KERN, PassReader
+from causeway.readers.common.options import Options
+from causeway.readers.containers.csv_batches import header_of
+from causeway.readers.containers.sqlite_names import is_database, sqlite_tables
+from causeway.readers.sink.sink import Sink
 
 MARKS = {"Index", "KernelName"}
 SUMMARY = {"Name", "Calls", "TotalDurationNs"}
@@ -42,8 +42,14 @@ def _is_mine(path: Path) -> bool:
 
 
 def _files(folder: Path) -> list[tuple[Path, str]]:
-    """Return the folder's files, results.csv first; the database, which holds the same rows, only if there is no such file."""
-    files = [path for path in sorted(folder.iterdir()) if path.is_file() and path.suffix.lower() in (".csv", ".db") and _is_mine(path)]
+    """Return the folder's files, results.csv first; the database, which holds the same rows, only if there is no
+    such file.
+    """
+    files = [
+        path
+        for path in sorted(folder.iterdir())
+        if path.is_file() and path.suffix.lower() in (".csv", ".db") and _is_mine(path)
+    ]
     files.sort(key=lambda path: (path.suffix.lower() == ".db", path.name != "results.csv"))
     if any(path.name == "results.csv" for path in files):
         files = [path for path in files if path.name != "results.db"]

@@ -1,30 +1,34 @@
-"""rocprofv3's CSV files: kernel and copy traces, calls, markers, counters and agents; one file, or a folder of any depth.
+"""rocprofv3's CSV files: kernel and copy traces, calls, markers, counters and agents; one file, or a folder of any
+depth.
 
-Files that share a folder and the beginning of their names are one process. Counters of other files are of another execution of the program;
-they find their launch by its number and kernel name.
+Files that share a folder and the beginning of their names are one process. Counters of other files are of another
+execution of the program; they find their launch by its number and kernel name.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from causeway.errors import ExportError
-from causeway.readers.columns import column_map
-from causeway.readers.events import NULL
-from causeway.readers.options import Options
-from causeway.readers.rocm_counters import CounterStore, checked
-from causeway.readers.rocm_csv import Batch, CsvFile, header_of, numbers
-from causeway.readers.rocm_events import RocmEvents, agents
-from causeway.readers.sink import Sink
-from causeway.tables import LAUNCH_SHAPE
+from causeway.core.errors import ExportError
+from causeway.core.tables import LAUNCH_SHAPE
+from causeway.readers.amd.counter_passes import CounterStore, checked
+from causeway.readers.amd.trace_events import RocmEvents, agents, device_facts
+from causeway.readers.common.column_maps import column_map
+from causeway.readers.common.constants import NULL
+from causeway.readers.common.options import Options
+from causeway.readers.containers.csv_batches import CsvBatch, CsvFile, header_of, numbers
+from causeway.readers.sink.sink import Sink
 
 ORDER = ("agent_info", "kernel_trace", "memory_copy_trace", "api_trace", "counter_collection")
 OPEN_ROWS = 1 << 12
 """Launches gathered before their counters are stored."""
 
-ADVICE = "Profile again with `rocprofv3 --kernel-trace --memory-copy-trace`, or name the folder that holds its *_kernel_trace.csv."
+ADVICE = (
+    "Profile again with `rocprofv3 --kernel-trace --memory-copy-trace`, or name the folder that holds its"
+    " *_kernel_trace.csv."
+)
 
 _KIND = re.compile(
     r"[-_.]*(?:kernel_trace|memory_copy_trace|counter_collection|(?:hip|hsa|marker|rccl|rocdecode|rocjpeg)_\w+|agent_info|kernel_names)$",
@@ -36,15 +40,15 @@ _PASS = re.compile(r"(?:pass|pmc)_?\d+", re.IGNORECASE)
 _RANK = re.compile(r"(?:^|[-_.])rank[-_.]?(\d+)(?=[-_.]|$)", re.IGNORECASE)
 
 
-@dataclass
-class Table:
+@dataclass(kw_only=True)
+class TraceFile:
     """A CSV file, what it holds, its columns under our names, and the group of files that it belongs to."""
 
     path: Path
     label: str
     kind: str
     ours: dict[str, str]
-    group: tuple[str, str] = field(default=("", ""))
+    group: tuple[str, str]
 
 
 def probe(path: Path) -> bool:
@@ -64,19 +68,26 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     tables = _tables(path)
     for file in sorted(set(_files(path)) - {table.path for table in tables}):
         if _TRACE.search(file.name):
-            sink.issues.add("unreadable_table", 1, f"{file.name}: its first line is not the header that such a file has")
+            sink.issues.add(
+                "unreadable_table", 1, f"{file.name}: its first line is not the header that such a file has"
+            )
     V3Reader(tables, sink, options).read()
 
 
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
-        return [file for file in sorted(path.rglob("*")) if file.is_file() and file.name.lower().endswith((".csv", ".csv.gz"))]
+        return [
+            file
+            for file in sorted(path.rglob("*"))
+            if file.is_file() and file.name.lower().endswith((".csv", ".csv.gz"))
+        ]
     return [path]
 
 
-def _tables(path: Path) -> list[Table]:
+def _tables(path: Path) -> list[TraceFile]:
     """Return the files with known headers, in the order in which they are read."""
-    rules, found = column_map("rocprofv3")["tables"], []
+    rules = column_map("rocprofv3")["tables"]
+    found = []
     for file in _files(path):
         header = {name.lower(): name for name in header_of(file)}
         for kind, entry in rules.items():
@@ -87,29 +98,38 @@ def _tables(path: Path) -> list[Table]:
                         ours.setdefault(name, header[raw.lower()])
                 label = str(file.relative_to(path)) if path.is_dir() else file.name
                 stem = re.sub(r"\.csv(\.gz)?$", "", file.name, flags=re.IGNORECASE)
-                found.append(Table(file, label, kind, ours, (str(file.parent), _KIND.sub("", stem))))
+                group = (str(file.parent), _KIND.sub("", stem))
+                found.append(TraceFile(path=file, label=label, kind=kind, ours=ours, group=group))
                 break
     return sorted(found, key=lambda table: (ORDER.index(table.kind), table.label))
 
 
 class V3Reader:
-    """The files of one export on their way to the sink."""
+    """The reader of the files of one export."""
 
-    def __init__(self, tables: list[Table], sink: Sink, options: Options) -> None:
-        self.tables, self.sink, self.options = tables, sink, options
+    def __init__(self, tables: list[TraceFile], sink: Sink, options: Options) -> None:
+        self.tables = tables
+        self.sink = sink
+        self.options = options
         rules = column_map("rocprofv3")
         self.markers = rules["markers"]
         counted = any(table.kind == "counter_collection" for table in tables)
         self.store = CounterStore(sink, rules["units"], rules["duration"]) if counted else None
         self.events = RocmEvents(sink, self.store)
-        self.progress, self.done = options.progress(), 0
+        self.progress = options.progress()
+        self.done = 0
         self.failure: ExportError | None = None
         self.agents: list[tuple[int, dict]] = []
-        self.home = self._homes()
+        self.process_of = self._group_processes()
 
     def read(self) -> None:
         """Read everything."""
-        readers = {"agent_info": self._agents, "kernel_trace": self._launches, "memory_copy_trace": self._copies, "api_trace": self._calls}
+        readers = {
+            "agent_info": self._agents,
+            "kernel_trace": self._launches,
+            "memory_copy_trace": self._copies,
+            "api_trace": self._calls,
+        }
         try:
             for table in self.tables:
                 with CsvFile(table.path, table.label, self.options.source, self.sink.issues, self._at) as file:
@@ -144,18 +164,26 @@ class V3Reader:
 
     # processes
 
-    def _homes(self) -> dict[tuple[str, str], tuple[str, int]]:
+    def _group_processes(self) -> dict[tuple[str, str], tuple[str, int]]:
         """Return for each group of files its process: a key, and the process id that its calls bear (-1: any)."""
-        launching = sorted({table.group for table in self.tables if table.kind in ("kernel_trace", "memory_copy_trace")})
-        homes = {group: self._home(group) for group in launching or sorted({table.group for table in self.tables})}
+        launching = sorted(
+            {table.group for table in self.tables if table.kind in ("kernel_trace", "memory_copy_trace")}
+        )
+        processes = {
+            group: self._group_process(group) for group in launching or sorted({table.group for table in self.tables})
+        }
         if not launching:
-            return self._passes(homes)
-        others = sorted({table.group for table in self.tables} - homes.keys())  # another execution of the same program
+            return self._passes(processes)
+        others = sorted(
+            {table.group for table in self.tables} - processes.keys()
+        )  # another execution of the same program
         paired = len(others) == len(launching)
-        return homes | {group: homes[launching[number if paired else 0]] for number, group in enumerate(others)}
+        return processes | {group: processes[launching[number if paired else 0]] for number, group in enumerate(others)}
 
-    def _home(self, group: tuple[str, str]) -> tuple[str, int]:
-        """Return the key and the process id of a group: the one of its calls, of several the one whose main thread launched."""
+    def _group_process(self, group: tuple[str, str]) -> tuple[str, int]:
+        """Return the key and the process id of a group: the one of its calls, of several the one whose main thread
+        launched.
+        """
         mine = [table for table in self.tables if table.group == group]
         pids = {pid for table in mine if table.kind == "api_trace" for pid in self._first(table, "process")}
         threads = {thread for table in mine if table.kind == "kernel_trace" for thread in self._first(table, "thread")}
@@ -163,20 +191,22 @@ class V3Reader:
         return f"{max(pid, 0):020d} {group[1]}", pid
 
     @staticmethod
-    def _passes(homes: dict[tuple[str, str], tuple[str, int]]) -> dict[tuple[str, str], tuple[str, int]]:
+    def _passes(processes: dict[tuple[str, str], tuple[str, int]]) -> dict[tuple[str, str], tuple[str, int]]:
         """Return the processes of an export that has counters only.
 
-        Folders `pass_1`, `pass_2` ... are executions one after the other, as are files whose names begin with words; files whose names
-        begin with a process id are processes of one execution.
+        Folders `pass_1`, `pass_2` ... are executions one after the other, as are files whose names begin with words;
+        files whose names begin with a process id are processes of one execution.
         """
         seen: dict[tuple[str, ...], int] = {}
-        for folder, prefix in homes:
-            execution = tuple(part for part in Path(folder).parts if _PASS.fullmatch(part)) or (("",) if prefix.isdecimal() else (prefix,))
+        for folder, prefix in processes:
+            execution = tuple(part for part in Path(folder).parts if _PASS.fullmatch(part)) or (
+                ("",) if prefix.isdecimal() else (prefix,)
+            )
             number = seen[execution] = seen.get(execution, -1) + 1
-            homes[folder, prefix] = (f"{number:020d}", -1)
-        return homes
+            processes[folder, prefix] = (f"{number:020d}", -1)
+        return processes
 
-    def _first(self, table: Table, column: str) -> set[int]:
+    def _first(self, table: TraceFile, column: str) -> set[int]:
         """Return a column's value in a file's first row, as a set of none or one."""
         if column not in table.ours:
             return set()
@@ -185,9 +215,9 @@ class V3Reader:
             value = batch.integers(table.ours[column])[0] if batch is not None else NULL
         return set() if value == NULL else {int(value)}
 
-    def _process(self, table: Table, batch: Batch) -> np.ndarray:
+    def _process(self, table: TraceFile, batch: CsvBatch) -> np.ndarray:
         """Return process codes: by the trace's own id of a process (`rocpd convert`), else the group's."""
-        key, pid = self.home[table.group]
+        key, pid = self.process_of[table.group]
         rank = int(match[1]) if (match := _RANK.search(table.group[1])) else None
         if "guid" in table.ours:
             guids = batch.texts(table.ours["guid"])
@@ -197,66 +227,84 @@ class V3Reader:
         if pid < 0 or "process" not in table.ours or table.kind == "counter_collection":
             return np.full(len(batch), mine)
         pids = batch.integers(table.ours["process"])
-        codes = {one: mine if one in (pid, NULL) else self.sink.processes.code(f"{one:020d}") for one in np.unique(pids).tolist()}
+        codes = {
+            one: mine if one in (pid, NULL) else self.sink.processes.code(f"{one:020d}")
+            for one in np.unique(pids).tolist()
+        }
         return np.array([codes[one] for one in pids.tolist()], np.int64)
 
     # tables
 
-    def _agents(self, table: Table, batch: Batch) -> None:
-        kinds, names = batch.texts(table.ours["kind"]), batch.texts(table.ours.get("name", ""))
-        columns = {name: batch.integers(table.ours.get(name, "")) for name in ("device", "node", "multiprocessors", "clock_mhz")}
+    def _agents(self, table: TraceFile, batch: CsvBatch) -> None:
+        kinds = batch.texts(table.ours["kind"])
+        names = batch.texts(table.ours.get("name", ""))
+        columns = {
+            name: batch.integers(table.ours.get(name, ""))
+            for name in ("device", "node", "multiprocessors", "clock_mhz")
+        }
         for at, kind in enumerate(kinds):
             device = int(columns["device"][at] if columns["device"][at] != NULL else columns["node"][at])
             if kind == "GPU" and 0 <= device < 1 << 16:
-                units, clock = int(columns["multiprocessors"][at]), int(columns["clock_mhz"][at])
-                facts = {"name": names[at] or None, "multiprocessors": units if units > 0 else None}
-                self.agents.append((device, facts | {"clock_hz": clock * 1_000_000 if clock > 0 else None}))
+                units, clock = (int(columns[name][at]) for name in ("multiprocessors", "clock_mhz"))
+                self.agents.append((device, device_facts(names[at], units, clock)))
 
-    def _heads(self, table: Table, batch: Batch) -> dict[str, np.ndarray]:
+    def _launch_columns(self, table: TraceFile, batch: CsvBatch) -> dict[str, np.ndarray]:
         """Return the columns of launches under our names."""
-        heads = {
-            name: batch.integers(table.ours[name]) for name in ("number", "thread", "correlation", *LAUNCH_SHAPE) if name in table.ours
-        }
-        heads["kernel"] = self.events.kernels(batch.texts(table.ours["name"]))
-        heads["process"] = self._process(table, batch)
-        stream = table.ours.get("stream", table.ours.get("queue_id"))
-        heads["stream"] = batch.integers(stream) if stream else np.zeros(len(batch), np.int64)
-        if "device" in table.ours:
-            heads["device"] = agents(batch.texts(table.ours["device"]))
-        else:
-            heads["device"] = np.zeros(len(batch), np.int64)
-            self.sink.issues.add("device_assumed", 1, table.label)
-        return heads
-
-    def _launches(self, table: Table, batch: Batch) -> None:
-        heads = self._heads(table, batch)
-        heads["start"], heads["stop"], rounded = batch.times(table.ours["start"], table.ours["stop"])
-        self.events.rounded += int(rounded.sum())
-        heads = {name: column[~rounded] for name, column in heads.items()}
-        self.events.launches(heads)
-
-    def _copies(self, table: Table, batch: Batch) -> None:
         columns = {
-            name: batch.integers(table.ours[name]) for name in ("stream", "correlation", "bytes", "start", "stop") if name in table.ours
+            name: batch.integers(table.ours[name])
+            for name in ("number", "thread", "correlation", *LAUNCH_SHAPE)
+            if name in table.ours
+        }
+        columns["kernel"] = self.events.kernels(batch.texts(table.ours["name"]))
+        columns["process"] = self._process(table, batch)
+        stream = table.ours.get("stream", table.ours.get("queue_id"))
+        columns["stream"] = batch.integers(stream) if stream else np.zeros(len(batch), np.int64)
+        if "device" in table.ours:
+            columns["device"] = agents(batch.texts(table.ours["device"]))
+        else:
+            columns["device"] = np.zeros(len(batch), np.int64)
+            self.sink.issues.add("device_assumed", 1, table.label)
+        return columns
+
+    def _launches(self, table: TraceFile, batch: CsvBatch) -> None:
+        columns = self._launch_columns(table, batch)
+        columns["start"], columns["stop"], rounded = batch.times(table.ours["start"], table.ours["stop"])
+        self.events.rounded += int(rounded.sum())
+        columns = {name: column[~rounded] for name, column in columns.items()}
+        self.events.launches(columns)
+
+    def _copies(self, table: TraceFile, batch: CsvBatch) -> None:
+        columns = {
+            name: batch.integers(table.ours[name])
+            for name in ("stream", "correlation", "bytes", "start", "stop")
+            if name in table.ours
         }
         columns["process"] = self._process(table, batch)
         source, target = (agents(batch.texts(table.ours.get(end, ""))) for end in ("source", "target"))
         self.events.copies(columns, batch.texts(table.ours["direction"]), source, target)
 
-    def _calls(self, table: Table, batch: Batch) -> None:
-        columns = {name: batch.integers(table.ours[name]) for name in ("thread", "correlation", "start", "stop") if name in table.ours}
+    def _calls(self, table: TraceFile, batch: CsvBatch) -> None:
+        columns = {
+            name: batch.integers(table.ours[name])
+            for name in ("thread", "correlation", "start", "stop")
+            if name in table.ours
+        }
         columns["process"] = self._process(table, batch)
         names = batch.texts(table.ours["name"])
-        marker = np.array([domain.upper().startswith(self.markers) for domain in batch.texts(table.ours["domain"])], bool)
+        marker = np.array(
+            [domain.upper().startswith(self.markers) for domain in batch.texts(table.ours["domain"])], bool
+        )
         for mine, take in ((~marker, self.events.calls), (marker, self.events.ranges)):
             if mine.any():
                 at = np.flatnonzero(mine)
                 take({name: column[at] for name, column in columns.items()}, [names[one] for one in at.tolist()])
 
-    def _counters(self, table: Table, file: CsvFile) -> None:
-        """Gather the rows of a launch, which follow one another; a launch that comes back later is joined with itself in the store."""
-        place = {name: file.place[raw] for name, raw in table.ours.items()}
-        identity = [place[name] for name in ("guid", "process", "number") if name in place]
+    def _counters(self, table: TraceFile, file: CsvFile) -> None:
+        """Gather the rows of a launch, which follow one another; a launch that comes back later is joined with
+        itself in the store.
+        """
+        position = {name: file.position[raw] for name, raw in table.ours.items()}
+        identity = [position[name] for name in ("guid", "process", "number") if name in position]
         rows: list[list[str]] = []
         counters: list[list[str]] = []
         values: list[list[str]] = []
@@ -267,24 +315,26 @@ class V3Reader:
                 if key != last:
                     if len(rows) >= OPEN_ROWS:
                         self._store(table, file, rows, counters, values)
-                        rows, counters, values = [], [], []
+                        rows = []
+                        counters = []
+                        values = []
                     last = key
                     rows.append(row)
                     counters.append([])
                     values.append([])
-                counters[-1].append(row[place["counter"]])
-                values[-1].append(row[place["value"]])
+                counters[-1].append(row[position["counter"]])
+                values[-1].append(row[position["value"]])
         self._store(table, file, rows, counters, values)
 
-    def _store(self, table: Table, file: CsvFile, rows: list, counters: list, values: list) -> None:
+    def _store(self, table: TraceFile, file: CsvFile, rows: list, counters: list, values: list) -> None:
         if not rows:
             return
-        batch = Batch(rows, file)
-        heads = self._heads(table, batch)
+        batch = CsvBatch(rows, file)
+        columns = self._launch_columns(table, batch)
         if {"start", "stop"} <= table.ours.keys():
             start, stop, rounded = batch.times(table.ours["start"], table.ours["stop"])
-            heads["start"], heads["stop"] = checked(self.sink, start, stop)
+            columns["start"], columns["stop"] = checked(self.sink, start, stop)
             self.events.rounded += int(rounded.sum())
         layouts = [self.store.layout(names) for names in counters]
         cells = [numbers([row], len(row), self.sink.issues, table.label)[0] for row in values]
-        self.store.take(heads, layouts, cells)
+        self.store.take(columns, layouts, cells)

@@ -1,18 +1,22 @@
-"""What the numbers in rocprofv3's JSON mean: kernels, agents, counters and operations; and how its small objects are taken apart."""
+"""What the numbers in rocprofv3's JSON mean: kernels, agents, counters and operations; and how its small objects are
+taken apart.
+"""
 
 from array import array
 
 import numpy as np
 
-from causeway.readers.events import NULL, integer
-from causeway.readers.names import Vocabulary
+from causeway.readers.common.constants import NULL
+from causeway.readers.common.numbers import integer
+from causeway.readers.common.vocabularies import Vocabulary
 
 
-class Markers:
-    """Texts by number, as many as there are ranges: two numbers each, and each text once."""
+class MarkerTexts:
+    """Texts by number, as many as there are ranges: two numbers each, and each text held once."""
 
     def __init__(self) -> None:
-        self._keys, self._codes = array("q"), array("q")
+        self._keys = array("q")
+        self._codes = array("q")
         self._texts = Vocabulary()
         self._sorted: tuple[np.ndarray, np.ndarray] | None = None
 
@@ -29,17 +33,19 @@ class Markers:
         if not len(self._keys):
             return [None] * len(keys)
         if self._sorted is None:
-            known, codes = np.frombuffer(self._keys, np.int64), np.frombuffer(self._codes, np.int64)
+            known = np.frombuffer(self._keys, np.int64)
+            codes = np.frombuffer(self._codes, np.int64)
             order = np.argsort(known, kind="stable")
             self._sorted = known[order], codes[order]
         known, codes = self._sorted
         at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
         return [
-            self._texts.texts[code] if hit else None for code, hit in zip(codes[at].tolist(), (known[at] == keys).tolist(), strict=True)
+            self._texts.texts[code] if hit else None
+            for code, hit in zip(codes[at].tolist(), (known[at] == keys).tolist(), strict=True)
         ]
 
 
-class Names:
+class RecordNames:
     """What the numbers in one process's records mean."""
 
     def __init__(self) -> None:
@@ -47,7 +53,7 @@ class Names:
         self.agents: dict[int, dict] = {}
         self.counters: dict[tuple, str] = {}
         self.operations: list[dict] = []
-        self.markers = Markers()
+        self.markers = MarkerTexts()
         self.pid = 0
         self.complete = False
 
@@ -78,10 +84,15 @@ class Names:
 
     def operation(self, record: dict) -> tuple[str, str]:
         """Return the names of a record's kind and operation, '' where unknown."""
-        kind, operation = record.get("kind"), record.get("operation")
+        kind = record.get("kind")
+        operation = record.get("operation")
         entry = self.operations[kind] if isinstance(kind, int) and 0 <= kind < len(self.operations) else {}
         names = entry.get("operations") if isinstance(entry, dict) else None
-        name = names[operation] if isinstance(names, list) and isinstance(operation, int) and 0 <= operation < len(names) else ""
+        name = (
+            names[operation]
+            if isinstance(names, list) and isinstance(operation, int) and 0 <= operation < len(names)
+            else ""
+        )
         return str(entry.get("kind", "")) if isinstance(entry, dict) else "", name if isinstance(name, str) else ""
 
 

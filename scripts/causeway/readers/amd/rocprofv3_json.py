@@ -1,7 +1,8 @@
-"""rocprofv3's JSON: launches, copies, calls, markers and counters of one or more processes, record by record, in bounded memory.
+"""rocprofv3's JSON: launches, copies, calls, markers and counters of one or more processes, record by record, in
+bounded memory.
 
-Names lie in tables before the records (`kernel_symbols`, `strings`); should they come after them, they are looked up first. Of `metadata`,
-which holds the command line, only the process id is used.
+Names lie in tables before the records (`kernel_symbols`, `strings`); should they come after them, they are looked up
+first. Of `metadata`, which holds the command line, only the process id is used.
 """
 
 import re
@@ -10,17 +11,18 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.errors import ExportError
-from causeway.readers.columns import column_map
-from causeway.readers.detect import first_bytes
-from causeway.readers.events import NULL, integer
-from causeway.readers.options import Options
-from causeway.readers.rocm_counters import CounterStore, checked
-from causeway.readers.rocm_csv import without_rounded
-from causeway.readers.rocm_events import RocmEvents
-from causeway.readers.rocprofv3_json_names import Names, finite, handle, inner, inner_object, product, values_of
-from causeway.readers.rocprofv3_json_text import UNREADABLE, Nested
-from causeway.readers.sink import Sink
+from causeway.core.errors import ExportError
+from causeway.readers.amd.counter_passes import CounterStore, checked
+from causeway.readers.amd.rocprofv3_ids import RecordNames, finite, handle, inner, inner_object, product, values_of
+from causeway.readers.amd.trace_events import RocmEvents, device_facts
+from causeway.readers.common.column_maps import column_map
+from causeway.readers.common.constants import NULL
+from causeway.readers.common.files import first_bytes
+from causeway.readers.common.numbers import integer, with_null
+from causeway.readers.common.options import Options
+from causeway.readers.containers.csv_batches import without_rounded
+from causeway.readers.containers.nested_json import UNREADABLE, Nested
+from causeway.readers.sink.sink import Sink
 
 ROOT = "rocprofiler-sdk-tool"
 BATCH = 1 << 13
@@ -36,7 +38,9 @@ def _files(path: Path) -> list[Path]:
     files = sorted(file for file in path.rglob("*.json*") if file.is_file()) if path.is_dir() else [path]
     try:
         return [
-            file for file in files if re.match(rb'\s*\{\s*"' + ROOT.encode() + rb'"', first_bytes(file, 256).removeprefix(b"\xef\xbb\xbf"))
+            file
+            for file in files
+            if re.match(rb'\s*\{\s*"' + ROOT.encode() + rb'"', first_bytes(file, 256).removeprefix(b"\xef\xbb\xbf"))
         ]
     except OSError:
         return []
@@ -64,23 +68,25 @@ def read(path: Path, sink: Sink, options: Options) -> None:
 
 
 class JsonReader:
-    """The files of one export on their way to the sink."""
+    """The reader of the files of one export."""
 
     def __init__(self, sink: Sink, options: Options) -> None:
-        self.sink, self.options = sink, options
+        self.sink = sink
+        self.options = options
         self.rules = column_map("rocprofv3")
         self.store = CounterStore(sink, self.rules["units"], self.rules["duration"])
         self.events = RocmEvents(sink)
-        self.progress, self.done = options.progress(), 0
+        self.progress = options.progress()
+        self.done = 0
         self.failure: ExportError | None = None
         self.counted = False  # whether there are, or may still come, counters of the launches
-        places = self.rules["json"]
+        paths = self.rules["json"]
         self.takes: dict[str, Callable] = {
-            places["launches"]: self._launches,
-            places["transfers"]: self._copies,
-            places["ranges"]: self._ranges,
+            paths["launches"]: self._launches,
+            paths["transfers"]: self._copies,
+            paths["ranges"]: self._ranges,
         }
-        self.takes |= dict.fromkeys(places["calls"], self._calls) | {places["counters"]: self._counters}
+        self.takes |= dict.fromkeys(paths["calls"], self._calls) | {paths["counters"]: self._counters}
 
     def read(self, path: Path, label: str) -> None:
         """Read one file; keep in `failure` where it is cut."""
@@ -90,21 +96,26 @@ class JsonReader:
         except UNREADABLE:
             found = text.cut or f"the text ends early or is damaged after {text.offset:,} characters"
             self.sink.issues.add("truncated", 1, label)
-            self.failure = self.failure or ExportError(self.options.source, f"{label}: {found}", "a complete JSON document", ADVICE)
+            self.failure = self.failure or ExportError(
+                self.options.source, f"{label}: {found}", "a complete JSON document", ADVICE
+            )
         finally:
             self.sink.issues.add("unreadable_rows", text.damaged, label)
             text.close()
         self.done += path.stat().st_size
 
     def finish(self) -> None:
-        """Say what is wrong with the export."""
+        """Count what only all files show; raise the first failure."""
         self.sink.issues.add("rounded_times", self.events.rounded)
         if self.failure:
             raise self.failure
         if not (self.sink.n_launches or self.sink.n_transfers or self.sink.has_counters):
             advice = "Profile again with `rocprofv3 --kernel-trace`."
             raise ExportError(
-                self.options.source, "it holds no launch of a kernel and no counter", "a record under kernel_dispatch", advice
+                self.options.source,
+                "it holds no launch of a kernel and no counter",
+                "a record under kernel_dispatch",
+                advice,
             )
         self.sink.issues.add("no_launches", int(not self.sink.n_launches and not self.sink.has_counters))
 
@@ -123,7 +134,8 @@ class JsonReader:
 
     def _process(self, text: Nested, path: Path, number: int) -> None:
         """Read one process."""
-        names, callbacks = Names(), False
+        names = RecordNames()
+        callbacks = False
         self.counted = True
         for key in text.members():
             if key in ("callback_records", "buffer_records") and text.enter("{"):
@@ -146,7 +158,7 @@ class JsonReader:
             self._device(code, agent)
 
     @staticmethod
-    def _name_table(text: Nested, key: str, names: Names) -> None:
+    def _name_table(text: Nested, key: str, names: RecordNames) -> None:
         takes = {"agents": names.agent, "counters": names.counter, "kernel_symbols": names.kernel}
         if key == "metadata":
             metadata = text.value()
@@ -167,7 +179,7 @@ class JsonReader:
         else:
             text.discard()
 
-    def _names_first(self, path: Path, wanted: int, names: Names) -> None:
+    def _names_first(self, path: Path, wanted: int, names: RecordNames) -> None:
         """Look up the names of a process whose records stand before them."""
         text = Nested(path, set())
         try:
@@ -190,19 +202,14 @@ class JsonReader:
             text.close()
 
     def _device(self, process: int, agent: dict) -> None:
-        number, kind = integer(agent["logical_node_id"]), agent["type"]
+        number = integer(agent["logical_node_id"])
+        kind = agent["type"]
         number = integer(agent["node_id"]) if number is None else number
         if kind == 2 and number is not None and 0 <= number < 1 << 16:
-            units, clock, name = integer(agent["cu_count"]), integer(agent["max_engine_clk_fcompute"]), agent["product_name"]
-            self.sink.device(
-                process,
-                number,
-                name=name if isinstance(name, str) and name else None,
-                multiprocessors=units if units and units > 0 else None,
-                clock_hz=clock * 1_000_000 if clock and clock > 0 else None,
-            )
+            units, clock = (integer(agent[key]) for key in ("cu_count", "max_engine_clk_fcompute"))
+            self.sink.device(process, number, **device_facts(agent["product_name"], units, clock))
 
-    def _records(self, text: Nested, part: str, take: Callable, names: Names, process: int) -> None:
+    def _records(self, text: Nested, part: str, take: Callable, names: RecordNames, process: int) -> None:
         """Give a list's records to their method, in batches; also those before a cut."""
         batch: list[dict] = []
         try:
@@ -225,81 +232,98 @@ class JsonReader:
         except (TypeError, ValueError, OverflowError):
             known = [(value, integer(value)) for value in values]
         self.sink.issues.add("out_of_range", sum(number is None and value is not None for value, number in known))
-        return np.array([NULL if number is None else number for _, number in known], np.int64)
+        return with_null(number for _, number in known)
 
     def _times(self, records: list[dict]) -> dict[str, np.ndarray]:
         columns = {"start": "start_timestamp", "stop": "end_timestamp", "thread": "thread_id"}
         found = {ours: self._integers(record.get(raw) for record in records) for ours, raw in columns.items()}
-        return found | {"correlation": self._integers(inner(record, "correlation_id", "internal") for record in records)}
+        return found | {
+            "correlation": self._integers(inner(record, "correlation_id", "internal") for record in records)
+        }
 
-    def _heads(self, infos: list[dict], records: list[dict], names: Names, process: int) -> dict[str, np.ndarray]:
+    def _launch_columns(
+        self, infos: list[dict], records: list[dict], names: RecordNames, process: int
+    ) -> dict[str, np.ndarray]:
         """Return the columns of launches."""
         ids = [info.get("kernel_id") for info in infos]
         unknown = {"name": None}
         symbols = [names.kernels.get(one if isinstance(one, int) else None, unknown) for one in ids]
-        stated = [symbol["name"] or "" for symbol in symbols]
-        heads = {
+        kernel_names = [symbol["name"] or "" for symbol in symbols]
+        columns = {
             "number": self._integers(info.get("dispatch_id") for info in infos),
-            "kernel": self.events.kernels(stated),
+            "kernel": self.events.kernels(kernel_names),
             "process": np.full(len(infos), process),
             "device": np.array([names.device(handle(info, "agent_id")) for info in infos], np.int64),
             "scratch_bytes": self._integers(info.get("private_segment_size") for info in infos),
         }
         streams = [handle(record, "stream_id") for record in records]
         queues = [handle(info, "queue_id") for info in infos]
-        heads["stream"] = self._integers(queue if stream is None else stream for stream, queue in zip(streams, queues, strict=True))
+        columns["stream"] = self._integers(
+            queue if stream is None else stream for stream, queue in zip(streams, queues, strict=True)
+        )
         step = self.rules["lds_granularity"]
         lds = [symbol.get("group_segment_size") for symbol in symbols]
-        heads["lds_bytes"] = np.array([NULL if size is None else -(-size // step) * step for size in lds], np.int64)
+        columns["lds_bytes"] = np.array([NULL if size is None else -(-size // step) * step for size in lds], np.int64)
         for ours, raw in (("arch_vgpr", "arch_vgpr_count"), ("accum_vgpr", "accum_vgpr_count"), ("sgpr", "sgpr_count")):
-            heads[ours] = self._integers(symbol.get(raw) for symbol in symbols)
-        return heads
+            columns[ours] = self._integers(symbol.get(raw) for symbol in symbols)
+        return columns
 
-    def _launches(self, records: list[dict], names: Names, process: int) -> None:
+    def _launches(self, records: list[dict], names: RecordNames, process: int) -> None:
         infos = [inner_object(record, "dispatch_info") for record in records]
-        heads = self._times(records) | self._heads(infos, records, names, process)
+        columns = self._times(records) | self._launch_columns(infos, records, names, process)
         for size, ours in (("grid_size", "grid"), ("workgroup_size", "block")):
             for axis in "xyz":
-                heads[f"{ours}_{axis}"] = self._integers(inner(info, size, axis) for info in infos)
-        self.events.launches(heads)
+                columns[f"{ours}_{axis}"] = self._integers(inner(info, size, axis) for info in infos)
+        self.events.launches(columns)
         if self.counted:
-            self.store.launches(heads)
+            self.store.launches(columns)
 
-    def _copies(self, records: list[dict], names: Names, process: int) -> None:
+    def _copies(self, records: list[dict], names: RecordNames, process: int) -> None:
         columns = self._times(records) | {"process": np.full(len(records), process)}
         columns["bytes"] = self._integers(record.get("bytes") for record in records)
         columns["stream"] = self._integers(handle(record, "stream_id") for record in records)
-        ends = [np.array([names.device(handle(record, end)) for record in records], np.int64) for end in ("src_agent_id", "dst_agent_id")]
+        ends = [
+            np.array([names.device(handle(record, end)) for record in records], np.int64)
+            for end in ("src_agent_id", "dst_agent_id")
+        ]
         self.events.copies(columns, [names.operation(record)[1] for record in records], *ends)
 
-    def _calls(self, records: list[dict], names: Names, process: int) -> None:
+    def _calls(self, records: list[dict], names: RecordNames, process: int) -> None:
         columns = self._times(records) | {"process": np.full(len(records), process)}
         self.events.calls(columns, [names.operation(record)[1] for record in records])
 
-    def _ranges(self, records: list[dict], names: Names, process: int) -> None:
+    def _ranges(self, records: list[dict], names: RecordNames, process: int) -> None:
         columns = self._times(records) | {"process": np.full(len(records), process)}
         texts = names.markers.find(columns["correlation"])
-        texts = [names.operation(record)[1] if text is None else text for text, record in zip(texts, records, strict=True)]
+        texts = [
+            names.operation(record)[1] if text is None else text for text, record in zip(texts, records, strict=True)
+        ]
         self.events.ranges(columns, texts)
 
-    def _counters(self, records: list[dict], names: Names, process: int) -> None:
-        """Take the counters of launches; values of one counter (one per shader engine, say) are summed, as in the CSV files."""
+    def _counters(self, records: list[dict], names: RecordNames, process: int) -> None:
+        """Take the counters of launches; values of one counter (for example one per shader engine) are summed, as in
+        the CSV files.
+        """
         data = [inner_object(record, "dispatch_data") for record in records]
         infos = [inner_object(one, "dispatch_info") for one in data]
-        heads = self._heads(infos, [record | one for record, one in zip(records, data, strict=True)], names, process)
-        heads["thread"] = self._integers(record.get("thread_id") for record in records)
+        columns = self._launch_columns(
+            infos, [record | one for record, one in zip(records, data, strict=True)], names, process
+        )
+        columns["thread"] = self._integers(record.get("thread_id") for record in records)
         start, stop = (self._integers(one.get(raw) for one in data) for raw in ("start_timestamp", "end_timestamp"))
         start, stop, rounded = without_rounded(start, stop)
         self.events.rounded += int(rounded.sum())
-        heads["start"], heads["stop"] = checked(self.sink, start, stop)
+        columns["start"], columns["stop"] = checked(self.sink, start, stop)
         for size, ours in (("grid_size", "grid_x"), ("workgroup_size", "block_x")):
-            heads[ours] = self._integers(product(info.get(size)) for info in infos)
-        layouts, values = [], []
+            columns[ours] = self._integers(product(info.get(size)) for info in infos)
+        layouts = []
+        values = []
         for record, info in zip(records, infos, strict=True):
             sums: dict[str, float] = {}
             agent = handle(info, "agent_id")
             for one in values_of(record, "records"):
-                key, value = handle(one, "counter_id"), finite(one.get("value")) if isinstance(one, dict) else None
+                key = handle(one, "counter_id")
+                value = finite(one.get("value")) if isinstance(one, dict) else None
                 if value is None:
                     self.sink.issues.add("not_a_number", 1, "counter_collection")
                     continue
@@ -307,4 +331,4 @@ class JsonReader:
                 sums[name] = sums.get(name, 0.0) + value
             layouts.append(self.store.layout(list(sums)))
             values.append(np.array(list(sums.values()), float))
-        self.store.take(heads, layouts, values)
+        self.store.take(columns, layouts, values)

@@ -1,34 +1,50 @@
-"""rocm_profile_data (.rpd): operations of the GPU with the calls that made them, counters, markers, and the clock monitor as samples."""
+"""rocm_profile_data (.rpd): operations of the GPU with the calls that made them, counters, markers, and the clock
+monitor as samples.
+"""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
-from causeway.errors import ExportError
-from causeway.readers.columns import column_map
-from causeway.readers.detect import sqlite_tables
-from causeway.readers.events import NULL
-from causeway.readers.names import clean_text
-from causeway.readers.options import Options
-from causeway.readers.rocm_counters import ANY_KERNEL, CounterStore
-from causeway.readers.rocm_events import RocmEvents
-from causeway.readers.rocm_passes import is_database
-from causeway.readers.rocpd_tables import real
-from causeway.readers.sink import Sink
-from causeway.readers.sources import note_state
-from causeway.readers.sqlite import SqliteExport, quoted
-from causeway.tables import LAUNCH_SHAPE
+from causeway.core.codes import MEMSET_KIND
+from causeway.core.errors import ExportError
+from causeway.core.tables import LAUNCH_SHAPE
+from causeway.readers.amd.counter_passes import ANY_KERNEL, CounterStore
+from causeway.readers.amd.rocpd_tables import real
+from causeway.readers.amd.trace_events import RocmEvents
+from causeway.readers.common.column_maps import column_map
+from causeway.readers.common.constants import NULL, UNNAMED_METRIC
+from causeway.readers.common.kernel_names import clean_text
+from causeway.readers.common.options import Options
+from causeway.readers.containers.sqlite_database import SqliteExport, quoted
+from causeway.readers.containers.sqlite_names import is_database, sqlite_tables
+from causeway.readers.containers.table_source import note_state
+from causeway.readers.sink.sink import Sink
 
-OPERATIONS, CALLS, LINKS, COUNTERS, MONITOR = "rocpd_op", "rocpd_api", "rocpd_api_ops", "rocpd_counter", "rocpd_monitor"
-STRINGS, ARGUMENTS = "rocpd_string", "rocpd_ustring"
-MEMSET_KIND = 255
+OPERATIONS = "rocpd_op"
+CALLS = "rocpd_api"
+LINKS = "rocpd_api_ops"
+COUNTERS = "rocpd_counter"
+MONITOR = "rocpd_monitor"
+STRINGS = "rocpd_string"
+ARGUMENTS = "rocpd_ustring"
+_DETAILS = (
+    ("rocpd_kernelapi", "rocpd_kernelapi", "k"),
+    ("rocpd_kernelapi", "rocpd_kernelop", "k"),
+    ("rocpd_copyapi", "rocpd_copyapi", "c"),
+    ("rocpd_copyapi", "rocpd_copyop", "c"),
+)
+"""Tables of details of operations: their entry in the map, their name, and its alias in SQL; of an alias, the first
+table that is there.
+"""
+
 ADVICE = "Trace again with `runTracer.sh`, or export the .rpd file again."
 
 
 def probe(path: Path) -> bool:
     """Return whether a file is a database with tables of operations and calls."""
-    return path.is_file() and is_database(path) and bool({OPERATIONS, CALLS} & set(sqlite_tables(path)))
+    return is_database(path) and bool({OPERATIONS, CALLS} & set(sqlite_tables(path)))
 
 
 def read(path: Path, sink: Sink, options: Options) -> None:
@@ -52,15 +68,18 @@ def read(path: Path, sink: Sink, options: Options) -> None:
 
 
 class RpdReader:
-    """One database on its way to the sink."""
+    """The reader of one database."""
 
     def __init__(self, export: SqliteExport, sink: Sink, options: Options) -> None:
-        self.export, self.sink, self.options = export, sink, options
+        self.export = export
+        self.sink = sink
+        self.options = options
         self.rules = column_map("rpd")
         self.events = RocmEvents(sink)
         self.store = CounterStore(sink, column_map("rocprofv3")["units"], self.rules["duration"])
         self.counted = export.estimated_rows(COUNTERS) > 0 if COUNTERS in export.tables else False
-        self.progress, self.done = options.progress(), 0
+        self.progress = options.progress()
+        self.done = 0
         self.total = max(1, sum(export.estimated_rows(table) for table in (OPERATIONS, CALLS, MONITOR)))
         self.failure: ExportError | None = None
         self._texts: dict[tuple[str, int], str] = {}
@@ -70,9 +89,12 @@ class RpdReader:
 
     def read(self) -> None:
         """Read everything."""
-        export, sink = self.export, self.sink
+        export = self.export
+        sink = self.sink
         note_state(export, sink.issues)
-        version = next((value for tag, value in export.pairs("rocpd_metadata", "tag", "value") if tag == "schema_version"), "?")
+        version = next(
+            (value for tag, value in export.pairs("rocpd_metadata", "tag", "value") if tag == "schema_version"), "?"
+        )
         sink.format_version = f"rpd schema {clean_text(str(version))[:20]}"
         steps = {OPERATIONS: self._operations, COUNTERS: self._counters, CALLS: self._calls, MONITOR: self._monitor}
         for table, step in steps.items():
@@ -82,7 +104,9 @@ class RpdReader:
             if lacking:
                 found = f"table {table} has no column {', '.join(lacking)}"
                 self._fail(
-                    ExportError(self.options.source, found, "the columns that rocm_profile_data writes", ADVICE), "unreadable_table", found
+                    ExportError(self.options.source, found, "the columns that rocm_profile_data writes", ADVICE),
+                    "unreadable_table",
+                    found,
                 )
                 continue
             try:
@@ -92,13 +116,15 @@ class RpdReader:
         self.store.hand_over(only_linked=True)
 
     def finish(self) -> None:
-        """Say what is wrong with the export."""
+        """Count what only the whole file shows; raise the first failure."""
         sink = self.sink
         sink.issues.add("rounded_times", self.events.rounded)
         if self.failure:
             raise self.failure
         if not (sink.n_launches or sink.n_transfers):
-            raise ExportError(self.options.source, "there is no operation of a GPU in it", f"rows in {OPERATIONS}", ADVICE)
+            raise ExportError(
+                self.options.source, "there is no operation of a GPU in it", f"rows in {OPERATIONS}", ADVICE
+            )
         sink.issues.add("no_launches", int(not sink.n_launches))
 
     def _fail(self, error: ExportError, kind: str, detail: str) -> None:
@@ -112,7 +138,9 @@ class RpdReader:
         self.progress.at(int(self.options.size * min(1.0, self.done / self.total)))
 
     def _names(self, ids: np.ndarray, table: str = STRINGS) -> list[str]:
-        """Return the texts of ids, '' where there is none; only those asked for, since the table also holds arguments of calls."""
+        """Return the texts of ids, '' where there is none; only those asked for, since the table also holds
+        arguments of calls.
+        """
         wanted = {one for one in np.unique(ids).tolist() if one != NULL and (table, one) not in self._texts}
         if wanted:
             found = self.export.texts(table, "id", "string", wanted)
@@ -124,8 +152,9 @@ class RpdReader:
         return {ours: f"{alias}.{quoted(raw)}" for raw, ours in columns.items() if raw in present}
 
     def _operations(self) -> None:
-        """Read the operations, each with its call's process and what its call or its own row tells of its size."""
-        rules, tables = self.rules["tables"], self.export.tables
+        """Read the operations, each with its call's process, and its size from its call's row or its own."""
+        rules = self.rules["tables"]
+        tables = self.export.tables
         chosen = self._chosen(OPERATIONS, "o", rules[OPERATIONS]["columns"])
         query = f" FROM {OPERATIONS} o"
         linked = LINKS in tables and {"api_id", "op_id"} <= set(tables[LINKS])
@@ -136,13 +165,21 @@ class RpdReader:
             if "pid" in tables.get(CALLS, []):
                 query += f" LEFT JOIN {CALLS} a ON a.id = x.call"
                 chosen["process"] = "a.pid"
-        for ours, table, alias in (("rocpd_kernelapi", "rocpd_kernelapi", "k"), ("rocpd_kernelapi", "rocpd_kernelop", "k"),
-                                   ("rocpd_copyapi", "rocpd_copyapi", "c"), ("rocpd_copyapi", "rocpd_copyop", "c")):  # fmt: skip
+        for ours, table, alias in _DETAILS:
             key, of = ("api_ptr_id", "x.call") if table.endswith("api") else ("op_ptr_id", "o.id")
-            if table not in tables or key not in tables[table] or (of == "x.call" and not linked) or f" {alias} ON" in query:
+            if (
+                table not in tables
+                or key not in tables[table]
+                or (of == "x.call" and not linked)
+                or f" {alias} ON" in query
+            ):
                 continue
             query += f" LEFT JOIN {table} {alias} ON {alias}.{key} = {of}"
-            chosen |= {name: place for name, place in self._chosen(table, alias, rules[ours]["columns"]).items() if name not in chosen}
+            chosen |= {
+                name: column
+                for name, column in self._chosen(table, alias, rules[ours]["columns"]).items()
+                if name not in chosen
+            }
         statement = f"SELECT {', '.join(chosen.values())}{query}"
         for bad, batch in self.export.select(statement, OPERATIONS, list(chosen)):
             self._count(OPERATIONS, len(batch["start"]), bad)
@@ -155,9 +192,11 @@ class RpdReader:
         """Return what an operation of a type is (`kernel`, `set`, `copy` or '') and its copy kind."""
         if kind not in self._kinds:
             name = self._names(np.array([kind]))[0]
-            what = next((what for what, words in self.rules["operations"].items() if any(word in name for word in words)), "")
-            way = next((number for word, number in self.rules["copy_kinds"].items() if word in name), 0)
-            self._kinds[kind] = (what, MEMSET_KIND if what == "set" else way)
+            what = next(
+                (what for what, words in self.rules["operations"].items() if any(word in name for word in words)), ""
+            )
+            copy_kind = next((number for word, number in self.rules["copy_kinds"].items() if word in name), 0)
+            self._kinds[kind] = (what, MEMSET_KIND if what == "set" else copy_kind)
             if not what:
                 self.others.setdefault(name, 0)
         return self._kinds[kind]
@@ -169,7 +208,9 @@ class RpdReader:
         process = self._processes(batch.get("process", np.full(rows, NULL)))
         self.devices |= set(np.unique(batch.get("device", np.zeros(1, np.int64))).tolist())
         for what in ("kernel", "transfer"):
-            at = np.flatnonzero([kind == "kernel" if what == "kernel" else kind in ("set", "copy") for kind, _ in kinds])
+            at = np.flatnonzero(
+                [kind == "kernel" if what == "kernel" else kind in ("set", "copy") for kind, _ in kinds]
+            )
             if not len(at):
                 continue
             mine = {name: column[at] for name, column in batch.items()} | {"process": process[at]}
@@ -180,34 +221,47 @@ class RpdReader:
                 self._launches(mine)
             else:
                 self.sink.transfers(
-                    mine["start"], mine["stop"], mine["process"], np.array([kinds[one][1] for one in at.tolist()]),
-                    size=mine.get("bytes", NULL), device=mine["device"], stream=mine["stream"], correlation=mine["correlation"],
-                )  # fmt: skip
+                    mine["start"],
+                    mine["stop"],
+                    mine["process"],
+                    np.array([kinds[one][1] for one in at.tolist()]),
+                    size=mine.get("bytes", NULL),
+                    device=mine["device"],
+                    stream=mine["stream"],
+                    correlation=mine["correlation"],
+                )
         for one, (what, _) in zip(batch["kind"].tolist(), kinds, strict=True):
             if not what:
                 self.others[self._texts.get((STRINGS, one), "")] += 1
 
     def _launches(self, mine: dict) -> None:
         absent = np.full(len(mine["start"]), NULL)
-        stated, beside = self._names(mine.get("description", absent)), self._names(mine.get("name", absent))
-        heads = {
-            name: mine[name] for name in (*LAUNCH_SHAPE, "start", "stop", "process", "device", "stream", "correlation") if name in mine
+        described = self._names(mine.get("description", absent))
+        named = self._names(mine.get("name", absent))
+        columns = {
+            name: mine[name]
+            for name in (*LAUNCH_SHAPE, "start", "stop", "process", "device", "stream", "correlation")
+            if name in mine
         }
-        heads["kernel"] = self.events.kernels([name or other for name, other in zip(stated, beside, strict=True)])
-        self.events.launches(heads)
+        columns["kernel"] = self.events.kernels([name or other for name, other in zip(described, named, strict=True)])
+        self.events.launches(columns)
         if self.counted and "id" in mine:
-            self.store.launches(heads | {"number": mine["id"], "kernel": np.full(len(absent), ANY_KERNEL)}, heads["kernel"])
+            self.store.launches(
+                columns | {"number": mine["id"], "kernel": np.full(len(absent), ANY_KERNEL)}, columns["kernel"]
+            )
 
     def _counters(self) -> None:
         self.store.gather(self._counter_rows())
 
     def _counter_rows(self) -> Iterator[tuple[int, int, str, float]]:
         """Give process, operation, counter and value."""
-        place, query = "NULL", ""
+        process_column = "NULL"
+        query = ""
         if LINKS in self.export.tables and "pid" in self.export.tables.get(CALLS, []):
             links = f"SELECT op_id, min(api_id) AS call FROM {LINKS} GROUP BY op_id"  # noqa: S608 - our own name
-            place, query = "a.pid", f" LEFT JOIN ({links}) x ON x.op_id = c.op_id LEFT JOIN {CALLS} a ON a.id = x.call"
-        statement = f"SELECT c.op_id, c.name_id, quote(c.value), {place} FROM {COUNTERS} c{query}"  # noqa: S608 - our own names
+            process_column = "a.pid"
+            query = f" LEFT JOIN ({links}) x ON x.op_id = c.op_id LEFT JOIN {CALLS} a ON a.id = x.call"
+        statement = f"SELECT c.op_id, c.name_id, quote(c.value), {process_column} FROM {COUNTERS} c{query}"  # noqa: S608 - ours
         for bad, batch in self.export.select(statement, COUNTERS, ["number", "name", "value", "process"], ["value"]):
             self._count(COUNTERS, len(batch["number"]), bad)
             process = self._processes(batch["process"]).tolist()
@@ -227,44 +281,59 @@ class RpdReader:
 
     def _calls(self) -> None:
         markers = set(self.rules["markers"])
-        columns = {raw: ours for raw, ours in self.rules["tables"][CALLS]["columns"].items() if raw in self.export.tables[CALLS]}
+        columns = {
+            raw: ours
+            for raw, ours in self.rules["tables"][CALLS]["columns"].items()
+            if raw in self.export.tables[CALLS]
+        }
         for bad, batch in self.export.stream(CALLS, list(columns)):
             rows = {columns[raw]: values for raw, values in batch.items()}
             n = len(rows["start"])
             self._count(CALLS, n, bad)
             names = self._names(rows["name"])
             marker = np.array([name in markers for name in names], bool)
-            events = {"start": rows["start"], "stop": rows["stop"], "process": self._processes(rows.get("process", np.full(n, NULL)))}
+            events = {
+                "start": rows["start"],
+                "stop": rows["stop"],
+                "process": self._processes(rows.get("process", np.full(n, NULL))),
+            }
             events["thread"] = rows.get("thread", np.full(n, NULL))
             events["correlation"] = rows.get("id", np.full(n, NULL))
             arguments = ARGUMENTS if ARGUMENTS in self.export.tables else STRINGS  # of schema 3, of schema 2
-            texts = self._names(np.where(marker, rows.get("text", np.full(n, NULL)), NULL), arguments)
+            messages = self._names(np.where(marker, rows.get("text", np.full(n, NULL)), NULL), arguments)
             takes: tuple[tuple[np.ndarray, Callable, list[str]], ...] = (
                 (~marker, self.events.calls, names),
-                (marker, self.events.ranges, texts),
+                (marker, self.events.ranges, messages),
             )
-            for mine, take, said in takes:
+            for mine, take, texts in takes:
                 at = np.flatnonzero(mine)
                 if len(at):
-                    take({name: column[at] for name, column in events.items()}, [said[one] for one in at.tolist()])
+                    take({name: column[at] for name, column in events.items()}, [texts[one] for one in at.tolist()])
 
     def _monitor(self) -> None:
         """Read the monitor: a value holds from its start to the next one's.
 
-        It numbers devices in its own way: only where there is one of each is it known which is which.
+        Its numbers of devices are its own: only where there is one of each is it known which is which.
         """
-        known, process = self.rules["monitors"], self._processes(np.array([NULL]))[0]
+        known = self.rules["monitors"]
+        process = self._processes(np.array([NULL]))[0]
         seen: set[int] = set()
         monitored = {row[0] for row in self.export.rows(MONITOR, ["deviceId"])}
         only = next(iter(self.devices)) if len(monitored) == len(self.devices) == 1 else None
-        for bad, batch in self.export.stream(MONITOR, ["deviceId", "monitorType", "start", "value"], text=["monitorType", "value"]):
+        for bad, batch in self.export.stream(
+            MONITOR, ["deviceId", "monitorType", "start", "value"], text=["monitorType", "value"]
+        ):
             rows = len(batch["start"])
             self._count(MONITOR, rows, bad)
-            metric, values = np.empty(rows, np.int64), np.empty(rows)
-            for at, (kind, value) in enumerate(zip(batch["monitorType"].to_pylist(), batch["value"].to_pylist(), strict=True)):
-                name = clean_text(kind or b"") or "(unnamed metric)"
+            metric = np.empty(rows, np.int64)
+            values = np.empty(rows)
+            for at, (kind, value) in enumerate(
+                zip(batch["monitorType"].to_pylist(), batch["value"].to_pylist(), strict=True)
+            ):
+                name = clean_text(kind or b"") or UNNAMED_METRIC
                 entry = known.get(name, {"name": name, "factor": 1})
-                metric[at], values[at] = self.sink.metrics.code(entry["name"]), real(value) * entry["factor"]
+                metric[at] = self.sink.metrics.code(entry["name"])
+                values[at] = real(value) * entry["factor"]
             seen |= set(np.unique(batch["deviceId"]).tolist())
             device = batch["deviceId"] if only is None else np.full(rows, only)
             self.sink.samples(batch["start"], np.full(rows, process), device, metric, values)

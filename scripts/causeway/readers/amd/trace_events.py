@@ -1,25 +1,29 @@
-"""Events of AMD's traces on their way to the sink: kernels, copies, calls and markers, the same for CSV, JSON and databases."""
+"""Events of AMD's traces: kernels, copies, calls and markers, the same for CSV, JSON and databases."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from causeway.readers.columns import column_map
-from causeway.readers.events import NULL, integer
-from causeway.readers.names import clean_text
-from causeway.readers.rocm_counters import CounterStore
-from causeway.readers.rocm_csv import without_rounded
-from causeway.readers.sink import Sink
-from causeway.tables import LAUNCH_SHAPE
+from causeway.core.tables import LAUNCH_SHAPE
+from causeway.readers.amd.counter_passes import CounterStore
+from causeway.readers.common.column_maps import column_map
+from causeway.readers.common.constants import NULL, UNNAMED_CALL, UNNAMED_RANGE
+from causeway.readers.common.kernel_names import clean_text
+from causeway.readers.common.numbers import integer, with_null
+from causeway.readers.containers.csv_batches import without_rounded
+from causeway.readers.sink.sink import Sink
 
-HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE, PEER_TO_PEER = 1, 2, 8, 10
+DEVICE_TO_HOST = 2
+DEVICE_TO_DEVICE = 8
+PEER_TO_PEER = 10
 RANGES = "roctx"
 
 MOST_NAMES = 1 << 16
-"""Names remembered to save work; others are looked at anew each time."""
+"""Names remembered to save work; others are cleaned anew each time."""
 
-_NUMBER, LONGEST_NUMBER = re.compile(r"(\d+)\s*$"), 40
+_NUMBER = re.compile(r"(\d+)\s*$")
+LONGEST_NUMBER = 40
 
 
 class RocmEvents:
@@ -29,11 +33,12 @@ class RocmEvents:
     ----------
     sink : Sink
     store : CounterStore or None
-        Told of every launch, if the export has counters too.
+        Gets every launch, if the export has counters too.
     """
 
     def __init__(self, sink: Sink, store: CounterStore | None = None) -> None:
-        self.sink, self.store = sink, store
+        self.sink = sink
+        self.store = store
         self.copy_kinds = column_map("rocprofv3")["copy_kinds"]
         self.rounded = 0
         self._kernels: dict[str, int] = {}
@@ -48,34 +53,47 @@ class RocmEvents:
                 self._kernels[name] = self.sink.kernel(name)
         return np.array([self._kernels[name] for name in names], np.int64)
 
-    def launches(self, heads: Mapping[str, np.ndarray]) -> None:
-        """Take launches: arrays under the names of `CounterStore.take`, and `correlation` (0 means none)."""
-        start, _, rounded = without_rounded(heads["start"], heads["stop"])
+    def launches(self, columns: Mapping[str, np.ndarray]) -> None:
+        """Take launches: columns as `CounterStore.take` has them, and `correlation` (0 means none)."""
+        start, _, rounded = without_rounded(columns["start"], columns["stop"])
         self.rounded += int(rounded.sum())
         if rounded.any():
-            heads = {name: np.broadcast_to(column, start.shape)[~rounded] for name, column in heads.items()}
-        correlation = np.asarray(heads.get("correlation", NULL))
+            columns = {name: np.broadcast_to(column, start.shape)[~rounded] for name, column in columns.items()}
+        correlation = np.asarray(columns.get("correlation", NULL))
         self.sink.launches(
-            heads["start"],
-            heads["stop"],
-            heads["kernel"],
-            heads["process"],
-            device=heads.get("device", 0),
-            stream=heads.get("stream", 0),
+            columns["start"],
+            columns["stop"],
+            columns["kernel"],
+            columns["process"],
+            device=columns.get("device", 0),
+            stream=columns.get("stream", 0),
             correlation=np.where(correlation == 0, NULL, correlation),
-            shape={name: heads[name] for name in LAUNCH_SHAPE if name in heads},
+            shape={name: columns[name] for name in LAUNCH_SHAPE if name in columns},
         )
         if self.store is not None:
-            self.store.launches(heads)
+            self.store.launches(columns)
 
-    def copies(self, columns: Mapping[str, np.ndarray], ways: Sequence[str], source: np.ndarray, target: np.ndarray) -> None:
-        """Take copies: start, stop, process, stream, bytes, correlation; their ways as named, and both ends' agents (or `NULL`).
+    def copies(
+        self, columns: Mapping[str, np.ndarray], directions: Sequence[str], source: np.ndarray, target: np.ndarray
+    ) -> None:
+        """Take copies.
 
         A copy's device is the GPU at its end, or at its beginning if it goes to the host.
+
+        Parameters
+        ----------
+        columns : mapping of str to ndarray of int64, shape (n,)
+            start, stop, process, stream, bytes, correlation (0 means none).
+        directions : sequence of str, n of them
+            As the profiler names them.
+        source, target : ndarray of int64, shape (n,)
+            Numbers of the agents at both ends; `NULL` where unknown.
         """
-        kinds = {name: self._copy_kind(name) for name in set(ways)}
-        kind = np.array([kinds[name] for name in ways], np.int64)
-        kind = np.where((kind == DEVICE_TO_DEVICE) & (source != target) & (source != NULL) & (target != NULL), PEER_TO_PEER, kind)
+        kinds = {name: self._copy_kind(name) for name in set(directions)}
+        kind = np.array([kinds[name] for name in directions], np.int64)
+        kind = np.where(
+            (kind == DEVICE_TO_DEVICE) & (source != target) & (source != NULL) & (target != NULL), PEER_TO_PEER, kind
+        )
         device = np.where((kind == DEVICE_TO_HOST) | (target == NULL), source, target)
         correlation = np.asarray(columns.get("correlation", NULL))
         self.sink.transfers(
@@ -89,23 +107,25 @@ class RocmEvents:
             correlation=np.where(correlation == 0, NULL, correlation),
         )
 
-    def knows(self, way: str) -> bool:
-        """Return whether a copy's direction can be told by its name."""
-        return self._copy_kind(way) > 0
+    def knows(self, direction: str) -> bool:
+        """Return whether a copy's direction is one of the map."""
+        return self._copy_kind(direction) > 0
 
     def _copy_kind(self, name: str) -> int:
         return next((kind for end, kind in self.copy_kinds.items() if name.upper().endswith(end)), 0)
 
     def calls(self, columns: Mapping[str, np.ndarray], names: Iterable[str]) -> None:
         """Take runtime calls: start, stop, process, thread, correlation, and their names."""
-        code = _codes(names, self._calls, lambda name: self.sink.call_names.code(clean_text(name) or "(unnamed call)"))
+        code = _codes(names, self._calls, lambda name: self.sink.call_names.code(clean_text(name) or UNNAMED_CALL))
         correlation = np.asarray(columns.get("correlation", NULL))
         correlation = np.where(correlation == 0, NULL, correlation)
-        self.sink.calls(columns["start"], columns["stop"], columns["process"], columns.get("thread", NULL), code, correlation)
+        self.sink.calls(
+            columns["start"], columns["stop"], columns["process"], columns.get("thread", NULL), code, correlation
+        )
 
     def ranges(self, columns: Mapping[str, np.ndarray], names: Iterable[str]) -> None:
         """Take ranges: start, stop, process, thread, and their texts."""
-        code = _codes(names, self._ranges, lambda name: self.sink.range_names.code(clean_text(name) or "(unnamed range)"))
+        code = _codes(names, self._ranges, lambda name: self.sink.range_names.code(clean_text(name) or UNNAMED_RANGE))
         kind = np.full(len(code), self.sink.range_kinds.code(RANGES))
         self.sink.ranges(columns["start"], columns["stop"], columns["process"], columns.get("thread", NULL), code, kind)
 
@@ -126,5 +146,13 @@ def agents(texts: Sequence[str]) -> np.ndarray:
     """Return the numbers of agents as printed: `1` (2024), `Agent 1` (2026), `GPU 0`; `NULL` where there is none."""
     matches = {text: _NUMBER.search(text[-LONGEST_NUMBER:]) for text in set(texts)}
     numbers = {text: integer(match[1]) if match else None for text, match in matches.items()}
-    known = {text: NULL if number is None else number for text, number in numbers.items()}
-    return np.array([known[text] for text in texts], np.int64)
+    return with_null(numbers[text] for text in texts)
+
+
+def device_facts(name: object, multiprocessors: int | None, clock_mhz: int | None) -> dict:
+    """Return the facts of a device for `Sink.device`; None where a text is empty, or a number not above 0."""
+    return {
+        "name": name if isinstance(name, str) and name else None,
+        "multiprocessors": multiprocessors if multiprocessors and multiprocessors > 0 else None,
+        "clock_hz": clock_mhz * 1_000_000 if clock_mhz and clock_mhz > 0 else None,
+    }

@@ -1,4 +1,5 @@
-"""Work that goes on beside the reading: making the next batch, and writing the last tables, each in a thread of its own.
+"""Work in threads of its own: reading the next batch while this one is used, and writing tables while the next rows are
+made.
 
 Both are for work that does not hold Python's global lock: compiled loops, Arrow's encoders, files.
 """
@@ -9,13 +10,15 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from causeway.tables import ROW_GROUP_ROWS, TableWriter
+from causeway.core.tables import ROW_GROUP_ROWS, TableWriter
 
 T = TypeVar("T")
 
 
-def ahead(items: Iterator[T]) -> Iterator[T]:
-    """Give the items of an iterator, which a thread makes one ahead."""
+def prefetched(items: Iterator[T]) -> Iterator[T]:
+    """Give the items of an iterator, each made in a thread while the one before is used; raises what the iterator
+    raises.
+    """
     nothing = object()
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(next, items, nothing)
@@ -24,31 +27,33 @@ def ahead(items: Iterator[T]) -> Iterator[T]:
             yield item
 
 
-class Behind:
-    """A thread that does one thing after the other; whoever asks waits until what was asked for before is done."""
+class BackgroundThread:
+    """A thread that does one action after the other; starting one waits for the one before."""
 
     def __init__(self) -> None:
-        self._thread, self._doing = ThreadPoolExecutor(1), Future()
-        self._doing.set_result(None)
+        self._thread = ThreadPoolExecutor(1)
+        self._running = Future()
+        self._running.set_result(None)
 
-    def do(self, action: Callable[[], object]) -> None:
-        """Begin an action; raises what the one before raised."""
+    def start(self, action: Callable[[], object]) -> None:
+        """Start an action; raises what the one before raised."""
         self.wait()
-        self._doing = self._thread.submit(action)
+        self._running = self._thread.submit(action)
 
     def wait(self) -> None:
-        """Wait until nothing is being done; raises what the last action raised, once."""
-        doing, self._doing = self._doing, Future()
-        self._doing.set_result(None)
-        doing.result()
+        """Wait until no action is running; raises what the last action raised, once."""
+        running = self._running
+        self._running = Future()
+        self._running.set_result(None)
+        running.result()
 
     def close(self) -> None:
-        """End the thread, when what it does is done."""
+        """End the thread once its action is done."""
         self._thread.shutdown()
 
 
-class BehindWriter:
-    """Gather pieces of a table into whole row groups, which a thread writes one behind; to be used in a `with` block.
+class BackgroundWriter:
+    """Gather pieces of a table into whole row groups, which a thread writes; to be used in a `with` block.
 
     Attributes
     ----------
@@ -58,10 +63,12 @@ class BehindWriter:
 
     def __init__(self, writer: TableWriter) -> None:
         self.rows = 0
-        self._writer, self._pieces, self._waiting = writer, [], 0
-        self._behind = Behind()
+        self._writer = writer
+        self._pieces = []
+        self._waiting = 0
+        self._background = BackgroundThread()
 
-    def __enter__(self) -> "BehindWriter":
+    def __enter__(self) -> "BackgroundWriter":
         self._writer.__enter__()
         return self
 
@@ -69,16 +76,18 @@ class BehindWriter:
         try:
             if failure is None:
                 self._flush()
-                self._behind.wait()
+                self._background.wait()
         except BaseException as error:
             failure = type(error)
             raise
         finally:
-            self._behind.close()
+            self._background.close()
             self._writer.__exit__(failure, *more)
 
     def write(self, table: pa.Table) -> None:
-        """Append rows; errors of `TableWriter.write` may come with a later call, at the latest at the end of the block."""
+        """Append rows; errors of `TableWriter.write` may come with a later call, at the latest at the end of the
+        block.
+        """
         while table.num_rows:
             piece = table.slice(0, ROW_GROUP_ROWS - self._waiting)
             self._pieces.append(piece)
@@ -90,5 +99,7 @@ class BehindWriter:
 
     def _flush(self) -> None:
         if self._pieces:
-            pieces, self._pieces, self._waiting = self._pieces, [], 0
-            self._behind.do(lambda: self._writer.write(pa.concat_tables(pieces, promote_options="permissive")))
+            pieces = self._pieces
+            self._pieces = []
+            self._waiting = 0
+            self._background.start(lambda: self._writer.write(pa.concat_tables(pieces, promote_options="permissive")))

@@ -1,4 +1,6 @@
-"""The maps from vendors' column names to ours, `config/columns/<format>.yaml`; a map is data, so that a new column needs no code."""
+"""The maps from vendors' column names to ours, `config/columns/<format>.yaml`; a map is data, so that a new column
+needs no code.
+"""
 
 import functools
 import re
@@ -7,26 +9,33 @@ from pathlib import Path
 import pyarrow as pa
 import yaml
 
-FOLDER = Path(__file__).resolve().parents[3] / "config" / "columns"
+FOLDER = Path(__file__).resolve().parents[4] / "config" / "columns"
 
 
 @functools.cache
 def column_map(name: str) -> dict:
-    """Return the map `config/columns/<name>.yaml`."""
+    """Return the map `config/columns/<name>.yaml`.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
+    """
     return yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
 def plain_name(raw: str) -> str:
-    """Return a counter's own name as a column name: runs of anything but letters, digits and underscores become one underscore.
+    """Return a counter's raw name as a column name: runs of anything but letters, digits and underscores become one
+    underscore.
 
-    `sm__cycles_elapsed.avg.per_second` gives `sm__cycles_elapsed_avg_per_second`, `TCC_EA_WRREQ[0]` gives `TCC_EA_WRREQ_0`. A name that
-    would start with a digit gets a leading underscore.
+    `sm__cycles_elapsed.avg.per_second` gives `sm__cycles_elapsed_avg_per_second`, `TCC_EA_WRREQ[0]` gives
+    `TCC_EA_WRREQ_0`. A name that would start with a digit gets a leading underscore.
     """
     name = re.sub(r"[^A-Za-z0-9_]+", "_", raw).strip("_")
     return f"_{name}" if name[:1].isdigit() else name or "unnamed"
 
 
 def metric_field(name: str, raw: str, unit: str, text: bool = False) -> pa.Field:
-    """Return the description of a column of the counters table."""
+    """Return a column of the counters table, with its raw name and unit in the metadata."""
     metadata = {"raw": raw} | ({"unit": unit} if unit else {})
     return pa.field(name, pa.string() if text else pa.float64(), nullable=True, metadata=metadata)

@@ -1,4 +1,6 @@
-"""What may be wrong with an export: a fixed catalogue, so that every issue has one meaning, one severity and names what it rules out."""
+"""What may be wrong with an export: a fixed catalogue, so that every issue has one meaning and one severity, and names
+the analyses that it rules out.
+"""
 
 from dataclasses import dataclass
 
@@ -28,20 +30,27 @@ class Kind:
 
 CATALOGUE = {
     "truncated": Kind("caution", "the export ends early or is damaged; what stands before the damage was read"),
-    "unfinished_line": Kind("info", "the last line has no end: the file may be cut there, and the last value in it incomplete"),
+    "unfinished_line": Kind(
+        "info", "the last line has no end: the file may be cut there, and the last value in it incomplete"
+    ),
     "unreadable_rows": Kind("caution", "rows that could not be parsed were left out"),
     "unreadable_table": Kind("caution", "a table of the export could not be read and was left out"),
     "end_before_start": Kind("caution", "events that end before they start were left out"),
     "no_time": Kind("caution", "events without a start or an end were left out"),
-    "implausible_time": Kind("caution", "events with impossible times (beyond the year 2100, or longer than 100 days) were left out"),
+    "implausible_time": Kind(
+        "caution", "events with impossible times (beyond the year 2100, or longer than 100 days) were left out"
+    ),
     "out_of_range": Kind("caution", "values too large for their column were treated as absent"),
     "not_a_number": Kind("caution", "values that are not finite numbers were treated as absent"),
     "zero_duration": Kind("info", "launches with a duration of zero"),
     "coarse_clock": Kind(
-        "caution", "all times are multiples of a coarse tick: short durations are rounded, small differences mean nothing"
+        "caution",
+        "all times are multiples of a coarse tick: short durations are rounded, small differences mean nothing",
     ),
     "missing_name": Kind("caution", "launches without a kernel name"),
-    "merged_names": Kind("info", "ranges of so many names that those that differ in numbers alone share one, with # in their place"),
+    "merged_names": Kind(
+        "info", "ranges of so many names that those that differ in numbers alone share one, with # in their place"
+    ),
     "altered_text": Kind("info", "texts with control or undecodable characters, which were replaced"),
     "no_launches": Kind(
         "caution",
@@ -49,28 +58,43 @@ CATALOGUE = {
         ("kernel_variability", "memory_stall", "causes", "queue_delay", "overlap"),
     ),
     "projected_ranges": Kind(
-        "caution", "ranges projected onto the GPU: each spans the kernels that its code launched, which have no rows of their own"
+        "caution",
+        "ranges projected onto the GPU: each spans the kernels that its code launched, which have no rows of their own",
     ),
-    "metrics_device_assumed": Kind("info", "sampled metrics of a GPU that the export does not tie to a CUDA device: its number was taken"),
-    "no_transfers": Kind("info", "no memory copies or sets in the export", ("memory_stall", "overlap")),
+    "metrics_device_assumed": Kind(
+        "info",
+        "sampled metrics of a GPU that the export does not map to a CUDA device: its number was taken as the device's",
+    ),
+    "no_transfers": Kind("info", "no memory copies or memsets in the export", ("memory_stall", "overlap")),
     "no_launch_calls": Kind("info", "launches whose launch call is not in the export: their queue delay is unknown"),
-    "started_before_call_returned": Kind("info", "launches that start before their launch call returns have no queue delay"),
-    "calls_without_launch": Kind(
-        "info", "launch calls without a launch: captured into a CUDA graph, made after the trace ended, or dropped by the profiler"
+    "started_before_call_returned": Kind(
+        "info", "launches that start before their launch call returns have no queue delay"
     ),
-    "dropped_events": Kind("caution", "the profiler says that events may have been lost"),
+    "calls_without_launch": Kind(
+        "info",
+        "launch calls without a launch: captured into a CUDA graph, made after the trace ended, or dropped by the"
+        " profiler",
+    ),
+    "dropped_events": Kind("caution", "the profiler reports that events may have been lost"),
     "clock_reset": Kind(
         "caution",
-        "launches that start after one made later on the same stream: the clock was set back in between, or several threads launch on it",
+        "launches that start after one made later on the same stream: the clock was set back in between, or several"
+        " threads launch on it",
     ),
     "profiler_overhead": Kind("info", "the profiler itself was at work"),
-    "heavy_profiler_overhead": Kind("caution", "the profiler itself was at work for much of the time: durations near its work are suspect"),
+    "heavy_profiler_overhead": Kind(
+        "caution", "the profiler itself was at work for much of the time: durations near its work are suspect"
+    ),
     "graph_launches": Kind("info", "launches of CUDA graphs: several kernels share one launch call"),
-    "graphs_without_launches": Kind("caution", "CUDA graphs traced as a whole: the kernels inside have no rows of their own"),
+    "graphs_without_launches": Kind(
+        "caution", "CUDA graphs traced as a whole: the kernels inside have no rows of their own"
+    ),
     "no_launch_configuration": Kind("info", "no grid or block sizes: a kernel's launches form one configuration"),
-    "rank_assumed": Kind("info", "nothing says which rank this is; its position in the dataset was taken"),
+    "rank_assumed": Kind("info", "the export reports no rank; its position in the dataset was taken"),
     "rank_contradicts": Kind("caution", "the sheet and the export name different ranks"),
-    "several_processes": Kind("info", "several processes in one export: each is a rank, numbered by device, then by process id"),
+    "several_processes": Kind(
+        "info", "several processes in one export: each is a rank, numbered by device, then by process id"
+    ),
     "other_processes": Kind("info", "rows of processes without GPU work were left out"),
     "device_assumed": Kind("info", "no device in the export; taken as device 0"),
     "unknown_units": Kind("info", "units that are not known; their values were kept as they are"),
@@ -78,28 +102,41 @@ CATALOGUE = {
     "mixed_locales": Kind("caution", "numbers in two notations (1,234.5 and 1.234,5); each was read by its own"),
     "renamed_columns": Kind("info", "columns renamed, because their name was taken or could not be a column's name"),
     "unusable_columns": Kind("info", "columns of a type that is neither number nor text were left out"),
-    "derived_duration": Kind("info", "gpu_time was computed as elapsed cycles / cycles per second, because the export has no duration"),
+    "derived_duration": Kind(
+        "info", "gpu_time was computed as elapsed cycles / cycles per second, because the export has no duration"
+    ),
     "incomplete_launches": Kind("info", "launches that lack some of the metrics; the gaps are null"),
     "other_operations": Kind("info", "operations of a GPU that are neither kernels nor transfers were left out"),
     "repeated_counters": Kind("info", "counters measured again in a later pass; the first pass's values were kept"),
     "other_execution": Kind(
         "caution",
-        "launches whose times and counters, or counters of several passes, come from several executions of the program: joined by the"
-        " launch's number and kernel name, never by time",
+        "launches whose times and counters, or counters of several passes, come from several executions of the program:"
+        " joined by the launch's number and kernel name, never by time",
     ),
-    "unmatched_counters": Kind("caution", "counters without a launch or pass that agrees in number and kernel name: they stand alone"),
-    "rounded_times": Kind("caution", "launches whose times were saved rounded: their durations are unknown, only their counters were read"),
+    "unmatched_counters": Kind(
+        "caution", "counters without a launch or pass of the same number and kernel name; they were kept without one"
+    ),
+    "rounded_times": Kind(
+        "caution", "launches whose times were saved rounded: their durations are unknown, only their counters were read"
+    ),
     "other_clock": Kind(
-        "caution", "launches whose times lie outside dispatch to completion: of another clock or execution; no queue delay"
+        "caution",
+        "launches whose times lie outside dispatch to completion: of another clock or execution; no queue delay",
     ),
     "copied_process": Kind("caution", "a process that was read from another file of the folder already was left out"),
-    "second_run": Kind("caution", "further timing runs in the folder, which were left out: give each a row of its own in the sheet"),
+    "second_run": Kind(
+        "caution", "further timing runs in the folder, which were left out: give each a row of its own in the sheet"
+    ),
     "duplicate_values": Kind("caution", "a metric more than once for one launch; the first value was kept"),
     "no_target": Kind("caution", "rows without a value of the target"),
     "still_open": Kind(
-        "caution", "a journal lies beside the database: the program that writes it may not have finished, its newest rows may be missing"
+        "caution",
+        "a journal lies beside the database: the program that writes it may not have finished, its newest rows may be"
+        " missing",
     ),
-    "wal_ignored": Kind("caution", "the database has a write-ahead log that cannot be read here: its newest rows may be missing"),
+    "wal_ignored": Kind(
+        "caution", "the database has a write-ahead log that cannot be read here: its newest rows may be missing"
+    ),
 }
 
 
@@ -112,7 +149,7 @@ class Issues:
     def add(self, kind: str, count: int = 1, detail: str = "") -> None:
         """Count `count` cases of a kind of the catalogue; the first detail given is kept. A count of 0 adds nothing.
 
-        `detail` says where (table, line, column), never what a capture's environment, command line or host names hold.
+        `detail` names the table, line or column, never what a capture's environment, command line or host names hold.
         """
         if count:
             if kind not in CATALOGUE:

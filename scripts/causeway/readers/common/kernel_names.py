@@ -1,5 +1,5 @@
-"""Kernel names: cleaned, shortened, classed, given ids. Everything follows from the full name alone, so it agrees over exports and
-formats.
+"""Kernel names: cleaned, shortened, classified, with ids. Everything follows from the full name alone, so that exports
+and formats agree.
 """
 
 import functools
@@ -8,21 +8,25 @@ import re
 import unicodedata
 
 UNNAMED = "(unnamed kernel)"
-"""What a launch without a name is called; how many there were stands in the export's issues."""
+"""The name of launches without one; their number stands in the export's issues."""
 
-# AMD's tools mark the kernel descriptor's symbol; the same kernel has no mark, ".kd", " [clone .kd]" or " (.kd)" depending on the tool
+# AMD's tools mark the kernel descriptor's symbol; the same kernel has no mark, ".kd", " [clone .kd]" or " (.kd)"
+# depending on the tool
 _VENDOR_SUFFIX = re.compile(r"(?: \[clone \.kd\]| \(\.kd\)|\.kd)+$")
 LONGEST_SUFFIX = 100
-_NUMBERS = re.compile(r"\d+")
 _OPERATORS = re.compile(r"operator\s*(?:\(\)|<<=?|>>=?|<=>|<=?|>=?|->\*?|\[\])")
 _ANONYMOUS = re.compile(r"\(anonymous namespace\)|<unnamed>|\(anonymous class\)")
-_OPEN, _CLOSE = "<([{", ">)]}"
+_OPEN = "<([{"
+_CLOSE = ">)]}"
 _GENERIC = frozenset({"Kernel", "Kernel2", "kernel", "device_kernel", "kentry", "operator__"})
-"""Short names that say nothing: CUTLASS, CK and their like put everything into the template's first argument that is a type."""
+"""Short names of many kernels: CUTLASS, CK and the like put everything into the template's first argument that is a
+type.
+"""
 
 _LEADING_NUMBERS = re.compile(r"(?:(?:\([\w ]+\))?\d+[ul]*\s*,\s*)*")
 
-# Rules of `reference/efficiency.md`'s superset of the peers' rules, on the qualified name without template arguments and parameters
+# The rules of TALP, HolisticTraceAnalysis and TraceLens together, corrected; on the qualified name without template
+# arguments and parameters
 _COMMUNICATION = re.compile(
     r"ncclKernel|ncclDevKernel|rccl|mscclpp|deep_ep|(?:^|::)(?:nccl|nvshmem|hccl|cross_device_reduce)",
 )
@@ -32,18 +36,35 @@ _MEMORY = re.compile(
 )
 
 
+def unnamed(number: int) -> str:
+    """Return the name of a kernel of which only a number is known, so that launches of different kernels stay apart."""
+    return f"{UNNAMED[:-1]} {number})"
+
+
+def is_unnamed(name: str) -> bool:
+    """Return whether a name is `UNNAMED`, or made by `unnamed`."""
+    return name.startswith(UNNAMED[:-1])
+
+
 def clean_text(text: str | bytes) -> str:
-    """Return text that any table, page or shell can carry: control characters and undecodable bytes become U+FFFD, ends are stripped."""
+    """Return text that any table, page or shell can carry: control characters and undecodable bytes become U+FFFD,
+    ends are stripped.
+    """
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
     if not text.isprintable():
         bad = ("Cc", "Cs", "Co", "Cn")
-        text = "".join("\ufffd" if unicodedata.category(c) in bad and c not in "\t\n\r" else (c if c.isprintable() else " ") for c in text)
+        text = "".join(
+            "\ufffd" if unicodedata.category(c) in bad and c not in "\t\n\r" else (c if c.isprintable() else " ")
+            for c in text
+        )
     return text.strip()
 
 
 def clean_kernel_name(text: str | bytes | None) -> str:
-    """Return a kernel's full name as used everywhere: clean, demangled, without AMD's symbol marks; `UNNAMED` if there is none."""
+    """Return a kernel's full name as used everywhere: clean, demangled, without AMD's symbol suffixes; `UNNAMED` if
+    there is none.
+    """
     name = clean_text(text) if text is not None else ""
     name = (name[:-LONGEST_SUFFIX] + _VENDOR_SUFFIX.sub("", name[-LONGEST_SUFFIX:])).strip()
     return (_demangled(name) if name.startswith("_Z") else name) or UNNAMED
@@ -51,9 +72,11 @@ def clean_kernel_name(text: str | bytes | None) -> str:
 
 @functools.lru_cache(maxsize=65536)
 def _demangled(name: str) -> str:
-    """Return what a symbol of the Itanium C++ ABI stands for, the symbol itself if it is none, or one that expands without bounds.
+    """Return what a symbol of the Itanium C++ ABI stands for, the symbol itself if it is none, or one that expands
+    without bounds.
 
-    Spelt as libstdc++ does, which PyTorch's profiler and HIP demangle with, so that a kernel has one name whoever demangled it.
+    Spelt as libstdc++ does, which PyTorch's profiler and HIP demangle with, so that a kernel has one name whoever
+    demangled it.
     """
     from demangle import demangle
 
@@ -62,7 +85,10 @@ def _demangled(name: str) -> str:
 
 def _without_groups(name: str) -> tuple[str, str]:
     """Return the name without anything in brackets, up to its parameter list, and its last template argument list."""
-    kept, arguments, depth, begin = [], "", 0, 0
+    kept = []
+    arguments = ""
+    depth = 0
+    begin = 0
     for at, char in enumerate(name):
         if char in _OPEN:
             if depth == 0:
@@ -81,7 +107,8 @@ def _without_groups(name: str) -> tuple[str, str]:
 
 @functools.lru_cache(maxsize=65536)
 def qualified_name(name: str) -> tuple[str, str]:
-    """Return a demangled name's qualified name without return type, template arguments and parameters, and its template arguments.
+    """Return a demangled name's qualified name without return type, template arguments and parameters, and its template
+    arguments.
 
     `void at::native::reduce_kernel<512, 1, X>(X)` gives `at::native::reduce_kernel` and `512, 1, X`.
     """
@@ -98,8 +125,8 @@ def qualified_name(name: str) -> tuple[str, str]:
 def short_name(name: str) -> str:
     """Return the last component of a kernel's qualified name, e.g. `reduce_kernel`.
 
-    Where that says nothing (`cutlass::Kernel<cutlass_80_tensorop_...>`), the short name of the first type among the template's arguments
-    follows in brackets.
+    Where that is the name of many kernels (`cutlass::Kernel<cutlass_80_tensorop_...>`), the short name of the first
+    type among the template's arguments follows in brackets.
     """
     if name == UNNAMED or _MEMORY.search(name):
         return name
@@ -116,8 +143,9 @@ def short_name(name: str) -> str:
 def kernel_class(name: str) -> str:
     """Return `compute`, `communication` or `memory` for a kernel's full name.
 
-    Sources: the rules of TALP, HolisticTraceAnalysis and TraceLens, corrected. They are applied to the qualified name only, so that a
-    compute kernel with a communicator among its template arguments stays compute; `hipblasLt*` is compute.
+    Sources: the rules of TALP, HolisticTraceAnalysis and TraceLens, corrected. They are applied to the qualified name
+    only, so that a compute kernel with a communicator among its template arguments stays compute; `hipblasLt*` is
+    compute.
     """
     if _MEMORY.search(name):
         return "memory"
@@ -125,49 +153,8 @@ def kernel_class(name: str) -> str:
 
 
 def kernel_id(name: str) -> str:
-    """Return the kernel's id in paths: a slug of its short name, at most 40 characters, and ten hex digits of its full name's SHA-256."""
+    """Return the kernel's id in paths: a slug of its short name, at most 40 characters, and ten hex digits of its
+    full name's SHA-256.
+    """
     slug = re.sub(r"[^a-z0-9]+", "-", short_name(name).lower()).strip("-")[:40].strip("-")
     return f"{slug or 'kernel'}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:10]}"
-
-
-class Vocabulary:
-    """Texts and their codes, 0, 1, ... in order of first use."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self._codes: dict[str, int] = {}
-
-    def code(self, text: str) -> int:
-        """Return the code of a text, a new one if it has none yet."""
-        code = self._codes.get(text)
-        if code is None:
-            code = self._codes[text] = len(self.texts)
-            self.texts.append(text)
-        return code
-
-
-class BoundedVocabulary(Vocabulary):
-    """Texts and their codes, as many as memory may hold: programs number their ranges ("step 123456"), so that there are as many as events.
-
-    Beyond `MOST` texts, or `MOST_CHARS` characters of them, new ones that differ in numbers alone share a code, and beyond twice as many
-    all others do; `merged` counts the texts that this happened to.
-    """
-
-    MOST, MOST_CHARS = 1 << 18, 1 << 25
-    OTHER = "(another name)"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.merged = self._chars = 0
-
-    def code(self, text: str) -> int:
-        """Return the code of a text."""
-        if text in self._codes:
-            return self._codes[text]
-        if len(self.texts) >= self.MOST or self._chars >= self.MOST_CHARS:
-            self.merged += 1
-            text = _NUMBERS.sub("#", text[:200])
-            if text not in self._codes and (len(self.texts) >= 2 * self.MOST or self._chars >= 2 * self.MOST_CHARS):
-                text = self.OTHER
-        self._chars += 0 if text in self._codes else len(text)
-        return super().code(text)

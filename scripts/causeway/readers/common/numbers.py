@@ -3,25 +3,69 @@
 import functools
 import math
 import re
+from collections.abc import Iterable
 
-_PREFIX = {"": 1.0, "K": 1e3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "m": 1e-3, "u": 1e-6, "n": 1e-9, "µ": 1e-6}
+import numpy as np
+
+from causeway.readers.common.constants import NULL
+
+_PREFIX = {
+    "": 1.0,
+    "K": 1e3,
+    "k": 1e3,
+    "M": 1e6,
+    "G": 1e9,
+    "T": 1e12,
+    "P": 1e15,
+    "m": 1e-3,
+    "u": 1e-6,
+    "n": 1e-9,
+    "µ": 1e-6,
+}
 _BINARY = {"Ki": 1024.0, "Mi": 1024.0**2, "Gi": 1024.0**3, "Ti": 1024.0**4}
 _SECONDS = {
-    "s": 1.0, "second": 1.0, "sec": 1.0, "ms": 1e-3, "msecond": 1e-3, "msec": 1e-3, "us": 1e-6, "usecond": 1e-6, "usec": 1e-6,
-    "ns": 1e-9, "nsecond": 1e-9, "nsec": 1e-9, "ps": 1e-12,
-}  # fmt: skip
+    "s": 1.0,
+    "second": 1.0,
+    "sec": 1.0,
+    "ms": 0.001,
+    "msecond": 0.001,
+    "msec": 0.001,
+    "us": 1e-06,
+    "usecond": 1e-06,
+    "usec": 1e-06,
+    "ns": 1e-09,
+    "nsecond": 1e-09,
+    "nsec": 1e-09,
+    "ps": 1e-12,
+}
 _PLURAL = {
-    "byte": "bytes", "B": "bytes", "bit": "bits", "cycle": "cycles", "inst": "instructions", "instruction": "instructions", "thread":
-    "threads", "warp": "warps", "block": "blocks", "register": "registers", "sector": "sectors", "request": "requests", "sample":
-    "samples", "wave": "waves", "SM": "multiprocessors", "flop": "flops", "op": "operations",
-}  # fmt: skip
+    "byte": "bytes",
+    "B": "bytes",
+    "bit": "bits",
+    "cycle": "cycles",
+    "inst": "instructions",
+    "instruction": "instructions",
+    "thread": "threads",
+    "warp": "warps",
+    "block": "blocks",
+    "register": "registers",
+    "sector": "sectors",
+    "request": "requests",
+    "sample": "samples",
+    "wave": "waves",
+    "SM": "multiprocessors",
+    "flop": "flops",
+    "op": "operations",
+}
 
-# unambiguous in one notation only; "1.234" and "1,234" alone could be either and count as the usual one (a comma groups thousands)
+# unambiguous in one notation only; "1.234" and "1,234" alone could be either and count as the usual one (a comma groups
+# thousands)
 _EUROPEAN = re.compile(
     r"[+-]?\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?|[+-]?\d{1,3}(?:\.\d{3})+,\d+|[+-]?\d+,(?:\d{1,2}|\d{4,})|[+-]?(?:0|\d{4,}),\d+"
 )
 _USUAL = re.compile(
-    r"[+-]?\d{1,3}(?:,\d{3}){2,}(?:\.\d+)?|[+-]?\d{1,3}(?:,\d{3})+\.\d+|[+-]?\d+\.(?:\d{1,2}|\d{4,})(?:[eE][+-]?\d+)?|[+-]?(?:0|\d{4,})\.\d+"
+    r"[+-]?\d{1,3}(?:,\d{3}){2,}(?:\.\d+)?|[+-]?\d{1,3}(?:,\d{3})+\.\d+"
+    r"|[+-]?\d+\.(?:\d{1,2}|\d{4,})(?:[eE][+-]?\d+)?|[+-]?(?:0|\d{4,})\.\d+"
 )
 
 
@@ -53,9 +97,10 @@ def number(text: str, european: bool = False) -> float | None:
 
 @functools.lru_cache(maxsize=4096)
 def base_unit(unit: str) -> tuple[str, float, bool]:
-    """Return a unit's base unit in our words, the factor to it, and whether the unit is known.
+    """Return a unit's base unit, the factor to it, and whether the unit is known.
 
-    Times become ns, byte counts bytes, frequencies Hz, per cent ratios; decimal prefixes are powers of 1000, as Nsight Compute prints them.
+    Times become ns, byte counts bytes, frequencies Hz, per cent ratios; decimal prefixes are powers of 1000, as Nsight
+    Compute prints them.
 
     >>> base_unit("usecond"), base_unit("Gbyte/second"), base_unit("%"), base_unit("cycle/nsecond")
     (('ns', 1000.0, True), ('bytes/s', 1000000000.0, True), ('ratio', 0.01, True), ('Hz', 1000000000.0, True))
@@ -102,3 +147,84 @@ def _quantity(text: str) -> tuple[str, float, bool]:
         if text.startswith(prefix) and (rest in _PLURAL or rest in _PLURAL.values()):
             return _PLURAL.get(rest, rest), factor, True
     return text, 1.0, False
+
+
+def integers(values: Iterable) -> tuple[np.ndarray, int]:
+    """Return values of any origin as int64, and how many of them are not integers that fit.
+
+    None and '' become `NULL` and are not counted. Integral floats and decimal texts are accepted; anything else becomes
+    `NULL`.
+
+    Parameters
+    ----------
+    values : ndarray, or iterable of int, float, str, bool or None, shape (n,)
+
+    Returns
+    -------
+    numbers : ndarray of int64, shape (n,)
+    bad : int
+        How many became `NULL` without being None or ''.
+    """
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iub":
+        if values.dtype == np.uint64 and values.size and values.max() > np.iinfo(np.int64).max:
+            bad = values > np.iinfo(np.int64).max
+            return np.where(bad, 0, values).astype(np.int64) + np.where(bad, NULL, 0), int(bad.sum())
+        return values.astype(np.int64, copy=False), 0
+    values = list(values)
+    try:
+        array = np.array(values)
+        if array.dtype.kind in "ib":
+            return array.astype(np.int64, copy=False), 0
+    except (OverflowError, ValueError):
+        pass
+    result = np.empty(len(values), np.int64)
+    bad = 0
+    for at, value in enumerate(values):
+        number = integer(value)
+        bad += number is None and value is not None and value != ""
+        result[at] = NULL if number is None else number
+    return result, bad
+
+
+def with_null(values: Iterable[int | None]) -> np.ndarray:
+    """Return integers as int64, shape (n,), `NULL` where None.
+
+    Raises
+    ------
+    OverflowError
+        If a value does not fit 64 bits.
+    """
+    return np.array([NULL if value is None else value for value in values], np.int64)
+
+
+def sizes_of(text: str) -> list[int | None]:
+    """Return the sizes along x, y and z in a cell like `(64, 1, 1)`, `64x1x1` or `[64]`; as many as it has.
+
+    >>> sizes_of("(64, 1, 1)"), sizes_of("64x2"), sizes_of("")
+    ([64, 1, 1], [64, 2], [])
+    """
+    return [integer(size) for size in re.findall(r"\d+", text)[:3]]
+
+
+def size_columns(name: str, cells: Iterable[str]) -> dict[str, np.ndarray]:
+    """Return the columns `<name>_x`, `<name>_y` and `<name>_z` of n cells as `sizes_of` reads them; int64, `NULL` where
+    there is none.
+    """
+    sizes = [[*sizes_of(cell), None, None, None] for cell in cells]
+    return {f"{name}_{axis}": with_null(size[at] for size in sizes) for at, axis in enumerate("xyz")}
+
+
+def integer(value: object) -> int | None:
+    """Return an int, an integral float or an integer's text as an int that fits 64 bits, None for anything else."""
+    try:
+        if isinstance(value, str):
+            number = int(value, 0) if value[:2].lower() == "0x" else int(value)
+        elif isinstance(value, float):
+            number = int(value) if value.is_integer() else None
+        elif isinstance(value, int):
+            number = int(value)
+        else:
+            return None
+    except ValueError:
+        return None
+    return number if number is not None and NULL < number <= np.iinfo(np.int64).max else None

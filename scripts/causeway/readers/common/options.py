@@ -1,8 +1,8 @@
-"""What a reader is told beside the path."""
+"""How to read an export: what a reader gets beside the path."""
 
 from dataclasses import dataclass
 
-from causeway.logs import Progress
+from causeway.core.logs import Progress
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """The events of a Chrome trace, one after the other, in bounded memory, from damaged files too.
 
-msgspec decodes all events of a sliding window of text at once, and of each only what `Event` names: 14 times as fast as Python's own JSON
-scanner. Where that fails, because text is damaged or written in a way that JSON does not know (NaN, control characters), Python's scanner
-reads the same text value by value and goes on after an event that is damaged; both give the same events. Numbers with a fraction stay text,
-so that nothing is rounded on the way.
+msgspec decodes all events of a sliding window of text at once, and of each only what `Event` names: 14 times as fast as
+Python's own JSON scanner. Where that fails, because text is damaged or written in a way that JSON does not know (NaN,
+control characters), Python's scanner reads the same text value by value and goes on after an event that is damaged;
+both give the same events. Numbers with a fraction stay text, so that nothing is rounded on the way.
 """
 
 import codecs
@@ -17,7 +17,8 @@ from typing import Any
 import msgspec
 
 WINDOW_BYTES = 1 << 20
-LONGEST_EVENT, LONGEST_VALUE = 16 << 20, 64 << 20
+LONGEST_EVENT = 16 << 20
+LONGEST_VALUE = 64 << 20
 """An event, or another value beside the events, beyond this many characters is taken as damage."""
 
 _GAP = re.compile(r"[\s,]*")
@@ -27,7 +28,9 @@ _UNREADABLE = (ValueError, RecursionError)
 
 
 class Event(msgspec.Struct, gc=False):
-    """What is looked at of an event. Numbers with a fraction are text; `args` is text that is not decoded yet, or an object."""
+    """The fields of an event that are read. Numbers with a fraction are text; `args` is text that is not yet decoded,
+    or an object.
+    """
 
     ph: Any = None
     cat: str | None = None
@@ -60,13 +63,19 @@ class TraceText:
         self.facts: dict = {}
         self.damaged = 0
         self.cut: str | None = None
-        self._wanted, self._at = wanted, at
+        self._wanted = wanted
+        self._at = at
         self._raw = open(path, "rb")  # noqa: SIM115 - closed by close()
-        self._blocks = self._unpacked() if self._raw.read(2) == b"\x1f\x8b" else iter(lambda: self._raw.read(WINDOW_BYTES), b"")
+        self._blocks = (
+            self._unpacked() if self._raw.read(2) == b"\x1f\x8b" else iter(lambda: self._raw.read(WINDOW_BYTES), b"")
+        )
         self._raw.seek(0)
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
         self._json = json.JSONDecoder(parse_float=str, strict=False)
-        self._text, self._pos, self._done, self._consumed = "", 0, False, 0
+        self._text = ""
+        self._pos = 0
+        self._done = False
+        self._consumed = 0
         self._slow_until = 0  # offset up to which events are read one by one
 
     def close(self) -> None:
@@ -86,13 +95,15 @@ class TraceText:
         self._done = not block
         fresh = self._decoder.decode(block, final=self._done)
         self._consumed += self._pos
-        self._text, self._pos = self._text[self._pos :] + fresh, 0
+        self._text = self._text[self._pos :] + fresh
+        self._pos = 0
         self._at(self._raw.tell())
         return not self._done or bool(fresh)
 
     def _unpacked(self) -> Iterator[bytes]:
-        """Give the uncompressed bytes, also those just before a cut, which `gzip` would keep to itself."""
-        packed, stream = b"", zlib.decompressobj(zlib.MAX_WBITS | 16)
+        """Give the uncompressed bytes, also those just before a cut, which `gzip` would not give."""
+        packed = b""
+        stream = zlib.decompressobj(zlib.MAX_WBITS | 16)
         while True:
             packed = packed or self._raw.read(WINDOW_BYTES)
             if not packed:
@@ -148,7 +159,8 @@ class TraceText:
             size = len(self._text) - self._pos
 
     def events(self) -> Iterator[list[Event]]:
-        """Give the trace's events, some at a time; `facts` is complete afterwards, and `cut` says where a damaged file ends.
+        """Give the trace's events, some at a time; `facts` is complete afterwards, and `cut` says where a damaged file
+        ends.
 
         Raises
         ------
@@ -219,7 +231,9 @@ class TraceText:
                 self.damaged += 1
 
     def _window_of_events(self) -> list[Event]:
-        """Return the events up to the last of the window that is whole, none if the text there has to be read one by one."""
+        """Return the events up to the last of the window that is whole, none if the text there has to be read one by
+        one.
+        """
         if self.offset < self._slow_until:
             return []
         if len(self._text) - self._pos < WINDOW_BYTES // 2:
@@ -236,7 +250,9 @@ class TraceText:
         return []
 
     def _last_end(self) -> int:
-        """Return where the last event of the window ends that another one follows, 0 if there is none. Nested text may look alike."""
+        """Return where the last event of the window ends that another one follows, 0 if there is none. Nested text may
+        match, too: then the window does not decode.
+        """
         at = len(self._text)
         for _ in range(1000):
             at = self._text.rfind("}", self._pos, at)

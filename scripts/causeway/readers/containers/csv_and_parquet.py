@@ -1,7 +1,7 @@
 """Plain tables as blocks of columns, numbers as float64 and text as strings: CSV and Parquet behind one interface.
 
-Both give `columns` (the header), `numeric` (the columns that are numbers, known before the first block of `blocks`), `blocks()` and
-`bad`, the number of rows that could not be split into the header's columns.
+Both give `columns` (the header), `numeric` (the columns that are numbers, known before the first block of `blocks`),
+`blocks()` and `bad`, the number of rows that could not be split into the header's columns.
 """
 
 import codecs
@@ -16,20 +16,20 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from causeway.errors import ExportError
-from causeway.readers.names import clean_text
+from causeway.core.errors import ExportError
+from causeway.readers.common.kernel_names import clean_text
 
 BLOCK_BYTES = 8 << 20
 BLOCK_ROWS = 1 << 15
-RETRIES = 40
 LONGEST_CELL = 1 << 24
-"""Columns that may turn out to be text after the first block before all columns are looked at one by one."""
+RETRIES = 40
+"""Columns that may turn out to be text after the first block before all columns are tried one by one."""
 
 Block = tuple[int, dict[str, pa.Array]]
 """Bytes of the file read so far, and the block's columns."""
 
 
-class CsvTable:
+class PlainCsv:
     """A CSV file; commas, semicolons or tabs, whichever the header has most of.
 
     Parameters
@@ -40,12 +40,15 @@ class CsvTable:
     missing : collection of str
         Texts that mean "no value" in a column of numbers.
     as_text : collection of str
-        Columns to give as text whatever they hold: the target, whose odd values are to be counted, and names.
+        Columns to give as text whatever they hold: the target, whose invalid values are to be counted, and names.
     """
 
     def __init__(self, path: Path, source: str, missing: Collection[str], as_text: Collection[str]) -> None:
-        self.path, self.source, self.missing = path, source, sorted(missing)
-        self.bad, self.first_bad = 0, ""
+        self.path = path
+        self.source = source
+        self.missing = sorted(missing)
+        self.bad = 0
+        self.first_bad = ""
         self.size = path.stat().st_size
         with open(path, encoding="utf-8-sig", errors="replace", newline="") as text:
             line = text.readline(1 << 24)
@@ -56,7 +59,10 @@ class CsvTable:
                 self.columns = [clean_text(name) for name in next(csv.reader(text, delimiter=self.delimiter), [])]
             except csv.Error:
                 raise ExportError(
-                    source, "its first line has a cell of more than 16 MB", "a header", "Name the right file in the sheet."
+                    source,
+                    "its first line has a cell of more than 16 MB",
+                    "a header",
+                    "Name the right file in the sheet.",
                 ) from None
         self._utf8 = is_utf8(path)
         with open(path, "rb") as handle:
@@ -64,11 +70,11 @@ class CsvTable:
             self.unfinished = handle.read(1) not in b"\r\n"
         self._fixed = {at for at, name in enumerate(self.columns) if name in as_text}
         self._numbers: set[int] = set(range(len(self.columns))) - self._fixed
-        self._settle()
+        self._find_numbers()
         self.numeric = {self.columns[at] for at in self._numbers}
 
-    def _settle(self) -> None:
-        """Find the columns of numbers: all are tried as such, a column that fails is text."""
+    def _find_numbers(self) -> None:
+        """Find the columns of numbers: all are parsed as such, a column that fails is text."""
         first = next(self._read(set()), None)
         if first is None:
             return
@@ -106,10 +112,18 @@ class CsvTable:
         try:
             yield from pacsv.open_csv(
                 self.path if self._utf8 else pa.PythonFile(Utf8(self.path), "r"),
-                read_options=pacsv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES, column_names=names, skip_rows=1),
-                parse_options=pacsv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=self._skip),
+                read_options=pacsv.ReadOptions(
+                    use_threads=False, block_size=BLOCK_BYTES, column_names=names, skip_rows=1
+                ),
+                parse_options=pacsv.ParseOptions(
+                    delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=self._skip
+                ),
                 convert_options=pacsv.ConvertOptions(
-                    column_types=types, check_utf8=False, strings_can_be_null=False, null_values=self.missing, include_columns=names
+                    column_types=types,
+                    check_utf8=False,
+                    strings_can_be_null=False,
+                    null_values=self.missing,
+                    include_columns=names,
                 ),
             )
         except pa.ArrowInvalid as error:
@@ -183,7 +197,8 @@ class Utf8(io.RawIOBase):
             if not block:
                 break
         size = len(self._rest) if size < 0 else size
-        found, self._rest = self._rest[:size], self._rest[size:]
+        found = self._rest[:size]
+        self._rest = self._rest[size:]
         return found
 
     def close(self) -> None:
@@ -192,17 +207,22 @@ class Utf8(io.RawIOBase):
         super().close()
 
 
-class ParquetTable:
-    """A Parquet file; the arguments are those of `CsvTable`, of which only the first two matter."""
+class PlainParquet:
+    """A Parquet file; the arguments are those of `PlainCsv`, of which only the first two matter."""
 
-    bad, first_bad, unfinished = 0, "", False
+    bad = 0
+    first_bad = ""
+    unfinished = False
 
     def __init__(self, path: Path, source: str, *_: object) -> None:
-        self.source, self.size = source, path.stat().st_size
+        self.source = source
+        self.size = path.stat().st_size
         try:
             self._file = pq.ParquetFile(path)
         except (pa.ArrowException, OSError):
-            raise ExportError(source, "its footer cannot be read", "a complete Parquet file", "Write or copy the table again.") from None
+            raise ExportError(
+                source, "its footer cannot be read", "a complete Parquet file", "Write or copy the table again."
+            ) from None
         schema = self._file.schema_arrow
         self.columns = [clean_text(name) for name in schema.names]
         self._kinds = [_kind(kind) for kind in schema.types]
@@ -217,14 +237,18 @@ class ParquetTable:
         ExportError
             After the last good row, if the rest is damaged.
         """
-        done, total = 0, max(1, self._file.metadata.num_rows)
+        done = 0
+        total = max(1, self._file.metadata.num_rows)
         rows = max(256, min(BLOCK_ROWS, (1 << 22) // max(1, len(self.columns))))
         try:
             for batch in self._file.iter_batches(rows, use_threads=False):
                 done += batch.num_rows
                 yield (
                     self.size * done // total,
-                    {name: _converted(column, kind) for name, column, kind in zip(self.columns, batch.columns, self._kinds, strict=True)},
+                    {
+                        name: _converted(column, kind)
+                        for name, column, kind in zip(self.columns, batch.columns, self._kinds, strict=True)
+                    },
                 )
         except (pa.ArrowException, OSError):
             found = f"it is damaged after row {done:,}"
@@ -245,7 +269,13 @@ def _kind(kind: pa.DataType) -> str | None:
     types = pa.types
     if types.is_dictionary(kind):
         kind = kind.value_type
-    if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_null(kind):
+    if (
+        types.is_boolean(kind)
+        or types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_decimal(kind)
+        or types.is_null(kind)
+    ):
         return "number"
     return "text" if types.is_string(kind) or types.is_large_string(kind) or types.is_temporal(kind) else None
 

@@ -1,6 +1,8 @@
-"""CSV files of AMD's profilers, batch by batch: columns are found by name, damaged rows are left out and counted, a cut file is noticed.
+"""CSV files with a header line, batch by batch: columns are found by name, damaged rows are left out and counted, a cut
+file is noticed.
 
-The csv module parses; lines that an unclosed quote has swallowed are given back to it, so that one damaged row costs one row.
+The csv module parses; lines that an unclosed quote has swallowed are given back to it, so that one damaged row costs
+one row.
 """
 
 import csv
@@ -15,10 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.errors import ExportError
-from causeway.readers.events import NULL, integer
-from causeway.readers.issues import Issues
-from causeway.readers.numbers import number
+from causeway.core.errors import ExportError
+from causeway.readers.common.constants import NULL
+from causeway.readers.common.files import open_text
+from causeway.readers.common.issues import Issues
+from causeway.readers.common.numbers import integer, number, with_null
 
 FIELD_CHARS = 4 << 20
 """Longest field; kernel names of 100 kB exist, and a quote that is never closed must not swallow the file."""
@@ -27,17 +30,11 @@ LINE_CHARS = 8 << 20
 BATCH_CELLS = 1 << 18
 LONGEST_EXPONENT = 40
 ROUNDED_NS = 1_000_000
-"""A start equal to its end and a multiple of this is a rounded time: no kernel lasts 0 ns, few start on a full millisecond."""
+"""A start equal to its end and a multiple of this is a rounded time: no kernel lasts 0 ns, few start on a full
+millisecond.
+"""
 
 _ADVICE = "Export it again, or copy it again: a copy that was cut short is the usual cause."
-
-
-def open_text(path: Path) -> tuple[io.BufferedReader, io.TextIOWrapper]:
-    """Open a text file, perhaps compressed; return the raw file (for its position) and its text."""
-    raw = open(path, "rb")  # noqa: SIM115 - closed by the caller
-    packed = raw.read(2) == b"\x1f\x8b"
-    raw.seek(0)
-    return raw, io.TextIOWrapper(gzip.GzipFile(fileobj=raw) if packed else raw, "utf-8-sig", errors="replace", newline="")
 
 
 def header_of(path: Path) -> list[str]:
@@ -64,7 +61,7 @@ class CsvFile:
     ----------
     path : Path
     label : str
-        How messages name the file: its place in the export.
+        How messages name the file: its path in the export.
     source : str
         How the sheet names the export.
     issues : Issues
@@ -77,8 +74,14 @@ class CsvFile:
         If there is no header.
     """
 
-    def __init__(self, path: Path, label: str, source: str, issues: Issues, at: Callable[[int], None] = lambda _: None) -> None:
-        self.path, self.label, self.source, self.issues, self._at = path, label, source, issues, at
+    def __init__(
+        self, path: Path, label: str, source: str, issues: Issues, at: Callable[[int], None] = lambda _: None
+    ) -> None:
+        self.path = path
+        self.label = label
+        self.source = source
+        self.issues = issues
+        self._at = at
         self.rows = 0
         self.failure: ExportError | None = None
         self._raw, self._text = open_text(path)
@@ -87,9 +90,9 @@ class CsvFile:
         if len(self.columns) < 2:
             self.close()
             raise ExportError(source, f"{label} has no header line", "a CSV file as the profiler wrote it", _ADVICE)
-        self.place: dict[str, int] = {}
+        self.position: dict[str, int] = {}
         for at_, name in enumerate(self.columns):
-            self.place.setdefault(name, at_)
+            self.position.setdefault(name, at_)
 
     def close(self) -> None:
         """Close the file."""
@@ -111,12 +114,16 @@ class CsvFile:
 
     def _cut(self, found: str) -> None:
         self.issues.add("truncated", 1, f"{self.label}, line {self._line}")
-        self.failure = self.failure or ExportError(self.source, f"{self.label}: {found} at line {self._line}", "complete lines", _ADVICE)
+        self.failure = self.failure or ExportError(
+            self.source, f"{self.label}: {found} at line {self._line}", "complete lines", _ADVICE
+        )
 
     def _parsed(self) -> Iterator[tuple[int, list[str], bool]]:
         """Give rows with their line's number and whether they have the header's number of cells."""
         csv.field_size_limit(FIELD_CHARS)
-        lines, fed, width = self._lines(), [], len(self.columns)
+        lines = self._lines()
+        fed = []
+        width = len(self.columns)
 
         def feed(source: Iterator[str]) -> Iterator[str]:
             for line in source:
@@ -124,7 +131,8 @@ class CsvFile:
                 yield line
 
         while True:
-            reader, again = csv.reader(feed(lines)), False
+            reader = csv.reader(feed(lines))
+            again = False
             fed.clear()
             while True:
                 try:
@@ -135,7 +143,8 @@ class CsvFile:
                 if row is None:
                     return
                 first = self._line + 1
-                # a line that is a row by itself was swallowed by a quote that was never closed, even if the cells add up
+                # a line that is a row by itself was swallowed by a quote that was never closed, even if the cells add
+                # up
                 whole = len(row) == width and not any(len(_cells(line)) == width for line in fed[1:])
                 again = again or (not whole and len(fed) > 1)
                 self._line += 1 if again else len(fed)
@@ -146,8 +155,8 @@ class CsvFile:
                     break
                 fed.clear()
 
-    def batches(self) -> Iterator["Batch"]:
-        """Give the rows, in batches; `failure` says afterwards whether the file is cut."""
+    def batches(self) -> Iterator["CsvBatch"]:
+        """Give the rows, in batches; afterwards, `failure` is the error of a cut file, or None."""
         size = max(1, BATCH_CELLS // len(self.columns))
         kept: list[list[str]] = []
         held = None  # one row behind, since the last row of a cut file is not whole
@@ -157,7 +166,7 @@ class CsvFile:
             held = item
             if len(kept) >= size:
                 self._at(self._raw.tell())
-                yield Batch(kept, self)
+                yield CsvBatch(kept, self)
                 kept = []
         if held is not None:
             if self._is_cut(held, kept):
@@ -165,11 +174,13 @@ class CsvFile:
                 self._line = held[0]
                 self._cut("the file ends in the middle of a row")
             else:
-                self.issues.add("unfinished_line", int(self._last_byte() not in b"\r\n"), f"{self.label}, line {held[0]}")
+                self.issues.add(
+                    "unfinished_line", int(self._last_byte() not in b"\r\n"), f"{self.label}, line {held[0]}"
+                )
                 self._keep(held, kept)
         self._at(self._raw.tell())
         if kept:
-            yield Batch(kept, self)
+            yield CsvBatch(kept, self)
 
     def _keep(self, item: tuple[int, list[str], bool], kept: list[list[str]]) -> None:
         line, row, whole = item
@@ -177,10 +188,14 @@ class CsvFile:
         if whole:
             kept.append(row)
         elif row != self.columns:
-            self.issues.add("unreadable_rows", 1, f"{self.label}, line {line}: {len(row)} cells, the header has {len(self.columns)}")
+            self.issues.add(
+                "unreadable_rows", 1, f"{self.label}, line {line}: {len(row)} cells, the header has {len(self.columns)}"
+            )
 
     def _is_cut(self, item: tuple[int, list[str], bool], kept: list[list[str]]) -> bool:
-        """Return whether the last row is not whole: no line end behind it, and cells missing or its last number shorter than before."""
+        """Return whether the last row is not whole: no line end after it, and cells missing or its last number
+        shorter than before.
+        """
         _, row, whole = item
         last = self._last_byte()
         if last in b"\r\n":
@@ -191,30 +206,33 @@ class CsvFile:
         return last != b'"' and len(row[-1]) < len(before) and row[-1].isdecimal() and before.isdecimal()
 
     def _last_byte(self) -> bytes:
-        """Return the file's last byte; of a compressed one, whose checksum tells of a cut, a line end."""
+        """Return the file's last byte; of a compressed one, whose checksum shows a cut, a line end."""
         if self._text.buffer is not self._raw:
             return b"\n" if self.failure is None else b""
         self._raw.seek(-1, io.SEEK_END)
         return self._raw.read(1)
 
 
-class Batch:
+class CsvBatch:
     """Some rows of a file, as columns."""
 
     def __init__(self, rows: list[list[str]], file: CsvFile) -> None:
-        self.rows, self.file = rows, file
+        self.rows = rows
+        self.file = file
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def texts(self, column: str) -> list[str]:
         """Return a column as printed; '' everywhere if there is no such column."""
-        at = self.file.place.get(column)
+        at = self.file.position.get(column)
         return [""] * len(self.rows) if at is None else [row[at] for row in self.rows]
 
     def integers(self, column: str) -> np.ndarray:
-        """Return a column as int64, `NULL` where empty, or if there is no such column; values that are no integers are counted."""
-        if column not in self.file.place:
+        """Return a column as int64, `NULL` where empty, or if there is no such column; values that are no integers
+        are counted.
+        """
+        if column not in self.file.position:
             return np.full(len(self.rows), NULL)
         texts = self.texts(column)
         try:
@@ -223,7 +241,7 @@ class Batch:
             values = [whole(text) for text in texts]
         bad = sum(value is None and text.strip() != "" for value, text in zip(values, texts, strict=True))
         self.file.issues.add("out_of_range", bad, f"{self.file.label}, column {column}")
-        return np.array([NULL if value is None else value for value in values], np.int64)
+        return with_null(values)
 
     def times(self, start: str, end: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return starts and ends in ns, `NULL` where unknown, and which rows have rounded times (now `NULL`)."""
@@ -233,7 +251,7 @@ class Batch:
         except (ValueError, OverflowError):
             pairs = [[_time(text) for text in self.texts(column)] for column in (start, end)]
             saved = np.array([one[1] or two[1] for one, two in zip(*pairs, strict=True)])
-            begin, stop = (np.array([NULL if value is None else value for value, _ in column], np.int64) for column in pairs)
+            begin, stop = (with_null(value for value, _ in column) for column in pairs)
             bad = sum(value is None and text.strip() != "" for c, p in zip((start, end), pairs, strict=True)
                       for (value, _), text in zip(p, self.texts(c), strict=True))  # fmt: skip
             self.file.issues.add("out_of_range", bad, f"{self.file.label}, columns {start}, {end}")
@@ -241,14 +259,19 @@ class Batch:
 
     def floats(self, columns: list[str]) -> np.ndarray:
         """Return columns as float64, shape (rows, columns); NaN where empty. What is no finite number is counted."""
-        places = [self.file.place[name] for name in columns]
-        return numbers([[row[at] for at in places] for row in self.rows], len(columns), self.file.issues, self.file.label)
+        positions = [self.file.position[name] for name in columns]
+        return numbers(
+            [[row[at] for at in positions] for row in self.rows], len(columns), self.file.issues, self.file.label
+        )
 
 
 def numbers(cells: list[list[str]], width: int, issues: Issues, label: str) -> np.ndarray:
-    """Return cells as float64, shape (rows, width); NaN where empty. What is no finite number is NaN too, and counted."""
+    """Return cells as float64, shape (rows, width); NaN where empty. What is no finite number is NaN too, and
+    counted.
+    """
     try:
-        matrix, empty = np.array([[float(cell) for cell in row] for row in cells]), 0
+        matrix = np.array([[float(cell) for cell in row] for row in cells])
+        empty = 0
     except (ValueError, OverflowError):
         matrix = np.array([[math.nan if (value := number(cell)) is None else value for cell in row] for row in cells])
         empty = sum(cell.strip() == "" for row in cells for cell in row)
@@ -259,7 +282,9 @@ def numbers(cells: list[list[str]], width: int, issues: Issues, label: str) -> n
 
 
 def without_rounded(start: np.ndarray, stop: np.ndarray, saved: np.ndarray | bool = False) -> tuple[np.ndarray, ...]:
-    """Return starts and stops with `NULL` where they are rounded (as `saved` says, or by their values), and which are."""
+    """Return starts and stops with `NULL` where they are rounded (as `saved` says, or by their values), and which
+    are.
+    """
     rounded = saved | ((start == stop) & (start != NULL) & (start != 0) & (start % ROUNDED_NS == 0))
     return np.where(rounded, NULL, start), np.where(rounded, NULL, stop), rounded
 

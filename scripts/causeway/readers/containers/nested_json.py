@@ -1,9 +1,9 @@
-"""Nested JSON, streamed: no more than one record is in memory at a time, and a damaged record costs one record."""
+"""Nested JSON, streamed: one record is in memory at a time, and a damaged record costs one record."""
 
 import re
 from collections.abc import Iterator
 
-from causeway.readers.jsonstream import TraceText
+from causeway.readers.containers.chrome_json import TraceText
 
 UNREADABLE = (ValueError, RecursionError)
 """What damaged text raises."""
@@ -16,8 +16,8 @@ _NEXT_RECORD = re.compile(r'\}\s*,\s*(?=\{\s*"(?:size|thread_id|dispatch_data|ki
 class Nested(TraceText):
     """The text of one document.
 
-    `members` and `items` give what stands in an object or list that was entered; the caller takes each value, by `value`, `records`,
-    `discard`, or by entering it.
+    `members` and `items` give the keys or values of an object or list that was entered; the caller takes each value, by
+    `value`, `records`, `discard`, or by entering it.
     """
 
     def enter(self, bracket: str) -> bool:
@@ -76,7 +76,7 @@ class Nested(TraceText):
         return self._value()
 
     def discard(self) -> None:
-        """Take a value and forget it."""
+        """Take a value and drop it."""
         if self.enter("{"):
             for _ in self.members():
                 self.discard()

@@ -1,6 +1,6 @@
-"""Columns out of a SQLite export, streamed: integers of large tables straight from the pages (`btree`, measured some eight times as fast as
-ADBC); what that cannot prove simple, through ADBC (measured 3.5 times as fast as sqlite3); and through sqlite3 from the first row ADBC
-cannot type.
+"""Columns out of a SQLite export, streamed: integers of large tables straight from the pages (`sqlite_pages`, measured
+some eight times as fast as ADBC); what that cannot prove simple, through ADBC (measured 3.5 times as fast as sqlite3);
+and through sqlite3 from the first row ADBC cannot type.
 
 The file is opened read-only and never changed. Text comes as bytes, since exports hold text in any encoding.
 """
@@ -14,22 +14,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from causeway.errors import ExportError
-from causeway.logs import LOG
-from causeway.readers.behind import ahead
-from causeway.readers.events import NULL, integers
+from causeway.core.errors import ExportError
+from causeway.core.logs import LOG
+from causeway.readers.common.background import prefetched
+from causeway.readers.common.constants import NULL
+from causeway.readers.common.numbers import integers
+from causeway.readers.containers.sqlite_names import has_journal
 
 BATCH_ROWS = 1 << 16
 LARGE_ROWS = 100_000
 """Rows from which on reading pages is worth loading its compiled code."""
 DAMAGE = (sqlite3.Error, UnicodeDecodeError, MemoryError)
-"""What sqlite3 raises for a damaged file: its messages may quote undecodable bytes, and a record may claim to be larger than memory."""
+"""What sqlite3 raises for a damaged file: its messages may quote undecodable bytes, and a record may claim to be
+larger than memory.
+"""
 
 ADVICE_CUT = "Export it again from the report file, or copy it again: a copy that was cut short is the usual cause."
 
 
 class SqliteExport:
-    """A database as named tables with columns.
+    """A database as named tables with columns; a `TableSource`.
 
     Parameters
     ----------
@@ -44,28 +48,35 @@ class SqliteExport:
     """
 
     def __init__(self, path: Path, source: str) -> None:
-        self.path, self.source = path, source
+        self.path = path
+        self.source = source
         self.wal_ignored = False
-        self.still_open = any(_size(path.with_name(path.name + end)) for end in ("-wal", "-journal"))
+        self.still_open = has_journal(path)
         self.broken: dict[str, str] = {}
         self._uri = f"{path.resolve().as_uri()}?mode=ro"
-        self._index = path.with_name(path.name + "-shm")  # of a write-ahead log; SQLite makes one beside it where it can
+        # of a write-ahead log; SQLite makes one beside it where it can
+        self._index = path.with_name(path.name + "-shm")
         self._had_index = self._index.exists()
         self._missing = missing_pages(path)
         try:
             self._connection = self._open()
             names = [
                 name.decode("utf-8", "replace")
-                for (name,) in self._connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
+                for (name,) in self._connection.execute(
+                    "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
+                )
             ]
         except DAMAGE as error:
-            raise ExportError(source, f"the database cannot be read ({error})", "a complete SQLite file", ADVICE_CUT) from None
+            raise ExportError(
+                source, f"the database cannot be read ({error})", "a complete SQLite file", ADVICE_CUT
+            ) from None
         self.tables = {name: self._columns(name) for name in names}
 
     def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._uri, uri=True)
         connection.text_factory = bytes
-        if self._missing:  # SQLite then opens a file that is cut, and fails only where pages are missing; the file stays read-only
+        if self._missing:
+            # SQLite then opens a file that is cut, and fails only where pages are missing; the file stays read-only
             connection.execute("PRAGMA writable_schema = ON")
         try:
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
@@ -105,14 +116,18 @@ class SqliteExport:
             found = self._connection.execute(f"SELECT {names} FROM {quoted(table)} LIMIT {limit:d}").fetchall()  # noqa: S608
         except DAMAGE:
             return []
-        return [tuple(cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell for cell in row) for row in found]
+        return [
+            tuple(cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell for cell in row) for row in found
+        ]
 
     def texts(self, table: str, key: str, value: str, wanted: Iterable[int]) -> dict[int, bytes]:
-        """Return the texts of the wanted ids only, never a whole table of strings: it holds the environments of processes.
+        """Return the texts of the wanted ids only, never a whole table of strings: it holds the environments of
+        processes.
 
         Ids whose text is lost to damage are absent from the result.
         """
-        wanted, found = sorted(wanted), {}
+        wanted = sorted(wanted)
+        found = {}
         query = f"SELECT {quoted(key)}, {quoted(value)} FROM {quoted(table)} WHERE {quoted(key)} IN "  # noqa: S608 - quoted names
         for at in range(0, len(wanted), 500):
             part = wanted[at : at + 500]
@@ -122,7 +137,11 @@ class SqliteExport:
                 for one in part:
                     with contextlib.suppress(*DAMAGE):
                         found.update(self._connection.execute(f"{query} (?)", (one,)).fetchall())
-        return {key: text if isinstance(text, bytes) else str(text).encode() for key, text in found.items() if text is not None}
+        return {
+            key: text if isinstance(text, bytes) else str(text).encode()
+            for key, text in found.items()
+            if text is not None
+        }
 
     def stream(self, table: str, columns: list[str], text: Iterable[str] = ()) -> Iterator[tuple[int, dict]]:
         """Give a table's columns batch by batch, in row order.
@@ -131,7 +150,9 @@ class SqliteExport:
         ----------
         table : str
         columns : list of str
-            Columns of the table. Those in `text` come as Arrow binary arrays, the others as int64 arrays with `NULL`.
+            Columns of the table.
+        text : iterable of str
+            Columns that come as Arrow binary arrays; the others come as int64 arrays with `NULL`.
 
         Yields
         ------
@@ -143,9 +164,10 @@ class SqliteExport:
         ExportError
             After the last good row, if the rest of the table is damaged.
         """
-        query, done = f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(table)}", 0  # noqa: S608
+        query = f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(table)}"  # noqa: S608
+        done = 0
         if not set(text) and self.estimated_rows(table) >= LARGE_ROWS:
-            from causeway.readers.btree import NotSimpleError
+            from causeway.readers.containers.sqlite_pages import NotSimpleError
 
             try:
                 for batch in self._pages(table, columns):
@@ -157,40 +179,48 @@ class SqliteExport:
         yield from self.select(query, table, columns, text, done)
 
     def _pages(self, table: str, columns: list[str]) -> Iterator[np.ndarray]:
-        """Give integer columns of a large table from its pages; see `btree.integer_columns`."""
-        from causeway.readers.btree import NotSimpleError, Pages, integer_columns
+        """Give integer columns of a large table from its pages; see `sqlite_pages.integer_columns`."""
+        from causeway.readers.containers.sqlite_pages import NotSimpleError, Pages, integer_columns
 
         if "immutable" in self._uri:
             raise NotSimpleError("a journal beside the file")
-        with contextlib.closing(sqlite3.connect(self._uri, uri=True)) as lock, contextlib.closing(Pages(self.path)) as pages:
+        with (
+            contextlib.closing(sqlite3.connect(self._uri, uri=True)) as lock,
+            contextlib.closing(Pages(self.path)) as pages,
+        ):
             try:
                 lock.execute("BEGIN")  # as long as this transaction reads, no other program writes
-                roots = lock.execute("SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name = ?", [table]).fetchall()
+                roots = lock.execute(
+                    "SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name = ?", [table]
+                ).fetchall()
                 declared = lock.execute(f"PRAGMA table_xinfo({quoted(table)})").fetchall()
             except DAMAGE as error:
                 raise NotSimpleError("an unreadable schema") from error
             if len(roots) != 1 or any(hidden for *_, hidden in declared):
                 raise NotSimpleError("no plain table")
-            place, known = {}, {name: (number, default, key) for number, name, _, _, default, key, _ in declared}
+            position = {}
+            known = {name: (number, default, key) for number, name, _, _, default, key, _ in declared}
             for name in columns:
-                place[name], _, key = known[name]
-                if key:
-                    raise NotSimpleError(
-                        "a wanted column that is a key"
-                    )  # an INTEGER PRIMARY KEY stands for the rowid and is stored as null
+                position[name], _, key = known[name]
+                if key:  # an INTEGER PRIMARY KEY stands for the rowid and is stored as null
+                    raise NotSimpleError("a wanted column that is a key")
             short = all(known[name][1] is None for name in columns)
-            yield from ahead(integer_columns(pages, roots[0][0], list(place.values()), short))
+            yield from prefetched(integer_columns(pages, roots[0][0], list(position.values()), short))
 
-    def select(self, query: str, table: str, columns: list[str], text: Iterable[str] = (), done: int = 0) -> Iterator[tuple[int, dict]]:
-        """Give a query's columns batch by batch, like `stream`; `columns` are their names and `table` is the one that errors name.
+    def select(
+        self, query: str, table: str, columns: list[str], text: Iterable[str] = (), done: int = 0
+    ) -> Iterator[tuple[int, dict]]:
+        """Give a query's columns batch by batch, like `stream`; `columns` are their names and `table` is the one that
+        errors name.
 
-        The first `done` rows are left out. The query must give its rows in the order of a table's rows: it may be asked again for the rest,
-        by LIMIT and OFFSET.
+        The first `done` rows are left out. The query must give its rows in the order of a table's rows: it may be asked
+        again for the rest, by LIMIT and OFFSET.
         """
         from adbc_driver_manager.dbapi import Error
 
         text = set(text)
-        with contextlib.suppress(OSError, pa.ArrowException, Error):  # a value of another type, or damage; sqlite3 will tell which
+        # a value of another type, or damage; sqlite3 shows which
+        with contextlib.suppress(OSError, pa.ArrowException, Error):
             for batch in self._adbc(f"{query} LIMIT -1 OFFSET {done}" if done else query):
                 yield 0, {name: self._column(batch.column(at), name in text) for at, name in enumerate(columns)}
                 done += batch.num_rows
@@ -217,13 +247,16 @@ class SqliteExport:
             raise pa.ArrowInvalid("not integers")
         return (pc.fill_null(column, NULL) if column.null_count else column).to_numpy(zero_copy_only=False)
 
-    def _slowly(self, query: str, table: str, columns: list[str], text: set[str], done: int) -> Iterator[tuple[int, dict]]:
+    def _slowly(
+        self, query: str, table: str, columns: list[str], text: set[str], done: int
+    ) -> Iterator[tuple[int, dict]]:
         try:
             cursor = self._connection.execute(query)
         except DAMAGE as error:
             raise self._damage(table, done, error) from None
         while True:
-            rows, failure = [], None
+            rows = []
+            failure = None
             try:
                 for row in cursor:
                     rows.append(row)
@@ -232,10 +265,13 @@ class SqliteExport:
             except DAMAGE as error:
                 failure = error
             if rows:
-                bad, batch = 0, {}
+                bad = 0
+                batch = {}
                 for name, values in zip(columns, zip(*rows, strict=True), strict=True):
                     if name in text:
-                        batch[name] = pa.array([v if v is None or isinstance(v, bytes) else str(v).encode() for v in values], pa.binary())
+                        batch[name] = pa.array(
+                            [v if v is None or isinstance(v, bytes) else str(v).encode() for v in values], pa.binary()
+                        )
                     else:
                         decoded = [v.decode("ascii", "replace") if isinstance(v, bytes) else v for v in values]
                         batch[name], wrong = integers(decoded)
@@ -256,29 +292,26 @@ class SqliteExport:
         return ExportError(self.source, found, "a complete SQLite file", ADVICE_CUT)
 
     def close(self) -> None:
-        """Close the database, and remove what reading it has left beside it."""
+        """Close the database, and remove the index of a write-ahead log that reading it has made."""
         self._connection.close()
         if not self._had_index:
             with contextlib.suppress(OSError):
                 self._index.unlink(missing_ok=True)
 
 
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
-
-
 def missing_pages(path: Path) -> str | None:
-    """Return in words how much of a database file is missing, by its header; None if nothing is, or the header does not say.
+    """Return in words how much of a database file is missing, by its header; None if nothing is, or the header does not
+    say.
 
-    Source: sqlite.org/fileformat2.html, section 1.3: page size at offset 16, size in pages at 28, valid if the numbers at 24 and 92 agree.
+    Source: sqlite.org/fileformat2.html, section 1.3: page size at offset 16, size in pages at 28, valid if the numbers
+    at 24 and 92 agree.
     """
     with open(path, "rb") as handle:
         header = handle.read(100)
     size = int.from_bytes(header[16:18], "big")
-    size, pages, present = 65_536 if size == 1 else size, int.from_bytes(header[28:32], "big"), path.stat().st_size
+    size = 65_536 if size == 1 else size
+    pages = int.from_bytes(header[28:32], "big")
+    present = path.stat().st_size
     if header[24:28] != header[92:96] or pages * size <= present:
         return None
     return f"the file ends in page {present // size + 1} of {pages}"

@@ -1,11 +1,12 @@
 """Integer columns straight out of the pages of a SQLite table, several times as fast as SQLite's own rows.
 
-SQLite steps row by row through an interpreter; here whole leaf pages are decoded at once. Only what can be proven simple is read: a table
-of rowids, values that are integers or null, records within their page. Everything else raises `NotSimpleError`, and the caller asks SQLite.
+SQLite steps row by row through an interpreter; here whole leaf pages are decoded at once. Only what can be proven
+simple is read: a table of rowids, values that are integers or null, records within their page. Everything else raises
+`NotSimpleError`, and the caller asks SQLite.
 
-Source of every offset and rule: "Database File Format", sqlite.org/fileformat2.html; its section is named where it is used. Pages are read
-into a buffer of their own, never mapped, and every offset is checked against the page before it is followed: a damaged page, or one that
-changes while it is read, cannot lead anywhere else.
+Source of every offset and rule: "Database File Format", sqlite.org/fileformat2.html; its section is named where it is
+used. Pages are read into a buffer of their own, never mapped, and every offset is checked against the page before it is
+followed: a damaged page, or one that changes while it is read, cannot lead anywhere else.
 """
 
 import os
@@ -15,19 +16,26 @@ from pathlib import Path
 import numpy as np
 from numba import boolean, int64, types
 
-from causeway.compiled import I8, U1, byte_at, compiled, signed_big_endian
+from causeway.numeric.compiled import I8, U1, byte_at, compiled, signed_big_endian
+from causeway.readers.common.constants import NULL
+from causeway.readers.containers.sqlite_names import SQLITE, has_journal
 
 BATCH_BYTES = 2 << 20
 """Leaf pages decoded at once."""
-NULL = np.iinfo(np.int64).min
-INTERIOR, LEAF = 0x05, 0x0D
+INTERIOR = 0x05
+LEAF = 0x0D
 """Types of the pages of a table of rowids (section 1.6); those of indexes, also of tables WITHOUT ROWID, are others."""
-INTERIOR_HEAD, LEAF_HEAD = 12, 8
+INTERIOR_HEAD = 12
+LEAF_HEAD = 8
 DEEPEST = 20
 LARGEST_PAGE = 65_536
-SLOTS, MIX = 256, 0x9E3779B97F4A7C1
+SLOTS = 256
+MIX = 0x9E3779B97F4A7C1
 """Of the table of headers that were seen; the factor is 2^60 divided by the golden ratio."""
-OVERFLOW, NOT_AN_INTEGER, SHORT, DAMAGED = -1, -2, -3, -4
+OVERFLOW = -1
+NOT_AN_INTEGER = -2
+SHORT = -3
+DAMAGED = -4
 REASONS = {
     OVERFLOW: "a row that goes on in overflow pages",
     NOT_AN_INTEGER: "a value that is no integer",
@@ -39,7 +47,7 @@ LEAST_ROW = 5
 
 
 class NotSimpleError(Exception):
-    """The table, or the file, has something that only SQLite itself reads right; the message says what."""
+    """The table, or the file, has something that only SQLite itself reads right; the message names it."""
 
 
 class Pages:
@@ -52,11 +60,12 @@ class Pages:
     Raises
     ------
     NotSimpleError
-        If the header is not that of a complete SQLite 3 database, or a journal beside the file says that it may not be up to date.
+        If the header is not that of a complete SQLite 3 database, or a journal beside the file says that it may not be
+        up to date.
     """
 
     def __init__(self, path: Path) -> None:
-        if any(_size(path.with_name(path.name + end)) for end in ("-wal", "-journal")):
+        if has_journal(path):
             raise NotSimpleError("a journal beside the file")
         self._file = os.open(path, os.O_RDONLY)
         head = os.pread(self._file, 100, 0)  # section 1.3
@@ -64,7 +73,7 @@ class Pages:
         self.size = 65_536 if size == 1 else size
         self.usable = self.size - int.from_bytes(head[20:21], "big")
         length = os.fstat(self._file).st_size
-        known = head[:16] == b"SQLite format 3\x00" and 512 <= self.size <= 65_536 and self.size & (self.size - 1) == 0
+        known = head[:16] == SQLITE and 512 <= self.size <= 65_536 and self.size & (self.size - 1) == 0
         if not known or head[21:24] != bytes([64, 32, 32]) or self.usable < 480 or length % self.size:
             self.close()
             raise NotSimpleError("an unusual header")
@@ -80,7 +89,7 @@ class Pages:
         self._file = -1
 
     def read(self, numbers: np.ndarray, buffer: np.ndarray) -> None:
-        """Read pages into a buffer, one behind the other.
+        """Read pages into a buffer, one after the other.
 
         Parameters
         ----------
@@ -91,12 +100,15 @@ class Pages:
         """
         breaks = np.flatnonzero(np.diff(numbers) != 1) + 1
         for begin, end in zip([0, *breaks.tolist()], [*breaks.tolist(), len(numbers)], strict=True):
-            at, stop, place = begin * self.size, end * self.size, (int(numbers[begin]) - 1) * self.size
+            at = begin * self.size
+            stop = end * self.size
+            offset = (int(numbers[begin]) - 1) * self.size
             while at < stop:
-                done = os.preadv(self._file, [memoryview(buffer)[at:stop]], place)
+                done = os.preadv(self._file, [memoryview(buffer)[at:stop]], offset)
                 if done <= 0:
                     raise NotSimpleError("a file that became shorter")
-                at, place = at + done, place + done
+                at = at + done
+                offset = offset + done
 
     def leaves(self, root: int) -> np.ndarray:
         """Return the numbers of the leaf pages of a table, in the order of rowids; int64.
@@ -126,7 +138,9 @@ class Pages:
         return os.pread(self._file, 1, (number - 1) * self.size)[0]
 
     def _children(self, number: int) -> np.ndarray:
-        """Return the pages below an interior page (section 1.6): each cell begins with one, the last stands in the header."""
+        """Return the pages below an interior page (section 1.6): each cell begins with one, the last stands in the
+        header.
+        """
         page = np.empty(self.size, np.uint8)
         self.read(np.array([number]), page)
         cells = int(page[3]) << 8 | int(page[4])
@@ -139,7 +153,7 @@ class Pages:
         return page[cell[:, None] + np.arange(4)].view(">u4").astype(np.int64).reshape(-1)
 
 
-def integer_columns(pages: Pages, root: int, places: list[int], short: bool) -> Iterator[np.ndarray]:
+def integer_columns(pages: Pages, root: int, positions: list[int], short: bool) -> Iterator[np.ndarray]:
     """Give integer columns of a table, batch by batch, in the order of rowids.
 
     Parameters
@@ -147,15 +161,15 @@ def integer_columns(pages: Pages, root: int, places: list[int], short: bool) -> 
     pages : Pages
     root : int
         The table's root page.
-    places : list of int
-        Which columns of its records, from 0; each once.
+    positions : list of int
+        Indices of the wanted columns in its records, from 0; each once.
     short : bool
-        Whether a record may end before a wanted column, which is then null: so it is with rows from before `ALTER TABLE ADD COLUMN`, if
-        the column has no default.
+        Whether a record may end before a wanted column, which is then null: so it is with rows from before `ALTER TABLE
+        ADD COLUMN`, if the column has no default.
 
     Yields
     ------
-    ndarray of int64, shape (len(places), n)
+    ndarray of int64, shape (len(positions), n)
         `NULL` where null.
 
     Raises
@@ -164,8 +178,8 @@ def integer_columns(pages: Pages, root: int, places: list[int], short: bool) -> 
         As soon as something else is met; batches given before are right.
     """
     leaves = pages.leaves(root)
-    wanted = np.full(max(places) + 1, -1, np.int64)
-    wanted[places] = np.arange(len(places))
+    wanted = np.full(max(positions) + 1, -1, np.int64)
+    wanted[positions] = np.arange(len(positions))
     per_batch = max(1, BATCH_BYTES // pages.size)
     buffer = np.empty(per_batch * pages.size, np.uint8)
     last = np.array([NULL])
@@ -175,7 +189,7 @@ def integer_columns(pages: Pages, root: int, places: list[int], short: bool) -> 
         rows = count_rows(buffer, len(numbers), pages.size, pages.usable)
         if rows < 0:
             raise NotSimpleError(REASONS[rows])
-        columns = np.empty((len(places), rows), np.int64)
+        columns = np.empty((len(positions), rows), np.int64)
         found = decode_leaves(buffer, len(numbers), pages.size, pages.usable, wanted, short, columns, last)
         if found < 0:
             raise NotSimpleError(REASONS[found])
@@ -196,13 +210,15 @@ def count_rows(buffer, pages, size, usable):
     return rows
 
 
-# From here on places are addresses of memory, all inside the buffer: an array that is handed to a function is counted as in use and not in
-# use again, which takes longer than what these functions do.
+# From here on `at`, `end` and `value` are addresses of memory, all inside the buffer: to hand an array to a function
+# takes longer than what these functions do, since its references are counted.
 
 
 @compiled(types.UniTuple(int64, 2)(int64, int64))
 def _varint(at, end):
-    """Return a number of seven bits per byte, the highest first, up to nine bytes (section 1.6), and where it ends: -1 if beyond `end`."""
+    """Return a number of seven bits per byte, the highest first, up to nine bytes (section 1.6), and where it ends:
+    -1 if beyond `end`.
+    """
     value = np.int64(0)
     for _ in range(8):
         if at >= end or at < 0:
@@ -219,15 +235,19 @@ def _varint(at, end):
 
 @compiled(int64(int64, int64, I8, int64, int64[:, ::1]))
 def _layout(at, end, wanted, short, layout):
-    """Read the serial types of a record (section 2.1), which stand from `at` up to `end`; return the bytes of its values or a code.
+    """Read the serial types of a record (section 2.1), which stand from `at` up to `end`; return the bytes of its
+    values or a code.
 
-    `layout` gets, for each wanted value, what `decode_leaves` needs to load it without asking: where it ends, counted from the first value;
-    the bits above it in the 8 bytes that end there; a mask; and a number to add. A value that takes no bytes is the number alone.
+    `layout` gets, for each wanted value, what `decode_leaves` needs to load it without a branch: where it ends, counted
+    from the first value; the bits above it in the 8 bytes that end there; a mask; and a number to add. A value that
+    takes no bytes is the number alone.
     """
     total = np.int64(0)
     for k in range(wanted.size):
-        place = wanted[k]
-        kind, size, number = np.int64(0), np.int64(0), np.int64(0)
+        column = wanted[k]
+        kind = np.int64(0)
+        size = np.int64(0)
+        number = np.int64(0)
         if at < end:
             kind, at = _varint(at, end)
             if at < 0:
@@ -238,7 +258,7 @@ def _layout(at, end, wanted, short, layout):
             size = kind if kind < 5 else 2 * kind - 4  # 1, 2, 3, 4, 6 and 8 bytes
         elif kind == 0 or kind == 8 or kind == 9:
             number = NULL if kind == 0 else kind - 8
-        elif place >= 0:
+        elif column >= 0:
             return NOT_AN_INTEGER
         elif kind == 7:
             size = np.int64(8)
@@ -249,16 +269,18 @@ def _layout(at, end, wanted, short, layout):
         total += size
         if total > LARGEST_PAGE:  # at once: the sum of such sizes could overflow
             return DAMAGED
-        if place >= 0:
-            layout[0, place], layout[1, place] = (total, 64 - 8 * size) if size else (0, 0)
-            layout[2, place], layout[3, place] = (-1, 0) if size else (0, number)
+        if column >= 0:
+            layout[0, column], layout[1, column] = (total, 64 - 8 * size) if size else (0, 0)
+            layout[2, column], layout[3, column] = (-1, 0) if size else (0, number)
     return total
 
 
 @compiled(int64(int64, int64))
 def _mixed(end, size):
-    """Return a slot for the `size` bytes in front of a place."""
-    mixed, at, factor = size, np.int64(0), np.int64(MIX)
+    """Return a slot for the `size` bytes in front of an address."""
+    mixed = size
+    at = np.int64(0)
+    factor = np.int64(MIX)
     while at < size:
         at = min(at + 8, size)
         mixed += signed_big_endian(end - size + at) * factor
@@ -267,26 +289,30 @@ def _mixed(end, size):
 
 
 @compiled(boolean(int64, int64, int64))
-def _alike(one, other, size):
-    """Return whether the `size` bytes in front of two places are alike; False, unseen, for fewer than 8."""
-    at, alike = np.int64(0), size >= 8
-    while alike and at < size:
+def _equal_bytes(one, other, size):
+    """Return whether the `size` bytes in front of two addresses are equal; False, unseen, for fewer than 8."""
+    at = np.int64(0)
+    equal = size >= 8
+    while equal and at < size:
         at = min(at + 8, size)
-        alike = signed_big_endian(one - size + at) == signed_big_endian(other - size + at)
-    return alike
+        equal = signed_big_endian(one - size + at) == signed_big_endian(other - size + at)
+    return equal
 
 
 @compiled(int64(U1, int64, int64, int64, I8, int64, int64[:, ::1], int64[::1]))
 def decode_leaves(buffer, pages, size, usable, wanted, short, columns, last):
     """Decode the rows of leaf pages (section 1.6); return their number, or a negative code.
 
-    A cell holds the size of its payload, its rowid and the payload: a record, that is a header of serial types and then the values.
-    `wanted[k]` is the place of the record's k-th value in `columns`, or -1. `last` holds the rowid of the row before; they must ascend, so
-    no page is met twice. A table's records have few different headers: what each means is kept, in a slot that is a hash of it.
+    A cell holds the size of its payload, its rowid and the payload: a record, that is a header of serial types and then
+    the values. `wanted[k]` is the row of the record's k-th value in `columns`, or -1. `last` holds the rowid of the
+    row before; they must ascend, so no page is met twice. A table's records have few different headers: what each means
+    is kept, in a slot that is a hash of it.
     """
     row = np.int64(0)
     most = usable - 35  # bytes of a payload that stays on its page
-    seen, length, body = np.zeros(SLOTS, np.int64), np.zeros(SLOTS, np.int64), np.zeros(SLOTS, np.int64)
+    seen = np.zeros(SLOTS, np.int64)
+    length = np.zeros(SLOTS, np.int64)
+    body = np.zeros(SLOTS, np.int64)
     layouts = np.zeros((SLOTS, 4, columns.shape[0]), np.int64)
     for page in range(pages):
         base = buffer.ctypes.data + page * size
@@ -306,12 +332,14 @@ def decode_leaves(buffer, pages, size, usable, wanted, short, columns, last):
             if payload > most:
                 return OVERFLOW
             header, kinds = _varint(at, end)
-            value, stop = at + header, at + payload
+            value = at + header
+            stop = at + payload
             if stop > end or kinds < 0 or header < 1 or header > payload:
                 return DAMAGED
             slot = _mixed(value, header)
-            if length[slot] != header or not _alike(value, seen[slot], header):
-                seen[slot], length[slot] = value, header
+            if length[slot] != header or not _equal_bytes(value, seen[slot], header):
+                seen[slot] = value
+                length[slot] = header
                 body[slot] = _layout(kinds, value, wanted, short, layouts[slot])
                 if body[slot] < 0:
                     return body[slot]
@@ -323,10 +351,3 @@ def decode_leaves(buffer, pages, size, usable, wanted, short, columns, last):
                 columns[k, row] = (((word << shift) >> shift) & layouts[slot, 2, k]) + layouts[slot, 3, k]
             row += 1
     return row
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0

@@ -1,22 +1,30 @@
-"""What a reader of tables asks of their container, be it a database, a folder of Parquet files or a file of Arrow streams."""
+"""The interface of exports that are named tables: a database, a folder of Parquet files, a file of Arrow streams."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
-from causeway.readers.issues import Issues
+from causeway.readers.common.issues import Issues
 
 
 def note_state(export: "TableSource", issues: Issues) -> None:
-    """Say what is known of an export's container: whether its newest rows may be missing."""
+    """Count as issues what an export's container shows: that its newest rows may be missing."""
     issues.add("wal_ignored", int(export.wal_ignored))
     issues.add("still_open", int(export.still_open and not export.wal_ignored))
 
 
 class TableSource(Protocol):
-    """An export as named tables with columns: `sqlite.SqliteExport` and `arrow_tables.ArrowExport`.
+    """An export as named tables with columns: `sqlite_database.SqliteExport` and `arrow_export.ArrowExport`.
 
-    `tables` maps each readable table to its columns, `broken` the others to what is wrong with them, and `wal_ignored` says whether a
-    database's newest rows could not be seen, `still_open` whether a journal beside it tells of a writer that has not finished.
+    Attributes
+    ----------
+    tables : mapping of str to list of str
+        The columns of each readable table.
+    broken : mapping of str to str
+        The other tables, and what is wrong with them.
+    wal_ignored : bool
+        Whether a database has a write-ahead log, with its newest rows, that could not be read.
+    still_open : bool
+        Whether a journal lies beside a database: its writer has not finished.
     """
 
     tables: Mapping[str, list[str]]
@@ -37,7 +45,9 @@ class TableSource(Protocol):
         """Return the texts of the wanted ids only."""
 
     def stream(self, table: str, columns: list[str], text: Iterable[str] = ()) -> Iterator[tuple[int, dict]]:
-        """Give a table's columns batch by batch: the values that were no integers, and the columns by name."""
+        """Give a table's columns batch by batch: how many values were no integers, and the columns by name, int64 of
+        shape (n,) with `NULL`, or binary Arrow arrays for those in `text`.
+        """
 
     def close(self) -> None:
-        """Let go of the export."""
+        """Close the export."""

@@ -1,7 +1,8 @@
 """Nsight Compute CSV, long form: one row per launch and metric, to one row per launch with one column per metric.
 
-The text before the header is the program's own output. Rows are ragged: metric rows have one trailing empty field instead of the fields
-of the rule columns, rule rows have no metric. Everything is found by column name; names of processes and hosts are not read.
+The text before the header is the program's own output. Rows are ragged: metric rows have one trailing empty field
+instead of the fields of the rule columns, rule rows have no metric. Everything is found by column name; names of
+processes and hosts are not read.
 """
 
 import csv
@@ -12,14 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.errors import ExportError
-from causeway.readers.columns import column_map
-from causeway.readers.counters import CounterTable
-from causeway.readers.detect import first_bytes
-from causeway.readers.events import NULL, integer
-from causeway.readers.numbers import base_unit, notation
-from causeway.readers.options import Options
-from causeway.readers.sink import Sink
+from causeway.core.errors import ExportError
+from causeway.readers.common.column_maps import column_map
+from causeway.readers.common.constants import NULL
+from causeway.readers.common.files import first_bytes
+from causeway.readers.common.numbers import base_unit, integer, notation, sizes_of
+from causeway.readers.common.options import Options
+from causeway.readers.sink.counter_table import CounterTable
+from causeway.readers.sink.sink import Sink
 
 FIELD_BYTES = 64 << 20
 """Longest field accepted; the csv module's own limit, 128 kB, is shorter than some kernel names."""
@@ -29,7 +30,10 @@ TAIL_BYTES = 4 << 20
 
 _HEADER = re.compile(r'^\ufeff?"?ID"?,"?Process ID"?,')
 _MESSAGE = re.compile(rb"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
-ADVICE = "Capture again with `ncu --csv --page details` (or raw) and check that kernels run; the messages in the file say what went wrong."
+ADVICE = (
+    "Capture again with `ncu --csv --page details` (or raw) and check that kernels run; the messages in the file say"
+    " what went wrong."
+)
 
 
 class _Restart(Exception):  # noqa: N818 - not an error
@@ -65,14 +69,28 @@ def read(path: Path, sink: Sink, options: Options) -> None:
 
 
 class NcuReader:
-    """One pass over a file."""
+    """One pass over a file.
+
+    Parameters
+    ----------
+    path : Path
+    sink : Sink
+    options : Options
+    european : bool
+        Whether numbers have decimal commas.
+    """
 
     def __init__(self, path: Path, sink: Sink, options: Options, european: bool) -> None:
-        self.path, self.sink, self.options, self.european = path, sink, options, european
+        self.path = path
+        self.sink = sink
+        self.options = options
+        self.european = european
         self.map = column_map("ncu")
         self.table = CounterTable(european)
         self.launches: dict[tuple, int] = {}
-        self.kernel, self.process, self.device = array("q"), array("q"), array("q")
+        self.kernel = array("q")
+        self.process = array("q")
+        self.device = array("q")
         self.shape: dict[str, array] = {}
         self.metrics_of = array("q")
         self.lengths: set[int] = set()
@@ -94,45 +112,60 @@ class NcuReader:
                 held = (row, before + rows.line_num)
                 if not rows.line_num & 0x3FFF:
                     progress.at(raw.tell())
-            failure, last = None, self._last_line()
+            failure = None
+            last = self._last_line()
             if held is not None:
                 if last and (last.count(b'"') % 2 or self._is_cut(held[0], columns)):
                     self.sink.issues.add("truncated", 1, f"line {held[1]}")
                     found = f"the file ends in the middle of line {held[1]}"
-                    failure = ExportError(self.options.source, found, "complete lines", "Copy it again, or capture again.")
+                    failure = ExportError(
+                        self.options.source, found, "complete lines", "Copy it again, or capture again."
+                    )
                 else:
                     self.sink.issues.add("unfinished_line", int(bool(last)), f"line {held[1]}")
                     self._row(held, columns, header)
         self.sink.count_in("rows", self.rows)
         if not self.launches:
             raise failure or ExportError(
-                self.options.source, "there is a header but no metric of any launch", "one row per launch and metric", ADVICE
+                self.options.source,
+                "there is a header but no metric of any launch",
+                "one row per launch and metric",
+                ADVICE,
             )
         return failure
 
     def _find_header(self, text: io.TextIOWrapper) -> tuple[list[str], int]:
         """Return the header's columns and the number of lines up to it."""
         counts = {"ERROR": 0, "WARNING": 0}
-        none_profiled, number = False, 0
+        none_profiled = False
+        number = 0
         for number, line in enumerate(iter(text.readline, ""), 1):
             if _HEADER.match(line):
                 return next(csv.reader([line.removeprefix("\ufeff")])), number
             if match := re.match(r"==(ERROR|WARNING)==", line):
                 counts[match[1]] += 1
                 none_profiled |= "No kernels were profiled" in line
-        found = f"there is no header line in its {number} lines, only messages ({counts['ERROR']} errors, {counts['WARNING']} warnings)"
+        found = (
+            f"there is no header line in its {number} lines, only messages ({counts['ERROR']} errors,"
+            f" {counts['WARNING']} warnings)"
+        )
         if none_profiled:
             found += "; Nsight Compute says that no kernels were profiled"
         raise ExportError(self.options.source, found, 'a header that begins with "ID","Process ID"', ADVICE)
 
     def _columns(self, header: list[str]) -> dict[str, int]:
-        """Return the place of each known column under our name."""
-        place = {ours: header.index(raw) for raw, ours in self.map["columns"].items() if raw in header}
+        """Return the index of each known column, by our names."""
+        position = {ours: header.index(raw) for raw, ours in self.map["columns"].items() if raw in header}
         lacking = [raw for raw in ("Kernel Name", "Metric Name", "Metric Value") if raw not in header]
         if lacking:
-            raise ExportError(self.options.source, f"the header has no column {', '.join(lacking)}", "the columns of `ncu --csv`", ADVICE)
-        self.needed = 1 + max(place[name] for name in place)
-        return place
+            raise ExportError(
+                self.options.source,
+                f"the header has no column {', '.join(lacking)}",
+                "the columns of `ncu --csv`",
+                ADVICE,
+            )
+        self.needed = 1 + max(position.values())
+        return position
 
     def _last_line(self) -> bytes:
         """Return what stands after the last line end (its last megabytes), b"" if the file ends with one."""
@@ -142,8 +175,8 @@ class NcuReader:
         return b"" if tail.endswith((b"\n", b"\r")) else tail.replace(b"\r", b"\n").rsplit(b"\n", 1)[-1]
 
     def _is_cut(self, row: list[str], columns: dict[str, int]) -> bool:
-        """Return whether the last row, which has no line end, is not whole: too few fields, or its launch lacks metrics that others
-        have.
+        """Return whether the last row, which has no line end, is not whole: too few fields, or its launch lacks metrics
+        that others have.
         """
         if len(row) not in self.lengths:
             return True
@@ -191,8 +224,7 @@ class NcuReader:
             self.metrics_of.append(0)
             for column in ("grid", "block"):
                 if column in columns:
-                    sizes = re.findall(r"\d+", row[columns[column]])[:3]
-                    for axis, size in zip("xyz", map(integer, sizes), strict=False):
+                    for axis, size in zip("xyz", sizes_of(row[columns[column]]), strict=False):
                         self._shape(f"{column}_{axis}", at, size)
         return at
 
@@ -213,7 +245,7 @@ class NcuReader:
         self.table.add(launch, section, metric, unit, text, european=seen == "european" if seen else None)
 
     def _shape(self, name: str, launch: int, size: int | None) -> None:
-        """Remember a part of a launch's configuration; the first that is stated counts."""
+        """Remember a part of a launch's configuration; the first that is reported counts."""
         column = self.shape.setdefault(name, array("q"))
         column.extend([NULL] * (launch + 1 - len(column)))
         if column[launch] == NULL and size is not None:
@@ -227,7 +259,7 @@ class NcuReader:
         counts = np.array(self.metrics_of)
         most = int(counts.max())
         sink.issues.add("incomplete_launches", int((counts < most).sum()), f"fewer than {most} metrics")
-        sink.issues.add("missing_name", sum(sink.kernels.texts[code].startswith("(unnamed") for code in self.kernel))
+        sink.count_unnamed(np.array(self.kernel))
         process = np.array(self.process)
         sink.processes.note(process, np.zeros(len(process), np.int64), launches=True)
         shape = {name: self._dense(values, len(process)) for name, values in self.shape.items()}

@@ -1,8 +1,9 @@
-"""Nsight Compute's wide raw page (`ncu --csv --page raw`): one row per launch, one column per metric, units in the row below the header;
-and a pivot of the long page, as pandas writes it: its header begins with `Metric Name`, and the units are lost.
+"""Nsight Compute's wide raw page (`ncu --csv --page raw`): one row per launch, one column per metric, units in the row
+below the header; and a pivot of the long page, as pandas writes it: its header begins with `Metric Name`, and the units
+are lost.
 
-A file is read twice, row by row, so that memory does not grow with it: once to learn the notation of its numbers (one for the whole file),
-which columns are numbers and which rows are launches; once to hand the values over.
+A file is read twice, row by row, so that memory does not grow with it: once to learn the notation of its numbers (one
+for the whole file), which columns are numbers and which rows are launches; once to hand the values over.
 """
 
 import io
@@ -14,16 +15,16 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.errors import ExportError
-from causeway.readers import counters
-from causeway.readers.activity_rows import CsvLines
-from causeway.readers.columns import column_map, metric_field
-from causeway.readers.detect import first_bytes
-from causeway.readers.events import NULL, integer
-from causeway.readers.names import clean_text
-from causeway.readers.numbers import base_unit, notation, number, scaled
-from causeway.readers.options import Options
-from causeway.readers.sink import CounterRows, Sink
+from causeway.core.errors import ExportError
+from causeway.readers.common.column_maps import column_map
+from causeway.readers.common.files import first_bytes
+from causeway.readers.common.kernel_names import clean_text
+from causeway.readers.common.numbers import base_unit, integer, notation, number, scaled, size_columns, with_null
+from causeway.readers.common.options import Options
+from causeway.readers.containers.csv_lines import CsvLines
+from causeway.readers.sink.counter_table import DURATION, duration_ns, name_metrics, with_duration
+from causeway.readers.sink.records import CounterRows
+from causeway.readers.sink.sink import Sink
 
 BLOCK_VALUES = 1 << 20
 NO_KERNEL = "(all launches)"
@@ -33,7 +34,7 @@ ADVICE = "Capture again with `ncu --csv --page raw` and check that kernels run."
 _MISSING = re.compile(r"(?:n/a|[+-]?nan(?:\(.*\))?|[+-]?inf(?:inity)?|-|no data)?", re.IGNORECASE)
 _INSTANCES = re.compile(r"(\S+)\s*\(.*[;,].*\)", re.DOTALL)
 _METRIC = re.compile(r"[a-z0-9]+__[\w.\[\]]+$")
-_PIVOT_UNITS = (  # what the parts of a metric's name say of its unit; Nsight Compute's base units
+_PIVOT_UNITS = (  # Nsight Compute's base unit by parts of a metric's name
     (re.compile(r"\.pct|\.ratio_pct|pct_of_peak"), "%"),
     (re.compile(r"cycles_elapsed\.\w+\.per_second$"), "hz"),
     (re.compile(r"bytes.*\.per_second$"), "byte/second"),
@@ -52,12 +53,25 @@ def probe(path: Path) -> bool:
     return _find_header(CsvLines(io.StringIO(head.decode("utf-8-sig", "replace"), newline=""))) is not None
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Page:
-    """A page's header: the place of each known column, the metrics, and for a pivot the number of its index columns."""
+    """A page's header.
+
+    Parameters
+    ----------
+    header : list of str
+    position : dict of str to int
+        Index of each known column, by our names.
+    metrics : list of (int, str)
+        Index and name of each metric's column.
+    pivot : bool
+        Whether it is a pivot of the long page.
+    units : dict of int to str
+        Unit of each metric, by its column's index.
+    """
 
     header: list[str]
-    place: dict[str, int]
+    position: dict[str, int]
     metrics: list[tuple[int, str]]
     pivot: bool
     units: dict[int, str] = field(default_factory=dict)
@@ -73,13 +87,14 @@ def _find_header(lines: CsvLines) -> Page | None:
         if cells[:2] == ["ID", "Process ID"]:
             if "Metric Name" in cells or "Kernel Name" not in cells:
                 return None
-            place = {ours: cells.index(raw) for raw, ours in known["columns"].items() if raw in cells}
-            return Page(cells, place, [(at, name) for at, name in enumerate(cells) if name and name not in skipped], pivot=False)
+            position = {ours: cells.index(raw) for raw, ours in known["columns"].items() if raw in cells}
+            metrics = [(at, name) for at, name in enumerate(cells) if name and name not in skipped]
+            return Page(header=cells, position=position, metrics=metrics, pivot=False)
         if cells[:1] == ["Metric Name"]:
             first = next((at for at, cell in enumerate(cells) if at and cell), len(cells))
             metrics = [(at, name) for at, name in enumerate(cells) if at >= first and name]
             if any(_METRIC.match(name) for _, name in metrics):
-                return Page(cells, {}, metrics, pivot=True)
+                return Page(header=cells, position={}, metrics=metrics, pivot=True)
             return None
     return None
 
@@ -102,17 +117,21 @@ def read(path: Path, sink: Sink, options: Options) -> None:
 
 
 class WideReader:
-    """One page, twice."""
+    """The reader of one page, which it reads twice: `survey`, then `hand_over`."""
 
     def __init__(self, path: Path, sink: Sink, options: Options) -> None:
-        self.path, self.sink, self.options = path, sink, options
+        self.path = path
+        self.sink = sink
+        self.options = options
         self.shapes = column_map("ncu")["shape"]
         self.launches = self.bad = 0
         self.first_bad = ""
         self.european = False
 
     def _rows(self) -> Iterator[tuple[int, list[str], bool]]:
-        """Give the rows of launches: line, cells, whether the line is whole. Sets `page` at each header, and its units."""
+        """Give the rows of launches: line, cells, whether the line is whole. Sets `page` at each header, and its
+        units.
+        """
         progress = self.options.progress()
         with open(self.path, "rb") as raw, io.TextIOWrapper(raw, "utf-8-sig", errors="replace", newline="") as text:
             lines = CsvLines(text)
@@ -138,9 +157,9 @@ class WideReader:
             for at, name in enumerate(row[: page.metrics[0][0]]):
                 ours = column_map("ncu")["columns"].get(name)
                 if ours:
-                    page.place[ours] = at
+                    page.position[ours] = at
             return not any(row[at] for at, _ in page.metrics if at < len(row))
-        launch = page.place.get("launch", 0)
+        launch = page.position.get("launch", 0)
         if launch < len(row) and row[launch] == "":
             page.units = {at: row[at] for at, _ in page.metrics if at < len(row)}
             return True
@@ -149,7 +168,9 @@ class WideReader:
     def survey(self) -> ExportError | None:
         """Learn the notation, the columns' types and the launches; return the error of a cut file."""
         usual = european = 0
-        self.numeric, self.texts, self.processes = set(), set(), set()
+        self.numeric = set()
+        self.texts = set()
+        self.processes = set()
         cut = None
         for line, row, whole in self._rows():
             if not self._usable(row, whole):
@@ -157,11 +178,13 @@ class WideReader:
                     cut = f"the file ends in the middle of line {line}"
                 else:
                     self.bad += 1
-                    self.first_bad = self.first_bad or f"line {line} has {len(row)} fields, the header {len(self.page.header)}"
+                    self.first_bad = (
+                        self.first_bad or f"line {line} has {len(row)} fields, the header {len(self.page.header)}"
+                    )
                 continue
             self.launches += 1
             self.sink.issues.add("unfinished_line", int(not whole), f"line {line}")
-            self.processes.add(row[self.page.place["process"]] if "process" in self.page.place else "")
+            self.processes.add(row[self.page.position["process"]] if "process" in self.page.position else "")
             for at, _ in self.page.metrics:
                 cell = row[at] if at < len(row) else ""
                 seen = notation(cell)
@@ -184,7 +207,7 @@ class WideReader:
     def _usable(self, row: list[str], whole: bool) -> bool:
         if not whole and len(row) < len(self.page.header):
             return False
-        return len(row) > max([self.page.metrics[0][0] if self.page.metrics else 0, *self.page.place.values()])
+        return len(row) > max([self.page.metrics[0][0] if self.page.metrics else 0, *self.page.position.values()])
 
     def _unit(self, at: int, name: str) -> str:
         if not self.page.pivot:
@@ -193,52 +216,59 @@ class WideReader:
 
     def hand_over(self) -> None:
         """Describe the columns and give the rows to the sink, which takes them when it writes."""
-        sink, page = self.sink, self.page
+        sink = self.sink
+        page = self.page
         units = {at: base_unit(self._unit(at, name)) for at, name in page.metrics}
         unknown = sorted({self._unit(at, name) for at, name in page.metrics if not units[at][2]})
         sink.issues.add("unknown_units", len(unknown), clean_text(", ".join(unknown))[:200])
         if page.pivot:
-            sink.issues.add("unknown_units", 1, "a pivot without units: the base units of the metrics' names were taken")
+            sink.issues.add(
+                "unknown_units", 1, "a pivot without units: the base units of the metrics' names were taken"
+            )
         columns: dict[tuple, int] = {}
         for at, name in page.metrics:
             if name not in self.shapes and (at in self.numeric or at in self.texts):
                 columns.setdefault(("", name, units[at][0]), at)
         self.columns = list(columns.values())
-        text_only = {place for place, at in enumerate(self.columns) if at not in self.numeric}
-        fields = counters.name_metrics(list(columns), text_only, sink)
-        derived = counters._derived_duration(fields)
-        if derived:
-            sink.issues.add("derived_duration")
-            fields = [*fields, metric_field("gpu_time", "sm__cycles_elapsed.avg / sm__cycles_elapsed.avg.per_second", "ns")]
+        text_only = {index for index, at in enumerate(self.columns) if at not in self.numeric}
+        fields = name_metrics(list(columns), text_only, sink)
+        fields, cycles = with_duration(fields, sink)
         ordered = sorted(self.processes, key=lambda text: (integer(text) or 0, text))
         codes = {text: sink.processes.code(integer(text) or 0) for text in ordered}
-        sink.processes.note(np.array(sorted(set(codes.values()))), np.zeros(len(set(codes.values())), np.int64), launches=True)
-        if "kernel" not in page.place:
+        sink.processes.note(
+            np.array(sorted(set(codes.values()))), np.zeros(len(set(codes.values())), np.int64), launches=True
+        )
+        if "kernel" not in page.position:
             sink.issues.add("missing_name", self.launches)
-        sink.counters(fields, self._blocks(fields, text_only, derived, units, codes))
+        sink.counters(fields, self._blocks(fields, text_only, cycles, units, codes))
 
-    def _blocks(self, fields, text_only, derived, units, codes) -> Iterator[CounterRows]:
+    def _blocks(self, fields, text_only, cycles, units, codes) -> Iterator[CounterRows]:
         step = max(1, BLOCK_VALUES // max(1, len(self.page.header)))
         held: list[list[str]] = []
-        stray = incomplete = 0
+        not_numbers = incomplete = 0
         for _, row, whole in self._rows():
             if not self._usable(row, whole):
                 continue
             held.append(row)
             if len(held) == step:
-                block, more, gaps = self._block(held, fields, text_only, derived, units, codes)
-                stray, incomplete, held = stray + more, incomplete + gaps, []
+                block, more, gaps = self._block(held, fields, text_only, cycles, units, codes)
+                not_numbers += more
+                incomplete += gaps
+                held = []
                 yield block
         if held:
-            block, more, gaps = self._block(held, fields, text_only, derived, units, codes)
-            stray, incomplete = stray + more, incomplete + gaps
+            block, more, gaps = self._block(held, fields, text_only, cycles, units, codes)
+            not_numbers += more
+            incomplete += gaps
             yield block
-        self.sink.issues.add("not_a_number", stray)
+        self.sink.issues.add("not_a_number", not_numbers)
         self.sink.issues.add("incomplete_launches", incomplete)
 
-    def _block(self, rows, fields, text_only, derived, units, codes) -> tuple[CounterRows, int, int]:
+    def _block(self, rows, fields, text_only, cycles, units, codes) -> tuple[CounterRows, int, int]:
         """Return a block of launches, its values that are no numbers, and its launches with gaps."""
-        n, place, stray = len(rows), self.page.place, 0
+        n = len(rows)
+        position = self.page.position
+        not_numbers = 0
         values: dict[str, object] = {}
         gaps = np.zeros(n, bool)
         for column, (at, described) in enumerate(zip(self.columns, fields, strict=False)):
@@ -250,41 +280,37 @@ class WideReader:
             parsed = [number(_plain(cell), self.european) for cell in cells]
             factor = units[at][1]
             numbers = np.array([np.nan if value is None else scaled(value, factor) for value in parsed])
-            stray += sum(value is None and cell != "" for value, cell in zip(parsed, cells, strict=True))
+            not_numbers += sum(value is None and cell != "" for value, cell in zip(parsed, cells, strict=True))
             gaps |= np.isnan(numbers)
             values[described.name] = numbers
-        if derived:
-            cycles, rate = (values[name] for name in derived)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                values["gpu_time"] = np.where(rate > 0, cycles / rate * 1e9, np.nan)
-        kernels = [row[place["kernel"]] if "kernel" in place else NO_KERNEL for row in rows]
-        device = np.array([_or_null(integer(row[place["device"]])) for row in rows]) if "device" in place else None
-        process = np.array([codes[row[place["process"]] if "process" in place else ""] for row in rows])
+        if cycles:
+            values[DURATION] = duration_ns(*(values[name] for name in cycles))
+        kernels = [row[position["kernel"]] if "kernel" in position else NO_KERNEL for row in rows]
+        device = with_null(integer(row[position["device"]]) for row in rows) if "device" in position else None
+        process = np.array([codes[row[position["process"]] if "process" in position else ""] for row in rows])
         kernel = np.array([self.sink.kernel(name) for name in kernels])
-        return CounterRows(kernel, process, values, device=device, shape=self._shape(rows, units)), stray, int(gaps.sum())
+        return (
+            CounterRows(kernel=kernel, process=process, values=values, device=device, shape=self._shape(rows, units)),
+            not_numbers,
+            int(gaps.sum()),
+        )
 
     def _shape(self, rows: list[list[str]], units: dict) -> dict[str, np.ndarray]:
         """Return the launch configuration: from the columns Grid Size and Block Size, else from the metrics of it."""
         shape: dict[str, np.ndarray] = {}
         for ours in ("grid", "block"):
-            if ours in self.page.place:
-                sizes = [re.findall(r"\d+", row[self.page.place[ours]])[:3] for row in rows]
-                for at, axis in enumerate("xyz"):
-                    shape[f"{ours}_{axis}"] = np.array([_or_null(integer(three[at]) if len(three) > at else None) for three in sizes])
+            if ours in self.page.position:
+                shape |= size_columns(ours, [row[self.page.position[ours]] for row in rows])
         for at, name in self.page.metrics:
             ours = self.shapes.get(name)
             if ours and ours not in shape:
                 parsed = [number(row[at], self.european) if at < len(row) else None for row in rows]
                 whole = [None if value is None else scaled(value, units[at][1]) for value in parsed]
-                shape[ours] = np.array([_or_null(int(value) if value is not None and value.is_integer() else None) for value in whole])
+                shape[ours] = with_null(integer(value) for value in whole)
         return shape
 
 
 def _plain(cell: str) -> str:
-    """Return a metric's value without the list of its instances: `12 (1; 2; 9)` is 12."""
+    """Return a metric's value without the list of its instances: `12` of `12 (1; 2; 9)`."""
     match = _INSTANCES.fullmatch(cell) if cell.endswith(")") else None
     return match[1] if match else cell
-
-
-def _or_null(value: int | None) -> int:
-    return NULL if value is None else value

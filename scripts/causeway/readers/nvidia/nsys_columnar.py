@@ -1,21 +1,26 @@
-"""Nsight Systems exports as folders and files of columns: parquetdir, arrowdir and arrow, which hold the tables of the SQLite form.
+"""Nsight Systems exports as folders and files of columns: parquetdir, arrowdir and arrow, which hold the tables of the
+SQLite form.
 
-HDF5 is refused: there an absent value has become 0, so that an ordinary launch cannot be told from one of graph node 0.
+HDF5 is refused: there an absent value has become 0, so that an ordinary launch cannot be distinguished from one of
+graph node 0.
 """
 
 from pathlib import Path
 
-from causeway.errors import ExportError
-from causeway.readers import nsys
-from causeway.readers.arrow_tables import ArrowExport
-from causeway.readers.detect import first_bytes
-from causeway.readers.options import Options
-from causeway.readers.sink import Sink
+from causeway.core.errors import ExportError
+from causeway.readers.common.files import first_bytes
+from causeway.readers.common.options import Options
+from causeway.readers.containers.arrow_export import ArrowExport
+from causeway.readers.nvidia import nsys
+from causeway.readers.sink.sink import Sink
 
-NEVER_OPENED = frozenset({"META_DATA_CAPTURE", "TARGET_INFO_SYSTEM_ENV", "ANALYSIS_FILE", "PROCESSES", "ProcessStreams"})
+NEVER_OPENED = frozenset(
+    {"META_DATA_CAPTURE", "TARGET_INFO_SYSTEM_ENV", "ANALYSIS_FILE", "PROCESSES", "ProcessStreams"}
+)
 """Tables of command lines, environments, outputs and paths: nothing in them is wanted."""
 
-_STREAM, _HDF = b"\xff\xff\xff\xff", b"\x89HDF\r\n"
+_STREAM = b"\xff\xff\xff\xff"
+_HDF = b"\x89HDF\r\n"
 
 
 def probe(path: Path) -> bool:
@@ -42,7 +47,8 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     elif first_bytes(path, 8).startswith(_HDF):
         raise ExportError(
             options.source,
-            "it is an HDF5 export, in which nsys writes 0 for every absent value, so that graph node 0 and none are the same",
+            "it is an HDF5 export, in which nsys writes 0 for every absent value, so that graph node 0 and none are the"
+            " same",
             "a form that keeps absent values",
             "Export the report again with `nsys export --type sqlite` (or parquetdir, arrowdir).",
         )

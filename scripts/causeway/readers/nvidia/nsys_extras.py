@@ -1,26 +1,24 @@
-"""What a Nsight Systems export holds beside launches, transfers, calls and ranges: graphs traced as a whole, sampled metrics, MPI calls,
-and what the profiler says of itself.
+"""Further events of a Nsight Systems export: graphs traced as a whole, sampled metrics, MPI calls, and the profiler's
+own overhead and messages.
 
-A CUDA graph traced as a whole (`--cuda-graph-trace=graph`, the default of nsys) has one row for its execution and none for the kernels
-inside. Such an execution is not a launch of a kernel, so it does not count as one: it becomes a range of kind `cuda_graph` without a
-thread, and the export says how much time lies in graphs.
+A CUDA graph traced as a whole (`--cuda-graph-trace=graph`, the default of nsys) has one row for its execution and none
+for the kernels inside. Such an execution is not a launch of a kernel, so it does not count as one: it becomes a range
+of kind `cuda_graph` without a thread, and an issue names the time spent in graphs.
 """
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from causeway.readers.events import NULL
-from causeway.readers.names import clean_text
+from causeway.readers.common.constants import NULL, UNNAMED_CALL
+from causeway.readers.common.kernel_names import clean_text
+from causeway.readers.nvidia.nsys_tables import NsysTables
 
-if TYPE_CHECKING:
-    from causeway.readers.nsys import NsysReader
-
-GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
 METRICS = "GPU_METRICS"
 LEAST_HZ = 100_000
-"""A clock above this cannot be in MHz: nsys labels clocks "[MHz]" and writes Hz (seen in every export that has them)."""
+"""A clock above this cannot be in MHz: nsys labels clocks "[MHz]" and writes Hz (seen in every export that has
+them).
+"""
 
 _UNITS = (  # the unit in brackets at the end of a metric's name: suffix of our name, factor
     (re.compile(r"(?:throughput )?%$", re.IGNORECASE), "ratio", 0.01),
@@ -32,32 +30,35 @@ _UNITS = (  # the unit in brackets at the end of a metric's name: suffix of our 
 
 
 _LOST = re.compile(
-    r"not all (?:cuda|gpu|cupti)\b.*\bmight have been collected|\b(?:events?|records?|buffers?)\b.*\b(?:dropped|lost)\b", re.I
+    r"not all (?:cuda|gpu|cupti)\b.*\bmight have been"
+    r" collected|\b(?:events?|records?|buffers?)\b.*\b(?:dropped|lost)\b",
+    re.I,
 )
-"""What the profiler says where events are lost; its other messages quote paths and are never looked at further."""
+"""The profiler's messages of lost events; its other messages quote paths and are not read further."""
 
 
-def read_diagnostics(reader: "NsysReader") -> None:
+def read_diagnostics(tables: NsysTables) -> None:
     """Take the profiler's own work, and count its messages of lost events."""
-    for _, batch in reader.tables_giving("overhead"):
-        reader.sink.overhead.take(batch["start_ns"], batch["end_ns"])
-    for _, batch in reader.tables_giving("diagnostics"):
+    for _, batch in tables.tables_giving("overhead"):
+        tables.sink.overhead.take(batch["start_ns"], batch["end_ns"])
+    for _, batch in tables.tables_giving("diagnostics"):
         texts = [text.decode("utf-8", "replace") for text in batch["text"].to_pylist() if text is not None]
-        reader.sink.issues.add("dropped_events", sum(bool(_LOST.search(text[:400])) for text in texts))
+        tables.sink.issues.add("dropped_events", sum(bool(_LOST.search(text[:400])) for text in texts))
 
 
-def read_graphs(reader: "NsysReader") -> None:
-    """Take the executions of whole graphs as ranges named `CUDA graph <id>`, and say how long they took beside the launches."""
-    sink, names = reader.sink, {}
+def read_graphs(tables: NsysTables) -> None:
+    """Take the executions of whole graphs as ranges named `CUDA graph <id>`, and count their time as an issue."""
+    sink = tables.sink
+    names = {}
     graphs = total = 0
-    for _, batch in reader.tables_giving("graphs"):
+    for _, batch in tables.tables_giving("graphs"):
         rows = len(batch["start_ns"])
         ids = batch.get("graph", np.full(rows, NULL))
         used, inverse = np.unique(ids, return_inverse=True)
         for key in used.tolist():
             names.setdefault(key, sink.range_names.code("CUDA graph" if key == NULL else f"CUDA graph {key}"))
-        process = reader.process(batch, "process", rows)
-        reader.note_users(process, batch)
+        process = tables.process(batch, "process", rows)
+        tables.note_users(process, batch)
         sink.processes.note(process, np.clip(batch.get("device", np.zeros(rows, np.int64)), 0, 0xFFFF), launches=False)
         sink.ranges(
             batch["start_ns"],
@@ -77,13 +78,15 @@ def read_graphs(reader: "NsysReader") -> None:
     )
 
 
-def read_samples(reader: "NsysReader") -> None:
+def read_samples(tables: NsysTables) -> None:
     """Take GPU_METRICS as samples.
 
-    A metric is known by its type and its number within it (numbers start again for each GPU). The type's lowest byte is the GPU, as Nsight
-    Systems numbers them; where the export says which process uses it as which CUDA device, that device is taken.
+    A metric is known by its type and its number within it (numbers start again for each GPU). The type's lowest byte is
+    the GPU, as Nsight Systems numbers them; where the export says which process uses it as which CUDA device, that
+    device is taken.
     """
-    sink, export = reader.sink, reader.export
+    sink = tables.sink
+    export = tables.export
     metrics = {}
     for kind, metric, name in export.rows("TARGET_INFO_GPU_METRICS", ["typeId", "metricId", "metricName"]):
         if isinstance(kind, int) and isinstance(metric, int) and name:
@@ -91,13 +94,16 @@ def read_samples(reader: "NsysReader") -> None:
     owner: dict[int, tuple[int, int]] = {}
     clocks: dict[tuple[int, int], float] = {}
     unknown = 0
-    for _, batch in reader.tables_giving("samples"):
-        kinds, numbers = batch["kind"], batch["metric"]
+    for _, batch in tables.tables_giving("samples"):
+        kinds = batch["kind"]
+        numbers = batch["metric"]
         pairs, inverse = np.unique(np.stack([kinds, numbers]), axis=1, return_inverse=True)
         inverse = inverse.reshape(-1)
         value = np.where(batch["value"] == NULL, np.nan, batch["value"].astype(np.float64))
-        code, factor = np.empty(pairs.shape[1], np.int64), np.empty(pairs.shape[1])
-        process, device = np.empty(pairs.shape[1], np.int64), np.empty(pairs.shape[1], np.int64)
+        code = np.empty(pairs.shape[1], np.int64)
+        factor = np.empty(pairs.shape[1])
+        process = np.empty(pairs.shape[1], np.int64)
+        device = np.empty(pairs.shape[1], np.int64)
         for at, key in enumerate(zip(*pairs.tolist(), strict=True)):
             if key not in metrics:
                 unknown += 1
@@ -108,7 +114,7 @@ def read_samples(reader: "NsysReader") -> None:
             code[at] = sink.metrics.code(name)
             gpu = key[0] & 0xFF
             if gpu not in owner:
-                owner[gpu] = reader.user_of_gpu(gpu)
+                owner[gpu] = tables.user_of_gpu(gpu)
             process[at], device[at] = owner[gpu]
         ratios = factor[inverse] == 0.01
         scaled = np.where(ratios, value / 100, value * factor[inverse])
@@ -123,7 +129,8 @@ def metric_name(raw: str) -> tuple[str, float]:
     (('sms_active_ratio', 0.01), ('pcie_rx_throughput_ratio', 0.01))
     """
     match = re.fullmatch(r"(.*?)\s*(?:\[([^\]]*)\])?", clean_text(raw)[:200], re.DOTALL)
-    name, unit = match[1], (match[2] or "").strip()
+    name = match[1]
+    unit = (match[2] or "").strip()
     plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "metric"
     for pattern, suffix, factor in _UNITS:
         if pattern.search(unit):
@@ -142,13 +149,16 @@ def _clock_factor(known: dict, key: tuple[int, int], values: np.ndarray) -> floa
     return known[key]
 
 
-def read_mpi(reader: "NsysReader") -> None:
+def read_mpi(tables: NsysTables) -> None:
     """Take MPI calls: point to point, collectives, start and wait, others.
 
-    A call that waits for several requests has one row for each of them: rows with the same thread, times and name are one call.
+    A call that waits for several requests has one row for each of them: rows with the same thread, times and name are
+    one call.
     """
-    sink, names, last = reader.sink, {}, None
-    for table, batch in reader.tables_giving("mpi"):
+    sink = tables.sink
+    names = {}
+    last = None
+    for table, batch in tables.tables_giving("mpi"):
         rows = len(batch["start_ns"])
         thread = batch.get("global_thread", np.full(rows, NULL))
         ids = batch.get("name", np.full(rows, NULL))
@@ -159,8 +169,11 @@ def read_mpi(reader: "NsysReader") -> None:
             keep = (same != before).any(axis=0)
             keep[0] |= last is None
             last = same[:, -1:]
-        code = reader.text_codes(ids, names, lambda _, text: sink.mpi_names.code(clean_text(text) if text else "(unnamed call)"))
-        size, received = batch.get("bytes", np.full(rows, NULL)), batch.get("received", np.full(rows, NULL))
+        code = tables.text_codes(
+            ids, names, lambda _, text: sink.mpi_names.code(clean_text(text) if text else UNNAMED_CALL)
+        )
+        size = batch.get("bytes", np.full(rows, NULL))
+        received = batch.get("received", np.full(rows, NULL))
         columns = {
             "size": np.where(size == NULL, received, np.where(received == NULL, size, np.maximum(size, received))),
             "peer": batch.get("peer", np.full(rows, NULL)),
@@ -169,7 +182,7 @@ def read_mpi(reader: "NsysReader") -> None:
         sink.mpi(
             batch["start_ns"][keep],
             batch["end_ns"][keep],
-            reader.process(batch, "global_thread", rows)[keep],
+            tables.process(batch, "global_thread", rows)[keep],
             np.where(thread == NULL, NULL, thread & 0xFFFFFF)[keep],
             code[keep],
             **{name: values[keep] for name, values in columns.items()},

@@ -1,9 +1,10 @@
-"""Nsight Systems exports as JSON lines (`--type json`, later `jsonlines`): one object per event, strings by number, 64-bit numbers as text.
+"""Nsight Systems exports as JSON lines (`--type json`, later `jsonlines`): one object per event, strings by number,
+64-bit numbers as text.
 
-The lines are sorted into the tables that the other forms have, on disk beside the output, and read from there; so the meaning of the
-columns is written once (`nsys`). Strings stand in one line, first or last, or one by one (`--separate-strings`); only where each begins is
-remembered, since they hold the environments of every process. Lines of other kinds (processes, environments, call stacks) are passed over
-unread.
+The lines are sorted into the tables that the other forms have, in files beside the output, and read from there, so that
+the meaning of the columns stands in one place (`nsys`). Strings stand in one line, first or last, or one by one
+(`--separate-strings`); only where each begins is remembered, since they hold the environments of every process. Lines
+of other kinds (processes, environments, call stacks) are not parsed.
 """
 
 import codecs
@@ -17,15 +18,17 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.errors import ExportError
-from causeway.logs import Progress
-from causeway.readers import nsys
-from causeway.readers.arrow_tables import ArrowExport, MappedFile, StreamTable
-from causeway.readers.columns import column_map
-from causeway.readers.detect import first_bytes
-from causeway.readers.events import integers
-from causeway.readers.options import Options
-from causeway.readers.sink import Sink
+from causeway.core.errors import ExportError
+from causeway.core.logs import Progress
+from causeway.readers.common.column_maps import column_map
+from causeway.readers.common.constants import NULL
+from causeway.readers.common.files import first_bytes
+from causeway.readers.common.numbers import integers
+from causeway.readers.common.options import Options
+from causeway.readers.containers.arrow_export import ArrowExport
+from causeway.readers.containers.arrow_tables import MappedFile, StreamTable
+from causeway.readers.nvidia import nsys
+from causeway.readers.sink.sink import Sink
 
 LINE_BYTES = 16 << 20
 """Longest line of an event that is read; a longer one is counted as unreadable."""
@@ -62,7 +65,7 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     """
     spool = Spool(sink.folder, column_map("nsys_jsonlines")["events"])
     try:
-        strings = Strings(path)
+        strings = StringIndex(path)
         cut = _sort_lines(path, strings, spool, sink, options)
         export = spool.export(options.source, strings)
         sink.format_version = "JSON lines"
@@ -78,10 +81,14 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         spool.remove()
 
 
-def _sort_lines(path: Path, strings: "Strings", spool: "Spool", sink: Sink, options: Options) -> ExportError | None:
+def _sort_lines(path: Path, strings: "StringIndex", spool: "Spool", sink: Sink, options: Options) -> ExportError | None:
     """Put each event's fields into its table; return the error of a cut file."""
     progress = Progress(f"{options.source}: lines", options.size or None)
-    bad, first_bad, number, at, cut = 0, "", 0, 0, None
+    bad = 0
+    first_bad = ""
+    number = 0
+    at = 0
+    cut = None
     with open(path, "rb", buffering=1 << 20) as file:
         while line := file.readline(LINE_BYTES):
             number += 1
@@ -89,9 +96,13 @@ def _sort_lines(path: Path, strings: "Strings", spool: "Spool", sink: Sink, opti
                 at = file.seek(strings.line_end)
                 continue
             at += len(line)
-            size, whole = len(line), line.endswith(b"\n")
-            while not whole and size % LINE_BYTES == 0 and (rest := file.readline(LINE_BYTES)):  # the rest of a line that is too long
-                size, whole, at = size + len(rest), rest.endswith(b"\n"), at + len(rest)
+            size = len(line)
+            whole = line.endswith(b"\n")
+            # the rest of a line that is too long
+            while not whole and size % LINE_BYTES == 0 and (rest := file.readline(LINE_BYTES)):
+                size = size + len(rest)
+                whole = rest.endswith(b"\n")
+                at = at + len(rest)
             if not number & 0xFFF:
                 progress.at(at)
             match = _EVENT.match(line.removeprefix(codecs.BOM_UTF8) if number == 1 else line)
@@ -130,12 +141,24 @@ def _parse(line: bytes) -> object:
     return value if not text[end:].strip() else None
 
 
-class Strings:
-    """Where each string of the file stands; a text is fetched when a name is looked up, and never all of them."""
+class StringIndex:
+    """The offset of each string of the file; a text is read when a name is looked up, and never all of them.
+
+    Attributes
+    ----------
+    line_at, line_end : int
+        Where the line of all strings begins and ends, in bytes; -1 if they stand one by one.
+    cut : bool
+        Whether that line has no end.
+    """
 
     def __init__(self, path: Path) -> None:
-        self.line_at, self.line_end, self.cut = -1, -1, False
-        self._ids, self._at, self._file = array("q"), array("q"), None
+        self.line_at = -1
+        self.line_end = -1
+        self.cut = False
+        self._ids = array("q")
+        self._at = array("q")
+        self._file = None
         with open(path, "rb") as file:
             if path.stat().st_size:
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -155,15 +178,16 @@ class Strings:
             if match := _ONE_STRING.match(self._map, at):
                 self._ids.append(int(match[1]) if len(match[1]) < 19 else -1)
                 self._at.append(at)
-            self._give_back(at)
+            self._release_pages(at)
 
     def _index(self, at: int, line_at: int) -> None:
+        """Index the strings of the line that begins at `line_at`; its first string stands at `at`."""
         self.line_at = line_at
         while match := _STRING.match(self._map, at):
             self._ids.append(len(self._ids))
             self._at.append(at)
             at = match.end()
-            self._give_back(at)
+            self._release_pages(at)
             comma = _COMMA.match(self._map, at)
             if not comma:
                 break
@@ -172,10 +196,11 @@ class Strings:
         self.cut = end < 0 and self._map[at : at + 1] != b"]"
         self.line_end = len(self._map) if end < 0 else end + 1
 
-    def _give_back(self, at: int) -> None:
-        if at - getattr(self, "_given", 0) > SCAN_BYTES and hasattr(self._map, "madvise"):
+    def _release_pages(self, at: int) -> None:
+        """Let the system take back the mapped pages that were read, from time to time."""
+        if at - getattr(self, "_released", 0) > SCAN_BYTES and hasattr(self._map, "madvise"):
             self._map.madvise(mmap.MADV_DONTNEED)
-            self._given = at
+            self._released = at
 
     def text(self, number: int) -> bytes | None:
         """Return one string."""
@@ -202,18 +227,20 @@ class Strings:
         return value.encode("utf-8", "replace") if isinstance(value, str) else None
 
 
-class Rule:
+class EventRule:
     """Which events are rows of a table, and the fields that are its columns.
 
     Parameters
     ----------
     entry : dict
-        `table`, `columns` (field -> column; a field after a dot stands in the event's inner object), and perhaps `object`, the inner
-        object that such an event has, and `where`, the values that fields must have.
+        `table`, `columns` (field -> column; a field after a dot stands in the event's inner object), and perhaps
+        `object`, the inner object that such an event has, and `where`, the values that fields must have.
     """
 
     def __init__(self, entry: dict) -> None:
-        self.table, self.object, self.where = entry["table"], entry.get("object"), entry.get("where", {})
+        self.table = entry["table"]
+        self.object = entry.get("object")
+        self.where = entry.get("where", {})
         fields = entry["columns"]
         self._outer = [field for field in fields if not field.startswith(".")]
         self._inner = [field[1:] for field in fields if field.startswith(".")]
@@ -236,7 +263,7 @@ def _numbers(values: tuple) -> tuple[pa.Array, int]:
         return pa.array(values, pa.string() if isinstance(values[0], str) else pa.int64()).cast(pa.int64()), 0
     except (pa.ArrowException, TypeError, OverflowError):
         numbers, bad = integers(values)
-        return pa.array(numbers, mask=numbers == nsys.NULL), bad
+        return pa.array(numbers, mask=numbers == NULL), bad
 
 
 class Spool:
@@ -251,16 +278,17 @@ class Spool:
 
     def __init__(self, folder: Path, events: dict) -> None:
         self.folder = folder
-        self.kinds: dict[bytes, list[Rule]] = {}
+        self.kinds: dict[bytes, list[EventRule]] = {}
         self._columns: dict[str, list[str]] = {}
         self._rows: dict[str, list[list]] = {}
         self._writers: dict[str, pa.RecordBatchStreamWriter] = {}
         self.bad: dict[str, int] = {}
         for kind, entries in events.items():
             for entry in entries:
-                rule = Rule(entry)
+                rule = EventRule(entry)
                 self.kinds.setdefault(kind.encode(), []).append(rule)
-                self._columns[rule.table], self._rows[rule.table] = rule.columns, []
+                self._columns[rule.table] = rule.columns
+                self._rows[rule.table] = []
 
     def take(self, kind: bytes, event: dict) -> bool:
         """Append an event to the table it belongs to; return whether it could be read, also if it belongs to none."""
@@ -296,7 +324,7 @@ class Spool:
     def _path(self, table: str) -> Path:
         return self.folder / f".{table}.spool"
 
-    def export(self, source: str, strings: Strings) -> "SpooledExport":
+    def export(self, source: str, strings: StringIndex) -> "SpooledExport":
         """Return the tables, all rows written."""
         tables = {}
         for table, rows in self._rows.items():
@@ -319,9 +347,10 @@ class Spool:
 class SpooledExport(ArrowExport):
     """The spooled tables, with the strings of the file."""
 
-    def __init__(self, tables: dict, source: str, strings: Strings, bad: dict[str, int]) -> None:
+    def __init__(self, tables: dict, source: str, strings: StringIndex, bad: dict[str, int]) -> None:
         super().__init__(tables, {}, source)
-        self._strings, self._bad = strings, bad
+        self._strings = strings
+        self._bad = bad
 
     def texts(self, table: str, key: str, value: str, wanted: Iterable[int]) -> dict[int, bytes]:
         """Return the texts of the wanted strings."""

@@ -1,9 +1,10 @@
 """Output of the Nsight Systems recipe `nvtx_gpu_proj_trace`: NVTX ranges projected onto the GPU, one row per range.
 
-A projected range spans the GPU work that its code launched: from the first kernel's start to the last one's end. It is no launch, so no
-kernel variability can be had from it; it gives ranges of kind `nvtx_projected`. The column Rank is the number of the report within one run
-of the recipe: 0 in all files if each process had a run of its own. The rank is taken from the sheet, else from the device's name as XLA
-writes it (`process=2`), else from the folder's name, and from the column only if it tells several reports apart.
+A projected range spans the GPU work that its code launched: from the first kernel's start to the last one's end. It is
+no launch, so no kernel variability can be had from it; it gives ranges of kind `nvtx_projected`. The column Rank is the
+number of the report within one run of the recipe: 0 in all files if each process had a run of its own. The rank is
+taken from the sheet, else from the device's name as XLA writes it (`process=2`), else from the folder's name, and from
+the column only if it differs between reports.
 """
 
 import re
@@ -13,14 +14,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from causeway.errors import ExportError
-from causeway.readers.arrow_tables import READ_ERRORS, ArrowExport, ParquetTable
-from causeway.readers.columns import column_map
-from causeway.readers.detect import first_bytes
-from causeway.readers.events import NULL
-from causeway.readers.names import clean_text
-from causeway.readers.options import Options
-from causeway.readers.sink import Sink
+from causeway.core.errors import ExportError
+from causeway.readers.common.column_maps import column_map
+from causeway.readers.common.constants import NULL, UNNAMED_RANGE
+from causeway.readers.common.files import first_bytes
+from causeway.readers.common.kernel_names import clean_text
+from causeway.readers.common.options import Options
+from causeway.readers.containers.arrow_export import ArrowExport
+from causeway.readers.containers.arrow_tables import READ_ERRORS, ParquetTable
+from causeway.readers.sink.sink import Sink
 
 DEVICE_NAME = "('TARGET_INFO_NVTX_CUDA_DEVICE', 'name')"
 
@@ -33,7 +35,9 @@ def probe(path: Path) -> bool:
     try:
         trace = _trace(path)
         return (
-            trace is not None and first_bytes(trace, 4) == b"PAR1" and {"Projected Start", "NumGPUOps"} <= set(ParquetTable(trace).columns)
+            trace is not None
+            and first_bytes(trace, 4) == b"PAR1"
+            and {"Projected Start", "NumGPUOps"} <= set(ParquetTable(trace).columns)
         )
     except READ_ERRORS:
         return path.is_dir()
@@ -55,7 +59,9 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     advice = "Run the recipe again, or export the report with `nsys export`: that holds the kernels themselves."
     trace = _trace(path)
     if trace is None:
-        raise ExportError(options.source, "it is a folder without trace.parquet", "the output of nvtx_gpu_proj_trace", advice)
+        raise ExportError(
+            options.source, "it is a folder without trace.parquet", "the output of nvtx_gpu_proj_trace", advice
+        )
     try:
         table = ParquetTable(trace)
     except READ_ERRORS:
@@ -63,14 +69,22 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     known = column_map("nsys_recipe")["tables"]["trace.parquet"]
     lacking = [name for name in known["required"] if name not in table.columns]
     if lacking:
-        raise ExportError(options.source, f"trace.parquet has no column {', '.join(lacking)}", "the columns of nvtx_gpu_proj_trace", advice)
+        raise ExportError(
+            options.source,
+            f"trace.parquet has no column {', '.join(lacking)}",
+            "the columns of nvtx_gpu_proj_trace",
+            advice,
+        )
     sink.format_version = "recipe nvtx_gpu_proj_trace"
     present = {ours: raw for raw, ours in known["columns"].items() if raw in table.columns}
     export = ArrowExport({"trace": table}, {}, options.source)
-    progress, total, done = options.progress(), max(1, table.estimated_rows()), 0
-    kind, processes = sink.range_kinds.code("nvtx_projected"), {}
+    progress = options.progress()
+    total = max(1, table.estimated_rows())
+    done = 0
+    kind = sink.range_kinds.code("nvtx_projected")
+    processes = {}
     several = _several_reports(export, "report" in present)
-    said = None if several else _stated_rank(trace)
+    reported = None if several else _reported_rank(trace)
     for bad, raw_batch in export.stream("trace", list(present.values()), text=["Name"]):
         batch = {ours: raw_batch[raw] for ours, raw in present.items()}
         rows = len(batch["start_ns"])
@@ -80,8 +94,7 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         used, inverse = np.unique(pairs, axis=1, return_inverse=True)
         for report, pid in used.T.tolist():
             if (report, pid) not in processes:
-                rank = report if several else said
-                processes[report, pid] = sink.processes.code((report, pid), rank if rank is not None and rank >= 0 else None)
+                processes[report, pid] = sink.processes.code((report, pid), report if several else reported)
         process = np.array([processes[tuple(pair)] for pair in used.T.tolist()])[inverse.reshape(-1)]
         sink.processes.note(process, np.zeros(rows, np.int64), launches=False)
         known = (batch["start_ns"] != NULL) & (batch["duration_ns"] != NULL)
@@ -98,13 +111,13 @@ def read(path: Path, sink: Sink, options: Options) -> None:
 
 def _name_codes(names: pa.Array, sink: Sink) -> np.ndarray:
     coded = names.dictionary_encode()
-    codes = [sink.range_names.code(clean_text(text) or "(unnamed range)") for text in coded.dictionary.to_pylist()]
-    codes.append(sink.range_names.code("(unnamed range)") if coded.null_count else -1)
+    codes = [sink.range_names.code(clean_text(text) or UNNAMED_RANGE) for text in coded.dictionary.to_pylist()]
+    codes.append(sink.range_names.code(UNNAMED_RANGE) if coded.null_count else -1)
     return np.array(codes)[pc.fill_null(coded.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)]
 
 
 def _several_reports(export: ArrowExport, present: bool) -> bool:
-    """Return whether the column Rank tells several reports apart."""
+    """Return whether the column Rank names several reports."""
     seen = set()
     if present:
         for _, batch in export.stream("trace", ["Rank"]):
@@ -112,8 +125,10 @@ def _several_reports(export: ArrowExport, present: bool) -> bool:
     return len(seen) > 1
 
 
-def _stated_rank(trace: Path) -> int | None:
-    """Return the process number in the device's name, as XLA writes it, else the number at the end of the folder's name."""
+def _reported_rank(trace: Path) -> int | None:
+    """Return the process number in the device's name, as XLA writes it, else the number at the end of the folder's
+    name.
+    """
     folder = trace.parent.parent if trace.parent.name == "nvtx_gpu_proj_trace" else trace.parent
     for file in (folder / "device-metadata.parquet", trace.parent / "device-metadata.parquet"):
         if file.is_file():
@@ -121,7 +136,11 @@ def _stated_rank(trace: Path) -> int | None:
                 export = ArrowExport({"devices": ParquetTable(file)}, {}, "")
             except READ_ERRORS:
                 continue
-            found = {int(match[1]) for (name,) in export.rows("devices", [DEVICE_NAME], 64) if (match := _XLA_PROCESS.search(str(name)))}
+            found = {
+                int(match[1])
+                for (name,) in export.rows("devices", [DEVICE_NAME], 64)
+                if (match := _XLA_PROCESS.search(str(name)))
+            }
             if len(found) == 1:
                 return found.pop()
     match = _FOLDER_RANK.search(folder.resolve().name)

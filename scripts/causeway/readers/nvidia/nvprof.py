@@ -1,8 +1,8 @@
 """nvprof's database (`nvprof -o`; .nvvp, .nvprof or .sqlite): CUPTI's activity records, one table per kind.
 
-Sources: the schema as public readers and writers of such files state it (ezyang/nvprof2json, rasolca/profiling_tools), CUPTI's
-documentation for the numbers of memory kinds, marker flags and calls. No real file was at hand. Names of kernels are as the file has them,
-often mangled.
+Sources: the schema as public readers and writers of such files state it (ezyang/nvprof2json, rasolca/profiling_tools),
+CUPTI's documentation for the numbers of memory kinds, marker flags and calls. No real file was at hand. Names of
+kernels are as the file has them, often mangled.
 """
 
 import re
@@ -12,23 +12,27 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.errors import ExportError
-from causeway.readers.columns import column_map
-from causeway.readers.detect import first_bytes, sqlite_tables
-from causeway.readers.events import NO_KIND, NULL, integer
-from causeway.readers.names import clean_text
-from causeway.readers.options import Options
-from causeway.readers.sink import Sink
-from causeway.readers.sources import note_state
-from causeway.readers.sqlite import SqliteExport
-from causeway.tables import LAUNCH_SHAPE
+from causeway.core.codes import MEMSET_KIND
+from causeway.core.errors import ExportError
+from causeway.core.tables import LAUNCH_SHAPE
+from causeway.readers.common.column_maps import column_map
+from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_RANGE
+from causeway.readers.common.kernel_names import clean_text, unnamed
+from causeway.readers.common.numbers import integer
+from causeway.readers.common.options import Options
+from causeway.readers.containers.sqlite_database import SqliteExport
+from causeway.readers.containers.sqlite_names import is_database, sqlite_tables
+from causeway.readers.containers.table_source import note_state
+from causeway.readers.nvidia.activity_tables import ActivityTables
+from causeway.readers.sink.sink import Sink
 
-MEMSET_KIND = 255
 PEER_KIND = 10
-MARKER_START, MARKER_END = 2, 4
+MARKER_START = 2
+MARKER_END = 4
 """CUPTI_ACTIVITY_FLAG_MARKER_START and _END."""
 
-PROCESS_OBJECT, THREAD_OBJECT = 1, 2
+PROCESS_OBJECT = 1
+THREAD_OBJECT = 2
 """CUpti_ActivityObjectKind."""
 
 EPOCH_FROM_NS = 10**18
@@ -40,10 +44,7 @@ ADVICE = "Profile again with `nvprof -o file.nvvp`, and check that the program r
 
 def probe(path: Path) -> bool:
     """Return whether the path is a database with CUPTI's activity tables and nvprof's table of strings."""
-    try:
-        if not path.is_file() or first_bytes(path, 16) != b"SQLite format 3\x00":
-            return False
-    except OSError:
+    if not is_database(path):
         return False
     names = sqlite_tables(path)
     return not names or "StringTable" in names or "CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL" in names
@@ -64,16 +65,14 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         export.close()
 
 
-class NvprofReader:
-    """One database on its way to the sink. A file holds one process."""
+class NvprofReader(ActivityTables):
+    """The reader of one database. A file holds one process."""
 
     def __init__(self, export: SqliteExport, sink: Sink, options: Options) -> None:
-        self.export, self.sink, self.options = export, sink, options
         self.map = column_map("nvprof")
-        self.failure: ExportError | None = None
+        strings = ("StringTable", "_id_", "value")
+        super().__init__(export, sink, options, tables=self.map["tables"], strings=strings, text_column="object")
         self.process = sink.processes.code(0, self._rank())
-        self.progress, self.done = options.progress(), 0
-        self.total = sum(export.estimated_rows(table) for table in self.map["tables"] if table in export.tables)
 
     def read(self) -> None:
         """Read everything the map names."""
@@ -81,19 +80,19 @@ class NvprofReader:
         note_state(self.export, sink.issues)
         sink.format_version = "nvprof"
         names: dict[int, int] = {}
-        for table, batch in self._tables("launches"):
+        for table, batch in self.tables_giving("launches"):
             self._launches(table, batch, names)
-        for table, batch in self._tables("transfers"):
+        for table, batch in self.tables_giving("transfers"):
             self._transfers(table, batch)
         if not sink.n_launches:
             if self.failure or not sink.n_transfers:
                 found = "there is no row in CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL or _KERNEL"
                 raise self.failure or ExportError(self.options.source, found, "at least one kernel launch", ADVICE)
             sink.issues.add("no_launches")
-        for table, batch in self._tables("calls"):
+        for table, batch in self.tables_giving("calls"):
             self._calls(table, batch)
         self._markers()
-        for _, batch in self._tables("overhead"):
+        for _, batch in self.tables_giving("overhead"):
             sink.overhead.take(batch["start_ns"], batch["end_ns"])
         self._devices()
         if self.failure:
@@ -103,54 +102,25 @@ class NvprofReader:
         """Return the rank in the process's name (`nvprof --process-name "MPI Rank 3"`)."""
         rows = self.export.rows("CUPTI_ACTIVITY_KIND_NAME", ["objectKind", "name"], 1000)
         names = {name for kind, name in rows if kind == PROCESS_OBJECT and isinstance(name, int)}
-        texts = self.export.texts("StringTable", "_id_", "value", names)
+        texts = self.texts(names)
         found = {int(match[1]) for text in texts.values() if (match := _RANK_NAME.search(clean_text(text)[:200]))}
         return found.pop() if len(found) == 1 else None
 
-    def _tables(self, gives: str) -> Iterator[tuple[str, dict]]:
-        """Give the batches of all tables of a kind, columns under our names; damage ends a table and is kept in `failure`."""
-        for table, entry in self.map["tables"].items():
-            present = self.export.tables.get(table)
-            if entry["gives"] != gives or not present:
-                continue
-            lacking = [name for name in entry.get("required", []) if name not in present]
-            if lacking:
-                self.sink.issues.add("unreadable_table", 1, f"{table} lacks {', '.join(lacking)}")
-                continue
-            columns = {raw: ours for raw, ours in entry["columns"].items() if raw in present}
-            try:
-                for bad, batch in self.export.stream(table, list(columns), text=[raw for raw in columns if columns[raw] == "object"]):
-                    ours = {columns[raw]: values for raw, values in batch.items()}
-                    rows = len(ours["start_ns"])
-                    self.sink.count_in(table, rows)
-                    self.sink.issues.add("out_of_range", bad, table)
-                    self.done += rows
-                    self.progress.at(int(self.options.size * min(1.0, self.done / max(1, self.total))))
-                    if "end_ns" in ours:  # CUPTI writes 0 and 0 where it could not take the times
-                        untimed = (ours["start_ns"] == 0) & (ours["end_ns"] == 0)
-                        ours["start_ns"] = np.where(untimed, NULL, ours["start_ns"])
-                    yield table, ours
-            except ExportError as error:
-                self.sink.issues.add("truncated", 1, f"table {table}")
-                self.failure = self.failure or error
-
-    def _texts(self, ids: np.ndarray, known: dict[int, int], code_of) -> np.ndarray:
-        """Return codes of StringTable's ids."""
-        used, inverse = np.unique(ids, return_inverse=True)
-        fresh = [key for key in used.tolist() if key not in known]
-        texts = self.export.texts("StringTable", "_id_", "value", [key for key in fresh if key != NULL]) if fresh else {}
-        for key in fresh:
-            known[key] = code_of(key, texts.get(key))
-        return np.array([known[key] for key in used.tolist()])[inverse]
+    def tables_giving(self, gives: str) -> Iterator[tuple[str, dict]]:
+        """Give batches as `ActivityTables` does, without the starts of records that CUPTI could not time."""
+        for table, batch in super().tables_giving(gives):
+            if "end_ns" in batch:  # CUPTI writes 0 and 0 where it could not take the times
+                untimed = (batch["start_ns"] == 0) & (batch["end_ns"] == 0)
+                batch["start_ns"] = np.where(untimed, NULL, batch["start_ns"])
+            yield table, batch
 
     def _kernel_code(self, key: int, text: bytes | None) -> int:
-        return self.sink.kernel(f"(unnamed kernel {key})" if text is None and key != NULL else text)
+        return self.sink.kernel(unnamed(key) if text is None and key != NULL else text)
 
     def _launches(self, table: str, batch: dict, names: dict[int, int]) -> None:
         rows = len(batch["start_ns"])
-        kernel = self._texts(batch.get("name", np.full(rows, NULL)), names, self._kernel_code)
-        unnamed = [code for code, text in enumerate(self.sink.kernels.texts) if text.startswith("(unnamed kernel")]
-        self.sink.issues.add("missing_name", int(np.isin(kernel, unnamed).sum()), table)
+        kernel = self.text_codes(batch.get("name", np.full(rows, NULL)), names, self._kernel_code)
+        self.sink.count_unnamed(kernel, table)
         if "device" not in batch:
             self.sink.issues.add("device_assumed", 1, table)
         timed = batch["start_ns"] != NULL
@@ -189,7 +159,10 @@ class NvprofReader:
         api = "driver" if table.endswith("DRIVER") else "runtime"
         known = self.map[f"{api}_calls"]
         used, inverse = np.unique(batch.get("call", np.full(rows, NULL)), return_inverse=True)
-        codes = [self.sink.call_names.code(known.get(call) or f"CUDA {api} call {call if call != NULL else '?'}") for call in used.tolist()]
+        codes = [
+            self.sink.call_names.code(known.get(call) or f"CUDA {api} call {call if call != NULL else '?'}")
+            for call in used.tolist()
+        ]
         thread = batch.get("thread", np.full(rows, NULL))
         self.sink.calls(
             batch["start_ns"],
@@ -201,15 +174,17 @@ class NvprofReader:
         )
 
     def _markers(self) -> None:
-        """Pair the starts and ends of NVTX ranges by their id; an instant is none, and neither is a start without an end."""
+        """Pair the starts and ends of NVTX ranges by their id; an instant is none, and neither is a start without an
+        end.
+        """
         opened: dict[int, tuple[int, int, int]] = {}
         names: dict[int, int] = {}
         kind = self.sink.range_kinds.code("nvtx")
-        for _, batch in self._tables("markers"):
+        for _, batch in self.tables_giving("markers"):
             rows = len(batch["start_ns"])
             flags = np.where(batch["flags"] == NULL, 0, batch["flags"])
             named = np.where((flags & MARKER_START) > 0, batch.get("name", np.full(rows, NULL)), NULL)
-            code = self._texts(named, names, self._range_code)
+            code = self.text_codes(named, names, self._range_code)
             threads = self._threads(batch, rows)
             found = []
             columns = (flags, batch["marker"], batch["start_ns"], code, threads)
@@ -217,28 +192,32 @@ class NvprofReader:
                 if flag & MARKER_START:
                     opened[marker] = (time, name, thread)
                 elif flag & MARKER_END and marker in opened:
-                    start, of, by = opened.pop(marker)  # the start says whose range it is
+                    start, of, by = opened.pop(marker)  # the start has the range's name and thread
                     found.append((start, time, of, by))
             if found:
                 start, end, name, thread = np.array(found, np.int64).T
                 self.sink.ranges(start, end, self.process, thread, name, kind)
 
     def _range_code(self, _: int, text: bytes | None) -> int:
-        return self.sink.range_names.code((clean_text(text) if text else "") or "(unnamed range)")
+        return self.sink.range_names.code((clean_text(text) if text else "") or UNNAMED_RANGE)
 
     @staticmethod
     def _threads(batch: dict, rows: int) -> np.ndarray:
-        """Return the thread of each marker: the object's id is two 32-bit numbers, process and thread, in a marker of a thread."""
+        """Return the thread of each marker: the object's id is two 32-bit numbers, process and thread, in a marker
+        of a thread.
+        """
         if "object" not in batch or "object_kind" not in batch:
             return np.full(rows, NULL)
         blobs = batch["object"].to_pylist()
-        threads = [struct.unpack_from("<I", blob, 4)[0] if blob is not None and len(blob) >= 8 else NULL for blob in blobs]
+        threads = [
+            struct.unpack_from("<I", blob, 4)[0] if blob is not None and len(blob) >= 8 else NULL for blob in blobs
+        ]
         return np.where(batch["object_kind"] == THREAD_OBJECT, np.array(threads, np.int64), NULL)
 
     def _devices(self) -> None:
         columns = ["id", "name", "numMultiprocessors", "globalMemorySize", "coreClockRate"]
         rows = self.export.rows("CUPTI_ACTIVITY_KIND_DEVICE", columns, 1024)
-        texts = self.export.texts("StringTable", "_id_", "value", {name for _, name, *_ in rows if isinstance(name, int)})
+        texts = self.texts({name for _, name, *_ in rows if isinstance(name, int)})
         for device, name, multiprocessors, memory, clock in rows:
             if isinstance(device, int):
                 text = texts.get(name)
@@ -254,7 +233,7 @@ class NvprofReader:
 
 
 def memory_kinds(cupti: np.ndarray | None) -> np.ndarray | int:
-    """Return memory kinds as in `tables.MEMORY_KINDS` from CUPTI's numbers."""
+    """Return memory kinds, keys of `codes.MEMORY_KINDS` or `NO_KIND`, from CUPTI's numbers, shape (n,)."""
     if cupti is None:
         return NO_KIND
     ours = np.full(len(cupti), NO_KIND)

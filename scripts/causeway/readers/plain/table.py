@@ -1,7 +1,8 @@
-"""Plain tables, CSV or Parquet: one row per launch, one column measured, optional kernel, configuration and order, every other column a
-feature.
+"""Plain tables, CSV or Parquet: one row per launch, one column measured, optional kernel, configuration and order,
+every other column a feature.
 
-A file is read block by block, so that memory does not grow with its rows; only rows that are out of order are needed all at once.
+A file is read block by block, so that memory does not grow with its rows; only rows that are out of order are needed
+all at once.
 """
 
 from collections.abc import Iterator
@@ -11,17 +12,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from causeway.errors import ExportError
-from causeway.readers.columns import column_map, metric_field
-from causeway.readers.counters import TAKEN
-from causeway.readers.detect import first_bytes
-from causeway.readers.events import NULL
-from causeway.readers.names import clean_text
-from causeway.readers.options import Options
-from causeway.readers.sink import CounterRows, Sink
-from causeway.readers.table_sources import CsvTable, ParquetTable
+from causeway.core.errors import ExportError
+from causeway.readers.common.column_maps import column_map, metric_field
+from causeway.readers.common.constants import NULL
+from causeway.readers.common.files import first_bytes
+from causeway.readers.common.kernel_names import clean_text
+from causeway.readers.common.options import Options
+from causeway.readers.containers.csv_and_parquet import PlainCsv, PlainParquet
+from causeway.readers.sink.counter_table import TAKEN
+from causeway.readers.sink.records import CounterRows
+from causeway.readers.sink.sink import Sink
 
-ALL = "(all launches)"
+ALL_LAUNCHES = "(all launches)"
 """The kernel of a table without a kernel column."""
 
 ORDERED_ROWS = 1 << 15
@@ -35,7 +37,9 @@ def probe(path: Path) -> bool:
     except OSError:
         return False
     line = head.lstrip(b"\r\n").split(b"\n", 1)[0]
-    return head.startswith(b"PAR1") or (bool(head) and b"\x00" not in line and not head.startswith((b"SQLite", b"\x89HDF", b"{", b"[")))
+    return head.startswith(b"PAR1") or (
+        bool(head) and b"\x00" not in line and not head.startswith((b"SQLite", b"\x89HDF", b"{", b"["))
+    )
 
 
 def read(path: Path, sink: Sink, options: Options) -> None:
@@ -47,38 +51,50 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         If it has no column that may be the target, no number in it, or cannot be parsed.
     """
     known = column_map("table")
-    table = ParquetTable if first_bytes(path, 4) == b"PAR1" else CsvTable
-    TableReader(table(path, options.source, known["missing"], {*options.targets, "kernel", "configuration"}), sink, options).read()
+    table = PlainParquet if first_bytes(path, 4) == b"PAR1" else PlainCsv
+    TableReader(
+        table(path, options.source, known["missing"], {*options.targets, "kernel", "configuration"}), sink, options
+    ).read()
 
 
 class TableReader:
-    """One table on its way to the sink."""
+    """The reader of one table."""
 
-    def __init__(self, table: CsvTable | ParquetTable, sink: Sink, options: Options) -> None:
-        self.table, self.sink, self.options = table, sink, options
+    def __init__(self, table: PlainCsv | PlainParquet, sink: Sink, options: Options) -> None:
+        self.table = table
+        self.sink = sink
+        self.options = options
         self.targets = [name for name in options.targets if name in table.columns]
         names = column_map("table")["columns"]
-        self.place = {ours: raw for raw, ours in names.items() if raw in table.columns and raw not in self.targets}
-        self.rows = self.odd = 0
-        self.first_odd: dict[str, int] = {}
+        self.raw_name = {ours: raw for raw, ours in names.items() if raw in table.columns and raw not in self.targets}
+        self.rows = self.invalid = 0
+        self.first_invalid: dict[str, int] = {}
 
     def read(self) -> None:
         """Check the columns, then hand the rows over."""
         columns = self.table.columns
-        twice = sorted({name for name in columns if columns.count(name) > 1}) if len(set(columns)) < len(columns) else []
+        twice = (
+            sorted({name for name in columns if columns.count(name) > 1}) if len(set(columns)) < len(columns) else []
+        )
         if twice:
-            raise self._error(f"columns occur twice: {', '.join(twice[:5])}", "a header with distinct names", "Rename them.")
+            raise self._error(
+                f"columns occur twice: {', '.join(twice[:5])}", "a header with distinct names", "Rename them."
+            )
         if not self.targets:
             wanted = " or ".join(self.options.targets)
             have = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
             advice = "Rename the column, or name it under `targets.tables` in the configuration."
-            raise self._error(f"there is no column {wanted}; it has {have}", f"a column {wanted} with the measured value", advice)
-        order = self._look()
+            raise self._error(
+                f"there is no column {wanted}; it has {have}", f"a column {wanted} with the measured value", advice
+            )
+        order = self._survey()
         self.sink.count_in("rows", self.rows + self.table.bad)
         self.sink.issues.add("unfinished_line", int(self.table.unfinished))
         if not self.measured:
             raise self._error(
-                f"column {self.targets[0]} has no number in {self.rows} rows", "a measured value per row", "Check the column."
+                f"column {self.targets[0]} has no number in {self.rows} rows",
+                "a measured value per row",
+                "Check the column.",
             )
         self.sink.processes.note(np.array([self.sink.processes.code(0)]), np.zeros(1, np.int64), launches=True)
         self.sink.counters(self._fields(), self._batches(order))
@@ -86,23 +102,29 @@ class TableReader:
     def _error(self, found: str, expected: str, advice: str) -> ExportError:
         return ExportError(self.options.source, found, expected, advice)
 
-    def _look(self) -> np.ndarray | None:
+    def _survey(self) -> np.ndarray | None:
         """Count rows and measured values; return the order of the rows if it is not that of the file."""
-        progress, self.measured, order = self.options.progress(), 0, []
+        progress = self.options.progress()
+        self.measured = 0
+        order = []
         for done, block in self.table.blocks():
             self.rows += len(block[self.targets[0]])
-            self.measured += sum(len(column) - numbers(column).null_count for column in (block[name] for name in self.targets))
-            if "order" in self.place:
-                order.append(block[self.place["order"]])
+            self.measured += sum(
+                len(column) - numbers(column).null_count for column in (block[name] for name in self.targets)
+            )
+            if "order" in self.raw_name:
+                order.append(block[self.raw_name["order"]])
             progress.at(done // 2)
         if not order:
             return None
-        places = pc.sort_indices(pa.chunked_array(order)).to_numpy()  # stable, absent values last
-        return None if (places[1:] > places[:-1]).all() else places
+        indices = pc.sort_indices(pa.chunked_array(order)).to_numpy()  # stable, absent values last
+        return None if (indices[1:] > indices[:-1]).all() else indices
 
     def _fields(self) -> list[pa.Field]:
-        """Describe the columns; names that tables on the way already use get an ending."""
-        special, taken, renamed = set(self.place.values()), set(TAKEN), []
+        """Return the columns; names that our tables use themselves get an ending."""
+        special = set(self.raw_name.values())
+        taken = set(TAKEN)
+        renamed = []
         self.columns: dict[str, str] = {}
         for name in self.table.columns:
             if name not in special:
@@ -117,7 +139,11 @@ class TableReader:
         unusable = getattr(self.table, "unusable", [])
         self.sink.issues.add("unusable_columns", len(unusable), ", ".join(unusable)[:200])
         numeric = {*self.table.numeric, *self.targets}
-        return [metric_field(column, name, "", text=name not in numeric) for name, column in self.columns.items() if name not in unusable]
+        return [
+            metric_field(column, name, "", text=name not in numeric)
+            for name, column in self.columns.items()
+            if name not in unusable
+        ]
 
     def _batches(self, order: np.ndarray | None) -> Iterator[CounterRows]:
         progress = self.options.progress()
@@ -125,15 +151,19 @@ class TableReader:
         if order is not None:
             parts = list(blocks)
             whole = {name: pa.concat_arrays([part[name] for part in parts]) for name in parts[0]}
-            places = [pa.array(order[at : at + ORDERED_ROWS]) for at in range(0, self.rows, ORDERED_ROWS)]
-            blocks = ({name: column.take(part) for name, column in whole.items()} for part in places)
+            parts_of_order = [pa.array(order[at : at + ORDERED_ROWS]) for at in range(0, self.rows, ORDERED_ROWS)]
+            blocks = ({name: column.take(part) for name, column in whole.items()} for part in parts_of_order)
         first = 0
         for block in blocks:
             yield self._rows(block, first, order)
             first += len(block[self.targets[0]])
         issues = self.sink.issues
         issues.add("unreadable_rows", self.table.bad, self.table.first_bad)
-        issues.add("not_a_number", self.odd, ", ".join(f"column {name}, row {row}" for name, row in list(self.first_odd.items())[:3]))
+        issues.add(
+            "not_a_number",
+            self.invalid,
+            ", ".join(f"column {name}, row {row}" for name, row in list(self.first_invalid.items())[:3]),
+        )
 
     def _blocks(self, progress) -> Iterator[dict[str, pa.Array]]:
         for done, block in self.table.blocks():
@@ -141,11 +171,21 @@ class TableReader:
             yield block
 
     def _rows(self, block: dict[str, pa.Array], first: int, order: np.ndarray | None) -> CounterRows:
-        """Return a block's rows: numbers with NaN for what is none, codes of kernels and configurations."""
-        sink, place, n = self.sink, self.place, len(block[self.targets[0]])
-        kernel = codes(block[place["kernel"]], sink.kernel, sink.kernel(None)) if "kernel" in place else np.full(n, sink.kernel(ALL))
-        label = codes(block[place["label"]], lambda text: sink.labels.code(clean_text(text)), NULL) if "label" in place else None
-        if "kernel" in place:
+        """Return a block's rows: numbers, NaN where invalid, and codes of kernels and configurations."""
+        sink = self.sink
+        raw_name = self.raw_name
+        n = len(block[self.targets[0]])
+        kernel = (
+            codes(block[raw_name["kernel"]], sink.kernel, sink.kernel(None))
+            if "kernel" in raw_name
+            else np.full(n, sink.kernel(ALL_LAUNCHES))
+        )
+        label = (
+            codes(block[raw_name["label"]], lambda text: sink.labels.code(clean_text(text)), NULL)
+            if "label" in raw_name
+            else None
+        )
+        if "kernel" in raw_name:
             sink.issues.add("missing_name", int((kernel == sink.kernel(None)).sum()))
         values = {}
         for name, column in self.columns.items():
@@ -153,25 +193,25 @@ class TableReader:
                 found = numbers(block[name]).to_numpy(zero_copy_only=False)
                 absent = ~np.isfinite(found)
                 sink.issues.add("no_target", int(absent.sum()), f"column {name}")
-                self._count_odd(name, absent & block[name].is_valid().to_numpy(zero_copy_only=False), first, order)
+                self._count_invalid(name, absent & block[name].is_valid().to_numpy(zero_copy_only=False), first, order)
             elif name in self.table.numeric:
                 found = block[name].to_numpy(zero_copy_only=False)
                 if np.isinf(found).any():
-                    self._count_odd(name, np.isinf(found), first, order)
+                    self._count_invalid(name, np.isinf(found), first, order)
             else:
                 found = block[name]
             values[column] = found
         return CounterRows(kernel=kernel, process=0, values=values, label=label)
 
-    def _count_odd(self, name: str, odd: np.ndarray, first: int, order: np.ndarray | None) -> None:
-        if odd.any():
-            self.odd += int(odd.sum())
-            at = first + int(np.flatnonzero(odd)[0])
-            self.first_odd.setdefault(name, 1 + int(at if order is None else order[at]))
+    def _count_invalid(self, name: str, invalid: np.ndarray, first: int, order: np.ndarray | None) -> None:
+        if invalid.any():
+            self.invalid += int(invalid.sum())
+            at = first + int(np.flatnonzero(invalid)[0])
+            self.first_invalid.setdefault(name, 1 + int(at if order is None else order[at]))
 
 
 def numbers(column: pa.Array) -> pa.Array:
-    """Return a column as float64, null where it is no finite number."""
+    """Return a column, shape (n,), as float64, null where it is no finite number."""
     if pa.types.is_string(column.type):
         try:
             column = column.cast(pa.float64())
@@ -188,7 +228,7 @@ def _float(cell: str | None) -> float | None:
 
 
 def codes(column: pa.Array, code_of, absent: int) -> np.ndarray:
-    """Return codes of texts, `absent` for null."""
+    """Return the codes of texts, int64 of shape (n,), `absent` for null; `code_of` gives the code of a text."""
     coded = column.cast(pa.string()).dictionary_encode()
     known = np.array([*(code_of(text) for text in coded.dictionary.to_pylist()), absent])
     return known[pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy(zero_copy_only=False)]

@@ -1,31 +1,52 @@
-"""What PyTorch writes beside the kernel of a collective: its name, communicator, number and message.
+"""What PyTorch writes of the kernel of a collective: its name, communicator, sequence number and message.
 
-Source: PyTorch 2.3 to 2.9, torch/csrc/distributed/c10d/ParamCommsUtils.hpp and torch/csrc/profiler/util.cpp for the names of arguments.
+Source: PyTorch 2.3 to 2.9, torch/csrc/distributed/c10d/ParamCommsUtils.hpp and torch/csrc/profiler/util.cpp for the
+names of arguments.
 """
 
 import numpy as np
 
-from causeway.readers.events import NULL, integer
-from causeway.readers.names import clean_text
-from causeway.readers.sink import Sink
+from causeway.readers.common.kernel_names import clean_text
+from causeway.readers.common.numbers import integer, with_null
+from causeway.readers.sink.sink import Sink
 
-ELEMENT_BYTES = {
-    "byte": 1, "char": 1, "bool": 1, "unsigned char": 1, "signed char": 1, "float8_e4m3fn": 1, "float8_e5m2": 1, "float8_e4m3fnuz": 1,
-    "float8_e5m2fnuz": 1, "short": 2, "half": 2, "bfloat16": 2, "c10::half": 2, "c10::bfloat16": 2, "int": 4, "float": 4, "long": 8,
-    "long int": 8, "double": 8, "complexfloat": 8, "complexdouble": 16,
-}  # fmt: skip
+_TYPES = {
+    1: (
+        "byte",
+        "char",
+        "bool",
+        "unsigned char",
+        "signed char",
+        "float8_e4m3fn",
+        "float8_e5m2",
+        "float8_e4m3fnuz",
+        "float8_e5m2fnuz",
+    ),
+    2: ("short", "half", "bfloat16", "c10::half", "c10::bfloat16"),
+    4: ("int", "float"),
+    8: ("long", "long int", "double", "complexfloat"),
+    16: ("complexdouble",),
+}
+ELEMENT_BYTES = {name: size for size, names in _TYPES.items() for name in names}
 """Size of an element by its type's name, in lower case."""
 
 
 def take_collectives(
-    sink: Sink, start: np.ndarray, end: np.ndarray, process: np.ndarray, places: dict[str, np.ndarray], arguments: list[dict]
+    sink: Sink,
+    start: np.ndarray,
+    end: np.ndarray,
+    process: np.ndarray,
+    origin: dict[str, np.ndarray],
+    arguments: list[dict],
 ) -> None:
-    """Hand over those launches that say which collective they are.
+    """Hand over those launches whose arguments name a collective.
 
     Parameters
     ----------
+    sink : Sink
+        Takes the collectives.
     start, end, process : ndarray of int64, shape (n,)
-    places : dict of ndarray
+    origin : dict of str to ndarray of int64, shape (n,)
         device, stream and correlation.
     arguments : list of dict, length n
         The events' arguments.
@@ -34,27 +55,45 @@ def take_collectives(
     if not rows:
         return
     mine = [arguments[at] for at in rows]
-    names = [sink.collective_names.code(clean_text(args["Collective name"])[:80].strip().lower() or "(unnamed)") for args in mine]
+    names = [
+        sink.collective_names.code(clean_text(args["Collective name"])[:80].strip().lower() or "(unnamed)")
+        for args in mine
+    ]
     groups = [_communicator(args) for args in mine]
     codes = [-1 if group is None else sink.communicators.code(group) for group in groups]
-    columns = {name: values[rows] for name, values in places.items()}
+    columns = {name: values[rows] for name, values in origin.items()}
     numbers = {
         "sequence": [integer(args.get("Seq")) for args in mine],
         "group_size": [integer(args.get("Group size")) for args in mine],
         "size": [_bytes(args) for args in mine],
     }
-    columns |= {name: np.array([NULL if value is None or value < 0 else value for value in values]) for name, values in numbers.items()}
-    sink.collectives(start[rows], end[rows], process[rows], name=np.array(names), communicator=np.array(codes), **columns)
+    columns |= {
+        name: with_null(None if value is None or value < 0 else value for value in values)
+        for name, values in numbers.items()
+    }
+    sink.collectives(
+        start[rows], end[rows], process[rows], name=np.array(names), communicator=np.array(codes), **columns
+    )
 
 
 def _communicator(args: dict) -> str | None:
-    """Return what tells communicators apart on all ranks: the group's name and members."""
-    parts = [clean_text(str(args[key]))[:200] for key in ("Process Group Name", "Process Group Ranks") if args.get(key) not in (None, "")]
+    """Return what identifies a communicator on all ranks: the group's name and members."""
+    parts = [
+        clean_text(str(args[key]))[:200]
+        for key in ("Process Group Name", "Process Group Ranks")
+        if args.get(key) not in (None, "")
+    ]
     return " ".join(parts) or None
 
 
 def _bytes(args: dict) -> int | None:
-    """Return the message's size as nccl-tests count it: all that a rank holds of it, before or after, whichever is more."""
+    """Return the message's size as nccl-tests count it: all that a rank holds of it, before or after, whichever is
+    more.
+    """
     width = ELEMENT_BYTES.get(str(args.get("dtype", "")).lower())
-    elements = [count for key in ("In msg nelems", "Out msg nelems") if (count := integer(args.get(key))) is not None and count >= 0]
+    elements = [
+        count
+        for key in ("In msg nelems", "Out msg nelems")
+        if (count := integer(args.get(key))) is not None and count >= 0
+    ]
     return width * max(elements) if width and elements else None

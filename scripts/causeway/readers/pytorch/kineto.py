@@ -1,38 +1,41 @@
-"""PyTorch Kineto traces (Chrome trace JSON): launches, copies, runtime calls, annotations and CUPTI range counters, of one rank or several.
+"""PyTorch Kineto traces (Chrome trace JSON): launches, copies, runtime calls, annotations and CUPTI range counters, of
+one rank or several.
 
-Microseconds with a fraction are read digit by digit to whole nanoseconds: as floating-point numbers they would be off by up to a
-nanosecond after six weeks of uptime. Only categories, arguments and top-level keys of `config/columns/kineto.yaml` are looked at.
+Microseconds with a fraction are read digit by digit to whole nanoseconds: as floating-point numbers they would be off
+by up to a nanosecond after six weeks of uptime. Only categories, arguments and top-level keys of
+`config/columns/kineto.yaml` are looked at.
 """
 
 import re
-from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
-from causeway.errors import ExportError
-from causeway.readers.collectives import take_collectives
-from causeway.readers.columns import column_map
-from causeway.readers.counters import CounterTable
+from causeway.core.codes import MEMSET_KIND
+from causeway.core.errors import ExportError
+from causeway.core.tables import LAUNCH_SHAPE
+from causeway.readers.common.column_maps import column_map
+from causeway.readers.common.constants import LONGEST_NS, NO_KIND, NULL, UNNAMED_CALL, UNNAMED_RANGE
+from causeway.readers.common.kernel_names import clean_text
+from causeway.readers.common.numbers import integer, integers, number
+from causeway.readers.common.options import Options
+from causeway.readers.containers.chrome_json import Event, TraceText
 from causeway.readers.detect import detect
-from causeway.readers.events import LONGEST_NS, NO_KIND, NULL, integer, integers
-from causeway.readers.jsonstream import Event, TraceText
-from causeway.readers.names import clean_text
-from causeway.readers.numbers import number
-from causeway.readers.options import Options
-from causeway.readers.sink import Sink
-from causeway.tables import LAUNCH_SHAPE
+from causeway.readers.pytorch.collective_arguments import take_collectives
+from causeway.readers.pytorch.event_fields import ArgumentDecoder, all_arguments, mentions, times_ns
+from causeway.readers.sink.counter_table import CounterTable
+from causeway.readers.sink.processes import MOST_RANKS
+from causeway.readers.sink.sink import Sink
 
 BATCH = 1 << 13
-MEMSET_KIND = 255
 EPOCH_2001_NS = 978_307_200_000_000_000
-MOST_CATEGORIES, MOST_NAMES, LONGEST_NAME = 1 << 10, 1 << 14, 1024
-"""Texts remembered to save work, and the longest of them: others are looked at anew each time."""
+MOST_CATEGORIES = 1 << 10
+MOST_NAMES = 1 << 14
+LONGEST_NAME = 1024
+"""Texts remembered to save work, and the longest of them: others are cleaned anew each time."""
 
-_ANY = msgspec.json.Decoder(dict[str, Any], float_hook=str)
-_THREE_DECIMALS = re.compile(r"(?:[0-9]{1,15}\.[0-9]{3}\n)+")
 _DIRECTION = re.compile(r"\b([HDAP]to[HDAP])\b")
 _ENDS = re.compile(r"\(\s*([A-Za-z ]+?)\s*->\s*([A-Za-z ]+?)\s*\)")
 _SET = re.compile(r"\(\s*([A-Za-z ]+?)\s*\)")
@@ -54,44 +57,8 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     KinetoReader(path, sink, options).read()
 
 
-def nanoseconds(value: object) -> int | None:
-    """Return microseconds as whole nanoseconds, exactly; None if it is no finite number.
-
-    Digits beyond the nanosecond (left by tools that go through floating point) are rounded half to even.
-
-    >>> nanoseconds("4458676983543.183"), nanoseconds(12), nanoseconds("0.1065")
-    (4458676983543183, 12000, 106)
-    """
-    if type(value) is int:
-        return value * 1000
-    if not isinstance(value, str):
-        return None
-    if value[-4:-3] == "." and (digits := value[:-4] + value[-3:]).isdecimal() and digits.isascii():
-        return int(digits)
-    whole, _, fraction = value.partition(".")
-    if len(fraction) <= 3 and whole.isdecimal() and (not fraction or fraction.isdecimal()) and value.isascii():
-        return int(whole) * 1000 + int(fraction.ljust(3, "0"))
-    try:
-        exact = Decimal(value) * 1000
-        return int(exact.to_integral_value()) if exact.is_finite() and abs(exact) < 10**19 else None
-    except ArithmeticError:  # text that is no number, or an exponent beyond all bounds
-        return None
-
-
-def _mentions(args: object, key: bytes) -> bool:
-    return key in bytes(args) if isinstance(args, msgspec.Raw) else isinstance(args, dict) and key.decode() in args
-
-
-def _object(args: msgspec.Raw | dict) -> dict:
-    """Return all arguments of an event, none if they are no object; numbers with a fraction are text."""
-    try:
-        return args if isinstance(args, dict) else _ANY.decode(args)
-    except (ValueError, RecursionError, TypeError):
-        return {}
-
-
-class Rows(NamedTuple):
-    """Events of one category, their arguments and processes."""
+class CategoryEvents(NamedTuple):
+    """Events of one category, n of them, their arguments, and their processes' codes, shape (n,)."""
 
     events: list[Event]
     args: list[msgspec.Struct]
@@ -102,15 +69,14 @@ class KinetoReader:
     """One pass over a trace."""
 
     def __init__(self, path: Path, sink: Sink, options: Options) -> None:
-        self.sink, self.options = sink, options
+        self.sink = sink
+        self.options = options
         self.map = column_map("kineto")
         self.text = TraceText(path, set(self.map["top_level"]), options.progress().at)
         self.kinds: dict[str | None, str | None] = {}  # category as written -> what it gives
         self.pending: dict[str, list[Event]] = {}
         self.flush = {kind: getattr(self, f"_{kind}") for kind in self.map["categories"].values()}
-        fields = [(ours, Any, msgspec.field(name=raw, default=None)) for raw, ours in self.map["arguments"].items()]
-        self.shape = msgspec.defstruct("Arguments", fields, gc=False)
-        self.decode = msgspec.json.Decoder(list[self.shape], float_hook=str).decode
+        self.arguments = ArgumentDecoder(self.map["arguments"])
         self.metrics = CounterTable()
         self.counter_rows: list[tuple] = []
         self.threads: dict[str, int] = {}
@@ -141,21 +107,29 @@ class KinetoReader:
         if self.text.cut:
             self.sink.issues.add("truncated", 1, self.text.cut)
         failure = (
-            ExportError(source, self.text.cut, "a complete trace", "Copy it again; a killed program leaves a cut trace.")
+            ExportError(
+                source, self.text.cut, "a complete trace", "Copy it again; a killed program leaves a cut trace."
+            )
             if self.text.cut
             else None
         )
         if not (self.sink.n_launches or self.counter_rows):
             advice = "Profile again with ProfilerActivity.CUDA."
-            raise failure or ExportError(source, f"there is no GPU kernel in it ({self._others()})", "events of category kernel", advice)
+            raise failure or ExportError(
+                source, f"there is no GPU kernel in it ({self._others()})", "events of category kernel", advice
+            )
         if failure:
             raise failure
 
     def _others(self) -> str:
-        return ", ".join(f"{rows} {category}" for category, rows in sorted(self.seen.items())) or "no event of any category read"
+        return (
+            ", ".join(f"{rows} {category}" for category, rows in sorted(self.seen.items()))
+            or "no event of any category read"
+        )
 
     def _events(self) -> None:
-        pending, kinds = self.pending, self.kinds
+        pending = self.pending
+        kinds = self.kinds
         for events in self.text.events():
             if len(kinds) > MOST_CATEGORIES:
                 kinds.clear()
@@ -172,84 +146,77 @@ class KinetoReader:
         """Take events of one category."""
         category = category.lower()
         self.seen[category] = self.seen.get(category, 0) + len(events)
-        args, process = self._arguments(events), []
+        args = self.arguments.decode(events)
+        process = []
         for one in args:
             rank = one.rank
-            known = type(rank) is int and 0 <= rank < 1 << 32
-            process.append(self.sink.processes.code(("rank", rank), rank) if known else self._only())
-        self.flush[self.map["categories"][category]](Rows(events, args, np.array(process)))
+            known = type(rank) is int and 0 <= rank < MOST_RANKS
+            process.append(self.sink.processes.code(("rank", rank), rank) if known else self._only_process())
+        self.flush[self.map["categories"][category]](CategoryEvents(events, args, np.array(process)))
 
-    def _arguments(self, events: list[Event]) -> list[msgspec.Struct]:
-        """Return the arguments of events, those of the map alone; none where they are no object."""
-        texts = [event.args for event in events]
-        try:
-            return self.decode(b"[%s]" % b",".join([text if text else b"{}" for text in texts]))
-        except (ValueError, RecursionError, TypeError):
-            return [self._own_arguments(text) for text in texts]
-
-    def _own_arguments(self, args: msgspec.Raw | dict) -> msgspec.Struct:
-        if isinstance(args, dict):
-            return self.shape(**{ours: args[raw] for raw, ours in self.map["arguments"].items() if raw in args})
-        try:
-            return self.decode(b"[%s]" % args)[0] if args else self.shape()
-        except (ValueError, RecursionError, TypeError):
-            return self.shape()
-
-    def _only(self) -> int:
+    def _only_process(self) -> int:
         return self.sink.processes.code(("rank", -1))
 
-    def _times(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        start, wrong = self._nanoseconds([event.ts for event in rows.events])
-        length, also = self._nanoseconds([event.dur for event in rows.events])
+    def _times(self, rows: CategoryEvents) -> tuple[np.ndarray, np.ndarray]:
+        start, wrong = times_ns([event.ts for event in rows.events])
+        length, also = times_ns([event.dur for event in rows.events])
         self.sink.issues.add("out_of_range", wrong + also, "ts or dur")
-        end = np.where(length > LONGEST_NS, np.maximum(start, 0) + LONGEST_NS + 1, start + length)  # no overflow; the sink counts these
+        # no overflow; the sink counts these
+        end = np.where(length > LONGEST_NS, np.maximum(start, 0) + LONGEST_NS + 1, start + length)
         return start, np.where((start == NULL) | (length == NULL), NULL, end)
-
-    @staticmethod
-    def _nanoseconds(values: list) -> tuple[np.ndarray, int]:
-        """Return times in microseconds as whole nanoseconds, `NULL` where absent, and how many do not fit."""
-        try:
-            text = "\n".join(values) + "\n"
-        except TypeError:  # integers, or something absent
-            text = ""
-        if _THREE_DECIMALS.fullmatch(text):
-            return np.fromstring(text.replace(".", ""), np.int64, sep="\n"), 0
-        return integers([nanoseconds(value) for value in values])
 
     def _numbers(self, values: list) -> np.ndarray:
         column, wrong = integers(values)
         self.sink.issues.add("out_of_range", wrong)
         return column
 
-    def _places(self, rows: Rows) -> dict[str, np.ndarray]:
-        """Return device, stream and correlation: arguments first, else the lane (process = device, thread = stream)."""
-        device = [event.pid if args.device is None else args.device for event, args in zip(rows.events, rows.args, strict=True)]
-        stream = [event.tid if args.stream is None else args.stream for event, args in zip(rows.events, rows.args, strict=True)]
+    def _origin(self, rows: CategoryEvents) -> dict[str, np.ndarray]:
+        """Return device, stream and correlation: by arguments, else by the trace's process, which is the device, and
+        thread, which is the stream.
+        """
+        device = [
+            event.pid if args.device is None else args.device
+            for event, args in zip(rows.events, rows.args, strict=True)
+        ]
+        stream = [
+            event.tid if args.stream is None else args.stream
+            for event, args in zip(rows.events, rows.args, strict=True)
+        ]
         stream = [s.removeprefix("stream ").strip() if isinstance(s, str) else s for s in stream]
         correlation = [args.correlation for args in rows.args]
-        return {"device": self._numbers(device), "stream": self._numbers(stream), "correlation": self._numbers(correlation)}
+        return {
+            "device": self._numbers(device),
+            "stream": self._numbers(stream),
+            "correlation": self._numbers(correlation),
+        }
 
-    def _launches(self, rows: Rows) -> None:
+    def _launches(self, rows: CategoryEvents) -> None:
         start, end = self._times(rows)
-        kernel = [self.sink.kernel(event.name if isinstance(event.name, str) else None) for event in rows.events]
-        self.sink.issues.add("missing_name", sum(self.sink.kernels.texts[code].startswith("(unnamed") for code in kernel))
+        names = [event.name if isinstance(event.name, str) else None for event in rows.events]
+        kernel = np.array([self.sink.kernel(name) for name in names])
+        self.sink.count_unnamed(kernel)
         shape: dict[str, list] = {}
         for ours in self.map["arguments"].values():
             values = [getattr(args, ours) for args in rows.args]
             if ours in LAUNCH_SHAPE:
                 shape[ours] = values
             elif ours in ("grid", "block"):
-                for place, axis in enumerate("xyz"):
-                    shape[f"{ours}_{axis}"] = [s[place] if isinstance(s, list) and len(s) > place else None for s in values]
+                for at, axis in enumerate("xyz"):
+                    shape[f"{ours}_{axis}"] = [s[at] if isinstance(s, list) and len(s) > at else None for s in values]
         columns = {name: self._numbers(values) for name, values in shape.items()}
-        places = self._places(rows)
-        self.sink.launches(start, end, np.array(kernel), rows.process, shape=columns, **places)
-        arguments = [_object(event.args) if _mentions(event.args, b"Collective name") else {} for event in rows.events]
-        take_collectives(self.sink, start, end, rows.process, places, arguments)
+        origin = self._origin(rows)
+        self.sink.launches(start, end, kernel, rows.process, shape=columns, **origin)
+        arguments = [
+            all_arguments(event.args) if mentions(event.args, b"Collective name") else {} for event in rows.events
+        ]
+        take_collectives(self.sink, start, end, rows.process, origin, arguments)
 
-    def _copies(self, rows: Rows) -> None:
-        kinds, ends = self.map["copy_kinds"], self.map["memory_kinds"]
-        found, source, target = [], [], []
+    def _copies(self, rows: CategoryEvents) -> None:
+        kinds = self.map["copy_kinds"]
+        ends = self.map["memory_kinds"]
+        found = []
+        source = []
+        target = []
         for event, args in zip(rows.events, rows.args, strict=True):
             name = event.name[:LONGEST_NAME] if isinstance(event.name, str) else ""
             match = _DIRECTION.search(name)
@@ -259,16 +226,20 @@ class KinetoReader:
             target.append(ends.get(match[2], NO_KIND) if match else NO_KIND)
         self._transfers(rows, np.array(found), np.array(source), np.array(target))
 
-    def _sets(self, rows: Rows) -> None:
+    def _sets(self, rows: CategoryEvents) -> None:
         ends = self.map["memory_kinds"]
-        matches = [_SET.search(event.name[:LONGEST_NAME]) if isinstance(event.name, str) else None for event in rows.events]
+        matches = [
+            _SET.search(event.name[:LONGEST_NAME]) if isinstance(event.name, str) else None for event in rows.events
+        ]
         target = np.array([ends.get(match[1], NO_KIND) if match else NO_KIND for match in matches])
         self._transfers(rows, np.full(len(rows.events), MEMSET_KIND), np.full(len(rows.events), NO_KIND), target)
 
-    def _transfers(self, rows: list[tuple], kind: np.ndarray, source: np.ndarray, target: np.ndarray) -> None:
+    def _transfers(self, rows: CategoryEvents, kind: np.ndarray, source: np.ndarray, target: np.ndarray) -> None:
         start, end = self._times(rows)
         size = self._numbers([args.bytes for args in rows.args])
-        self.sink.transfers(start, end, rows.process, kind, size=size, src_kind=source, dst_kind=target, **self._places(rows))
+        self.sink.transfers(
+            start, end, rows.process, kind, size=size, src_kind=source, dst_kind=target, **self._origin(rows)
+        )
 
     def _thread(self, tid: object) -> int:
         """Return a thread's number; names of threads, and numbers that do not fit, get negative ones."""
@@ -279,26 +250,32 @@ class KinetoReader:
             found = self.threads.setdefault(str(tid), -1 - len(self.threads)) if tid is not None else NULL
         return found
 
-    def _calls(self, rows: Rows) -> None:
+    def _calls(self, rows: CategoryEvents) -> None:
         start, end = self._times(rows)
         thread = np.array([self._thread(event.tid) for event in rows.events])
-        name = [self.sink.call_names.code(self._clean("(unnamed call)" if event.name is None else event.name)) for event in rows.events]
+        name = [
+            self.sink.call_names.code(self._clean(UNNAMED_CALL if event.name is None else event.name))
+            for event in rows.events
+        ]
         correlation = self._numbers([args.correlation for args in rows.args])
         self.sink.calls(start, end, rows.process, thread, np.array(name), correlation)
 
-    def _ranges(self, rows: Rows) -> None:
-        """Take annotations; those on the device have no thread, so that a launch call is never placed in them."""
+    def _ranges(self, rows: CategoryEvents) -> None:
+        """Take annotations; those on the device have no thread, so that they never enclose a launch call."""
         start, end = self._times(rows)
         on_device = ["gpu" in event.cat.lower() for event in rows.events]
-        thread = np.array([NULL if gpu else self._thread(event.tid) for event, gpu in zip(rows.events, on_device, strict=True)])
+        thread = np.array(
+            [NULL if gpu else self._thread(event.tid) for event, gpu in zip(rows.events, on_device, strict=True)]
+        )
         name = [
-            self.sink.range_names.code(self._clean("" if event.name is None else event.name) or "(unnamed range)") for event in rows.events
+            self.sink.range_names.code(self._clean("" if event.name is None else event.name) or UNNAMED_RANGE)
+            for event in rows.events
         ]
         kind = [self.sink.range_kinds.code("device annotation" if gpu else "annotation") for gpu in on_device]
         self.sink.ranges(start, end, rows.process, thread, np.array(name), np.array(kind))
 
     def _clean(self, name: object) -> str:
-        """Return a name as clean text; names come again and again."""
+        """Return a name as clean text; most names are repeated."""
         name = str(name)
         clean = self.cleaned.get(name)
         if clean is None:
@@ -307,17 +284,20 @@ class KinetoReader:
                 self.cleaned[name] = clean
         return clean
 
-    def _overhead(self, rows: Rows) -> None:
+    def _overhead(self, rows: CategoryEvents) -> None:
         start, end = self._times(rows)
         self.sink.overhead.take(start, end)
 
-    def _counters(self, rows: Rows) -> None:
-        """Take range counters: every argument is one. CUPTI gives raw values; per cent only shows in the metric's name."""
-        start, _ = self._nanoseconds([event.ts for event in rows.events])
+    def _counters(self, rows: CategoryEvents) -> None:
+        """Take range counters: every argument is one. CUPTI gives raw values; per cent only shows in the metric's
+        name.
+        """
+        start, _ = times_ns([event.ts for event in rows.events])
         for event, begin, process in zip(rows.events, start.tolist(), rows.process.tolist(), strict=True):
-            launch, kernel = len(self.counter_rows), self.sink.kernel(event.name if isinstance(event.name, str) else None)
+            launch = len(self.counter_rows)
+            kernel = self.sink.kernel(event.name if isinstance(event.name, str) else None)
             self.counter_rows.append((begin, kernel, process))
-            for metric, value in _object(event.args).items():
+            for metric, value in all_arguments(event.args).items():
                 value = number(value) if isinstance(value, str) else float(value) if type(value) is int else None
                 if value is not None:
                     ratio = "pct" in metric
@@ -331,7 +311,8 @@ class KinetoReader:
 
     def _facts(self) -> None:
         """Take the clock's origin, the rank and the devices from the top level."""
-        facts, sink = self.text.facts, self.sink
+        facts = self.text.facts
+        sink = self.sink
         base = integer(facts.get("baseTimeNanoseconds"))
         first = sink.first_start() or min((row[0] for row in self.counter_rows if row[0] != NULL), default=None)
         if base is not None and base >= 0:
@@ -340,8 +321,8 @@ class KinetoReader:
             sink.session_start_ns = 0  # the clock itself counts from 1970
         info = facts.get("distributedInfo")
         rank = integer(info.get("rank")) if isinstance(info, dict) else None
-        if rank is not None and 0 <= rank < 1 << 32:
-            self.sink.processes.said.setdefault(self._only(), rank)
+        if rank is not None and 0 <= rank < MOST_RANKS:
+            self.sink.processes.state_rank(self._only_process(), rank)
         versions = [
             f"{key.removesuffix('_version')} {clean_text(str(facts[key]))[:20]}"
             for key in ("cupti_version", "roctracer_version")

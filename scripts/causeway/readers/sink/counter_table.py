@@ -1,4 +1,6 @@
-"""Counters gathered value by value, turned into one column per metric: names, units, gaps and duplicates settled once, for all formats."""
+"""Counters gathered value by value, turned into one column per metric: names, units, gaps and duplicates, the same for
+all formats.
+"""
 
 from array import array
 from collections.abc import Iterator, Mapping
@@ -6,21 +8,27 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 
-from causeway.readers.columns import column_map, metric_field, plain_name
-from causeway.readers.events import NULL
-from causeway.readers.names import clean_text
-from causeway.readers.numbers import base_unit, number, scaled
-from causeway.readers.sink import CounterRows, Sink
-from causeway.tables import SCHEMAS
+from causeway.core.tables import SCHEMAS
+from causeway.readers.common.column_maps import column_map, metric_field, plain_name
+from causeway.readers.common.constants import NULL
+from causeway.readers.common.kernel_names import clean_text
+from causeway.readers.common.numbers import base_unit, number, scaled
+from causeway.readers.sink.records import CounterRows
+from causeway.readers.sink.sink import Sink
 
 BLOCK_VALUES = 1 << 19
 """Values per block that is handed to the writer."""
 
 TAKEN = frozenset([*SCHEMAS["counters"].names, *SCHEMAS["kept"].names])
-"""Column names that a metric cannot have, because tables on the way already use them."""
+"""Column names that a metric cannot have, because our tables use them themselves."""
 
 _CONVERTED = frozenset({"ns", "bytes", "bytes/s", "Hz", "ratio"})
 """Units that a value must have to bear a simplified name; counts may be printed as instructions, warps or nothing."""
+
+DURATION = "gpu_time"
+"""The simplified name of a launch's duration."""
+
+_CYCLES = ("sm__cycles_elapsed.avg", "sm__cycles_elapsed.avg.per_second")
 
 Key = tuple[str, str, str]
 """A metric: its section ('' if none), its raw name and its base unit."""
@@ -32,7 +40,9 @@ class CounterTable:
     def __init__(self, european: bool = False) -> None:
         self.european = european
         self.keys: dict[Key, int] = {}
-        self.launch, self.metric, self.value = array("i"), array("i"), array("d")
+        self.launch = array("i")
+        self.metric = array("i")
+        self.value = array("d")
         self.texts: dict[int, dict[int, str]] = {}  # metric -> launch -> text that is no number
         self.numeric: set[int] = set()
         self.units: dict[tuple[str, str], str] = {}
@@ -43,7 +53,7 @@ class CounterTable:
         return number(text, self.european if european is None else european)
 
     def add(self, launch: int, section: str, metric: str, unit: str, text: str, european: bool | None = None) -> None:
-        """Take one value as printed; its base unit is part of what tells metrics apart."""
+        """Take one value as printed; values in different base units are different metrics."""
         base, factor, known = base_unit(unit)
         if not known:
             self.unknown_units.add(unit)
@@ -77,24 +87,26 @@ class CounterTable:
     ) -> None:
         """Give the table to the sink: launches 0, 1, ... with their columns and all metrics."""
         text_only = {at for at in self.texts if at not in self.numeric}
-        stray = sum(len(values) for at, values in self.texts.items() if at in self.numeric)
-        sink.issues.add("not_a_number", stray)
-        sink.issues.add("unknown_units", len(self.unknown_units), clean_text(", ".join(sorted(self.unknown_units)))[:200])
+        not_numbers = sum(len(values) for at, values in self.texts.items() if at in self.numeric)
+        sink.issues.add("not_a_number", not_numbers)
+        sink.issues.add(
+            "unknown_units", len(self.unknown_units), clean_text(", ".join(sorted(self.unknown_units)))[:200]
+        )
         fields = name_metrics(list(self.keys), text_only, sink)
-        derived = _derived_duration(fields)
-        if derived:
-            sink.issues.add("derived_duration")
-            fields = [*fields, metric_field("gpu_time", "sm__cycles_elapsed.avg / sm__cycles_elapsed.avg.per_second", "ns")]
-        rows = self._rows(sink, fields, text_only, derived, kernel, process, device, shape, start_ns)
+        fields, cycles = with_duration(fields, sink)
+        rows = self._rows(sink, fields, text_only, cycles, kernel, process, device, shape, start_ns)
         sink.counters(fields, rows)
 
-    def _rows(self, sink, fields, text_only, derived, kernel, process, device, shape, start_ns) -> Iterator[CounterRows]:
+    def _rows(self, sink, fields, text_only, cycles, kernel, process, device, shape, start_ns) -> Iterator[CounterRows]:
         launch, metric, value = (
-            np.frombuffer(part, part.typecode) if len(part) else np.empty(0) for part in (self.launch, self.metric, self.value)
+            np.frombuffer(part, part.typecode) if len(part) else np.empty(0)
+            for part in (self.launch, self.metric, self.value)
         )
         if len(launch) and (launch[1:] < launch[:-1]).any():
             order = np.argsort(launch, kind="stable")
-            launch, metric, value = launch[order], metric[order], value[order]
+            launch = launch[order]
+            metric = metric[order]
+            value = value[order]
         width = len(self.keys)
         step = max(1, BLOCK_VALUES // max(1, width))
         for first in range(0, len(kernel), step):
@@ -106,16 +118,14 @@ class CounterTable:
             matrix.ravel()[filled] = value[begin:end][earliest]
             sink.issues.add("duplicate_values", len(cell) - len(filled))
             values = {}
-            for number_, column in enumerate(fields[:width]):
-                if number_ in text_only:
-                    texts = self.texts[number_]
+            for metric_, column in enumerate(fields[:width]):
+                if metric_ in text_only:
+                    texts = self.texts[metric_]
                     values[column.name] = pa.array([texts.get(row) for row in range(first, last)], pa.string())
                 else:
-                    values[column.name] = matrix[number_]
-            if derived:
-                cycles, rate = (values[name] for name in derived)
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    values["gpu_time"] = np.where(rate > 0, cycles / rate * 1e9, np.nan)
+                    values[column.name] = matrix[metric_]
+            if cycles:
+                values[DURATION] = duration_ns(*(values[name] for name in cycles))
             part = slice(first, last)
             yield CounterRows(
                 kernel=kernel[part],
@@ -127,30 +137,58 @@ class CounterTable:
             )
 
 
-def _derived_duration(fields: list[pa.Field]) -> tuple[str, str] | None:
-    """Return the columns whose ratio is the duration, if no duration was measured."""
+def with_duration(fields: list[pa.Field], sink: Sink) -> tuple[list[pa.Field], tuple[str, str] | None]:
+    """Return the columns, with one more for the duration if none was measured and it can be computed: elapsed cycles /
+    cycles per second.
+
+    Returns
+    -------
+    fields : list of Field
+    cycles : tuple of str, or None
+        The columns of cycles and of cycles per second, if the duration is computed from them.
+    """
+    cycles = _cycle_columns(fields)
+    if cycles is None:
+        return fields, None
+    sink.issues.add("derived_duration")
+    return [*fields, metric_field(DURATION, " / ".join(_CYCLES), "ns")], cycles
+
+
+def duration_ns(cycles: np.ndarray, per_second: np.ndarray) -> np.ndarray:
+    """Return durations in ns, float64 of shape (n,), NaN where the cycles per second are unknown or 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(per_second > 0, cycles / per_second * 1e9, np.nan)
+
+
+def _cycle_columns(fields: list[pa.Field]) -> tuple[str, str] | None:
+    if any(column.name == DURATION for column in fields):
+        return None
     numbers = [column for column in fields if not pa.types.is_string(column.type)]
     names = {(column.metadata or {}).get(b"raw", b"").decode().rsplit("/", 1)[-1]: column.name for column in numbers}
-    if any(column.name == "gpu_time" for column in fields):
-        return None
-    wanted = ("sm__cycles_elapsed.avg", "sm__cycles_elapsed.avg.per_second")
-    return (names[wanted[0]], names[wanted[1]]) if all(name in names for name in wanted) else None
+    return (names[_CYCLES[0]], names[_CYCLES[1]]) if all(name in names for name in _CYCLES) else None
 
 
 def simplified() -> dict[str, tuple[str, int, str, str]]:
-    """Return raw name -> (our name, place among the raw names for it, unit, group)."""
+    """Return raw name -> (our name, index among the raw names for it, unit, group)."""
     found = {}
     for name, entry in column_map("counters")["counters"].items():
-        for place, raw in enumerate(entry["raw"]):
-            found[raw] = (name, place, entry["unit"], entry["group"])
+        for index, raw in enumerate(entry["raw"]):
+            found[raw] = (name, index, entry["unit"], entry["group"])
     return found
 
 
 def name_metrics(keys: list[Key], text_only: set[int], sink: Sink) -> list[pa.Field]:
-    """Return a column description for each metric, with names that are unique and independent of the order of rows.
+    """Return the columns of metrics, with names that are unique and independent of the order of rows.
 
-    The simplified name goes to the best raw name that is there. Other metrics keep their own name; where it occurs in several sections,
-    the section goes before it, and where in several units, the unit behind it.
+    The simplified name goes to the best raw name that is there. Other metrics keep their own name; where it occurs in
+    several sections, the section goes before it, and where in several units, the unit after it.
+
+    Parameters
+    ----------
+    keys : list of Key
+    text_only : set of int
+        Indices of the metrics that are text.
+    sink : Sink
     """
     known = simplified()
     claims: dict[str, list[tuple[int, int]]] = {}
@@ -161,24 +199,30 @@ def name_metrics(keys: list[Key], text_only: set[int], sink: Sink) -> list[pa.Fi
     named = {min(candidates)[1]: name for name, candidates in claims.items()}
     groups = {name: entry["group"] for name, entry in column_map("counters")["counters"].items()}
     known_units = {name: entry["unit"] for name, entry in column_map("counters")["counters"].items()}
-    sections, units = {}, {}
+    sections = {}
+    units = {}
     for section, metric, base in keys:
         sections.setdefault(metric, set()).add(section)
         units.setdefault((section, metric), set()).add(base)
-    taken, fields, renamed = set(named.values()) | TAKEN, [], 0
+    taken = set(named.values()) | TAKEN
+    fields = []
+    renamed = 0
     for at, (section, metric, base) in enumerate(keys):
         name = named.get(at)
         if name is None:
             raw = f"{section} {metric}" if len(sections[metric]) > 1 and section else metric
             raw += f" {base}" if len(units[section, metric]) > 1 else ""
             wish = name = plain_name(clean_text(raw))
-            number_ = 2
+            suffix = 2
             while name in taken:
-                name, number_ = f"{wish}_{number_}", number_ + 1
+                name = f"{wish}_{suffix}"
+                suffix += 1
             renamed += name != wish
             taken.add(name)
         base = base or (known_units[name] if at in named else "")
-        column = metric_field(name, clean_text(f"{section}/{metric}" if section else metric), base, text=at in text_only)
+        column = metric_field(
+            name, clean_text(f"{section}/{metric}" if section else metric), base, text=at in text_only
+        )
         if name in groups:
             column = column.with_metadata({**column.metadata, b"group": groups[name].encode()})
         fields.append(column)

@@ -1,16 +1,17 @@
 """Distinct values of columns that have few: by hashing, where `numpy.unique` would sort.
 
-What is repeated in an export (names, processes, streams, launch configurations) has a handful of values in millions of rows. Answers are
-those of `numpy.unique`, to the bit.
+What is repeated in an export (names, processes, streams, launch configurations) has a handful of values in millions of
+rows. Answers are those of `numpy.unique`, to the bit.
 """
 
 import numpy as np
 
-from causeway.readers.rows import alike, is_repeated, repeated
+from causeway.readers.sink.batches import is_constant, is_repeated, repeated
 
 MOST = 1 << 12
 """Distinct values for which there is room at first: what is looked up stays in the cache."""
-LEAST_ROWS, WORTH_ROWS = 1 << 12, 1 << 20
+LEAST_ROWS = 1 << 12
+WORTH_ROWS = 1 << 20
 """Rows of a call, and of all calls so far, from which on loading compiled code (half a second, 100 MB) is worth it."""
 _rows = 0
 
@@ -23,7 +24,8 @@ def worth_compiling(rows: int) -> bool:
 
 
 def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distinct values, ascending, the place of each one's first occurrence, and for each value its place among them.
+    """Return the distinct values, ascending, the index of each one's first occurrence, and for each value its index
+    among them.
 
     Parameters
     ----------
@@ -46,16 +48,20 @@ def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def distinct_rows(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Tell apart rows of integer columns, each of shape (n,).
+    """Return the distinct rows of a table of integers.
+
+    Parameters
+    ----------
+    columns : list of ndarray of integers, shape (n,)
 
     Returns
     -------
     first : ndarray of int64, shape (k,)
-        Place of each distinct row's first occurrence; in the order of these places.
+        Index of each distinct row's first occurrence, ascending.
     inverse : ndarray of int64, shape (n,)
         For each row, which of these it equals.
     """
-    varying = [column for column in columns if column.size and not alike(column)]
+    varying = [column for column in columns if column.size and not is_constant(column)]
     if not varying:
         rows = columns[0].size
         return np.arange(min(rows, 1)), repeated(0, rows)
@@ -69,7 +75,7 @@ def distinct_rows(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 def _hashed(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Do what `distinct_rows` does, for a table of shape (columns, n)."""
-    from causeway.readers.hashed import number_rows
+    from causeway.readers.sink.distinct_compiled import number_rows
 
     inverse = np.empty(table.shape[1], np.int64)
     for most in (MOST, table.shape[1]):
@@ -80,6 +86,7 @@ def _hashed(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _inverted(order: np.ndarray) -> np.ndarray:
-    place = np.empty(order.size, np.int64)
-    place[order] = np.arange(order.size)
-    return place
+    """Return the inverse of a permutation."""
+    inverse = np.empty(order.size, np.int64)
+    inverse[order] = np.arange(order.size)
+    return inverse

@@ -1,8 +1,8 @@
-"""Any order in, start order out, in bounded memory: a natural merge with a held-back window.
+"""Any order in, start order out, in bounded memory: a natural merge sort on disk.
 
-Exports are nearly sorted: rows are late by less than a window, so one run suffices and a row is sorted once, in memory. Anything else
-makes more runs, which are merged. Runs lie in one file beside the output, block by block and column by column; what is repeated in all of a
-block's rows stays in memory.
+Exports are nearly sorted: rows are late by less than a window, so one run suffices and a row is sorted once, in memory.
+Anything else makes more runs, which are merged. Runs lie in one file beside the output, block by block and column by
+column; what is repeated in all of a block's rows stays in memory.
 """
 
 import errno
@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.readers.behind import Behind
-from causeway.readers.rows import Rows, is_repeated
+from causeway.readers.common.background import BackgroundThread
+from causeway.readers.sink.batches import EventBatch, is_repeated
 
 WINDOW_ROWS = 1 << 18
-"""Rows held in memory per kind of event; half of them stay behind at each spill, to meet late rows."""
+"""Rows held in memory per kind of event; half of them are kept at each spill, since later rows may come before them."""
 
 BLOCK_ROWS = 1 << 16
 """Rows per block that `blocks` gives."""
@@ -29,21 +29,23 @@ MERGE_ROWS = 1 << 18
 """Rows that a merge holds over all its runs."""
 
 
-def in_order(rows: Rows) -> Rows:
+def in_order(rows: EventBatch) -> EventBatch:
     """Return rows by their start, those of equal start in the order in which they stand."""
     return rows[np.argsort(rows["start_ns"], kind="stable")]
 
 
-@dataclass(frozen=True)
-class Stored:
-    """A block in the file: where it begins, its rows, and of each column the repeated value or the type of the values that lie there."""
+@dataclass(frozen=True, kw_only=True)
+class SpilledBlock:
+    """A block in the file: its offset in bytes, its rows, and of each column the repeated value or the type of the
+    values that lie there.
+    """
 
     begin: int
     count: int
     columns: dict[str, np.ndarray | np.dtype]
 
 
-class Ordered:
+class ExternalSort:
     """Rows ordered by `start_ns`, then by the order in which they were added.
 
     Parameters
@@ -53,17 +55,18 @@ class Ordered:
     """
 
     def __init__(self, spill: Path, window: int = WINDOW_ROWS) -> None:
-        self.spill, self.window = spill, window
+        self.spill = spill
+        self.window = window
         self.rows = 0
-        self.runs: list[list[Stored]] = []
-        self._pending: list[Rows] = []
+        self.runs: list[list[SpilledBlock]] = []
+        self._pending: list[EventBatch] = []
         self._chained = True  # whether all that is pending is in order as it stands
         self._waiting = 0
         self._file = None
         self._end = 0
         self._last = None
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: EventBatch) -> None:
         """Take a batch of rows, in any order; they must not be changed any more."""
         for begin in range(0, len(rows), self.window):
             part = rows[begin : begin + self.window]
@@ -74,17 +77,17 @@ class Ordered:
             self._waiting += len(part)
             self.rows += len(part)
             if self._waiting >= 2 * self.window:
-                self._settle()
+                self._spill_early()
 
     def _sort(self) -> None:
         """Make one block in order of all that is pending, unless its blocks are, and not too small."""
         if not self._chained or self._waiting < len(self._pending) * LEAST_ROWS:
-            rows = Rows.joined(self._pending)
+            rows = EventBatch.concatenated(self._pending)
             self._pending = [rows if self._chained else in_order(rows)]
             self._chained = True
 
-    def _settle(self) -> None:
-        """Write all that is pending but a window of rows."""
+    def _spill_early(self) -> None:
+        """Write all that is pending but the last window of rows."""
         self._sort()
         while self._waiting > self.window:
             rows = self._pending.pop(0)
@@ -94,37 +97,41 @@ class Ordered:
             self._write(rows[: len(rows) - late])
             self._waiting -= len(rows) - late
 
-    def _write(self, rows: Rows) -> None:
+    def _write(self, rows: EventBatch) -> None:
         if not len(rows):
             return
         if self._file is None:
             self._file = open(self.spill, "w+b")  # noqa: SIM115 - closed by close(), lives as long as the rows
-            self._behind = Behind()
+            self._background = BackgroundThread()
         if self._last is None or rows["start_ns"][0] < self._last:
             self.runs.append([])
-        columns = {name: values[:1].copy() if is_repeated(values) else values.dtype for name, values in rows.columns.items()}
+        columns = {
+            name: values[:1].copy() if is_repeated(values) else values.dtype for name, values in rows.columns.items()
+        }
         written = [np.ascontiguousarray(values) for values in rows.columns.values() if not is_repeated(values)]
-        self.runs[-1].append(Stored(self._end, len(rows), columns))
+        self.runs[-1].append(SpilledBlock(begin=self._end, count=len(rows), columns=columns))
         self._end += sum(values.nbytes for values in written)
         self._last = rows["start_ns"][-1]
-        self._behind.do(lambda: self._file.writelines(values.data for values in written))
+        self._background.start(lambda: self._file.writelines(values.data for values in written))
 
-    def blocks(self) -> Iterator[Rows]:
+    def blocks(self) -> Iterator[EventBatch]:
         """Give all rows in order, in blocks; call once, after the last `add`."""
         self._sort()
-        rest, self._pending = self._pending, []
+        rest = self._pending
+        self._pending = []
         if not self.runs:
             yield from (rows[at : at + BLOCK_ROWS] for rows in rest for at in range(0, len(rows), BLOCK_ROWS))
             return
         for rows in rest:
             self._write(rows)
         del rest
-        self._behind.wait()
+        self._background.wait()
         self._file.flush()
         yield from self._merged()
 
-    def _read(self, block: Stored, first: int, count: int) -> Rows:
-        columns, begin = {}, block.begin
+    def _read(self, block: SpilledBlock, first: int, count: int) -> EventBatch:
+        columns = {}
+        begin = block.begin
         for name, known in block.columns.items():
             if isinstance(known, np.ndarray):
                 columns[name] = np.broadcast_to(known, (count,))
@@ -134,18 +141,18 @@ class Ordered:
             if self._file.readinto(columns[name].data) != columns[name].nbytes:
                 raise OSError(errno.EIO, "spilled rows are lost")
             begin += block.count * known.itemsize
-        return Rows(columns)
+        return EventBatch(columns)
 
-    def _run_blocks(self, run: list[Stored], size: int) -> Iterator[Rows]:
+    def _run_blocks(self, run: list[SpilledBlock], size: int) -> Iterator[EventBatch]:
         for block in run:
             for at in range(0, block.count, size):
                 yield self._read(block, at, min(size, block.count - at))
 
-    def _merged(self) -> Iterator[Rows]:
+    def _merged(self) -> Iterator[EventBatch]:
         """Merge the runs: everything before the earliest end of a loaded block is complete and can go.
 
-        A run's rows were all added before those of equal start in a later run, so concatenating in run order and sorting stably keeps the
-        order of addition.
+        A run's rows were all added before those of equal start in a later run, so concatenating in run order and
+        sorting stably keeps the order of addition.
         """
         if len(self.runs) == 1:
             yield from self._run_blocks(self.runs[0], BLOCK_ROWS)
@@ -156,12 +163,13 @@ class Ordered:
         while any(block is not None for block in loaded):
             ends = [(block["start_ns"][-1], at) for at, block in enumerate(loaded) if block is not None]
             bound, _ = heapq.nsmallest(1, ends)[0]
-            for at, block in enumerate(loaded):  # runs whose loaded rows end at the bound may go on with it: load on until they pass it
+            # runs whose loaded rows end at the bound may go on with it: load on until they pass it
+            for at, block in enumerate(loaded):
                 while block is not None and block["start_ns"][-1] == bound:
                     more = next(sources[at], None)
                     if more is None:
                         break
-                    block = Rows.joined([block, more])
+                    block = EventBatch.concatenated([block, more])
                 loaded[at] = block
             parts = []
             for at, block in enumerate(loaded):
@@ -170,14 +178,14 @@ class Ordered:
                 cut = int(np.searchsorted(block["start_ns"], bound, "right"))
                 parts.append(block[:cut])
                 loaded[at] = block[cut:] if cut < len(block) else next(sources[at], None)
-            rows = in_order(Rows.joined(parts))
+            rows = in_order(EventBatch.concatenated(parts))
             yield from (rows[at : at + BLOCK_ROWS] for at in range(0, len(rows), BLOCK_ROWS))
 
     def close(self) -> None:
-        """Forget the rows and remove the spill file."""
+        """Drop the rows and remove the spill file."""
         self._pending = []
         if self._file is not None:
-            self._behind.close()
+            self._background.close()
             self._file.close()
             self._file = None
             self.spill.unlink(missing_ok=True)

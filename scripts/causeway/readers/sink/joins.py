@@ -1,4 +1,5 @@
-"""Which range encloses a launch call, and which call made a launch: streaming joins of event streams that are ordered by start.
+"""Which range encloses a launch call, and which call made a launch: streaming joins of event streams that are ordered
+by start.
 
 Memory is bounded by what is open at a time: ranges not yet closed, and the latest launch calls.
 """
@@ -7,7 +8,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from causeway.readers.events import NULL
+from causeway.readers.common.constants import NULL
+from causeway.readers.sink.batches import EventBatch
 
 AHEAD_NS = 1_000_000_000
 """How much later than its launch a call may seem to start: host and device clocks are converted, not shared."""
@@ -17,7 +19,7 @@ CALLS_HELD = 1 << 18
 
 
 def innermost(start: np.ndarray, end: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """Return for each time the number of the latest-started range that holds it, or -1.
+    """Return for each time the index of the latest-started range that holds it, or -1.
 
     Parameters
     ----------
@@ -47,20 +49,24 @@ def innermost(start: np.ndarray, end: np.ndarray, times: np.ndarray) -> np.ndarr
 
 
 class OpenRanges:
-    """The ranges of an ordered stream that are open near a time; gives each call its innermost range on the same thread.
+    """The ranges of an ordered stream that are open near a time; gives each call its innermost range on the same
+    thread.
 
     Parameters
     ----------
-    blocks : iterator of ndarray
-        Records with start_ns, duration_ns, process, thread; ordered by start. A record's number is its place in the stream.
+    blocks : iterator of EventBatch
+        Events with start_ns, duration_ns, process, thread; ordered by start. A range's number is its index in the
+        stream.
     """
 
-    def __init__(self, blocks: Iterator[np.ndarray]) -> None:
+    def __init__(self, blocks: Iterator[EventBatch]) -> None:
         self._blocks = blocks
         self._seen = 0
         self._done = False
         self._latest = None
-        self._live = np.empty(0, [("start", "<i8"), ("end", "<i8"), ("process", "<i4"), ("thread", "<i8"), ("number", "<i8")])
+        self._live = np.empty(
+            0, [("start", "<i8"), ("end", "<i8"), ("process", "<i4"), ("thread", "<i8"), ("number", "<i8")]
+        )
 
     def _load_until(self, time: int) -> None:
         while not self._done and (self._latest is None or self._latest <= time):
@@ -70,21 +76,23 @@ class OpenRanges:
                 return
             self._latest = int(block["start_ns"][-1])
             more = np.empty(len(block), self._live.dtype)
-            more["start"], more["end"] = block["start_ns"], block["start_ns"] + block["duration_ns"]
-            more["process"], more["thread"] = block["process"], block["thread"]
+            more["start"] = block["start_ns"]
+            more["end"] = block["start_ns"] + block["duration_ns"]
+            more["process"] = block["process"]
+            more["thread"] = block["thread"]
             more["number"] = self._seen + np.arange(len(block))
             self._seen += len(block)
             self._live = np.concatenate([self._live, more])
 
-    def find(self, calls: np.ndarray) -> np.ndarray:
-        """Return for each call (ordered by start) the number of its innermost range, or `NULL`."""
+    def find(self, calls: EventBatch) -> np.ndarray:
+        """Return for each call (ordered by start) the number of its innermost range, or `NULL`; int64, shape (n,)."""
         found = np.full(len(calls), NULL)
         if not len(calls):
             return found
         self._load_until(int(calls["start_ns"][-1]))
         self._live = live = self._live[self._live["end"] > calls["start_ns"][0]]
-        lanes = np.unique(np.stack([calls["process"].astype(np.int64), calls["thread"]]), axis=1)
-        for process, thread in lanes.T.tolist():
+        threads = np.unique(np.stack([calls["process"].astype(np.int64), calls["thread"]]), axis=1)
+        for process, thread in threads.T.tolist():
             if thread == NULL:
                 continue
             mine = live[(live["process"] == process) & (live["thread"] == thread)]
@@ -105,23 +113,27 @@ class LaunchCalls:
 
     Parameters
     ----------
-    blocks : iterator of (ndarray, ndarray)
-        Records with start_ns, duration_ns, process, correlation, ordered by start; and each one's range or `NULL`.
-    launching : ndarray of bool, or None
-        Whether a call of that name (by the records' `name`) launches a kernel; for `unanswered`.
+    blocks : iterator of (EventBatch, ndarray of int64)
+        Events with start_ns, duration_ns, process, correlation, ordered by start; and each one's range or `NULL`.
+    launching : ndarray of bool, shape (names,), or None
+        Whether a call of that name (by the events' `name`) launches a kernel; for `unanswered`.
+
+    Attributes
+    ----------
+    unanswered : int
+        Calls that launch a kernel, none of which was found; complete after `drain`.
     """
 
-    def __init__(self, blocks: Iterator[tuple[np.ndarray, np.ndarray]], launching: np.ndarray | None = None) -> None:
+    def __init__(self, blocks: Iterator[tuple[EventBatch, np.ndarray]], launching: np.ndarray | None = None) -> None:
         self._blocks = blocks
         self._done = False
         self._latest = None
         self._launching = launching
         self._held = np.empty(0, [("key", "<i8"), ("end", "<i8"), ("range", "<i8"), ("launching", "?")])
         self.unanswered = 0
-        """Calls that launch a kernel, none of which was found; complete after `drain`."""
 
     @staticmethod
-    def _keys(rows: np.ndarray) -> np.ndarray:
+    def _keys(rows: EventBatch) -> np.ndarray:
         """Return process and correlation as one number, -1 for rows without a correlation."""
         correlation = rows["correlation"]
         usable = (correlation >= 0) & (correlation < 1 << 47)
@@ -137,7 +149,9 @@ class LaunchCalls:
             rows, ranges = block
             self._latest = int(rows["start_ns"][-1])
             more = np.empty(len(rows), self._held.dtype)
-            more["key"], more["end"], more["range"] = self._keys(rows), rows["start_ns"] + rows["duration_ns"], ranges
+            more["key"] = self._keys(rows)
+            more["end"] = rows["start_ns"] + rows["duration_ns"]
+            more["range"] = ranges
             more["launching"] = False if self._launching is None else self._launching[rows["name"]]
             fresh.append(more[more["key"] >= 0])
             if sum(map(len, fresh)) > CALLS_HELD:
@@ -145,7 +159,8 @@ class LaunchCalls:
         if fresh:
             held = np.concatenate([self._held, *fresh])
             held = held[np.lexsort((held["end"], held["key"]))]
-            last = np.append(held["key"][1:] != held["key"][:-1], True)[: len(held)]  # of nested calls, the one that returns last
+            # of nested calls, the one that returns last
+            last = np.append(held["key"][1:] != held["key"][:-1], True)[: len(held)]
             self._held = held[last]
             if len(self._held) > CALLS_HELD:
                 oldest = np.partition(self._held["end"], len(self._held) - CALLS_HELD)[len(self._held) - CALLS_HELD]
@@ -153,16 +168,20 @@ class LaunchCalls:
                 self.unanswered += int(self._held["launching"][~keep].sum())
                 self._held = self._held[keep]
 
-    def find(self, launches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return for each launch (ordered by start) its call's end and range, both `NULL` where unknown."""
-        end, ranges = np.full(len(launches), NULL), np.full(len(launches), NULL)
+    def find(self, launches: EventBatch) -> tuple[np.ndarray, np.ndarray]:
+        """Return for each launch (ordered by start) its call's end in ns and its range, both int64 of shape (n,) and
+        `NULL` where unknown.
+        """
+        end = np.full(len(launches), NULL)
+        ranges = np.full(len(launches), NULL)
         if len(launches):
             self._load_until(int(launches["start_ns"][-1]) + AHEAD_NS)
             if len(self._held):
                 keys = self._keys(launches)
                 at = np.minimum(np.searchsorted(self._held["key"], keys), len(self._held) - 1)
                 hit = (self._held["key"][at] == keys) & (keys >= 0)
-                end[hit], ranges[hit] = self._held["end"][at[hit]], self._held["range"][at[hit]]
+                end[hit] = self._held["end"][at[hit]]
+                ranges[hit] = self._held["range"][at[hit]]
                 self._held["launching"][at[hit]] = False  # answered
         return end, ranges
 

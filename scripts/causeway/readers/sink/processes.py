@@ -1,36 +1,60 @@
-"""Processes of an export and the ranks they are: as the sheet says, else as the export says, else by a stated rule, never silently."""
+"""Processes of an export and the ranks they are: as the sheet says, else as the export reports, else by a rule that is
+named in an issue.
+"""
 
 from collections.abc import Hashable
 
 import numpy as np
 
-from causeway.readers.distinct import distinct_rows
-from causeway.readers.issues import Issues
+from causeway.readers.common.issues import Issues
+from causeway.readers.sink.distinct import distinct_rows
+
+MOST_RANKS = 1 << 32
+"""Numbers from here on are no rank: the column of ranks has 32 bits."""
 
 
 class Processes:
-    """The processes seen in an export, their codes, what they did and the ranks that the export gives them."""
+    """The processes seen in an export, their codes, their work and the ranks that the export reports for them.
+
+    Attributes
+    ----------
+    keys : list
+        The key of each code.
+    devices : dict of int to int
+        The lowest device that a process (by code) launched on.
+    """
 
     def __init__(self) -> None:
         self.keys: list[Hashable] = []
-        self.said: dict[int, int] = {}
         self.devices: dict[int, int] = {}
         self._codes: dict[Hashable, int] = {}
+        self._reported: dict[int, int] = {}
         self._launches: set[int] = set()
         self._work: set[int] = set()
 
     def code(self, key: Hashable = 0, rank: int | None = None) -> int:
-        """Return the code of a process; `rank` is what the export says of it."""
+        """Return the code of a process; `rank` is what the export reports for it, if anything."""
         code = self._codes.get(key)
         if code is None:
             code = self._codes[key] = len(self.keys)
             self.keys.append(key)
-        if rank is not None:
-            self.said.setdefault(code, rank)
+        self.state_rank(code, rank)
         return code
 
+    def state_rank(self, code: int, rank: int | None) -> None:
+        """Note the rank that the export reports for a process; the first one counts, what can be no rank is ignored."""
+        if rank is not None and 0 <= rank < MOST_RANKS:
+            self._reported.setdefault(code, rank)
+
     def note(self, codes: np.ndarray, devices: np.ndarray, launches: bool) -> None:
-        """Remember which processes had launches (or transfers only), and each one's lowest device."""
+        """Remember which processes had launches (or transfers only), and each one's lowest device.
+
+        Parameters
+        ----------
+        codes, devices : ndarray of int64, shape (n,)
+            Of each event, its process's code and its device.
+        launches : bool
+        """
         first, _ = distinct_rows([codes, devices])
         for code, device in zip(codes[first].tolist(), devices[first].tolist(), strict=True):
             (self._launches if launches else self._work).add(code)
@@ -38,44 +62,53 @@ class Processes:
                 self.devices[code] = min(device, self.devices.get(code, device))
 
     def ranks(self, sheet: int | None, position: int, issues: Issues) -> tuple[np.ndarray, str]:
-        """Return each process's rank, -1 for processes without GPU work beside others with it, and where the ranks come from.
+        """Return each process's rank, -1 for processes without GPU work beside others with it, and where the ranks come
+        from.
 
-        One process is one rank, whatever its number of devices: the sheet's rank, else the export's, else `position`. Several processes are
-        several ranks: the export's, else numbered from the sheet's rank (or 0) by lowest device, then by process key.
+        One process is one rank, whatever its number of devices: the sheet's rank, else the export's, else `position`.
+        Several processes are several ranks: the export's, else numbered from the sheet's rank (or 0) by lowest device,
+        then by process key.
 
         Parameters
         ----------
         sheet : int or None
             The sheet's rank.
         position : int
-            The export's place in its dataset.
+            The export's position in its dataset.
+        issues : Issues
 
         Returns
         -------
-        (ndarray of int64 by process code, "sheet" | "export" | "position")
+        ranks : ndarray of int64, shape (number of codes,), at least (1,)
+        origin : str
+            "sheet", "export" or "position".
         """
         used = sorted(self._launches or self._work)
         if len(used) <= 1:
-            said = self.said.get(used[0]) if used else None
-            if sheet is not None:
-                if said is not None and said != sheet:
-                    issues.add("rank_contradicts", 1, f"sheet {sheet}, export {said}; the sheet's was taken")
-                rank, origin = sheet, "sheet"
-            elif said is not None:
-                rank, origin = said, "export"
-            else:
-                rank, origin = position, "position"
-                issues.add("rank_assumed", 1, f"rank {position}")
+            rank, origin = self._only_rank(self._reported.get(used[0]) if used else None, sheet, position, issues)
             return np.full(max(1, len(self.keys)), rank, np.int64), origin
         ranks = np.full(len(self.keys), -1, np.int64)
-        said = [self.said.get(code) for code in used]
-        if None not in said and len(set(said)) == len(said):
-            ranks[used] = said
-            if sheet is not None and sheet not in said:
-                issues.add("rank_contradicts", 1, f"sheet {sheet}, export {sorted(said)}; the export's were taken")
+        reported = [self._reported.get(code) for code in used]
+        if None not in reported and len(set(reported)) == len(reported):
+            ranks[used] = reported
+            if sheet is not None and sheet not in reported:
+                detail = f"sheet {sheet}, export {sorted(reported)}; the export's were taken"
+                issues.add("rank_contradicts", 1, detail)
             return ranks, "export"
         order = sorted(used, key=lambda code: (self.devices.get(code, 0), str(type(self.keys[code])), self.keys[code]))
         for number, code in enumerate(order):
             ranks[code] = (sheet or 0) + number
         issues.add("several_processes", len(used), f"ranks {sheet or 0} to {(sheet or 0) + len(used) - 1}")
         return ranks, "export" if sheet is None else "sheet"
+
+    @staticmethod
+    def _only_rank(reported: int | None, sheet: int | None, position: int, issues: Issues) -> tuple[int, str]:
+        """Return the rank of an export of one process, and where it comes from."""
+        if sheet is not None:
+            if reported is not None and reported != sheet:
+                issues.add("rank_contradicts", 1, f"sheet {sheet}, export {reported}; the sheet's was taken")
+            return sheet, "sheet"
+        if reported is not None:
+            return reported, "export"
+        issues.add("rank_assumed", 1, f"rank {position}")
+        return position, "position"

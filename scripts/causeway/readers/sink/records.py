@@ -1,21 +1,15 @@
-"""Raw normalised events: the rows that a reader hands over, and how numbers of any origin become them."""
+"""Events as a reader hands them over, before they have final numbers; codes for rows of integers, and ids that fit
+their columns.
+"""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from causeway.readers.distinct import distinct_rows
-from causeway.readers.rows import Rows, looked_up
-
-NULL = np.iinfo(np.int64).min
-"""The absent value in raw integer columns; becomes null, or a count of what was left out, before anything is written."""
-
-NO_KIND = 255
-"""The absent memory kind of a transfer's end, in its unsigned byte."""
-
-EPOCH_2100_NS = 4_102_444_800_000_000_000
-LONGEST_NS = 100 * 86_400 * 1_000_000_000
-"""Times beyond these are damage or another unit, never a measurement; they would also overflow sums of squares downstream."""
+from causeway.readers.common.constants import NULL
+from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up, repeated
+from causeway.readers.sink.distinct import distinct_rows
 
 RECORDS = {
     "launches": np.dtype(
@@ -45,16 +39,35 @@ RECORDS = {
         ]
     ),
     "calls": np.dtype(
-        [("start_ns", "<i8"), ("duration_ns", "<i8"), ("correlation", "<i8"), ("process", "<i4"), ("thread", "<i8"), ("name", "<i4")]
+        [
+            ("start_ns", "<i8"),
+            ("duration_ns", "<i8"),
+            ("correlation", "<i8"),
+            ("process", "<i4"),
+            ("thread", "<i8"),
+            ("name", "<i4"),
+        ]
     ),
     "ranges": np.dtype(
-        [("start_ns", "<i8"), ("duration_ns", "<i8"), ("process", "<i4"), ("thread", "<i8"), ("name", "<i4"), ("kind", "<i4")]
+        [
+            ("start_ns", "<i8"),
+            ("duration_ns", "<i8"),
+            ("process", "<i4"),
+            ("thread", "<i8"),
+            ("name", "<i4"),
+            ("kind", "<i4"),
+        ]
     ),
     "collectives": np.dtype(
-        [(name, "<i8") for name in ("start_ns", "duration_ns", "sequence", "group_size", "bytes", "correlation", "stream")]
+        [
+            (name, "<i8")
+            for name in ("start_ns", "duration_ns", "sequence", "group_size", "bytes", "correlation", "stream")
+        ]
         + [(name, "<i4") for name in ("process", "device", "name", "communicator")]
     ),
-    "samples": np.dtype([("start_ns", "<i8"), ("value", "<f8"), ("process", "<i4"), ("metric", "<i4"), ("device", "<u2")]),
+    "samples": np.dtype(
+        [("start_ns", "<i8"), ("value", "<f8"), ("process", "<i4"), ("metric", "<i4"), ("device", "<u2")]
+    ),
     "mpi": np.dtype(
         [
             ("start_ns", "<i8"),
@@ -68,65 +81,96 @@ RECORDS = {
         ]
     ),
 }
-"""Columns of fixed width, so that a run that is too large for memory spills to a flat file. `process`, `name` and the like are codes."""
+"""Columns of fixed width, so that a run that is too large for memory spills to a flat file. `process`, `name` and
+the like are codes.
+"""
 
 
-def records(kind: str, length: int, columns: Mapping[str, object]) -> Rows:
-    """Return rows of a kind from columns (arrays of `length`, or one value for all rows)."""
-    return Rows.made(RECORDS[kind], length, columns)
+DENSE_FROM = {"device": (60_000, 1 << 16), "stream": (4_000_000_000, 1 << 32), "thread": (4_000_000_000, 1 << 32)}
+"""Ids that do not fit their column (handles, pointers) are numbered from the first value; those from the second on
+do not fit.
+"""
 
 
-def integers(values: Iterable) -> tuple[np.ndarray, int]:
-    """Return values of any origin as int64, and how many of them are not integers that fit.
-
-    None and '' become `NULL` and are not counted. Integral floats and decimal texts are accepted; anything else becomes `NULL`.
+@dataclass(kw_only=True)
+class CounterRows:
+    """A batch of n rows of the counters table.
 
     Parameters
     ----------
-    values : ndarray, or iterable of int, float, str, bool or None
-
-    Returns
-    -------
-    (ndarray of int64, int)
+    kernel : ndarray of int, shape (n,)
+        Codes of `Sink.kernel`.
+    process : ndarray of int, shape (n,), or int
+        Codes of `Processes.code`.
+    values : mapping of str to ndarray of float64, or Arrow array of text, shape (n,)
+        One array for each metric; NaN or null where absent.
+    start_ns, device, label : ndarray of int64, shape (n,), or None
+        `NULL` where absent; labels are codes of `Sink.labels`.
+    shape : mapping of str to ndarray of int64, shape (n,)
+        Columns of `LAUNCH_SHAPE`, `NULL` where absent.
+    launch : ndarray of int64, shape (n,), or None
+        Rows of the launches table, or numbers beyond them; None: the row's own number.
     """
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iub":
-        if values.dtype == np.uint64 and values.size and values.max() > np.iinfo(np.int64).max:
-            bad = values > np.iinfo(np.int64).max
-            return np.where(bad, 0, values).astype(np.int64) + np.where(bad, NULL, 0), int(bad.sum())
-        return values.astype(np.int64, copy=False), 0
-    values = list(values)
-    try:
-        array = np.array(values)
-        if array.dtype.kind in "ib":
-            return array.astype(np.int64, copy=False), 0
-    except (OverflowError, ValueError):
-        pass
-    result, bad = np.empty(len(values), np.int64), 0
-    for at, value in enumerate(values):
-        number = integer(value)
-        bad += number is None and value is not None and value != ""
-        result[at] = NULL if number is None else number
-    return result, bad
+
+    kernel: np.ndarray
+    process: np.ndarray | int
+    values: Mapping[str, object]
+    start_ns: np.ndarray | None = None
+    device: np.ndarray | None = None
+    shape: Mapping[str, np.ndarray] = field(default_factory=dict)
+    label: np.ndarray | None = None
+    launch: np.ndarray | None = None
 
 
-def integer(value: object) -> int | None:
-    """Return one value as an int that fits 64 bits, or None."""
-    try:
-        if isinstance(value, str):
-            number = int(value, 0) if value[:2].lower() == "0x" else int(value)
-        elif isinstance(value, float):
-            number = int(value) if value.is_integer() else None
-        elif isinstance(value, int):
-            number = int(value)
+def event_batch(kind: str, length: int, columns: Mapping[str, object]) -> EventBatch:
+    """Return `length` events of a kind, a key of `RECORDS`, from columns of that length or one value for all."""
+    return EventBatch.from_columns(RECORDS[kind], length, columns)
+
+
+class FittingIds:
+    """Ids of devices, streams and threads as numbers that fit their columns."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[int, int]] = {}
+
+    def of(self, what: str, values: np.ndarray) -> np.ndarray:
+        """Return ids that fit; absent ones are 0 (of threads: stay absent), those too large are numbered in order of
+        first use.
+
+        Parameters
+        ----------
+        what : str
+            A key of `DENSE_FROM`.
+        values : ndarray of int64, shape (n,)
+            `NULL` where absent.
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
+        """
+        if is_repeated(values) and values.size > 1:
+            return repeated(self.of(what, values[:1])[0], values.size)
+        first, limit = DENSE_FROM[what]
+        if what == "thread":
+            unfit = (values != NULL) & ((values < 0) | (values >= limit))
         else:
-            return None
-    except ValueError:
-        return None
-    return number if number is not None and NULL < number <= np.iinfo(np.int64).max else None
+            values = np.where(values == NULL, 0, values)
+            unfit = (values < 0) | (values >= limit)
+        if unfit.any():
+            known = self._known.setdefault(what, {})
+            values = values.copy()
+            values[unfit] = [known.setdefault(value, first + len(known)) for value in values[unfit].tolist()]
+        return values
 
 
-class Coder:
-    """Dense codes for rows of integers, e.g. the launch configurations: 0, 1, ... in order of first use."""
+class RowCodes:
+    """Codes 0, 1, ... for rows of integers, e.g. the launch configurations, in order of first use.
+
+    Attributes
+    ----------
+    rows : list of tuple of int
+        The row of each code.
+    """
 
     def __init__(self) -> None:
         self.rows: list[tuple[int, ...]] = []
@@ -141,7 +185,7 @@ class Coder:
         return code
 
     def codes(self, columns: list[np.ndarray]) -> np.ndarray:
-        """Return the codes of rows given as columns of int64, all of one length."""
+        """Return the codes, int32 of shape (n,), of rows given as columns of int64, each of shape (n,)."""
         first, inverse = distinct_rows(columns)
         rows = zip(*[column[first].tolist() for column in columns], strict=True)
         return looked_up(np.fromiter(map(self.code_of, rows), np.int32, len(first)), inverse)

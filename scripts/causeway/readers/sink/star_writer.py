@@ -1,121 +1,86 @@
-"""Writing the star: facts in start order with final numbers, then the dimensions they refer to.
+"""Writing the star schema: facts in start order with final numbers, then the dimensions they refer to.
 
-Kernels and configurations are numbered in order of first appearance in the launches (then the counters), so that the same run read from
-two formats gives equal tables.
+Kernels and configurations are numbered in order of first appearance in the launches (then the counters), so that the
+same run read from two formats gives equal tables.
 """
 
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
 
-from causeway.readers.checks import HEAVY, Lanes
-from causeway.readers.distinct import distinct, distinct_rows
-from causeway.readers.events import NO_KIND, NULL
-from causeway.readers.joins import LaunchCalls, OpenRanges
-from causeway.readers.rows import Rows, is_repeated, looked_up, repeated
-from causeway.tables import LAUNCH_SHAPE, SCHEMAS
-
-if TYPE_CHECKING:
-    from causeway.readers.sink import CounterRows, Sink
+from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS
+from causeway.readers.common.constants import NO_KIND, NULL
+from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up, repeated
+from causeway.readers.sink.distinct import distinct, distinct_rows
+from causeway.readers.sink.joins import LaunchCalls, OpenRanges
+from causeway.readers.sink.profiler_overhead import HEAVY_SHARE
+from causeway.readers.sink.records import CounterRows
+from causeway.readers.sink.sink import Facts, Sink
+from causeway.readers.sink.stream_order import StreamOrder
+from causeway.readers.sink.table_columns import FinalNumbers, coded_text, nullable
 
 _LAUNCHING = re.compile(r"Launch(?:Cooperative)?Kernel|ModuleLaunch|^cu(?:da)?Launch$")
 """Calls that launch one kernel each, of CUDA and HIP."""
 
 
-def nullable(values: np.ndarray, kind: pa.DataType) -> pa.Array:
-    """Return int64 values as an Arrow array of `kind`, `NULL` as null."""
-    if is_repeated(values) and values[0] == NULL:
-        return pa.nulls(len(values), kind)
-    absent = values == NULL
-    if not absent.any():
-        return pa.array(values).cast(kind)
-    if absent.all():
-        return pa.nulls(len(values), kind)
-    return pa.array(np.where(absent, 0, values), mask=absent).cast(kind)
-
-
-def coded_text(codes: np.ndarray, texts: list[str]) -> pa.DictionaryArray:
-    """Return texts by code as a dictionary array with the used texts only."""
-    used, _, inverse = distinct(codes)
-    return pa.DictionaryArray.from_arrays(
-        pa.array(inverse.astype(np.int32)), pa.array([texts[code] for code in used.tolist()], pa.string())
-    )
-
-
-class Numbers:
-    """Final numbers for codes, in order of first appearance."""
-
-    def __init__(self, size: int) -> None:
-        self._number = np.full(size, -1, np.int64)
-        self.codes: list[int] = []
-
-    def of(self, codes: np.ndarray) -> np.ndarray:
-        """Return the numbers of codes, new ones for codes not seen before."""
-        if len(self._number) <= (top := int(codes.max(initial=-1))):
-            self._number = np.append(self._number, np.full(top + 1 - len(self._number), -1))
-        numbers = looked_up(self._number, codes)
-        fresh = codes[numbers < 0]
-        if not len(fresh):
-            return numbers
-        first, at = np.unique(fresh, return_index=True)
-        for code in first[np.argsort(at)].tolist():
-            self._number[code] = len(self.codes)
-            self.codes.append(code)
-        return looked_up(self._number, codes)
+def write_star(sink: Sink) -> Facts:
+    """Order, join and write everything that a sink took; return what `capabilities.json` needs to know."""
+    sink.note_at_end()
+    StarWriter(sink).write()
+    return sink.facts
 
 
 class StarWriter:
     """Write a sink's events as tables, each fact once, in one pass over the ordered events."""
 
-    def __init__(self, sink: "Sink") -> None:
-        self.sink, self.facts = sink, sink.facts
-        self.configurations = Numbers(len(sink.configuration_rows()))
+    def __init__(self, sink: Sink) -> None:
+        self.sink = sink
+        self.facts = sink.facts
+        self.configurations = FinalNumbers(len(sink.configuration_rows()))
         self.rank, self.facts.ranks_from = sink.processes.ranks(sink.sheet_rank, sink.position, sink.issues)
         self.used_devices: set[tuple[int, int]] = set()  # (process, device)
         self.used_processes: set[int] = set()
-        self.lanes = Lanes()
-        self.other_processes: set[int] = set()  # with ranges or samples only: ranks of an export without any launch or transfer
+        self.stream_order = StreamOrder()
+        # processes with ranges or samples only: ranks of an export without any launch or transfer
+        self.other_processes: set[int] = set()
 
     def write(self) -> None:
         """Write every table that has rows."""
-        with self._streams() as (ranges, calls):
+        with _RangesAndCalls(self) as (ranges, calls):
             self._write_launches(calls)
             calls.drain()
             ranges.drain()
             self._check(calls.unanswered)
-        self._write_transfers()
-        self._write_samples()
-        self._write_mpi()
-        self._write_collectives()
+        self._write_events("transfers", self._transfer_columns)
+        self._write_events("samples", self._sample_columns)
+        self._write_events("mpi", self._mpi_columns)
+        self._write_events("collectives", self._collective_columns)
         self._write_counters()
         self._write_dimensions()
         used = self.used_processes or self.other_processes
         self.facts.ranks = sorted({int(self.rank[process]) for process in used if self.rank[process] >= 0})
 
     def _check(self, unanswered: int) -> None:
-        """Say what the launches show of the profiler's work."""
-        issues, facts = self.sink.issues, self.facts
+        """Count the issues that only all launches together show, and the streams of each rank."""
+        issues = self.sink.issues
+        facts = self.facts
         if facts.queue_known:
             issues.add("calls_without_launch", unanswered)
-        if self.lanes.resets:
-            issues.add("clock_reset", self.lanes.resets, f"the first at {self.lanes.first_reset:,} ns")
-        for process, count in self.lanes.count().items():
+        if self.stream_order.resets:
+            issues.add("clock_reset", self.stream_order.resets, f"the first at {self.stream_order.first_reset:,} ns")
+        for process, count in self.stream_order.count().items():
             rank = int(self.rank[process])
             facts.streams[rank] = facts.streams.get(rank, 0) + count
         span = (facts.last_ns or 0) - (facts.first_ns or 0)
         if self.sink.overhead.rows and span > 0:
             busy = self.sink.overhead.within(facts.first_ns, facts.last_ns)
-            kind = "heavy_profiler_overhead" if busy > HEAVY * span else "profiler_overhead"
+            kind = "heavy_profiler_overhead" if busy > HEAVY_SHARE * span else "profiler_overhead"
             detail = f"{100 * busy / span:.1f} % of the time between the first launch and the last"
             issues.add(kind, self.sink.overhead.rows if busy else 0, detail)
 
-    def _streams(self) -> "_Streams":
-        return _Streams(self)
-
-    def _mine(self, rows: Rows) -> Rows:
+    def _of_ranks(self, rows: EventBatch) -> EventBatch:
         """Return the rows of processes that are ranks; count the others."""
         mine = looked_up(self.rank, rows["process"]) >= 0
         if mine.all():
@@ -123,8 +88,10 @@ class StarWriter:
         self.sink.issues.add("other_processes", int((~mine).sum()))
         return rows[mine]
 
-    def _span(self, rows: np.ndarray, launches: bool) -> None:
-        first, last = int(rows["start_ns"][0]), int((rows["start_ns"] + rows["duration_ns"]).max())
+    def _span(self, start: np.ndarray, duration: np.ndarray | int, launches: bool) -> None:
+        """Widen the export's span by events in order of their starts; transfers matter where there are no launches."""
+        first = int(start[0])
+        last = int((start + duration).max())
         facts = self.facts
         if launches or facts.first_ns is None:
             facts.first_ns = first if facts.first_ns is None else min(facts.first_ns, first)
@@ -142,23 +109,23 @@ class StarWriter:
         early = without = 0
         with self.sink.writer("launches") as writer:
             for block in self.sink.events("launches"):
-                rows = self._mine(block)
+                rows = self._of_ranks(block)
                 if not len(rows):
                     continue
-                queue, ranges = rows["queue_ns"], repeated(NULL, len(rows))
+                queue = rows["queue_ns"]
+                ranges = repeated(NULL, len(rows))
                 if self.sink.count_of("calls"):
                     end, ranges = calls.find(rows)
                     waited = np.where(end == NULL, NULL, rows["start_ns"] - end)
                     early += int(((waited < 0) & (end != NULL)).sum())
                     without += int((end == NULL).sum())
                     queue = np.where(queue != NULL, queue, waited)
-                    self.facts.ranges_known += int((ranges != NULL).sum())
                 if not is_repeated(queue) or queue[0] != NULL:
                     queue = np.where(queue < 0, NULL, queue)
                     self.facts.queue_known += int((queue != NULL).sum())
-                self._span(rows, launches=True)
+                self._span(rows["start_ns"], rows["duration_ns"], launches=True)
                 self._note_devices(rows["process"], rows["device"])
-                self.lanes.take(rows)
+                self.stream_order.take(rows)
                 writer.write(
                     pa.table(
                         {
@@ -179,70 +146,47 @@ class StarWriter:
             self.sink.issues.add("started_before_call_returned", early)
             self.sink.issues.add("no_launch_calls", without)
 
-    def _write_transfers(self) -> None:
-        if not self.sink.n_transfers:
+    def _write_events(self, kind: str, columns_of: Callable[[EventBatch], dict]) -> None:
+        """Write the events of a kind, block by block, with the columns that `columns_of` makes of a block's rows."""
+        if not self.sink.count_of(kind):
             return
-        with self.sink.writer("transfers") as writer:
-            for block in self.sink.events("transfers"):
-                rows = self._mine(block)
-                if not len(rows):
-                    continue
-                self._span(rows, launches=False)
-                self._note_devices(rows["process"], rows["device"])
-                columns = {name: rows[name] for name in ("start_ns", "duration_ns", "copy_kind", "device", "stream")}
-                columns["rank"] = looked_up(self.rank, rows["process"])
-                for name in ("bytes", "correlation"):
-                    columns[name] = nullable(rows[name], pa.int64())
-                for name in ("src_kind", "dst_kind"):
-                    columns[name] = pa.array(rows[name], mask=rows[name] == NO_KIND)
-                writer.write(pa.table(columns))
-            self.facts.tables["transfers"] = writer.rows
-
-    def _write_samples(self) -> None:
-        if not self.sink.count_of("samples"):
-            return
-        with self.sink.writer("samples") as writer:
-            for block in self.sink.events("samples"):
-                rows = self._mine(block)
+        with self.sink.writer(kind) as writer:
+            for block in self.sink.events(kind):
+                rows = self._of_ranks(block)
                 if len(rows):
-                    self.other_processes.update(distinct(rows["process"])[0].tolist())
-                    metric = coded_text(rows["metric"], self.sink.metrics.texts)
-                    columns = {"time_ns": rows["start_ns"], "rank": looked_up(self.rank, rows["process"]), "device": rows["device"]}
-                    writer.write(pa.table(columns | {"metric": metric, "value": rows["value"]}))
-            self.facts.tables["samples"] = writer.rows
+                    rank = looked_up(self.rank, rows["process"])
+                    writer.write(pa.table({"rank": rank, **columns_of(rows)}))
+            self.facts.tables[kind] = writer.rows
 
-    def _write_mpi(self) -> None:
-        if not self.sink.count_of("mpi"):
-            return
-        with self.sink.writer("mpi") as writer:
-            for block in self.sink.events("mpi"):
-                rows = self._mine(block)
-                if len(rows):
-                    columns = {name: rows[name] for name in ("start_ns", "duration_ns")}
-                    columns["rank"] = looked_up(self.rank, rows["process"])
-                    columns["thread"] = nullable(rows["thread"], pa.uint32())
-                    columns["name"] = coded_text(rows["name"], self.sink.mpi_names.texts)
-                    for name in ("bytes", "peer", "communicator"):
-                        columns[name] = nullable(rows[name], pa.int64())
-                    writer.write(pa.table(columns))
-            self.facts.tables["mpi"] = writer.rows
+    def _transfer_columns(self, rows: EventBatch) -> dict:
+        self._span(rows["start_ns"], rows["duration_ns"], launches=False)
+        self._note_devices(rows["process"], rows["device"])
+        columns = {name: rows[name] for name in ("start_ns", "duration_ns", "copy_kind", "device", "stream")}
+        for name in ("bytes", "correlation"):
+            columns[name] = nullable(rows[name], pa.int64())
+        for name in ("src_kind", "dst_kind"):
+            columns[name] = pa.array(rows[name], mask=rows[name] == NO_KIND)
+        return columns
 
-    def _write_collectives(self) -> None:
-        if not self.sink.count_of("collectives"):
-            return
+    def _sample_columns(self, rows: EventBatch) -> dict:
+        self.other_processes.update(distinct(rows["process"])[0].tolist())
+        metric = coded_text(rows["metric"], self.sink.metrics.texts)
+        return {"time_ns": rows["start_ns"], "device": rows["device"], "metric": metric, "value": rows["value"]}
+
+    def _mpi_columns(self, rows: EventBatch) -> dict:
+        columns = {name: rows[name] for name in ("start_ns", "duration_ns")}
+        columns["thread"] = nullable(rows["thread"], pa.uint32())
+        columns["name"] = coded_text(rows["name"], self.sink.mpi_names.texts)
+        return columns | {name: nullable(rows[name], pa.int64()) for name in ("bytes", "peer", "communicator")}
+
+    def _collective_columns(self, rows: EventBatch) -> dict:
         communicators = [*self.sink.communicators.texts, None]  # code -1 is none
-        with self.sink.writer("collectives") as writer:
-            for block in self.sink.events("collectives"):
-                rows = self._mine(block)
-                if len(rows):
-                    columns = {name: rows[name] for name in ("start_ns", "duration_ns", "device", "stream")}
-                    columns["rank"] = looked_up(self.rank, rows["process"])
-                    columns["name"] = coded_text(rows["name"], self.sink.collective_names.texts).cast(pa.string())
-                    columns["communicator"] = pa.array([communicators[code] for code in rows["communicator"].tolist()], pa.string())
-                    for name in ("sequence", "group_size", "bytes", "correlation"):
-                        columns[name] = nullable(rows[name], pa.int64())
-                    writer.write(pa.table(columns))
-            self.facts.tables["collectives"] = writer.rows
+        columns = {name: rows[name] for name in ("start_ns", "duration_ns", "device", "stream")}
+        columns["name"] = coded_text(rows["name"], self.sink.collective_names.texts).cast(pa.string())
+        columns["communicator"] = pa.array([communicators[code] for code in rows["communicator"].tolist()], pa.string())
+        for name in ("sequence", "group_size", "bytes", "correlation"):
+            columns[name] = nullable(rows[name], pa.int64())
+        return columns
 
     def _write_counters(self) -> None:
         if not self.sink.has_counters:
@@ -254,15 +198,17 @@ class StarWriter:
             self.facts.tables["counters"] = writer.rows
         for column in fields:
             metadata = column.metadata or {}
-            if pa.types.is_string(column.type):
-                self.facts.text_columns.append(column.name)
-            else:
+            if not pa.types.is_string(column.type):
                 self.facts.values[column.name] = metadata.get(b"unit", b"").decode()
 
-    def _counter_table(self, rows: "CounterRows", fields: list[pa.Field], first: int) -> pa.Table:
+    def _counter_table(self, rows: CounterRows, fields: list[pa.Field], first: int) -> pa.Table:
         n = len(rows.kernel)
         process = np.broadcast_to(np.asarray(rows.process, np.int64), n)
-        device = np.full(n, NULL) if rows.device is None else np.where((rows.device < 0) | (rows.device > 0xFFFF), NULL, rows.device)
+        device = (
+            np.full(n, NULL)
+            if rows.device is None
+            else np.where((rows.device < 0) | (rows.device > 0xFFFF), NULL, rows.device)
+        )
         self._note_devices(process[device != NULL], device[device != NULL])
         self.used_processes.update(np.unique(process).tolist())
         columns = {
@@ -273,7 +219,7 @@ class StarWriter:
             "device": nullable(device, pa.uint16()),
         }
         if rows.start_ns is not None and len(start := rows.start_ns[rows.start_ns != NULL]):
-            self._span(np.rec.fromarrays([start, np.zeros_like(start)], names="start_ns,duration_ns"), launches=True)
+            self._span(start, 0, launches=True)
         for column in fields:
             values = rows.values[column.name]
             if isinstance(values, np.ndarray):
@@ -285,11 +231,13 @@ class StarWriter:
         if not self.configurations.codes:
             return
         rows = [self.sink.configuration_rows()[code] for code in self.configurations.codes]
-        kernels = Numbers(len(self.sink.kernels.texts))
+        kernels = FinalNumbers(len(self.sink.kernels.texts))
         table = {
             "configuration": np.arange(len(rows)),
             "kernel": kernels.of(np.array([row[0] for row in rows])),
-            "label": pa.array([None if row[1] == NULL else self.sink.labels.texts[row[1]] for row in rows], pa.string()),
+            "label": pa.array(
+                [None if row[1] == NULL else self.sink.labels.texts[row[1]] for row in rows], pa.string()
+            ),
         }
         shape = np.array([row[2:] for row in rows], np.int64)
         table |= {name: nullable(shape[:, at], pa.int64()) for at, name in enumerate(LAUNCH_SHAPE)}
@@ -309,19 +257,24 @@ class StarWriter:
         for process, device in sorted(self.used_devices):
             known.setdefault((int(self.rank[process]), device), {}).update(self.sink.device_facts(process, device))
         schema = SCHEMAS["devices"]
-        rows = [{"rank": rank, "device": device, **facts} for (rank, device), facts in sorted(known.items()) if rank >= 0]
+        rows = [
+            {"rank": rank, "device": device, **facts} for (rank, device), facts in sorted(known.items()) if rank >= 0
+        ]
         if not rows:
             return
         with self.sink.writer("devices") as writer:
-            writer.write(pa.table({f.name: pa.array([row.get(f.name) for row in rows], f.type) for f in schema}, schema=schema))
+            writer.write(
+                pa.table({f.name: pa.array([row.get(f.name) for row in rows], f.type) for f in schema}, schema=schema)
+            )
         self.facts.tables["devices"] = len(rows)
 
 
-class _Streams:
+class _RangesAndCalls:
     """The ordered ranges and calls, written as they are read, and open for the joins that need them."""
 
     def __init__(self, star: StarWriter) -> None:
-        self.star, self.sink = star, star.sink
+        self.star = star
+        self.sink = star.sink
         self.writers: dict = {}
 
     def __enter__(self) -> tuple[OpenRanges, LaunchCalls]:
@@ -337,12 +290,12 @@ class _Streams:
             writer.__exit__(*failure)
             self.star.facts.tables[table] = writer.rows
 
-    def _ranges(self) -> Iterator[np.ndarray]:
+    def _ranges(self) -> Iterator[EventBatch]:
         if "ranges" not in self.writers:
             return
         writer = self.writers["ranges"]
         for block in self.sink.events("ranges"):
-            rows = self.star._mine(block)
+            rows = self.star._of_ranks(block)
             if not len(rows):
                 continue
             self.star.other_processes.update(distinct(rows["process"])[0].tolist())
@@ -356,16 +309,19 @@ class _Streams:
                         "rank": self.star.rank[rows["process"]],
                         "thread": nullable(rows["thread"], pa.uint32()),
                     }
-                    | {name: coded_text(codes, vocabulary.texts).cast(pa.string()) for name, (codes, vocabulary) in texts.items()}
+                    | {
+                        name: coded_text(codes, vocabulary.texts).cast(pa.string())
+                        for name, (codes, vocabulary) in texts.items()
+                    }
                 )
             )
             yield rows
 
-    def _calls(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def _calls(self) -> Iterator[tuple[EventBatch, np.ndarray]]:
         if "calls" not in self.writers:
             return
         for block in self.sink.events("calls"):
-            rows = self.star._mine(block)
+            rows = self.star._of_ranks(block)
             if not len(rows):
                 continue
             self.writers["calls"].write(

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 from numba import int64
 
-from causeway.compiled import I8, compiled
-from causeway.slices import slice_statistics
-from causeway.tables import ROW_GROUP_ROWS, STATISTICS, extended
-from causeway.variability.large import LargeBin
-from causeway.variability.links import by_value
+from causeway.core.tables import ROW_GROUP_ROWS, STATISTICS, extended
+from causeway.numeric.compiled import I8, compiled
+from causeway.numeric.slice_statistics import slice_statistics
+from causeway.variability.bins.large_bins import LargeBin
+from causeway.variability.rows.transfer_links import by_value
 
 LARGE_ROWS = 1 << 19
 """Rows of one bin that are held in memory; what is beyond waits on disk."""
@@ -34,7 +34,8 @@ class Bins:
     """
 
     def __init__(self, width: int, columns: int, folder: Path) -> None:
-        self.width, self.folder = width, folder
+        self.width = width
+        self.folder = folder
         self.position = np.empty(0, np.int64)
         self.columns = np.empty((columns, 0))
         self.waiting = 0
@@ -49,14 +50,16 @@ class Bins:
             self.position = np.concatenate([self.position[: self.waiting], np.empty(more, np.int64)])
             self.columns = np.concatenate([self.columns[:, : self.waiting], np.empty((len(columns), more))], axis=1)
         self.position[self.waiting : size] = position
-        for place, column in enumerate(columns):
-            self.columns[place, self.waiting : size] = column
+        for index, column in enumerate(columns):
+            self.columns[index, self.waiting : size] = column
         self.waiting = size
         if size:
             self._take(last=False)
 
     def finish(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return bin numbers (int64, ascending), counts of rows (int64) and statistics (float64, shape (bins, columns, 8))."""
+        """Return bin numbers (int64, ascending), counts of rows (int64) and statistics (float64, shape (bins,
+        columns, 8)).
+        """
         if self.waiting:
             self._take(last=True)
         if self.large is not None:
@@ -64,13 +67,15 @@ class Bins:
         columns = self.columns.shape[0]
         if not self.done:
             return np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, columns, len(STATISTICS)))
-        done, self.done = self.done, []
+        done = self.done
+        self.done = []
         numbers, counts, statistics = zip(*done, strict=True)
         return np.concatenate(numbers), np.concatenate(counts), np.concatenate(statistics)
 
     def _take(self, last: bool) -> None:
         """Finish every bin in the buffer but the last, which may get more rows, unless none will come."""
-        number, offset = np.empty(self.waiting, np.int64), np.empty(self.waiting + 1, np.int64)
+        number = np.empty(self.waiting, np.int64)
+        offset = np.empty(self.waiting + 1, np.int64)
         bins = _edges(self.position[: self.waiting], self.width, number, offset)
         first = 0
         if self.large is not None:
@@ -107,7 +112,8 @@ def _edges(position, width, number, offset):
     edge = position[0]
     for i in range(position.size):
         if position[i] >= edge:
-            number[bins], offset[bins] = position[i] // width, i
+            number[bins] = position[i] // width
+            offset[bins] = i
             edge = (number[bins] + 1) * width
             bins += 1
     offset[bins] = position.size
@@ -116,7 +122,9 @@ def _edges(position, width, number, offset):
 
 @dataclass
 class BinTable:
-    """Bins ordered by rank (of the traced program) and bin: arrays of equal length, `statistics` of shape (bins, columns, 8)."""
+    """Bins ordered by rank (of the traced program) and bin: arrays of equal length, `statistics` of shape (bins,
+    columns, 8).
+    """
 
     rank: np.ndarray
     bin: np.ndarray
@@ -131,18 +139,21 @@ class BinTable:
         some = [part for part in parts if part.bin.size]
         if len(some) == 1 and np.array_equal(order, np.arange(order.size)):
             return some[0]
-        place = np.empty_like(order)
-        place[order] = np.arange(order.size)
-        count, statistics = np.empty(order.size, np.int64), np.empty((order.size, *parts[0].statistics.shape[1:]))
+        row_of = np.empty_like(order)
+        row_of[order] = np.arange(order.size)
+        count = np.empty(order.size, np.int64)
+        statistics = np.empty((order.size, *parts[0].statistics.shape[1:]))
         begin = 0
-        for part in parts:  # straight to their places: statistics are large, and a copy of all in another order would be one more
+        # straight to their rows: statistics are large, and a copy of all in another order would be one more
+        for part in parts:
             end = begin + part.bin.size
-            count[place[begin:end]], statistics[place[begin:end]] = part.count, part.statistics
+            count[row_of[begin:end]] = part.count
+            statistics[row_of[begin:end]] = part.statistics
             begin = end
         return cls(rank[order], number[order], count, statistics)
 
     def part(self, begin: int, end: int) -> "BinTable":
-        """Return the bins from place `begin` up to `end`, without a copy."""
+        """Return the bins from index `begin` up to `end`, without a copy."""
         return BinTable(self.rank[begin:end], self.bin[begin:end], self.count[begin:end], self.statistics[begin:end])
 
     @classmethod
@@ -153,35 +164,42 @@ class BinTable:
 
 
 class BinStreams:
-    """The bins of every rank of one source: splits chunks by rank and passes each its rows. The parameters are those of `Bins`."""
+    """The bins of every rank of one source: splits chunks by rank and passes each its rows. The parameters are those
+    of `Bins`.
+    """
 
     def __init__(self, ranks: list[int], width: int, columns: int, folder: Path) -> None:
-        self.ranks, self._new = ranks, lambda: Bins(width, columns, folder)
+        self.ranks = ranks
+        self._new = lambda: Bins(width, columns, folder)
         self.columns = columns
         self.streams: dict[int, Bins] = {}
 
-    def add(self, number: np.ndarray, position: np.ndarray, columns: list[np.ndarray]) -> None:
-        """Add rows that belong to `ranks[number]`; those whose first column, the target, is null are left out."""
+    def add(self, rank_index: np.ndarray, position: np.ndarray, columns: list[np.ndarray]) -> None:
+        """Add rows that belong to `ranks[rank_index]`; those whose first column, the target, is null are left out."""
         present = ~np.isnan(columns[0])
         if not present.all():
-            number, position, *columns = (column[present] for column in (number, position, *columns))
-        for place, rows in by_value(number):
-            if place not in self.streams:
-                self.streams[place] = self._new()
+            rank_index, position, *columns = (column[present] for column in (rank_index, position, *columns))
+        for index, rows in by_value(rank_index):
+            if index not in self.streams:
+                self.streams[index] = self._new()
             whole = rows is None
-            self.streams[place].add(position if whole else position[rows], columns if whole else [column[rows] for column in columns])
+            self.streams[index].add(
+                position if whole else position[rows], columns if whole else [column[rows] for column in columns]
+            )
 
     def finish(self) -> BinTable:
         """Return the finished bins."""
         parts = [BinTable.empty(self.columns)]
-        for place, stream in self.streams.items():
+        for index, stream in self.streams.items():
             number, count, statistics = stream.finish()
-            parts.append(BinTable(np.full(number.size, self.ranks[place], np.int64), number, count, statistics))
+            parts.append(BinTable(np.full(number.size, self.ranks[index], np.int64), number, count, statistics))
         return BinTable.join(parts)
 
 
 def feature_fields(features: list[str]) -> list[pa.Field]:
-    """Return the columns behind those of the schema: eight statistics of each feature, in its unit where the name says it."""
+    """Return the columns behind those of the schema: eight statistics of each feature, in its unit where the name
+    says it.
+    """
     fields = []
     for feature in features:
         unit = next((unit for unit in ("ns", "bytes") if feature.endswith(f"_{unit}")), "")
@@ -192,7 +210,9 @@ def feature_fields(features: list[str]) -> list[pa.Field]:
 
 
 def bins_tables(bins: BinTable, features: list[str], width: int, origin_ns: int | None) -> Iterator[pa.Table]:
-    """Give `bins.parquet` row group by row group; `origin_ns` is the dataset's first start, None where bins count launches."""
+    """Give `bins.parquet` row group by row group; `origin_ns` is the dataset's first start, None where bins count
+    launches.
+    """
     for begin in range(0, bins.bin.size, ROW_GROUP_ROWS):
         yield _bins_table(bins.part(begin, begin + ROW_GROUP_ROWS), features, width, origin_ns)
 
@@ -207,7 +227,7 @@ def _bins_table(bins: BinTable, features: list[str], width: int, origin_ns: int 
         "count": bins.count,
     }
     names = [name for name in schema.names if name not in columns]
-    for place, name in enumerate(names):
-        values = bins.statistics[:, place // len(STATISTICS), place % len(STATISTICS)]
+    for index, name in enumerate(names):
+        values = bins.statistics[:, index // len(STATISTICS), index % len(STATISTICS)]
         columns[name] = pa.array(values, mask=~np.isfinite(values))
     return pa.table(columns).cast(schema)

@@ -1,7 +1,7 @@
 """Write the launches of kept and control bins, with what is known about each.
 
-Each worker makes whole row groups (`selection`): it reads the launches of the bins that these stretch over, and encodes what it finds into
-a part of its own. Rank 0 then strings the encoded row groups together, as they are.
+Each worker makes whole row groups (`selection`): it reads the launches of the bins that these cover, and encodes
+what it finds into a part of its own. Rank 0 then concatenates the encoded row groups, as they are.
 """
 
 import contextlib
@@ -12,19 +12,21 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.errors import CausewayError
-from causeway.row_groups import join_row_groups
-from causeway.tables import LAUNCH_SHAPE, SCHEMAS, TableWriter, extended, write_table
-from causeway.variability.dataset import Dataset
-from causeway.variability.links import NONE, UNKNOWN, by_value
-from causeway.variability.passes import Plan
-from causeway.variability.selection import Part, Selection
-from causeway.variability.sharing import positioned
-from causeway.variability.sources import Source
-from causeway.variability.targets import Deviation, Sample, Stall
-from causeway.variability.transfers import Exposure, Linked
+from causeway.core.errors import CausewayError
+from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, TableWriter, extended, write_table
+from causeway.numeric.parquet_concat import join_row_groups
+from causeway.variability.bins.passes import Plan
+from causeway.variability.bins.row_selection import SelectedBins, Selection
+from causeway.variability.rows.dataset import PreparedDataset
+from causeway.variability.rows.sources import Source
+from causeway.variability.rows.targets import Deviation, Sample, Stall
+from causeway.variability.rows.transfer_links import NONE, UNKNOWN, by_value
+from causeway.variability.rows.transfers import Exposure, LinkedTransfers
+from causeway.variability.workers.partition import positioned
 
-GROUP_ROWS, GROUP_VALUES, LEAST_ROWS = 1 << 17, 1 << 22, 1 << 10
+GROUP_ROWS = 1 << 17
+GROUP_VALUES = 1 << 22
+LEAST_ROWS = 1 << 10
 """Rows of a row group, and its values: the number of columns is some forty, or thousands."""
 TRACE_FACTS = ("duration_ns", "device", "stream", "queue_ns", "range")
 TRANSFER_FACTS = {
@@ -39,29 +41,35 @@ TRANSFER_FACTS = {
 
 def trace_fields() -> list[pa.Field]:
     """Return the columns of a trace's `kept.parquet` behind those of the schema."""
-    launches, shapes = SCHEMAS["launches"], SCHEMAS["configurations"]
+    launches = SCHEMAS["launches"]
+    shapes = SCHEMAS["configurations"]
     fields = [launches.field(name).with_nullable(True) for name in TRACE_FACTS]
     return [*fields, *(shapes.field(name) for name in LAUNCH_SHAPE), *TRANSFER_FACTS.values()]
 
 
 def counter_fields(sources: list[Source], target: str) -> list[pa.Field]:
-    """Return the same for counters: device, launch shape and every other metric, in the order in which exports name them.
+    """Return the same for counters: device, launch shape and every other metric, in the order in which exports name
+    them.
 
-    A metric that has different types in two exports becomes text. A metric named like a part of the launch shape replaces it.
+    A metric that has different types in two exports becomes text. A metric named like a part of the launch shape
+    replaces it.
 
     Raises
     ------
     CausewayError
         If a metric has the name of a column of `kept` itself.
     """
-    base, own = SCHEMAS["counters"], set(SCHEMAS["kept"].names)
+    base = SCHEMAS["counters"]
+    own = set(SCHEMAS["kept"].names)
     metrics: dict[str, pa.Field] = {}
     for source in sources:
         for metric in source.rows.schema:
             if metric.name in base.names or metric.name == target:
                 continue
             if metric.name in own:
-                raise CausewayError(f"{source.rows.path}: column {metric.name} has a name with a meaning of its own; rename it")
+                raise CausewayError(
+                    f"{source.rows.path}: column {metric.name} has a name with a meaning of its own; rename it"
+                )
             known = metrics.get(metric.name)
             kind = metric.type if known is None or known.type == metric.type else pa.string()
             metrics[metric.name] = pa.field(metric.name, kind, metadata=(known or metric).metadata)
@@ -69,15 +77,20 @@ def counter_fields(sources: list[Source], target: str) -> list[pa.Field]:
     return [base.field("device"), *shape, *metrics.values()]
 
 
-def row_group_rows(dataset: Dataset, extra: list[pa.Field]) -> int:
-    """Return the rows of a row group: a worker has one under way for each rank of a source, in some ten numbers per row."""
-    columns, ranks = len(SCHEMAS["kept"]) + len(extra), max(len(source.ranks) for source in dataset.sources)
+def row_group_rows(dataset: PreparedDataset, extra: list[pa.Field]) -> int:
+    """Return the rows of a row group: a worker has one under way for each rank of a source, in some ten numbers per
+    row.
+    """
+    columns = len(SCHEMAS["kept"]) + len(extra)
+    ranks = max(len(source.ranks) for source in dataset.sources)
     return max(LEAST_ROWS, min(GROUP_ROWS, GROUP_VALUES // columns) // ranks)
 
 
 @dataclass
 class KeptPlan:
-    """What every worker knows for writing kept rows: one selection, list of further columns and folder of parts per target."""
+    """What every worker knows for writing kept rows: one selection, list of further columns and folder of parts per
+    target.
+    """
 
     plan: Plan
     selections: list[Selection]
@@ -85,30 +98,37 @@ class KeptPlan:
     folders: list[Path]
 
 
-def write_parts(kept: KeptPlan, place: int, size: int) -> list[list[int]]:
-    """Write a worker's row groups of every target; return their numbers, in the order in which they stand in its parts."""
+def write_parts(kept: KeptPlan, worker: int, size: int) -> list[list[int]]:
+    """Write a worker's row groups of every target; return their numbers, in their order in its parts."""
     plan = kept.plan
     with contextlib.ExitStack() as stack:
         writers = [
-            stack.enter_context(PartWriter(folder / f"{place}.parquet", plan, target, selection, extra))
-            for folder, target, selection, extra in zip(kept.folders, plan.targets, kept.selections, kept.extra, strict=True)
+            stack.enter_context(PartWriter(folder / f"{worker}.parquet", plan, target, selection, extra))
+            for folder, target, selection, extra in zip(
+                kept.folders, plan.targets, kept.selections, kept.extra, strict=True
+            )
         ]
         for source in plan.dataset.sources:
-            parts = [selection.part(source, place, size) for selection in kept.selections]
+            parts = [selection.part(source, worker, size) for selection in kept.selections]
             if any(part.bin.size for part in parts):
                 _write_source(plan, source, parts, writers)
     return [writer.written for writer in writers]
 
 
-def _write_source(plan: Plan, source: Source, parts: list[Part], writers: list["PartWriter"]) -> None:
+def _write_source(plan: Plan, source: Source, parts: list[SelectedBins], writers: list["PartWriter"]) -> None:
     """Read a source once for all targets."""
-    sampler, width = plan.dataset.sampler, plan.dataset.widths[0]
+    sampler = plan.dataset.sampler
+    width = plan.dataset.widths[0]
     groups = source.rows.groups
     if source.splittable:
-        groups = [group for group in groups if any(part.reaches(group, source.offset, width) for part in parts)]
+        groups = [group for group in groups if any(part.meets(*source.reach(group), width) for part in parts)]
     window = plan.window(source)
     exposure = Exposure(source, plan.launch_ends[source.export]) if plan.traced else None
-    columns = list(dict.fromkeys([*sampler.columns(), *plan.link_columns(), *(name for writer in writers for name in writer.extra)]))
+    columns = list(
+        dict.fromkeys(
+            [*sampler.columns(), *plan.link_columns(), *(name for writer in writers for name in writer.extra)]
+        )
+    )
     for chunk, position in positioned(source, columns, groups):
         sample = sampler.sample(source, chunk, position)
         rows = [part.rows(sample, width) for part in parts]
@@ -117,25 +137,25 @@ def _write_source(plan: Plan, source: Source, parts: list[Part], writers: list["
             union[row] = True
         sample = sample.take(np.flatnonzero(union))
         linked = None if window is None else window.link(sample.chunk)
-        found = Found(sample, linked, None if exposure is None else exposure.of(linked))
-        place_of = np.cumsum(union) - 1
-        for part, writer, (row, place) in zip(parts, writers, rows, strict=True):
-            writer.add(source, found.take(place_of[row]), part, place)
+        found = ChosenRows(sample, linked, None if exposure is None else exposure.of(linked))
+        index_of = np.cumsum(union) - 1
+        for part, writer, (row, bins) in zip(parts, writers, rows, strict=True):
+            writer.add(source, found.take(index_of[row]), part, bins)
 
 
 @dataclass
-class Found:
+class ChosenRows:
     """Rows that lie in chosen bins; of a trace with their transfers, and how many ns of these are exposed (int64)."""
 
     sample: Sample
-    linked: Linked | None
+    linked: LinkedTransfers | None
     exposed: np.ndarray | None
 
-    def take(self, rows: np.ndarray) -> "Found":
-        """Return the rows at ascending places (int64)."""
+    def take(self, rows: np.ndarray) -> "ChosenRows":
+        """Return the rows with ascending indices (int64)."""
         if self.linked is None:
-            return Found(self.sample.take(rows), None, None)
-        return Found(self.sample.take(rows), self.linked.take(rows), self.exposed[rows])
+            return ChosenRows(self.sample.take(rows), None, None)
+        return ChosenRows(self.sample.take(rows), self.linked.take(rows), self.exposed[rows])
 
 
 class PartWriter:
@@ -157,9 +177,13 @@ class PartWriter:
         Numbers of the row groups in the part.
     """
 
-    def __init__(self, path: Path, plan: Plan, target: Deviation | Stall, selection: Selection, extra: list[pa.Field]) -> None:
-        self.target, self.selection = target, selection
-        self.schema, self.extra = extended("kept", extra), [field.name for field in extra]
+    def __init__(
+        self, path: Path, plan: Plan, target: Deviation | Stall, selection: Selection, extra: list[pa.Field]
+    ) -> None:
+        self.target = target
+        self.selection = selection
+        self.schema = extended("kept", extra)
+        self.extra = [field.name for field in extra]
         self.shapes = plan.dataset.sampler.configurations.shapes()
         given = {name for source in plan.dataset.sources for name in source.rows.columns}
         self._own = [name for name in self.extra if name in given]
@@ -174,40 +198,53 @@ class PartWriter:
     def __exit__(self, failure: object, *more: object) -> None:
         self._writer.__exit__(failure, *more)
         if failure is None and self._waiting:
-            raise RuntimeError(f"row groups {sorted(self._waiting)} of {self.target.name} lack rows that its bins counted")
+            raise RuntimeError(
+                f"row groups {sorted(self._waiting)} of {self.target.name} lack rows that its bins counted"
+            )
 
-    def add(self, source: Source, found: Found, part: Part, place: np.ndarray) -> None:
-        """Add rows of a source, which lie in the part's bins `place`."""
+    def add(self, source: Source, found: ChosenRows, part: SelectedBins, bins: np.ndarray) -> None:
+        """Add rows of a source, which lie in the part's bins with the indices `bins`."""
         if isinstance(self.target, Stall):
             has = np.flatnonzero(found.linked.found)
-            found, place = found.take(has), place[has]
-        number = part.number(place)
+            found = found.take(has)
+            bins = bins[has]
+        number = part.number(bins)
         wanted = (number >= part.low) & (number < part.high)
         for group, rows in by_value(np.where(wanted, number // self.selection.group_rows, NONE)):
             if group == NONE:
                 continue
             here = np.arange(number.size) if rows is None else rows
-            piece = self._piece(source, found.take(here)) | {"number": number[here], "chosen": part.chosen[place[here]]}
+            piece = self._piece(source, found.take(here)) | {"number": number[here], "chosen": part.chosen[bins[here]]}
             self._waiting.setdefault(group, []).append(piece)
             self._rows[group] = self._rows.get(group, 0) + here.size
             if self._rows[group] == self.selection.rows_of(group):
                 self._writer.write(self._table(self._waiting.pop(group)))
                 self.written.append(group)
 
-    def _piece(self, source: Source, found: Found) -> dict[str, np.ndarray | pa.Array]:
+    def _piece(self, source: Source, found: ChosenRows) -> dict[str, np.ndarray | pa.Array]:
         """Return what must be remembered of some rows until their row group is whole."""
-        sample, linked = found.sample, found.linked
+        sample = found.sample
+        linked = found.linked
         piece = {
             "launch": sample.chunk.numbers(),
-            "start_ns": sample.position + source.origin_ns if source.timed else pa.nulls(sample.position.size, pa.int64()),
+            "start_ns": (
+                sample.position + source.origin_ns if source.timed else pa.nulls(sample.position.size, pa.int64())
+            ),
             "configuration": sample.configuration,
             "group": sample.group,
             "measured": self.target.measured(sample, linked),
         }
         if linked is not None:
             start = linked.of("start")
-            piece |= {"found": linked.found, "bytes": linked.of("bytes"), "transfer_copy_kind": linked.of("copy_kind").astype(np.uint8)}
-            piece |= {"transfer_start_ns": start + source.shift_ns, "transfer_duration_ns": linked.of("end") - start}
+            piece |= {
+                "found": linked.found,
+                "bytes": linked.of("bytes"),
+                "transfer_copy_kind": linked.of("copy_kind").astype(np.uint8),
+            }
+            piece |= {
+                "transfer_start_ns": source.clock.aligned(start),
+                "transfer_duration_ns": linked.of("end") - start,
+            }
             piece |= {"transfer_overlap_ns": linked.overlap, "exposed_transfer_ns": found.exposed}
         for name in self._own:
             if name in source.rows.columns:
@@ -222,10 +259,14 @@ class PartWriter:
     def _table(self, pieces: list[dict[str, np.ndarray | pa.Array]]) -> pa.Table:
         """Return a whole row group of `kept.parquet`."""
         known = {name: _joined([piece[name] for piece in pieces]) for name in pieces[0]}
-        if (np.diff(known["number"]) < 0).any():  # ranks of one source, met in the order of time
+        if (np.diff(known["number"]) < 0).any():  # ranks of one source, read in the order of time
             order = np.argsort(known["number"])
-            known = {name: column.take(pa.array(order) if isinstance(column, pa.Array) else order) for name, column in known.items()}
-        chosen, group = known["chosen"], known["group"]
+            known = {
+                name: column.take(pa.array(order) if isinstance(column, pa.Array) else order)
+                for name, column in known.items()
+            }
+        chosen = known["chosen"]
+        group = known["group"]
         target, signed = self.target.finished(known["measured"], group)
         std = self.target.std[group]
         shapes = self.shapes.take(pa.array(known["configuration"]))
@@ -247,7 +288,9 @@ class PartWriter:
                 known[name] = pa.array(known[name], mask=none)
         for name in self.extra:
             if name not in known:
-                known[name] = shapes.column(name) if name in LAUNCH_SHAPE else pa.nulls(chosen.size, self.schema.field(name).type)
+                known[name] = (
+                    shapes.column(name) if name in LAUNCH_SHAPE else pa.nulls(chosen.size, self.schema.field(name).type)
+                )
         return pa.table({name: known[name] for name in self.schema.names}).cast(self.schema).combine_chunks()
 
 
@@ -261,13 +304,15 @@ def fresh_folder(folder: Path) -> None:
     folder.mkdir(parents=True)
 
 
-def join_parts(folder: Path, written: list[list[int]], path: Path, extra: list[pa.Field], metadata: dict[str, str]) -> None:
-    """String the row groups of all workers together into `kept.parquet`, and remove the parts.
+def join_parts(
+    folder: Path, written: list[list[int]], path: Path, extra: list[pa.Field], metadata: dict[str, str]
+) -> None:
+    """Concatenate the row groups of all workers into `kept.parquet`, and remove the parts.
 
     Parameters
     ----------
     folder : Path
-        Holds `<place>.parquet` of each worker.
+        Holds `<worker>.parquet` of each worker.
     written : list over workers of list of int
         The numbers of the row groups in each part.
     path : Path
@@ -275,7 +320,9 @@ def join_parts(folder: Path, written: list[list[int]], path: Path, extra: list[p
     extra, metadata
         As in `write_table`.
     """
-    order = sorted((group, place, ordinal) for place, groups in enumerate(written) for ordinal, group in enumerate(groups))
+    order = sorted(
+        (group, worker, ordinal) for worker, groups in enumerate(written) for ordinal, group in enumerate(groups)
+    )
     write_table(extended("kept", extra).empty_table(), path, "kept", extra, metadata)
-    join_row_groups(path, [(folder / f"{place}.parquet", ordinal) for _, place, ordinal in order])
+    join_row_groups(path, [(folder / f"{worker}.parquet", ordinal) for _, worker, ordinal in order])
     shutil.rmtree(folder)

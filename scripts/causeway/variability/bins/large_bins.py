@@ -8,8 +8,8 @@ from typing import IO
 
 import numpy as np
 
-from causeway.tables import STATISTICS
-from causeway.variability.quantiles import QuartileSearch, keys_of, values_of
+from causeway.core.tables import STATISTICS
+from causeway.variability.rows.group_quantiles import QuartileSearch, keys_of, values_of
 
 BLOCK = 1 << 16
 
@@ -28,7 +28,8 @@ class LargeBin:
     """
 
     def __init__(self, number: int, columns: int, folder: Path) -> None:
-        self.number, self.rows = number, 0
+        self.number = number
+        self.rows = 0
         folder.mkdir(parents=True, exist_ok=True)
         self._files = [tempfile.TemporaryFile(dir=folder) for _ in range(columns)]  # noqa: SIM115 - closed by `finish`
 
@@ -39,20 +40,25 @@ class LargeBin:
             file.write(np.ascontiguousarray(column))
 
     def finish(self) -> tuple[int, int, np.ndarray]:
-        """Return the bin's number, its count of rows and its statistics (float64, shape (columns, 8)), and remove the rows."""
+        """Return the bin's number, its count of rows and its statistics (float64, shape (columns, 8)), and remove
+        the rows.
+        """
         statistics = np.stack([self._statistics(file) for file in self._files])
         for file in self._files:
             file.close()
         return self.number, self.rows, statistics
 
     def _statistics(self, file: IO[bytes]) -> np.ndarray:
-        """Two passes for mean and variance as in `slices.slice_statistics`, then as many as the exact quartiles need."""
+        """Two passes for mean and variance as in `slice_statistics.slice_statistics`, then as many as the exact
+        quartiles need.
+        """
         found = np.full(len(STATISTICS), np.nan)
         blocks = [(block.size, block.min(), block.max(), float(block.sum())) for block in self._blocks(file)]
         n = sum(size for size, *_ in blocks)
         if n == 0:
             return found
-        low, high = min(low for _, low, _, _ in blocks), max(high for _, _, high, _ in blocks)
+        low = min(low for _, low, _, _ in blocks)
+        high = max(high for _, _, high, _ in blocks)
         mean = math.fsum(total for *_, total in blocks) / n
         away = [((block - mean).sum(), ((block - mean) ** 2).sum()) for block in self._blocks(file)]
         rest, squares = (math.fsum(part) for part in zip(*away, strict=True))

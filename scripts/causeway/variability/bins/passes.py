@@ -1,7 +1,8 @@
-"""The two passes over the rows that lead to bins: moments of the value, then the targets made of them, cut into bins.
+"""The two passes over the rows that lead to bins: moments of the value, then the targets made of them, put into bins.
 
-Within a pass workers are alone with their shares; after it, exact integers are added, over the workers of a rank and over ranks. Exact
-quartiles of kernels come out of the same two passes; only kernels with launches of a millisecond or more may need another.
+Within a pass workers are alone with their shares; after it, exact integers are added, over the workers of a rank and
+over ranks. Exact quartiles of kernels come out of the same two passes; only kernels with launches of a millisecond or
+more may need another.
 """
 
 import time
@@ -11,18 +12,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from causeway.logs import LOG, Progress
-from causeway.moments import Moments
-from causeway.ranks import Ranks
-from causeway.variability.bins import BinStreams, BinTable
-from causeway.variability.dataset import Dataset, Settings
-from causeway.variability.quantiles import QuartileSearch
-from causeway.variability.sharing import shares
-from causeway.variability.sources import Source
-from causeway.variability.summaries import Histograms, Timeline
-from causeway.variability.targets import MEMORY_STALL, Counter, Deviation, Sample, Stall
-from causeway.variability.transfers import LONG_AGO, TransferWindow, ends, latest_ends
-from causeway.variability.workers import Task, Team
+from causeway.core.logs import LOG, Progress
+from causeway.core.vocabulary import MEMORY_STALL
+from causeway.numeric.moments import Moments
+from causeway.numeric.mpi import Ranks
+from causeway.variability.bins.bins import BinStreams, BinTable
+from causeway.variability.bins.summaries import Histograms, Timeline
+from causeway.variability.rows.dataset import BinningSettings, PreparedDataset
+from causeway.variability.rows.group_quantiles import QuartileSearch
+from causeway.variability.rows.sources import Source
+from causeway.variability.rows.targets import Counter, Deviation, Sample, Stall
+from causeway.variability.rows.transfers import LONG_AGO, TransferWindow, ends, latest_ends
+from causeway.variability.workers.partition import shares
+from causeway.variability.workers.workers import Task, Team
 
 
 @dataclass
@@ -40,8 +42,8 @@ class Plan:
         Of the value, per kernel.
     """
 
-    settings: Settings
-    dataset: Dataset
+    settings: BinningSettings
+    dataset: PreparedDataset
     launch_ends: dict[str, np.ndarray]
     transfer_ends: dict[str, np.ndarray]
     targets: list[Deviation | Stall]
@@ -58,17 +60,20 @@ class Plan:
         if not self.traced:
             return None
         latest = self.transfer_ends.get(source.export, np.empty(0, np.int64))
-        return TransferWindow(self.dataset.transfers[source.export], latest, self.settings.link_window_ns, self.settings.link)
+        return TransferWindow(
+            self.dataset.transfers[source.export], latest, self.settings.link_window_ns, self.settings.link
+        )
 
     def link_columns(self) -> list[str]:
         """Return the columns of launches by which they are linked to transfers."""
         return ["device", *(["correlation"] if self.settings.link == "correlation" else [])] if self.traced else []
 
-    def samples(self, place: int, size: int, what: str, columns: list[str]) -> Iterator[tuple[Source, Sample]]:
-        """Yield a worker's rows; the first worker tells how far it is."""
-        mine = shares(self.dataset.sources, max(self.dataset.widths), place, size, self.settings.deal)
+    def samples(self, worker: int, size: int, what: str, columns: list[str]) -> Iterator[tuple[Source, Sample]]:
+        """Yield a worker's rows; the first worker logs its progress."""
+        mine = shares(self.dataset.sources, max(self.dataset.widths), worker, size, self.settings.round_robin_block)
         total = sum(group.rows for share in mine for group in share.groups())
-        progress, done = Progress(f"{self.settings.dataset}: {what}", total, "rows") if place == 0 else None, 0
+        progress = Progress(f"{self.settings.dataset}: {what}", total, "rows") if worker == 0 else None
+        done = 0
         for share in mine:
             for chunk, position in share.chunks(columns):
                 yield share.source, self.dataset.sampler.sample(share.source, chunk, position)
@@ -86,14 +91,19 @@ class ValueSums:
     launch_ends: dict[str, np.ndarray]
 
 
-def find_range(plan: Plan, place: int, size: int) -> list[tuple[int, int] | None]:
+def find_range(plan: Plan, worker: int, size: int) -> list[tuple[int, int] | None]:
     """Return the ranges of exponents of a counter in a worker's rows: floating-point moments need them beforehand."""
     sampler = plan.dataset.sampler
-    return [sampler.value.range(sample.value) for _, sample in plan.samples(place, size, "range of values", sampler.columns())]
+    return [
+        sampler.value.range(sample.value)
+        for _, sample in plan.samples(worker, size, "range of values", sampler.columns())
+    ]
 
 
-def sum_values(plan: Plan, place: int, size: int) -> ValueSums:
-    """Sum up the moments of a worker's values, begin the search for quartiles, and find the latest end of each group of launches."""
+def sum_values(plan: Plan, worker: int, size: int) -> ValueSums:
+    """Sum up the moments of a worker's values, begin the search for quartiles, and find the latest end of each group
+    of launches.
+    """
     sampler = plan.dataset.sampler
     kernels = len(plan.dataset.configurations.kernels)
     found = ValueSums(
@@ -102,7 +112,7 @@ def sum_values(plan: Plan, place: int, size: int) -> ValueSums:
         {export: latest.copy() for export, latest in plan.launch_ends.items()},
     )
     columns = [*sampler.columns(), *(["start_ns"] if plan.traced else [])]
-    for source, sample in plan.samples(place, size, "means", columns):
+    for source, sample in plan.samples(worker, size, "means", columns):
         found.moments.add(sample.group, sample.value)
         found.search.add(sample.kernel, sampler.value.keys(sample.value))
         if plan.traced:
@@ -124,10 +134,12 @@ class BinSums:
     stalls: list[Moments]
 
 
-def fill_bins(plan: Plan, place: int, size: int) -> BinSums:
-    """Make the targets of a worker's rows, cut them into bins, and describe the kernels."""
-    dataset, sampler = plan.dataset, plan.dataset.sampler
-    value, kernels = sampler.value, len(dataset.configurations.kernels)
+def fill_bins(plan: Plan, worker: int, size: int) -> BinSums:
+    """Make the targets of a worker's rows, divide them into bins, and describe the kernels."""
+    dataset = plan.dataset
+    sampler = plan.dataset.sampler
+    value = sampler.value
+    kernels = len(dataset.configurations.kernels)
     found = BinSums(
         bins=[],
         search=plan.search.fresh(),
@@ -137,32 +149,43 @@ def fill_bins(plan: Plan, place: int, size: int) -> BinSums:
     )
     width = 1 + len(dataset.features)
     streams = [
-        [{source.export: BinStreams(source.ranks, w, width, plan.settings.out) for source in dataset.sources} for w in dataset.widths]
+        [
+            {source.export: BinStreams(source.ranks, w, width, plan.settings.out) for source in dataset.sources}
+            for w in dataset.widths
+        ]
         for _ in plan.targets
     ]
     windows: dict[str, TransferWindow | None] = {}
-    for source, sample in plan.samples(place, size, "bins", [*sampler.columns(), *dataset.features, *plan.link_columns()]):
+    for source, sample in plan.samples(
+        worker, size, "bins", [*sampler.columns(), *dataset.features, *plan.link_columns()]
+    ):
         if source.export not in windows:
             windows[source.export] = plan.window(source)
         found.histograms.add(sample.kernel, sample.value)
         found.search.add(sample.kernel, value.keys(sample.value))
         position = sample.position - source.run_begin if source.run_begin else sample.position
         features = [sample.feature(name) for name in dataset.features]
-        for target, timeline, moments, by_width in zip(plan.targets, found.timelines, found.stalls, streams, strict=True):
+        for target, timeline, moments, by_width in zip(
+            plan.targets, found.timelines, found.stalls, streams, strict=True
+        ):
             values = target.of(sample, windows[source.export], moments)
             timeline.add(sample.kernel, position, values)
             for by_source in by_width:
-                by_source[source.export].add(sample.number, sample.position, [values, *features])
-    found.bins = [[BinTable.join([stream.finish() for stream in by_source.values()]) for by_source in by_width] for by_width in streams]
+                by_source[source.export].add(sample.rank_index, sample.position, [values, *features])
+    found.bins = [
+        [BinTable.join([stream.finish() for stream in by_source.values()]) for by_source in by_width]
+        for by_width in streams
+    ]
     for moments in found.stalls:
         moments.fold()
     return found
 
 
-def narrow_quartiles(plan: Plan, place: int, size: int) -> QuartileSearch:
+def narrow_quartiles(plan: Plan, worker: int, size: int) -> QuartileSearch:
     """Count a worker's values in the ranges that are still open."""
-    search, sampler = plan.search.fresh(), plan.dataset.sampler
-    for _, sample in plan.samples(place, size, "quartiles of kernels", sampler.columns()):
+    search = plan.search.fresh()
+    sampler = plan.dataset.sampler
+    for _, sample in plan.samples(worker, size, "quartiles of kernels", sampler.columns()):
         search.add(sample.kernel, sampler.value.keys(sample.value))
     return search
 
@@ -183,8 +206,11 @@ class Passes:
         Per target and width; on rank 0 only, None elsewhere.
     """
 
-    def __init__(self, settings: Settings, dataset: Dataset, ranks: Ranks, team: Team, targets: list[str]) -> None:
-        self.ranks, self.team = ranks, team
+    def __init__(
+        self, settings: BinningSettings, dataset: PreparedDataset, ranks: Ranks, team: Team, targets: list[str]
+    ) -> None:
+        self.ranks = ranks
+        self.team = team
         sampler = dataset.sampler
         ends_of = {source.export: np.full(len(source.rows.groups), LONG_AGO) for source in dataset.sources}
         transfers = {export: rows for export, rows in dataset.transfers.items() if rows is not None}
@@ -196,15 +222,18 @@ class Passes:
         self._quartiles()
 
     def run(self, task: Task, what: str, plan: object = None) -> list:
-        """Let this rank's workers do a task; tell how fast they were."""
-        began, clock = time.process_time(), time.monotonic()
+        """Let this rank's workers do a task; log how fast they were."""
+        began = time.process_time()
+        clock = time.monotonic()
         with self.ranks.together():
             parts = self.team.map(task, plan or self.plan)
-        tell_rate(what, self.plan.dataset.rows // self.ranks.size, time.process_time() - began, time.monotonic() - clock)
+        log_rate(what, self.plan.dataset.rows // self.ranks.size, time.process_time() - began, time.monotonic() - clock)
         return parts
 
     def _means(self, targets: list[str]) -> None:
-        plan, ranks, sampler = self.plan, self.ranks, self.plan.dataset.sampler
+        plan = self.plan
+        ranks = self.ranks
+        sampler = self.plan.dataset.sampler
         if not plan.traced:
             found = [pair for part in self.run(find_range, "range of values") for pair in part]
             sampler.value.span([pair for part in ranks.exchange(found) for pair in part])
@@ -240,7 +269,8 @@ class Passes:
         return Stall(plan.dataset.sampler.groups, float(max([0, *spans, int(plan.values.high.max())])))
 
     def _bins(self) -> None:
-        plan, ranks = self.plan, self.ranks
+        plan = self.plan
+        ranks = self.ranks
         first, *others = self.run(fill_bins, "bins")
         for other in others:
             first.search.table += other.search.table
@@ -249,7 +279,8 @@ class Passes:
                 timeline.table += more.table
             for moments, more in zip(first.stalls, other.stalls, strict=True):
                 moments.merge(more)
-        self.histograms, self.timelines = first.histograms, first.timelines
+        self.histograms = first.histograms
+        self.timelines = first.timelines
         self.histograms.counts = ranks.total(self.histograms.counts)
         plan.search.table = ranks.total(first.search.table)
         for timeline in self.timelines:
@@ -263,14 +294,17 @@ class Passes:
         self.bins = [[self._collected(list(widths)) for _ in plan.dataset.widths] for widths in of_targets]
 
     def _collected(self, parts: list[list[BinTable]]) -> BinTable | None:
-        """Take the first table out of every part and bring it to rank 0: one after the other, so that no more than one is there twice."""
+        """Take the first table out of every part and bring it to rank 0: one after the other, so that no more than
+        one is there twice.
+        """
         own = BinTable.join([tables.pop(0) for tables in parts])
         whole = [self.ranks.stack(values) for values in (own.rank, own.bin, own.count, own.statistics)]
         return BinTable.join([BinTable(*whole)]) if self.ranks.first else None
 
     def _quartiles(self) -> None:
         """Read the values again, as often as the exact quartiles of the kernels need it."""
-        plan, value = self.plan, self.plan.dataset.sampler.value
+        plan = self.plan
+        value = self.plan.dataset.sampler.value
         plan.search.narrow()
         while plan.search.open:
             first, *others = self.run(narrow_quartiles, "quartiles of kernels")
@@ -281,7 +315,7 @@ class Passes:
         self.quartiles = plan.search.quartiles(value.from_keys(plan.search.order_statistics()))
 
 
-def tell_rate(what: str, rows: int, seconds: float, wall: float) -> None:
+def log_rate(what: str, rows: int, seconds: float, wall: float) -> None:
     """Log how fast rank 0 was; the log of other ranks goes nowhere."""
     rate = rows / max(seconds, 1e-6) / 1e6
     LOG.info("%s: %d rows in %.2f CPU-s (%.2f s), %.1f million rows per CPU-s", what, rows, seconds, wall, rate)

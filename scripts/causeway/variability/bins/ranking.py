@@ -1,7 +1,7 @@
 """Order bins by how much their target varies; choose those to keep and a control sample of the rest.
 
-Causes sought among rows that were chosen by their outcome come out biased, so a random sample of other bins goes with them, each row with
-the probability with which it was chosen: weights of 1 / probability then restore the whole.
+Causes sought among rows that were chosen by their outcome are biased, so a random sample of other bins is kept beside
+them, each row with the probability with which it was chosen: weights of 1 / probability then restore the whole.
 """
 
 import math
@@ -9,13 +9,13 @@ import math
 import numpy as np
 import pyarrow as pa
 
-from causeway.tables import SCHEMAS, STATISTICS
-from causeway.variability.bins import BinTable
+from causeway.core.tables import SCHEMAS, STATISTICS
+from causeway.variability.bins.bins import BinTable
 
 VARIANCE, Q1, MEDIAN, Q3 = (STATISTICS.index(name) for name in ("variance", "q1", "median", "q3"))
 NORMAL_IQR = 0.7413
-"""Interquartile range to standard deviation of a normal distribution, 1 / (2 * 0.6745): Arachchige, Prendergast and Staudte, "Robust
-analogs to the coefficient of variation", Journal of Applied Statistics 49 (2022)."""
+"""Interquartile range to standard deviation of a normal distribution, 1 / (2 * 0.6745): Arachchige, Prendergast and
+Staudte, "Robust analogs to the coefficient of variation", Journal of Applied Statistics 49 (2022)."""
 
 
 def robust_cv(q1: np.ndarray, median: np.ndarray, q3: np.ndarray) -> np.ndarray:
@@ -25,11 +25,15 @@ def robust_cv(q1: np.ndarray, median: np.ndarray, q3: np.ndarray) -> np.ndarray:
 
 
 def scores(bins: BinTable, by: str) -> np.ndarray:
-    """Return the score of each bin's target, by `variance`, `robust_cv` or `iqr`; NaN where undefined (a single launch, a zero median)."""
+    """Return the score of each bin's target, by `variance`, `robust_cv` or `iqr`; NaN where undefined (a single
+    launch, a zero median).
+    """
     target = bins.statistics[:, 0]
     if by == "variance":
         return target[:, VARIANCE].copy()
-    spread = target[:, Q3] - target[:, Q1] if by == "iqr" else robust_cv(target[:, Q1], target[:, MEDIAN], target[:, Q3])
+    spread = (
+        target[:, Q3] - target[:, Q1] if by == "iqr" else robust_cv(target[:, Q1], target[:, MEDIAN], target[:, Q3])
+    )
     return np.where(bins.count > 1, spread, np.nan)
 
 
@@ -52,7 +56,8 @@ def rank_bins(
     by : str
         `variance`, `robust_cv` or `iqr` of the target.
     keep_share, keep_count : float 0 to 1, int or None
-        How many bins to keep: a share of them, rounded up, unless a number is given. Bins without a score are never kept.
+        How many bins to keep: a share of them, rounded up, unless a number is given. Bins without a score are never
+        kept.
     control_ratio : float
         Wanted launches in control bins per launch in kept bins.
     control_min_rows : int
@@ -60,8 +65,8 @@ def rank_bins(
     seed : int
         Of the control sample: whether a bin is chosen depends on (seed, rank, bin) alone.
     keep_max_rows : int or None
-        Only so many of the first bins are kept that they hold no more launches than this, but one at least: what is kept of a run of any
-        length stays within the memory of the steps that read it.
+        Only so many of the first bins are kept that they hold no more launches than this, but one at least: what is
+        kept of a run of any length stays within the memory of the steps that read it.
     """
     score = scores(bins, by)
     nulls_last = np.isnan(score)
@@ -74,7 +79,8 @@ def rank_bins(
         fitting = np.searchsorted(np.cumsum(bins.count[by_score[:wanted]]), keep_max_rows, side="right")
         wanted = min(wanted, max(1, int(fitting)))
     kept = order < wanted
-    kept_rows, rest_rows = int(bins.count[kept].sum()), int(bins.count[~kept].sum())
+    kept_rows = int(bins.count[kept].sum())
+    rest_rows = int(bins.count[~kept].sum())
     chance = min(1.0, max(control_ratio * kept_rows, control_min_rows - kept_rows) / rest_rows) if rest_rows else 0.0
     control = ~kept & (uniform(seed, bins.rank, bins.bin) < chance)
     probability = np.where(kept, 1.0, chance)
@@ -91,7 +97,8 @@ def rank_bins(
 
 
 def uniform(seed: int, *parts: np.ndarray) -> np.ndarray:
-    """Hash integers to numbers in [0, 1): the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) over the seed and each part.
+    """Hash integers to numbers in [0, 1): the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) over the
+    seed and each part.
 
     Parameters
     ----------

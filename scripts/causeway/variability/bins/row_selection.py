@@ -1,7 +1,8 @@
 """Which rows make `kept.parquet`, and which worker writes them.
 
-The bins tell how many rows each chosen bin has, so the rows have numbers before they are read. They stand in row groups of a size that
-depends on the table alone, and each worker makes a run of whole row groups: the result is the same however many workers there are.
+The bins say how many rows each chosen bin has, so the rows have numbers before they are read. They are written in row
+groups of a size that depends on the table alone, and each worker makes consecutive whole row groups: the result is the
+same however many workers there are.
 """
 
 from dataclasses import dataclass
@@ -10,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numba import int64, void
 
-from causeway.compiled import I4, I8, compiled
-from causeway.variability.bins import BinTable
-from causeway.variability.sources import Group, Source
-from causeway.variability.targets import Sample
+from causeway.numeric.compiled import I4, I8, compiled
+from causeway.variability.bins.bins import BinTable
+from causeway.variability.rows.sources import Source
+from causeway.variability.rows.targets import Sample
 
 
 class Selection:
@@ -40,7 +41,9 @@ class Selection:
     def __init__(self, ranking: pa.Table, bins: BinTable, group_rows: int) -> None:
         kept, control = (ranking.column(name).to_numpy() for name in ("kept", "control"))
         chosen = np.flatnonzero(kept | control)
-        self.rank, self.bin, self.kept = bins.rank[chosen], bins.bin[chosen], kept[chosen]
+        self.rank = bins.rank[chosen]
+        self.bin = bins.bin[chosen]
+        self.kept = kept[chosen]
         self.probability = ranking.column("inclusion_probability").to_numpy()[chosen]
         self.first = np.concatenate(([0], np.cumsum(bins.count[chosen])))
         self.group_rows = group_rows
@@ -59,21 +62,31 @@ class Selection:
         """Return how many rows a row group has."""
         return min(self.rows - group * self.group_rows, self.group_rows)
 
-    def part(self, source: Source, place: int, size: int) -> "Part":
-        """Return the bins of a source that worker `place` of `size` reads for its row groups."""
-        low, high = (min(self.groups * worker // size * self.group_rows, self.rows) for worker in (place, place + 1))
+    def part(self, source: Source, worker: int, size: int) -> "SelectedBins":
+        """Return the bins of a source that a worker, of `size` in all, reads for its row groups."""
+        low, high = (min(self.groups * one // size * self.group_rows, self.rows) for one in (worker, worker + 1))
         reached = (self.first[1:] > low) & (self.first[:-1] < high)
         by_rank = [np.flatnonzero(reached & (self.rank == rank)) for rank in source.ranks]
         chosen = np.concatenate(by_rank)
-        return Part(chosen, self.bin[chosen], np.cumsum([0, *(mine.size for mine in by_rank)]), self.first[chosen], low, high)
+        return SelectedBins(
+            chosen, self.bin[chosen], np.cumsum([0, *(mine.size for mine in by_rank)]), self.first[chosen], low, high
+        )
 
 
 @dataclass
-class Part:
+class SelectedBins:
     """Chosen bins of one source and the rows of them that one worker writes: those numbered from `low` up to `high`.
 
-    Arrays of int64: `chosen` are places in the selection, `bin` the bins' numbers; those of the source's k-th rank stand from `begin[k]` up
-    to `begin[k + 1]`. `next_row` is the number of each bin's next row.
+    Attributes
+    ----------
+    chosen : ndarray of int64, shape (bins,)
+        Indices in the selection.
+    bin : ndarray of int64, shape (bins,)
+        The bins' numbers; those of the source's k-th rank are `bin[begin[k]:begin[k + 1]]`, ascending.
+    begin : ndarray of int64, shape (ranks + 1,)
+    next_row : ndarray of int64, shape (bins,)
+        Number of each bin's next row.
+    low, high : int
     """
 
     chosen: np.ndarray
@@ -83,43 +96,50 @@ class Part:
     low: int
     high: int
 
-    def reaches(self, group: Group, offset: int, width: int) -> bool:
-        """Return whether a group of launches may hold rows of these bins."""
-        return bool(((self.bin >= (group.first + offset) // width) & (self.bin <= (group.last + offset) // width)).any())
+    def meets(self, first: int, last: int, width: int) -> bool:
+        """Return whether rows at the positions `first` to `last` may lie in these bins."""
+        return bool(((self.bin >= first // width) & (self.bin <= last // width)).any())
 
     def rows(self, sample: Sample, width: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return which rows of a sample lie in these bins (ascending places), and each one's place in `bin`."""
-        row, place = np.empty(sample.position.size, np.int64), np.empty(sample.position.size, np.int64)
-        n = _choose(sample.number, sample.position, width, self.bin, self.begin, row, place)
-        return row[:n], place[:n]
+        """Return which rows of a sample lie in these bins (ascending indices), and each one's index in `bin`."""
+        row = np.empty(sample.position.size, np.int64)
+        index = np.empty(sample.position.size, np.int64)
+        n = _choose(sample.rank_index, sample.position, width, self.bin, self.begin, row, index)
+        return row[:n], index[:n]
 
-    def number(self, place: np.ndarray) -> np.ndarray:
-        """Return the numbers in the table of rows that come next, given the place of each one's bin; int64."""
-        numbers = np.empty(place.size, np.int64)
-        _number(place, self.next_row, numbers)
+    def number(self, index: np.ndarray) -> np.ndarray:
+        """Return the numbers in the table of rows that come next, given the index of each one's bin; int64."""
+        numbers = np.empty(index.size, np.int64)
+        _number(index, self.next_row, numbers)
         return numbers
 
 
 @compiled(int64(I4, I8, int64, I8, I8, int64[::1], int64[::1]))
-def _choose(number, position, width, bins, first, row, place):
+def _choose(rank_index, position, width, bins, first, row, index):
     n = np.int64(0)
-    last_number, begin, end, found = np.int64(-1), np.int64(0), np.int64(0), np.int64(-1)
+    last_rank = np.int64(-1)
+    begin = np.int64(0)
+    end = np.int64(0)
+    found = np.int64(-1)
     for i in range(position.size):
-        if number[i] != last_number or position[i] < begin or position[i] >= end:
-            last_number = np.int64(number[i])
+        if rank_index[i] != last_rank or position[i] < begin or position[i] >= end:
+            last_rank = np.int64(rank_index[i])
             bin_ = position[i] // width
-            begin, end = bin_ * width, (bin_ + 1) * width
-            low, high = first[last_number], first[last_number + 1]
+            begin = bin_ * width
+            end = (bin_ + 1) * width
+            low = first[last_rank]
+            high = first[last_rank + 1]
             k = low + np.searchsorted(bins[low:high], bin_)
             found = k if k < high and bins[k] == bin_ else np.int64(-1)
         if found >= 0:
-            row[n], place[n] = i, found
+            row[n] = i
+            index[n] = found
             n += 1
     return n
 
 
 @compiled(void(I8, int64[::1], int64[::1]))
-def _number(place, next_row, numbers):
-    for i in range(place.size):
-        numbers[i] = next_row[place[i]]
-        next_row[place[i]] += 1
+def _number(index, next_row, numbers):
+    for i in range(index.size):
+        numbers[i] = next_row[index[i]]
+        next_row[index[i]] += 1

@@ -4,11 +4,11 @@ import numpy as np
 import pyarrow as pa
 from numba import float64, int64, void
 
-from causeway.compiled import F8, I4, I8, bits_of, compiled
-from causeway.moments import Moments
-from causeway.tables import LAUNCH_SHAPE, SCHEMAS
-from causeway.variability.configurations import Configurations
-from causeway.variability.ranking import robust_cv
+from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS
+from causeway.numeric.compiled import F8, I4, I8, bits_of, compiled
+from causeway.numeric.moments import Moments
+from causeway.variability.bins.ranking import robust_cv
+from causeway.variability.rows.configurations import Configurations
 
 HISTOGRAM_BINS = 32
 SLICES = 64
@@ -28,7 +28,8 @@ class Histograms:
 
     def __init__(self, low: np.ndarray, high: np.ndarray) -> None:
         steps = np.arange(HISTOGRAM_BINS + 1) / HISTOGRAM_BINS
-        low, high = low[:, None], high[:, None]
+        low = low[:, None]
+        high = high[:, None]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             self.edges = np.where(low > 0, low * (high / low) ** steps, low + (high - low) * steps)
         self.counts = np.zeros((low.size, HISTOGRAM_BINS), np.int64)
@@ -44,8 +45,8 @@ class Histograms:
 class Timeline:
     """Exact sums of a target per group and slice of a run's span.
 
-    A target is split into a whole number and a fraction of 32 bits, both in units of `2^exponent`, so that sums are integers and depend on
-    no order; what is beyond, less than 2^-32 units per launch, is cut off.
+    A target is split into a whole number and a fraction of 32 bits, both in units of `2^exponent`, so that sums are
+    integers and depend on no order; what is beyond, less than 2^-32 units per launch, is cut off.
 
     Parameters
     ----------
@@ -64,7 +65,9 @@ class Timeline:
         self.table = np.zeros((groups, SLICES, 3), np.int64)
 
     def add(self, group: np.ndarray, position: np.ndarray, target: np.ndarray) -> None:
-        """Add targets (float64, shape (n,), not negative, NaN where null) of groups (int32) at positions in their run (int64)."""
+        """Add targets (float64, shape (n,), not negative, NaN where null) of groups (int32) at positions in their
+        run (int64).
+        """
         _add_targets(group, position, target, 2.0**-self.exponent, self.edges, self.table)
 
     def sums(self) -> tuple[np.ndarray, np.ndarray]:
@@ -78,7 +81,8 @@ class Timeline:
 def _count(group, value, edges, per_ratio, counts):
     last = counts.shape[1] - 1
     for i in range(value.size):
-        g, v = group[i], float(value[i])
+        g = group[i]
+        v = float(value[i])
         # bits of floats grow about as their logarithm, so this guess is one bin off at most, where ratios are equal
         guess = np.int64((bits_of(v) - bits_of(edges[g, 0])) * per_ratio[g]) if per_ratio[g] > 0.0 else last // 2
         k = min(max(guess, 0), last)
@@ -101,19 +105,26 @@ def _add_targets(group, position, target, scale, edges, table):
             k = 0
         while p >= edges[k + 1]:
             k += 1
-        g, whole = group[i], np.int64(v)
+        g = group[i]
+        whole = np.int64(v)
         table[g, k, 0] += 1
         table[g, k, 1] += whole
         table[g, k, 2] += np.int64((v - whole) * 4294967296.0)
 
 
 def kernel_table(
-    configurations: Configurations, values: Moments, quartiles: np.ndarray, histograms: Histograms, timeline: Timeline, launches: np.ndarray
+    configurations: Configurations,
+    values: Moments,
+    quartiles: np.ndarray,
+    histograms: Histograms,
+    timeline: Timeline,
+    launches: np.ndarray,
 ) -> pa.Table:
     """Return `kernels.parquet`: kernels that have the target, the largest share of its sum first, then by name.
 
     Parameters
     ----------
+    configurations : Configurations
     values : Moments
         Of the value, per kernel, over all its launches.
     quartiles : ndarray of float64, shape (kernels, 3)
@@ -147,23 +158,31 @@ def kernel_table(
         "target_sum": sums[chosen],
         "target_share": sums[chosen] / whole if whole > 0 else np.zeros(len(chosen)),
         "histogram": histograms.counts[chosen].tolist(),
-        "timeline": [[value if n else None for value, n in zip(means[k].tolist(), count[k].tolist(), strict=True)] for k in chosen],
+        "timeline": [
+            [value if n else None for value, n in zip(means[k].tolist(), count[k].tolist(), strict=True)]
+            for k in chosen
+        ],
     }
     schema = SCHEMAS["kernel_summary"]
-    return pa.table({field.name: pa.array(columns[field.name], field.type, from_pandas=False) for field in schema}, schema=schema)
+    return pa.table(
+        {field.name: pa.array(columns[field.name], field.type, from_pandas=False) for field in schema}, schema=schema
+    )
 
 
 def configuration_table(configurations: Configurations, moments: Moments, ranks: list[int] | None) -> pa.Table:
-    """Return `configurations.parquet`: mean and standard deviation of what the target deviates from, per configuration with launches.
+    """Return `configurations.parquet`: mean and standard deviation of what the target deviates from, per configuration
+    with launches.
 
     Parameters
     ----------
+    configurations : Configurations
     moments : Moments
-        Groups are configurations or, with `ranks`, configuration times number of ranks plus place of the rank.
+        Groups are configurations or, with `ranks`, configuration times number of ranks plus index of the rank.
     ranks : list of int or None
         Ranks of the traced program, if means are per rank.
     """
-    mean, std = moments.mean(), np.sqrt(moments.variance())
+    mean = moments.mean()
+    std = np.sqrt(moments.variance())
     groups = np.flatnonzero(moments.count)
     number = groups // len(ranks) if ranks else groups
     shapes = configurations.shapes().take(pa.array(number))

@@ -1,7 +1,8 @@
 """Number the configurations of all exports of a dataset alike.
 
-Each export numbers its own kernels and configurations. A configuration is the same everywhere if the full kernel name, the launch shape and
-the label agree; sorted by these, configurations get numbers that depend neither on the order of exports nor on the number of ranks.
+Each export numbers its own kernels and configurations. A configuration is the same everywhere if the full kernel name,
+the launch shape and the label agree; sorted by these, configurations get numbers that depend neither on the order of
+exports nor on the number of ranks.
 """
 
 from pathlib import Path
@@ -10,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 from numba import int32, int64
 
-from causeway.compiled import I4, U4, compiled
-from causeway.errors import TableError
-from causeway.tables import LAUNCH_SHAPE, SCHEMAS, read_table
+from causeway.core.errors import TableError
+from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, read_table
+from causeway.numeric.compiled import I4, U4, compiled
 
 Key = tuple[str, tuple[int | None, ...], str | None]
 
@@ -32,7 +33,7 @@ class Configurations:
     kernels : list of dict
         name, id, short_name and class of each kernel, in order of names.
     kernel_of : ndarray of int32, shape (configurations,)
-        Place in `kernels` of each configuration.
+        Index in `kernels` of each configuration.
     """
 
     def __init__(self, folders: dict[str, Path]) -> None:
@@ -46,14 +47,16 @@ class Configurations:
             self._local[export] = {}
             for row in read_table(folder / "configurations.parquet", "configurations").to_pylist():
                 if row["kernel"] not in kernels:
-                    raise TableError(f"{folder}/configurations.parquet: configuration {row['configuration']} names kernel {row['kernel']},"
-                                     " which kernels.parquet does not have")  # fmt: skip
+                    raise TableError(
+                        f"{folder}/configurations.parquet: configuration {row['configuration']} names kernel"
+                        f" {row['kernel']}, which kernels.parquet does not have"
+                    )
                 shape = tuple(row[name] for name in LAUNCH_SHAPE)
                 self._local[export][row["configuration"]] = (kernels[row["kernel"]]["name"], shape, row["label"])
         self.keys: list[Key] = sorted({key for local in self._local.values() for key in local.values()}, key=_order)
         self.kernels = [named[name] for name in sorted({key[0] for key in self.keys})]
-        place = {row["name"]: place for place, row in enumerate(self.kernels)}
-        self.kernel_of = np.array([place[key[0]] for key in self.keys], np.int32)
+        index_of = {row["name"]: index for index, row in enumerate(self.kernels)}
+        self.kernel_of = np.array([index_of[key[0]] for key in self.keys], np.int32)
         self._number = {key: number for number, key in enumerate(self.keys)}
 
     def __len__(self) -> int:
@@ -65,7 +68,9 @@ class Configurations:
         return list(self._local)
 
     def numbers(self, export: str) -> np.ndarray:
-        """Return the dataset's number for each of an export's numbers; int32, -1 where the export has no such configuration."""
+        """Return the dataset's number for each of an export's numbers; int32, -1 where the export has no such
+        configuration.
+        """
         local = self._local[export]
         table = np.full(max(local, default=-1) + 1, -1, np.int32)
         for own, key in local.items():
@@ -82,20 +87,20 @@ class Configurations:
         own : ndarray of uint32, shape (n,)
             The export's numbers.
         configuration, kernel : ndarray of int32, shape (n,)
-            Get the dataset's numbers, and the place of each one's kernel.
+            Get the dataset's numbers, and the index of each one's kernel.
 
         Returns
         -------
         int
-            Place of the first number that the export's configurations do not have; -1 if they have all.
+            Index of the first number that the export's configurations do not have; -1 if they have all.
         """
         return _renumber(own, numbers, self.kernel_of, configuration, kernel)
 
     def shapes(self) -> pa.Table:
         """Return kernel id, launch shape and label by number, typed as in the schema."""
         schema = SCHEMAS["configuration_summary"]
-        columns = {"kernel": [self.kernels[place]["id"] for place in self.kernel_of]}
-        columns |= {name: [key[1][place] for key in self.keys] for place, name in enumerate(LAUNCH_SHAPE)}
+        columns = {"kernel": [self.kernels[kernel]["id"] for kernel in self.kernel_of]}
+        columns |= {name: [key[1][index] for key in self.keys] for index, name in enumerate(LAUNCH_SHAPE)}
         columns["label"] = [key[2] for key in self.keys]
         return pa.table({name: pa.array(values, schema.field(name).type) for name, values in columns.items()})
 
@@ -112,5 +117,6 @@ def _renumber(own, numbers, kernel_of, configuration, kernel):
         number = numbers[own[i]] if own[i] < numbers.size else np.int32(-1)
         if number < 0:
             return i
-        configuration[i], kernel[i] = number, kernel_of[number]
+        configuration[i] = number
+        kernel[i] = kernel_of[number]
     return -1

@@ -5,22 +5,23 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.errors import CausewayError
-from causeway.intervals import stretches
-from causeway.logs import LOG
-from causeway.tables import read_json, unit_of
-from causeway.variability.configurations import Configurations
-from causeway.variability.sources import Rows, Source
-from causeway.variability.targets import Counter, Duration, Sampler, counter_field
-from causeway.variability.transfers import transfers_of
+from causeway.core.clock import clocks_of
+from causeway.core.errors import CausewayError
+from causeway.core.logs import LOG
+from causeway.core.tables import read_json, unit_of
+from causeway.numeric.intervals import stretches
+from causeway.variability.rows.configurations import Configurations
+from causeway.variability.rows.sources import Source, TableRows
+from causeway.variability.rows.targets import Counter, Duration, Sampler, counter_field
+from causeway.variability.rows.transfers import transfers_of
 
 TRACE_FEATURES = ("duration_ns", "queue_ns")
 """Columns of a trace's launches whose statistics may stand in `bins.parquet`."""
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What an analysis asks for; `scripts/bin_launches.py` says what each means."""
+class BinningSettings:
+    """What an analysis asks for; the options of `scripts/variability/bin_launches.py` explain each."""
 
     dataset: str
     tables: Path
@@ -41,14 +42,14 @@ class Settings:
     features: tuple[str, ...]
     seed: int
     more_widths_ns: tuple[int, ...] = ()
-    deal: int | None = None
+    round_robin_block: int | None = None
     workers: int = 1
     worker_kind: str = "threads"
     link: str = "overlap"
 
 
 @dataclass
-class Dataset:
+class PreparedDataset:
     """The exports of a dataset that have a value.
 
     Attributes
@@ -60,10 +61,11 @@ class Dataset:
     widths : list of int
         Positions per bin: first those of the bins that are ranked; then, on a time line, those of further tables.
     span : int
-        Positions of the longest run; a run is made of the exports that were recorded at the same time, and mostly there is just one.
+        Positions of the longest run; a run is made of the exports that were recorded at the same time, and mostly there
+        is just one.
     features : list of str
         Columns whose statistics stand beside the target's.
-    transfers : dict of str to Rows or None
+    transfers : dict of str to TableRows or None
         The transfers of each export.
     rows : int
         Launches in all exports.
@@ -77,11 +79,11 @@ class Dataset:
     features: list[str]
     configurations: Configurations
     sampler: Sampler
-    transfers: dict[str, Rows | None]
+    transfers: dict[str, TableRows | None]
     rows: int
 
 
-def open_sources(settings: Settings, value: Duration | Counter) -> list[Source]:
+def open_sources(settings: BinningSettings, value: Duration | Counter) -> list[Source]:
     """Open the exports that have rows with the value; the list may be empty."""
     folders = {export: settings.tables / export for export in settings.exports}
     found = {export: folder for export, folder in folders.items() if (folder / f"{value.table}.parquet").is_file()}
@@ -100,12 +102,16 @@ def open_sources(settings: Settings, value: Duration | Counter) -> list[Source]:
     value.unit = unit_of(fields[sources[0].export])
     unordered = next((source for source in sources if not _starts_in_order(source)), None)
     if unordered is not None:
-        LOG.info("export %s has no start times in order: bins count launches, %d each", unordered.export, settings.launches_per_bin)
+        LOG.info(
+            "export %s has no start times in order: bins count launches, %d each",
+            unordered.export,
+            settings.launches_per_bin,
+        )
         return sources
     return [_on_the_clock(settings, source.export, source.folder, value.table) for source in sources]
 
 
-def prepare(settings: Settings, value: Duration | Counter, sources: list[Source]) -> Dataset:
+def prepare(settings: BinningSettings, value: Duration | Counter, sources: list[Source]) -> PreparedDataset:
     """Put opened exports on one time line and number their configurations.
 
     Raises
@@ -124,14 +130,14 @@ def prepare(settings: Settings, value: Duration | Counter, sources: list[Source]
     timed = sources[0].timed
     origin_ns = min(source.first_ns for source in sources) if timed else None
     for source in sources:
-        source.origin_ns = origin_ns or 0
+        source.count_from(origin_ns or 0)
     if timed:
         first = np.array([source.first_ns - origin_ns for source in sources])
         for source, begin in zip(sources, stretches(first, np.array([source.span for source in sources])), strict=True):
             source.run_begin = int(begin)
     widths = [settings.width_ns, *settings.more_widths_ns] if timed else [settings.launches_per_bin]
     configurations = Configurations({source.export: source.folder for source in sources})
-    return Dataset(
+    return PreparedDataset(
         sources=sources,
         timed=timed,
         origin_ns=origin_ns,
@@ -140,16 +146,18 @@ def prepare(settings: Settings, value: Duration | Counter, sources: list[Source]
         features=_features(settings, value, sources),
         configurations=configurations,
         sampler=Sampler(value, configurations, sorted(owners), settings.mean == "rank"),
-        transfers={source.export: transfers_of(source.folder) if isinstance(value, Duration) else None for source in sources},
+        transfers={
+            source.export: transfers_of(source.folder) if isinstance(value, Duration) else None for source in sources
+        },
         rows=sum(source.rows.rows for source in sources),
     )
 
 
-def _on_the_clock(settings: Settings, export: str, folder: Path, table: str) -> Source:
-    clocks = read_json(settings.clocks)["exports"]
+def _on_the_clock(settings: BinningSettings, export: str, folder: Path, table: str) -> Source:
+    clocks = clocks_of(read_json(settings.clocks))
     if export not in clocks:
         raise CausewayError(f"{settings.clocks}: no clock of export {export}; delete the file and run again")
-    return Source(export, folder, table, int(clocks[export]["shift_ns"]))
+    return Source(export, folder, table, clocks[export])
 
 
 def _starts_in_order(source: Source) -> bool:
@@ -162,12 +170,14 @@ def _starts_in_order(source: Source) -> bool:
     return True
 
 
-def _features(settings: Settings, value: Duration | Counter, sources: list[Source]) -> list[str]:
+def _features(settings: BinningSettings, value: Duration | Counter, sources: list[Source]) -> list[str]:
     """Return the chosen features that this kind of export can have."""
     if isinstance(value, Duration):
         unknown = [name for name in settings.features if name not in TRACE_FEATURES]
         if unknown:
-            raise CausewayError(f"bins: unknown features {', '.join(unknown)}; a trace's launches have {' and '.join(TRACE_FEATURES)}")
+            raise CausewayError(
+                f"bins: unknown features {', '.join(unknown)}; a trace's launches have {' and '.join(TRACE_FEATURES)}"
+            )
         return list(settings.features)
     columns = {name for source in sources for name in source.rows.columns}
     left_out = [name for name in settings.features if name not in columns]

@@ -1,7 +1,7 @@
 """Stream the rows of an export's tables.
 
-Tables are read in chunks that stay in the second-level cache while every step works on them: first touch of fresh memory costs more than
-most of these steps, and memory does not grow with the table.
+Tables are read in chunks that stay in the second-level cache while every step works on them: first touch of fresh
+memory costs more than most of these steps, and memory does not grow with the table.
 """
 
 from collections.abc import Iterator
@@ -13,18 +13,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numba import int32, int64
 
-from causeway.compiled import I8, U4, compiled
-from causeway.errors import TableError
-from causeway.slices import first_fall
-from causeway.tables import ROW_GROUP_ROWS, extremes, open_table, read_json
+from causeway.core.clock import Clock
+from causeway.core.errors import TableError
+from causeway.core.tables import ROW_GROUP_ROWS, extremes, open_table, read_json
+from causeway.numeric.compiled import I8, U4, compiled
+from causeway.numeric.slice_statistics import first_fall
 
-CHUNK_ROWS, CHUNK_VALUES, LEAST_ROWS = 1 << 16, 1 << 21, 1 << 10
-"""Rows that are worked on at once, half a megabyte per column of 64 bits; fewer of counters, which may have thousands of columns."""
+CHUNK_ROWS = 1 << 16
+CHUNK_VALUES = 1 << 21
+LEAST_ROWS = 1 << 10
+"""Rows that are worked on at once, half a megabyte per column of 64 bits; fewer of counters, which may have
+thousands of columns.
+"""
+
+OWN_CLOCK = Clock()
 
 
 @dataclass(frozen=True)
-class Group:
-    """Neighbouring row groups that are read one after another: `rows` rows from row `row`, which start between `first` and `last` (ns)."""
+class RowGroups:
+    """Neighbouring row groups that are read one after another: `rows` rows from row `row`, which start between
+    `first` and `last` (ns).
+    """
 
     members: tuple[int, ...]
     row: int
@@ -33,7 +42,7 @@ class Group:
     last: int
 
 
-class Rows:
+class TableRows:
     """The rows of one table, in groups of about `ROW_GROUP_ROWS`.
 
     Parameters
@@ -47,7 +56,9 @@ class Rows:
     """
 
     def __init__(self, path: Path, name: str, timed: bool = True) -> None:
-        self.path, self.name, self.timed = path, name, timed
+        self.path = path
+        self.name = name
+        self.timed = timed
         with open_table(path, name) as file:
             self.schema: pa.Schema = file.schema_arrow
             self.columns: list[str] = self.schema.names
@@ -57,10 +68,10 @@ class Rows:
 
     def __reduce__(self) -> tuple:
         """Let worker processes open the file for themselves."""
-        return Rows, (self.path, self.name, self.timed)
+        return TableRows, (self.path, self.name, self.timed)
 
-    def _groups(self, file: pq.ParquetFile) -> list[Group]:
-        groups: list[Group] = []
+    def _groups(self, file: pq.ParquetFile) -> list[RowGroups]:
+        groups: list[RowGroups] = []
         row = 0
         for index in range(file.metadata.num_row_groups):
             rows = file.metadata.row_group(index).num_rows
@@ -69,16 +80,20 @@ class Rows:
             first, last = extremes(file, index, "start_ns") if self.timed else (row, row + rows - 1)
             before = groups[-1] if groups else None
             if before is not None and first < before.last:
-                raise TableError(f"{self.path}: row {row} starts at {first} ns, before the row above it; expected rows ordered by start_ns")
+                raise TableError(
+                    f"{self.path}: row {row} starts at {first} ns, before the row above it; expected rows ordered by"
+                    " start_ns"
+                )
             if before is not None and before.rows + rows <= ROW_GROUP_ROWS:
-                groups[-1] = Group((*before.members, index), before.row, before.rows + rows, before.first, last)
+                groups[-1] = RowGroups((*before.members, index), before.row, before.rows + rows, before.first, last)
             else:
-                groups.append(Group((index,), row, rows, first, last))
+                groups.append(RowGroups((index,), row, rows, first, last))
             row += rows
         return groups
 
-    def chunks(self, columns: list[str], groups: list[Group] | None = None) -> Iterator["Chunk"]:
-        """Yield some columns of all groups or of some, chunk by chunk; columns that the table does not have are left out.
+    def chunks(self, columns: list[str], groups: list[RowGroups] | None = None) -> Iterator["Chunk"]:
+        """Yield some columns of all groups or of some, chunk by chunk; columns that the table does not have are left
+        out.
 
         Raises
         ------
@@ -92,7 +107,8 @@ class Rows:
         size = max(LEAST_ROWS, min(CHUNK_ROWS, CHUNK_VALUES // max(len(wanted), 1)))
         with pq.ParquetFile(self.path, metadata=self._known, pre_buffer=False) as file:
             for group in groups:
-                row, before = group.row, group.first
+                row = group.row
+                before = group.first
                 for batch in file.iter_batches(size, row_groups=list(group.members), columns=wanted, use_threads=False):
                     chunk = Chunk(self, row, batch)
                     if self.timed and "start_ns" in wanted:
@@ -102,10 +118,10 @@ class Rows:
 
     def _check_order(self, chunk: "Chunk", before: int) -> int:
         start = chunk.column("start_ns")
-        place = first_fall(start, before)
-        if place >= 0:
+        index = first_fall(start, before)
+        if index >= 0:
             raise TableError(
-                f"{self.path}: row {chunk.row(place)} starts at {start[place]} ns, before the row above it;"
+                f"{self.path}: row {chunk.row(index)} starts at {start[index]} ns, before the row above it;"
                 " expected rows ordered by start_ns"
             )
         return int(start[-1])
@@ -116,19 +132,21 @@ class Chunk:
 
     Parameters
     ----------
-    rows : Rows
+    rows : TableRows
         The table.
     first : int
         Number in the table of the batch's first row.
     batch : RecordBatch
         Consecutive rows.
     taken : ndarray of int64 or None
-        Ascending places in the batch of the rows that belong to the chunk; None for all.
+        Ascending indices in the batch of the rows that belong to the chunk; None for all.
     """
 
-    def __init__(self, rows: Rows, first: int, batch: pa.RecordBatch, taken: np.ndarray | None = None) -> None:
-        self.source, self.batch = rows, batch
-        self._first, self._taken = first, taken
+    def __init__(self, rows: TableRows, first: int, batch: pa.RecordBatch, taken: np.ndarray | None = None) -> None:
+        self.source = rows
+        self.batch = batch
+        self._first = first
+        self._taken = taken
         self._columns: dict[str, np.ndarray] = {}
 
     @property
@@ -136,9 +154,9 @@ class Chunk:
         """Number of rows."""
         return self.batch.num_rows if self._taken is None else self._taken.size
 
-    def row(self, place: int) -> int:
-        """Return the number in the table of the row at a place."""
-        return self._first + int(place if self._taken is None else self._taken[place])
+    def row(self, index: int) -> int:
+        """Return the number in the table of the row with an index in the chunk."""
+        return self._first + int(index if self._taken is None else self._taken[index])
 
     def numbers(self) -> np.ndarray:
         """Return the number in the table of each row; int64."""
@@ -155,8 +173,8 @@ class Chunk:
         if name not in self._columns:
             column = self.arrow(name)
             if column.null_count:
-                place = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-                raise TableError(f"{self.source.path}: row {self.row(place)} has no {name}")
+                index = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+                raise TableError(f"{self.source.path}: row {self.row(index)} has no {name}")
             self._columns[name] = column.to_numpy()
         return self._columns[name]
 
@@ -177,23 +195,23 @@ class Chunk:
         return column if self._taken is None else column.take(pa.array(self._taken))
 
     def slice(self, begin: int, end: int) -> "Chunk":
-        """Return the rows from place `begin` up to `end`."""
+        """Return the rows from index `begin` up to `end`."""
         if begin == 0 and end == self.size:
             return self
         if self._taken is not None:
             return self.take(np.arange(begin, end))
         return Chunk(self.source, self._first + begin, self.batch.slice(begin, end - begin))
 
-    def take(self, places: np.ndarray) -> "Chunk":
-        """Return the rows at ascending places (int64)."""
-        return Chunk(self.source, self._first, self.batch, places if self._taken is None else self._taken[places])
+    def take(self, indices: np.ndarray) -> "Chunk":
+        """Return the rows with ascending indices (int64)."""
+        return Chunk(self.source, self._first, self.batch, indices if self._taken is None else self._taken[indices])
 
 
 class Source:
     """One export's launches or counters on the dataset's time line.
 
-    A *position* is what bins divide: nanoseconds since the dataset's first launch or, without start times, the launch's number within its
-    rank.
+    A *position* is what bins divide: nanoseconds since the dataset's first launch or, without start times, the launch's
+    number within its rank.
 
     Parameters
     ----------
@@ -203,68 +221,88 @@ class Source:
         Its folder of tables.
     table : str
         `launches` or `counters`.
-    shift_ns : int
-        Added to the export's clock.
+    clock : Clock
+        The export's.
     timed : bool
         Whether start times are used.
     """
 
-    def __init__(self, export: str, folder: Path, table: str, shift_ns: int = 0, timed: bool = True) -> None:
-        self.export, self.folder, self.shift_ns, self.timed = export, folder, shift_ns, timed
-        self.rows = Rows(folder / f"{table}.parquet", table, timed)
+    def __init__(self, export: str, folder: Path, table: str, clock: Clock = OWN_CLOCK, timed: bool = True) -> None:
+        self.export = export
+        self.folder = folder
+        self.clock = clock
+        self.timed = timed
+        self.rows = TableRows(folder / f"{table}.parquet", table, timed)
         self.ranks = sorted(int(rank) for rank in read_json(folder / "capabilities.json")["ranks"])
-        self.origin_ns = 0
+        self._positions = clock
+        self._origin_ns = 0
         self.run_begin = 0
         """Position of the first launch of its run: of the exports that were recorded at the same time."""
 
     @property
     def first_ns(self) -> int:
         """Start of the first launch on the dataset's time line."""
-        return self.rows.groups[0].first + self.shift_ns
+        return int(self.clock.aligned(self.rows.groups[0].first))
+
+    @property
+    def origin_ns(self) -> int:
+        """The moment of the dataset's time line from which positions count."""
+        return self._origin_ns
+
+    def count_from(self, origin_ns: int) -> None:
+        """Let positions count from a moment of the dataset's time line."""
+        self._origin_ns = origin_ns
+        self._positions = self.clock.counting_from(origin_ns)
 
     @property
     def splittable(self) -> bool:
-        """Whether a row's position can be told without the rows before it."""
+        """Whether a row's position is known without the rows before it."""
         return self.timed or len(self.ranks) == 1
 
-    @property
-    def offset(self) -> int:
-        """What turns a start time, or row number, into a position."""
-        return self.shift_ns - self.origin_ns if self.timed else 0
+    def position(self, times: np.ndarray | int) -> np.ndarray:
+        """Return the positions of start times, or of row numbers without them; int64, of the same shape."""
+        return self._positions.aligned(times) if self.timed else np.asarray(times, np.int64)
+
+    def reach(self, group: RowGroups) -> tuple[int, int]:
+        """Return the positions of the first and the last row of a group."""
+        return int(self.position(group.first)), int(self.position(group.last))
 
     @property
     def span(self) -> int:
         """Last position + 1, of a source that holds rows."""
-        return self.rows.groups[-1].last + self.offset + 1
+        return self.reach(self.rows.groups[-1])[1] + 1
 
-    def rank_numbers(self, chunk: Chunk) -> np.ndarray:
-        """Return the place of each row's rank in `ranks`; int32.
+    def rank_indices(self, chunk: Chunk) -> np.ndarray:
+        """Return the index of each row's rank in `ranks`; int32.
 
         Raises
         ------
         TableError
             For a rank that capabilities.json does not name.
         """
-        rank, number = chunk.column("rank"), np.empty(chunk.size, np.int32)
-        wrong = _places(rank, np.array(self.ranks, np.int64), number)
+        rank = chunk.column("rank")
+        indices = np.empty(chunk.size, np.int32)
+        wrong = _indices_in(rank, np.array(self.ranks, np.int64), indices)
         if wrong >= 0:
             raise TableError(
-                f"{self.rows.path}: row {chunk.row(wrong)} belongs to rank {rank[wrong]}; expected one of {self.ranks}, the ranks in"
-                " capabilities.json"
+                f"{self.rows.path}: row {chunk.row(wrong)} belongs to rank {rank[wrong]}; expected one of {self.ranks},"
+                " the ranks in capabilities.json"
             )
-        return number
+        return indices
 
 
 @compiled(int64(U4, I8, int32[::1]))
-def _places(values, known, place):
-    """Write the place of each value in `known` (ascending); return where the first unknown one stands, or -1."""
-    last, found = np.int64(-1), np.int32(-1)
+def _indices_in(values, known, indices):
+    """Write the index of each value in `known` (ascending); return where the first unknown one is, or -1."""
+    last = np.int64(-1)
+    found = np.int32(-1)
     for i in range(values.size):
         value = np.int64(values[i])
         if value != last:
             k = np.searchsorted(known, value)
             if k == known.size or known[k] != value:
                 return i
-            last, found = value, np.int32(k)
-        place[i] = found
+            last = value
+            found = np.int32(k)
+        indices[i] = found
     return -1

@@ -1,7 +1,8 @@
 """What varies: values of launches, their means, and the targets made of them.
 
-A *value* is a launch's duration in ns, or a counter. Kernel variability and a counter's deviation are |value - mean of the configuration|
-(arXiv 2510.18300, section 2.2); the memory stall is the difference in duration of a launch and its linked transfer.
+A *value* is a launch's duration in ns, or a counter. Kernel variability and a counter's deviation are |value - mean of
+the configuration| (arXiv 2510.18300, section 2.2); the memory stall is the difference in duration of a launch and its
+linked transfer.
 """
 
 from dataclasses import dataclass
@@ -10,23 +11,23 @@ import numpy as np
 import pyarrow as pa
 from numba import float64, int32, int64, void
 
-from causeway.compiled import F8, I4, I8, compiled
-from causeway.errors import CausewayError, TableError
-from causeway.moments import Moments, exponent_range, require_finite
-from causeway.variability.configurations import Configurations
-from causeway.variability.links import NONE
-from causeway.variability.quantiles import keys_of, values_of
-from causeway.variability.sources import Chunk, Source
-from causeway.variability.transfers import Linked, TransferWindow, durations
-
-KERNEL_VARIABILITY, MEMORY_STALL = "kernel_variability", "memory_stall"
-TRACE_TARGETS = (KERNEL_VARIABILITY, MEMORY_STALL)
+from causeway.core.errors import CausewayError, TableError
+from causeway.core.vocabulary import MEMORY_STALL
+from causeway.numeric.compiled import F8, I4, I8, compiled
+from causeway.numeric.moments import Moments, exponent_range, require_finite
+from causeway.variability.rows.configurations import Configurations
+from causeway.variability.rows.group_quantiles import keys_of, values_of
+from causeway.variability.rows.sources import Chunk, Source
+from causeway.variability.rows.transfer_links import NONE
+from causeway.variability.rows.transfers import LinkedTransfers, TransferWindow, durations
 
 
 class Duration:
     """The value of a trace's launch: its duration in ns, an integer."""
 
-    table, column, unit = "launches", "duration_ns", "ns"
+    table = "launches"
+    column = "duration_ns"
+    unit = "ns"
     lowest_key = 0
 
     def moments(self, groups: int) -> Moments:
@@ -69,7 +70,8 @@ class Counter:
     table = "counters"
 
     def __init__(self, name: str) -> None:
-        self.column, self.unit = name, ""
+        self.column = name
+        self.unit = ""
         self.span([])
 
     def span(self, ranges: list[tuple[int, int] | None]) -> None:
@@ -87,7 +89,8 @@ class Counter:
         return Moments(groups, self.exponents)
 
     def read(self, chunk: Chunk) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the values of a chunk (float64) that are not null, and the ascending places of their rows (None: all rows).
+        """Return the values of a chunk (float64) that are not null, and the ascending indices of their rows (None: all
+        rows).
 
         Raises
         ------
@@ -117,7 +120,8 @@ def finite(chunk: Chunk, name: str) -> tuple[np.ndarray, np.ndarray]:
     CausewayError
         For NaN or an infinity among the values, naming the row.
     """
-    column, present = chunk.floats(name), chunk.present(name)
+    column = chunk.floats(name)
+    present = chunk.present(name)
     bad = np.flatnonzero(present & ~np.isfinite(column))
     if bad.size:
         require_finite(column[bad], chunk.row(bad[0]), f"{chunk.source.path}: {name}")
@@ -131,21 +135,21 @@ class Sample:
     chunk: Chunk
     position: np.ndarray
     """int64"""
-    number: np.ndarray
-    """Place of the row's rank in the source's ranks; int32."""
+    rank_index: np.ndarray
+    """Index of the row's rank in the source's ranks; int32."""
     configuration: np.ndarray
     """The dataset's number; int32."""
     kernel: np.ndarray
-    """Place in the dataset's kernels; int32."""
+    """Index in the dataset's kernels; int32."""
     group: np.ndarray
     """Of the mean that the row deviates from; int32."""
     value: np.ndarray
     """int64 for durations, float64 for counters."""
 
-    def take(self, places: np.ndarray) -> "Sample":
-        """Return the rows at ascending places (int64)."""
-        arrays = (self.position, self.number, self.configuration, self.kernel, self.group, self.value)
-        return Sample(self.chunk.take(places), *(array[places] for array in arrays))
+    def take(self, indices: np.ndarray) -> "Sample":
+        """Return the rows with ascending indices (int64)."""
+        arrays = (self.position, self.rank_index, self.configuration, self.kernel, self.group, self.value)
+        return Sample(self.chunk.take(indices), *(array[indices] for array in arrays))
 
     def feature(self, name: str) -> np.ndarray:
         """Return another column as float64, NaN where null or absent from the table.
@@ -172,8 +176,13 @@ class Sampler:
         Whether means are taken over each rank alone; a group is then a configuration on a rank.
     """
 
-    def __init__(self, value: Duration | Counter, configurations: Configurations, ranks: list[int], per_rank: bool) -> None:
-        self.value, self.configurations, self.ranks, self.per_rank = value, configurations, ranks, per_rank
+    def __init__(
+        self, value: Duration | Counter, configurations: Configurations, ranks: list[int], per_rank: bool
+    ) -> None:
+        self.value = value
+        self.configurations = configurations
+        self.ranks = ranks
+        self.per_rank = per_rank
         self._numbers = {export: configurations.numbers(export) for export in configurations.exports}
 
     @property
@@ -191,23 +200,36 @@ class Sampler:
         Raises
         ------
         TableError
-            For a configuration that the export's table of configurations does not have, or a rank that it does not name.
+            For a configuration that the export's table of configurations does not have, or a rank that it does not
+            name.
         """
         value, rows = self.value.read(chunk)
         if rows is not None:
-            chunk, position = chunk.take(rows), position[rows]
-        number, own = source.rank_numbers(chunk), chunk.column("configuration")
-        configuration, kernel = np.empty(own.size, np.int32), np.empty(own.size, np.int32)
+            chunk = chunk.take(rows)
+            position = position[rows]
+        rank_index = source.rank_indices(chunk)
+        own = chunk.column("configuration")
+        configuration = np.empty(own.size, np.int32)
+        kernel = np.empty(own.size, np.int32)
         wrong = self.configurations.renumber(self._numbers[source.export], own, configuration, kernel)
         if wrong >= 0:
             raise TableError(
-                f"{source.rows.path}: row {chunk.row(wrong)} has configuration {own[wrong]}, which configurations.parquet does not have"
+                f"{source.rows.path}: row {chunk.row(wrong)} has configuration {own[wrong]}, which"
+                " configurations.parquet does not have"
             )
         group = configuration
         if self.per_rank:
-            places = np.array([self.ranks.index(rank) for rank in source.ranks], np.int32)
-            group = configuration * np.int32(len(self.ranks)) + places[number]
-        return Sample(chunk, position, number, configuration, kernel, group, value)
+            indices = np.array([self.ranks.index(rank) for rank in source.ranks], np.int32)
+            group = configuration * np.int32(len(self.ranks)) + indices[rank_index]
+        return Sample(
+            chunk=chunk,
+            position=position,
+            rank_index=rank_index,
+            configuration=configuration,
+            kernel=kernel,
+            group=group,
+            value=value,
+        )
 
 
 class Deviation:
@@ -221,7 +243,8 @@ class Deviation:
 
     def finish(self) -> None:
         """Take means and standard deviations from the moments, once they are complete."""
-        self.mean, self.std = self.moments.mean(), np.sqrt(self.moments.variance())
+        self.mean = self.moments.mean()
+        self.std = np.sqrt(self.moments.variance())
 
     def of(self, sample: Sample, window: TransferWindow | None, moments: Moments | None) -> np.ndarray:
         """Return the target of each row; float64."""
@@ -229,7 +252,7 @@ class Deviation:
         _deviate(sample.value, sample.group, self.mean, target)
         return target
 
-    def measured(self, sample: Sample, linked: Linked | None) -> np.ndarray:
+    def measured(self, sample: Sample, linked: LinkedTransfers | None) -> np.ndarray:
         """Return what deviates from the mean: the value of each row."""
         return sample.value
 
@@ -255,22 +278,27 @@ class Stall:
     name = MEMORY_STALL
 
     def __init__(self, groups: int, largest: float) -> None:
-        self.moments, self.largest = Moments(groups), largest
+        self.moments = Moments(groups)
+        self.largest = largest
 
     def finish(self) -> None:
         """Take means and standard deviations from the moments, once they are complete."""
-        self.mean, self.std = self.moments.mean(), np.sqrt(self.moments.variance())
+        self.mean = self.moments.mean()
+        self.std = np.sqrt(self.moments.variance())
 
     def of(self, sample: Sample, window: TransferWindow, moments: Moments) -> np.ndarray:
         """Return the target of each row, float64, and add it to `moments`."""
         linked = window.link(sample.chunk)
-        stall, group = np.empty(sample.value.size, np.int64), np.empty(sample.value.size, np.int32)
+        stall = np.empty(sample.value.size, np.int64)
+        group = np.empty(sample.value.size, np.int32)
         target = np.empty(sample.value.size)
-        n = _stall(sample.value, sample.group, linked.index, linked.held["start"], linked.held["end"], target, stall, group)
+        n = _stall(
+            sample.value, sample.group, linked.index, linked.held["start"], linked.held["end"], target, stall, group
+        )
         moments.add(group[:n], stall[:n])
         return target
 
-    def measured(self, sample: Sample, linked: Linked) -> np.ndarray:
+    def measured(self, sample: Sample, linked: LinkedTransfers) -> np.ndarray:
         """Return what deviates from the mean: the stall of each row, which has a transfer; int64."""
         return np.abs(sample.value - (linked.of("end") - linked.of("start")))
 
@@ -287,14 +315,17 @@ def _deviate(value, group, mean, target):
 
 @compiled(int64(I8, I4, I8, I8, I8, float64[::1], int64[::1], int32[::1]))
 def _stall(value, group, index, t_start, t_end, target, stall, stalled):
-    """Write the target of every row, and the stalls of those that have one behind one another with their groups; return how many."""
+    """Write the target of every row, and the stalls of those that have one behind one another with their groups;
+    return how many.
+    """
     n = np.int64(0)
     for i in range(value.size):
         if index[i] == NONE:
             target[i] = np.nan
         else:
             stall[n] = abs(value[i] - (t_end[index[i]] - t_start[index[i]]))
-            target[i], stalled[n] = stall[n], group[i]
+            target[i] = stall[n]
+            stalled[n] = group[i]
             n += 1
     return n
 
@@ -312,6 +343,7 @@ def counter_field(source: Source, name: str) -> pa.Field | None:
     field = source.rows.schema.field(name)
     if not (pa.types.is_floating(field.type) or pa.types.is_integer(field.type)):
         raise CausewayError(
-            f"{source.rows.path}: the target {name} holds {field.type}, expected numbers; choose another in the configuration"
+            f"{source.rows.path}: the target {name} holds {field.type}, expected numbers; choose another in the"
+            " configuration"
         )
     return field

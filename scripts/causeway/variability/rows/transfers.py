@@ -1,7 +1,7 @@
 """Stream an export's transfers beside its launches, and measure how much of a transfer no kernel hid.
 
-Of the transfers, only those that can still matter are held. A transfer may last long, so row groups that began long ago may matter too: the
-latest end of each row group, found in one pass that ranks divide among themselves, tells which.
+Of the transfers, only those that can still matter are held. A transfer may last long, so row groups that began long ago
+may matter too: the latest end of each row group, found in one pass that ranks divide among themselves, decides which.
 """
 
 from collections.abc import Iterator
@@ -11,29 +11,31 @@ from pathlib import Path
 import numpy as np
 from numba import int64, void
 
-from causeway import intervals
-from causeway.compiled import I8, U2, U4, compiled
-from causeway.errors import TableError
-from causeway.ranks import Ranks
-from causeway.variability.links import NONE, UNKNOWN, by_value, link, link_by_correlation
-from causeway.variability.sources import Chunk, Rows, Source
+from causeway.core.errors import TableError
+from causeway.numeric import intervals
+from causeway.numeric.compiled import I8, U2, U4, compiled
+from causeway.numeric.mpi import Ranks
+from causeway.variability.rows.sources import Chunk, Source, TableRows
+from causeway.variability.rows.transfer_links import NONE, UNKNOWN, by_value, link, link_by_correlation
 
 HELD_GROUPS = 4
-"""Groups of launches whose busy times are kept for exposure: a transfer rarely reaches farther than into a neighbouring group."""
+"""Groups of launches whose busy times are kept for exposure: a transfer rarely reaches farther than into a
+neighbouring group.
+"""
 LONG_AGO = -(1 << 62)
 
 
-def lanes(chunk: Chunk) -> np.ndarray:
-    """Number the (rank, device) of each row; int64."""
-    lane = np.empty(chunk.size, np.int64)
-    _number_lanes(chunk.column("rank"), chunk.column("device"), lane)
-    return lane
+def device_numbers(chunk: Chunk) -> np.ndarray:
+    """Return one number for the rank and device of each row: rank x 2^16 + device; int64."""
+    device = np.empty(chunk.size, np.int64)
+    _number_devices(chunk.column("rank"), chunk.column("device"), device)
+    return device
 
 
 @compiled(void(U4, U2, int64[::1]))
-def _number_lanes(rank, device, lane):
-    for i in range(lane.size):
-        lane[i] = (np.int64(rank[i]) << 16) | device[i]
+def _number_devices(rank, device, number):
+    for i in range(number.size):
+        number[i] = (np.int64(rank[i]) << 16) | device[i]
 
 
 def durations(chunk: Chunk) -> np.ndarray:
@@ -47,7 +49,9 @@ def durations(chunk: Chunk) -> np.ndarray:
     duration = chunk.column("duration_ns")
     wrong = _first_negative(duration)
     if wrong >= 0:
-        raise TableError(f"{chunk.source.path}: row {chunk.row(wrong)} has duration {duration[wrong]} ns; expected 0 or more")
+        raise TableError(
+            f"{chunk.source.path}: row {chunk.row(wrong)} has duration {duration[wrong]} ns; expected 0 or more"
+        )
     return duration
 
 
@@ -68,23 +72,30 @@ def ends(chunk: Chunk) -> np.ndarray:
     return chunk.column("start_ns") + durations(chunk)
 
 
-def latest_ends(tables: list[Rows], ranks: Ranks) -> list[np.ndarray]:
+def latest_ends(tables: list[TableRows], ranks: Ranks) -> list[np.ndarray]:
     """Return, for each table, the latest end (ns) of each group of rows; groups are divided among ranks."""
     found = [np.zeros(len(rows.groups), np.int64) for rows in tables]
     with ranks.together():
-        todo = [(table, place) for table, rows in enumerate(tables) for place in range(len(rows.groups))]
-        for table, place in todo[ranks.rank :: ranks.size]:
-            chunks = tables[table].chunks(["start_ns", "duration_ns"], [tables[table].groups[place]])
-            found[table][place] = max(ends(chunk).max() for chunk in chunks)
+        todo = [(table, group) for table, rows in enumerate(tables) for group in range(len(rows.groups))]
+        for table, group in todo[ranks.rank :: ranks.size]:
+            chunks = tables[table].chunks(["start_ns", "duration_ns"], [tables[table].groups[group]])
+            found[table][group] = max(ends(chunk).max() for chunk in chunks)
     return [ranks.total(latest) for latest in found]
 
 
 @dataclass
-class Linked:
+class LinkedTransfers:
     """The transfer of each launch of a chunk.
 
-    `index` (int64) is its place in the arrays of `held`, or -1; `overlap` (int64) what the two share in ns. `held` has for each transfer
-    its `row` in the table, `start` and `end` (ns, the export's clock), `bytes` and `correlation` (`UNKNOWN` if null), `copy_kind`, `lane`.
+    Attributes
+    ----------
+    index : ndarray of int64, shape (launches,)
+        Into the arrays of `held`; -1 without a transfer.
+    overlap : ndarray of int64, shape (launches,), ns
+        What the two share.
+    held : dict of str to ndarray of int64
+        Of each transfer: its `row` in the table, `start` and `end` (ns, the export's clock), `bytes` and `correlation`
+        (`UNKNOWN` if null), `copy_kind`, and `device` (`device_numbers`).
     """
 
     index: np.ndarray
@@ -101,9 +112,9 @@ class Linked:
         column = self.held[name]
         return np.where(self.found, column[self.index], 0) if column.size else np.zeros(self.index.size, np.int64)
 
-    def take(self, rows: np.ndarray | slice) -> "Linked":
+    def take(self, rows: np.ndarray | slice) -> "LinkedTransfers":
         """Return the links of some launches."""
-        return Linked(self.index[rows], self.overlap[rows], self.held)
+        return LinkedTransfers(self.index[rows], self.overlap[rows], self.held)
 
 
 class TransferWindow:
@@ -111,7 +122,7 @@ class TransferWindow:
 
     Parameters
     ----------
-    rows : Rows or None
+    rows : TableRows or None
         The transfers table; None if the export has none.
     latest : ndarray of int64
         Latest end of each of its groups, from `latest_ends`.
@@ -123,23 +134,37 @@ class TransferWindow:
 
     COLUMNS = ("start_ns", "duration_ns", "rank", "device", "bytes", "copy_kind", "correlation")
 
-    def __init__(self, rows: Rows | None, latest: np.ndarray, window_ns: int, by: str = "overlap") -> None:
-        self.rows, self.latest, self.window_ns, self.by = rows, latest, window_ns, by
-        self.held = {name: np.empty(0, np.int64) for name in ("row", "start", "end", "bytes", "copy_kind", "lane", "correlation")}
+    def __init__(self, rows: TableRows | None, latest: np.ndarray, window_ns: int, by: str = "overlap") -> None:
+        self.rows = rows
+        self.latest = latest
+        self.window_ns = window_ns
+        self.by = by
+        self.held = {
+            name: np.empty(0, np.int64)
+            for name in ("row", "start", "end", "bytes", "copy_kind", "device", "correlation")
+        }
         self._coming: Iterator[Chunk] | None = None
         self._next: Chunk | None = None
 
-    def link(self, chunk: Chunk) -> Linked:
+    def link(self, chunk: Chunk) -> LinkedTransfers:
         """Link the launches of a chunk to their transfers."""
-        start, end = chunk.column("start_ns"), ends(chunk)
+        start = chunk.column("start_ns")
+        end = ends(chunk)
         if self.rows is None or start.size == 0:
-            return Linked(np.full(start.size, NONE, np.int64), np.zeros(start.size, np.int64), self.held)
+            return LinkedTransfers(np.full(start.size, NONE, np.int64), np.zeros(start.size, np.int64), self.held)
         self._move(int(start[0]), int(end.max()))
         held = self.held
         if self.by == "correlation":
-            launches = {"start": start, "end": end, "lane": lanes(chunk), "correlation": numbers_of(chunk, "correlation")}
-            return Linked(*link_by_correlation(launches, held, self.window_ns), held)
-        return Linked(*link(start, end, lanes(chunk), held["start"], held["end"], held["lane"], self.window_ns), held)
+            launches = {
+                "start": start,
+                "end": end,
+                "device": device_numbers(chunk),
+                "correlation": numbers_of(chunk, "correlation"),
+            }
+            return LinkedTransfers(*link_by_correlation(launches, held, self.window_ns), held)
+        return LinkedTransfers(
+            *link(start, end, device_numbers(chunk), held["start"], held["end"], held["device"], self.window_ns), held
+        )
 
     def _move(self, first: int, last: int) -> None:
         """Hold every transfer that ends at or after `first` less the window, and starts by `last`."""
@@ -168,7 +193,7 @@ def numbers_of(chunk: Chunk, name: str) -> np.ndarray:
 
 
 def facts_of(chunk: Chunk) -> dict[str, np.ndarray]:
-    """Return what is held of a chunk of transfers; see `Linked`."""
+    """Return what is held of a chunk of transfers; see `LinkedTransfers`."""
     return {
         "row": chunk.numbers(),
         "start": chunk.column("start_ns"),
@@ -176,7 +201,7 @@ def facts_of(chunk: Chunk) -> dict[str, np.ndarray]:
         "bytes": numbers_of(chunk, "bytes"),
         "correlation": numbers_of(chunk, "correlation"),
         "copy_kind": chunk.column("copy_kind").astype(np.int64),
-        "lane": lanes(chunk),
+        "device": device_numbers(chunk),
     }
 
 
@@ -192,42 +217,47 @@ class Exposure:
     """
 
     def __init__(self, source: Source, latest: np.ndarray) -> None:
-        self.rows, self.latest = source.rows, latest
+        self.rows = source.rows
+        self.latest = latest
         self.first = np.array([group.first for group in self.rows.groups], np.int64)
         self._held: dict[int, dict[int, intervals.Set]] = {}
         self._known = self._values = np.empty(0, np.int64)
 
-    def of(self, linked: Linked) -> np.ndarray:
-        """Return the exposed part in ns of each launch's transfer; int64, 0 where there is none. Ask in the order of time."""
+    def of(self, linked: LinkedTransfers) -> np.ndarray:
+        """Return the exposed part in ns of each launch's transfer; int64, 0 where there is none. Ask in the order of
+        time.
+        """
         exposed = np.zeros(linked.index.size, np.int64)
         found = linked.found
         if not found.any():
             return exposed
-        met = np.zeros(linked.held["row"].size, bool)
-        met[linked.index[found]] = True
-        row, start, end, lane = (linked.held[name][met] for name in ("row", "start", "end", "lane"))
-        # long transfers are met again by later launches; of the others none needs to be remembered
-        place = np.minimum(np.searchsorted(self._known, row), max(self._known.size - 1, 0))
-        known = self._known[place] == row if self._known.size else np.zeros(row.size, bool)
+        linked_to = np.zeros(linked.held["row"].size, bool)
+        linked_to[linked.index[found]] = True
+        row, start, end, device = (linked.held[name][linked_to] for name in ("row", "start", "end", "device"))
+        # later launches are linked to long transfers again; of the others none needs to be remembered
+        index = np.minimum(np.searchsorted(self._known, row), max(self._known.size - 1, 0))
+        known = self._known[index] == row if self._known.size else np.zeros(row.size, bool)
         values = np.empty(row.size, np.int64)
-        values[known] = self._values[place[known]]
-        values[~known] = self._measure(start[~known], end[~known], lane[~known])
-        self._known, self._values = row, values
-        exposed[found] = values[(np.cumsum(met) - 1)[linked.index[found]]]
+        values[known] = self._values[index[known]]
+        values[~known] = self._measure(start[~known], end[~known], device[~known])
+        self._known = row
+        self._values = values
+        exposed[found] = values[(np.cumsum(linked_to) - 1)[linked.index[found]]]
         return exposed
 
-    def _measure(self, start: np.ndarray, end: np.ndarray, lane: np.ndarray) -> np.ndarray:
+    def _measure(self, start: np.ndarray, end: np.ndarray, device: np.ndarray) -> np.ndarray:
         exposed = end - start
         if exposed.size == 0:
             return exposed
         reach: dict[int, int] = {}
-        begin, stop = start.min(), end.max()
-        for place in np.flatnonzero((self.latest > begin) & (self.first < stop)).tolist():
-            touched = (start < self.latest[place]) & (end > self.first[place])
-            for value, (low, high) in self._busy(place).items() if touched.any() else ():
-                mine = np.flatnonzero(touched & (lane == value))
+        begin = start.min()
+        stop = end.max()
+        for group in np.flatnonzero((self.latest > begin) & (self.first < stop)).tolist():
+            touched = (start < self.latest[group]) & (end > self.first[group])
+            for value, (low, high) in self._busy(group).items() if touched.any() else ():
+                mine = np.flatnonzero(touched & (device == value))
                 if mine.size:
-                    # what earlier groups cover from here on is one stretch that reaches to their latest end
+                    # what earlier groups cover from here on is one interval that reaches to their latest end
                     covered = max(reach.get(value, LONG_AGO), int(start[mine].min()))
                     near = slice(np.searchsorted(high, covered, side="right"), np.searchsorted(low, end[mine].max()))
                     part = (np.maximum(low[near], reach.get(value, LONG_AGO)), high[near])
@@ -235,24 +265,26 @@ class Exposure:
                 reach[value] = max(reach.get(value, LONG_AGO), int(high[-1]) if high.size else LONG_AGO)
         return exposed
 
-    def _busy(self, place: int) -> dict[int, intervals.Set]:
-        """Return the union of the kernels of one group of launches, by lane."""
-        if place not in self._held:
+    def _busy(self, group: int) -> dict[int, intervals.Set]:
+        """Return the union of the kernels of one group of launches, by the number of their device."""
+        if group not in self._held:
             while len(self._held) >= HELD_GROUPS:
                 del self._held[min(self._held)]
             parts: dict[int, list[intervals.Set]] = {}
-            for chunk in self.rows.chunks(["start_ns", "duration_ns", "rank", "device"], [self.rows.groups[place]]):
-                start, end = chunk.column("start_ns"), ends(chunk)
-                for lane, mine in by_value(lanes(chunk)):
+            for chunk in self.rows.chunks(["start_ns", "duration_ns", "rank", "device"], [self.rows.groups[group]]):
+                start = chunk.column("start_ns")
+                end = ends(chunk)
+                for device, mine in by_value(device_numbers(chunk)):
                     here = slice(None) if mine is None else mine
-                    parts.setdefault(lane, []).append(intervals.union(start[here], end[here]))
-            self._held[place] = {
-                lane: intervals.union(*(np.concatenate(side) for side in zip(*sets, strict=True))) for lane, sets in parts.items()
+                    parts.setdefault(device, []).append(intervals.union(start[here], end[here]))
+            self._held[group] = {
+                device: intervals.union(*(np.concatenate(side) for side in zip(*pairs, strict=True)))
+                for device, pairs in parts.items()
             }
-        return self._held[place]
+        return self._held[group]
 
 
-def transfers_of(folder: Path) -> Rows | None:
+def transfers_of(folder: Path) -> TableRows | None:
     """Open an export's transfers; None if it has none."""
     path = folder / "transfers.parquet"
-    return Rows(path, "transfers") if path.is_file() else None
+    return TableRows(path, "transfers") if path.is_file() else None

@@ -1,8 +1,9 @@
 """Divide the time line among workers: every rank of the MPI program has some, one by default.
 
-A bin belongs to one worker, whole, so nothing but statistics of bins travels. Workers own ranges of bins or, in the form of arXiv
-2510.18300 (section 2.4), bins are dealt to them in turn. Where a share begins or ends inside a row group, that group is read by both
-neighbours; where bins are dealt, every worker reads each row group that holds a bin of its own.
+A bin belongs to one worker, whole, so nothing but statistics of bins travels. Workers own ranges of bins or, in the
+form of arXiv 2510.18300 (section 2.4), bins are assigned to them round-robin. Where a share begins or ends inside a
+row group, that group is read by both neighbours; where bins are assigned round-robin, every worker reads each row group
+that holds a bin of its own.
 """
 
 from collections.abc import Iterator
@@ -11,48 +12,55 @@ from dataclasses import dataclass
 import numpy as np
 from numba import int64
 
-from causeway.compiled import I8, compiled
-from causeway.variability.sources import Chunk, Group, Source
+from causeway.numeric.compiled import I8, compiled
+from causeway.variability.rows.sources import Chunk, RowGroups, Source
 
 OPEN_END = 1 << 62
 """A bin or position beyond all others."""
 
 
 @dataclass(frozen=True)
-class Deal:
-    """Blocks of bins dealt in turn: worker `place` of `size` gets those whose number leaves `place` when divided by `size`."""
+class RoundRobin:
+    """Blocks of bins assigned in turn: a worker, of `size` in all, gets those whose number leaves its own when divided
+    by `size`.
+    """
 
-    place: int
+    worker: int
     size: int
     block: int
 
     def any_between(self, first: int, last: int) -> bool:
-        """Return whether one of the bins from `first` to `last` is dealt to this worker."""
-        first, last = first // self.block, last // self.block
-        return (self.place - first) % self.size <= last - first
+        """Return whether one of the bins from `first` to `last` is assigned to this worker."""
+        first = first // self.block
+        last = last // self.block
+        return (self.worker - first) % self.size <= last - first
 
 
 @dataclass(frozen=True)
-class Share:
-    """The part of a source that a worker works on: bins `low` up to `high`, of `width` positions each; of these only dealt ones, if any."""
+class WorkerShare:
+    """The part of a source that a worker works on: bins `low` up to `high`, of `width` positions each; of these only
+    those assigned round-robin, if `turns` is given.
+    """
 
     source: Source
     low: int
     high: int
     width: int
-    deal: Deal | None = None
+    turns: RoundRobin | None = None
 
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[RowGroups]:
         """Return the groups that hold rows of the share."""
         if not self.source.splittable:
             return self.source.rows.groups
-        offset = self.source.offset
-        spans = [(group, (group.first + offset) // self.width, (group.last + offset) // self.width) for group in self.source.rows.groups]
+        spans = [
+            (group, *(position // self.width for position in self.source.reach(group)))
+            for group in self.source.rows.groups
+        ]
         inside = [span for span in spans if span[2] >= self.low and span[1] < self.high]
-        return [group for group, first, last in inside if self.deal is None or self.deal.any_between(first, last)]
+        return [group for group, first, last in inside if self.turns is None or self.turns.any_between(first, last)]
 
     def chunks(self, columns: list[str]) -> Iterator[tuple[Chunk, np.ndarray]]:
-        """Yield the share's rows with their positions (int64), ascending.
+        """Yield the share's rows with their positions: int64, shape (rows,), ascending.
 
         `columns` are those of the table; rank and start_ns are always read where positions need them.
         """
@@ -61,83 +69,89 @@ class Share:
                 yield chunk, position
                 continue
             begin, end = np.searchsorted(position, [self.low * self.width, self.high * self.width])
-            chunk, position = chunk.slice(begin, end), position[begin:end]
-            if self.deal is not None and position.size:
-                places = np.empty(position.size, np.int64)
-                n = _dealt(position, self.width * self.deal.block, self.deal.place, self.deal.size, places)
+            chunk = chunk.slice(begin, end)
+            position = position[begin:end]
+            if self.turns is not None and position.size:
+                indices = np.empty(position.size, np.int64)
+                n = _assigned(position, self.width * self.turns.block, self.turns.worker, self.turns.size, indices)
                 if n < position.size:
-                    chunk, position = chunk.take(places[:n].copy()), position[places[:n]]
+                    chunk = chunk.take(indices[:n].copy())
+                    position = position[indices[:n]]
             if position.size:
                 yield chunk, position
 
 
-def positioned(source: Source, columns: list[str], groups: list[Group]) -> Iterator[tuple[Chunk, np.ndarray]]:
-    """Yield chunks of a source's groups with the positions of their rows (int64); see `Share.chunks`."""
+def positioned(source: Source, columns: list[str], groups: list[RowGroups]) -> Iterator[tuple[Chunk, np.ndarray]]:
+    """Yield chunks of a source's groups with the positions of their rows: int64, shape (rows,), ascending."""
     needed = list(dict.fromkeys([*columns, *(["start_ns"] if source.timed else []), "rank"]))
     counted = np.zeros(len(source.ranks), np.int64)
     for chunk in source.rows.chunks(needed, groups):
         if source.timed:
-            yield chunk, chunk.column("start_ns") + source.offset
+            yield chunk, source.position(chunk.column("start_ns"))
         elif source.splittable:
             yield chunk, chunk.numbers()
         else:
-            number, position = source.rank_numbers(chunk), np.empty(chunk.size, np.int64)
+            rank_index = source.rank_indices(chunk)
+            position = np.empty(chunk.size, np.int64)
             for rank in range(counted.size):
-                mine = np.flatnonzero(number == rank)
+                mine = np.flatnonzero(rank_index == rank)
                 position[mine] = counted[rank] + np.arange(mine.size)
                 counted[rank] += mine.size
             yield chunk, position
 
 
 @compiled(int64(I8, int64, int64, int64, int64[::1]))
-def _dealt(position, width, own, size, places):
-    """List the places of rows in blocks `own`, `own + size`, ...; one division per block."""
+def _assigned(position, width, own, size, indices):
+    """List the indices of rows in blocks `own`, `own + size`, ...; one division per block."""
     n = np.int64(0)
-    edge, mine = position[0], False
+    edge = position[0]
+    mine = False
     for i in range(position.size):
         if position[i] >= edge:
             block = position[i] // width
-            edge, mine = (block + 1) * width, block % size == own
+            edge = (block + 1) * width
+            mine = block % size == own
         if mine:
-            places[n] = i
+            indices[n] = i
             n += 1
     return n
 
 
-def shares(sources: list[Source], width: int, place: int, size: int, block: int | None = None) -> list[Share]:
-    """Return what worker `place` of `size` works on.
+def shares(sources: list[Source], width: int, worker: int, size: int, block: int | None = None) -> list[WorkerShare]:
+    """Return what a worker works on. Sources whose positions depend on earlier rows go to one worker whole.
 
     Parameters
     ----------
     sources : list of Source
     width : int
         Positions per bin; a share begins and ends at edges of bins.
+    worker, size : int
+        Number of the worker, from 0, and how many there are.
     block : int or None
-        None: ranges of about an equal number of rows. Every worker finds the same cuts by integer arithmetic from the row groups'
-        statistics, so nothing is exchanged. Else bins are dealt in blocks of so many.
-
-    Sources whose positions depend on earlier rows go to one worker whole.
+        None: ranges of about an equal number of rows. Every worker finds the same limits by integer arithmetic from the
+        row groups' statistics, so nothing is exchanged. Else bins are assigned round-robin in blocks of so many.
     """
     mine = []
     if block is not None:
         for number, source in enumerate(sources):
             if source.splittable:
-                mine.append(Share(source, 0, OPEN_END // width, width, Deal(place, size, block)))
-            elif number % size == place:
-                mine.append(Share(source, 0, OPEN_END // width, width))
+                mine.append(WorkerShare(source, 0, OPEN_END // width, width, RoundRobin(worker, size, block)))
+            elif number % size == worker:
+                mine.append(WorkerShare(source, 0, OPEN_END // width, width))
         return mine
     total = sum(source.rows.rows for source in sources)
-    low_row, high_row = total * place // size, total * (place + 1) // size
+    low_row = total * worker // size
+    high_row = total * (worker + 1) // size
     begin = 0
     for source in sources:
-        low, high = (_cut(source, row - begin, width) for row in (low_row, high_row))
+        low, high = (_bin_at(source, row - begin, width) for row in (low_row, high_row))
         if low < high:
-            mine.append(Share(source, low, high, width))
+            mine.append(WorkerShare(source, low, high, width))
         begin += source.rows.rows
     return mine
 
 
-def _cut(source: Source, row: int, width: int) -> int:
+def _bin_at(source: Source, row: int, width: int) -> int:
     """Return the bin before which rows up to about `row` lie; monotonic in `row`."""
     if row <= 0 or source.rows.rows == 0:
         return 0
@@ -146,5 +160,5 @@ def _cut(source: Source, row: int, width: int) -> int:
     if not source.splittable:
         return 0 if 2 * row < source.rows.rows else OPEN_END // width
     group = next(group for group in reversed(source.rows.groups) if group.row <= row)
-    position = group.first + (group.last - group.first) * (row - group.row) // group.rows + source.offset
-    return position // width
+    first, last = source.reach(group)
+    return (first + (last - first) * (row - group.row) // group.rows) // width

@@ -1,8 +1,9 @@
 """The workers of a rank: threads that share its memory, or processes of their own.
 
-A rank with n workers does what n ranks would: each worker has a share of the bins and its own sums, and these are added as exact integers.
-Compiled code and Arrow's readers run without Python's global lock, so threads work side by side and are the better choice; processes,
-started with `multiprocessing`, are the form of arXiv 2510.18300 (section 2.4, step 5).
+A rank with n workers does what n ranks would: each worker has a share of the bins and its own sums, and these are added
+as exact integers. Compiled code and Arrow's readers run without Python's global lock, so threads work side by side and
+are the better choice; processes, started with `multiprocessing`, are the form of arXiv 2510.18300 (section 2.4, step
+5).
 """
 
 import multiprocessing
@@ -10,13 +11,13 @@ from collections.abc import Callable
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import TypeVar
 
-from causeway.ranks import Ranks
+from causeway.numeric.mpi import Ranks
 
 KINDS = ("threads", "processes")
 Plan = TypeVar("Plan")
 Part = TypeVar("Part")
 Task = Callable[[Plan, int, int], Part]
-"""`task(plan, place, size)` does the share of worker `place` of `size`."""
+"""`task(plan, worker, size)` does the share of a worker, of `size` in all."""
 
 
 class Team:
@@ -32,14 +33,14 @@ class Team:
 
     Attributes
     ----------
-    places : range
+    workers : range
         Numbers of this rank's workers among all.
     size : int
         Number of workers on all ranks.
     """
 
     def __init__(self, ranks: Ranks, count: int = 1, kind: str = "threads") -> None:
-        self.places = range(ranks.rank * count, (ranks.rank + 1) * count)
+        self.workers = range(ranks.rank * count, (ranks.rank + 1) * count)
         self.size = ranks.size * count
         self._pool: Executor | None = None
         if count > 1 and kind == "threads":
@@ -56,10 +57,10 @@ class Team:
             self._pool.shutdown(cancel_futures=True)
 
     def map(self, task: Task, plan: Plan) -> list[Part]:
-        """Return what a task gives for each of this rank's workers, in the order of their places.
+        """Return what a task gives for each of this rank's workers, in their order.
 
         `task` is a function of a module, as processes find it by name; they get a copy of `plan`.
         """
         if self._pool is None:
-            return [task(plan, place, self.size) for place in self.places]
-        return list(self._pool.map(task, *zip(*((plan, place, self.size) for place in self.places), strict=True)))
+            return [task(plan, worker, self.size) for worker in self.workers]
+        return list(self._pool.map(task, *zip(*((plan, worker, self.size) for worker in self.workers), strict=True)))

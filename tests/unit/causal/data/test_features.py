@@ -6,11 +6,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from causeway.causal import context
-from causeway.causal.features import Export, assemble, exports_of
-from causeway.tables import LAUNCH_SHAPE, SCHEMAS, read_table, unit_of, write_json, write_table
+from causeway.causal.data.features import Export, assemble, exports_of
+from causeway.causal.data.scopes import feature_columns
+from causeway.core.feature_registry import FEATURE_BY_NAME, FEATURES
+from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, read_table, unit_of, write_json, write_table
+from feature_columns import feature_fields, unregistered
 
-KERNELS = [{"kernel": k, "id": f"k{k}", "name": f"kernel {k}", "short_name": f"k{k}", "class": "compute"} for k in range(3)]
+KERNELS = [
+    {"kernel": k, "id": f"k{k}", "name": f"kernel {k}", "short_name": f"k{k}", "class": "compute"} for k in range(3)
+]
 CONFIGURATIONS = [{"configuration": c, "kernel": c % 3, "grid_x": 10 * (c + 1), "label": None} for c in range(5)]
 
 
@@ -23,7 +27,8 @@ def table(rows, name):
 def dataset(tmp_path):
     """Write the tables of two ranks; return the raw rows by rank, the kept table and what `assemble` needs."""
     rng = np.random.default_rng(5)
-    raw, durations = {}, []
+    raw = {}
+    durations = []
     for rank in (0, 1):
         folder = tmp_path / "tables" / str(rank)
         n = 300
@@ -54,7 +59,8 @@ def dataset(tmp_path):
             for start in np.sort(rng.integers(900, 9100, 250))
         ]
         ranges = [
-            {"start_ns": 500 * r + 100, "duration_ns": 10**6, "range": r, "rank": rank, "kind": "nvtx", "name": "step"} for r in range(4)
+            {"start_ns": 500 * r + 100, "duration_ns": 10**6, "range": r, "rank": rank, "kind": "nvtx", "name": "step"}
+            for r in range(4)
         ]
         samples = [
             {"time_ns": int(t), "rank": rank, "device": d, "metric": m, "value": float(rng.random())}
@@ -71,7 +77,8 @@ def dataset(tmp_path):
         durations += [(row["configuration"], row["duration_ns"]) for row in launches]
     means = {c: float(np.mean([d for own, d in durations if own == c])) for c in range(5)}
     summary = [
-        {**row, "kernel": f"k{row['kernel']}", "rank": None, "launches": 1, "mean": means[row["configuration"]]} for row in CONFIGURATIONS
+        {**row, "kernel": f"k{row['kernel']}", "rank": None, "launches": 1, "mean": means[row["configuration"]]}
+        for row in CONFIGURATIONS
     ]
     clocks = {"exports": {"0": {"shift_ns": 0, "ranks": [0]}, "1": {"shift_ns": 70, "ranks": [1]}}}
     kept = []
@@ -109,7 +116,11 @@ def brute(raw, row, means):
     own = row["launch"]
     same = [(i, x) for i, x in enumerate(mine["launches"]) if x["device"] == row["device"] and i != own]
     flying = [x for _, x in same if x["start_ns"] <= start < x["start_ns"] + x["duration_ns"]]
-    copies = [x for x in mine["transfers"] if x["device"] == row["device"] and x["start_ns"] <= start < x["start_ns"] + x["duration_ns"]]
+    copies = [
+        x
+        for x in mine["transfers"]
+        if x["device"] == row["device"] and x["start_ns"] <= start < x["start_ns"] + x["duration_ns"]
+    ]
     kinds = {"h2d": (1,), "d2h": (2,), "d2d": (8, 13), "p2p": (10,)}
     earlier = [x["start_ns"] + x["duration_ns"] for _, x in same if x["start_ns"] <= start]
     kernel = row["configuration"] % 3
@@ -126,15 +137,24 @@ def brute(raw, row, means):
         "device": str(row["device"]),
         "node": "ab"[row["rank"]],
     }
-    found |= {f"{kind}_bytes_in_flight": sum(x["bytes"] or 0 for x in copies if x["copy_kind"] in codes) for kind, codes in kinds.items()}
+    found |= {
+        f"{kind}_bytes_in_flight": sum(x["bytes"] or 0 for x in copies if x["copy_kind"] in codes)
+        for kind, codes in kinds.items()
+    }
     copied = [x for x in mine["transfers"] if (x["device"], x["copy_kind"]) == (row["device"], 1)]
     ended = [x for x in copied if x["start_ns"] + x["duration_ns"] <= start]
     last = max((x["start_ns"] + x["duration_ns"] for x in ended), default=None)
-    found["last_h2d_bytes"] = [x["bytes"] or 0 for x in ended if x["start_ns"] + x["duration_ns"] == last][-1] if ended else None
+    found["last_h2d_bytes"] = (
+        [x["bytes"] or 0 for x in ended if x["start_ns"] + x["duration_ns"] == last][-1] if ended else None
+    )
     begin = None if row["range"] is None else mine["ranges"][row["range"]]["start_ns"]
     found["iteration_position"] = None if begin is None or start < begin else start - begin
     for metric in ("gpc_clock_hz", "sm_ratio"):
-        earlier = [x for x in mine["samples"] if (x["device"], x["metric"]) == (row["device"], metric) and x["time_ns"] <= start]
+        earlier = [
+            x
+            for x in mine["samples"]
+            if (x["device"], x["metric"]) == (row["device"], metric) and x["time_ns"] <= start
+        ]
         found[metric] = earlier[-1]["value"] if earlier else None
     return found
 
@@ -152,7 +172,7 @@ def assembled(folder, kept, exports, configurations, target="kernel_variability"
 def test_every_feature_equals_brute_force(dataset, tmp_path, monkeypatch, rows_per_group):
     raw, kept, kept_table, exports, configurations, means = dataset
     if rows_per_group:  # the same in many small row groups
-        monkeypatch.setattr("causeway.tables.ROW_GROUP_ROWS", rows_per_group)
+        monkeypatch.setattr("causeway.core.tables.ROW_GROUP_ROWS", rows_per_group)
         for export in exports:
             for name in ("launches", "transfers", "samples"):
                 path = export.folder / f"{name}.parquet"
@@ -161,19 +181,24 @@ def test_every_feature_equals_brute_force(dataset, tmp_path, monkeypatch, rows_p
     assert len(rows) == len(kept)
     for row, original in zip(rows, kept, strict=True):
         for name, value in brute(raw, original, means).items():
-            assert row[name] == (pytest.approx(value) if isinstance(value, float) else value), (name, original["launch"])
+            assert row[name] == (pytest.approx(value) if isinstance(value, float) else value), (
+                name,
+                original["launch"],
+            )
 
 
 def test_time_since_the_start_begins_anew_where_exports_do_not_overlap(dataset, tmp_path):
     raw, kept, kept_table, exports, configurations, _ = dataset
     hours = 3_600_000_000_000
-    later = [exports[0], replace(exports[1], shift_ns=exports[1].shift_ns + hours)]
+    later = [exports[0], replace(exports[1], clock=exports[1].clock.counting_from(-hours))]
     begun = [min(x["start_ns"] for x in raw[rank]["launches"]) for rank in (0, 1)]
     moved = [
         value + hours if rank else value
         for rank, value in zip(*(kept_table.column(c).to_pylist() for c in ("rank", "start_ns")), strict=True)
     ]
-    kept_later = kept_table.set_column(kept_table.column_names.index("start_ns"), "start_ns", pa.array(moved, pa.int64()))
+    kept_later = kept_table.set_column(
+        kept_table.column_names.index("start_ns"), "start_ns", pa.array(moved, pa.int64())
+    )
     found, _ = assembled(tmp_path, kept_later, later, configurations)
     expected = [row["start_ns"] - 70 * row["rank"] - begun[row["rank"]] for row in kept]
     assert found.column("since_start_ns").to_pylist() == expected
@@ -182,7 +207,10 @@ def test_time_since_the_start_begins_anew_where_exports_do_not_overlap(dataset, 
 def test_fields_tell_tier_group_and_unit(dataset, tmp_path):
     _, _, kept, exports, configurations, _ = dataset
     _, fields = assembled(tmp_path, kept, exports, configurations)
-    facts = {name: (field.metadata[b"tier"].decode(), field.metadata[b"group"].decode(), unit_of(field)) for name, field in fields.items()}
+    facts = {
+        name: (field.metadata[b"tier"].decode(), field.metadata[b"group"].decode(), unit_of(field))
+        for name, field in fields.items()
+    }
     assert facts["grid_x"] == ("launch", "launch configuration", "")
     assert facts["dynamic_shared_bytes"] == ("launch", "launch configuration", "bytes")
     assert facts["h2d_bytes_in_flight"] == ("context", "contention", "bytes")
@@ -210,19 +238,70 @@ def test_counters_pass_through(tmp_path):
         [
             *SCHEMAS["kept"],
             pa.field("device", pa.uint16()),
-            pa.field("dram_bytes", pa.float64(), metadata={"unit": "bytes", "group": "memory system activity", "raw": "dram__bytes.sum"}),
+            pa.field(
+                "dram_bytes",
+                pa.float64(),
+                metadata={"unit": "bytes", "group": "memory system activity", "raw": "dram__bytes.sum"},
+            ),
             pa.field("cache", pa.string()),
         ]
     )
-    row = dict.fromkeys(schema.names, 0) | {"kernel": "k", "kept": True, "start_ns": None, "cache": "none", "dram_bytes": 1.5, "device": 1}
+    row = dict.fromkeys(schema.names, 0) | {
+        "kernel": "k",
+        "kept": True,
+        "start_ns": None,
+        "cache": "none",
+        "dram_bytes": 1.5,
+        "device": 1,
+    }
     kept = pa.Table.from_pylist([row], schema=schema)
     found, fields = assembled(tmp_path, kept, [Export(tmp_path, 0, (0,), None)], None, "gpu_time")
-    facts = {name: {key: value for key, value in field.metadata.items() if key != b"PARQUET:field_id"} for name, field in fields.items()}
+    facts = {
+        name: {key: value for key, value in field.metadata.items() if key != b"PARQUET:field_id"}
+        for name, field in fields.items()
+    }
     assert list(facts) == ["device", "dram_bytes", "cache"]
-    assert facts["dram_bytes"] == {b"tier": b"counter", b"group": b"memory system activity", b"unit": b"bytes", b"raw": b"dram__bytes.sum"}
-    assert found.select(["device", "dram_bytes", "cache"]).to_pylist() == [{"device": "1", "dram_bytes": 1.5, "cache": "none"}]
+    assert facts["dram_bytes"] == {
+        b"tier": b"counter",
+        b"group": b"memory system activity",
+        b"unit": b"bytes",
+        b"raw": b"dram__bytes.sum",
+    }
+    assert found.select(["device", "dram_bytes", "cache"]).to_pylist() == [
+        {"device": "1", "dram_bytes": 1.5, "cache": "none"}
+    ]
 
 
-def test_copy_kinds_do_not_overlap():
-    codes = [code for kinds in context.BYTES_BY_KIND.values() for code in kinds]
-    assert len(codes) == len(set(codes))
+def test_every_column_is_registered_and_every_record_is_written(dataset, tmp_path):
+    """The columns of a trace, of its memory stalls and of a dataset of several ranks, in the registry's order."""
+    _, _, kept, exports, configurations, _ = dataset
+    linked = {"transfer_bytes": pa.array([1] * kept.num_rows), "transfer_copy_kind": pa.array([1] * kept.num_rows)}
+    for name, values in linked.items():
+        kept = kept.append_column(name, values)
+    order = {feature.name: position for position, feature in enumerate(FEATURES)}
+    written = set()
+    for target, means in (("kernel_variability", configurations), ("memory_stall", None)):
+        table, _ = assembled(tmp_path, kept, exports, means, target)
+        assert unregistered(table.schema) == []
+        computed = [name for name in table.column_names if name in order and FEATURE_BY_NAME[name].table]
+        assert [name for name in computed if table.column(name).null_count == table.num_rows] == []
+        names = [column.name for column in feature_columns(table)]
+        assert {field.name for field in feature_fields(table.schema)} == set(names) - {"rank"}
+        positions = [order[name] for name in names if name not in ("gpc_clock_hz", "sm_ratio")]
+        assert positions == sorted(positions)
+        written |= set(names)
+    assert written == {*order, "gpc_clock_hz", "sm_ratio"}
+
+
+@pytest.mark.parametrize(
+    ("name", "facts"),
+    [
+        ("toy", {"tier": "context", "group": "contention"}),
+        ("toy", {"tier": "launch", "group": "launch configuration"}),
+        ("queue_ns", {"tier": "context", "group": "time"}),
+        ("toy_hz", {"tier": "context", "group": "device metrics"}),
+        ("toy", {"tier": "counter", "group": "a group of its own"}),
+    ],
+)
+def test_a_column_without_its_record_would_be_found(name, facts):
+    assert unregistered(pa.schema([pa.field(name, pa.float64(), metadata=facts)])) == [name]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from causeway.causal.in_flight import InFlight, LastEnded, LastValue, idle_before, whole_instants
+from causeway.causal.data.in_flight import InFlight, LastEnded, LastValue, idle_before, whole_instants
 
 
 def chunked(columns, sizes):
@@ -20,7 +20,9 @@ def test_sums_in_flight_equal_brute_force_in_any_chunks(seed):
     instants = np.sort(rng.integers(-3, 160, 90))
     cuts = np.sort(rng.integers(0, 201, 6))
     sizes = np.diff([0, *cuts, 200])
-    state, found, begun = InFlight(2), [], 0
+    state = InFlight(2)
+    found = []
+    begun = 0
     for chunk, boundary in whole_instants(chunked({"start": starts, "end": ends, "row": np.arange(200)}, sizes)):
         until = instants.size if boundary is None else np.searchsorted(instants, boundary)
         found.append(state.advance(chunk["start"], chunk["end"], weights[chunk["row"]], instants[begun:until]))
@@ -36,7 +38,9 @@ def test_what_ended_last_equals_brute_force_in_any_chunks(seed):
     ends = starts + rng.integers(0, 40, 60)
     instants = np.sort(rng.integers(-3, 200, 90))
     sizes = np.diff([0, *np.sort(rng.integers(0, 61, 5)), 60])
-    state, found, begun = LastEnded(), [], 0
+    state = LastEnded()
+    found = []
+    begun = 0
     for chunk, boundary in whole_instants(chunked({"start": starts, "end": ends, "row": np.arange(60)}, sizes)):
         until = instants.size if boundary is None else np.searchsorted(instants, boundary)
         found.append(state.advance(chunk["end"], chunk["row"].astype(float), instants[begun:until], boundary))
@@ -50,7 +54,8 @@ def test_idle_time_equals_brute_force_in_any_chunks(seed):
     rng = np.random.default_rng(100 + seed)
     starts = np.sort(rng.integers(0, 400, 120))
     ends = starts + rng.integers(0, 6, 120)
-    found, latest = [], None
+    found = []
+    latest = None
     for chunk, _ in whole_instants(chunked({"start": starts, "end": ends}, [50, 1, 0, 69])):
         found.append(idle_before(chunk["start"], chunk["end"], latest, np.arange(chunk["start"].size)))
         latest = max(chunk["end"].max(), latest if latest is not None else -1)
@@ -70,4 +75,8 @@ def test_the_last_value_at_or_before_an_instant():
 
 def test_equal_starts_stay_together():
     chunks = list(whole_instants(chunked({"start": np.array([1, 2, 2, 2, 3])}, [2, 1, 2])))
-    assert [(chunk["start"].tolist(), boundary) for chunk, boundary in chunks] == [([1], 2), ([2, 2, 2], 3), ([3], None)]
+    assert [(chunk["start"].tolist(), boundary) for chunk, boundary in chunks] == [
+        ([1], 2),
+        ([2, 2, 2], 3),
+        ([3], None),
+    ]

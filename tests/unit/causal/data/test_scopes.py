@@ -9,11 +9,19 @@ import pyarrow as pa
 import pytest
 from causal_tables import make_table
 
-import discover_causes
-import discover_dataset_causes
-import settle_causes
-from causeway.causal.scopes import blocks_of, capped, columns_of, in_time_order, kernels_that_matter, pooled, read_features, rows_of
-from causeway.tables import SCHEMAS, read_json, read_table, write_table
+from causal import correct_causes, discover_causes, discover_dataset_causes
+from causeway.causal.data.outcome_file import read_outcomes
+from causeway.causal.data.scopes import (
+    capped,
+    feature_columns,
+    in_time_order,
+    kernels_that_matter,
+    observations_of,
+    pooled,
+    read_features,
+    row_blocks,
+)
+from causeway.core.tables import SCHEMAS, read_json, read_table, write_table
 
 CAUSES = {
     "batches": 2,
@@ -34,7 +42,8 @@ def features_table(tables):
     parts = []
     for number, table in enumerate(tables):
         n = len(table.y)
-        mean, std = float(table.y.mean()), float(table.y.std(ddof=1))
+        mean = float(table.y.mean())
+        std = float(table.y.std(ddof=1))
         parts.append(
             pa.table(
                 {
@@ -65,7 +74,14 @@ def write_features(path, table, fields):
 def summary(shares):
     rows = [
         dict.fromkeys(SCHEMAS["kernel_summary"].names, 1.0)
-        | {"kernel": f"k{i}", "name": f"kernel {i}", "short_name": f"k{i}", "class": "compute", "launches": 1, "configurations": 1}
+        | {
+            "kernel": f"k{i}",
+            "name": f"kernel {i}",
+            "short_name": f"k{i}",
+            "class": "compute",
+            "launches": 1,
+            "configurations": 1,
+        }
         | {"target_share": share, "histogram": [], "timeline": []}
         for i, share in enumerate(shares)
     ]
@@ -109,25 +125,27 @@ def test_kernels_that_matter_reach_the_share_or_the_count(tmp_path):
     assert [kernel.id for kernel in kernels_that_matter(tmp_path / "k.parquet", 1.0, 1)] == ["k1"]
 
 
-def test_rows_carry_weights_configurations_and_whether_the_target_is_folded():
+def test_rows_carry_weights_configurations_and_whether_the_target_is_an_absolute_deviation():
     table, _ = features_table([make_table(1, n=40, p=12)])
-    halves = table.set_column(table.column_names.index("inclusion_probability"), "inclusion_probability", pa.array([0.5] * 40))
-    rows = rows_of(halves)
+    halves = table.set_column(
+        table.column_names.index("inclusion_probability"), "inclusion_probability", pa.array([0.5] * 40)
+    )
+    rows = observations_of(halves)
     assert rows.weight.tolist() == [2.0] * 40
-    assert rows.folded
+    assert rows.absolute
     stall = table.set_column(table.column_names.index("target"), "target", pa.array(np.arange(40.0)))
-    assert not rows_of(stall).folded
+    assert not observations_of(stall).absolute
 
 
 def test_kernels_weigh_the_same_when_pooled():
     table, _ = features_table([make_table(1, n=300, p=12), make_table(2, n=60, p=12)])
-    rows = rows_of(table, equal_kernels=True)
+    rows = observations_of(table, equal_kernels=True)
     assert rows.weight[rows.kernel == 0].sum() == pytest.approx(rows.weight[rows.kernel == 1].sum())
 
 
 def test_a_cap_takes_whole_bins_and_the_same_ones_each_time(tmp_path):
     path = write_features(tmp_path / "features.parquet", *features_table([make_table(1, n=1000, p=12)]))
-    blocks = blocks_of(path)
+    blocks = row_blocks(path)
     first, again = (read_features(path, capped(blocks, 400, 5)) for _ in range(2))
     assert first.equals(again)
     assert 300 <= first.num_rows <= 400
@@ -141,11 +159,13 @@ def test_blocks_are_counted_and_read_alike_however_the_rows_are_grouped(tmp_path
     table, fields = features_table([make_table(seed, n=300, p=12) for seed in (1, 2, 3)])
     table = table.set_column(0, "rank", pa.array(np.arange(900) % 2, pa.uint32()))
     whole = write_features(tmp_path / "whole.parquet", table, fields)
-    monkeypatch.setattr("causeway.tables.ROW_GROUP_ROWS", 7)
+    monkeypatch.setattr("causeway.core.tables.ROW_GROUP_ROWS", 7)
     small = write_features(tmp_path / "small.parquet", table, fields)
-    blocks = blocks_of(whole)
-    assert blocks_of(small).equals(blocks)
-    expected = collections.Counter(zip(*(table.column(name).to_pylist() for name in ("kernel", "rank", "bin")), strict=True))
+    blocks = row_blocks(whole)
+    assert row_blocks(small).equals(blocks)
+    expected = collections.Counter(
+        zip(*(table.column(name).to_pylist() for name in ("kernel", "rank", "bin")), strict=True)
+    )
     assert {(row["kernel"], row["rank"], row["bin"]): row["rows"] for row in blocks.to_pylist()} == expected
     some = blocks.take(pa.array([1, 5, 17]))
     chosen = {(row["kernel"], row["rank"], row["bin"]) for row in some.to_pylist()}
@@ -164,27 +184,30 @@ def test_time_order_goes_over_all_ranks():
 
 def test_several_ranks_are_a_category():
     table, _ = features_table([make_table(1, n=40, p=12)])
-    assert "rank" not in [column.name for column in columns_of(table)]
+    assert "rank" not in [column.name for column in feature_columns(table)]
     two = table.set_column(0, "rank", pa.array(np.arange(40) % 2, pa.uint32()))
-    rank = columns_of(two)[-1]
+    rank = feature_columns(two)[-1]
     assert (rank.name, rank.tier, rank.group, rank.values[1]) == ("rank", "context", "placement", "1")
 
 
 def test_kernels_with_few_rows_have_no_say_when_pooled(tmp_path):
-    path = write_features(tmp_path / "two.parquet", *features_table([make_table(1, n=300, p=12), make_table(2, n=20, p=12)]))
-    blocks, kernels = pooled(blocks_of(path), 10**6, 1)
+    path = write_features(
+        tmp_path / "two.parquet", *features_table([make_table(1, n=300, p=12), make_table(2, n=20, p=12)])
+    )
+    blocks, kernels = pooled(row_blocks(path), 10**6, 1)
     assert (kernels, set(read_features(path, blocks).column("kernel").to_pylist())) == (1, {"k0"})
     path = write_features(tmp_path / "few.parquet", *features_table([make_table(1, n=9, p=12)]))
-    assert read_features(path, pooled(blocks_of(path), 10**6, 1)[0]).num_rows == 9
+    assert read_features(path, pooled(row_blocks(path), 10**6, 1)[0]).num_rows == 9
 
 
 def run_all(job):
     """All batches, the whole dataset, and the verdicts over all of them."""
     for batch in ("0", "1"):
-        job.wildcards.batch, job.output.drafts = batch, job.output.drafts.with_name(f"{batch}.json")
+        job.wildcards.batch = batch
+        job.output.drafts = job.output.drafts.with_name(f"{batch}.json")
         discover_causes.main(job)
     discover_dataset_causes.main(job)
-    settle_causes.main(job)
+    correct_causes.main(job)
     return job.output.scopes.parent
 
 
@@ -193,14 +216,24 @@ def test_batches_and_dataset_end_in_a_folder_per_scope(job):
     tables = [make_table(seed, n=500, p=40) for seed in (1, 2, 3)]
     made = job(tables)
     root = run_all(made)
-    assert [[draft["graph"]["scope"] for draft in read_json(path)["drafts"]] for path in made.input.drafts] == [["k0", "k2"], ["k1"]]
+    assert [[outcome.scope.scope for outcome in read_outcomes(path)] for path in made.input.drafts] == [
+        ["k0", "k2"],
+        ["k1"],
+    ]
     assert read_json(root / "scopes.json") == {"scopes": ["k0", "k1", "k2"]}
     for number, table in enumerate(tables):
         document = json.loads((root / f"k{number}" / "graph.json").read_text())
-        assert (document["scope"], document["scope_name"], document["target"]) == (f"k{number}", f"kernel {number}", "y")
+        assert (document["scope"], document["scope_name"], document["target"]) == (
+            f"k{number}",
+            f"kernel {number}",
+            "y",
+        )
         assert document["q_value"] <= 0.05
         rows = read_table(root / f"k{number}" / "contributions.parquet", "contributions").to_pylist()
-        assert [row["feature"] for row in rows] == [edge["source"] for edge in document["edges"] if edge["target"] == "y"]
+        assert [row["sentence"] for row in rows] == [*document["sentences"], None]
+        assert [row["feature"] for row in rows] == [
+            edge["source"] for edge in document["edges"] if edge["target"] == "y"
+        ]
         found = {member for node in document["nodes"] for member in node["members"]}
         assert len(found & set(table.causes)) >= 4
     rows = read_table(made.output.agreement, "agreement").to_pylist()
@@ -210,27 +243,33 @@ def test_batches_and_dataset_end_in_a_folder_per_scope(job):
 def test_a_batch_without_kernels_says_so(job):
     only = job([make_table(1, n=300, p=20)], shares=(1.0,), batch="1")
     discover_causes.main(only)
-    assert read_json(only.output.drafts) == {"drafts": []}
+    assert read_outcomes(only.output.drafts) == ()
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 def test_a_dataset_of_one_kernel_is_analysed_once_and_says_the_same_of_both(job):
     table = make_table(1, n=400, p=20)
-    only, cause = job([table], shares=(1.0,)), next(iter(table.causes))
+    only = job([table], shares=(1.0,))
+    cause = next(iter(table.causes))
     asked = {"all": None, "kernel": "^kernel 0$", "whole": "dataset", "nobody": "k7"}
     questions = [{"name": name, "kernel": who, "set": {cause: {"quantile": 0.5}}} for name, who in asked.items()]
     only.params.causes = CAUSES | {"what_if": questions}
     root = run_all(only)
-    assert [read_json(path)["drafts"] for path in only.input.drafts] == [[], []]
+    assert [read_outcomes(path) for path in only.input.drafts] == [(), ()]
     kernel, whole = (read_json(root / scope / "graph.json") for scope in ("k0", "dataset"))
     assert (kernel.pop("scope"), kernel.pop("scope_name")) == ("k0", "kernel 0")
     assert (whole.pop("scope"), whole.pop("scope_name")) == ("dataset", None)
     assert kernel == whole
     assert any(edge["source"] == cause for edge in whole["edges"])
     for name in ("contributions", "refutations", "heterogeneity", "baselines"):
-        assert read_table(root / "k0" / f"{name}.parquet", name).equals(read_table(root / "dataset" / f"{name}.parquet", name))
+        assert read_table(root / "k0" / f"{name}.parquet", name).equals(
+            read_table(root / "dataset" / f"{name}.parquet", name)
+        )
     rows = {scope: read_table(root / scope / "whatif.parquet", "whatif").to_pylist() for scope in ("k0", "dataset")}
-    assert [[row["asked"] for row in rows[scope] if row["asked"]] for scope in rows] == [["all", "kernel"], ["all", "whole", "nobody"]]
+    assert [[row["asked"] for row in rows[scope] if row["asked"]] for scope in rows] == [
+        ["all", "kernel"],
+        ["all", "whole", "nobody"],
+    ]
     of_kernel, of_dataset = ([row for row in rows[scope] if not row["asked"]] for scope in rows)
     assert of_kernel == of_dataset
     assert all(row["change_percent"] is not None for row in rows["k0"] if row["asked"])
@@ -244,7 +283,11 @@ def test_no_rows_at_all_give_refusals_and_no_crash(job):
     root = run_all(nothing)
     for scope in ("k0", "dataset"):
         document = read_json(root / scope / "graph.json")
-        assert (document["verdict"], document["edges"], document["reasons"]) == ("inconclusive", [], ["no launch has the target"])
+        assert (document["verdict"], document["edges"], document["reasons"]) == (
+            "inconclusive",
+            [],
+            ["no launch has the target"],
+        )
         assert document["p_value"] is document["q_value"] is None
 
 
@@ -253,7 +296,7 @@ def test_the_whole_dataset_is_a_scope_and_is_compared_with_dowhy(job):
     tables = [make_table(4, n=600, p=30, interactions=False), make_table(4, n=600, p=30, interactions=False)]
     whole = job(tables)
     discover_dataset_causes.main(whole)
-    document = read_json(whole.output.draft)["drafts"][0]["graph"]
-    assert (document["scope"], document["scope_name"], document["n_rows"]) == ("dataset", None, 1200)
-    assert document["verdict"] == "supported"
-    assert any(reason.startswith("cross-check: dowhy's arrow strengths") for reason in document["reasons"])
+    (outcome,) = read_outcomes(whole.output.draft)
+    assert (outcome.scope.scope, outcome.scope.name, outcome.n_rows) == ("dataset", None, 1200)
+    assert outcome.verdict == "supported"
+    assert any(note.startswith("cross-check: dowhy's arrow strengths") for note in outcome.notes)

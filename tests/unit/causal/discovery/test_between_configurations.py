@@ -2,26 +2,34 @@ import numpy as np
 import pytest
 from causal_tables import rows_of
 
-from causeway.causal.between import configuration_effects
-from causeway.causal.deviation import configuration_spread, standardised_deviation
-from causeway.causal.rows import Candidate
+from causeway.causal.data.deviation import configuration_spread, standardised_deviation
+from causeway.causal.data.observations import Candidate
+from causeway.causal.discovery.between_configurations import configuration_effects
 
 
 def effects(y, configuration, features, kernel=None):
     """Return names with signs, reasons by name."""
     rows = rows_of(y, kernel, configuration)
     spread = configuration_spread(rows)
-    candidates = [Candidate(name, "launch", "launch configuration", "", np.asarray(values), (name,)) for name, values in features.items()]
+    candidates = [
+        Candidate(name, "launch", "launch configuration", "", np.asarray(values), (name,))
+        for name, values in features.items()
+    ]
     found, dropped, _ = configuration_effects(candidates, rows, standardised_deviation(rows, spread), spread)
-    return {effect.candidate.name: "+" if effect.slope > 0 else "-" for effect in found}, {d.feature: d.reason for d in dropped}
+    return {effect.candidate.name: "+" if effect.slope > 0 else "-" for effect in found}, {
+        d.feature: d.reason for d in dropped
+    }
 
 
 @pytest.fixture
 def run():
-    """Twelve configurations of 200 launches: four block sizes, three grid sizes; the mean is proportional to the grid."""
+    """Twelve configurations of 200 launches: four block sizes, three grid sizes; the mean is proportional to the
+    grid.
+    """
     rng = np.random.default_rng(1)
     configuration = rng.integers(0, 12, 2400)
-    block, grid = 64.0 * 2 ** (np.arange(12) % 4), 100.0 * (1 + np.arange(12) // 4)
+    block = 64.0 * 2 ** (np.arange(12) % 4)
+    grid = 100.0 * (1 + np.arange(12) // 4)
     return rng.standard_normal(2400), configuration, block, grid
 
 

@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 from causal_tables import rows_of
 
-from causeway.causal.discovery import Scope, discover
-from causeway.causal.rows import Column
+from causeway.causal.data.observations import Feature
+from causeway.causal.data.outcome import Scope
+from causeway.causal.discovery.discover import discover
 
 
 def arrows(columns, y):
-    outcome = discover([Column(name, values) for name, values in columns.items()], rows_of(y), Scope("d", "y", "k", resamples=0))
-    return {arrow.candidate.name for arrow in outcome.arrows}, {one.feature: one.reason for one in outcome.dropped}
+    outcome, _ = discover(
+        [Feature(name, values) for name, values in columns.items()], rows_of(y), Scope("d", "y", "k", resamples=0)
+    )
+    return {arrow.name for arrow in outcome.arrows}, {one.feature: one.reason for one in outcome.dropped}
 
 
 def gappy(values, rng):

@@ -4,34 +4,40 @@ import json
 
 import numpy as np
 import pytest
+from causal_documents import documents_of
 from causal_tables import columns_of, counts, f1, make_table, null_table, pooled_table, rows_of
 
-from causeway.causal.discovery import Scope, discover
-from causeway.causal.graph import contributions_table, graph_document, write_outcome
-from causeway.causal.rows import Column
-from causeway.tables import read_table
+from causeway.causal.data.observations import Feature
+from causeway.causal.data.outcome import Scope
+from causeway.causal.discovery.discover import discover
+from causeway.causal.report.across_kernels import correct
+from causeway.causal.report.documents import write_scope
+from causeway.core.tables import read_table
 
 
 def found(table, **options):
-    return discover(columns_of(table), rows_of(table.y, table.kernel), Scope("d", "y", "dataset", **options))
+    return discover(columns_of(table), rows_of(table.y, table.kernel), Scope("d", "y", "dataset", **options))[0]
 
 
 def signs(table, outcome):
-    """Pairs of found and true sign, of what the sign is about, of the true causes that move the target or the value clearly."""
-    known = [(arrow, table.signs[arrow.candidate.name]) for arrow in outcome.arrows if table.signs.get(arrow.candidate.name)]
+    """Pairs of found and true sign, of what the sign is about, of the true causes that move the target or the value
+    clearly.
+    """
+    known = [(arrow, table.signs[arrow.name]) for arrow in outcome.arrows if table.signs.get(arrow.name)]
     return [(arrow.sign, truth.get(arrow.sign_of)) for arrow, truth in known]
 
 
 @pytest.mark.parametrize("p", [30, 100, 500])
 def test_parents_signs_shares_and_aliases(p):
-    sums, pairs = np.zeros(3), []
+    sums = np.zeros(3)
+    pairs = []
     for seed in range(9100, 9104):
         table = make_table(seed, p=p)
         outcome = found(table, resamples=20 if p < 500 else 10)
         sums += counts(table, outcome)
         pairs += signs(table, outcome)
-        assert not {m for arrow in outcome.arrows for m in arrow.candidate.members} & table.aliases
-        edges = graph_document(outcome)["edges"]
+        assert not {m for arrow in outcome.arrows for m in arrow.node.members} & table.aliases
+        edges = documents_of(outcome)["graph"]["edges"]
         assert sum(edge["contribution_percent"] for edge in edges) == pytest.approx(100, abs=0.1)
     assert f1(sums) >= 0.9
     decided = [ours == truth for ours, truth in pairs if ours != "?"]
@@ -55,16 +61,19 @@ def test_null_data_has_no_cause(rho):
 def test_nothing_found_says_what_would_have_been_seen():
     outcome = found(null_table(9400))
     assert outcome.verdict == "inconclusive"
-    assert outcome.sentences[0].startswith("No cause found: 1,6")
-    assert "of the variance would have been seen" in outcome.sentences[0]
-    document = graph_document(outcome)
-    assert [(edge["source"], edge["contribution_percent"]) for edge in document["edges"]] == [("unexplained", 100)]
-    rest = contributions_table(outcome).to_pylist()
-    assert [(row["feature"], row["contribution_percent"]) for row in rest] == [("unexplained", 100)]
+    found_nothing = documents_of(outcome)
+    graph = found_nothing["graph"]
+    assert graph["sentences"][0].startswith("No cause found: 1,6")
+    assert "of the variance would have been seen" in graph["sentences"][0]
+    assert [(edge["source"], edge["contribution_percent"]) for edge in graph["edges"]] == [("unexplained", 100)]
+    assert [
+        (row["feature"], row["contribution_percent"], row["sentence"]) for row in found_nothing["contributions"]
+    ] == [("unexplained", 100, None)]
 
 
 def test_pooled_kernels_with_a_paradox_between_them():
-    sums, pairs = np.zeros(3), []
+    sums = np.zeros(3)
+    pairs = []
     for seed in range(9500, 9503):
         table = pooled_table(seed)
         outcome = found(table, resamples=10)
@@ -75,12 +84,13 @@ def test_pooled_kernels_with_a_paradox_between_them():
 
 
 def test_a_hidden_common_cause_is_shown_as_fragile():
-    sums, proxies = np.zeros(3), []
+    sums = np.zeros(3)
+    proxies = []
     for seed in range(9600, 9604):
         table = make_table(seed, p=60, hidden=True)
         outcome = found(table, resamples=0)
         sums += counts(table, outcome)
-        proxies += [arrow for arrow in outcome.arrows if not set(arrow.candidate.members) & set(table.causes)]
+        proxies += [arrow for arrow in outcome.arrows if not set(arrow.node.members) & set(table.causes)]
     assert sums[0] / (sums[0] + sums[2]) >= 0.85
     assert proxies
     assert np.mean([arrow.robustness < 0.27 for arrow in proxies]) >= 0.6
@@ -88,7 +98,8 @@ def test_a_hidden_common_cause_is_shown_as_fragile():
 
 def test_bins_kept_for_their_variability_do_not_bias_the_slope_or_invent_a_correlation():
     rng = np.random.default_rng(9700)
-    n, size = 60_000, 20
+    n = 60_000
+    size = 20
     x, z = rng.standard_normal((2, n))
     y = 1000 + 10 * x + 10 * z * (np.repeat(rng.random(n // size) < 0.2, size)) + 10 * rng.standard_normal(n)
     score = np.abs(y - y.mean()).reshape(-1, size).var(axis=1)
@@ -96,27 +107,35 @@ def test_bins_kept_for_their_variability_do_not_bias_the_slope_or_invent_a_corre
     chance = np.where(kept, 1.0, 0.12)
     taken = np.repeat(kept | (rng.random(kept.size) < 0.12), size)
     weight = np.repeat(1 / chance, size)[taken]
-    a, b, t = x[taken], z[taken], y[taken]
+    a = x[taken]
+    b = z[taken]
+    t = y[taken]
     mean = [np.average(v, weights=weight) for v in (a, b, t)]
     spread = [np.average((v - m) ** 2, weights=weight) for v, m in zip((a, b, t), mean, strict=True)]
     slope = np.average((a - mean[0]) * (t - mean[2]), weights=weight) / spread[0]
     assert slope / 10 == pytest.approx(1, abs=0.15)
     assert abs(np.average((a - mean[0]) * (b - mean[1]), weights=weight) / np.sqrt(spread[0] * spread[1])) <= 0.08
-    outcome = discover(
-        [Column("x", a), Column("z", b), Column("w", rng.standard_normal(a.size))], rows_of(t, weight=weight), Scope("d", "y", "k")
+    outcome, _ = discover(
+        [Feature("x", a), Feature("z", b), Feature("w", rng.standard_normal(a.size))],
+        rows_of(t, weight=weight),
+        Scope("d", "y", "k"),
     )
-    assert {arrow.candidate.name for arrow in outcome.arrows} == {"x", "z"}
+    assert {arrow.name for arrow in outcome.arrows} == {"x", "z"}
 
 
 def test_an_arrow_is_said_in_words():
     rng = np.random.default_rng(9800)
     moving = np.where(rng.random(1200) < 0.2, np.exp(rng.standard_normal(1200)) * 1e6, 0.0)
     y = 1e5 * (1 + 0.08 * (moving > 0) + 0.02 * rng.standard_normal(1200))
-    column = Column("h2d_bytes_in_flight", moving, "context", "contention", "bytes")
-    outcome = discover([column], rows_of(y), Scope("d", "kernel_variability", "k", "kernel"))
+    column = Feature("h2d_bytes_in_flight", moving, "context", "contention", "bytes")
+    outcome, _ = discover([column], rows_of(y), Scope("d", "kernel_variability", "k", name="kernel"))
     assert outcome.verdict == "supported"
-    sentence = outcome.sentences[0]
-    assert sentence.startswith("More bytes being copied host-to-device when the kernel starts raise its deviation and carry ")
+    found = documents_of(outcome)
+    (sentence,) = found["graph"]["sentences"]
+    assert [row["sentence"] for row in found["contributions"]] == [sentence, None]
+    assert sentence.startswith(
+        "More bytes being copied host-to-device when the kernel starts raise its deviation and carry "
+    )
     assert ", if no unmeasured common cause; supported: found in 100 % of 20 resamples, robustness ." in sentence
 
 
@@ -125,16 +144,18 @@ def test_the_previous_deviation_is_a_control_and_no_cause():
     y = np.zeros(1500)
     for i in range(1, 1500):
         y[i] = 0.8 * y[i - 1] + rng.standard_normal()
-    previous = Column("previous_deviation", np.append(np.nan, y[:-1]), "context", "state", "ns")
-    outcome = discover([previous, Column("x", rng.standard_normal(1500))], rows_of(100 + y), Scope("d", "kernel_variability", "k"))
-    assert outcome.arrows == []
-    assert any("successive launches resemble each other" in reason for reason in outcome.reasons)
+    previous = Feature("previous_deviation", np.append(np.nan, y[:-1]), "context", "state", "ns")
+    outcome, _ = discover(
+        [previous, Feature("x", rng.standard_normal(1500))], rows_of(100 + y), Scope("d", "kernel_variability", "k")
+    )
+    assert outcome.arrows == ()
+    assert any("successive launches resemble each other" in note for note in outcome.notes)
 
 
 def test_the_same_input_gives_the_same_bytes(tmp_path):
     table = make_table(9950, n=400, p=60)
     for folder in ("a", "b"):
-        write_outcome(found(table), tmp_path / folder)
+        write_scope(correct([found(table)])[0], tmp_path / folder)
     for name in ("graph.json", "contributions.parquet"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
@@ -144,15 +165,19 @@ X = RNG.standard_normal(400)
 Y = 100 + X + 0.3 * RNG.standard_normal(400)
 TEXT = np.array(["a" if value > 0 else "b" for value in X], dtype=object)
 DEGENERATE = {
-    "constant target": ([Column("x", X)], np.full(400, 5.0), "the target is constant"),
-    "no finite target": ([Column("x", X)], np.full(400, np.nan), "the target holds no finite value"),
-    "no row": ([Column("x", X[:0])], Y[:0], "no launch has the target"),
-    "one row": ([Column("x", X[:1])], Y[:1], "every configuration was launched once"),
-    "few rows": ([Column("x", X[:60])], Y[:60], "59 effective samples, fewer than 100"),
-    "all columns dropped": ([Column("x", np.ones(400)), Column("z", np.full(400, np.nan))], Y, "no feature is left"),
+    "constant target": ([Feature("x", X)], np.full(400, 5.0), "the target is constant"),
+    "no finite target": ([Feature("x", X)], np.full(400, np.nan), "the target holds no finite value"),
+    "no row": ([Feature("x", X[:0])], Y[:0], "no launch has the target"),
+    "one row": ([Feature("x", X[:1])], Y[:1], "every configuration was launched once"),
+    "few rows": ([Feature("x", X[:60])], Y[:60], "59 effective samples, fewer than 100"),
+    "all columns dropped": ([Feature("x", np.ones(400)), Feature("z", np.full(400, np.nan))], Y, "no feature is left"),
     "no column": ([], Y, "no feature is left"),
-    "text without values": ([Column("t", np.array([None] * 400, dtype=object))], Y, "no feature is left"),
-    "ten thousand levels": ([Column("t", np.array([f"l{i % 10000}" for i in range(400)], dtype=object))], Y, "no feature is left"),
+    "text without values": ([Feature("t", np.array([None] * 400, dtype=object))], Y, "no feature is left"),
+    "ten thousand levels": (
+        [Feature("t", np.array([f"l{i % 10000}" for i in range(400)], dtype=object))],
+        Y,
+        "no feature is left",
+    ),
 }
 
 
@@ -161,35 +186,38 @@ def test_degenerate_input_is_refused_with_its_reason(name, tmp_path):
     columns, y, reason = DEGENERATE[name]
     with np.errstate(invalid="ignore"):
         rows = rows_of(y)
-    outcome = discover(columns, rows, Scope("d", "y", "k"))
+    outcome, evidence = discover(columns, rows, Scope("d", "y", "k"))
     assert outcome.verdict == "inconclusive"
-    assert reason in outcome.reasons[0]
-    write_outcome(outcome, tmp_path)
-    assert json.loads((tmp_path / "graph.json").read_text())["edges"] == []
+    assert reason in outcome.refusal
+    assert evidence is None
+    write_scope(correct([outcome])[0], tmp_path)
+    graph = json.loads((tmp_path / "graph.json").read_text())
+    assert (graph["edges"], graph["reasons"]) == ([], [outcome.refusal])
     assert read_table(tmp_path / "contributions.parquet", "contributions").num_rows == 0
 
 
 @pytest.mark.parametrize(
     "columns",
     [
-        [Column("x", X), Column("x", X**2), Column("x", RNG.standard_normal(400))],
-        [Column("t", TEXT), Column("z", RNG.standard_normal(400))],
-        [Column("x", np.where(np.arange(400) < 9, np.inf, X))],
-        [Column("x", X * 1e300)],
-        [Column("x", X * 1e-300)],
-        [Column("x", (X > 0).astype(float))],
+        [Feature("x", X), Feature("x", X**2), Feature("x", RNG.standard_normal(400))],
+        [Feature("t", TEXT), Feature("z", RNG.standard_normal(400))],
+        [Feature("x", np.where(np.arange(400) < 9, np.inf, X))],
+        [Feature("x", X * 1e300)],
+        [Feature("x", X * 1e-300)],
+        [Feature("x", (X > 0).astype(float))],
     ],
     ids=["equal names", "text", "infinite", "huge", "tiny", "binary"],
 )
 def test_odd_columns_are_analysed(columns, tmp_path):
-    outcome = discover(columns, rows_of(Y), Scope("d", "y", "k"))
-    assert [arrow.candidate.name for arrow in outcome.arrows] == [columns[0].name]
-    write_outcome(outcome, tmp_path)
+    outcome, _ = discover(columns, rows_of(Y), Scope("d", "y", "k"))
+    assert [arrow.name for arrow in outcome.arrows] == [columns[0].name]
+    write_scope(correct([outcome])[0], tmp_path)
 
 
 def test_rows_without_a_finite_target_are_left_out():
     rows = rows_of(Y)
-    rows.target[3], rows.signed[4] = np.nan, np.inf
-    outcome = discover([Column("x", X)], rows, Scope("d", "y", "k"))
+    rows.target[3] = np.nan
+    rows.signed[4] = np.inf
+    outcome, _ = discover([Feature("x", X)], rows, Scope("d", "y", "k"))
     assert outcome.n_rows == 398
-    assert [arrow.candidate.name for arrow in outcome.arrows] == ["x"]
+    assert [arrow.name for arrow in outcome.arrows] == ["x"]

@@ -1,15 +1,10 @@
 import numpy as np
 import pytest
-from scipy.stats import false_discovery_control
+from causal_documents import arrow, outcome
 
-from causeway.causal.multiplicity import adjusted, benjamini_hochberg, simes
-from causeway.causal.robustness import robustness_value
-from causeway.causal.verdicts import arrow_verdict, detectable_share, graph_verdict
-
-
-def test_benjamini_hochberg_equals_scipy():
-    p_values = np.random.default_rng(1).uniform(size=50) ** 3
-    assert benjamini_hochberg(p_values) == pytest.approx(false_discovery_control(p_values))
+from causeway.causal.discovery.verdicts import arrow_verdict, detectable_share
+from causeway.causal.statistics.multiple_testing import benjamini_bogomolov, bonferroni, simes
+from causeway.causal.statistics.sensitivity import robustness_value
 
 
 def test_simes_by_hand():
@@ -17,13 +12,17 @@ def test_simes_by_hand():
     assert simes([]) == 1
 
 
-def test_adjusted_is_bounded():
-    assert adjusted(1e-4, 50) == pytest.approx(0.005)
-    assert adjusted(0.5, 50) == 1
+def test_adjusted_p_values_are_bounded():
+    assert bonferroni(1e-4, 50) == pytest.approx(0.005)
+    assert bonferroni(0.5, 50) == 1
+    assert benjamini_bogomolov(0.01, 2, 8) == pytest.approx(0.04)
+    assert benjamini_bogomolov(0.01, 8, 8) == 0.01
+    assert benjamini_bogomolov(0.5, 1, 8) == 1
 
 
 def test_robustness_value_of_the_published_example():
-    # C. Cinelli and C. Hazlett 2020, section 4: exposure to violence in Darfur, partial R^2 2.2 %, robustness value 13.9 %
+    # C. Cinelli and C. Hazlett 2020, section 4: exposure to violence in Darfur, partial R^2 2.2 %, robustness value
+    # 13.9 %
     assert robustness_value(0.02187) == pytest.approx(0.139, abs=5e-4)
     assert robustness_value(0) == 0
     assert robustness_value(1) == 1
@@ -32,7 +31,8 @@ def test_robustness_value_of_the_published_example():
 def test_the_detectable_share_is_detected_four_times_in_five():
     from scipy.stats import f as f_distribution
 
-    n, tests = 400, 20
+    n = 400
+    tests = 20
     share = detectable_share(n, tests)
     rng = np.random.default_rng(2)
     x = rng.standard_normal((n, 3))
@@ -50,5 +50,11 @@ def test_verdicts():
     assert arrow_verdict(99) == "inconclusive"
     assert arrow_verdict(100) == "supported"
     assert arrow_verdict(8, between=True) == "supported"
-    assert graph_verdict([]) == "inconclusive"
-    assert graph_verdict(["inconclusive", "supported"]) == "supported"
+    for of_arrows, of_graph in (
+        ([], "inconclusive"),
+        (["inconclusive", "supported"], "supported"),
+        (["inconclusive", "refuted"], "inconclusive"),
+        (["refuted", "refuted"], "refuted"),
+    ):
+        arrows = [arrow(f"x{number}", verdict=verdict) for number, verdict in enumerate(of_arrows)]
+        assert outcome("k", 1e-9, arrows).verdict == of_graph

@@ -3,17 +3,19 @@ import pytest
 from causal_tables import rows_of, series
 from scipy import stats
 
-from causeway.causal.basis import GroupCentring, build_basis
-from causeway.causal.ground import Grounds
-from causeway.causal.rows import Candidate
-from causeway.causal.search import Problem
-from causeway.causal.stability import ODDS, block_numbers, half_level, half_samples, selection_frequencies, stood_in
-from causeway.causal.stages import run_stages
+from causeway.causal.data.observations import Candidate
+from causeway.causal.discovery.mean_and_scale import run_stages
+from causeway.causal.discovery.stability_selection import ODDS, half_level, selection_frequencies, stood_in
+from causeway.causal.selection.design_cache import DesignCache
+from causeway.causal.selection.linear_model import Problem
+from causeway.causal.statistics.basis import GroupCentring, build_basis
+from causeway.numeric.block_resampling import block_numbers, half_samples
 
 
 def test_blocks_are_longer_than_the_autocorrelation():
     rng = np.random.default_rng(1)
-    white, slow = rng.standard_normal(4000), series(rng, 4000, 1, 0.9)[:, 0]
+    white = rng.standard_normal(4000)
+    slow = series(rng, 4000, 1, 0.9)[:, 0]
     assert np.bincount(block_numbers(white, 4000)).max() <= 15
     assert 60 <= np.bincount(block_numbers(slow, 4000))[0] <= 400
     assert block_numbers(np.arange(4000.0), 4000).max() + 1 >= 10
@@ -35,7 +37,7 @@ def test_a_strong_cause_is_always_found_again_and_others_seldom():
     y = 100 + x + rng.standard_normal(1000)
     candidates = [Candidate(name, "counter", "g", "", values, (name,)) for name, values in (("x", x), ("z", z))]
     rows = rows_of(y)
-    stages = run_stages(candidates, Grounds(rows), rows.signed / rows.std)
+    stages = run_stages(candidates, DesignCache(rows), rows.signed / rows.std)
     assert stages.parents() == [0]
     of_cause, of_other = selection_frequencies(stages, 20, np.random.default_rng(4))
     assert of_cause == 1
@@ -43,7 +45,9 @@ def test_a_strong_cause_is_always_found_again_and_others_seldom():
 
 
 def test_a_cause_counts_as_found_where_a_stand_in_tells_the_same():
-    """Which of two columns that tell the slow launches apart a half-sample prefers is chance; an unrelated one is no stand-in."""
+    """Which of two columns that tell the slow launches apart a half-sample prefers is chance; an unrelated one is no
+    stand-in.
+    """
     rng = np.random.default_rng(630)
     slow = (np.arange(640) % 8 == 0).astype(float)
     candidates = [slow, slow + 0.02 * rng.standard_normal(640), rng.standard_normal(640)]
@@ -57,8 +61,12 @@ def test_a_cause_counts_as_found_where_a_stand_in_tells_the_same():
 
 @pytest.mark.parametrize("df", [1, 3])
 def test_half_of_the_rows_find_what_all_rows_just_show_in_three_of_four_cases(df):
-    """Drawn anew with half of the rows, an effect of the noncentrality `c - df` of the whole passes the level with the stated odds."""
-    rng, alpha, n = np.random.default_rng(6), 1e-4, 400
+    """Drawn anew with half of the rows, an effect of the noncentrality `c - df` of the whole passes the level with
+    the stated odds.
+    """
+    rng = np.random.default_rng(6)
+    alpha = 1e-4
+    n = 400
     critical = df * stats.f.isf(alpha, df, n - 1 - df)
     limit = half_level(alpha, df, n)
     assert alpha < limit < 0.1

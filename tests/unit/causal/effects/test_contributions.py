@@ -2,21 +2,23 @@ import numpy as np
 import pytest
 from causal_tables import make_table, rows_of
 
-from causeway.causal.deviation import configuration_spread, standardised_deviation
-from causeway.causal.shares import Slope, structural_shares
-from causeway.causal.signs import Sign, direction_of, level_of, sign_of
+from causeway.causal.data.deviation import configuration_spread, standardised_deviation
+from causeway.causal.effects.contributions import Slope, estimate_contributions
+from causeway.causal.effects.signs import Sign, direction_of, level_of, sign_of
 
 
-def shares_of(within, y, gains=(), positions=(), folded=False, weights=None, seed=1):
+def contributions_of(within, y, gains=(), positions=(), absolute=False, weights=None, seed=1):
     n = y.size
     weights = np.ones(n) if weights is None else weights
-    return structural_shares(list(within), list(gains), list(positions), y, weights, np.arange(n) // 5, np.random.default_rng(seed), folded)
+    return estimate_contributions(
+        list(within), list(gains), list(positions), y, weights, np.arange(n) // 5, np.random.default_rng(seed), absolute
+    )
 
 
-def test_a_straight_model_has_the_textbook_shares_and_slopes():
+def test_a_linear_model_has_the_textbook_contributions_and_slopes():
     rng = np.random.default_rng(1)
     a, b, noise = rng.standard_normal((3, 3000))
-    found = shares_of([a, b], 2 * a - b + noise)
+    found = contributions_of([a, b], 2 * a - b + noise)
     assert found.percent == pytest.approx([400 / 6, 100 / 6], abs=3)
     assert found.unexplained == pytest.approx(100 / 6, abs=3)
     assert found.percent.sum() + found.unexplained == pytest.approx(100, abs=1e-9)
@@ -26,23 +28,23 @@ def test_a_straight_model_has_the_textbook_shares_and_slopes():
         assert 0 < low < percent < high < 100
 
 
-def test_folding_hides_the_sign_of_a_symmetric_cause_but_not_its_share():
+def test_the_absolute_value_hides_the_sign_of_a_symmetric_cause_but_not_its_contribution():
     rng = np.random.default_rng(2)
     a, noise = rng.standard_normal((2, 3000))
-    found = shares_of([a], a + 0.5 * noise, folded=True)
+    found = contributions_of([a], a + 0.5 * noise, absolute=True)
     assert sign_of(found.slopes[0]) == "?"
     assert found.percent[0] > 60
 
 
-def directions(found, target="y", folded=True):
-    return [direction_of(slope, move, target, folded) for slope, move in zip(found.slopes, found.moves, strict=True)]
+def directions(found, target="y", absolute=True):
+    return [direction_of(slope, move, target, absolute) for slope, move in zip(found.slopes, found.moves, strict=True)]
 
 
 @pytest.mark.parametrize("seed", [7, 8, 9])
-def test_a_folded_table_has_the_signs_of_its_value(seed):
+def test_a_table_of_absolute_deviations_has_the_signs_of_its_value(seed):
     rng = np.random.default_rng(seed)
     a, b, noise = rng.standard_normal((3, 300))
-    found = shares_of([a, b], 2 * a - b + noise, folded=True)
+    found = contributions_of([a, b], 2 * a - b + noise, absolute=True)
     assert directions(found) == [Sign("+", "value"), Sign("-", "value")]
     assert [move.value for move in found.moves] == pytest.approx([2 / np.sqrt(6), -1 / np.sqrt(6)], abs=0.12)
 
@@ -51,14 +53,15 @@ def test_a_folded_table_has_the_signs_of_its_value(seed):
 def test_what_scales_the_noise_and_what_moves_the_mean_have_signs_about_different_things(target):
     rng = np.random.default_rng(11)
     a, c, noise = rng.standard_normal((3, 1500))
-    found = shares_of([a, c], -1.2 * a + np.exp(0.6 * c) * noise, folded=True)
+    found = contributions_of([a, c], -1.2 * a + np.exp(0.6 * c) * noise, absolute=True)
     assert directions(found, target) == [Sign("-", "value"), Sign("+", "target")]
-    alone = shares_of([c], np.exp(0.6 * c) * noise, folded=True)
+    alone = contributions_of([c], np.exp(0.6 * c) * noise, absolute=True)
     assert directions(alone, target) == [Sign("+", "target")]
 
 
 def test_for_a_trace_the_size_of_the_deviation_decides_and_for_a_table_what_is_clearer():
-    size, value = Slope(0.2, 0.05, 0.35, 0.99), Slope(-0.8, -0.9, -0.7, 1.0)
+    size = Slope(0.2, 0.05, 0.35, 0.99)
+    value = Slope(-0.8, -0.9, -0.7, 1.0)
     assert direction_of(size, value, "kernel_variability", True) == Sign("+", "target")
     assert direction_of(size, value, "y", True) == Sign("-", "value")
     assert direction_of(size, value, "y", False) == Sign("+", "target")  # the target is the value
@@ -67,12 +70,13 @@ def test_for_a_trace_the_size_of_the_deviation_decides_and_for_a_table_what_is_c
     assert direction_of(unknown, unknown, "y", True) == Sign("?", "target")
 
 
-def test_a_cause_of_the_scale_raises_the_folded_deviation():
+def test_a_cause_of_the_scale_raises_the_absolute_deviation():
     rng = np.random.default_rng(3)
     a, noise = rng.standard_normal((2, 3000))
-    found = shares_of([a], np.exp(0.5 * a) * noise, folded=True)
+    found = contributions_of([a], np.exp(0.5 * a) * noise, absolute=True)
     # y = exp(a / 2) |N|: E[Var over a] = E[N^2] Var(exp(a / 2)), E[Var over N] = E[exp(a)] Var(|N|)
-    over_a, over_noise = np.exp(0.25) * (np.exp(0.25) - 1), np.exp(0.5) * (1 - 2 / np.pi)
+    over_a = np.exp(0.25) * (np.exp(0.25) - 1)
+    over_noise = np.exp(0.5) * (1 - 2 / np.pi)
     assert sign_of(found.slopes[0]) == "+"
     assert found.percent[0] == pytest.approx(100 * over_a / (over_a + over_noise), abs=8)
 
@@ -83,7 +87,7 @@ def test_weights_undo_selection():
     y = a + b + noise
     chance = np.where(a > 0.5, 1.0, 0.15)
     taken = rng.random(20000) < chance
-    found = shares_of([a[taken], b[taken]], y[taken], weights=1 / chance[taken])
+    found = contributions_of([a[taken], b[taken]], y[taken], weights=1 / chance[taken])
     assert found.percent == pytest.approx([100 / 3, 100 / 3], abs=4)
 
 
@@ -91,7 +95,7 @@ def test_a_category_reports_the_level_that_stands_out():
     rng = np.random.default_rng(5)
     level = rng.integers(0, 3, 2000)
     indicators = np.column_stack([level == 1, level == 2]).astype(float)
-    found = shares_of([indicators], 3.0 * (level == 2) + rng.standard_normal(2000))
+    found = contributions_of([indicators], 3.0 * (level == 2) + rng.standard_normal(2000))
     assert level_of(found.slopes[0], ("a", "b", "c")) == "c"
     assert sign_of(found.slopes[0]) == "+"
 
@@ -99,11 +103,12 @@ def test_a_category_reports_the_level_that_stands_out():
 def test_a_cause_at_the_configuration_level_scales_the_deviation():
     rng = np.random.default_rng(6)
     position = rng.choice([-1.0, 1.0], 3000)
-    found = shares_of([], rng.standard_normal(3000), gains=[0.7 * position], positions=[position], folded=True)
+    found = contributions_of([], rng.standard_normal(3000), gains=[0.7 * position], positions=[position], absolute=True)
     assert sign_of(found.slopes[0]) == "+"
     # y = exp(g) |N| with exp(g) of two values: as above
     gain = np.exp([0.7, -0.7])
-    over_gain, over_noise = gain.var(), (gain**2).mean() * (1 - 2 / np.pi)
+    over_gain = gain.var()
+    over_noise = (gain**2).mean() * (1 - 2 / np.pi)
     assert found.percent[0] == pytest.approx(100 * over_gain / (over_gain + over_noise), abs=3)
 
 
@@ -118,6 +123,6 @@ def test_total_variation_to_the_true_shares(seed):
     rows = rows_of(table.y)
     deviation = standardised_deviation(rows, configuration_spread(rows))
     causes = [(column - column.mean()) / column.std() for column in (table.columns[name] for name in table.causes)]
-    found = shares_of([np.clip(cause, -6, 6) for cause in causes], deviation, folded=True)
+    found = contributions_of([np.clip(cause, -6, 6) for cause in causes], deviation, absolute=True)
     estimated = np.append(found.percent, found.unexplained)
     assert 0.5 * np.abs(estimated - np.array(list(table.shares.values()))).sum() <= 15

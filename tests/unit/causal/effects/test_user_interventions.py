@@ -1,40 +1,63 @@
-"""What the configuration asks: the answers against formulas worked by hand on linear tables, and every refusal with its sentence."""
+"""User-specified interventions: the answers against formulas worked by hand on linear tables, and every refusal with
+its sentence.
+"""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from causal_documents import documents_of
 from causal_tables import rows_of
 
-from causeway.causal.asked import Question, answers, launch_values, questions_of, unanswered
-from causeway.causal.discovery import Scope, discover
-from causeway.causal.examination import Extent, examined
-from causeway.causal.interventions import model_of
-from causeway.causal.rows import Column
-from causeway.causal.settlement import settled
-from causeway.causal.threads import single_threaded
+from causeway.causal.data.observations import Feature
+from causeway.causal.data.outcome import Scope
+from causeway.causal.discovery.discover import discover
+from causeway.causal.effects.interventions import intervention_model_of
+from causeway.causal.effects.user_interventions import (
+    UserIntervention,
+    configuration_values,
+    user_interventions_of,
+    user_what_ifs,
+    without_scope,
+)
+from causeway.causal.examination.examine import Extent, examine
+from causeway.causal.report.across_kernels import correct
+from causeway.numeric.process import single_threaded
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 
 N = 3000
-A, B, S = 40.0, 30.0, 20.0
+A = 40.0
+B = 30.0
+S = 20.0
 
 
 @pytest.fixture(scope="module")
 def linear():
-    """Play t = 1000 + A x + B z + S noise, all normal: the mean absolute deviation is sqrt(2 / pi) times the root of A^2 + B^2 + S^2."""
+    """Play t = 1000 + A x + B z + S noise, all normal: the mean absolute deviation is sqrt(2 / pi) times the root of
+    A^2 + B^2 + S^2.
+    """
     rng = np.random.default_rng(90)
     x, z, noise = rng.standard_normal((3, N))
     side = np.where(rng.random(N) < 0.5, "left", "right").astype(object)
-    columns = [Column("x", 100 + x), Column("z", z, unit="ns"), Column("side", side), Column("idle", rng.standard_normal(N))]
-    scope = Scope("d", "kernel_variability", "k1", "void kernel<int>(T *)", resamples=0)
-    outcome = discover(columns, rows_of(1000 + A * x + B * z + S * noise), scope)
+    columns = [
+        Feature("x", 100 + x),
+        Feature("z", z, unit="ns"),
+        Feature("side", side),
+        Feature("idle", rng.standard_normal(N)),
+    ]
+    scope = Scope("d", "kernel_variability", "k1", name="void kernel<int>(T *)", resamples=0)
+    outcome, evidence = discover(columns, rows_of(1000 + A * x + B * z + S * noise), scope)
     with single_threaded():
-        return outcome, model_of(outcome.evidence, outcome.arrows, 3)
+        return outcome, intervention_model_of(evidence, outcome.arrows, 3)
 
 
-def ask(linear, kernel=None, shapes=None, **values):
+def intervene(linear, by_configuration=None, **values):
     outcome, model = linear
     with single_threaded():
-        (row,) = answers([Question("q", kernel, values)], outcome, model, shapes or {})
+        (row,) = user_what_ifs(
+            [UserIntervention(name="q", kernel=None, values=values)], outcome, model, by_configuration or {}
+        )
     return row
 
 
@@ -48,12 +71,12 @@ def ask(linear, kernel=None, shapes=None, **values):
     ],
 )
 def test_answers_are_those_of_the_formula(linear, values, left):
-    row = ask(linear, shapes={7: {"x": 100.2}}, **values)
+    row = intervene(linear, by_configuration={7: {"x": 100.2}}, **values)
     expected = 100 * (np.linalg.norm(left) / np.linalg.norm([A, B, S]) - 1)
-    assert row["change_percent"] == pytest.approx(expected, abs=4 * len(values))
-    assert row["change_low"] - 1 <= expected <= row["change_high"] + 1
-    assert row["change_high"] - row["change_low"] < 15
-    assert (row["verdict"], row["asked"]) == ("supported", "q")
+    assert row.change.value == pytest.approx(expected, abs=4 * len(values))
+    assert row.change.low - 1 <= expected <= row.change.high + 1
+    assert row.change.high - row.change.low < 15
+    assert (row.verdict, row.user_intervention) == ("supported", "q")
 
 
 @pytest.mark.parametrize(
@@ -70,61 +93,75 @@ def test_answers_are_those_of_the_formula(linear, values, left):
     ],
 )
 def test_what_cannot_be_answered_is_refused_with_a_sentence(linear, values, why):
-    row = ask(linear, shapes={7: {"x": 100.2}}, **values)
-    assert (row["change_percent"], row["verdict"]) == (None, "refused")
-    assert row["reason"].startswith(f"refused: {why}")
+    row = intervene(linear, by_configuration={7: {"x": 100.2}}, **values)
+    assert (row.change, row.verdict) == (None, "refused")
+    assert row.reason.startswith(f"refused: {why}")
 
 
 def test_values_that_no_launch_combined_are_refused():
     rng = np.random.default_rng(91)
     x = rng.standard_normal(N)
     z = x + 0.5 * rng.standard_normal(N)
-    outcome = discover(
-        [Column("x", x), Column("z", z)], rows_of(1000 + 40 * x + 40 * z + 20 * rng.standard_normal(N)), Scope("d", "y", "k")
+    outcome, evidence = discover(
+        [Feature("x", x), Feature("z", z)],
+        rows_of(1000 + 40 * x + 40 * z + 20 * rng.standard_normal(N)),
+        Scope("d", "y", "k"),
     )
-    assert {arrow.candidate.name for arrow in outcome.arrows} == {"x", "z"}
+    assert {arrow.name for arrow in outcome.arrows} == {"x", "z"}
     with single_threaded():
-        row = ask((outcome, model_of(outcome.evidence, outcome.arrows, 3)), x=2.0, z=-2.0)
-    assert row["reason"] == "refused: outside what was observed, alone or together with the other causes, for 100 % of the launches"
+        row = intervene((outcome, intervention_model_of(evidence, outcome.arrows, 3)), x=2.0, z=-2.0)
+    assert (
+        row.reason
+        == "refused: outside what was observed, alone or together with the other causes, for 100 % of the launches"
+    )
 
 
 def configurations(seed=5, n=4000):
-    """Return launches of eight block sizes whose noise grows in proportion to the block, with an input that shifts them."""
+    """Return launches of eight block sizes whose noise grows in proportion to the block, with an input that shifts
+    them.
+    """
     rng = np.random.default_rng(seed)
     block = rng.choice([64.0, 128.0, 256.0, 512.0, 768.0, 1024.0, 1280.0, 1536.0], n)
     y = 1000 + 0.02 * block * rng.standard_normal(n)
-    columns = [Column("block_x", block, "launch", "launch configuration"), Column("w", rng.standard_normal(n))]
+    columns = [Feature("block_x", block, "launch", "launch configuration"), Feature("w", rng.standard_normal(n))]
     code = np.unique(block, return_inverse=True)[1]
-    return block, discover(columns, rows_of(y, np.zeros(n, int), code), Scope("d", "kernel_variability", "k", resamples=0))
+    return block, *discover(
+        columns, rows_of(y, np.zeros(n, int), code), Scope("d", "kernel_variability", "k", resamples=0)
+    )
 
 
 def test_a_block_size_as_in_a_configuration_and_between_those_launched():
-    block, outcome = configurations()
-    model = model_of(outcome.evidence, outcome.arrows, 1)
+    block, outcome, evidence = configurations()
+    model = intervention_model_of(evidence, outcome.arrows, 1)
     for wanted, value in (({"configuration": 2}, 256.0), (400.0, 400.0)):
-        row = ask((outcome, model), shapes={2: {"block_x": 256.0}}, block_x=wanted)
+        row = intervene((outcome, model), by_configuration={2: {"block_x": 256.0}}, block_x=wanted)
         truth = 100 * (value / block.mean() - 1)
-        assert row["change_percent"] == pytest.approx(truth, abs=3)
-        assert row["change_low"] - 3 <= truth <= row["change_high"] + 3
-        assert (row["to"], row["verdict"]) == (f"{value:.0f}", "supported")
-    row = ask((outcome, model), block_x=2048)
-    assert row["reason"] == "refused: block size of 2,048 was not observed; launches had 64 to 1,536"
+        assert row.change.value == pytest.approx(truth, abs=3)
+        assert row.change.low - 3 <= truth <= row.change.high + 3
+        assert (row.after, row.verdict) == ((f"{value:.0f}",), "supported")
+    row = intervene((outcome, model), block_x=2048)
+    assert row.reason == "refused: block size of 2,048 was not observed; launches had 64 to 1,536"
 
 
 def test_a_category_is_set_to_a_level_that_was_observed():
     rng = np.random.default_rng(92)
     rank = rng.choice(["0", "1", "2"], N).astype(object)
     y = 1000 + np.where(rank == "2", 90.0, 0.0) + 10 * rng.standard_normal(N)
-    outcome = discover([Column("rank", rank, "context", "placement")], rows_of(y), Scope("d", "kernel_variability", "k", resamples=0))
+    outcome, evidence = discover(
+        [Feature("rank", rank, "context", "placement")], rows_of(y), Scope("d", "kernel_variability", "k", resamples=0)
+    )
     with single_threaded():
-        model = model_of(outcome.evidence, outcome.arrows, 1)
-    row = ask((outcome, model), rank=1)
+        model = intervention_model_of(evidence, outcome.arrows, 1)
+    row = intervene((outcome, model), rank=1)
     deviation = np.abs(y - y.mean()).mean()
-    assert row["change_percent"] == pytest.approx(100 * (10 * np.sqrt(2 / np.pi) / deviation - 1), abs=3)
-    assert ask((outcome, model), rank=5)["reason"] == "refused: rank 5 was not observed, or hardly; observed were 0, 1, 2"
+    assert row.change.value == pytest.approx(100 * (10 * np.sqrt(2 / np.pi) / deviation - 1), abs=3)
+    assert (
+        intervene((outcome, model), rank=5).reason
+        == "refused: rank 5 was not observed, or hardly; observed were 0, 1, 2"
+    )
 
 
-def test_questions_reach_the_kernels_they_name():
+def test_interventions_reach_the_kernels_they_name():
     full = "void softmax<float>(T1 *, int)"
     for pattern, reached in (
         (None, True),
@@ -134,44 +171,55 @@ def test_questions_reach_the_kernels_they_name():
         ("gemm", False),
         ("(", True),
     ):
-        assert Question("q", pattern, {"x": 1}).concerns("k1", full) is reached, pattern
-    assert Question("q", "dataset", {"x": 1}).concerns("dataset", None)
-    assert not Question("q", "softmax", {"x": 1}).concerns("dataset", None)
-    (row,) = unanswered(questions_of([{"name": "q", "kernel": "gemm", "set": {"x": 1.0}}]), [("k1", full), ("dataset", None)])
-    assert row["reason"] == "refused: no analysed kernel is called gemm"
+        one = UserIntervention(name="q", kernel=pattern, values={"x": 1})
+        assert one.applies_to("k1", full) is reached, pattern
+    assert UserIntervention(name="q", kernel="dataset", values={"x": 1}).applies_to("dataset", None)
+    assert not UserIntervention(name="q", kernel="softmax", values={"x": 1}).applies_to("dataset", None)
+    (row,) = without_scope(
+        user_interventions_of([{"name": "q", "kernel": "gemm", "set": {"x": 1.0}}]), [("k1", full), ("dataset", None)]
+    )
+    assert row.reason == "refused: no analysed kernel is called gemm"
 
 
-def test_answers_stand_in_the_draft_whatever_the_search_found():
-    _, outcome = configurations()
-    questions = questions_of([{"name": "small blocks", "set": {"block_x": 64}}])
-    found = examined(outcome, Extent("pc", 0, questions))
-    row = next(row for row in found["whatif"] if row["asked"])
+def test_answers_stand_in_the_documents_whatever_the_search_found():
+    _, *found = configurations()
+    interventions = user_interventions_of([{"name": "small blocks", "set": {"block_x": 64}}])
+    extent = Extent(context="pc", interventions=interventions)
+    row = next(row for row in documents_of(examine(*found, extent))["whatif"] if row["asked"])
     assert row["sentence"].startswith("Small blocks (block size: 64) would cut the mean absolute deviation by ")
-    refusal = discover([Column("x", np.ones(5))], rows_of(np.arange(5.0)), Scope("d", "y", "k"))
-    (row,) = examined(refusal, Extent("pc", 0, questions))["whatif"]
+    refusal = discover([Feature("x", np.ones(5))], rows_of(np.arange(5.0)), Scope("d", "y", "k"))
+    (row,) = documents_of(examine(*refusal, extent))["whatif"]
     assert row["reason"].startswith("refused: ")
     assert "effective samples" in row["reason"]
     rng = np.random.default_rng(3)
-    nothing = discover([Column("x", rng.standard_normal(500))], rows_of(rng.standard_normal(500)), Scope("d", "y", "k", resamples=0))
-    (row,) = examined(nothing, Extent("pc", 0, questions))["whatif"]
+    nothing = discover(
+        [Feature("x", rng.standard_normal(500))], rows_of(rng.standard_normal(500)), Scope("d", "y", "k", resamples=0)
+    )
+    (row,) = documents_of(examine(*nothing, extent))["whatif"]
     assert row["reason"] == "refused: no cause was found here that could be set"
 
 
 def test_an_answer_falls_with_its_cause():
-    _, outcome = configurations()
-    draft = examined(outcome, Extent("pc", 0, questions_of([{"name": "q", "set": {"block_x": 64}}])))
-    for edge in draft["graph"]["edges"]:
-        edge["q_value"] = 0.04 if edge["source"] == "block_x" else edge["q_value"]
-    others = [dict(draft, graph=dict(draft["graph"], scope=f"k{i}", p_value=0.9)) for i in range(9)]
-    held = settled([draft, *others])[1]
-    (row,) = held["whatif"]
-    assert (row["change_percent"], row["sentence"], row["verdict"]) == (None, None, "refused")
-    assert row["reason"] == "refused: block_x is no cause that holds after 10 kernels"
+    """Also if the feature that is set is not the cause's own, but one that was merged with it."""
+    _, *found = configurations()
+    interventions = user_interventions_of([{"name": "q", "set": {"block_x": 64}}])
+    outcome = examine(*found, Extent(context="pc", interventions=interventions))
+    (arrow,) = outcome.arrows
+    outcome = replace(outcome, arrows=(replace(arrow, p_value=0.04),))
+    of_member = tuple(replace(row, features=("grid_x",)) for row in outcome.examination.what_ifs)
+    for one in (outcome, replace(outcome, examination=replace(outcome.examination, what_ifs=of_member))):
+        others = [replace(one, p_value=0.9) for _ in range(9)]
+        corrected = correct([one, *others])[1]
+        (row,) = corrected.examination.what_ifs
+        assert (row.change, row.verdict) == (None, "refused")
+        assert row.reason == "refused: block_x is not significant after 10 kernels"
 
 
 def test_configurations_are_looked_up_by_number():
     import pyarrow as pa
 
     table = pa.table({"configuration": [4, 4, 9], "block_x": [64.0, 64.0, 256.0], "x": [1.0, 2.0, 3.0]})
-    questions = questions_of([{"name": "q", "set": {"block_x": {"configuration": 9}, "absent": {"configuration": 4}, "x": 3}}])
-    assert launch_values(table, questions) == {4: {"block_x": 64.0}, 9: {"block_x": 256.0}}
+    interventions = user_interventions_of(
+        [{"name": "q", "set": {"block_x": {"configuration": 9}, "absent": {"configuration": 4}, "x": 3}}]
+    )
+    assert configuration_values(table, interventions) == {4: {"block_x": 64.0}, 9: {"block_x": 256.0}}

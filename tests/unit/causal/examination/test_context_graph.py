@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from causeway.causal.context_graph import learn, rows_like, tiered
+from causeway.causal.examination.context_graph import learn, rows_like, tiered
 
 
 def network(p, n_edges, n_rows, seed):
@@ -92,7 +92,9 @@ def test_degenerate_columns_get_no_edge_and_do_not_disturb():
 
 
 def test_weights_and_effective_size_count():
-    """An edge that 2,000 rows show is not shown by the 30 that they are worth; weights of zero-one rows equal the rows left out."""
+    """An edge that 2,000 rows show is not shown by the 30 that they are worth; weights of zero-one rows equal the
+    rows left out.
+    """
     rng = np.random.default_rng(3)
     a = rng.normal(size=2000)
     b = 0.25 * a + rng.normal(size=2000)
@@ -100,7 +102,8 @@ def test_weights_and_effective_size_count():
     assert learn(columns, ["a", "b"])
     assert not learn(columns, ["a", "b"], n_effective=30)
     weights = np.where(np.arange(2000) < 1000, 1.0, 1e-12)
-    weighted, left = learn(columns, ["a", "b"], weights=weights, n_effective=1000), learn(columns[:1000], ["a", "b"])
+    weighted = learn(columns, ["a", "b"], weights=weights, n_effective=1000)
+    left = learn(columns[:1000], ["a", "b"])
     assert weighted[0].effect == pytest.approx(left[0].effect, abs=1e-6)
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from causeway.causal.context_graph import learn
+from causeway.causal.examination.context_graph import learn
 
-NETWORKS = Path(__file__).resolve().parents[2] / "data" / "networks"
+NETWORKS = Path(__file__).resolve().parents[3] / "data" / "networks"
 
 
 def sample(network, rows, seed):
@@ -27,7 +27,9 @@ def sample(network, rows, seed):
 def skeleton(network, rows, seed):
     """Return precision and F1 of the skeleton of the learnt graph."""
     true = {frozenset((node, parent)) for node, law in network.items() for parent in law["parents"]}
-    found = {frozenset((edge.source, edge.target)) for edge in learn(sample(network, rows, seed), list(network), seed=seed)}
+    found = {
+        frozenset((edge.source, edge.target)) for edge in learn(sample(network, rows, seed), list(network), seed=seed)
+    }
     return len(true & found) / len(found), 2 * len(true & found) / (len(true) + len(found))
 
 

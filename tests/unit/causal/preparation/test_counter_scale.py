@@ -1,17 +1,21 @@
-"""Counters of kernels of all sizes: read by what is usual where the target goes with that, by their unit where it goes with the unit."""
+"""Counters of kernels of all sizes: read by what is usual where the target goes with that, by their unit where it
+goes with the unit.
+"""
 
 import numpy as np
 import pytest
 from causal_tables import rows_of
 
-from causeway.causal.discovery import Scope, discover
-from causeway.causal.ground import Grounds
-from causeway.causal.prepare import prepare
-from causeway.causal.readings import better_relative, relative_to_usual
-from causeway.causal.rows import Column
+from causeway.causal.data.observations import Feature
+from causeway.causal.data.outcome import Scope
+from causeway.causal.discovery.discover import discover
+from causeway.causal.preparation.counter_scale import better_standardised, standardised_within_configuration
+from causeway.causal.preparation.prepare import prepare
+from causeway.causal.selection.design_cache import DesignCache
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
-N, KERNELS = 1200, 10
+N = 1200
+KERNELS = 10
 
 
 def centred(values, group):
@@ -19,7 +23,9 @@ def centred(values, group):
 
 
 def world(seed, by_share, strength=0.02):
-    """Twenty counters of kernels of all sizes, of which the first four are causes: by the share of what is usual, or by their unit."""
+    """Twenty counters of kernels of all sizes, of which the first four are causes: by the share of what is usual, or
+    by their unit.
+    """
     rng = np.random.default_rng(seed)
     kernel = rng.integers(0, KERNELS, N)
     z = 0.4 * rng.standard_normal((N, 20))
@@ -27,12 +33,12 @@ def world(seed, by_share, strength=0.02):
     felt = z[:, :4] if by_share else np.column_stack([centred(column, kernel) for column in columns.T[:4]])
     change = (felt / felt.std(axis=0)) @ [1.0, -0.8, 0.7, 0.9] + rng.standard_normal(N)
     y = 1e6 * np.exp(0.3 * rng.standard_normal(KERNELS)[kernel] + strength * change)
-    return [Column(f"c{k}", column) for k, column in enumerate(columns.T)], y, kernel
+    return [Feature(f"c{k}", column) for k, column in enumerate(columns.T)], y, kernel
 
 
 def causes_of(columns, y, kernel):
-    outcome = discover(columns, rows_of(y, kernel), Scope("d", "y", "dataset", resamples=0))
-    return {arrow.candidate.name for arrow in outcome.arrows}, outcome.reasons
+    outcome, _ = discover(columns, rows_of(y, kernel), Scope("d", "y", "dataset", resamples=0))
+    return {arrow.name for arrow in outcome.arrows}, outcome.notes
 
 
 def test_a_column_is_put_in_spreads_of_its_configuration_by_the_formula():
@@ -49,44 +55,49 @@ def test_a_column_is_put_in_spreads_of_its_configuration_by_the_formula():
     typical = np.array([relative[kernel == k].mean() for k in (0, 1)])[[0, 0, 1, 1]] * means**2
     counts = np.bincount(configuration)
     spread = np.sqrt((counts * variance + 5 * typical) / (counts + 5))
-    found = relative_to_usual(values, around, rows)
+    found = standardised_within_configuration(values, around, rows)
     assert found == pytest.approx(around / spread[configuration])
     assert not found[80:].any()
-    assert relative_to_usual(1e200 * values, 1e200 * around, rows) == pytest.approx(found)
+    assert standardised_within_configuration(1e200 * values, 1e200 * around, rows) == pytest.approx(found)
     signs = values * rng.choice([-1, 1], 100)  # no means to be relative to
     around = centred(signs, configuration)
     variance = np.bincount(configuration, around**2) / counts
     typical = np.array([(around[kernel == k] ** 2).mean() for k in (0, 1)])[[0, 0, 1, 1]]
     spread = np.sqrt((counts * variance + 5 * typical) / (counts + 5))
-    assert relative_to_usual(signs, around, rows) == pytest.approx(around / spread[configuration])
+    assert standardised_within_configuration(signs, around, rows) == pytest.approx(around / spread[configuration])
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("by_share", [True, False])
 def test_causes_are_found_by_either_reading(by_share, seed):
     columns, y, kernel = world(seed, by_share)
-    found, reasons = causes_of(columns, y, kernel)
+    found, notes = causes_of(columns, y, kernel)
     assert found == {"c0", "c1", "c2", "c3"}
-    assert any("in spreads of their configuration" in reason for reason in reasons) == by_share
+    assert any("standardised within their configuration" in note for note in notes) == by_share
 
 
 def test_what_tells_nothing_is_read_by_its_unit_and_one_configuration_has_one_reading():
     columns, y, kernel = world(7, by_share=True, strength=0.0)
     rows = rows_of(np.random.default_rng(7).permutation(y), kernel)
     counts = [centred(column.values, kernel) for column in columns]
-    relative = [relative_to_usual(column.values, part, rows) for column, part in zip(columns, counts, strict=True)]
-    assert not better_relative(counts, relative, rows).any()
+    relative = [
+        standardised_within_configuration(column.values, part, rows)
+        for column, part in zip(columns, counts, strict=True)
+    ]
+    assert not better_standardised(counts, relative, rows).any()
     alone = prepare(columns, rows_of(y), "y")
-    assert (alone.read_twice, alone.relative) == (set(), set())
+    assert (alone.on_two_scales, alone.standardised) == (set(), set())
 
 
-def test_a_counter_read_twice_counts_as_two_tests():
+def test_a_counter_on_two_scales_counts_as_two_tests():
     columns, y, kernel = world(8, by_share=True)
     rows = rows_of(y, kernel)
-    found = prepare([*columns, Column("queue_ns", np.random.default_rng(8).exponential(size=N), "context", "time")], rows, "y")
-    assert found.read_twice == {column.name for column in columns}
-    assert Grounds(rows, found.read_twice).plain(found.within).problem.n_tests == 41
-    assert Grounds(rows).plain(found.within).problem.n_tests == 21
+    found = prepare(
+        [*columns, Feature("queue_ns", np.random.default_rng(8).exponential(size=N), "context", "time")], rows, "y"
+    )
+    assert found.on_two_scales == {column.name for column in columns}
+    assert DesignCache(rows, found.on_two_scales).plain(found.within).problem.n_tests == 41
+    assert DesignCache(rows).plain(found.within).problem.n_tests == 21
 
 
 def test_noise_has_no_cause_in_kernels_of_all_sizes():
@@ -99,15 +110,19 @@ def test_noise_has_no_cause_in_kernels_of_all_sizes():
 
 
 def test_columns_are_merged_by_what_they_share_in_kernels_of_all_sizes():
-    """Two counters that go together in the largest kernel alone are two; a copy in other units is one in all of them."""
+    """Two counters that go together in the largest kernel alone are two; a copy in other units is one in all of
+    them.
+    """
     columns, y, kernel = world(9, by_share=True)
     work = 10.0 ** np.arange(KERNELS)[kernel]
     rng = np.random.default_rng(9)
     here, there = (np.exp(0.3 * rng.standard_normal(N)) for _ in range(2))
     there[kernel == KERNELS - 1] = here[kernel == KERNELS - 1]
-    pair = [Column("here", here * work), Column("there", there * work)]
-    assert np.corrcoef(centred(pair[0].values, kernel), centred(pair[1].values, kernel))[0, 1] > 0.95  # so they would be merged
-    found = prepare([*columns[:4], *pair, Column("copy", here * work / 32 + 5)], rows_of(y, kernel), "y")
+    pair = [Feature("here", here * work), Feature("there", there * work)]
+    assert (
+        np.corrcoef(centred(pair[0].values, kernel), centred(pair[1].values, kernel))[0, 1] > 0.95
+    )  # so they would be merged
+    found = prepare([*columns[:4], *pair, Feature("copy", here * work / 32 + 5)], rows_of(y, kernel), "y")
     clusters = [set(candidate.members) for candidate in found.within]
     assert {"here", "copy"} in clusters
     assert {"there"} in clusters

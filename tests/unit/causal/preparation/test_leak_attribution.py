@@ -4,30 +4,33 @@ import numpy as np
 import pytest
 from causal_tables import rows_of
 
-from causeway.causal.discovery import Scope, discover
-from causeway.causal.prepare import prepare
-from causeway.causal.rows import Column
-from causeway.causal.which_leak import calculated_from
+from causeway.causal.data.observations import Feature
+from causeway.causal.data.outcome import Scope
+from causeway.causal.discovery.discover import discover
+from causeway.causal.preparation.leak_attribution import calculated_from
+from causeway.causal.preparation.prepare import prepare
 
 N = 1200
 
 
 def searched(columns, y, **facts):
     """Return the members of all arrows, and the reasons of what was dropped."""
-    table = [Column(name, values, **facts.get(name, {})) for name, values in columns.items()]
-    outcome = discover(table, rows_of(y), Scope("d", "y", "k", resamples=0))
-    members = {member for arrow in outcome.arrows for member in arrow.candidate.members}
+    table = [Feature(name, values, **facts.get(name, {})) for name, values in columns.items()]
+    outcome, _ = discover(table, rows_of(y), Scope("d", "y", "k", resamples=0))
+    members = {member for arrow in outcome.arrows for member in arrow.node.members}
     return members, {one.feature: one.reason for one in outcome.dropped if "measured value" in one.reason}
 
 
 def leaks(columns, y, **facts):
     """Return what preparation drops as following from the measured value."""
-    table = [Column(name, values, **facts.get(name, {})) for name, values in columns.items()]
+    table = [Feature(name, values, **facts.get(name, {})) for name, values in columns.items()]
     return {one.feature for one in prepare(table, rows_of(y), "y").dropped if "measured value" in one.reason}
 
 
 def amount_beside_the_causes(seed, strength=0.6):
-    """An amount that causes nothing but goes with the time, for both have a common cause; and the causes, two of which are known."""
+    """An amount that causes nothing but goes with the time, for both have a common cause; and the causes, two of
+    which are known.
+    """
     rng = np.random.default_rng(seed)
     z = rng.standard_normal((N, 3))
     log_amount = strength * (0.5 * z[:, 0] + rng.standard_normal(N))
@@ -88,7 +91,10 @@ def test_if_nothing_tells_no_leak_is_reported():
     rng = np.random.default_rng(734)
     log_amount = 0.7 * rng.standard_normal(N)
     y = 1e5 * np.exp(0.08 * log_amount + 0.03 * rng.standard_normal(N))
-    for columns in ({"am": np.exp(log_amount), "xyz": np.exp(log_amount) / y}, {"am": np.exp(log_amount), "xyz": np.exp(log_amount) * y}):
+    for columns in (
+        {"am": np.exp(log_amount), "xyz": np.exp(log_amount) / y},
+        {"am": np.exp(log_amount), "xyz": np.exp(log_amount) * y},
+    ):
         found, _ = searched({**columns, "z": rng.standard_normal(N)}, y)
         assert "xyz" not in found
 
@@ -97,7 +103,8 @@ def test_if_nothing_tells_no_leak_is_reported():
 def test_of_three_columns_that_give_the_time_together_none_is_a_cause(seed):
     """The amount itself is not exported, but its rate and its ratio to another one are."""
     rng, log_amount, y, causes = amount_beside_the_causes(740 + seed)
-    amount, other = np.exp(log_amount) * 3.1e4, np.exp(0.5 * rng.standard_normal(N)) * 1e3
+    amount = np.exp(log_amount) * 3.1e4
+    other = np.exp(0.5 * rng.standard_normal(N)) * 1e3
     found, dropped = searched({"xyz": amount / y, "uvw": amount / other, "other": other, **causes}, y)
     assert found == {"abc", "def"}
     assert "other" not in dropped

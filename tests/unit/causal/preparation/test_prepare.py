@@ -2,16 +2,21 @@ import numpy as np
 import pytest
 from causal_tables import make_table, rows_of
 
-from causeway.causal import leaks
-from causeway.causal.leaks import alias_by_name, aliases_by_data, correlation_matrix
-from causeway.causal.prepare import prepare
-from causeway.causal.rows import Column
+from causeway.causal.data.counter_names import leaked_by_name
+from causeway.causal.data.observations import Feature
+from causeway.causal.preparation import target_leakage
+from causeway.causal.preparation.prepare import prepare
+from causeway.causal.preparation.target_leakage import MeasuredColumns, correlation_matrix, leaked_features
 
 
 def prepared(columns, y=None, configuration=None, **facts):
     n = len(next(iter(columns.values())))
     y = 100 + np.random.default_rng(9).standard_normal(n) if y is None else y
-    return prepare([Column(name, values, **facts) for name, values in columns.items()], rows_of(y, configuration=configuration), "gpu_time")
+    return prepare(
+        [Feature(name, values, **facts) for name, values in columns.items()],
+        rows_of(y, configuration=configuration),
+        "gpu_time",
+    )
 
 
 def reasons(result):
@@ -29,18 +34,20 @@ def rng():
 
 @pytest.mark.parametrize(
     "name",
-    "gpu_time gpu__time_duration_sum time_duration elapsed runtime sm__cycles_elapsed_max sm_cycles sq_busy_cycles cycles"
-    " dram_bytes_per_second sm__inst_executed_avg_per_cycle_elapsed wall_time".split(),
+    "gpu_time gpu__time_duration_sum time_duration elapsed runtime sm__cycles_elapsed_max sm_cycles sq_busy_cycles"
+    " cycles dram_bytes_per_second sm__inst_executed_avg_per_cycle_elapsed wall_time".split(),
 )
-def test_names_of_time_cycles_and_rates_are_aliases(name):
-    assert alias_by_name(name, "gpu_time")
+def test_names_of_time_cycles_and_rates_are_leaked(name):
+    assert leaked_by_name(name, "gpu_time")
 
 
 @pytest.mark.parametrize(
-    "name", "tcp_pending_stall sq_waves dram_bytes sm_clock l2_hit_ratio timeline_slots stall_cycles_lsu warps_launched since_epoch".split()
+    "name",
+    "tcp_pending_stall sq_waves dram_bytes sm_clock l2_hit_ratio timeline_slots stall_cycles_lsu warps_launched"
+    " since_epoch".split(),
 )
 def test_other_names_are_not(name):
-    assert not alias_by_name(name, "gpu_time")
+    assert not leaked_by_name(name, "gpu_time")
 
 
 def test_each_useless_column_has_its_reason(rng):
@@ -66,7 +73,11 @@ def test_each_useless_column_has_its_reason(rng):
 
 
 def test_equal_names_are_told_apart(rng):
-    found = prepare([Column("x", rng.standard_normal(300)), Column("x", rng.standard_normal(300))], rows_of(rng.standard_normal(300)), "y")
+    found = prepare(
+        [Feature("x", rng.standard_normal(300)), Feature("x", rng.standard_normal(300))],
+        rows_of(rng.standard_normal(300)),
+        "y",
+    )
     assert names(found) == ["x", "x#2"]
 
 
@@ -76,15 +87,21 @@ def test_infinite_and_missing_values_become_the_mean_of_their_configuration(rng)
     x[[0, 200]] = np.inf, np.nan
     found = prepared({"x": x}, configuration=configuration)
     assert found.within[0].values[[0, 200]] == pytest.approx(0, abs=1e-3)  # winsorising moves the mean a little
-    assert found.notes == ["x: 2 missing or infinite values set to the mean of their configuration"]
+    assert found.notes == ("x: 2 missing or infinite values set to the mean of their configuration",)
 
 
 def test_copies_are_merged_and_listed(rng):
     x = np.exp(rng.standard_normal(500))
-    found = prepared({"sectors": x, "sectors_again": x * 32 * (1 + 0.01 * rng.standard_normal(500)), "other": rng.standard_normal(500)})
+    found = prepared(
+        {
+            "sectors": x,
+            "sectors_again": x * 32 * (1 + 0.01 * rng.standard_normal(500)),
+            "other": rng.standard_normal(500),
+        }
+    )
     assert [candidate.members for candidate in found.within] == [("other",), ("sectors", "sectors_again")]
     assert reasons(found) == {"sectors_again": "merged into sectors: correlation above .95"}
-    assert list(found.merged) == ["sectors_again"]
+    assert list(found.stand_ins) == ["sectors_again"]
 
 
 def test_sums_and_ratios_follow_from_raw_counters(rng):
@@ -102,18 +119,25 @@ def test_a_ratio_to_something_that_is_often_zero_is_recognised_too(rng):
     assert names(found) == ["copied", "lines"]
 
 
-def test_aliases_are_found_by_data_and_their_raw_parts_stay(rng):
+def test_leaked_features_are_found_by_data_and_their_raw_parts_stay(rng):
     y = 1e5 * np.exp(0.1 * rng.standard_normal(900))
     amount = np.exp(rng.standard_normal(900)) * 1e6
     clock = 1.4 * np.exp(0.02 * rng.standard_normal(900))
     found = prepared(
-        {"amount": amount, "freq": clock, "ticks": y * clock, "speed": amount / y, "wall": y + 3 * rng.standard_normal(900)}, y=y
+        {
+            "amount": amount,
+            "freq": clock,
+            "ticks": y * clock,
+            "speed": amount / y,
+            "wall": y + 3 * rng.standard_normal(900),
+        },
+        y=y,
     )
     assert names(found) == ["amount", "freq"]
     assert set(reasons(found)) == {"ticks", "speed", "wall"}
 
 
-def test_facts_known_at_the_start_are_never_aliases(rng):
+def test_facts_known_at_the_start_are_never_leaked(rng):
     y = 1e5 * np.exp(0.1 * rng.standard_normal(400))
     assert names(prepared({"idle_before_ns": y * 2}, y=y, tier="context")) == ["idle_before_ns"]
 
@@ -134,9 +158,9 @@ def test_categories_that_group_alike_are_merged(rng):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_no_alias_survives_and_no_cause_is_lost_in_a_wide_table(seed):
+def test_no_leaked_feature_survives_and_no_cause_is_lost_in_a_wide_table(seed):
     table = make_table(seed, p=200)
-    found = prepare([Column(name, values) for name, values in table.columns.items()], rows_of(table.y), "y")
+    found = prepare([Feature(name, values) for name, values in table.columns.items()], rows_of(table.y), "y")
     left = {member for candidate in found.within for member in candidate.members}
     assert not left & table.aliases
     assert set(table.causes) <= left
@@ -147,15 +171,20 @@ def test_a_column_is_looked_at_beside_others_if_any_is_near_enough_to_matter(rng
     """Against looking at every one."""
     time = rng.standard_normal(400)
     others = rng.standard_normal((400, 12))
-    pairs = np.column_stack([time + others[:, 0], time - 0.5 * others[:, 1], others[:, 2] + 0.05 * rng.standard_normal(400)])
+    pairs = np.column_stack(
+        [time + others[:, 0], time - 0.5 * others[:, 1], others[:, 2] + 0.05 * rng.standard_normal(400)]
+    )
     columns = np.column_stack([others, pairs, pairs[:, 0] + 1e-3 * rng.standard_normal(400)])
     columns -= columns.mean(axis=0)
-    arguments = (time - time.mean(), columns, correlation_matrix(columns), np.zeros(16, bool), lambda members, tied: None, False)
-    found = aliases_by_data(*arguments)
+    given = MeasuredColumns(measured=time - time.mean(), columns=columns, logarithmic=False)
+    arguments = (given, np.zeros(16, bool), lambda members, related: None)
+    found = leaked_features(*arguments)
     assert found[[12, 13]].all()
     assert not found[[2, 3, 14]].any()
-    monkeypatch.setattr(leaks, "_nearest", lambda correlations: np.ones(len(correlations)))
-    assert np.array_equal(found, aliases_by_data(*arguments))
+    monkeypatch.setattr(target_leakage, "_nearest", lambda correlations: np.ones(len(correlations)))
+    assert np.array_equal(found, leaked_features(*arguments))
     partial = correlation_matrix(columns)
     monkeypatch.undo()
-    assert leaks._nearest(partial) == pytest.approx(np.abs(partial - np.diag(np.diag(partial))).max(axis=1), abs=1e-6)
+    assert target_leakage._nearest(partial) == pytest.approx(
+        np.abs(partial - np.diag(np.diag(partial))).max(axis=1), abs=1e-6
+    )

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from causal_tables import rows_of
 
-from causeway.causal.basis import NEW_SHARE, GroupCentring, build_basis, orthonormal
-from causeway.causal.ground import Grounds
-from causeway.causal.late_leaks import LateLeaks
-from causeway.causal.prepare import Number, Prepared
-from causeway.causal.representative import promote
-from causeway.causal.rows import Candidate, Column
-from causeway.causal.search import model_of
+from causeway.causal.data.observations import Candidate, Feature
+from causeway.causal.discovery.leakage_recheck import LeakageRecheck
+from causeway.causal.preparation.numeric_columns import NumericColumn
+from causeway.causal.preparation.prepared import Prepared
+from causeway.causal.selection.design_cache import DesignCache
+from causeway.causal.selection.linear_model import linear_model_of
+from causeway.causal.statistics.basis import NEW_SHARE, GroupCentring, build_basis, orthonormal
 
 N = 400
 
@@ -25,7 +25,9 @@ def number(name, values):
 def candidates():
     rng = np.random.default_rng(21)
     text = rng.integers(0, 3, N)
-    category = Candidate("text", "launch", "launch", "", (text[:, None] == [1, 2]).astype(float), ("text",), ("a", "b", "c"))
+    category = Candidate(
+        "text", "launch", "launch", "", (text[:, None] == [1, 2]).astype(float), ("text",), ("a", "b", "c")
+    )
     flag = number("flag", rng.integers(0, 2, N) * 2.0 - 1.0)
     return [*(number(f"n{k}", rng.standard_normal(N) ** (1 + k % 2)) for k in range(70)), category, flag]
 
@@ -45,12 +47,17 @@ def same(basis, other):
 
 
 def test_a_ground_for_other_candidates_holds_what_a_new_one_would(candidates, rows):
-    grounds = Grounds(rows)
+    grounds = DesignCache(rows)
     first = grounds.plain(candidates)
     assert same(first.problem.basis, fresh(candidates, rows))
     assert grounds.plain(list(candidates)) is first
     rng = np.random.default_rng(23)
-    changed = [number("new", rng.standard_normal(N)), *candidates[5:30], number("other", np.abs(rng.standard_normal(N))), *candidates[31:]]
+    changed = [
+        number("new", rng.standard_normal(N)),
+        *candidates[5:30],
+        number("other", np.abs(rng.standard_normal(N))),
+        *candidates[31:],
+    ]
     changed.append(replace(candidates[2], members=("n2", "n3")))
     assert same(grounds.plain(changed).problem.basis, fresh(changed, rows))
     precision = rng.uniform(0.5, 2.0, N)
@@ -60,38 +67,40 @@ def test_a_ground_for_other_candidates_holds_what_a_new_one_would(candidates, ro
 
 
 def test_a_ground_without_candidates_is_empty(rows):
-    grounds = Grounds(rows)
+    grounds = DesignCache(rows)
     assert grounds.plain([]).problem.basis.columns.shape == (N, 0)
     assert grounds.plain([number("x", np.arange(N) % 7)]).problem.basis.owner.tolist()[0] == 0
     assert grounds.plain([]).problem.basis.columns.shape == (N, 0)
 
 
 def test_autocorrelations_of_one_candidate_are_those_of_all(candidates, rows):
-    problem = Grounds(rows).plain(candidates).problem
+    problem = DesignCache(rows).plain(candidates).problem
     for candidate in (0, 70, 71):
         assert problem.lags_of(candidate) == pytest.approx(problem.lags[problem.basis.of(candidate)], abs=1e-6)
 
 
 def test_models_that_hold_the_same_candidates_share_their_products(candidates, rows):
-    problem = Grounds(rows).plain(candidates).problem
+    problem = DesignCache(rows).plain(candidates).problem
     response = np.random.default_rng(24).standard_normal(N)
     for chosen in ([0, 1, 70, 71], [71, 0], [5, 1]):
-        model = model_of(problem, response, chosen)
-        model.inside()
+        model = linear_model_of(problem, response, chosen)
+        model.coordinates()
         model.add_candidate(2)
-        model.add(problem.basis.columns[:, problem.basis.of(6)] * np.float32(0.8))  # whatever is no candidate is worked out
-        assert model.inside() == pytest.approx(problem.basis.columns.T @ model.frame, abs=1e-5)
+        model.add(
+            problem.basis.columns[:, problem.basis.of(6)] * np.float32(0.8)
+        )  # whatever is no candidate is worked out
+        assert model.coordinates() == pytest.approx(problem.basis.columns.T @ model.q, abs=1e-5)
     assert set(problem._products) == {0, 1, 70, 71, 5, 2}
 
 
 @pytest.mark.parametrize("noise", [1.0, 1e-3, 1e-8])
 def test_a_scan_sees_what_little_a_model_leaves(noise, candidates, rows):
-    problem = Grounds(rows).plain(candidates).problem
+    problem = DesignCache(rows).plain(candidates).problem
     rng = np.random.default_rng(29)
     columns = problem.basis.columns.astype(float)
     little = columns[:, problem.basis.of(9)][:, 0] + 0.1 * rng.standard_normal(N) / np.sqrt(N)
     response = columns[:, problem.basis.of(1)].sum(axis=1) + noise * little
-    model = model_of(problem, response, [1])
+    model = linear_model_of(problem, response, [1])
     explained, _ = model.scan()
     assert np.argmax(explained) == 9
     rest, _ = model.residual_with(problem.basis.columns[:, problem.basis.of(9)])
@@ -107,13 +116,13 @@ def test_what_candidates_explain_leaves_out_directions_that_the_model_nearly_hol
     categories = [Candidate(f"c{k}", "launch", "launch", "", part, (f"c{k}",)) for k, part in enumerate(columns)]
     base = number("base", rng.standard_normal(N))
     categories[0] = replace(categories[0], values=base.values[:, None] + 0.05 * columns[0])
-    problem = Grounds(rows_of(1e5 + rng.standard_normal(N))).plain([base, *categories]).problem
+    problem = DesignCache(rows_of(1e5 + rng.standard_normal(N))).plain([base, *categories]).problem
     response = rng.standard_normal(N)
-    model = model_of(problem, response - response.mean(), [0])
+    model = linear_model_of(problem, response - response.mean(), [0])
     explained, df = model.scan()
     for candidate in range(1, 51):
         part = problem.basis.columns[:, problem.basis.of(candidate)].astype(float)
-        rest = part - model.frame @ (model.frame.T @ part)
+        rest = part - model.q @ (model.q.T @ part)
         left, sizes, _ = np.linalg.svd(rest, full_matrices=False)
         new = left[:, sizes**2 > NEW_SHARE]
         assert df[candidate] == new.shape[1]
@@ -133,12 +142,13 @@ def test_an_orthonormal_basis_spans_the_columns_and_leaves_out_what_adds_little(
 
 
 def test_a_cluster_is_represented_by_another_member_once():
-    prepared = Prepared(within=[replace(number("a", np.ones(N)), members=("a", "b", "c"))])
-    prepared.merged = {name: number(name, np.ones(N)) for name in "bc"}
-    assert promote(prepared, "b")
+    prepared = Prepared("abc")
+    prepared.add(number("a", np.ones(N)))
+    prepared.merge("a", {name: number(name, np.ones(N)) for name in "bc"})
+    assert prepared.promote_once("b")
     assert (prepared.within[0].name, prepared.within[0].members) == ("b", ("b", "a", "c"))
-    assert not promote(prepared, "a")
-    assert not promote(prepared, "c")
+    assert not prepared.promote_once("a")
+    assert not prepared.promote_once("c")
     assert prepared.within[0].name == "b"
 
 
@@ -147,7 +157,12 @@ def test_what_the_time_and_another_column_leave_equals_a_regression_on_shared_ro
     rng = np.random.default_rng(26)
     time = 1e5 * np.exp(0.2 * rng.standard_normal(N))
     amount = np.exp(rng.standard_normal(N))
-    columns = {"amount": amount, "rate": amount / time, "other": amount + np.exp(rng.standard_normal(N)), "sum": amount + time}
+    columns = {
+        "amount": amount,
+        "rate": amount / time,
+        "other": amount + np.exp(rng.standard_normal(N)),
+        "sum": amount + time,
+    }
     for name in ("amount", "other"):
         columns[name] = np.where(rng.random(N) < 0.1, np.nan, columns[name])
     configuration = rng.integers(0, 2, N)
@@ -155,20 +170,22 @@ def test_what_the_time_and_another_column_leave_equals_a_regression_on_shared_ro
     numbers = {}
     for name, values in columns.items():
         known = np.isfinite(values)
-        numbers[name] = Number(Column(name, values), name, np.where(known, values, 1.0), known)
-    leaks = LateLeaks(Prepared(numbers=numbers), rows)
-    leaks.look()
-    look = leaks.looks[int(logarithmic)]
-    look.learn(["rate", "sum"])
+        numbers[name] = NumericColumn(Feature(name, values), name, np.where(known, values, 1.0), known)
+    prepared = Prepared(columns)
+    prepared.keep_numbers(numbers)
+    relations = LeakageRecheck(prepared, rows).scales()[int(logarithmic)]
+    relations.compute(["rate", "sum"])
     for name in ("rate", "sum", "other"):
-        left = look.left(look.place[name])
+        residual = relations.residual(relations.position[name])
         for other in columns:
-            if other == name or left[look.place[other]] == 1.0:
+            if other == name or residual[relations.position[other]] == 1.0:
                 continue
             shared = np.isfinite(columns[name]) & np.isfinite(columns[other])
-            x, u, t = (look.values[look.place[name]], look.values[look.place[other]], look.time)
+            x = relations.values[relations.position[name]]
+            u = relations.values[relations.position[other]]
+            t = relations.measured
             design = np.column_stack([np.ones(shared.sum()), u[shared], t[shared]])
             rest = x[shared] - design @ np.linalg.lstsq(design, x[shared], rcond=None)[0]
-            assert left[look.place[other]] == pytest.approx(rest.var() / x[shared].var(), abs=1e-4)
+            assert residual[relations.position[other]] == pytest.approx(rest.var() / x[shared].var(), abs=1e-4)
     pair = ("rate", "amount") if logarithmic else ("sum", "amount")
-    assert look.left(look.place[pair[0]])[look.place[pair[1]]] < 0.01
+    assert relations.residual(relations.position[pair[0]])[relations.position[pair[1]]] < 0.01

@@ -3,10 +3,11 @@ import pytest
 from causal_tables import series
 from scipy.stats import f as f_distribution
 
-from causeway.causal.basis import GroupCentring, build_basis
-from causeway.causal.pruning import Pruner
-from causeway.causal.rows import Candidate
-from causeway.causal.search import Model, Problem, best_test, forward
+from causeway.causal.data.observations import Candidate
+from causeway.causal.selection.backward import Pruner
+from causeway.causal.selection.forward import best_test, forward
+from causeway.causal.selection.linear_model import LinearModel, Problem
+from causeway.causal.statistics.basis import GroupCentring, build_basis
 
 
 def problem_of(columns):
@@ -21,12 +22,14 @@ def test_partial_f_of_a_candidate_equals_the_textbook():
     y = x + 0.3 * z + rng.standard_normal(200)
     problem, _ = problem_of([x, z])
     response = y - y.mean()
-    model = Model(problem, response)
+    model = LinearModel(problem, response)
     model.add_candidate(0)
     explained, df = model.scan()
     p_values, partial = model.tests(explained, df, np.full(2, 200.0))
     both, one = (problem.basis.columns[:, np.isin(problem.basis.owner, who)].astype(float) for who in ([0, 1], [0]))
-    rest = [float(((response - part @ np.linalg.lstsq(part, response, rcond=None)[0]) ** 2).sum()) for part in (one, both)]
+    rest = [
+        float(((response - part @ np.linalg.lstsq(part, response, rcond=None)[0]) ** 2).sum()) for part in (one, both)
+    ]
     extra = both.shape[1] - one.shape[1]
     left = 200 - 1 - both.shape[1]
     expected = f_distribution.sf((rest[0] - rest[1]) / extra / (rest[1] / left), extra, left)
@@ -49,7 +52,7 @@ def test_a_slow_series_without_effect_is_not_significant_but_a_slow_cause_is():
     slow, other = series(rng, 2000, 2, 0.98).T
     columns = [slow, *series(rng, 2000, 30, 0.98).T]
     problem, _ = problem_of(columns)
-    assert best_test(Model(problem, other - other.mean()), set(), 0.01 / 31) is None
+    assert best_test(LinearModel(problem, other - other.mean()), set(), 0.01 / 31) is None
     y = 0.4 * slow + rng.standard_normal(2000)
     assert forward(problem, y - y.mean()) == [0]
 

@@ -2,19 +2,22 @@ import numpy as np
 import pytest
 from causal_tables import rows_of
 
-from causeway.causal.basis import GroupCentring, build_basis
-from causeway.causal.ground import Grounds
-from causeway.causal.rows import Candidate
-from causeway.causal.screening import PREFERENCE, Surroundings, screening
-from causeway.causal.search import Problem, preferred
-from causeway.causal.stages import run_stages
+from causeway.causal.data.observations import Candidate
+from causeway.causal.discovery.mean_and_scale import run_stages
+from causeway.causal.selection.design_cache import DesignCache
+from causeway.causal.selection.forward import preferred
+from causeway.causal.selection.linear_model import Problem
+from causeway.causal.selection.screening_off import PREFERENCE, CorrelationCache, screening
+from causeway.causal.statistics.basis import GroupCentring, build_basis
 
 N = 1500
 
 
-def surroundings_of(*columns):
-    unit = np.column_stack([(column - column.mean()) / np.sqrt(((column - column.mean()) ** 2).sum()) for column in columns])
-    return Surroundings(unit.astype(np.float32), np.arange(unit.shape[1]), np.ones(unit.shape[1], bool))
+def cache_of(*columns):
+    unit = np.column_stack(
+        [(column - column.mean()) / np.sqrt(((column - column.mean()) ** 2).sum()) for column in columns]
+    )
+    return CorrelationCache(unit.astype(np.float32), np.arange(unit.shape[1]), np.ones(unit.shape[1], bool))
 
 
 def drawn(seed=1):
@@ -31,23 +34,23 @@ def drawn(seed=1):
 )
 def test_a_counter_is_told_from_what_was_computed_of_it(computed):
     x, z, relatives = drawn()
-    around = surroundings_of(x, computed(x, z), z, *relatives)
-    assert around.preference(0, 1) == PREFERENCE
-    assert around.preference(1, 0) == -PREFERENCE
-    assert around.preference(0, 0) == 0.0
+    cache = cache_of(x, computed(x, z), z, *relatives)
+    assert cache.preference(0, 1) == PREFERENCE
+    assert cache.preference(1, 0) == -PREFERENCE
+    assert cache.preference(0, 0) == 0.0
 
 
 def test_a_copy_with_noise_is_told_from_the_counter_and_strangers_are_left_open():
     x, z, relatives = drawn(2)
     noisy = x + 0.7 * np.random.default_rng(3).standard_normal(N)
-    around = surroundings_of(x, noisy, z, *relatives)
-    assert around.preference(0, 1) == PREFERENCE
-    alone = surroundings_of(x, noisy, z)
+    cache = cache_of(x, noisy, z, *relatives)
+    assert cache.preference(0, 1) == PREFERENCE
+    alone = cache_of(x, noisy, z)
     assert alone.preference(0, 1) == 0.0
-    assert around.preference_of(around.columns[:, 0], 1) == around.preference(0, 1)
+    assert cache.preference_of(cache.columns[:, 0], 1) == cache.preference(0, 1)
 
 
-def test_news_is_the_squared_partial_correlation():
+def test_information_is_the_squared_partial_correlation():
     """Against the correlation of what regressions on the other column leave."""
     x, z, relatives = drawn(4)
     columns = np.column_stack([x, x + z, *relatives])
@@ -83,7 +86,9 @@ def test_the_search_takes_the_counter_although_its_copy_fits_a_little_better_by_
                 for name, values in zip(names, [x, copy, z, *around], strict=True)
             ]
             rows = rows_of(y)
-            chosen = [names[one] for one in run_stages(candidates, Grounds(rows), rows.signed / rows.std).mean.chosen]
+            chosen = [
+                names[one] for one in run_stages(candidates, DesignCache(rows), rows.signed / rows.std).mean.chosen
+            ]
             taken.setdefault(len(around), []).append(chosen)
     assert len(taken[5]) >= 4
     assert sum(chosen == ["x"] for chosen in taken[5]) > sum(chosen == ["x"] for chosen in taken[2])
@@ -97,22 +102,23 @@ def test_asking_only_those_that_could_be_best_gives_what_asking_all_gives(seed):
     columns = [hidden[:, k % 4] + rng.uniform(0.2, 1.5) * rng.standard_normal(400) for k in range(60)]
     centring = GroupCentring(np.zeros(400, int), np.ones(400))
     problem = Problem.of(build_basis(columns, centring), 60, 400.0)
-    told = 0
+    decided = 0
     for candidate in range(60):
         score = rng.normal(scale=4.0, size=60)
         score[rng.integers(0, 60, 3)] = np.inf
         score[candidate] = 0.0
         every = score.copy()
         for rival in np.flatnonzero(score < score[candidate] + PREFERENCE):
-            every[rival] -= problem.surroundings.preference(int(rival), candidate)
-        told += int(np.argmin(every) != np.argmin(score))
+            every[rival] -= problem.correlation_cache.preference(int(rival), candidate)
+        decided += int(np.argmin(every) != np.argmin(score))
         assert preferred(problem, score.copy(), candidate) == np.argmin(every)
-    assert told > 10  # the surroundings do decide here
+    assert decided > 10  # screening off does decide here
 
 
 def test_correlations_learnt_together_are_those_of_each():
     columns = np.random.default_rng(31).standard_normal((N, 12))
-    together, alone = surroundings_of(*columns.T), surroundings_of(*columns.T)
+    together = cache_of(*columns.T)
+    alone = cache_of(*columns.T)
     together.learn([3, 7, 11])
     together.learn([7, 2])
     for one in (2, 3, 7, 11):

@@ -2,7 +2,8 @@
 
 import itertools
 
-from causeway.plotting import efficiency, stragglers, theme
+from causeway.plotting.drawing import theme
+from causeway.plotting.figures import efficiency, lost_time, stragglers
 
 WORK = {theme.CLASSES[name] for name in ("compute", "communication", "copy", "memset")}
 
@@ -11,7 +12,8 @@ def brightness(colour):
     """Relative luminance (WCAG 2.1)."""
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     return sum(
-        w * (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4) for w, c in zip((0.2126, 0.7152, 0.0722), parts, strict=True)
+        w * (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4)
+        for w, c in zip((0.2126, 0.7152, 0.0722), parts, strict=True)
     )
 
 
@@ -20,7 +22,9 @@ def distance(one, other):
 
 
 def test_components_of_variance_and_imbalance_are_no_classes_of_work():
-    parts = [colour for _, _, colour in stragglers.PARTS] + [{key: colour for key, _, colour in efficiency.PARTS}["load_imbalance"]]
+    parts = [colour for _, _, colour in stragglers.PARTS] + [
+        {key: colour for key, _, colour in lost_time.PARTS}["load_imbalance"]
+    ]
     assert min(distance(part, work) for part in parts for work in WORK) > 30
 
 

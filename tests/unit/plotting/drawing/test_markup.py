@@ -1,15 +1,27 @@
 """Markup: everything from outside is escaped, files stay well formed."""
 
 import pytest
+from markupsafe import Markup
 from plotting_samples import parsed
 
-from causeway.plotting.markup import Markup, escape, joined, number, plain, tag, text_width, wrapped
+from causeway.plotting.drawing.markup import escape, joined, number, plain, tag, text_width, wrapped
 
 
 def test_text_and_attributes_are_escaped_and_markup_is_not():
-    made = tag("p", "<script>'\"&", tag("b", 1), None, [tag("i", "x"), "y"], title='"><img onerror=x>', class_="a", data_v=0.5, hidden=True)
-    assert made == (
-        '<p title="&quot;&gt;&lt;img onerror=x&gt;" class="a" data-v="0.5" hidden="">&lt;script&gt;&#x27;&quot;&amp;<b>1</b><i>x</i>y</p>'
+    made = tag(
+        "p",
+        "<script>'\"&",
+        tag("b", 1),
+        None,
+        [tag("i", "x"), "y"],
+        title='"><img onerror=x>',
+        class_="a",
+        data_v=0.5,
+        hidden=True,
+    )
+    assert (
+        made == '<p title="&quot;&gt;&lt;img onerror=x&gt;" class="a" data-v="0.5"'
+        ' hidden="">&lt;script&gt;&#x27;&quot;&amp;<b>1</b><i>x</i>y</p>'
     )
     assert isinstance(made, Markup)
     assert tag("br") == "<br>"
@@ -29,7 +41,13 @@ def test_coordinates_are_short():
 
 
 def test_width_grows_with_the_text_and_lines_fit():
-    assert 0 < text_width("abc", 12) < text_width("abcd", 12) < text_width("abcd", 12, bold=True) < text_width("abcd", 14, bold=True)
+    assert (
+        0
+        < text_width("abc", 12)
+        < text_width("abcd", 12)
+        < text_width("abcd", 12, bold=True)
+        < text_width("abcd", 14, bold=True)
+    )
     lines = wrapped("one two three " + "x" * 100, 90, 12)
     assert "".join(lines).replace(" ", "") == "onetwothree" + "x" * 100
     assert all(text_width(line, 12) <= 90 for line in lines)

@@ -1,54 +1,10 @@
-"""Numbers, units and colours."""
+"""Ticks and colours."""
 
 import itertools
-import math
 
 import pytest
 
-from causeway.plotting import theme
-
-
-@pytest.mark.parametrize(
-    ("ns", "text"),
-    [(0, "0 ns"), (999, "999 ns"), (1000, "1 µs"), (1_350_000, "1.35 ms"), (61_000_000_000, "61 s"), (123_456_789_000_000, "123,457 s")],
-)
-def test_times_have_si_units_and_thousands(ns, text):
-    assert theme.time(ns) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "unit", "text"),
-    [
-        (None, "ns", "–"),
-        (1.5e9, "bytes", "1.5 GB"),
-        (512, "bytes", "512 bytes"),
-        (1.41e9, "Hz", "1.41 GHz"),
-        (12345.6, "", "12,346"),
-        (0.00001, "", "1.00e-05"),
-        (0.3, "ratio", "0.3"),
-        (6_100_000.0, "sectors", "6.1 M sectors"),
-        (45_000.0, "sectors", "45,000 sectors"),
-    ],
-)
-def test_quantities(value, unit, text):
-    assert theme.quantity(value, unit) == text
-
-
-def test_percent_as_on_an_arrow():
-    assert theme.percent(34.2, 27.4, 40.6) == "34 % [27, 41]"
-    assert theme.percent(0.62, 0.06, 1.2) == "0.6 % [0.1, 1]"
-    assert theme.percent(0.01, 0.0, 0.04) == "<0.1 % [0, <0.1]", "what is there never rounds to nothing"
-    assert theme.percent(None) == "–"
-    assert theme.percent(0.0) == "0 %"
-
-
-def test_ratios_lose_the_leading_zero():
-    assert [theme.ratio(v) for v in (0.38, 0.0, 1.0, 1.25, None)] == [".38", ".00", "1.00", "1.25", "–"]
-
-
-def test_not_a_number_is_never_printed():
-    with pytest.raises(ValueError, match="finite"):
-        theme.significant(math.nan)
+from causeway.plotting.drawing import theme
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (-3, 17), (0.1, 0.13), (5, 5), (0, 1e12)])
@@ -72,7 +28,9 @@ def test_the_sequential_scale_darkens_without_a_step_back():
     assert theme.shade(2) == theme.SEQUENTIAL[-1]
 
 
-@pytest.mark.parametrize("colour", [theme.INK, theme.MUTED, theme.LOWERS, *theme.VERDICTS.values(), *theme.STATUS.values()])
+@pytest.mark.parametrize(
+    "colour", [theme.INK, theme.MUTED, theme.LOWERS, *theme.VERDICTS.values(), *theme.STATUS.values()]
+)
 def test_text_colours_have_contrast_on_white(colour):
     assert (1 + 0.05) / (luminance(colour) + 0.05) >= 4.5, "WCAG 2.1, 1.4.3"
 

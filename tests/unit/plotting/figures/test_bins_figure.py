@@ -4,10 +4,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from plotting_samples import MS, bins_table, parsed, ranking_table
+from plotting_samples import parsed
+from variability_samples import MS, bins_table, ranking_table
 
-from causeway.plotting.bins import lanes_of, notes_of, plot_bins, scale_of
-from causeway.plotting.overview_map import heat_map
+from causeway.plotting.drawing.page import write
+from causeway.plotting.figures.bins import draw_bins, lanes_of, notes_of, scale_of
+from causeway.plotting.overview.heat_map import heat_map
 
 CLOCKS = {"method": "session_start"}
 pytestmark = pytest.mark.filterwarnings("ignore:This figure includes Axes that are not compatible with tight_layout")
@@ -47,7 +49,8 @@ def test_neighbours_that_share_a_column_span_from_lowest_to_highest():
 
 def test_lanes_that_do_not_overlap_in_time_begin_at_their_own_start():
     table = bins_table(ranks=3, bins=20, gap=(0, 0))
-    apart, chained = shifted(table, 5000), shifted(table, 15)
+    apart = shifted(table, 5000)
+    chained = shifted(table, 15)
     lanes = lanes_of(apart, ranking_table(apart))
     assert lanes.own_start
     assert lanes.median_high.shape[1] == 20
@@ -66,7 +69,8 @@ def test_bins_without_times_say_what_they_are():
 
 
 @pytest.mark.parametrize(
-    ("values", "log"), [([1.0, 29.0], False), ([1.0, 31.0], True), ([0.0, 0.0], False), ([0.0, 5.0], False), ([np.nan, 2.0], False)]
+    ("values", "log"),
+    [([1.0, 29.0], False), ([1.0, 31.0], True), ([0.0, 0.0], False), ([0.0, 5.0], False), ([np.nan, 2.0], False)],
 )
 def test_an_axis_is_logarithmic_only_for_wide_values(values, log):
     size, name, is_log, least = scale_of(np.array(values), "ns")
@@ -90,10 +94,15 @@ CASES = {
 def test_each_case_is_drawn_and_equal_when_drawn_again(case, tmp_path):
     table = bins_table(**CASES[case])
     for name in ("a.svg", "b.svg"):
-        plot_bins(table, ranking_table(table), CLOCKS, "demo", "kernel_variability", tmp_path / name)
+        write(
+            draw_bins(table, ranking_table(table), CLOCKS, dataset="demo", target="kernel_variability"), tmp_path / name
+        )
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
     assert (tmp_path / "a.svg").stat().st_size < 1_000_000
-    words = " ".join(element.text or "" for element in parsed((tmp_path / "a.svg").read_bytes()).iter("{http://www.w3.org/2000/svg}text"))
+    words = " ".join(
+        element.text or ""
+        for element in parsed((tmp_path / "a.svg").read_bytes()).iter("{http://www.w3.org/2000/svg}text")
+    )
     assert "Kernel variability over time, demo" in words
     assert ("No launch of this dataset" in words) == (case == "nothing")
 
@@ -103,7 +112,7 @@ def test_zeros_alone_are_drawn(tmp_path):
     for place, name in enumerate(table.schema.names):
         if name in ("min", "max", "mean", "variance", "std", "q1", "median", "q3"):
             table = table.set_column(place, table.schema.field(place), pa.array([0.0] * 5))
-    plot_bins(table, ranking_table(table), CLOCKS, "demo", "memory_stall", tmp_path / "zero.svg")
+    write(draw_bins(table, ranking_table(table), CLOCKS, dataset="demo", target="memory_stall"), tmp_path / "zero.svg")
     assert heat_map(table, ranking_table(table), CLOCKS, "memory_stall") is not None
 
 

@@ -4,12 +4,16 @@ import itertools
 import re
 
 import pytest
-from plotting_samples import FEATURES, HOSTILE, NAMES, graph_of, parsed
+from causal_samples import FEATURES, graph_of
+from plotting_samples import parsed
+from variability_samples import HOSTILE, NAMES
 
-from causeway.plotting import theme
-from causeway.plotting.causal_graph import MOST_ARROWS, arrow_of, causal_graph_svg
-from causeway.plotting.context_graph import context_graph_svg, write_graphs
-from causeway.plotting.graph_layout import Line, arrange
+from causeway.plotting.drawing import theme
+from causeway.plotting.drawing.graph_layout import Line, arrange
+from causeway.plotting.drawing.page import write
+from causeway.plotting.figures.causal_graph import MOST_ARROWS, arrow_of, draw_causal_graph
+from causeway.plotting.figures.context_graph import draw_context_graph
+from causeway.plotting.pages.causal_graphs import draw_causal_graphs
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -20,18 +24,35 @@ def texts(svg):
 
 def edge(**changes):
     base = {"source": "f", "target": "t", "kind": "directed", "sign": "+", "effect": 0.3, "q_value": 0.001}
-    base |= {"contribution_percent": 34.2, "contribution_low": 27.0, "contribution_high": 41.0, "stability": 0.95, "robustness": 0.38}
+    base |= {
+        "contribution_percent": 34.2,
+        "contribution_low": 27.0,
+        "contribution_high": 41.0,
+        "stability": 0.95,
+        "robustness": 0.38,
+    }
     return base | changes
 
 
 def test_signs_kinds_and_robustness_decide_how_an_arrow_looks():
-    raises, lowers = arrow_of(edge()), arrow_of(edge(sign="-"))
-    assert (raises.colour, raises.head, raises.dashed, raises.label) == (theme.RAISES, "filled", False, "raises 34 % [27, 41]")
+    raises = arrow_of(edge())
+    lowers = arrow_of(edge(sign="-"))
+    assert (raises.colour, raises.head, raises.dashed, raises.label) == (
+        theme.RAISES,
+        "filled",
+        False,
+        "raises 34 % [27, 41]",
+    )
     assert (lowers.colour, lowers.head, lowers.label) == (theme.LOWERS, "open", "lowers 34 % [27, 41]")
     assert raises.detail == "found in 95 %, robust .38"
     assert arrow_of(edge(robustness=0.26)).dashed
     assert not arrow_of(edge(robustness=None)).dashed
-    for grey in (edge(sign="?"), edge(kind="undirected"), edge(kind="bidirected"), edge(source="unexplained", sign="?")):
+    for grey in (
+        edge(sign="?"),
+        edge(kind="undirected"),
+        edge(kind="bidirected"),
+        edge(source="unexplained", sign="?"),
+    ):
         assert arrow_of(grey).colour == theme.UNDECIDED
     assert arrow_of(edge(kind="undirected")).head == "none"
     assert arrow_of(edge(contribution_percent=None)).label == "raises share not measured"
@@ -43,7 +64,7 @@ def test_signs_kinds_and_robustness_decide_how_an_arrow_looks():
 @pytest.mark.parametrize("causes", [1, 2, 5, 9, 15, 22])
 def test_the_largest_arrows_are_drawn_each_with_its_label(causes):
     graph = graph_of(causes=causes)
-    svg = causal_graph_svg(graph, "whole dataset")
+    svg = draw_causal_graph(graph, "whole dataset")
     drawn = texts(svg)
     percents = sum(bool(re.search(r"\d %", text)) and not text.startswith(("found", "width")) for text in drawn)
     assert percents == min(causes, MOST_ARROWS) + 1, "the unexplained share has an arrow of its own"
@@ -54,12 +75,14 @@ def test_the_largest_arrows_are_drawn_each_with_its_label(causes):
 
 @pytest.mark.parametrize("causes", [0, 1, 6])
 def test_nothing_is_cut_off(causes):
-    svg = parsed(causal_graph_svg(graph_of(causes=causes), "a kernel with a name of forty characters…"))
-    width, height = float(svg.get("width")), float(svg.get("height"))
+    svg = parsed(draw_causal_graph(graph_of(causes=causes), "a kernel with a name of forty characters…"))
+    width = float(svg.get("width"))
+    height = float(svg.get("height"))
     for group in svg.iter(f"{SVG}g"):
         if move := re.match(r"translate\((\S+) (\S+)\)", group.get("transform") or ""):
             for rect in group.iter(f"{SVG}rect"):
-                x, y = float(rect.get("x")) + float(move[1]), float(rect.get("y")) + float(move[2])
+                x = float(rect.get("x")) + float(move[1])
+                y = float(rect.get("y")) + float(move[2])
                 assert x >= 0
                 assert x + float(rect.get("width")) <= width
                 assert y >= 0
@@ -67,7 +90,7 @@ def test_nothing_is_cut_off(causes):
 
 
 def test_a_search_without_result_is_a_small_figure_that_says_so():
-    svg = causal_graph_svg(graph_of(causes=0), "saxpy")
+    svg = draw_causal_graph(graph_of(causes=0), "saxpy")
     said = " ".join(texts(svg))
     assert "No cause found: 412 effective samples; an effect above 8 %" in said
     assert float(parsed(svg).get("height")) < 200
@@ -78,7 +101,7 @@ def test_hostile_names_are_shown_not_run():
     graph = graph_of(causes=2, scope="k", name=HOSTILE)
     graph["nodes"][0]["name"] = graph["edges"][0]["source"] = "<script>alert(1)</script>"
     graph["nodes"][0]["members"] = [f"<b>{i}" for i in range(5000)]
-    svg = causal_graph_svg(graph, "<svg onload=x>")
+    svg = draw_causal_graph(graph, "<svg onload=x>")
     assert parsed(svg) is not None
     assert "<script" not in svg
     assert "<b" not in svg
@@ -92,7 +115,10 @@ def test_boxes_never_overlap(count):
     lines += [Line(f"n{i}", f"n{i + 1 + i % 4}") for i in range(count - 5)]
     layout = arrange(sizes, lines, last="target")
     for one, other in itertools.combinations(layout.boxes.values(), 2):
-        apart = abs(one.x - other.x) >= (one.width + other.width) / 2 - 0.5 or abs(one.y - other.y) >= (one.height + other.height) / 2 - 0.5
+        apart = (
+            abs(one.x - other.x) >= (one.width + other.width) / 2 - 0.5
+            or abs(one.y - other.y) >= (one.height + other.height) / 2 - 0.5
+        )
         assert apart
     right = max(box.right for box in layout.boxes.values())
     assert layout.boxes["target"].right >= right - 0.5
@@ -101,7 +127,7 @@ def test_boxes_never_overlap(count):
 
 @pytest.mark.parametrize("causes", [5, 15])
 def test_labels_of_arrows_never_overlap(causes):
-    svg = causal_graph_svg(graph_of(causes=causes), "whole dataset", alone=False)
+    svg = draw_causal_graph(graph_of(causes=causes), "whole dataset", alone=False)
     labels = [element for element in parsed(svg).iter(f"{SVG}text") if re.match(r"(raises|lowers|sign)", element.text)]
     places = [(float(label.get("x")), float(label.get("y"))) for label in labels]
     assert len({x for x, _ in places}) == 1, "labels begin in one line"
@@ -110,8 +136,8 @@ def test_labels_of_arrows_never_overlap(causes):
 
 
 def test_context_graph_only_where_features_hang_together():
-    assert context_graph_svg(graph_of(causes=3), "x") is None
-    svg = context_graph_svg(graph_of(causes=15, context=70), "x")
+    assert draw_context_graph(graph_of(causes=3), "x") is None
+    svg = draw_context_graph(graph_of(causes=15, context=70), "x")
     shown = set(texts(svg))
     assert sum(text.startswith("gpu_counter") for text in shown) == 60 - 15
     assert any("25 with fewer edges not drawn" in text for text in shown)
@@ -122,9 +148,12 @@ def test_the_page_holds_every_scope_and_equal_input_gives_equal_bytes(tmp_path):
         graph_of(scope=f"k{i}", name=name, causes=i + 1, context=4) for i, name in enumerate((*NAMES, HOSTILE))
     ]
     for folder in ("a", "b"):
-        write_graphs(graphs, tmp_path / folder, "Causes of x")
+        for name, drawing in draw_causal_graphs(graphs, "Causes of x").items():
+            write(drawing, tmp_path / folder / name)
     names = sorted(path.name for path in (tmp_path / "a").iterdir())
-    assert names == sorted(["index.html", *(f"{g['scope']}.svg" for g in graphs), *(f"k{i}.context.svg" for i in range(7))])
+    assert names == sorted(
+        ["index.html", *(f"{g['scope']}.svg" for g in graphs), *(f"k{i}.context.svg" for i in range(7))]
+    )
     assert all((tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes() for name in names)
     page = (tmp_path / "a" / "index.html").read_text()
     assert page.count("<figure") == len(graphs)
@@ -136,4 +165,4 @@ def test_the_page_holds_every_scope_and_equal_input_gives_equal_bytes(tmp_path):
 
 def test_features_of_an_unknown_tier_have_a_column_of_their_own():
     graph = graph_of(causes=3, features=(("clock_hz", "device state", "clock", "Hz"), *FEATURES))
-    assert "device state" in texts(causal_graph_svg(graph, "x"))
+    assert "device state" in texts(draw_causal_graph(graph, "x"))

@@ -6,38 +6,70 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
-from plotting_samples import FEATURES, HOSTILE, NAMES, contribution_rows, field, kernels_table, parsed, write_rows
+from causal_samples import FEATURES, contribution_rows
+from plotting_samples import parsed
+from variability_samples import HOSTILE, NAMES, field, kernels_table, write_rows
 
-from causeway.plotting.coordinates import _categories, _numbers, choose_rows, coordinates_of, order_of, quantiles, seed_of
-from causeway.plotting.parallel import write_page, write_static
-from causeway.tables import read_table, write_table
+from causeway.core.tables import read_table, write_table
+from causeway.numeric.seeds import generator_of_path
+from causeway.plotting.drawing.page import write
+from causeway.plotting.figures.coordinate_axes import (
+    _categories,
+    _numbers,
+    choose_rows,
+    coordinates_of,
+    order_of,
+    quantiles,
+)
+from causeway.plotting.figures.parallel_coordinates import draw_parallel_coordinates
+from causeway.plotting.pages.coordinates_page import draw_coordinates_page, write_plotly_script
 
 
 def chosen(folder, names=NAMES, rows=800, causes=6, most=500, seed=7):
     kernels = kernels_table(names)
     write_rows(folder, kernels, rows)
     known = dict(zip(kernels["kernel"].to_pylist(), kernels["name"].to_pylist(), strict=True))
-    return coordinates_of(folder / "features.parquet", contribution_rows(causes)[0], known, "demo", "kernel_variability", "ns", most, seed)
+    return coordinates_of(
+        folder / "features.parquet",
+        contribution_rows(causes)[0],
+        known,
+        dataset="demo",
+        target="kernel_variability",
+        unit="ns",
+        most=most,
+        seed=seed,
+    )
+
+
+def write_page(picture, folder):
+    """Write the interactive page as its entry script does."""
+    write(draw_coordinates_page(picture, dataset="demo", target="kernel_variability"), folder / "index.html")
+    if picture is not None:
+        write_plotly_script(folder)
 
 
 def test_rows_are_those_of_kept_bins_and_the_number_is_said():
     kept = np.arange(1000) >= 400
-    rows, said = choose_rows(kept, 500, seed_of(1, "a"))
+    rows, said = choose_rows(kept, 500, generator_of_path(1, "a"))
     assert len(set(rows)) == 500
     assert rows.min() >= 400
     assert said == "500 of 600 launches of the kept bins, drawn at random"
-    assert (rows == choose_rows(kept, 500, seed_of(1, "a"))[0]).all()
-    assert (rows != choose_rows(kept, 500, seed_of(2, "a"))[0]).any()
-    assert choose_rows(kept, 600, seed_of(1, "a"))[1] == "all 600 launches of the kept bins"
-    rows, said = choose_rows(np.arange(1000) < 20, 500, seed_of(1, "a"))
+    assert (rows == choose_rows(kept, 500, generator_of_path(1, "a"))[0]).all()
+    assert (rows != choose_rows(kept, 500, generator_of_path(2, "a"))[0]).any()
+    assert choose_rows(kept, 600, generator_of_path(1, "a"))[1] == "all 600 launches of the kept bins"
+    rows, said = choose_rows(np.arange(1000) < 20, 500, generator_of_path(1, "a"))
     assert (len(rows), said) == (300, "300 launches: all 20 of the kept bins and 280 of control bins")
-    assert choose_rows(np.array([True]), 500, seed_of(1))[1] == "the only launch of the kept bins"
-    assert len(choose_rows(np.zeros(0, bool), 500, seed_of(1))[0]) == 0
+    assert choose_rows(np.array([True]), 500, generator_of_path(1))[1] == "the only launch of the kept bins"
+    assert len(choose_rows(np.zeros(0, bool), 500, generator_of_path(1))[0]) == 0
 
 
 def test_axes_follow_the_contribution_and_the_target_is_last(tmp_path):
     picture = chosen(tmp_path)
-    assert [axis.name for axis in picture.axes] == ["kernel", *(name for name, *_ in FEATURES[:6]), "kernel_variability"]
+    assert [axis.name for axis in picture.axes] == [
+        "kernel",
+        *(name for name, *_ in FEATURES[:6]),
+        "kernel_variability",
+    ]
     assert picture.axes[1].note.startswith("raises ")
     assert picture.lines == len(picture.quantile) == len(picture.axes[3].values)
     assert all(((axis.low <= axis.values) & (axis.values <= axis.high)).all() for axis in picture.axes)
@@ -45,10 +77,15 @@ def test_axes_follow_the_contribution_and_the_target_is_last(tmp_path):
 
 
 def test_features_without_a_cause_fill_up_and_say_so():
-    rows = [{"feature": "b", "sign": "-", "contribution_percent": 9.0}, {"feature": "c=x", "sign": "?", "contribution_percent": None}]
+    rows = [
+        {"feature": "b", "sign": "-", "contribution_percent": 9.0},
+        {"feature": "c=x", "sign": "?", "contribution_percent": None},
+    ]
     rows.append({"feature": "unexplained", "sign": "?", "contribution_percent": 91.0})
     assert order_of(["a", "b", "c"], rows) == [("b", "lowers 9 %"), ("c", "undecided"), ("a", "no cause found")]
-    assert order_of(["b"], [rows[0] | {"sign_of": "value"}]) == [("b", "lowers value\n9 %")]  # a line each: axes stand close
+    assert order_of(["b"], [rows[0] | {"sign_of": "value"}]) == [
+        ("b", "lowers value\n9 %")
+    ]  # a line each: axes stand close
 
 
 def test_codes_become_names(tmp_path):
@@ -102,11 +139,15 @@ def test_both_figures_are_drawn_and_equal_when_drawn_again(case, tmp_path):
     for folder in ("a", "b"):
         picture = chosen(tmp_path / folder, **CASES[case])
         assert (picture is None) == (case == "no launch")
-        write_page(picture, "demo", "kernel_variability", tmp_path / folder / "page")
-        write_static(picture, "demo", "kernel_variability", tmp_path / folder / "still.svg")
+        write_page(picture, tmp_path / folder / "page")
+        write(
+            draw_parallel_coordinates(picture, dataset="demo", target="kernel_variability"),
+            tmp_path / folder / "still.svg",
+        )
     for file in [*(tmp_path / "a" / "page").iterdir(), tmp_path / "a" / "still.svg"]:
         assert file.read_bytes() == (tmp_path / "b" / file.relative_to(tmp_path / "a")).read_bytes()
-    page, still = (tmp_path / "a" / "page" / "index.html").read_text(), (tmp_path / "a" / "still.svg").read_text()
+    page = (tmp_path / "a" / "page" / "index.html").read_text()
+    still = (tmp_path / "a" / "still.svg").read_text()
     assert (tmp_path / "a" / "page" / "plotly.min.js").exists() == (case != "no launch")
     assert parsed(still.encode()) is not None
     for text in (page, still):
@@ -119,13 +160,18 @@ def test_both_figures_are_drawn_and_equal_when_drawn_again(case, tmp_path):
 
 def test_the_page_and_the_still_have_the_same_axes_in_the_same_order(tmp_path):
     picture = chosen(tmp_path)
-    write_page(picture, "demo", "kernel_variability", tmp_path / "page")
-    write_static(picture, "demo", "kernel_variability", tmp_path / "still.svg")
+    write_page(picture, tmp_path / "page")
+    write(draw_parallel_coordinates(picture, dataset="demo", target="kernel_variability"), tmp_path / "still.svg")
     page = (tmp_path / "page" / "index.html").read_text()
     labels = [json.loads(f'"{label}"').split("<br>") for label in re.findall(r'"label":"(.*?)"', page)]
     assert ["".join(lines) for lines in labels] == [axis.name + axis.note.replace("\n", "") for axis in picture.axes]
-    drawn = [element.text for element in parsed((tmp_path / "still.svg").read_bytes()).iter("{http://www.w3.org/2000/svg}text")]
-    places = [next(place for place, word in enumerate(drawn) if axis.name.startswith(word)) for axis in picture.axes[:-1]]
+    drawn = [
+        element.text
+        for element in parsed((tmp_path / "still.svg").read_bytes()).iter("{http://www.w3.org/2000/svg}text")
+    ]
+    places = [
+        next(place for place, word in enumerate(drawn) if axis.name.startswith(word)) for axis in picture.axes[:-1]
+    ]
     assert places == sorted(places)
 
 
@@ -134,8 +180,12 @@ def test_a_column_of_identity_is_an_axis_only_where_it_is_a_feature(tmp_path):
     assert "rank" not in [axis.name for axis in picture.axes]
     features = read_table(tmp_path / "features.parquet", "features")
     rank = features.schema.get_field_index("rank")
-    told = features.set_column(rank, field("rank", pa.uint32(), tier="context", group="placement", unit=""), features["rank"])
+    told = features.set_column(
+        rank, field("rank", pa.uint32(), tier="context", group="placement", unit=""), features["rank"]
+    )
     rows = [{"feature": "rank", "sign": "+", "contribution_percent": 12.0}]
     write_table(told, tmp_path / "told.parquet", "features", list(told.schema))
-    picture = coordinates_of(tmp_path / "told.parquet", rows, {}, "demo", "kernel_variability", "ns", 100, 1)
+    picture = coordinates_of(
+        tmp_path / "told.parquet", rows, {}, dataset="demo", target="kernel_variability", unit="ns", most=100, seed=1
+    )
     assert [axis.name for axis in picture.axes][1] == "rank"

@@ -1,24 +1,33 @@
-"""Figures of efficiency and stragglers: what they say is what the documents hold, and nothing measured is said in words."""
+"""Figures of efficiency and stragglers: what they say is what the documents hold, and nothing measured is said in
+words.
+"""
 
+import html
+import json
 import re
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from causeway.plotting import efficiency, series, stragglers
-from causeway.plotting.words import percent_per, period_of
-from causeway.tables import SCHEMAS
-
-RATIOS = ("parallel_efficiency", "load_balance", "communication_efficiency", "orchestration_efficiency")
+from causeway.core.tables import SCHEMAS
+from causeway.core.vocabulary import DEVICE_RATIO_NAMES, FLAVOUR_NAMES, HOST_RATIOS
+from causeway.plotting.drawing import theme
+from causeway.plotting.drawing.target_labels import percent_per, period_of
+from causeway.plotting.figures import efficiency, lost_time, series, stragglers
+from causeway.plotting.overview import late_ranks, time_lost
 
 
 def tree(*ratios, elapsed=100_000_000, devices=2):
-    return dict(zip(RATIOS, ratios, strict=True)) | {"elapsed_ns": elapsed, "n_devices": devices}
+    return dict(zip(DEVICE_RATIO_NAMES, ratios, strict=True)) | {"elapsed_ns": elapsed, "n_devices": devices}
 
 
 def measured(**more):
     one = tree(0.35, 0.7, 0.83, 0.6) | {"nodes": {}, "regions": {"step *": tree(None, None, None, 1.2)}}
-    one |= {"ranks": {"0": tree(0.5, 1.0, 1.0, 0.5)}, "devices": {"0/0": tree(0.5, 1.0, 1.0, 0.5), "0/1": tree(0.2, 1.0, 1.0, 0.2)}}
+    one |= {
+        "ranks": {"0": tree(0.5, 1.0, 1.0, 0.5)},
+        "devices": {"0/0": tree(0.5, 1.0, 1.0, 0.5), "0/1": tree(0.2, 1.0, 1.0, 0.2)},
+    }
     waterfall = {
         "useful": 70_000_000,
         "load_imbalance": 30_000_000,
@@ -37,11 +46,19 @@ def measured(**more):
         "bus": "PCIe 5.0 x16",
     }
     return {
-        "why": None, "elapsed_ns": 100_000_000, "device": one, "talp": one, "comm_aware": one, "waterfall_ns": waterfall, "notes": [],
-        "breakdown": {"0/0": idle}, "clocks": {"method": "one_export", "residual_ns": None}, "copies": [copy | {"limit_gb_per_s": 63.0}],
+        "why": None,
+        "elapsed_ns": 100_000_000,
+        "device": one,
+        "talp": one,
+        "comm_aware": one,
+        "waterfall_ns": waterfall,
+        "notes": [],
+        "breakdown": {"0/0": idle},
+        "clocks": {"method": "one_export", "residual_ns": None},
+        "copies": [copy | {"limit_gb_per_s": 63.0}],
         "launch_path": {"small_share": 0.5, "small_time_share": 0.1, "small_kernel_ns": 10_000},
         "host": {"possible": False, "why": "no calls"},
-    } | more  # fmt: skip
+    } | more
 
 
 def words(markup):
@@ -49,7 +66,7 @@ def words(markup):
 
 
 def test_the_table_holds_every_ratio_and_leaves_out_what_is_undefined():
-    said = words(efficiency.tree_table(measured(), "run"))
+    said = words(efficiency.draw_efficiency_trees(measured(), "run"))
     for value in (".35", ".70", ".83", ".60", "1.20", "–", "step *", "device 0/1", "whole dataset"):
         assert value in said
 
@@ -57,24 +74,36 @@ def test_the_table_holds_every_ratio_and_leaves_out_what_is_undefined():
 def numbered(count):
     """A dataset of many ranks with a device each, the last one the least efficient."""
     document = measured()
-    for flavour in ("device", "talp", "comm_aware"):
+    for flavour in FLAVOUR_NAMES:
         ranks = {str(rank): tree(0.5 if rank == count - 1 else 0.9, 1.0, 1.0, 0.9) for rank in range(count)}
-        document[flavour] = document[flavour] | {"ranks": ranks, "devices": {f"{rank}/0": one for rank, one in ranks.items()}}
+        document[flavour] = document[flavour] | {
+            "ranks": ranks,
+            "devices": {f"{rank}/0": one for rank, one in ranks.items()},
+        }
     return document
 
 
 @pytest.mark.parametrize(("count", "ranks"), [(4, [0, 1, 2, 3]), (200, [*range(15), 199])])
 def test_ranks_stand_in_their_order_and_the_least_efficient_are_among_them(count, ranks):
-    said = words(efficiency.tree_table(numbered(count), "run"))
+    said = words(efficiency.draw_efficiency_trees(numbered(count), "run"))
     assert [int(rank) for rank in re.findall(r"rank (\d+) ", said)] == ranks
     assert ("and 184 more ranks; these are the least efficient" in said) == (count == 200)
 
 
 def test_hosts_have_a_table_or_a_sentence():
-    assert "Not measured: no calls" in words(efficiency.tree_table(measured(), "run"))
-    host = dict.fromkeys(key for key, _ in efficiency.HOST_RATIOS) | {"parallel_efficiency": 0.44, "elapsed_ns": 5_000_000}
-    document = host | {"possible": True, "why": "no MPI", "nodes": {}, "ranks": {"0": host, "1": host}, "regions": {"step *": host}}
-    said = words(efficiency.tree_table(measured(host=document), "run"))
+    assert "Not measured: no calls" in words(efficiency.draw_efficiency_trees(measured(), "run"))
+    host = dict.fromkeys(ratio.name for ratio in HOST_RATIOS) | {
+        "parallel_efficiency": 0.44,
+        "elapsed_ns": 5_000_000,
+    }
+    document = host | {
+        "possible": True,
+        "why": "no MPI",
+        "nodes": {},
+        "ranks": {"0": host, "1": host},
+        "regions": {"step *": host},
+    }
+    said = words(efficiency.draw_efficiency_trees(measured(host=document), "run"))
     assert said.count(".44") == 4
     assert "no MPI" in said
 
@@ -89,35 +118,50 @@ def test_gpus_that_ranks_share_have_a_table():
         "at_once_ns": 750_000,
         "parallel_efficiency": 5 / 7,
     }
-    said = words(efficiency.tree_table(measured(shared=[gpu] * 9), "run"))
+    said = words(efficiency.draw_efficiency_trees(measured(shared=[gpu] * 9), "run"))
     for value in ("GPU 1, 40 ranks", "50 µs", ".71", "750 µs", "0/0: 20 µs", "… and 1 more"):
         assert value in said
-    assert "GPUs that several ranks share" not in words(efficiency.tree_table(measured(), "run"))
+    assert "GPUs that several ranks share" not in words(efficiency.draw_efficiency_trees(measured(), "run"))
 
 
 def test_the_waterfall_shows_times_and_shares():
-    said = words(efficiency.lost_time(measured(), "run"))
+    said = words(lost_time.draw_lost_time(measured(), "run"))
     for value in ("70 ms, 35 %", "30 ms, 15 %", "20 ms, 10 %", "80 ms, 40 %"):
         assert value in said
 
 
 def test_sentences_name_the_largest_loss():
-    first, idle, small, copies = efficiency.summary(measured())
+    found = time_lost.sentences(time_lost.Document(measured(), "run"))
+    first, idle, small, copies = (html.unescape(re.sub("<[^>]*>", "", sentence)) for sentence in found[:4])
     assert first == "Kernels run for 35 % of the time of 2 devices; the largest loss is orchestration, 40 %."
     assert "75 % waits for the host" in idle
     assert "50 % of the launches are shorter than 10 µs" in small
-    assert copies == "Copies host to device move 21 GB/s, 33 % of PCIe 5.0 x16."
+    assert copies == "Copies host to device move 21 GB/s of the 63 GB/s of PCIe 5.0 x16."
 
 
 def test_nothing_measured_is_said():
-    for drawn in (efficiency.tree_table(measured(why="no launches"), "run"), efficiency.lost_time(measured(why="no launches"), "run")):
+    for drawn in (
+        efficiency.draw_efficiency_trees(measured(why="no launches"), "run"),
+        lost_time.draw_lost_time(measured(why="no launches"), "run"),
+    ):
         assert "Nothing was measured: no launches" in words(drawn)
-    assert "There are no events" in words(efficiency.rank_map(SCHEMAS["efficiency"].empty_table(), "run", ""))
+    assert "There are no events" in words(lost_time.draw_rank_map(SCHEMAS["efficiency"].empty_table(), "run", ""))
 
 
 def bins(ranks):
-    rows = [{"level": "bin", "rank": rank, "bin": at, "start_ns": 1000 * at, "elapsed_ns": 1000, "n_devices": 1, "kernel_ns": 100 * at}
-            for rank in ranks for at in range(10)]  # fmt: skip
+    rows = [
+        {
+            "level": "bin",
+            "rank": rank,
+            "bin": at,
+            "start_ns": 1000 * at,
+            "elapsed_ns": 1000,
+            "n_devices": 1,
+            "kernel_ns": 100 * at,
+        }
+        for rank in ranks
+        for at in range(10)
+    ]
     schema = SCHEMAS["efficiency"]
     whole = [{field.name: row.get(field.name, None if field.nullable else 0) for field in schema} for row in rows]
     return pa.Table.from_pylist(whole, schema=schema)
@@ -125,9 +169,42 @@ def bins(ranks):
 
 @pytest.mark.parametrize(("ranks", "label"), [(1, "rank 0"), (200, "ranks 0–4")])
 def test_the_map_groups_many_ranks(ranks, label):
-    said = words(efficiency.rank_map(bins(range(ranks)), "run", "one clock"))
+    said = words(lost_time.draw_rank_map(bins(range(ranks)), "run", "one clock"))
     assert label in said
     assert "one clock" in said
+
+
+def shades_of(drawing):
+    """The colours of a map's cells with how many cells each has."""
+    cells = re.findall(r'<path d="(M[^"]*z)" fill="(#[0-9a-f]{6})"', drawing)
+    return {fill: path.count("M") for path, fill in cells}
+
+
+def test_ranks_that_share_a_row_show_the_largest_loss_in_both_maps():
+    """One rank of 96 has lost all of one bin: a mean over two ranks would pale it."""
+    table = bins(range(96))
+    kernel = [0 if rank == 40 and at == 9 else 1000 for rank in range(96) for at in range(10)]
+    table = table.set_column(table.schema.names.index("kernel_ns"), "kernel_ns", pa.array(kernel, pa.int64()))
+    drawn = lost_time.draw_rank_map(table, "run", "one clock")
+    assert shades_of(drawn) == {theme.shade(0): 479, theme.shade(1): 1}
+    assert "largest of 2 ranks a row" in drawn
+    beside = time_lost.lost_map(table, "run")
+    assert shades_of(beside) == {theme.shade(0): 479, theme.shade(1): 1}
+    assert "Each row holds 2 ranks and shows their largest value." in beside
+
+
+def test_bins_that_share_a_column_show_the_largest_loss(monkeypatch):
+    monkeypatch.setattr(time_lost, "MAP_COLUMNS", 5)
+    drawn = time_lost.lost_map(bins(range(2)), "run")
+    facts = json.loads(html.unescape(re.search(r' data-map="([^"]*)"', drawn)[1]))
+    assert [line["cells"] for line in facts["rows"]] == [[f"{lost} % lost" for lost in (100, 80, 60, 40, 20)]] * 2
+    assert "Each column holds 2 bins and shows their largest share." in drawn
+
+
+def test_a_rank_without_time_in_a_bin_has_no_cell():
+    table = bins(range(2)).slice(0, 15)
+    assert sum(shades_of(lost_time.draw_rank_map(table, "run", "")).values()) == 15
+    assert np.isnan(lost_time.lost_shares(table).shares).sum() == 5
 
 
 def judged(pattern="persistent", cause="compute"):
@@ -143,36 +220,66 @@ def judged(pattern="persistent", cause="compute"):
             "configurations": [shape],
         }
     ]
-    why = {"cause": cause, "excess_compute_ns": 300_000, "excess_idle_ns": 200_000, "excess_copies_ns": 100_000, "clock": clock,
-           "kernels": kernels, "only_here": []}  # fmt: skip
+    why = {
+        "cause": cause,
+        "excess_compute_ns": 300_000,
+        "excess_idle_ns": 200_000,
+        "excess_copies_ns": 100_000,
+        "clock": clock,
+        "kernels": kernels,
+        "only_here": [],
+    }
     ranks = [{"rank": 0, "share": 0.0, "pattern": "none", "waiting_for_it_ns": 0}]
     ranks.append({"rank": 1, "share": 1.0, "pattern": pattern, "waiting_for_it_ns": 9, "why": why})
-    group = {"communicator": None, "collectives": 5, "n_ranks": 2, "verdict": "straggler", "reason": "rank 1 is last", "waiting_ns": 9,
-             "matrix_ns": [[0, 9], [0, 0]], "ranks": ranks}  # fmt: skip
+    group = {
+        "communicator": None,
+        "collectives": 5,
+        "n_ranks": 2,
+        "verdict": "straggler",
+        "reason": "rank 1 is last",
+        "waiting_ns": 9,
+        "matrix_ns": [[0, 9], [0, 0]],
+        "ranks": ranks,
+    }
     share = {"value": 0.2, "low": 0.1, "high": 0.3}
     shares = {key: share for key, _, _ in stragglers.PARTS} | {"device": dict.fromkeys(share)}
     lanes = [{"rank": 3, "device": 0, "launches": 5, "deviation": {"value": 0.1, "low": 0.05, "high": 0.15}}]
     within = {key: share for key, share in shares.items() if key != "configuration"}
-    variance = {"launches": 5, "configurations": 1, "shares": shares, "within": within, "lanes": lanes, "change_points_ns": [1, 2],
-                "trend_per_hour": {"value": 1.0, "low": 0.5, "high": 2.0}}  # fmt: skip
+    variance = {
+        "launches": 5,
+        "configurations": 1,
+        "shares": shares,
+        "within": within,
+        "lanes": lanes,
+        "change_points_ns": [1, 2],
+        "trend_per_hour": {"value": 1.0, "low": 0.5, "high": 2.0},
+    }
     return {"groups": [group], "notes": ["nothing else"], "variance": variance}
 
 
 def test_who_waits_for_whom_and_why():
-    said = " ".join(words(stragglers.drawing(judged(), "run")).split())
+    said = " ".join(words(stragglers.draw_stragglers(judged(), "run")).split())
     assert "its kernels run for 300 µs more" in said
     assert "gemm, 20 % slower than on other ranks in the same configuration (grid 66 × 2, block 256)" in said
-    for value in ("its gpc_clock_frequency is 10 % lower", "Nothing else.", "cannot be told", "rank 0 for rank 1: 9 ns"):
+    for value in (
+        "its gpc_clock_frequency is 10 % lower",
+        "Nothing else.",
+        "cannot be told",
+        "rank 0 for rank 1: 9 ns",
+    ):
         assert value in said
     assert "copies for 100 µs more" in " ".join(stragglers.sentences(judged(cause="copies")))
     assert "it is launched late" in " ".join(stragglers.sentences(judged(cause="host")))
-    assert stragglers.facts(judged()["variance"])[0].startswith("Launches on rank 3, device 0 take 11 % [5, 16] longer")
-    assert stragglers.facts(judged()["variance"])[2] == "Their level changes 2 times during the run."
+    beside = [
+        re.sub("<[^>]*>", "", words) for words in late_ranks.variance("run/stragglers.json", judged()["variance"])
+    ]
+    assert "Launches on rank 3, device 0 take 11 % [5, 16] longer than the median of their configurations." in beside
+    assert "Their level changes 2 times during the run." in beside
 
 
 def test_without_a_straggler_a_sentence_stands_for_the_table():
     document = judged(pattern="none")
-    said = words(stragglers.drawing(document, "run"))
+    said = words(stragglers.draw_stragglers(document, "run"))
     assert "No rank is named as a straggler" in said
     assert "Rows wait for columns" not in said
 
@@ -181,7 +288,11 @@ def runs_of(count):
     """A series of runs of 1, 2, 4 ... devices; the second has no kernels, so nothing is known of its scalability."""
     found = []
     for at in range(count):
-        one = {"parallel_efficiency": 0.9 - 0.02 * at, "computation_scalability": 1.0 - 0.01 * at, "global_efficiency": 0.9 - 0.03 * at}
+        one = {
+            "parallel_efficiency": 0.9 - 0.02 * at,
+            "computation_scalability": 1.0 - 0.01 * at,
+            "global_efficiency": 0.9 - 0.03 * at,
+        }
         if at == 1:
             one |= {"computation_scalability": None, "global_efficiency": None}
         found.append({"dataset": f"run{at}", "n_devices": 2**at} | dict.fromkeys(("device", "talp", "comm_aware"), one))
@@ -190,7 +301,7 @@ def runs_of(count):
 
 @pytest.mark.parametrize("count", [2, 10, 14])
 def test_a_series_shows_each_run_and_no_line_across_what_is_unknown(count):
-    drawn = str(series.drawing(runs_of(count)))
+    drawn = str(series.draw_series(runs_of(count)))
     said = " ".join(words(drawn).split()) + " "
     assert "1 run0 1 .90 1.00 .90 .90 1.00 .90" in said
     assert "2 run1 2 .88 – – .88 – –" in said

@@ -1,10 +1,12 @@
 """Kernels by their share of the variability: order, shares, shapes, and names from outside."""
 
 import pytest
-from plotting_samples import HOSTILE, NAMES, kernels_table, parsed
+from plotting_samples import parsed
+from variability_samples import HOSTILE, NAMES, kernels_table
 
-from causeway.plotting.kernels import MOST_ROWS, kernels_of, plot_kernels, share_text
-from causeway.plotting.marks import bar, histogram, sparkline
+from causeway.plotting.drawing.page import write
+from causeway.plotting.drawing.svg import bar, histogram, sparkline
+from causeway.plotting.figures.kernels import MOST_ROWS, draw_kernels, kernels_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -17,18 +19,20 @@ def test_order_and_shares():
     assert kernels == kernels_of(table)
 
 
-def test_shares_never_round_to_nothing():
-    assert [share_text(v) for v in (0.0, 0.0004, 0.001, 0.5, 1.0, None)] == ["0.0 %", "< 0.1 %", "0.1 %", "50.0 %", "100.0 %", "–"]
-
-
 @pytest.mark.parametrize(
     ("case", "names"),
-    [("six", NAMES), ("one", NAMES[:1]), ("none", ()), ("hostile", (HOSTILE, *NAMES)), ("seventy", [f"k{i}<{i}>(int)" for i in range(70)])],
+    [
+        ("six", NAMES),
+        ("one", NAMES[:1]),
+        ("none", ()),
+        ("hostile", (HOSTILE, *NAMES)),
+        ("seventy", [f"k{i}<{i}>(int)" for i in range(70)]),
+    ],
 )
 def test_each_case_is_drawn_and_equal_when_drawn_again(case, names, tmp_path):
     table = kernels_table(names)
     for name in ("a.svg", "b.svg"):
-        plot_kernels(table, "demo", "kernel_variability", tmp_path / name)
+        write(draw_kernels(table, dataset="demo", target="kernel_variability"), tmp_path / name)
     text = (tmp_path / "a.svg").read_text()
     assert text == (tmp_path / "b.svg").read_text()
     svg = parsed(text)
@@ -41,7 +45,10 @@ def test_each_case_is_drawn_and_equal_when_drawn_again(case, names, tmp_path):
 
 
 def paths(mark):
-    return [element.get("d") for element in parsed(mark.replace("<svg", f'<svg xmlns="{SVG[1:-1]}"', 1)).iter(f"{SVG}path")]
+    return [
+        element.get("d")
+        for element in parsed(str(mark).replace("<svg", f'<svg xmlns="{SVG[1:-1]}"', 1)).iter(f"{SVG}path")
+    ]
 
 
 def test_a_sparkline_never_crosses_a_gap():

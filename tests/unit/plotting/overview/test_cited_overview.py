@@ -6,16 +6,22 @@ import re
 
 import plotting_samples as samples
 import pytest
+from variability_samples import HOSTILE, NAMES
 
-import summarise_findings
-import write_overview
-from causeway.plotting import cited
-from causeway.tables import read_json, read_table
+from causeway.core.tables import read_json, read_table
+from causeway.plotting.drawing import citations
 from cited_page import CitedPage, reads_like, wrong_numbers
 from comparison_runs import write_comparison, write_run
 from queried import wrong_findings
+from report import summarise_findings, write_overview
 
-RUNS = {"demo": None, "wide": None, "again": None, "broken": {"reduce": 3.0, "advance": 2.0}, "slow": {"reduce": 3.0, "advance": 2.0}}
+RUNS = {
+    "demo": None,
+    "wide": None,
+    "again": None,
+    "broken": {"reduce": 3.0, "advance": 2.0},
+    "slow": {"reduce": 3.0, "advance": 2.0},
+}
 """Runs to compare, with the kernels that are slower in them."""
 
 
@@ -23,11 +29,18 @@ RUNS = {"demo": None, "wide": None, "again": None, "broken": {"reduce": 3.0, "ad
 def made(tmp_path_factory):
     """A results folder with the page in it: a usual dataset, an unreadable one, and one of 60 ranks and 220 kernels."""
     results = tmp_path_factory.mktemp("cited") / "results"
-    names = (samples.HOSTILE, *samples.NAMES)
-    samples.write_dataset(results, "demo", ("kernel_variability", "memory_stall"), refused=(3,), names=names, measured=True)
+    names = (HOSTILE, *NAMES)
+    samples.write_dataset(
+        results, "demo", ("kernel_variability", "memory_stall"), refused=(3,), names=names, measured=True
+    )
     samples.write_dataset(results, "broken", ranks=2, refused=(0, 1))
-    samples.write_dataset(results, "wide", ranks=60, bins=30, causes=3, names=[f"k{i}" for i in range(220)], measured=True)
-    runs = {name: write_run(results.parent / name, seed, 100, factors=factors) for seed, (name, factors) in enumerate(RUNS.items())}
+    samples.write_dataset(
+        results, "wide", ranks=60, bins=30, causes=3, names=[f"k{i}" for i in range(220)], measured=True
+    )
+    runs = {
+        name: write_run(results.parent / name, seed, 100, factors=factors)
+        for seed, (name, factors) in enumerate(RUNS.items())
+    }
     efficiency = {name: results / name / "efficiency.parquet" for name in ("demo", "wide")}
     write_comparison(results, [["demo"], ["wide"]], {name: runs[name] for name in ("demo", "wide")}, efficiency)
     write_comparison(results, [["demo", "again"], ["broken", "slow"]], runs)
@@ -42,7 +55,17 @@ def test_every_number_of_the_page_is_found_by_its_query_and_reads_like_it(made):
     page, wrong = wrong_numbers((made / "overview.html").read_text(), made)
     assert wrong == []
     assert len(page.citations) > 1000
-    assert {kind for _, kind, _, _ in page.citations} == {"bytes", "count", "date", "number", "percent", "ratio", "share", "text", "time"}
+    assert {kind for _, kind, _, _ in page.citations} == {
+        "bytes",
+        "count",
+        "date",
+        "number",
+        "percent",
+        "ratio",
+        "share",
+        "text",
+        "time",
+    }
 
 
 def test_each_compared_pair_has_its_verdict_in_a_sentence_with_its_page(made):
@@ -52,7 +75,9 @@ def test_each_compared_pair_has_its_verdict_in_a_sentence_with_its_page(made):
     assert len(said) == 3
     slower, whole, halves = said
     assert re.match(
-        r"broken is slower than demo: the time for the same launches changed by \+\d+(\.\d+)? % \[\+\d+.*?, \+\d+.*?\]\.", slower
+        r"broken is slower than demo: the time for the same launches changed by \+\d+(\.\d+)? % \[\+\d+.*?,"
+        r" \+\d+.*?\]\.",
+        slower,
     )
     assert "noise learned from 2 further runs" in slower
     assert re.search(r"parallel efficiency of the devices [-−+\d.]+ points", whole)
@@ -126,11 +151,13 @@ def test_the_reader_of_the_test_reads(words, kind, value, fits):
 
 
 def test_links_carry_where_the_report_archive_has_their_file():
-    page, queries = cited.settled(cited.away("explorer", "demo/explorer/index.html#finding_3", "demo/explorer/index.html"), "results")
+    page, queries = citations.settled(
+        citations.away("explorer", "demo/explorer/index.html#finding_3", "demo/explorer/index.html"), "results"
+    )
     assert 'href="demo/explorer/index.html#finding_3"' in page
     assert 'data-archived="../3f4fa9bf8264733c/index.html"' in page, "sha256 of results/demo/explorer/index.html"
     assert json.loads(re.sub("<[^>]*>", "", queries)) == {}
-    assert "data-" not in cited.settled(cited.away("rows", "demo/kernels.parquet"), "results")[0]
+    assert "data-" not in citations.settled(citations.away("rows", "demo/kernels.parquet"), "results")[0]
 
 
 def maps_of(results):
@@ -141,7 +168,10 @@ def maps_of(results):
 
 def test_cells_of_the_heat_maps_say_what_the_tables_hold(made):
     lost, variability = maps_of(made)[:2]
-    medians = {(row["rank"], row["bin"]): row for row in read_table(made / "demo/kernel_variability/bins.parquet", "bins").to_pylist()}
+    medians = {
+        (row["rank"], row["bin"]): row
+        for row in read_table(made / "demo/kernel_variability/bins.parquet", "bins").to_pylist()
+    }
     first = min(number for _, number in medians)
     checked = 0
     for rank, line in enumerate(variability["rows"]):

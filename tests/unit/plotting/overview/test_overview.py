@@ -9,13 +9,13 @@ from pathlib import Path
 
 import plotting_samples as samples
 import pytest
+from causal_samples import contribution_rows, graph_of, write_scope
+from variability_samples import HOSTILE, NAMES
 
-import summarise_findings
-import write_overview
-from causeway.plotting.overview_methods import runs_of
-from causeway.plotting.overview_parts import findings_list
-from causeway.results import read_searches
-from causeway.tables import read_json
+from causeway.core.results import read_searches
+from causeway.core.tables import read_json
+from causeway.plotting.overview.inputs import findings_list
+from report import summarise_findings, write_overview
 
 VOID = {"wbr", "meta", "link", "br", "hr", "img", "input"}
 
@@ -25,7 +25,11 @@ class Page(html.parser.HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.ids, self.links, self.tags, self.open, self.words = [], [], [], [], []
+        self.ids = []
+        self.links = []
+        self.tags = []
+        self.open = []
+        self.words = []
         self.feed(text)
         assert self.open == []
         self.text = " ".join(" ".join(self.words).split())
@@ -50,9 +54,12 @@ class Page(html.parser.HTMLParser):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Three datasets: a usual one with a refused export and hostile names, one of which nothing could be read, one with many ranks."""
+    """Three datasets: a usual one with a refused export and hostile names, one of which nothing could be read, one
+    with many ranks.
+    """
     root = tmp_path_factory.mktemp("overview")
-    targets, names = ("kernel_variability", "memory_stall"), (samples.HOSTILE, *samples.NAMES)
+    targets = ("kernel_variability", "memory_stall")
+    names = (HOSTILE, *NAMES)
     samples.write_dataset(root / "results", "demo", targets, refused=(3,), names=names)
     samples.write_dataset(root / "results", "broken", ranks=2, refused=(0, 1))
     samples.write_dataset(root / "results", "wide", ranks=60, bins=300, causes=0, names=[f"k{i}" for i in range(40)])
@@ -74,7 +81,9 @@ def test_the_page_is_whole_and_stands_alone(page):
         assert tag not in ("iframe", "object", "embed", "base", "form")
         assert not any(name.startswith("on") for name in attributes)
     outside = [
-        (attributes["href"], attributes.get("class")) for tag, attributes in page.tags if tag == "a" and attributes["href"][0] != "#"
+        (attributes["href"], attributes.get("class"))
+        for tag, attributes in page.tags
+        if tag == "a" and attributes["href"][0] != "#"
     ]
     assert outside
     assert all(kind == "away" and re.fullmatch(r"[a-z0-9_./#-]+", link) and ".." not in link for link, kind in outside)
@@ -104,7 +113,13 @@ def test_the_parts_stand_in_their_order(page):
         "What to know first",
         "Kernel variability, demo",
     ]
-    words += ["Over time and ranks", "What varies", "Why: causes of kernel variability", "Memory stall, demo", "What would help"]
+    words += [
+        "Over time and ranks",
+        "What varies",
+        "Why: causes of kernel variability",
+        "Memory stall, demo",
+        "What would help",
+    ]
     words += ["0 of 2 exports"]
     words += ["Methods and limits", "Glossary", "Provenance"]
     at = page.text.index("ranks, devices")
@@ -148,11 +163,11 @@ def test_kernels_that_disagree_in_sign(tmp_path):
     samples.write_dataset(tmp_path / "results", scopes=0)
     place = tmp_path / "results/demo/kernel_variability"
     for scope, sign in (("k0-0000000000", "+"), ("k1-0000000001", "-")):
-        rows, _ = samples.contribution_rows(1)
+        rows, _ = contribution_rows(1)
         rows[0]["sign"] = sign
-        graph = samples.graph_of(scope=scope, name=samples.NAMES[int(scope[1])], causes=1)
+        graph = graph_of(scope=scope, name=NAMES[int(scope[1])], causes=1)
         graph["edges"][0]["sign"] = sign
-        samples.write_scope(place / "causal", graph, rows)
+        write_scope(place / "causal", graph, rows)
     samples.write_json({"scopes": ["k0-0000000000", "k1-0000000001"]}, place / "causal" / "scopes.json")
     job = samples.job_of(tmp_path / "results", tmp_path)
     summarise_findings.main(job)
@@ -189,7 +204,8 @@ def test_many_datasets_show_their_findings_and_fold_the_rest(tmp_path):
 AGAIN = """
 import sys
 sys.path[:0] = sys.argv[1:3]
-import plotting_samples as samples, summarise_findings, write_overview
+import plotting_samples as samples
+from report import summarise_findings, write_overview
 job = samples.job_of(sys.argv[3], sys.argv[4], ("demo", "broken", "wide"))
 summarise_findings.main(job)
 write_overview.main(job)
@@ -198,7 +214,12 @@ write_overview.main(job)
 
 @pytest.mark.parametrize("hash_seed", ["1", "2"])
 def test_another_process_writes_the_same_bytes(made, tmp_path, hash_seed):
-    places = [str(Path(write_overview.__file__).parent), str(Path(samples.__file__).parent), str(made / "results"), str(tmp_path)]
+    places = [
+        str(Path(write_overview.__file__).parents[1]),
+        str(Path(samples.__file__).parent),
+        str(made / "results"),
+        str(tmp_path),
+    ]
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
     subprocess.run([sys.executable, "-c", AGAIN, *places], check=True, env=environment)
     for name in ("overview.html", "findings.json"):
@@ -207,8 +228,19 @@ def test_another_process_writes_the_same_bytes(made, tmp_path, hash_seed):
 
 def findings_of(*sizes):
     """Findings as the document has them, with their places: (severity, share) each."""
-    one = {"kind": "cause", "verdict": "supported", "n": None, "link": "overview.html#x", "explorer": None, "suggestion": None}
-    one |= {"recoverable_ns": 1, "recoverable_query": "SELECT 1", "evidence": {"table": "a.parquet", "query": "SELECT 1"}}
+    one = {
+        "kind": "cause",
+        "verdict": "supported",
+        "n": None,
+        "link": "overview.html#x",
+        "explorer": None,
+        "suggestion": None,
+    }
+    one |= {
+        "recoverable_ns": 1,
+        "recoverable_query": "SELECT 1",
+        "evidence": {"table": "a.parquet", "query": "SELECT 1"},
+    }
     return [
         (place, one | {"severity": severity, "recoverable_share": share, "sentence": f"claim {place}"})
         for place, (severity, share) in enumerate(sizes)
@@ -216,7 +248,9 @@ def findings_of(*sizes):
 
 
 def test_what_is_small_is_listed_but_never_among_the_first():
-    large, small, unknown = ("high", 0.2), ("low", 0.00006), ("low", None)
+    large = ("high", 0.2)
+    small = ("low", 0.00006)
+    unknown = ("low", None)
     first, _, rest = findings_list(findings_of(large, unknown, small, unknown)).partition("<details")
     assert [words in first for words in ("claim 0", "claim 1", "claim 2", "claim 3")] == [True, True, False, True]
     assert "small: under a hundredth" in rest
@@ -233,11 +267,9 @@ def test_searches_come_dataset_first_then_by_name(made):
     scopes = [search.graph["scope"] for search in found["demo", "kernel_variability"]]
     assert scopes == ["dataset", *sorted(scopes[1:])]
     assert len(scopes) == 4
-    assert found["demo", "kernel_variability"][0].table == "demo/kernel_variability/causal/dataset/contributions.parquet"
-
-
-def test_runs_of_numbers():
-    assert [runs_of(numbers) for numbers in ([0, 1, 2, 7], [], [3], [2, 1])] == ["0–2, 7", "–", "3", "1–2"]
+    assert (
+        found["demo", "kernel_variability"][0].table == "demo/kernel_variability/causal/dataset/contributions.parquet"
+    )
 
 
 def test_no_path_of_this_machine_is_in_the_page(made):

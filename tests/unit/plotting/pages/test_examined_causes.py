@@ -7,16 +7,34 @@ from xml.etree import ElementTree
 
 import plotting_samples as samples
 import pytest
+from causal_samples import contribution_rows
+from variability_samples import kernels_table
 
-import plot_examined_causes
-from causeway.causal.settlement import write_rows
-from causeway.plotting.agreement import agreement_svg
-from causeway.plotting.examined import baseline_table, contribution_bars, refutation_table, what_if_bars
-from causeway.plotting.interval_bars import Bar, interval_bars, ticks
+from causeway.causal.report.documents import write_rows
+from causeway.plotting.drawing.interval_bars import Bar, interval_bars, ticks
+from causeway.plotting.figures.kernel_agreement import draw_kernel_agreement
+from causeway.plotting.pages.examined_causes import baselines_of, contribution_bars, refutations_of, what_if_bars
+from report import plot_examined_causes
 
-WHAT_IF = {"feature": "x", "from": "as it was", "to": "none", "change_percent": -31.0, "change_low": -38.0, "change_high": -22.0}
+WHAT_IF = {
+    "feature": "x",
+    "from": "as it was",
+    "to": "none",
+    "change_percent": -31.0,
+    "change_low": -38.0,
+    "change_high": -22.0,
+}
 
-SLOPE = {"feature": "x", "by": "kernel", "group": None, "rows": 9, "slope": 0.5, "slope_low": 0.2, "slope_high": 0.8, "label": "high"}
+SLOPE = {
+    "feature": "x",
+    "by": "kernel",
+    "group": None,
+    "rows": 9,
+    "slope": 0.5,
+    "slope_low": 0.2,
+    "slope_high": 0.8,
+    "label": "high",
+}
 SLOPE |= {"cochran_q": 9.0, "i_squared": 80.0, "p_value": 0.01}
 
 
@@ -32,26 +50,45 @@ def test_ticks_are_few_and_hold_zero(low, high):
 
 
 def test_a_lowering_cause_stands_on_the_left_with_its_interval():
-    rows, _ = samples.contribution_rows(3)
-    rows[0]["sign"], rows[1]["sign"] = "+", "-"
+    rows, _ = contribution_rows(3)
+    rows[0]["sign"] = "+"
+    rows[1]["sign"] = "-"
     drawing = str(contribution_bars(rows, "whole dataset"))
     zero = float(re.search(r'<line x1="([\d.]+)"[^>]*stroke-width="1.4"', drawing).group(1))
-    bars = [(float(x), float(w)) for x, w in re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)" height="14"', drawing)]
+    bars = [
+        (float(x), float(w))
+        for x, w in re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)" height="14"', drawing)
+    ]
     assert bars[0][0] == pytest.approx(zero, abs=0.2)
     assert sum(bars[1]) == pytest.approx(zero, abs=0.2)
 
 
 def test_labels_do_not_overlap_and_every_bar_is_in_the_drawing():
-    bars = [Bar(f"a long name of a counter, number {i}", i - 5.0, i - 6.0, i - 4.0, "#000000", f"{i}") for i in range(30)]
+    bars = [
+        Bar(
+            label=f"a long name of a counter, number {i}",
+            value=i - 5.0,
+            low=i - 6.0,
+            high=i - 4.0,
+            colour="#000000",
+            words=f"{i}",
+        )
+        for i in range(30)
+    ]
     drawing = ElementTree.fromstring(str(interval_bars(bars, "title", "below", "axis")))  # noqa: S314 - our own
-    heights = sorted({float(e.get("y")) for e in drawing.iter("{http://www.w3.org/2000/svg}text") if e.get("text-anchor") == "end"})
+    heights = sorted(
+        {float(e.get("y")) for e in drawing.iter("{http://www.w3.org/2000/svg}text") if e.get("text-anchor") == "end"}
+    )
     assert len(heights) == 30
     assert min(b - a for a, b in itertools.pairwise(heights)) >= 16
     assert float(drawing.get("height")) > heights[-1]
 
 
 def test_a_refused_what_if_stands_with_its_reason():
-    refused = dict.fromkeys(("change_percent", "change_low", "change_high")) | {"verdict": "refused", "reason": "refused: never seen"}
+    refused = dict.fromkeys(("change_percent", "change_low", "change_high")) | {
+        "verdict": "refused",
+        "reason": "refused: never seen",
+    }
     words = words_of(what_if_bars([WHAT_IF | {"verdict": "supported", "reason": None}, WHAT_IF | refused], "k"))
     assert "-31 % [-38, -22], supported" in words
     assert "refused: never seen" in words
@@ -68,10 +105,10 @@ def test_the_matrix_frames_what_is_opposite():
         "level": None,
     }
     rows = [row | {"state": "opposite"}, row | {"kernel": "l", "kernel_sign": "+", "state": "same"}]
-    drawing = str(agreement_svg(rows, {"k": "one", "l": "two"}, "t"))
+    drawing = str(draw_kernel_agreement(rows, {"k": "one", "l": "two"}, "t"))
     assert drawing.count("#dd7a1f") == 1
     assert {"▼ 40", "▲ 40", "▲ 30", "one", "two", "whole dataset"} <= set(words_of(drawing))
-    assert "No cause was found" in str(agreement_svg([], {"k": "one"}, "t"))
+    assert "No cause was found" in str(draw_kernel_agreement([], {"k": "one"}, "t"))
 
 
 def test_tables_of_refutations_and_baselines():
@@ -80,20 +117,31 @@ def test_tables_of_refutations_and_baselines():
         base | {"refuter": "placebo_treatment", "refuted_effect": 0.01, "passed": True},
         base | {"refuter": "e_value", "refuted_effect": 1.1, "passed": False},
     ]
-    text = str(refutation_table(rows))
-    assert "✓ 0.40 → 0.01" in text
-    assert "✗ 1.10" in text
-    assert refutation_table([]) is None
-    named = {"method": "lasso", "feature": "z", "place": 1, "score": 1.0, "share_percent": 60.0, "sign": "+", "cause": False}
-    causes, _ = samples.contribution_rows(1)
-    text = str(baseline_table([named, named | {"feature": "q", "place": 2, "cause": True}], causes))
-    assert "<span>z 60 %</span>" in text
-    assert "<b>q 60 %</b>" in text
+    ((feature, attempts),) = refutations_of(rows)
+    assert feature == "x"
+    assert attempts == ["✓ 0.40 → 0.01", "–", "–", "–", "✗ 1.10"]
+    assert refutations_of([]) == []
+    named = {
+        "method": "lasso",
+        "feature": "z",
+        "place": 1,
+        "score": 1.0,
+        "share_percent": 60.0,
+        "sign": "+",
+        "cause": False,
+    }
+    causes, _ = contribution_rows(1)
+    first, second = baselines_of([named, named | {"feature": "q", "place": 2, "cause": True}], causes)
+    assert first[2] == {"words": "z 60 %", "full": "", "is_cause": False}
+    assert second[2] == {"words": "q 60 %", "full": "", "is_cause": True}
+    assert first[0]["is_cause"]
+    assert [second[0], first[1], first[3]] == [None] * 3
+    assert baselines_of([], causes) == []
 
 
 def test_the_page_is_whole_and_written_the_same_again(tmp_path):
     root = samples.write_dataset(tmp_path / "results", scopes=2) / "kernel_variability"
-    *_, unsearched = samples.kernels_table()["kernel"].to_pylist()
+    *_, unsearched = kernels_table()["kernel"].to_pylist()
     for folder in (path.parent for path in (root / "causal").glob("*/graph.json")):
         for table in ("refutations", "baselines"):
             write_rows([], folder / f"{table}.parquet", table, {})
@@ -106,7 +154,9 @@ def test_the_page_is_whole_and_written_the_same_again(tmp_path):
         inputs = {"scopes": "causal/scopes.json", "agreement": "causal/agreement.parquet", "kernels": "kernels.parquet"}
         inputs = SimpleNamespace(**{key: root / place for key, place in inputs.items()})
         wildcards = SimpleNamespace(dataset="demo", target="kernel_variability")
-        plot_examined_causes.main(SimpleNamespace(input=inputs, output=out, wildcards=wildcards, log=[tmp_path / "log"]))
+        plot_examined_causes.main(
+            SimpleNamespace(input=inputs, output=out, wildcards=wildcards, log=[tmp_path / "log"])
+        )
         pages.append(out.page.read_bytes())
     assert pages[0] == pages[1]
     text = pages[0].decode()

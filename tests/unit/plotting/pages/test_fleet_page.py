@@ -1,9 +1,12 @@
-"""Fleet mode's figures and page: everything in them comes from the documents, and the same documents give the same bytes."""
+"""Fleet mode's figures and page: everything in them comes from the documents, and the same documents give the same
+bytes.
+"""
 
 import pytest
 
-from causeway.plotting.fleet import plot_coverage, plot_errors
-from causeway.plotting.fleet_page import write_page
+from causeway.plotting.drawing.page import write
+from causeway.plotting.figures.fleet import draw_coverage, draw_errors
+from causeway.plotting.pages.fleet_page import draw_fleet
 
 NOISE = {"epsilon": 1.0, "scales": {}, "windows_released": 24, "traffic_total_variation": 0.01}
 EVALUATION = {
@@ -14,8 +17,15 @@ EVALUATION = {
     "bytes_per_report": {"clear": 14_160, "share2": 14_500},
     "alone": {"durations": 0.009, "kernels": 0.012},
     "modes": {
-        "share2": NOISE
-        | {"total_variation": {"durations": {"by_traffic": 0.0195, "mean": 0.05}, "kernels": {"by_traffic": 0.03, "mean": 0.1}}},
+        "share2": (
+            NOISE
+            | {
+                "total_variation": {
+                    "durations": {"by_traffic": 0.0195, "mean": 0.05},
+                    "kernels": {"by_traffic": 0.03, "mean": 0.1},
+                }
+            }
+        ),
         "ldp": NOISE | {"total_variation": {"durations": {"by_traffic": 0.7, "mean": 0.8}}},
     },
     "goals": [
@@ -24,7 +34,9 @@ EVALUATION = {
         {"goal": "three", "definition": "d", "target": 25_000.0, "value": None, "at_least": False, "met": None},
     ],
 }
-ATTACKS = {"attacks": [{"group": 2, "name": "hidden", "expected": "damage", "held": False, "figures": {"bias_seen": 0.25}}]}
+ATTACKS = {
+    "attacks": [{"group": 2, "name": "hidden", "expected": "damage", "held": False, "figures": {"bias_seen": 0.25}}]
+}
 COVERAGE = [
     {"hour": hour, "what": what, "mode": mode, "sampled": 0.9, "released": None if mode == "ldp" else 0.5}
     for hour in (1, 4, 24)
@@ -49,13 +61,13 @@ APPLICATIONS = [
 
 @pytest.fixture
 def figures(tmp_path):
-    plot_coverage(COVERAGE, tmp_path / "coverage.svg")
-    plot_errors(EVALUATION, tmp_path / "errors.svg")
+    write(draw_coverage(COVERAGE), tmp_path / "coverage.svg")
+    write(draw_errors(EVALUATION), tmp_path / "errors.svg")
     return {"Coverage": tmp_path / "coverage.svg", "Error": tmp_path / "errors.svg"}
 
 
 def test_the_page_says_what_the_documents_say(figures, tmp_path):
-    write_page(EVALUATION, ATTACKS, APPLICATIONS, figures, tmp_path / "page.html")
+    write(draw_fleet(EVALUATION, ATTACKS, APPLICATIONS, figures), tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
     for expected in (
         "100,000",
@@ -83,13 +95,12 @@ def test_figures_hold_the_numbers_and_are_equal_when_drawn_again(figures, tmp_pa
         assert number in errors or number.replace("0.019", "0.020") in errors, number
     coverage = figures["Coverage"].read_text(encoding="utf-8")
     assert "released, two servers (share2)" in coverage
-    plot_coverage(COVERAGE, tmp_path / "again.svg")
-    plot_errors(EVALUATION, tmp_path / "again2.svg")
+    write(draw_coverage(COVERAGE), tmp_path / "again.svg")
+    write(draw_errors(EVALUATION), tmp_path / "again2.svg")
     assert (tmp_path / "again.svg").read_text() == coverage
     assert (tmp_path / "again2.svg").read_text() == errors
 
 
-def test_nothing_released_is_said():
-    from causeway.plotting.fleet_page import _applications
-
-    assert "No application" in _applications([application("x", released=False)])
+def test_nothing_released_is_said(figures):
+    page = draw_fleet(EVALUATION, ATTACKS, [application("x", released=False)], figures)
+    assert "<p>No application's count is beyond the noise.</p>" in page

@@ -1,13 +1,16 @@
-"""rocpd databases: the stored one against SQL, the same run as JSON, plain and suffixed tables of schemas 3 and 4, merges, and damage."""
+"""rocpd databases: the stored one against SQL, the same run as JSON, plain and suffixed tables of schemas 3 and 4,
+merges, and damage.
+"""
 
 import shutil
 import sqlite3
 
 import pytest
+from layouts.rocpd_samples import write_rocpd
+from layouts.rocprofv3_samples import SECRET, make_run, write_json
 from reading import Read
-from rocprofv3_samples import SECRET, make_run, write_json, write_rocpd
 
-from causeway.readers.rocpd_tables import suffixes
+from causeway.readers.amd.rocpd_tables import suffixes
 
 SAME = ("launches", "transfers", "calls", "ranges", "counters", "configurations", "kernels", "devices")
 
@@ -25,8 +28,8 @@ def test_the_stored_database_equals_its_rows(data, tmp_path):
     path = data / "rocpd/synthetic/test_rocm_database.db"
     connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     dispatches = connection.execute(
-        "SELECT start, end - start, display_name, stream_id, grid_size_x, grid_size_y, workgroup_size_x FROM rocpd_kernel_dispatch d"
-        " JOIN rocpd_info_kernel_symbol s ON s.id = d.kernel_id ORDER BY start"
+        "SELECT start, end - start, display_name, stream_id, grid_size_x, grid_size_y, workgroup_size_x FROM"
+        " rocpd_kernel_dispatch d JOIN rocpd_info_kernel_symbol s ON s.id = d.kernel_id ORDER BY start"
     ).fetchall()
     copies = connection.execute("SELECT start, end - start, size FROM rocpd_memory_copy ORDER BY start").fetchall()
     regions = connection.execute(
@@ -35,18 +38,32 @@ def test_the_stored_database_equals_its_rows(data, tmp_path):
     connection.close()
     for source in (path, path.parent):
         export = Read(source, tmp_path / source.name)
-        assert (export.status, export.capabilities["format"], export.capabilities["format_version"]) == ("read", "rocpd", "rocpd schema 3")
+        assert (export.status, export.capabilities["format"], export.capabilities["format_version"]) == (
+            "read",
+            "rocpd",
+            "rocpd schema 3",
+        )
         names = {row["kernel"]: row["name"] for row in export.kernels.to_pylist()}
         shapes = {row["configuration"]: row for row in export.configurations.to_pylist()}
-        found = [(row["start_ns"], row["duration_ns"], row["stream"], shapes[row["configuration"]]) for row in export.launches.to_pylist()]
+        found = [
+            (row["start_ns"], row["duration_ns"], row["stream"], shapes[row["configuration"]])
+            for row in export.launches.to_pylist()
+        ]
         assert [
             (start, length, names[shape["kernel"]], stream, shape["grid_x"], shape["grid_y"], shape["block_x"])
             for start, length, stream, shape in found
         ] == dispatches
         assert export.total("launches") == 3_000_000
         assert [(row["start_ns"], row["duration_ns"], row["bytes"]) for row in export.transfers.to_pylist()] == copies
-        assert export.transfers.column("copy_kind").to_pylist() == [1, 2]  # by the kinds of agents, since the names do not say
-        assert set(export.transfers.column("device").to_pylist()) == set(export.launches.column("device").to_pylist()) == {2}
+        assert export.transfers.column("copy_kind").to_pylist() == [
+            1,
+            2,
+        ]  # by the kinds of agents, since the names do not say
+        assert (
+            set(export.transfers.column("device").to_pylist())
+            == set(export.launches.column("device").to_pylist())
+            == {2}
+        )
         assert [(row["start_ns"], row["name"]) for row in export.ranges.to_pylist()] == regions
         assert set(export.capabilities["rows_in"].values()) == {2}
         possible = {name for name, one in export.capabilities["analyses"].items() if one["possible"]}
@@ -65,7 +82,10 @@ def test_the_same_run_as_json_gives_equal_tables(version, suffix, tmp_path):
     for key in ("time", "ranks", "kind", "values"):
         assert one.capabilities[key] == other.capabilities[key], key
     # rocprofv3's JSON has no samples, the database has
-    assert one.capabilities["analyses"] | {"device_metrics": {"possible": True, "why": None}} == other.capabilities["analyses"]
+    assert (
+        one.capabilities["analyses"] | {"device_metrics": {"possible": True, "why": None}}
+        == other.capabilities["analyses"]
+    )
 
 
 def test_counters_are_sums_and_exact(tmp_path):
@@ -95,7 +115,9 @@ def test_files_of_several_processes_are_merged_by_guid(tmp_path):
     shutil.copyfile(folder / "30_results.db", folder / "copy_results.db")
     export = Read(folder, tmp_path / "t")
     assert (export.capabilities["ranks"], export.count("copied_process")) == ([0, 1], 1)
-    for rank, run in enumerate(sorted(runs, key=lambda one: one["pid"])):  # process ids, not row ids: those are 9 in both
+    for rank, run in enumerate(
+        sorted(runs, key=lambda one: one["pid"])
+    ):  # process ids, not row ids: those are 9 in both
         found = [row["duration_ns"] for row in export.launches.to_pylist() if row["rank"] == rank]
         assert sum(found) == sum(one["stop"] - one["start"] for one in run["launches"])
     assert export.counters.num_rows == 80
@@ -123,9 +145,16 @@ def test_optional_tables_and_columns_may_be_absent(tmp_path):
     whole = Read(path, tmp_path / "a").launches
     changed(
         path,
-        *(f"DROP TABLE rocpd_{name}" for name in ("event", "info_pmc", "info_agent", "info_process", "info_thread", "region", "sample")),
+        *(
+            f"DROP TABLE rocpd_{name}"
+            for name in ("event", "info_pmc", "info_agent", "info_process", "info_thread", "region", "sample")
+        ),
     )
-    changed(path, "ALTER TABLE rocpd_kernel_dispatch DROP COLUMN queue_id", "ALTER TABLE rocpd_kernel_dispatch DROP COLUMN stream_id")
+    changed(
+        path,
+        "ALTER TABLE rocpd_kernel_dispatch DROP COLUMN queue_id",
+        "ALTER TABLE rocpd_kernel_dispatch DROP COLUMN stream_id",
+    )
     export = Read(path, tmp_path / "b")
     assert export.status == "read"
     assert export.launches.column("duration_ns").equals(whole.column("duration_ns"))
@@ -134,7 +163,9 @@ def test_optional_tables_and_columns_may_be_absent(tmp_path):
 
 
 def test_a_missing_column_and_a_table_without_names(tmp_path):
-    path = changed(write_rocpd(make_run(), tmp_path / "r.db", ""), "ALTER TABLE rocpd_kernel_dispatch RENAME COLUMN end TO stop")
+    path = changed(
+        write_rocpd(make_run(), tmp_path / "r.db", ""), "ALTER TABLE rocpd_kernel_dispatch RENAME COLUMN end TO stop"
+    )
     export = Read(path, tmp_path / "a")
     assert export.status == "refused"
     assert "rocpd_kernel_dispatch has no column end" in export.error["found"]

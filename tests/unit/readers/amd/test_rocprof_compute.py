@@ -1,4 +1,6 @@
-"""rocprofiler-compute: every real file against csv, rounded times, repeated columns against real names, folders of passes, and damage."""
+"""rocprofiler-compute: every real file against csv, rounded times, repeated columns against real names, folders of
+passes, and damage.
+"""
 
 import csv
 import re
@@ -7,9 +9,9 @@ import shutil
 import pytest
 from reading import Read
 
-from causeway.readers.columns import plain_name
-from causeway.readers.counters import simplified
-from causeway.readers.rocm_csv import CsvFile, _time, whole
+from causeway.readers.common.column_maps import plain_name
+from causeway.readers.containers.csv_batches import CsvFile, _time, whole
+from causeway.readers.sink.counter_table import simplified
 from support import DATA
 
 HERE = DATA / "rocprof_compute"
@@ -17,9 +19,11 @@ MERGED = sorted(HERE.rglob("pmc_perf.csv")) if DATA.is_dir() else []
 PASSES = sorted(HERE.rglob("SQ_*.csv")) if DATA.is_dir() else []
 TIMINGS = sorted(HERE.rglob("timestamps.csv")) if DATA.is_dir() else []
 HEADS = {
-    *("Dispatch_ID Kernel_Name GPU_ID queue-id queue-index Queue_ID pid PID tid TID Grid_Size Workgroup_Size LDS_Per_Workgroup".split()),
-    *("Scratch_Per_Workitem Arch_VGPR Accum_VGPR SGPR wave_size Wave_Size sig obj DispatchNs Start_Timestamp End_Timestamp".split()),
-    *("CompleteNs Correlation_ID XCC_Index".split()),
+    *"Dispatch_ID Kernel_Name GPU_ID queue-id queue-index Queue_ID pid PID tid TID Grid_Size Workgroup_Size"
+    " LDS_Per_Workgroup".split(),
+    *"Scratch_Per_Workitem Arch_VGPR Accum_VGPR SGPR wave_size Wave_Size sig obj DispatchNs Start_Timestamp"
+    " End_Timestamp".split(),
+    *"CompleteNs Correlation_ID XCC_Index".split(),
 }
 REPEATED = re.compile(r"(?:wave_size|Wave_Size|obj|Correlation_ID|XCC_Index)_\d+")
 SECRET = "hunter2-s3cr3t"  # noqa: S105 - planted, to be looked for
@@ -61,12 +65,16 @@ def test_counters_equal_the_cells_and_rounded_times_give_no_durations(path, tmp_
     for raw in counters:
         assert found.column(column_of(raw)).to_pylist() == [float(row[raw]) for row in by_start(rows)], raw
         assert found.schema.field(column_of(raw)).metadata[b"raw"].decode() == raw
-    assert {name.removesuffix(" (.kd)").removesuffix(" [clone .kd]") for name in export.kernels.column("name").to_pylist()} == {
-        "vecCopy(double*, double*, double*, int, int)"
-    }
+    assert {
+        name.removesuffix(" (.kd)").removesuffix(" [clone .kd]") for name in export.kernels.column("name").to_pylist()
+    } == {"vecCopy(double*, double*, double*, int, int)"}
     if is_rounded(rows):
         assert export.capabilities["kind"] == "counters"
-        assert (export.count("rounded_times"), "launches" in export.names, "gpu_time" in export.capabilities["values"]) == (3, False, False)
+        assert (
+            export.count("rounded_times"),
+            "launches" in export.names,
+            "gpu_time" in export.capabilities["values"],
+        ) == (3, False, False)
         assert not export.capabilities["analyses"]["kernel_variability"]["possible"]
         assert set(found.column("start_ns").to_pylist()) == {None}
     else:
@@ -82,15 +90,28 @@ def test_numbered_names_are_told_from_repeated_columns(path, tmp_path):
     export = Read(path, tmp_path / "t")
     assert {f"SQC_DCACHE_REQ_READ_{n}" for n in (1, 2, 4, 8, 16)} <= set(export.capabilities["values"])
     assert any(REPEATED.fullmatch(raw) for raw in header)
-    assert not [name for name in export.counters.column_names if re.match(r"(?i)(wave_size|obj|correlation_id|xcc_index)", name)]
+    assert not [
+        name for name in export.counters.column_names if re.match(r"(?i)(wave_size|obj|correlation_id|xcc_index)", name)
+    ]
     assert export.count("other_execution") == 3
 
 
 @pytest.mark.parametrize("path", real([path for path in MERGED if "vcopy" in str(path)]))
 def test_counters_bear_the_papers_names(path, tmp_path):
     names = set(Read(path, tmp_path / "t").capabilities["values"])
-    wanted = "sq_waves sq_busy_cycles sq_insts_valu sq_insts_salu sq_insts_vmem tcc_rw_req tcc_busy tcc_tag_stall tcc_hit tcc_miss tcc_read"
-    assert {*wanted.split(), "tcc_write", "tcp_pending_stall", "ta_buf_read", "ta_buf_write", "td_load", "td_store"} <= names
+    wanted = (
+        "sq_waves sq_busy_cycles sq_insts_valu sq_insts_salu sq_insts_vmem tcc_rw_req tcc_busy tcc_tag_stall tcc_hit"
+        " tcc_miss tcc_read"
+    )
+    assert {
+        *wanted.split(),
+        "tcc_write",
+        "tcp_pending_stall",
+        "ta_buf_read",
+        "ta_buf_write",
+        "td_load",
+        "td_store",
+    } <= names
 
 
 @pytest.mark.parametrize("path", real(TIMINGS))
@@ -119,7 +140,8 @@ def test_times_outside_dispatch_to_completion_are_of_another_clock(path, tmp_pat
 @pytest.mark.parametrize("folder", real([path.parent for path in MERGED if "vcopy" in str(path)]))
 def test_a_folder_joins_its_passes(folder, tmp_path):
     export = Read(folder, tmp_path / "t")
-    merged, level = rows_of(folder / "pmc_perf.csv"), rows_of(folder / "SQ_LEVEL_WAVES.csv")
+    merged = rows_of(folder / "pmc_perf.csv")
+    level = rows_of(folder / "SQ_LEVEL_WAVES.csv")
     assert export.capabilities["tables"]["counters"] == 3
     found = export.counters
     for raw in ("TCC_HIT_sum", "SQ_WAVES", "TCP_PENDING_STALL_CYCLES_sum"):  # the merged file is the first pass
@@ -153,12 +175,20 @@ def test_the_analysis_database_and_descriptions_are_refused_with_the_reason(data
 
 
 def test_both_spellings_and_a_counter_of_a_later_pass(tmp_path):
-    old = "Dispatch_ID,Kernel_Name,GPU_ID,Grid_Size,Workgroup_Size,wave_size,A,wave_size_1,A_1,A_2,B_3,Start_Timestamp,End_Timestamp"
-    new = "Dispatch_ID,GPU_ID,Grid_Size,Workgroup_Size,Wave_Size,Kernel_Name,A,Wave_Size_1,A_1,A_2,B_3,Start_Timestamp,End_Timestamp"
-    first, second = tmp_path / "old.csv", tmp_path / "new.csv"
-    first.write_text(f"{old}\n0,k [clone .kd],2,64,64,32,1,32,10,100,7,1000,1500\n1,k [clone .kd],2,64,64,32,,32,20,200,8,2000,2600\n")
-    second.write_text(f"{new}\n0,2,64,64,32,k (.kd),1,32,10,100,7,1000.0,1500.0\n1,2,64,64,32,k (.kd),,32,20,200,8,2000.0,2600.0\n")
-    one, other = Read(first, tmp_path / "a"), Read(second, tmp_path / "b")
+    times = ",Start_Timestamp,End_Timestamp"
+    old = "Dispatch_ID,Kernel_Name,GPU_ID,Grid_Size,Workgroup_Size,wave_size,A,wave_size_1,A_1,A_2,B_3" + times
+    new = "Dispatch_ID,GPU_ID,Grid_Size,Workgroup_Size,Wave_Size,Kernel_Name,A,Wave_Size_1,A_1,A_2,B_3" + times
+    first = tmp_path / "old.csv"
+    second = tmp_path / "new.csv"
+    first.write_text(
+        f"{old}\n0,k [clone .kd],2,64,64,32,1,32,10,100,7,1000,1500\n1,k [clone"
+        " .kd],2,64,64,32,,32,20,200,8,2000,2600\n"
+    )
+    second.write_text(
+        f"{new}\n0,2,64,64,32,k (.kd),1,32,10,100,7,1000.0,1500.0\n1,2,64,64,32,k (.kd),,32,20,200,8,2000.0,2600.0\n"
+    )
+    one = Read(first, tmp_path / "a")
+    other = Read(second, tmp_path / "b")
     for export in (one, other):
         assert export.counters.column("A").to_pylist() == [1.0, 20.0]  # the first pass that has a value
         assert export.counters.column("B_3").to_pylist() == [7.0, 8.0]
@@ -190,7 +220,15 @@ def test_times_as_saved(text, value, rounded):
 
 
 def test_integers_as_saved():
-    assert [whole(text) for text in ("64", "64.0", "0x40", " 64 ", "64.5", "", "1" * 30)] == [64, 64, 64, 64, None, None, None]
+    assert [whole(text) for text in ("64", "64.0", "0x40", " 64 ", "64.5", "", "1" * 30)] == [
+        64,
+        64,
+        64,
+        64,
+        None,
+        None,
+        None,
+    ]
 
 
 def test_zero_durations_on_full_milliseconds_are_rounded(tmp_path):
@@ -211,7 +249,12 @@ def test_zero_durations_on_full_milliseconds_are_rounded(tmp_path):
 def test_cuts_keep_the_rows_before(path, tmp_path):
     content = path.read_bytes()
     lines = content.splitlines(keepends=True)
-    for keep, rows in ((len(content) - 5, 2), (len(lines[0]) + len(lines[1]) + 50, 1), (len(lines[0]) + 20, 0), (len(lines[0]) // 2, None)):
+    for keep, rows in (
+        (len(content) - 5, 2),
+        (len(lines[0]) + len(lines[1]) + 50, 1),
+        (len(lines[0]) + 20, 0),
+        (len(lines[0]) // 2, None),
+    ):
         cut = tmp_path / "pmc_perf.csv"
         cut.write_bytes(content[:keep])
         export = Read(cut, tmp_path / f"t{keep}")
@@ -236,20 +279,29 @@ def test_a_missing_column_an_odd_number_and_nul_bytes(tmp_path):
 def test_secrets_of_a_workload_stay_behind(data, tmp_path):
     folder = shutil.copytree(data / "rocprof_compute/vcopy/MI200", tmp_path / "copy", copy_function=shutil.copyfile)
     text = (folder / "sysinfo.csv").read_text()
-    (folder / "sysinfo.csv").write_text(text.replace("./tests/vcopy", f"./tests/vcopy --key {SECRET}").replace("hpcfund", SECRET))
+    (folder / "sysinfo.csv").write_text(
+        text.replace("./tests/vcopy", f"./tests/vcopy --key {SECRET}").replace("hpcfund", SECRET)
+    )
     assert SECRET in (folder / "sysinfo.csv").read_text()
     assert SECRET not in Read(folder, tmp_path / "t").texts()
 
 
 def test_thousands_of_columns_go_through_in_bounded_batches(tmp_path):
-    header = ["Dispatch_ID", "Kernel_Name", "GPU_ID", *(f"TCC_HIT[{n}]" for n in range(3000)), "Start_Timestamp", "End_Timestamp"]
+    header = [
+        "Dispatch_ID",
+        "Kernel_Name",
+        "GPU_ID",
+        *(f"TCC_HIT[{n}]" for n in range(3000)),
+        "Start_Timestamp",
+        "End_Timestamp",
+    ]
     path = tmp_path / "pmc_perf.csv"
     with open(path, "w", newline="") as handle:
         writer = csv.writer(handle)
         writer.writerow(header)
         for at in range(300):
             writer.writerow([at, "k", 0, *[at * 3000 + n for n in range(3000)], 1000 * at + 1, 1000 * at + 501])
-    from causeway.readers.issues import Issues
+    from causeway.readers.common.issues import Issues
 
     with CsvFile(path, path.name, "x", Issues()) as file:
         assert max(len(batch) for batch in file.batches()) < 100

@@ -1,4 +1,6 @@
-"""Passes of counters: joined against a join by hand, in any order and block size; rows of CSV files against the csv module."""
+"""Passes of counters: joined against a join by hand, in any order and block size; rows of CSV files against the csv
+module.
+"""
 
 import csv
 import io
@@ -11,12 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from causeway.readers import rocm_counters, rocm_csv
-from causeway.readers.events import NULL
-from causeway.readers.issues import Issues
-from causeway.readers.rocm_counters import CounterStore
-from causeway.readers.rocm_csv import CsvFile
-from causeway.readers.sink import Sink
+from causeway.readers.amd import counter_passes
+from causeway.readers.amd.counter_passes import CounterStore
+from causeway.readers.common.constants import NULL
+from causeway.readers.common.issues import Issues
+from causeway.readers.containers import csv_batches
+from causeway.readers.containers.csv_batches import CsvFile
+from causeway.readers.sink.sink import Sink
+from causeway.readers.sink.star_writer import write_star
 
 value = st.one_of(st.none(), st.integers(0, 9).map(float))
 part = st.tuples(st.integers(0, 5), st.sampled_from(["k", "m"]), value, value, st.one_of(st.none(), st.integers(1, 50)))
@@ -24,8 +28,11 @@ part = st.tuples(st.integers(0, 5), st.sampled_from(["k", "m"]), value, value, s
 
 
 def joined(passes, launches):
-    """Return what the store should give, by hand: {(start, launch): (A, B, C, duration)}; and how many values were measured again."""
-    groups, repeated = defaultdict(list), 0
+    """Return what the store should give, by hand: {(start, launch): (A, B, C, duration)}; and how many values were
+    measured again.
+    """
+    groups = defaultdict(list)
+    repeated = 0
     for names, rows in passes:
         for number, kernel, *cells, start in rows:
             groups[number, kernel].append((dict(zip(names, cells, strict=True)), start))
@@ -50,32 +57,36 @@ def joined(passes, launches):
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    passes=st.lists(st.tuples(st.sampled_from([("A", "B"), ("B", "C"), ("C", "A")]), st.lists(part, max_size=12)), min_size=1, max_size=3),
+    passes=st.lists(
+        st.tuples(st.sampled_from([("A", "B"), ("B", "C"), ("C", "A")]), st.lists(part, max_size=12)),
+        min_size=1,
+        max_size=3,
+    ),
     launches=st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["k", "m"]), st.integers(1, 99)), max_size=8),
     block=st.sampled_from([1, 3, 1 << 14]),
 )
 def test_passes_are_joined_as_by_hand(passes, launches, block, tmp_path_factory):
     folder = tmp_path_factory.mktemp("store")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rocm_counters, "BLOCK_ROWS", block)
+        patch.setattr(counter_passes, "BLOCK_ROWS", block)
         sink = Sink(folder, {"source": "x", "source_sha256": "0"}, 0, 0)
         store = CounterStore(sink, {}, "end - start")
         process = sink.processes.code(0)
         codes = {name: sink.kernel(name) for name in ("k", "m")}
         if launches:
-            heads = {
+            columns = {
                 "number": np.array([number for number, *_ in launches]),
                 "kernel": np.array([codes[kernel] for _, kernel, _ in launches]),
                 "start": np.array([start for *_, start in launches]),
                 "stop": np.array([start + 5 for *_, start in launches]),
                 "process": process,
             }
-            sink.launches(heads["start"], heads["stop"], heads["kernel"], process)
-            store.launches(heads)
+            sink.launches(columns["start"], columns["stop"], columns["kernel"], process)
+            store.launches(columns)
         for names, rows in passes:
             if rows:
                 start = np.array([NULL if row[-1] is None else row[-1] for row in rows])
-                heads = {
+                columns = {
                     "number": np.array([row[0] for row in rows]),
                     "kernel": np.array([codes[row[1]] for row in rows]),
                     "start": start,
@@ -83,25 +94,33 @@ def test_passes_are_joined_as_by_hand(passes, launches, block, tmp_path_factory)
                     "process": process,
                 }
                 cells = np.array([[math.nan if cell is None else cell for cell in row[2:4]] for row in rows])
-                store.take(heads, store.layout(names), cells)
+                store.take(columns, store.layout(names), cells)
         store.hand_over()
         expected, repeated = joined(passes, launches)
         if not any(values for *_, values in expected):
             sink.close()
             return
-        sink.finish()
+        write_star(sink)
         sink.close()
     table = pq.read_table(folder / "counters.parquet")
     rows = table.to_pylist()
     assert len(rows) == len(expected)
     timed = all(start is not None for _, _, start, _, _ in expected)
-    kernel_of = {row["configuration"]: row["kernel"] for row in pq.read_table(folder / "configurations.parquet").to_pylist()}
+    kernel_of = {
+        row["configuration"]: row["kernel"] for row in pq.read_table(folder / "configurations.parquet").to_pylist()
+    }
     name_of = {row["kernel"]: row["name"] for row in pq.read_table(folder / "kernels.parquet").to_pylist()}
     got = sorted(
-        (name_of[kernel_of[row["configuration"]]], row["start_ns"] or 0, *(-1.0 if row.get(name) is None else row[name] for name in "ABC"))
+        (
+            name_of[kernel_of[row["configuration"]]],
+            row["start_ns"] or 0,
+            *(-1.0 if row.get(name) is None else row[name] for name in "ABC"),
+        )
         for row in rows
     )
-    wanted = sorted((kernel, start or 0, *(values.get(name, -1.0) for name in "ABC")) for _, kernel, start, _, values in expected)
+    wanted = sorted(
+        (kernel, start or 0, *(values.get(name, -1.0) for name in "ABC")) for _, kernel, start, _, values in expected
+    )
     assert got == wanted
     if timed:
         starts = [row["start_ns"] for row in rows]
@@ -118,8 +137,9 @@ def test_passes_are_joined_as_by_hand(passes, launches, block, tmp_path_factory)
 
 def test_bad_times_keep_their_counters(tmp_path):
     sink = Sink(tmp_path, {"source": "x", "source_sha256": "0"}, 0, 0)
-    start, stop = np.array([5, 9, NULL, 1]), np.array([7, 3, 4, 200 * 86_400 * 10**9])
-    start, stop = rocm_counters.checked(sink, start, stop)
+    start = np.array([5, 9, NULL, 1])
+    stop = np.array([7, 3, 4, 200 * 86_400 * 10**9])
+    start, stop = counter_passes.checked(sink, start, stop)
     assert start.tolist() == [5, NULL, NULL, NULL]
     assert stop.tolist() == [7, NULL, NULL, NULL]
     assert (sink.issues.count("end_before_start"), sink.issues.count("implausible_time")) == (1, 1)
@@ -156,7 +176,7 @@ def test_line_ends_inside_of_cells_are_kept(tmp_path):
 
 
 def test_a_quote_that_is_never_closed_costs_its_row(tmp_path, monkeypatch):
-    monkeypatch.setattr(rocm_csv, "FIELD_CHARS", 2000)
+    monkeypatch.setattr(csv_batches, "FIELD_CHARS", 2000)
     path = tmp_path / "a.csv"
     path.write_text("x,y,z\n" + '0,"open,1\n' + "".join(f'{at},"k({at}, int)",{at}\n' for at in range(1, 500)))
     issues = Issues()
@@ -169,7 +189,15 @@ def test_a_quote_that_is_never_closed_costs_its_row(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("end", "rows"),
-    [("3,c,1234\n", 3), ("3,c,1234", 3), ("3,c,12", 2), ("3,c", 2), ('3,c,"12"', 3), ("3,c,99999", 3), ("3,c,1234\n\n\n", 3)],
+    [
+        ("3,c,1234\n", 3),
+        ("3,c,1234", 3),
+        ("3,c,12", 2),
+        ("3,c", 2),
+        ('3,c,"12"', 3),
+        ("3,c,99999", 3),
+        ("3,c,1234\n\n\n", 3),
+    ],
 )
 def test_a_last_row_without_line_end_is_kept_if_it_looks_whole(end, rows, tmp_path):
     path = tmp_path / "a.csv"

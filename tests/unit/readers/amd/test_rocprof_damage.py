@@ -1,15 +1,35 @@
-"""Mutated exports of AMD's tools: read as far as possible or refused with a sentence, never a crash, nothing left behind."""
+"""Mutated exports of AMD's tools: read as far as possible or refused with a sentence, never a crash, nothing left
+behind.
+"""
 
 import random
 
 import pytest
+from layouts.rocpd_samples import write_rocpd
+from layouts.rocprofv3_samples import make_run, write_csv, write_json
 from reading import Read
-from rocprofv3_samples import make_run, write_csv, write_json, write_rocpd
 
 MUTANTS = 40
 """Per sample; a longer run is made by raising it."""
 
-JUNK = [b"\x00", b'"', b'"""', b"\n", b",", b"-1", b"9" * 25, b"1e308", b"nan", b"{", b"}", b"[", b"]", b"null", b"\xff\xfe", b"true"]
+JUNK = [
+    b"\x00",
+    b'"',
+    b'"""',
+    b"\n",
+    b",",
+    b"-1",
+    b"9" * 25,
+    b"1e308",
+    b"nan",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b"null",
+    b"\xff\xfe",
+    b"true",
+]
 JUNK += [b"'; DROP TABLE x; --", b"<script>", b"\r", b"1.5", b'""', b"\\u0000"]
 V3 = ("kernel_trace", "memory_copy_trace", "counter_collection", "hip_api_trace", "marker_api_trace", "agent_info")
 

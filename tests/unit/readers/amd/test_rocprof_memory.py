@@ -1,11 +1,13 @@
-"""Memory does not grow with the export: some hundred megabytes of each of AMD's formats, read in a process of its own."""
+"""Memory does not grow with the export: some hundred megabytes of each of AMD's formats, read in a process of its
+own.
+"""
 
 import json
 import subprocess
 import sys
 
 import pytest
-from rocprofv3_samples import json_process, make_run, write_csv
+from layouts.rocprofv3_samples import json_process, make_run, write_csv
 
 from support import ROOT
 
@@ -46,7 +48,8 @@ def test_memory_is_bounded(form, tmp_path):
         text = json.dumps({"rocprofiler-sdk-tool": [process]})
         record = process["buffer_records"]["kernel_dispatch"][0]
         begin = text.index('"kernel_dispatch": [') + len('"kernel_dispatch": [')
-        path, line = tmp_path / "r.json", json.dumps(record)
+        path = tmp_path / "r.json"
+        line = json.dumps(record)
         with open(path, "w") as handle:
             handle.write(text[:begin])
             for at in range(n):
@@ -54,7 +57,8 @@ def test_memory_is_bounded(form, tmp_path):
                 handle.write("".join([line[:-1], *(f', "{key}": {value}' for key, value in times.items()), "}, "]))
             handle.write(text[begin:])
     elif form == "passes":
-        path, head = tmp_path / "run", "Index,KernelName,gpu-id,queue-id,queue-index,pid,tid,grd,wgr,lds,scr,arch_vgpr,sgpr,wave_size"
+        path = tmp_path / "run"
+        head = "Index,KernelName,gpu-id,queue-id,queue-index,pid,tid,grd,wgr,lds,scr,arch_vgpr,sgpr,wave_size"
         path.mkdir()
         n = 300_000
         with open(path / "results.csv", "w") as timing, open(path / "pmc.csv", "w") as counted:

@@ -14,7 +14,9 @@ HERE = DATA / "rocprof_v1"
 FOLDERS = sorted(path.parent for path in HERE.rglob("results.csv")) if DATA.is_dir() else []
 COUNTERS = ["FETCH_SIZE", "WRITE_SIZE", "TCP_TOTAL_CACHE_ACCESSES_sum", "TCP_TCC_READ_REQ_sum", "TCP_TCC_WRITE_REQ_sum"]
 SECRET = "hunter2-s3cr3t"  # noqa: S105 - planted, to be looked for
-HEAD = "Index,KernelName,gpu-id,queue-id,queue-index,pid,tid,grd,wgr,lds,scr,arch_vgpr,accum_vgpr,sgpr,wave_size,sig,obj"
+HEAD = (
+    "Index,KernelName,gpu-id,queue-id,queue-index,pid,tid,grd,wgr,lds,scr,arch_vgpr,accum_vgpr,sgpr,wave_size,sig,obj"
+)
 TIMES = "DispatchNs,BeginNs,EndNs,CompleteNs,DurationNs"
 
 
@@ -34,7 +36,11 @@ def plain(name):
 
 def row(index, name="k(int)", pid=7, begin=None, extra=""):
     head = f'{index},"{name}",1,0,{index},{pid},{pid},4096,256,512,0,8,0,16,64,0x0,0x7f00'
-    return head + ("" if begin is None else f",{begin - 100},{begin},{begin + 50 + index},{begin + 500},{50 + index}") + extra
+    return (
+        head
+        + ("" if begin is None else f",{begin - 100},{begin},{begin + 50 + index},{begin + 500},{50 + index}")
+        + extra
+    )
 
 
 def written(path, header, rows, end="\n"):
@@ -80,7 +86,8 @@ def test_a_folder_joins_its_counters_by_index(folder, tmp_path):
     assert export.total("launches") == sum(int(one["DurationNs"]) for one in timing.values())
     assert set(export.capabilities["values"]) == {*COUNTERS, "gpu_time"}
     assert export.count("other_execution") == len(counted)  # two executions, two process ids
-    launches, counters = export.launches.to_pylist(), export.counters.to_pylist()
+    launches = export.launches.to_pylist()
+    counters = export.counters.to_pylist()
     index = {int(one["BeginNs"]): number for number, one in timing.items()}
     for one in random.Random(1).sample(counters, 200):
         number = index[one["start_ns"]]
@@ -88,7 +95,10 @@ def test_a_folder_joins_its_counters_by_index(folder, tmp_path):
         assert one["gpu_time"] == float(timing[number]["DurationNs"])
         assert launches[one["launch"]]["start_ns"] == one["start_ns"]
         assert launches[one["launch"]]["configuration"] == one["configuration"]
-    assert all(export.capabilities["analyses"][name]["possible"] for name in ("kernel_variability", "counter_deviation", "causes"))
+    assert all(
+        export.capabilities["analyses"][name]["possible"]
+        for name in ("kernel_variability", "counter_deviation", "causes")
+    )
 
 
 @pytest.mark.parametrize("folder", real([folder for folder in FOLDERS if (folder / "data_movement.csv").exists()][:2]))
@@ -106,7 +116,8 @@ def test_a_counter_pass_alone_is_counters_without_times(folder, tmp_path):
 
 @pytest.mark.parametrize("folder", real(FOLDERS[:1]))
 def test_a_database_and_its_csv_give_equal_tables(folder, tmp_path):
-    one, other = Read(folder / "results.csv", tmp_path / "a"), Read(folder / "results.db", tmp_path / "b")
+    one = Read(folder / "results.csv", tmp_path / "a")
+    other = Read(folder / "results.db", tmp_path / "b")
     for table in ("launches", "configurations", "kernels", "devices"):
         assert getattr(one, table).equals(getattr(other, table)), table
 
@@ -115,7 +126,9 @@ def test_a_database_and_its_csv_give_equal_tables(folder, tmp_path):
 def test_totals_stand_in_x_and_count_work_items(folder, tmp_path):
     export = Read(folder / "results.csv", tmp_path / "t")
     rows = rows_of(folder / "results.csv")
-    shapes = {(int(one["grd"]), int(one["wgr"]), int(one["lds"]), int(one["arch_vgpr"]), int(one["sgpr"])) for one in rows}
+    shapes = {
+        (int(one["grd"]), int(one["wgr"]), int(one["lds"]), int(one["arch_vgpr"]), int(one["sgpr"])) for one in rows
+    }
     found = export.configurations.to_pylist()
     assert {(one["grid_x"], one["block_x"], one["lds_bytes"], one["arch_vgpr"], one["sgpr"]) for one in found} == shapes
     assert all(one["grid_y"] is None and one["grid_z"] is None and one["block_y"] is None for one in found)
@@ -161,7 +174,9 @@ def test_another_kernel_under_the_same_index_is_not_joined(tmp_path):
     folder = tmp_path / "run"
     written(folder / "results.csv", f"{HEAD},{TIMES}", [row(i, begin=1000 * i + 1000) for i in range(3)])
     written(
-        folder / "pmc.csv", f"{HEAD},A", [row(0, extra=",1"), row(1, name="other(int)", extra=",2"), row(2, extra=",3"), row(9, extra=",4")]
+        folder / "pmc.csv",
+        f"{HEAD},A",
+        [row(0, extra=",1"), row(1, name="other(int)", extra=",2"), row(2, extra=",3"), row(9, extra=",4")],
     )
     export = Read(folder, tmp_path / "t")
     assert export.count("unmatched_counters") == 2
@@ -188,7 +203,10 @@ def test_two_processes_in_one_file_are_two_ranks(tmp_path):
 
 def test_times_of_another_clock_have_no_queue_delay(tmp_path):
     rows = [row(0, begin=10_000_000).replace("9999900", "500"), row(1, begin=20_000_000)]
-    export = Read(written(tmp_path / "results.csv", f"{HEAD},{TIMES}", [rows[0].replace("10000500", "600"), rows[1]]), tmp_path / "t")
+    export = Read(
+        written(tmp_path / "results.csv", f"{HEAD},{TIMES}", [rows[0].replace("10000500", "600"), rows[1]]),
+        tmp_path / "t",
+    )
     assert export.count("other_clock") == 1
     assert export.launches.column("queue_ns").to_pylist() == [None, 100]
 
@@ -272,7 +290,10 @@ def test_a_folder_where_a_file_is_expected_and_an_empty_folder(tmp_path):
 
 
 def test_rounded_times_give_no_durations(tmp_path):
-    rows = [row(i, begin=1000).replace(",1000,", ",1.62068E+14,").replace(f",{1050 + i},", ",1.62068E+14,") for i in range(3)]
+    rows = [
+        row(i, begin=1000).replace(",1000,", ",1.62068E+14,").replace(f",{1050 + i},", ",1.62068E+14,")
+        for i in range(3)
+    ]
     export = Read(written(tmp_path / "results.csv", f"{HEAD},{TIMES}", rows), tmp_path / "t")
     assert export.status == "refused"
     assert "rounded" in export.error["found"]
@@ -280,7 +301,11 @@ def test_rounded_times_give_no_durations(tmp_path):
 
 def test_secrets_beside_the_columns_stay_behind(tmp_path):
     folder = tmp_path / "run"
-    written(folder / "results.csv", f"{HEAD},{TIMES},Command", [row(i, begin=1000 * i + 1000, extra=f",{SECRET}") for i in range(3)])
+    written(
+        folder / "results.csv",
+        f"{HEAD},{TIMES},Command",
+        [row(i, begin=1000 * i + 1000, extra=f",{SECRET}") for i in range(3)],
+    )
     written(folder / "sysinfo.csv", "command,hostname", [f"./a --token {SECRET},{SECRET}.cluster"])
     (folder / "input.txt").write_text(SECRET)
     export = Read(folder, tmp_path / "t")

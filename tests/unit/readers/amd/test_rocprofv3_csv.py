@@ -1,14 +1,16 @@
-"""rocprofv3's CSV files: every real one against csv, folders of one or more processes, counters joined by number and name, and damage."""
+"""rocprofv3's CSV files: every real one against csv, folders of one or more processes, counters joined by number and
+name, and damage.
+"""
 
 import csv
 import gzip
 
 import pytest
+from layouts.rocprofv3_samples import KERNELS, SECRET, make_run, write_csv
 from reading import Read
-from rocprofv3_samples import KERNELS, SECRET, make_run, write_csv
 
-from causeway.readers.columns import plain_name
-from causeway.readers.counters import simplified
+from causeway.readers.common.column_maps import plain_name
+from causeway.readers.sink.counter_table import simplified
 from support import DATA
 
 HERE = DATA / "rocprofv3"
@@ -66,14 +68,22 @@ def test_counters_equal_the_cells(path, tmp_path):
     assert export.status == "read"
     assert export.capabilities["rows_in"] == {path.name: len(rows)}
     counters = {row["Counter_Name"] for row in rows}
-    assert set(export.capabilities["values"]) == {column_of(raw) for raw in counters} | ({"gpu_time"} if timed else set())
+    assert set(export.capabilities["values"]) == {column_of(raw) for raw in counters} | (
+        {"gpu_time"} if timed else set()
+    )
     order = sorted(launches.values(), key=lambda row: int(row["Start_Timestamp"] if timed else row["Dispatch_Id"]))
     cells = {(row["Dispatch_Id"], row["Counter_Name"]): float(row["Counter_Value"]) for row in rows}
     for raw in counters:
-        assert export.counters.column(column_of(raw)).to_pylist() == [cells[row["Dispatch_Id"], raw] for row in order], raw
+        assert export.counters.column(column_of(raw)).to_pylist() == [
+            cells[row["Dispatch_Id"], raw] for row in order
+        ], raw
     if timed:
         lengths = [int(row["End_Timestamp"]) - int(row["Start_Timestamp"]) for row in order]
-        assert export.counters.column("gpu_time").to_pylist() == lengths == export.launches.column("duration_ns").to_pylist()
+        assert (
+            export.counters.column("gpu_time").to_pylist()
+            == lengths
+            == export.launches.column("duration_ns").to_pylist()
+        )
     else:
         assert (export.capabilities["kind"], "launches" in export.names) == ("counters", False)
     sizes = {(int(row["Grid_Size"]), int(row["Workgroup_Size"])) for row in rows}
@@ -100,8 +110,10 @@ def test_files_without_launches(path, tmp_path):
 
 def test_a_folder_of_one_run_and_its_counter_runs(data, tmp_path):
     folder = data / "rocprofv3/llama-rdna35"
-    traced, calls = rows_of(folder / "decode_kernel_trace.csv"), rows_of(folder / "decode_hip_api_trace.csv")
-    stall, fetch = rows_of(folder / "decode_stall_counter_collection.csv"), rows_of(folder / "decode_fetch_counter_collection.csv")
+    traced = rows_of(folder / "decode_kernel_trace.csv")
+    calls = rows_of(folder / "decode_hip_api_trace.csv")
+    stall = rows_of(folder / "decode_stall_counter_collection.csv")
+    fetch = rows_of(folder / "decode_fetch_counter_collection.csv")
     export = Read(folder, tmp_path / "t")
     assert export.capabilities["tables"] | {"configurations": 0} == {
         "launches": len(traced), "calls": len(calls), "counters": 34, "configurations": 0, "kernels": 17, "devices": 1,
@@ -129,7 +141,11 @@ def test_calls_and_markers_of_a_folder(data, tmp_path):
     marks = rows_of(folder / "marker_api_trace.csv")
     assert sorted(export.ranges.column("name").to_pylist()) == sorted(row["Function"] for row in marks)
     assert set(export.ranges.column("kind").to_pylist()) == {"roctx"}
-    calls = [row["Function"] for name in ("hip_runtime", "hip_compile", "hsa_api") for row in rows_of(folder / f"{name}_trace.csv")]
+    calls = [
+        row["Function"]
+        for name in ("hip_runtime", "hip_compile", "hsa_api")
+        for row in rows_of(folder / f"{name}_trace.csv")
+    ]
     assert sorted(export.calls.column("name").to_pylist()) == sorted(calls)
 
 
@@ -145,7 +161,10 @@ def test_launches_find_their_calls_and_ranges(tmp_path):
     for row in export.launches.to_pylist():
         assert row["queue_ns"] == (queue[row["start_ns"]] if queue[row["start_ns"]] >= 0 else None)
     assert export.launches.column("range").null_count < len(run["launches"])
-    assert {name for name, one in export.capabilities["analyses"].items() if not one["possible"]} == {"device_metrics", "mpi_calls"}
+    assert {name for name, one in export.capabilities["analyses"].items() if not one["possible"]} == {
+        "device_metrics",
+        "mpi_calls",
+    }
 
 
 def test_counters_of_the_same_run_are_linked_without_a_caution(tmp_path):
@@ -193,7 +212,10 @@ def test_ranks_named_by_the_files_are_taken(tmp_path):
 def test_passes_of_counters_in_folders_are_joined(tmp_path):
     run = make_run(n=6)
     for number, counter in enumerate(("SQ_WAVES", "TCC_HIT_sum"), 1):
-        part = run | {"pid": 4242 + number, "counters": [(one, {counter: found[counter]}) for one, found in run["counters"]]}
+        part = run | {
+            "pid": 4242 + number,
+            "counters": [(one, {counter: found[counter]}) for one, found in run["counters"]],
+        }
         write_csv(part, tmp_path / "csv" / f"pass_{number}")
     for path in (tmp_path / "csv").rglob("*.csv"):
         if "counter" not in path.name:
@@ -223,7 +245,8 @@ def test_the_spelling_of_rocpd_convert_and_gzip(tmp_path):
     text = "\n".join(['"Guid",' + lines[0], *('"abc-1",' + line for line in lines[1:])]) + "\n"
     other = tmp_path / "trace.csv.gz"
     other.write_bytes(gzip.compress(text.encode()))
-    one, two = Read(path, tmp_path / "a"), Read(other, tmp_path / "b")
+    one = Read(path, tmp_path / "a")
+    two = Read(other, tmp_path / "b")
     assert one.launches.equals(two.launches)
     assert one.configurations.equals(two.configurations)
 
@@ -237,7 +260,10 @@ def test_a_cut_trace_a_missing_column_and_a_folder_for_a_file(tmp_path):
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
     export = Read(path, tmp_path / "a")
-    assert (export.status, export.capabilities["tables"]["launches"]) == ("partial", content[: len(content) // 2].count(b"\n") - 1)
+    assert (export.status, export.capabilities["tables"]["launches"]) == (
+        "partial",
+        content[: len(content) // 2].count(b"\n") - 1,
+    )
     assert "line" in export.error["found"]
     export = Read(tmp_path / "csv", tmp_path / "b")
     assert (export.status, export.capabilities["tables"]["calls"]) == ("partial", 48)

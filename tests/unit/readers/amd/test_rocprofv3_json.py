@@ -5,11 +5,11 @@ import json
 from collections import Counter
 
 import pytest
+from layouts.rocprofv3_samples import SECRET, json_process, make_run, write_csv, write_json
 from reading import Read
-from rocprofv3_samples import SECRET, json_process, make_run, write_csv, write_json
 
-from causeway.readers import jsonstream
-from causeway.readers.rocprofv3_json_text import Nested
+from causeway.readers.containers import chrome_json
+from causeway.readers.containers.nested_json import Nested
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +69,13 @@ def test_the_real_files_gpus_and_nothing_of_its_host(real):
 def test_the_same_run_as_csv_and_json_gives_equal_tables(tmp_path):
     run = make_run(n=200)
     write_csv(run, tmp_path / "csv")
-    one, other = Read(tmp_path / "csv", tmp_path / "a"), Read(write_json([run], tmp_path / "r.json"), tmp_path / "b")
-    assert one.names == other.names == {"launches", "transfers", "calls", "ranges", "counters", "configurations", "kernels", "devices"}
+    one = Read(tmp_path / "csv", tmp_path / "a")
+    other = Read(write_json([run], tmp_path / "r.json"), tmp_path / "b")
+    assert (
+        one.names
+        == other.names
+        == {"launches", "transfers", "calls", "ranges", "counters", "configurations", "kernels", "devices"}
+    )
     for table in one.names - {"transfers"}:
         assert getattr(one, table).equals(getattr(other, table)), table
         assert getattr(one, table).schema.remove_metadata().equals(getattr(other, table).schema.remove_metadata())
@@ -118,7 +123,7 @@ def test_windows_of_any_size_give_the_same(tmp_path, monkeypatch):
     run = make_run()
     path = write_json([run], tmp_path / "r.json")
     whole = Read(path, tmp_path / "a")
-    monkeypatch.setattr(jsonstream, "WINDOW_BYTES", 211)
+    monkeypatch.setattr(chrome_json, "WINDOW_BYTES", 211)
     assert Read(path, tmp_path / "b").launches.equals(whole.launches)
 
 
@@ -128,7 +133,8 @@ def test_windows_of_any_size_give_the_same(tmp_path, monkeypatch):
 def test_a_file_cut_mid_record_keeps_the_records_before(tmp_path):
     run = make_run(n=300)
     text = write_json([run], tmp_path / "r.json").read_text()
-    begin, end = text.index('"kernel_dispatch"'), text.index('"hip_api"')
+    begin = text.index('"kernel_dispatch"')
+    end = text.index('"hip_api"')
     path = tmp_path / "cut.json"
     for keep in (begin + (end - begin) // 2, end - 3, begin + 30):
         path.write_text(text[:keep])
@@ -187,7 +193,10 @@ def test_records_of_odd_content_are_counted(tmp_path):
 
 
 NOTHING = ["{", '{"rocprofiler-sdk-tool"', '{"rocprofiler-sdk-tool": 3}', '{"rocprofiler-sdk-tool": []}']
-NOTHING += ['{"rocprofiler-sdk-tool": [{"buffer_records": 1, "agents": {}}]}', '{"rocprofiler-sdk-tool":[' + "[" * 100_000]
+NOTHING += [
+    '{"rocprofiler-sdk-tool": [{"buffer_records": 1, "agents": {}}]}',
+    '{"rocprofiler-sdk-tool":[' + "[" * 100_000,
+]
 
 
 @pytest.mark.parametrize("text", NOTHING, ids=lambda text: text[:40])

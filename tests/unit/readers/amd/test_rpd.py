@@ -1,4 +1,6 @@
-"""rocm_profile_data: the real files against SQL, made-up ones for markers, several GPUs and the older tables, and damage."""
+"""rocm_profile_data: the real files against SQL, made-up ones for markers, several GPUs and the older tables, and
+damage.
+"""
 
 import shutil
 import sqlite3
@@ -42,8 +44,14 @@ def copy(data, tmp_path):
 @pytest.mark.parametrize("path", real())
 def test_launches_transfers_and_calls_equal_the_views(path, tmp_path):
     export = Read(path, tmp_path / "t")
-    assert (export.status, export.capabilities["kind"], export.capabilities["format_version"]) == ("read", "trace", "rpd schema 2")
-    kernels = sql(path, "SELECT start, end - start, gpuId, kernelName, gridX, gridY, workgroupX FROM kernel ORDER BY start, id")
+    assert (export.status, export.capabilities["kind"], export.capabilities["format_version"]) == (
+        "read",
+        "trace",
+        "rpd schema 2",
+    )
+    kernels = sql(
+        path, "SELECT start, end - start, gpuId, kernelName, gridX, gridY, workgroupX FROM kernel ORDER BY start, id"
+    )
     names = {row["kernel"]: row["name"] for row in export.kernels.to_pylist()}
     shapes = {row["configuration"]: row for row in export.configurations.to_pylist()}
     found = []
@@ -59,14 +67,24 @@ def test_launches_transfers_and_calls_equal_the_views(path, tmp_path):
         "SELECT op.start, op.end - op.start, op.opType, c.size FROM op LEFT JOIN copyop c ON c.id = op.id"
         " WHERE op.opType != 'KernelExecution' ORDER BY op.start, op.id",
     )
-    assert [(row["start_ns"], row["duration_ns"], row["copy_kind"], row["bytes"]) for row in export.transfers.to_pylist()] == [
-        (start, length, kinds[kind], size if size != "" else None) for start, length, kind, size in copies
-    ]
+    assert [
+        (row["start_ns"], row["duration_ns"], row["copy_kind"], row["bytes"]) for row in export.transfers.to_pylist()
+    ] == [(start, length, kinds[kind], size if size != "" else None) for start, length, kind, size in copies]
     calls = sql(path, "SELECT start, end - start, apiName, tid FROM api ORDER BY start, id")
-    assert [(row["start_ns"], row["duration_ns"], row["name"], row["thread"]) for row in export.calls.to_pylist()] == calls
+    assert [
+        (row["start_ns"], row["duration_ns"], row["name"], row["thread"]) for row in export.calls.to_pylist()
+    ] == calls
     assert export.capabilities["rows_in"] == {"rocpd_op": 85, "rocpd_api": 125, "rocpd_monitor": len(export.samples)}
     possible = {name for name, one in export.capabilities["analyses"].items() if one["possible"]}
-    assert possible == {"kernel_variability", "memory_stall", "causes", "time_line", "queue_delay", "overlap", "device_metrics"}
+    assert possible == {
+        "kernel_variability",
+        "memory_stall",
+        "causes",
+        "time_line",
+        "queue_delay",
+        "overlap",
+        "device_metrics",
+    }
 
 
 @pytest.mark.parametrize("path", real())
@@ -74,7 +92,9 @@ def test_queue_delays_are_from_the_call_that_launched(path, tmp_path):
     expected = {
         start: start - end
         for start, end in sql(
-            path, "SELECT o.start, a.end FROM rocpd_op o JOIN rocpd_api_ops x ON x.op_id = o.id JOIN rocpd_api a ON a.id = x.api_id"
+            path,
+            "SELECT o.start, a.end FROM rocpd_op o JOIN rocpd_api_ops x ON x.op_id = o.id JOIN rocpd_api a ON a.id ="
+            " x.api_id",
         )
     }
     found = {row["start_ns"]: row["queue_ns"] for row in Read(path, tmp_path / "t").launches.to_pylist()}
@@ -96,10 +116,15 @@ def test_the_monitor_gives_samples_of_the_clock_in_hz(path, tmp_path):
 
 
 def test_monitored_gpus_that_cannot_be_told_keep_their_numbers(copy, tmp_path):
-    changed(copy, "INSERT INTO rocpd_monitor SELECT id + 100, deviceType, 1, 'power', start, end, '91.5' FROM rocpd_monitor")
+    changed(
+        copy, "INSERT INTO rocpd_monitor SELECT id + 100, deviceType, 1, 'power', start, end, '91.5' FROM rocpd_monitor"
+    )
     export = Read(copy, tmp_path / "t")
     assert export.count("metrics_device_assumed") == 2
-    assert {(row["device"], row["metric"]) for row in export.samples.to_pylist()} == {(0, "gpu_clock_hz"), (1, "power_watts")}
+    assert {(row["device"], row["metric"]) for row in export.samples.to_pylist()} == {
+        (0, "gpu_clock_hz"),
+        (1, "power_watts"),
+    }
 
 
 def test_markers_are_ranges_and_only_their_arguments_are_read(copy, tmp_path, caplog):
@@ -133,9 +158,11 @@ def test_the_older_tables_of_operations(copy, tmp_path):
     whole = Read(copy, tmp_path / "a")
     changed(
         copy,
-        "CREATE TABLE rocpd_kernelop AS SELECT x.op_id AS op_ptr_id, gridX, gridY, gridZ AS gridz, workgroupX, workgroupY, workgroupZ,"
-        " groupSegmentSize, privateSegmentSize, kernelName_id FROM rocpd_kernelapi JOIN rocpd_api_ops x ON x.api_id = api_ptr_id",
-        "CREATE TABLE rocpd_copyop AS SELECT x.op_id AS op_ptr_id, size FROM rocpd_copyapi JOIN rocpd_api_ops x ON x.api_id = api_ptr_id",
+        "CREATE TABLE rocpd_kernelop AS SELECT x.op_id AS op_ptr_id, gridX, gridY, gridZ AS gridz, workgroupX,"
+        " workgroupY, workgroupZ, groupSegmentSize, privateSegmentSize, kernelName_id FROM rocpd_kernelapi JOIN"
+        " rocpd_api_ops x ON x.api_id = api_ptr_id",
+        "CREATE TABLE rocpd_copyop AS SELECT x.op_id AS op_ptr_id, size FROM rocpd_copyapi JOIN rocpd_api_ops x ON"
+        " x.api_id = api_ptr_id",
         "DROP TABLE rocpd_kernelapi",
         "DROP TABLE rocpd_copyapi",
     )
@@ -154,7 +181,8 @@ def test_counters_and_texts_of_schema_3(copy, tmp_path):
         "INSERT INTO rocpd_api SELECT 5000, pid, tid, min(start), max(end), 900, 8 FROM rocpd_api",
         "CREATE TABLE rocpd_counter (id INTEGER PRIMARY KEY, value REAL, op_id INTEGER, name_id INTEGER)",
         *(
-            f"INSERT INTO rocpd_counter (value, op_id, name_id) VALUES ({op}.5, {op}, 901), (0.1, {op}, 902), (0.2, {op}, 902)"
+            f"INSERT INTO rocpd_counter (value, op_id, name_id) VALUES ({op}.5, {op}, 901), (0.1, {op}, 902), (0.2,"
+            f" {op}, 902)"
             for op in kernels
         ),
         "INSERT INTO rocpd_counter (value, op_id, name_id) VALUES (7.0, 1, 901)",  # a copy's
@@ -176,7 +204,11 @@ def test_names_beside_the_launch_where_the_operation_has_none(copy, tmp_path):
     assert export.kernels.equals(whole)
     changed(copy, "DROP TABLE rocpd_kernelapi")
     export = Read(copy, tmp_path / "c")
-    assert (export.launches.num_rows, export.count("missing_name"), export.count("no_launch_configuration")) == (29, 29, 1)
+    assert (export.launches.num_rows, export.count("missing_name"), export.count("no_launch_configuration")) == (
+        29,
+        29,
+        1,
+    )
 
 
 # damage

@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from causeway.readers.names import (
+from causeway.readers.common.kernel_names import (
     UNNAMED,
-    BoundedVocabulary,
-    Vocabulary,
     clean_kernel_name,
     clean_text,
     kernel_class,
@@ -17,6 +15,7 @@ from causeway.readers.names import (
     qualified_name,
     short_name,
 )
+from causeway.readers.common.vocabularies import BoundedVocabulary, Vocabulary
 
 
 @pytest.mark.parametrize(
@@ -57,9 +56,11 @@ def test_classes(name, expected):
     [
         (
             "_ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi64ELi8ELb0ELb0ELb1ELi1EEEvPT0_PT_PfS4_S4_S4_diiiiiiib",
-            "void aiter::add_rmsnorm_quant_kernel<std::bfloat16_t, std::bfloat16_t, 64, 8, false, false, true, 1>(std::bfloat16_t*,"
-            " std::bfloat16_t*, float*, std::bfloat16_t*, std::bfloat16_t*, std::bfloat16_t*, double, int, int, int, int, int, int, int,"
-            " bool)",
+            (
+                "void aiter::add_rmsnorm_quant_kernel<std::bfloat16_t, std::bfloat16_t, 64, 8, false, false, true,"
+                " 1>(std::bfloat16_t*, std::bfloat16_t*, float*, std::bfloat16_t*, std::bfloat16_t*, std::bfloat16_t*,"
+                " double, int, int, int, int, int, int, int, bool)"
+            ),
         ),
         ("_Z4Fan2PfS_S_iii", "Fan2(float*, float*, float*, int, int, int)"),
         ("_Z4Fan2PfS_S_iii.kd", "Fan2(float*, float*, float*, int, int, int)"),
@@ -101,12 +102,21 @@ def test_any_symbol_gives_a_name(text):
             "void ck_tile::kentry<2, ck_tile::FmhaBatchPrefillWithPagedKVCacheKernel<ck_tile::Pipeline<float>>>(int)",
             "kentry<FmhaBatchPrefillWithPagedKVCacheKernel>",
         ),
-        ("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>(at::native::ReduceOp<float>)", "reduce_kernel"),
+        (
+            "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>(at::native::ReduceOp<float>)",
+            "reduce_kernel",
+        ),
         ("Fan1(float *, float *, int, int)", "Fan1"),
-        ("void (anonymous namespace)::elementwise_kernel_with_index<int, at::f(int)::{lambda()#1}>(int)", "elementwise_kernel_with_index"),
+        (
+            "void (anonymous namespace)::elementwise_kernel_with_index<int, at::f(int)::{lambda()#1}>(int)",
+            "elementwise_kernel_with_index",
+        ),
         ("at::native::<unnamed>::fused<float, (int)4, void a::b<c>(d)::[lambda() (instance 1)]>(x)", "fused"),
         ("copy_blocked[v1,cw51cXT](Array<long long, 1, C, mutable, aligned>, long long)", "copy_blocked"),
-        ("void cutlass::Kernel<cutlass_80_tensorop_d884gemm_32x32>(T1::Params)", "Kernel<cutlass_80_tensorop_d884gemm_32x32>"),
+        (
+            "void cutlass::Kernel<cutlass_80_tensorop_d884gemm_32x32>(T1::Params)",
+            "Kernel<cutlass_80_tensorop_d884gemm_32x32>",
+        ),
         ("std::enable_if<!T7, void>::type internal::gemvx::kernel<int, int, double>(p)", "kernel"),
         ("void shift::operator<< <int>(int)", "operator__"),
         ("ampere_sgemm_128x64_nn", "ampere_sgemm_128x64_nn"),
@@ -119,7 +129,9 @@ def test_short_names(name, expected):
 
 
 def test_amd_symbol_marks_do_not_make_another_kernel():
-    assert {clean_kernel_name(f"vecCopy(double*){mark}") for mark in ("", ".kd", " [clone .kd]", " (.kd)")} == {"vecCopy(double*)"}
+    assert {clean_kernel_name(f"vecCopy(double*){mark}") for mark in ("", ".kd", " [clone .kd]", " (.kd)")} == {
+        "vecCopy(double*)"
+    }
 
 
 def test_names_that_are_missing_or_cannot_be_shown():
@@ -130,7 +142,8 @@ def test_names_that_are_missing_or_cannot_be_shown():
 
 
 def test_ids_are_short_safe_and_follow_from_the_full_name():
-    one, other = kernel_id("void f<1>(int)"), kernel_id("void f<2>(int)")
+    one = kernel_id("void f<1>(int)")
+    other = kernel_id("void f<2>(int)")
     assert one != other
     assert one == "f-" + one[-10:]
     long = kernel_id("k" * 100_000)
@@ -151,7 +164,9 @@ def test_any_text_has_a_name_a_class_and_an_id(text):
 
 
 @pytest.mark.timeout(20)
-@pytest.mark.parametrize("name", ["<" * 100_000, "a<" * 50_000, "void a<" + "x<b>," * 20_000 + ">(c)", "<script>alert(1)</script>" * 4_000])
+@pytest.mark.parametrize(
+    "name", ["<" * 100_000, "a<" * 50_000, "void a<" + "x<b>," * 20_000 + ">(c)", "<script>alert(1)</script>" * 4_000]
+)
 def test_long_names_take_no_long_time(name):
     assert short_name(clean_kernel_name(name))
 

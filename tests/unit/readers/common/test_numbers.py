@@ -2,8 +2,9 @@
 
 import pytest
 
-from causeway.readers.columns import plain_name
-from causeway.readers.numbers import base_unit, notation, number, scaled
+from causeway.readers.common.column_maps import plain_name
+from causeway.readers.common.constants import NULL
+from causeway.readers.common.numbers import base_unit, notation, number, scaled, size_columns, with_null
 
 
 @pytest.mark.parametrize(
@@ -84,3 +85,16 @@ def test_what_is_no_finite_number_is_none(text):
 )
 def test_counters_keep_their_names_as_far_as_columns_can(raw, plain):
     assert plain_name(raw) == plain
+
+
+def test_sizes_of_launches_in_any_spelling():
+    columns = size_columns("grid", ["(64, 1, 1)", "64x2", "[7]", "", f"{10**30} 5"])
+    assert list(columns) == ["grid_x", "grid_y", "grid_z"]
+    assert columns["grid_x"].tolist() == [64, 64, 7, NULL, NULL]
+    assert columns["grid_y"].tolist() == [1, 2, NULL, NULL, 5]
+    assert columns["grid_z"].tolist() == [1, NULL, NULL, NULL, NULL]
+
+
+def test_absent_integers_become_null():
+    assert with_null([1, None, -5]).tolist() == [1, NULL, -5]
+    assert with_null([]).dtype == "int64"

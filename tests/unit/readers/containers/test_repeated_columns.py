@@ -1,4 +1,6 @@
-"""Columns of Parquet that hold one value are not decoded: what is given must be what lies there, whatever the statistics can tell."""
+"""Columns of Parquet that hold one value are not decoded: what is given must be what lies there, whatever the
+statistics can tell.
+"""
 
 import numpy as np
 import pyarrow as pa
@@ -6,8 +8,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from causeway.readers.arrow_tables import ParquetTable, integer_column
-from causeway.readers.rows import is_repeated
+from causeway.readers.containers.arrow_export import integer_column
+from causeway.readers.containers.arrow_tables import ParquetTable
+from causeway.readers.sink.batches import is_repeated
 
 ROWS = 1000
 COLUMNS = {
@@ -24,7 +27,8 @@ COLUMNS = {
 
 @pytest.mark.parametrize("statistics", [True, False])
 @pytest.mark.parametrize(
-    ("names", "not_read"), [(list(COLUMNS), {"one", "lowest"}), (["any", "one"], {"one"}), (["one", "lowest"], {"lowest"})]
+    ("names", "not_read"),
+    [(list(COLUMNS), {"one", "lowest"}), (["any", "one"], {"one"}), (["one", "lowest"], {"lowest"})],
 )
 def test_repeated_columns_are_those_that_lie_in_the_file(tmp_path, statistics, names, not_read):
     pq.write_table(pa.table(COLUMNS), tmp_path / "t.parquet", row_group_size=ROWS // 4, write_statistics=statistics)

@@ -8,9 +8,9 @@ from contextlib import closing, suppress
 import numpy as np
 import pytest
 
-from causeway.errors import ExportError
-from causeway.readers import sqlite
-from causeway.readers.btree import NotSimpleError, Pages, integer_columns
+from causeway.core.errors import ExportError
+from causeway.readers.containers import sqlite_database
+from causeway.readers.containers.sqlite_pages import NotSimpleError, Pages, integer_columns
 from support import DATA
 
 SIZES = [1 << bits for bits in range(9, 17)]
@@ -51,18 +51,27 @@ def write(path, create, rows, *, size=4096, before=(), after=()):
 
 
 def random_rows(seed, n, others=True):
-    """Return rows of four integers (null now and then) with text, reals and blobs between, so that headers differ in length, too."""
+    """Return rows of four integers (null now and then) with text, reals and blobs between, so that headers differ in
+    length, too.
+    """
     rng = random.Random(seed)
 
     def integer():
         kind = rng.random()
-        return None if kind < 0.1 else rng.choice(INTEGERS) if kind < 0.4 else rng.randrange(-(1 << 62), 1 << 62) >> rng.randrange(62)
+        return (
+            None
+            if kind < 0.1
+            else rng.choice(INTEGERS)
+            if kind < 0.4
+            else rng.randrange(-(1 << 62), 1 << 62) >> rng.randrange(62)
+        )
 
     def other():
         return rng.choice([None, 1.5, rng.randbytes(rng.randrange(90)), "x" * rng.randrange(90)])
 
     return [
-        (integer(), other(), integer(), integer(), other(), integer()) if others else tuple(integer() for _ in range(6)) for _ in range(n)
+        (integer(), other(), integer(), integer(), other(), integer()) if others else tuple(integer() for _ in range(6))
+        for _ in range(n)
     ]
 
 
@@ -72,7 +81,7 @@ WANTED = ["f", "a", "d"]
 
 def from_pages(path, columns, table="t"):
     """Return what our reader makes of a table's columns; raises NotSimpleError where it cannot."""
-    with closing(sqlite.SqliteExport(path, path.name)) as export:
+    with closing(sqlite_database.SqliteExport(path, path.name)) as export:
         batches = list(export._pages(table, columns))
     return np.concatenate([np.empty((len(columns), 0), np.int64), *batches], axis=1)
 
@@ -80,15 +89,21 @@ def from_pages(path, columns, table="t"):
 def from_sqlite(path, columns, table="t"):
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as base:
         rows = base.execute(f"SELECT {', '.join(columns)} FROM {table}").fetchall()
-    return np.array([[sqlite.NULL if value is None else value for value in row] for row in rows], np.int64).reshape(-1, len(columns)).T
+    return (
+        np.array([[sqlite_database.NULL if value is None else value for value in row] for row in rows], np.int64)
+        .reshape(-1, len(columns))
+        .T
+    )
 
 
 def streamed(path, columns, large, monkeypatch):
     """Return a table's columns and its bad values as readers get them, and the error that ended them."""
-    monkeypatch.setattr(sqlite, "LARGE_ROWS", large)
-    parts, bad, error = [], 0, None
+    monkeypatch.setattr(sqlite_database, "LARGE_ROWS", large)
+    parts = []
+    bad = 0
+    error = None
     try:
-        with closing(sqlite.SqliteExport(path, path.name)) as export:
+        with closing(sqlite_database.SqliteExport(path, path.name)) as export:
             try:
                 for wrong, batch in export.stream("t", columns):
                     bad += wrong
@@ -103,7 +118,13 @@ def streamed(path, columns, large, monkeypatch):
 @pytest.mark.parametrize("size", SIZES)
 def test_random_tables_of_every_page_size(tmp_path, size):
     rows = random_rows(size, 3000) if size > 512 else random_rows(size, 3000, others=False)
-    path = write(tmp_path / "x.sqlite", CREATE, rows, size=size, after=["CREATE TABLE other (z)", "INSERT INTO other SELECT a FROM t"])
+    path = write(
+        tmp_path / "x.sqlite",
+        CREATE,
+        rows,
+        size=size,
+        after=["CREATE TABLE other (z)", "INSERT INTO other SELECT a FROM t"],
+    )
     found = from_pages(path, WANTED)
     assert found.shape == (3, 3000)
     assert np.array_equal(found, from_sqlite(path, WANTED))
@@ -117,18 +138,27 @@ def test_every_integer_is_read_at_every_place(tmp_path):
 
 def test_tables_without_rows_and_with_one(tmp_path):
     assert from_pages(write(tmp_path / "0.sqlite", CREATE, []), WANTED).shape == (3, 0)
-    assert from_pages(write(tmp_path / "1.sqlite", CREATE, [(1, 2, 3, 4, 5, None)]), WANTED).tolist() == [[sqlite.NULL], [1], [4]]
+    assert from_pages(write(tmp_path / "1.sqlite", CREATE, [(1, 2, 3, 4, 5, None)]), WANTED).tolist() == [
+        [sqlite_database.NULL],
+        [1],
+        [4],
+    ]
 
 
 def test_deleted_rows_free_pages_and_gaps_in_the_rowids(tmp_path):
-    after = ["DELETE FROM t WHERE rowid % 3 = 0 OR rowid BETWEEN 800 AND 2000", "INSERT INTO t SELECT * FROM t WHERE rowid < 50"]
+    after = [
+        "DELETE FROM t WHERE rowid % 3 = 0 OR rowid BETWEEN 800 AND 2000",
+        "INSERT INTO t SELECT * FROM t WHERE rowid < 50",
+    ]
     for number, more in enumerate(([], ["VACUUM"], ["PRAGMA auto_vacuum = 1", "VACUUM"])):
         path = write(tmp_path / f"{number}.sqlite", CREATE, random_rows(1, 3000), size=1024, after=[*after, *more])
         assert np.array_equal(from_pages(path, WANTED), from_sqlite(path, WANTED))
 
 
 def test_rowids_of_every_length_also_negative(tmp_path):
-    inserts = [f"INSERT INTO t (rowid, a) VALUES ({rowid}, {n})" for n, rowid in enumerate([*INTEGERS, 300, 20_000, 1 << 35])]
+    inserts = [
+        f"INSERT INTO t (rowid, a) VALUES ({rowid}, {n})" for n, rowid in enumerate([*INTEGERS, 300, 20_000, 1 << 35])
+    ]
     path = write(tmp_path / "x.sqlite", CREATE, [], after=inserts)
     assert np.array_equal(from_pages(path, ["a"]), from_sqlite(path, ["a"]))
 
@@ -139,7 +169,8 @@ def test_bytes_reserved_at_the_end_of_pages(tmp_path):
         base.execute("PRAGMA page_size = 1024")
         base.execute("PRAGMA user_version = 1")
     page = bytearray(path.read_bytes())
-    page[20], page[105:107] = 40, (1024 - 40).to_bytes(2, "big")  # an empty database: nothing else depends on it
+    page[20] = 40  # an empty database: nothing else depends on it
+    page[105:107] = (1024 - 40).to_bytes(2, "big")
     path.write_bytes(page)
     rows = random_rows(5, 2000, others=False)
     with closing(sqlite3.connect(path)) as base:
@@ -149,17 +180,24 @@ def test_bytes_reserved_at_the_end_of_pages(tmp_path):
         assert base.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     with closing(Pages(path)) as pages:
         assert pages.usable == 984
-    assert from_pages(path, list("abcdef")).T.tolist() == [[sqlite.NULL if v is None else v for v in row] for row in rows]
+    assert from_pages(path, list("abcdef")).T.tolist() == [
+        [sqlite_database.NULL if v is None else v for v in row] for row in rows
+    ]
 
 
 def test_a_column_added_later_is_null_in_earlier_rows(tmp_path):
     after = ["ALTER TABLE t ADD COLUMN g INTEGER", "INSERT INTO t VALUES (1, 2, 3, 4, 5, 6, 7)"]
     path = write(tmp_path / "x.sqlite", CREATE, random_rows(2, 100), after=after)
-    assert from_pages(path, ["g", "a"])[0].tolist() == [sqlite.NULL] * 100 + [7]
+    assert from_pages(path, ["g", "a"])[0].tolist() == [sqlite_database.NULL] * 100 + [7]
 
 
 LEFT_TO_SQLITE = {
-    "a column added with a default": (CREATE, ["ALTER TABLE t ADD COLUMN g INTEGER DEFAULT 5"], ["g", "a"], "a row from before"),
+    "a column added with a default": (
+        CREATE,
+        ["ALTER TABLE t ADD COLUMN g INTEGER DEFAULT 5"],
+        ["g", "a"],
+        "a row from before",
+    ),
     "an integer key": (CREATE.replace("a INTEGER", "a INTEGER PRIMARY KEY"), [], ["a"], "a key"),
     "no rowids": (CREATE.replace("d INT", "d INT PRIMARY KEY") + " WITHOUT ROWID", [], ["a"], "without rowids"),
     "text": (CREATE, ["UPDATE t SET a = 'text' WHERE rowid = 77"], ["a"], "no integer"),
@@ -183,8 +221,10 @@ def test_what_is_not_simple_is_left_to_sqlite(tmp_path, case, monkeypatch):
 
 def test_rows_before_an_odd_one_come_once(tmp_path, monkeypatch):
     """The pages give the first batches, SQLite the rest."""
-    monkeypatch.setattr("causeway.readers.btree.BATCH_BYTES", 1 << 13)
-    path = write(tmp_path / "x.sqlite", CREATE, random_rows(3, 5000), after=["UPDATE t SET a = 7.0 WHERE rowid IN (4000, 4100)"])
+    monkeypatch.setattr("causeway.readers.containers.sqlite_pages.BATCH_BYTES", 1 << 13)
+    path = write(
+        tmp_path / "x.sqlite", CREATE, random_rows(3, 5000), after=["UPDATE t SET a = 7.0 WHERE rowid IN (4000, 4100)"]
+    )
     found = streamed(path, WANTED, 0, monkeypatch)
     assert found == streamed(path, WANTED, 1 << 60, monkeypatch)
     assert len(found[0][0]) == 5000
@@ -207,7 +247,10 @@ def test_a_log_beside_the_file_is_left_to_sqlite(tmp_path, monkeypatch):
 
 def test_no_one_writes_while_pages_are_read(tmp_path):
     path = write(tmp_path / "x.sqlite", CREATE, random_rows(6, 30_000), size=512)
-    with closing(sqlite.SqliteExport(path, "x")) as export, closing(sqlite3.connect(path, timeout=0)) as writer:
+    with (
+        closing(sqlite_database.SqliteExport(path, "x")) as export,
+        closing(sqlite3.connect(path, timeout=0)) as writer,
+    ):
         batches = export._pages("t", WANTED)
         next(batches)
         with pytest.raises(sqlite3.OperationalError, match="locked"), writer:
@@ -244,7 +287,9 @@ def test_damaged_pages_are_refused_or_read_as_they_are_and_never_crash(tmp_path,
                 if rng.random() < 0.7
                 else size * rng.randrange(1, len(damaged) // size) + rng.randrange(16)
             )
-            damaged[at : at + 1] = rng.choice([bytes([rng.randrange(256)]), b"\xff", b"\x80", bytes([damaged[at] ^ 1 << rng.randrange(8)])])
+            damaged[at : at + 1] = rng.choice(
+                [bytes([rng.randrange(256)]), b"\xff", b"\x80", bytes([damaged[at] ^ 1 << rng.randrange(8)])]
+            )
             if rng.random() < 0.2:
                 damaged[at : at + 9] = b"\xff" * len(damaged[at : at + 9])
         path.write_bytes(damaged)
@@ -290,10 +335,14 @@ def test_every_real_export_gives_the_same_by_pages():
         if path.read_bytes()[:6] != b"SQLite":
             continue
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as base:
-            names = [name for (name,) in base.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0")]
+            names = [
+                name for (name,) in base.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0")
+            ]
             kinds = {name: base.execute(f'PRAGMA table_info("{name}")').fetchall() for name in names}
         for name, columns in kinds.items():
-            wanted = [f'"{column[1]}"' for column in columns if column[2].upper() in ("INTEGER", "INT") and not column[5]]
+            wanted = [
+                f'"{column[1]}"' for column in columns if column[2].upper() in ("INTEGER", "INT") and not column[5]
+            ]
             if not wanted:
                 continue
             tables += 1

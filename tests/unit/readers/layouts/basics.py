@@ -3,7 +3,7 @@
 import csv
 import sqlite3
 
-from rocprofv3_samples import SECRET
+from layouts.rocprofv3_samples import SECRET
 
 LAYOUTS = {}
 """Name -> function (folder, kernel's name, rows) that writes an export into the folder and returns its path."""
@@ -11,15 +11,24 @@ LAYOUTS = {}
 FAMILY = {}
 """Name -> the sheet's format."""
 
+LINES = []
+"""Names of layouts of lines: of a cut between two lines nothing tells."""
+
+WITHOUT_SECRET = []
+"""Names of layouts without any place for a secret: every column is read, or is a number."""
+
 ENVIRONMENT = f"AWS_SECRET_ACCESS_KEY={SECRET}"
 COMMAND = f"/home/{SECRET}/train --password {SECRET}"
 
 
-def layout(name, family):
-    """Register a layout."""
+def layout(name, family, *, lines=False, secret=True):
+    """Register a layout: whether it is one of lines, and whether it has a place for a secret."""
 
     def add(maker):
-        LAYOUTS[name], FAMILY[name] = maker, family
+        LAYOUTS[name] = maker
+        FAMILY[name] = family
+        LINES.extend([name] * lines)
+        WITHOUT_SECRET.extend([name] * (not secret))
         return maker
 
     return add
@@ -31,7 +40,9 @@ def write_sqlite(path, tables):
     for table, rows in tables.items():
         columns = ", ".join(f'"{name}"' for name in rows[0])
         connection.execute(f'CREATE TABLE "{table}" ({columns})')
-        connection.executemany(f'INSERT INTO "{table}" VALUES ({", ".join("?" * len(rows[0]))})', [tuple(row.values()) for row in rows])
+        connection.executemany(
+            f'INSERT INTO "{table}" VALUES ({", ".join("?" * len(rows[0]))})', [tuple(row.values()) for row in rows]
+        )
     connection.commit()
     connection.close()
     return path

@@ -1,11 +1,11 @@
-"""One made-up run of rocprofv3, written as it writes it: CSV files (2026), JSON, and a rocpd database."""
+"""One made-up run of rocprofv3 as it writes it: CSV files (2026) and JSON; `rocpd_samples` writes databases."""
 
 import csv
 import json
 import random
-import sqlite3
 
-HOST, GPUS = 0, (1, 2)
+HOST = 0
+GPUS = (1, 2)
 SECRET = "hunter2-s3cr3t"  # noqa: S105 - planted, to be looked for
 KERNELS = {
     3: ("void scale<float>(float*, int)", 1000, 24, 0, 48),
@@ -21,7 +21,12 @@ KINDS = [
     {"kind": "KERNEL_DISPATCH", "operations": ["NONE", "ENQUEUE", "COMPLETE"]},
     {
         "kind": "MEMORY_COPY",
-        "operations": ["MEMORY_COPY_NONE", "MEMORY_COPY_HOST_TO_DEVICE", "MEMORY_COPY_DEVICE_TO_HOST", "MEMORY_COPY_DEVICE_TO_DEVICE"],
+        "operations": [
+            "MEMORY_COPY_NONE",
+            "MEMORY_COPY_HOST_TO_DEVICE",
+            "MEMORY_COPY_DEVICE_TO_HOST",
+            "MEMORY_COPY_DEVICE_TO_DEVICE",
+        ],
     },
 ]
 UNREADABLE_ID = 17_332_996_360_099_338_395
@@ -32,19 +37,30 @@ def make_run(n=40, pid=4242, seed=1):
     """Return a run of `n` launches with their calls, copies, markers and counters."""
     chosen = random.Random(seed)
     run = {"pid": pid, "launches": [], "calls": [], "copies": [], "ranges": [], "counters": []}
-    time, correlation = 10_000_000, 0
+    time = 10_000_000
+    correlation = 0
     for at in range(n):
         correlation += 1
-        kernel, thread = chosen.choice(list(KERNELS)), pid + at % 2
+        kernel = chosen.choice(list(KERNELS))
+        thread = pid + at % 2
         call = (0, correlation, thread, time, time + chosen.randrange(500, 900))
         run["calls"].append(call)
         start = call[4] + chosen.randrange(-50, 5000)
         block = (256, 1, 1) if kernel != 5 else (128, 2, 1)
         launch = {
-            "number": at + 1, "kernel": kernel, "thread": thread, "correlation": correlation, "start": start,
-            "stop": start + chosen.randrange(1000, 90_000), "agent": chosen.choice(GPUS), "queue": 1 + at % 3, "stream": at % 4,
-            "scratch": 0, "block": block, "grid": (block[0] * chosen.choice((4, 16)), block[1] * 2, 1),
-        }  # fmt: skip
+            "number": at + 1,
+            "kernel": kernel,
+            "thread": thread,
+            "correlation": correlation,
+            "start": start,
+            "stop": start + chosen.randrange(1000, 90_000),
+            "agent": chosen.choice(GPUS),
+            "queue": 1 + at % 3,
+            "stream": at % 4,
+            "scratch": 0,
+            "block": block,
+            "grid": (block[0] * chosen.choice((4, 16)), block[1] * 2, 1),
+        }
         run["launches"].append(launch)
         run["counters"].append((launch, {"SQ_WAVES": [4.0 * at, 1.0, 2.0], "TCC_HIT_sum": [chosen.random() * 1e6]}))
         time += 10_000
@@ -54,7 +70,16 @@ def make_run(n=40, pid=4242, seed=1):
             ends = {1: (HOST, GPUS[0]), 2: (GPUS[1], HOST), 3: GPUS}[kind]
             run["calls"].append((1, correlation, thread, time, time + 700))
             run["copies"].append(
-                (kind, correlation, thread, time + 800, time + 800 + chosen.randrange(100, 9000), *ends, at % 4, 1 << at % 20)
+                (
+                    kind,
+                    correlation,
+                    thread,
+                    time + 800,
+                    time + 800 + chosen.randrange(100, 9000),
+                    *ends,
+                    at % 4,
+                    1 << at % 20,
+                )
             )
             time += 10_000
         if at % 8 == 0:
@@ -77,16 +102,31 @@ def write_csv(run, folder, prefix=None):
 
     table(
         "kernel_trace",
-        "Kind Agent_Id Queue_Id Stream_Id Thread_Id Dispatch_Id Kernel_Id Kernel_Name Correlation_Id Start_Timestamp End_Timestamp"
-        " LDS_Block_Size Scratch_Size VGPR_Count Accum_VGPR_Count SGPR_Count"
+        "Kind Agent_Id Queue_Id Stream_Id Thread_Id Dispatch_Id Kernel_Id Kernel_Name Correlation_Id Start_Timestamp"
+        " End_Timestamp LDS_Block_Size Scratch_Size VGPR_Count Accum_VGPR_Count SGPR_Count"
         " Workgroup_Size_X Workgroup_Size_Y Workgroup_Size_Z Grid_Size_X Grid_Size_Y Grid_Size_Z",
         [
-            ["KERNEL_DISPATCH", f"Agent {one['agent']}", one["queue"], one["stream"], one["thread"], one["number"], one["kernel"],
-             KERNELS[one["kernel"]][0], one["correlation"], one["start"], one["stop"], _allocated(one), one["scratch"],
-             *KERNELS[one["kernel"]][2:], *one["block"], *one["grid"]]
+            [
+                "KERNEL_DISPATCH",
+                f"Agent {one['agent']}",
+                one["queue"],
+                one["stream"],
+                one["thread"],
+                one["number"],
+                one["kernel"],
+                KERNELS[one["kernel"]][0],
+                one["correlation"],
+                one["start"],
+                one["stop"],
+                _allocated(one),
+                one["scratch"],
+                *KERNELS[one["kernel"]][2:],
+                *one["block"],
+                *one["grid"],
+            ]
             for one in run["launches"]
         ],
-    )  # fmt: skip
+    )
     api = "Domain Function Process_Id Thread_Id Correlation_Id Start_Timestamp End_Timestamp"
     calls = [
         ["HIP_RUNTIME_API_EXT", KINDS[1]["operations"][op], run["pid"], thread, correlation, *times]
@@ -94,32 +134,63 @@ def write_csv(run, folder, prefix=None):
     ]
     table("hip_api_trace", api, calls)
     ranges = [
-        ["MARKER_CORE_RANGE_API", text, run["pid"], thread, correlation, *times] for text, correlation, thread, *times in run["ranges"]
+        ["MARKER_CORE_RANGE_API", text, run["pid"], thread, correlation, *times]
+        for text, correlation, thread, *times in run["ranges"]
     ]
     table("marker_api_trace", api, ranges)
     table(
         "memory_copy_trace",
         "Kind Direction Stream_Id Source_Agent_Id Destination_Agent_Id Correlation_Id Start_Timestamp End_Timestamp",
         [
-            ["MEMORY_COPY", KINDS[4]["operations"][kind], stream, f"Agent {source}", f"Agent {target}", correlation, start, stop]
+            [
+                "MEMORY_COPY",
+                KINDS[4]["operations"][kind],
+                stream,
+                f"Agent {source}",
+                f"Agent {target}",
+                correlation,
+                start,
+                stop,
+            ]
             for kind, correlation, _, start, stop, source, target, stream, _ in run["copies"]
         ],
     )
     table(
         "counter_collection",
-        "Correlation_Id Dispatch_Id Agent_Id Queue_Id Process_Id Thread_Id Grid_Size Kernel_Id Kernel_Name Workgroup_Size LDS_Block_Size"
-        " Scratch_Size VGPR_Count Accum_VGPR_Count SGPR_Count Counter_Name Counter_Value Start_Timestamp End_Timestamp",
+        "Correlation_Id Dispatch_Id Agent_Id Queue_Id Process_Id Thread_Id Grid_Size Kernel_Id Kernel_Name"
+        " Workgroup_Size LDS_Block_Size Scratch_Size VGPR_Count Accum_VGPR_Count SGPR_Count"
+        " Counter_Name Counter_Value Start_Timestamp End_Timestamp",
         [
-            [one["correlation"], one["number"], f"Agent {one['agent']}", one["queue"], run["pid"], one["thread"], _volume(one["grid"]),
-             one["kernel"], KERNELS[one["kernel"]][0], _volume(one["block"]), _allocated(one), one["scratch"],
-             *KERNELS[one["kernel"]][2:], name, repr(sum(values)), one["start"], one["stop"]]
-            for one, counters in run["counters"] for name, values in counters.items()
+            [
+                one["correlation"],
+                one["number"],
+                f"Agent {one['agent']}",
+                one["queue"],
+                run["pid"],
+                one["thread"],
+                _volume(one["grid"]),
+                one["kernel"],
+                KERNELS[one["kernel"]][0],
+                _volume(one["block"]),
+                _allocated(one),
+                one["scratch"],
+                *KERNELS[one["kernel"]][2:],
+                name,
+                repr(sum(values)),
+                one["start"],
+                one["stop"],
+            ]
+            for one, counters in run["counters"]
+            for name, values in counters.items()
         ],
-    )  # fmt: skip
+    )
     table(
         "agent_info",
         "Node_Id Logical_Node_Id Agent_Type Cu_Count Max_Engine_Clk_Fcompute Name Product_Name",
-        [[HOST, HOST, "CPU", 64, 0, "cpu", "A CPU"], *([gpu, gpu, "GPU", 256, 2200, "gfx950", "A GPU"] for gpu in GPUS)],
+        [
+            [HOST, HOST, "CPU", 64, 0, "cpu", "A CPU"],
+            *([gpu, gpu, "GPU", 256, 2200, "gfx950", "A GPU"] for gpu in GPUS),
+        ],
     )
 
 
@@ -141,28 +212,57 @@ def json_process(run):
 
     def info(one):
         return {
-            "size": 72, "agent_id": {"handle": HANDLE + one["agent"]}, "queue_id": {"handle": one["queue"]}, "kernel_id": one["kernel"],
-            "dispatch_id": one["number"], "private_segment_size": one["scratch"], "group_segment_size": KERNELS[one["kernel"]][1],
-            "workgroup_size": _xyz(one["block"]), "grid_size": _xyz(one["grid"]),
-        }  # fmt: skip
+            "size": 72,
+            "agent_id": {"handle": HANDLE + one["agent"]},
+            "queue_id": {"handle": one["queue"]},
+            "kernel_id": one["kernel"],
+            "dispatch_id": one["number"],
+            "private_segment_size": one["scratch"],
+            "group_segment_size": KERNELS[one["kernel"]][1],
+            "workgroup_size": _xyz(one["block"]),
+            "grid_size": _xyz(one["grid"]),
+        }
 
     def record(kind, operation, correlation, thread, start, stop, **more):
         times = {"start_timestamp": start, "end_timestamp": stop}
         return {
-            "size": 64, "kind": kind, "operation": operation, "thread_id": thread,
-            "correlation_id": {"internal": correlation, "external": 0}, **times, **more,
-        }  # fmt: skip
+            "size": 64,
+            "kind": kind,
+            "operation": operation,
+            "thread_id": thread,
+            "correlation_id": {"internal": correlation, "external": 0},
+            **times,
+            **more,
+        }
 
-    agents = [{"id": {"handle": HANDLE}, "type": 1, "node_id": HOST, "logical_node_id": HOST, "product_name": "A CPU", "cu_count": 64}]
+    agents = [
+        {
+            "id": {"handle": HANDLE},
+            "type": 1,
+            "node_id": HOST,
+            "logical_node_id": HOST,
+            "product_name": "A CPU",
+            "cu_count": 64,
+        }
+    ]
     agents += [
-        {"id": {"handle": HANDLE + gpu}, "type": 2, "node_id": gpu, "logical_node_id": gpu, "product_name": "A GPU", "cu_count": 256,
-         "max_engine_clk_fcompute": 2200, "hive_id": UNREADABLE_ID}
+        {
+            "id": {"handle": HANDLE + gpu},
+            "type": 2,
+            "node_id": gpu,
+            "logical_node_id": gpu,
+            "product_name": "A GPU",
+            "cu_count": 256,
+            "max_engine_clk_fcompute": 2200,
+            "hive_id": UNREADABLE_ID,
+        }
         for gpu in GPUS
-    ]  # fmt: skip
+    ]
     counters = [
         {"agent_id": {"handle": HANDLE + gpu}, "id": {"handle": 100 * gpu + at}, "name": name, "is_constant": 0}
-        for gpu in GPUS for at, name in enumerate(("SQ_WAVES", "TCC_HIT_sum"))
-    ]  # fmt: skip
+        for gpu in GPUS
+        for at, name in enumerate(("SQ_WAVES", "TCC_HIT_sum"))
+    ]
     return {
         "metadata": {
             "node": {"id": 0, "hostname": f"{SECRET}.cluster", "machine_id": SECRET},
@@ -180,19 +280,32 @@ def json_process(run):
         },
         "code_objects": [{"uri": f"file:///home/{SECRET}/a.out", "size": 1}],
         "kernel_symbols": [
-            {"size": 88, "kernel_id": number, "formatted_kernel_name": name, "kernel_name": "_Z.kd", "group_segment_size": lds,
-             "arch_vgpr_count": vgpr, "accum_vgpr_count": accum, "sgpr_count": sgpr}
+            {
+                "size": 88,
+                "kernel_id": number,
+                "formatted_kernel_name": name,
+                "kernel_name": "_Z.kd",
+                "group_segment_size": lds,
+                "arch_vgpr_count": vgpr,
+                "accum_vgpr_count": accum,
+                "sgpr_count": sgpr,
+            }
             for number, (name, lds, vgpr, accum, sgpr) in KERNELS.items()
         ],
         "callback_records": {
             "counter_collection": [
                 {
                     "thread_id": one["thread"],
-                    "dispatch_data": {"correlation_id": {"internal": one["correlation"]}, "start_timestamp": one["start"],
-                                      "end_timestamp": one["stop"], "dispatch_info": info(one)},
+                    "dispatch_data": {
+                        "correlation_id": {"internal": one["correlation"]},
+                        "start_timestamp": one["start"],
+                        "end_timestamp": one["stop"],
+                        "dispatch_info": info(one),
+                    },
                     "records": [
                         {"counter_id": {"handle": 100 * one["agent"] + at}, "value": value}
-                        for at, values in enumerate(found.values()) for value in values
+                        for at, values in enumerate(found.values())
+                        for value in values
                     ],
                     "stream_id": {"handle": one["queue"]},
                 }
@@ -201,114 +314,42 @@ def json_process(run):
         },
         "buffer_records": {
             "kernel_dispatch": [
-                record(3, 2, one["correlation"], one["thread"], one["start"], one["stop"], dispatch_info=info(one),
-                       stream_id={"handle": one["stream"]})
+                record(
+                    3,
+                    2,
+                    one["correlation"],
+                    one["thread"],
+                    one["start"],
+                    one["stop"],
+                    dispatch_info=info(one),
+                    stream_id={"handle": one["stream"]},
+                )
                 for one in run["launches"]
             ],
             "hip_api": [record(1, op, correlation, *rest) for op, correlation, *rest in run["calls"]],
             "hsa_api": [],
             "marker_api": [record(2, 0, correlation, *rest) for _, correlation, *rest in run["ranges"]],
             "memory_copy": [
-                record(4, kind, correlation, thread, start, stop, src_agent_id={"handle": HANDLE + source},
-                       dst_agent_id={"handle": HANDLE + target}, stream_id={"handle": stream}, bytes=size)
+                record(
+                    4,
+                    kind,
+                    correlation,
+                    thread,
+                    start,
+                    stop,
+                    src_agent_id={"handle": HANDLE + source},
+                    dst_agent_id={"handle": HANDLE + target},
+                    stream_id={"handle": stream},
+                    bytes=size,
+                )
                 for kind, correlation, thread, start, stop, source, target, stream, size in run["copies"]
             ],
             "pc_sample_host_trap": [{"exec_mask": 1, "list": [[1, 2], {"a": None}]}],
         },
-    }  # fmt: skip
+    }
 
 
 def write_json(runs, path):
     """Write processes as JSON."""
     path.write_text(json.dumps({"rocprofiler-sdk-tool": [json_process(run) for run in runs]}), encoding="utf-8")
-    return path
-
-
-def write_rocpd(run, path, suffix="_0000", guid="00000000-1111", version="3.0.3"):
-    """Write a rocpd database as of schema 3 (suffixed tables, views over them), or of schema 4 (tracks)."""
-    connection = sqlite3.connect(path)
-    tracked = version.startswith("4")
-
-    def table(name, columns, rows):
-        """Write a table: an id, the named columns (`*`: text), and the rows."""
-        types = ["id INTEGER PRIMARY KEY", *(one[:-1] + " TEXT" if one.endswith("*") else one for one in columns.split())]
-        connection.execute(f'CREATE TABLE "{name}{suffix}" ({", ".join(types)})')
-        connection.executemany(f'INSERT INTO "{name}{suffix}" VALUES ({", ".join("?" * len(types))})', list(rows))
-
-    categories = ["KERNEL_DISPATCH", "MEMORY_COPY", "HIP_RUNTIME_API_EXT", "MARKER_CORE_RANGE_API"]
-    texts = [*categories, "roctxThreadRangeA", f"PASSWORD={SECRET}", *KINDS[1]["operations"], *KINDS[4]["operations"]]
-    number = {text: at for at, text in enumerate(texts, 1)}
-    table("rocpd_metadata", "tag* value*", [(1, "schema_version", version), (2, "guid", guid), (3, "cmd", SECRET)])
-    table("rocpd_string", "guid* string*", [(at, guid, text) for text, at in number.items()])
-    if tracked:
-        table("rocpd_info_category", "name*", enumerate(categories, 1))
-    table("rocpd_info_node", "guid* hostname* machine_id*", [(1, guid, SECRET, SECRET)])
-    process = (9, guid, 1, run["pid"], f"a.out {SECRET}", json.dumps({"TOKEN": SECRET}), "{}")
-    table("rocpd_info_process", "guid* nid pid command* environment* extdata*", [process])
-    threads = {run["pid"]: 1, run["pid"] + 1: 2}
-    table("rocpd_info_thread", "guid* nid pid tid", [(row, guid, 1, 9, tid) for tid, row in threads.items()])
-    facts = json.dumps({"cu_count": 256, "max_engine_clk_fcompute": 2200, "hive_id": UNREADABLE_ID})
-    agents = [(50, guid, 1, 9, "CPU", HOST, HOST, "cpu", "A CPU", "{}")]
-    agents += [(50 + gpu, guid, 1, 9, "GPU", gpu, gpu, "gfx950", "A GPU", facts) for gpu in GPUS]
-    table("rocpd_info_agent", "guid* nid pid type* absolute_index logical_index name* product_name* extdata*", agents)
-    symbols = [(row, guid, "_Z.kd", name, *rest) for row, (name, *rest) in KERNELS.items()]
-    columns = "guid* kernel_name* display_name* group_segment_size arch_vgpr_count accum_vgpr_count sgpr_count"
-    table("rocpd_info_kernel_symbol", columns, symbols)
-    counters = [(100 * gpu + at, guid, 50 + gpu, name) for gpu in GPUS for at, name in enumerate(("SQ_WAVES", "TCC_HIT_sum"))]
-    table("rocpd_info_pmc", "guid* agent_id name*", [*counters, (900, guid, 51, "gfx_power")])
-
-    events, tracks = [], {}
-
-    def event(category, correlation, extdata="{}"):
-        events.append((len(events) + 1, guid, number[category], correlation, 0, 0, extdata))
-        return len(events)
-
-    def place(thread, agent=None, queue=None, stream=None):
-        """Return the columns that say where: in the row itself, or in its track."""
-        where = (1, 9, threads.get(thread), None if agent is None else 50 + agent, queue, stream)
-        return (tracks.setdefault(where, len(tracks) + 1),) if tracked else where
-
-    where = "track_id" if tracked else "nid pid tid agent_id queue_id stream_id"
-    of, rows = {}, []
-    for one in run["launches"]:
-        of[one["number"]] = event("KERNEL_DISPATCH", one["correlation"])
-        at = place(one["thread"], one["agent"], one["queue"], one["stream"])
-        sizes = (one["scratch"], KERNELS[one["kernel"]][1], *one["block"], *one["grid"])
-        rows.append((one["number"], guid, *at, one["kernel"], one["number"], one["start"], one["stop"], *sizes, of[one["number"]]))
-    sizes = " ".join(f"{what}_size_{axis}" for what in ("workgroup", "grid") for axis in "xyz")
-    columns = f"guid* {where} kernel_id dispatch_id start end private_segment_size group_segment_size {sizes} event_id"
-    table("rocpd_kernel_dispatch", columns, rows)
-    rows = []
-    for at, (kind, correlation, thread, start, stop, source, target, stream, size) in enumerate(run["copies"], 1):
-        ends = (number[KINDS[4]["operations"][kind]], 50 + source, 50 + target, size)
-        rows.append((at, guid, *place(thread, None, None, stream), start, stop, *ends, event("MEMORY_COPY", correlation)))
-    table("rocpd_memory_copy", f"guid* {where} start end name_id src_agent_id dst_agent_id size event_id", rows)
-    regions = [("HIP_RUNTIME_API_EXT", "{}", KINDS[1]["operations"][op], rest) for op, *rest in run["calls"]]
-    regions += [("MARKER_CORE_RANGE_API", json.dumps({"message": text}), "roctxThreadRangeA", rest) for text, *rest in run["ranges"]]
-    rows = []
-    for at, (category, extdata, name, (correlation, thread, start, stop)) in enumerate(regions, 1):
-        rows.append((at, guid, *place(thread), start, stop, number[name], event(category, correlation, extdata), "{}"))
-    table("rocpd_region", f"guid* {where} start end name_id event_id extdata*", rows)
-    values = [
-        (of[one["number"]], 100 * one["agent"] + at, value)
-        for one, found in run["counters"] for at, each in enumerate(found.values()) for value in each
-    ]  # fmt: skip
-    samples = [(at, guid, 1, 10_000_000 + 5000 * at, event("KERNEL_DISPATCH", 0), "{}") for at in range(1, 6)]
-    values += [(row[4], 900, 100.5 + row[0]) for row in samples]
-    table("rocpd_pmc_event", "guid* event_id pmc_id value", [(at, guid, *row) for at, row in enumerate(values, 1)])
-    table("rocpd_event", "guid* category_id stack_id parent_stack_id correlation_id extdata*", events)
-    table("rocpd_sample", "guid* track_id timestamp event_id extdata*", samples)
-    place(run["pid"], GPUS[0])
-    if tracked:
-        table(
-            "rocpd_track", "guid* nid pid tid agent_id queue_id stream_id name_id", [(at, guid, *one, None) for one, at in tracks.items()]
-        )
-    else:
-        table("rocpd_track", "guid* nid pid tid name_id", [(1, guid, 1, 9, 1, None)])
-    if suffix:
-        for name in ("rocpd_kernel_dispatch", "rocpd_metadata", "rocpd_string"):
-            connection.execute(f"DROP VIEW IF EXISTS {name}")
-            connection.execute(f'CREATE VIEW {name} AS SELECT * FROM "{name}{suffix}"')
-    connection.commit()
-    connection.close()
     return path

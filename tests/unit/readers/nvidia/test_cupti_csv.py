@@ -1,5 +1,6 @@
-"""Plain CSV dumps of CUPTI activity, and nsys stats' cuda_gpu_trace. No real file is at hand: the columns are those of CUPTI's records
-(CUpti_ActivityKernel, _Memcpy, _Memset, _API) as dumps name them, and of the report as NVIDIA's documentation prints it.
+"""Plain CSV dumps of CUPTI activity, and nsys stats' cuda_gpu_trace. No real file is at hand: the columns are those of
+CUPTI's records (CUpti_ActivityKernel, _Memcpy, _Memset, _API) as dumps name them, and of the report as NVIDIA's
+documentation prints it.
 """
 
 import gzip
@@ -8,13 +9,12 @@ import random
 import pytest
 from reading import Read
 
-from causeway.readers.cupti_csv import exact_ns, size_in_bytes
 from causeway.readers.detect import detect
+from causeway.readers.nvidia.cupti_csv import exact_ns, size_in_bytes
 
 EPOCH = 1_496_933_427_584_362_152
-KERNEL = (
-    "deviceId,streamId,correlationId,gridX,gridY,gridZ,blockX,blockY,blockZ,registersPerThread,staticSharedMemory,dynamicSharedMemory,name"
-)
+KERNEL = "deviceId,streamId,correlationId,gridX,gridY,gridZ,blockX,blockY,blockZ"
+KERNEL += ",registersPerThread,staticSharedMemory,dynamicSharedMemory,name"
 
 
 def written(path, text, end="\n"):
@@ -25,18 +25,28 @@ def written(path, text, end="\n"):
 
 def kernels(number, start="start", end="end"):
     """Return a dump of kernels 1000 ns apart, the n-th of 100 + n ns."""
-    rows = [f"{EPOCH + 1000 * at},{EPOCH + 1000 * at + 100 + at},0,7,{at},8,1,1,64,1,1,16,32,0,_Z3addPf" for at in range(number)]
+    rows = [
+        f"{EPOCH + 1000 * at},{EPOCH + 1000 * at + 100 + at},0,7,{at},8,1,1,64,1,1,16,32,0,_Z3addPf"
+        for at in range(number)
+    ]
     return "\n".join([f"{start},{end},{KERNEL},name", *rows])
 
 
-@pytest.mark.parametrize(("start", "end"), [("start", "end"), ("start_ns", "end_ns"), ("Start (ns)", "End (ns)"), ("START", "END")])
+@pytest.mark.parametrize(
+    ("start", "end"), [("start", "end"), ("start_ns", "end_ns"), ("Start (ns)", "End (ns)"), ("START", "END")]
+)
 def test_a_dump_of_kernels_under_any_spelling(start, end, tmp_path):
     read = Read(written(tmp_path / "kernels.csv", kernels(50, start, end)), tmp_path / "e")
     assert (read.status, read.capabilities["format"], read.launches.num_rows) == ("read", "cupti", 50)
     assert read.total("launches") == sum(100 + at for at in range(50))
     assert read.capabilities["time"]["first_ns"] == EPOCH  # no bit is lost, though it does not fit a float
     shape = read.configurations.to_pylist()[0]
-    assert [shape[name] for name in ("grid_x", "block_x", "registers_per_thread", "static_shared_bytes")] == [8, 64, 16, 32]
+    assert [shape[name] for name in ("grid_x", "block_x", "registers_per_thread", "static_shared_bytes")] == [
+        8,
+        64,
+        16,
+        32,
+    ]
     assert read.count("several_processes") == 0
 
 
@@ -47,7 +57,10 @@ kernel_name,start_time_ns,duration_us,device_id,stream_id,correlation_id,grid,bl
 "void f<int, 3>(int)",{EPOCH + 5000},2,1,0x1f,10,4x2x1,128x1x1,77
 """
     read = Read(written(tmp_path / "k.csv", text), tmp_path / "e", form="cupti")
-    assert [(row["duration_ns"], row["device"], row["stream"]) for row in read.launches.to_pylist()] == [(1500, 1, 31), (2000, 1, 31)]
+    assert [(row["duration_ns"], row["device"], row["stream"]) for row in read.launches.to_pylist()] == [
+        (1500, 1, 31),
+        (2000, 1, 31),
+    ]
     shape = read.configurations.to_pylist()
     assert [(row["grid_x"], row["grid_y"], row["block_x"]) for row in shape] == [(4, 2, 128)]
 
@@ -66,7 +79,13 @@ OVERHEAD,{EPOCH},{EPOCH + 99},,,,,,,,70
     assert [row["queue_ns"] for row in read.launches.to_pylist()] == [30, None]
     assert [(row["copy_kind"], row["bytes"]) for row in read.transfers.to_pylist()] == [(2, 4096), (255, 64)]
     assert read.calls.num_rows == 1
-    assert read.capabilities["rows_in"] == {"calls": 1, "kernels": 2, "memory copies": 1, "memory sets": 1, "other records": 1}
+    assert read.capabilities["rows_in"] == {
+        "calls": 1,
+        "kernels": 2,
+        "memory copies": 1,
+        "memory sets": 1,
+        "other records": 1,
+    }
 
 
 def test_a_folder_with_one_file_per_kind(tmp_path):
@@ -92,17 +111,25 @@ Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,StcSMem (M
 300288245,5056,125,,,,,,,,,,0.101,20050.633,Pageable,Device,NVIDIA GH200 480GB (0),1,7,[CUDA memcpy Host-to-Device]
 300849685,34752,179,99,1,1,256,1,1,16,0.000,0.000,,,,,NVIDIA GH200 480GB (0),1,13,"producer1(float *, int)"
 300950000,1000,180,,,,,,,,,,0.000,,Device,,NVIDIA GH200 480GB (0),1,13,[CUDA memset]
-"""  # noqa: E501
+"""
     read = Read(written(tmp_path / "report_cuda_gpu_trace.csv", text), tmp_path / "e")
     assert read.capabilities["format"] == "cupti"
-    assert [(row["start_ns"], row["duration_ns"], row["stream"]) for row in read.launches.to_pylist()] == [(300849685, 34752, 13)]
-    assert [(row["copy_kind"], row["bytes"]) for row in read.transfers.to_pylist()] == [(1, 101_000), (255, 0)]  # MB of 10^6, rounded
+    assert [(row["start_ns"], row["duration_ns"], row["stream"]) for row in read.launches.to_pylist()] == [
+        (300849685, 34752, 13)
+    ]
+    assert [(row["copy_kind"], row["bytes"]) for row in read.transfers.to_pylist()] == [
+        (1, 101_000),
+        (255, 0),
+    ]  # MB of 10^6, rounded
     assert read.devices.column("name").to_pylist() == ["NVIDIA GH200 480GB"]
 
 
 def test_processes_and_ranks_by_column(tmp_path):
     head = "start,end,deviceId,streamId,correlationId,name,rank,pid"
-    rows = [f"{EPOCH + at},{EPOCH + at + 5},0,7,{at},k,{rank},{pid}" for at, (rank, pid) in enumerate([(4, 90), (2, 91), (4, 90)])]
+    rows = [
+        f"{EPOCH + at},{EPOCH + at + 5},0,7,{at},k,{rank},{pid}"
+        for at, (rank, pid) in enumerate([(4, 90), (2, 91), (4, 90)])
+    ]
     read = Read(written(tmp_path / "ranks.csv", "\n".join([head, *rows])), tmp_path / "e")
     assert (read.capabilities["ranks"], read.capabilities["ranks_from"]) == ([2, 4], "export")
     assert read.launches.column("rank").to_pylist() == [4, 2, 4]
@@ -135,7 +162,11 @@ def test_other_delimiters_marks_and_line_ends(tmp_path):
 
 def test_hostile_names_travel_unharmed(tmp_path):
     name = '<script>alert(""1"")</script>\'; DROP TABLE x; --' + "k" * 100_000
-    rows = [kernels(1), f'{EPOCH},{EPOCH + 1},0,7,1,1,1,1,1,1,1,1,0,0,"{name}"', f"{EPOCH},{EPOCH + 1},0,7,1,1,1,1,1,1,1,1,0,0,a\x00b"]
+    rows = [
+        kernels(1),
+        f'{EPOCH},{EPOCH + 1},0,7,1,1,1,1,1,1,1,1,0,0,"{name}"',
+        f"{EPOCH},{EPOCH + 1},0,7,1,1,1,1,1,1,1,1,0,0,a\x00b",
+    ]
     read = Read(written(tmp_path / "names.csv", "\n".join(rows)), tmp_path / "e")
     names = read.kernels.column("name").to_pylist()
     assert len(names) == 3
@@ -146,17 +177,21 @@ def test_hostile_names_travel_unharmed(tmp_path):
 def test_what_is_no_dump_is_not_taken_for_one(tmp_path):
     for at, text in enumerate(("y,kernel,start,duration,device,stream\n1,a,0,5,0,7", "a,b\n1,2", "start,end\n1,2", "")):
         assert detect(written(tmp_path / f"{at}.csv", text)) != "cupti"
-        assert Read(tmp_path / f"{at}.csv", tmp_path / f"e{at}", form="cupti").status == ("read" if at == 0 else "refused")
+        assert Read(tmp_path / f"{at}.csv", tmp_path / f"e{at}", form="cupti").status == (
+            "read" if at == 0 else "refused"
+        )
 
 
 def test_calls_without_correlations_make_no_launch(tmp_path):
-    rows = f"kind,start,end,deviceId,correlationId,name\nRUNTIME,{EPOCH},{EPOCH + 9},,,cudaMalloc\nKERNEL,{EPOCH},{EPOCH + 5},0,,k"
+    rows = f"kind,start,end,deviceId,correlationId,name\nRUNTIME,{EPOCH},{EPOCH + 9},,,cudaMalloc"
+    rows += f"\nKERNEL,{EPOCH},{EPOCH + 5},0,,k"
     read = Read(written(tmp_path / "k.csv", rows), tmp_path / "e")
     assert (read.calls.num_rows, read.launches.column("queue_ns").to_pylist()) == (1, [None])
 
 
 def test_random_bytes_in_a_dump_never_crash(tmp_path):
-    source, noise = kernels(60).encode(), random.Random(5)
+    source = kernels(60).encode()
+    noise = random.Random(5)
     for _ in range(60):
         content = bytearray(source)
         for _ in range(noise.randrange(1, 40)):

@@ -1,4 +1,6 @@
-"""Nsight Compute CSV: every real capture against an independent reading, and made-up ones for what real ones do not show."""
+"""Nsight Compute CSV: every real capture against an independent reading, and made-up ones for what real ones do not
+show.
+"""
 
 import csv
 import io
@@ -8,7 +10,9 @@ from reading import Read
 
 from support import DATA
 
-FILES = [path for path in sorted((DATA / "ncu_csv").glob("*/*.csv")) if "wide" not in path.name] if DATA.is_dir() else []
+FILES = (
+    [path for path in sorted((DATA / "ncu_csv").glob("*/*.csv")) if "wide" not in path.name] if DATA.is_dir() else []
+)
 IDENTITY = '"ID","Process ID","Process Name","Host Name","Kernel Name","Kernel Time","Context","Stream"'
 LONG = f'{IDENTITY},"Section Name","Metric Name","Metric Unit","Metric Value"\n'
 
@@ -24,7 +28,14 @@ def metric_rows(path):
     at = next(n for n, line in enumerate(lines) if line.startswith(('"ID"', "ID,")))
     for row in csv.DictReader(io.StringIO("".join(lines[at:]))):
         if row["Metric Name"]:
-            yield int(row["ID"]), row["Kernel Name"], row["Section Name"], row["Metric Name"], row["Metric Unit"], row["Metric Value"]
+            yield (
+                int(row["ID"]),
+                row["Kernel Name"],
+                row["Section Name"],
+                row["Metric Name"],
+                row["Metric Unit"],
+                row["Metric Value"],
+            )
 
 
 @pytest.mark.parametrize("path", real(FILES))
@@ -39,7 +50,9 @@ def test_launches_kernels_and_values_equal_the_file(path, tmp_path):
     names = {row["kernel"]: row["name"] for row in export.kernels.to_pylist()}
     kernel = {row["configuration"]: names[row["kernel"]] for row in export.configurations.to_pylist()}
     first = {launch: name for launch, name, *_ in reversed(rows)}
-    assert [kernel[number] for number in table.column("configuration").to_pylist()] == [first[launch] for launch in launches]
+    assert [kernel[number] for number in table.column("configuration").to_pylist()] == [
+        first[launch] for launch in launches
+    ]
     columns = {(field.metadata or {}).get(b"raw", b"").decode(): field.name for field in table.schema}
     place = {launch: at for at, launch in enumerate(launches)}
     values = {name: table.column(name).to_pylist() for name in columns.values()}
@@ -59,9 +72,15 @@ def test_launches_kernels_and_values_equal_the_file(path, tmp_path):
     assert checked > 0.8 * len(rows)
 
 
-@pytest.mark.parametrize("path", real([path for path in FILES if path.stem.startswith(("dropout", "adaptive", "nsight_virtual"))]))
+@pytest.mark.parametrize(
+    "path", real([path for path in FILES if path.stem.startswith(("dropout", "adaptive", "nsight_virtual"))])
+)
 def test_total_time_equals_the_file_to_the_nanosecond(path, tmp_path):
-    expected = sum(int(value.replace(",", "")) for *_, metric, unit, value in metric_rows(path) if metric == "gpu__time_duration.sum")
+    expected = sum(
+        int(value.replace(",", ""))
+        for *_, metric, unit, value in metric_rows(path)
+        if metric == "gpu__time_duration.sum"
+    )
     export = Read(path, tmp_path / "t")
     assert sum(export.counters.column("gpu_time").to_pylist()) == expected
     assert export.capabilities["values"]["gpu_time"] == "ns"
@@ -79,7 +98,14 @@ def test_a_capture_without_durations_gets_them_from_cycles_and_says_so(data, tmp
 def test_newest_header_launch_configuration_and_units(data, tmp_path):
     export = Read(data / "ncu_csv/nsightful/copy_blocked.csv", tmp_path / "t")
     (row,) = export.configurations.to_pylist()
-    assert [row[name] for name in ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")] == [1024, 1, 1, 256, 1, 1]
+    assert [row[name] for name in ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")] == [
+        1024,
+        1,
+        1,
+        256,
+        1,
+        1,
+    ]
     (values,) = export.counters.to_pylist()
     assert values["device"] == 0
     assert values["gpu_comp_mem"] < 1  # "Memory Throughput" occurs in per cent and in byte/s, in two sections
@@ -90,7 +116,11 @@ def test_newest_header_launch_configuration_and_units(data, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("app_error.csv", "1 errors, 1 warnings"), ("no_kernels.csv", "no kernels were profiled"), ("empty.csv", "zero bytes")],
+    [
+        ("app_error.csv", "1 errors, 1 warnings"),
+        ("no_kernels.csv", "no kernels were profiled"),
+        ("empty.csv", "zero bytes"),
+    ],
 )
 def test_failed_captures_are_refused_with_the_reason(data, tmp_path, name, words):
     export = Read(data / "ncu_csv/operators-a100/failed" / name, tmp_path / "t")
@@ -112,14 +142,21 @@ def row(launch, metric, unit, value, kernel="k(int)", process=9, section="S"):
 
 
 def test_european_numbers_are_recognised_by_the_file_as_a_whole(tmp_path):
-    path = write(tmp_path / "x.csv", row(0, "gpu__time_duration.sum", "us", "1.234"), row(1, "gpu__time_duration.sum", "us", "27.595.520"),
-                 row(2, "gpu__time_duration.sum", "us", "12,5"))  # fmt: skip
+    path = write(
+        tmp_path / "x.csv",
+        row(0, "gpu__time_duration.sum", "us", "1.234"),
+        row(1, "gpu__time_duration.sum", "us", "27.595.520"),
+        row(2, "gpu__time_duration.sum", "us", "12,5"),
+    )
     assert Read(path, tmp_path / "t").counters.column("gpu_time").to_pylist() == [1234e3, 27595520e3, 12500.0]
 
 
 def test_a_byte_order_mark_text_before_the_header_and_messages_between_rows(tmp_path):
     path = write(
-        tmp_path / "x.csv", row(0, "m.sum", "", "1"), before="hello, world\n==PROF== Connected\n\ufeff", after="==PROF== Disconnected\n"
+        tmp_path / "x.csv",
+        row(0, "m.sum", "", "1"),
+        before="hello, world\n==PROF== Connected\n\ufeff",
+        after="==PROF== Disconnected\n",
     )
     export = Read(path, tmp_path / "t")
     assert export.counters.column("m_sum").to_pylist() == [1.0]
@@ -140,16 +177,24 @@ def test_several_captures_in_one_file_and_several_processes(tmp_path):
 
 def test_gaps_duplicates_text_and_odd_values_are_counted(tmp_path):
     path = write(
-        tmp_path / "x.csv", row(0, "a", "", "1"), row(0, "a", "", "5"), row(0, "mode", "", "fast"), row(0, "b", "furlong", "7"),
-        row(1, "a", "", "nan"), row(1, "b", "furlong", "8"), row(2, "b", "furlong", "9"),
-    )  # fmt: skip
+        tmp_path / "x.csv",
+        row(0, "a", "", "1"),
+        row(0, "a", "", "5"),
+        row(0, "mode", "", "fast"),
+        row(0, "b", "furlong", "7"),
+        row(1, "a", "", "nan"),
+        row(1, "b", "furlong", "8"),
+        row(2, "b", "furlong", "9"),
+    )
     export = Read(path, tmp_path / "t")
     assert export.counters.select(["a", "b", "mode"]).to_pydict() == {
         "a": [1.0, None, None],
         "b": [7.0, 8.0, 9.0],
         "mode": ["fast", None, None],
     }
-    assert [export.count(kind) for kind in ("duplicate_values", "not_a_number", "incomplete_launches", "unknown_units")] == [1, 1, 2, 1]
+    assert [
+        export.count(kind) for kind in ("duplicate_values", "not_a_number", "incomplete_launches", "unknown_units")
+    ] == [1, 1, 2, 1]
     assert "mode" not in export.capabilities["values"]
 
 
@@ -160,7 +205,8 @@ def test_one_name_in_two_units_gives_two_columns_whatever_the_order(tmp_path):
         row(0, "x y", "", "1"),
         row(0, "x.y", "", "2"),
     ]
-    one, other = Read(write(tmp_path / "x.csv", *rows), tmp_path / "t"), Read(write(tmp_path / "y.csv", *rows[::-1]), tmp_path / "u")
+    one = Read(write(tmp_path / "x.csv", *rows), tmp_path / "t")
+    other = Read(write(tmp_path / "y.csv", *rows[::-1]), tmp_path / "u")
     for export in (one, other):
         values = export.counters.to_pylist()[0]
         assert (values["A_Throughput"], values["B_Throughput"]) == (0.5, 7.0)
@@ -169,7 +215,9 @@ def test_one_name_in_two_units_gives_two_columns_whatever_the_order(tmp_path):
 
 def test_a_counter_with_a_column_of_ours_as_name_is_renamed(tmp_path):
     export = Read(write(tmp_path / "x.csv", row(0, "rank", "", "5"), row(0, "grid_x", "", "6")), tmp_path / "t")
-    assert export.counters.select(["rank", "rank_2", "grid_x"]).to_pylist() == [{"rank": 0, "rank_2": 5.0, "grid_x": 6.0}]
+    assert export.counters.select(["rank", "rank_2", "grid_x"]).to_pylist() == [
+        {"rank": 0, "rank_2": 5.0, "grid_x": 6.0}
+    ]
 
 
 @pytest.mark.parametrize("cut", [1, 9, 30])

@@ -1,4 +1,6 @@
-"""Nsight Compute's wide page. The only real file is a pivot; the pages here have the columns and units of `ncu --csv --page raw`."""
+"""Nsight Compute's wide page. The only real file is a pivot; the pages here have the columns and units of `ncu --csv
+--page raw`.
+"""
 
 import csv
 
@@ -6,7 +8,19 @@ import numpy as np
 import pytest
 from reading import Read
 
-IDENTITY = ["ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size", "Device", "CC"]
+IDENTITY = [
+    "ID",
+    "Process ID",
+    "Process Name",
+    "Host Name",
+    "Kernel Name",
+    "Context",
+    "Stream",
+    "Block Size",
+    "Grid Size",
+    "Device",
+    "CC",
+]
 METRICS = {  # metric: unit, values of three launches as printed in the usual notation
     "dram__bytes.sum": ("Mbyte", ["27.595520", "1,024.5", "0.25"]),
     "gpu__time_duration.sum": ("usecond", ["11.81", "5.54", "1,011.5"]),
@@ -45,20 +59,31 @@ def european(text):
 
 
 def test_a_page_with_units_is_one_row_per_launch(tmp_path):
-    read = Read(page(tmp_path / "raw.csv", before=["hello, world", "==PROF== Connected to process 4711"]), tmp_path / "e")
+    read = Read(
+        page(tmp_path / "raw.csv", before=["hello, world", "==PROF== Connected to process 4711"]), tmp_path / "e"
+    )
     assert (read.status, read.capabilities["kind"], read.counters.num_rows) == ("read", "counters", 3)
     rows = read.counters.to_pydict()
     assert rows["dram_bytes"] == [27_595_520.0, 1_024_500_000.0, 250_000.0]
     assert rows["gpu_time"] == [11_810.0, 5_540.0, 1_011_500.0]
     assert rows["sm_throughput"] == [0.0941, 1.0, 0.0]
     assert rows["sm_clock"] == [1.02e9, 0.85e9, 1.4e9]
-    assert rows["smsp__inst_executed_sum" if "smsp__inst_executed_sum" in rows else "sm_instr"] == [27_595_520.0, 4_194_688.0, 12.0]
+    assert rows["smsp__inst_executed_sum" if "smsp__inst_executed_sum" in rows else "sm_instr"] == [
+        27_595_520.0,
+        4_194_688.0,
+        12.0,
+    ]
     assert rows["launch__func_cache_config"] == ["CachePreferNone", "CachePreferShared", "CachePreferNone"]
     assert rows["idc__requests_sum"] == [None, 12.0, None]
     assert read.count("not_a_number") == 2
     assert rows["device"] == [1, 1, 1]
     units = read.capabilities["values"]
-    assert [units[name] for name in ("dram_bytes", "gpu_time", "sm_throughput", "sm_clock")] == ["bytes", "ns", "ratio", "Hz"]
+    assert [units[name] for name in ("dram_bytes", "gpu_time", "sm_throughput", "sm_clock")] == [
+        "bytes",
+        "ns",
+        "ratio",
+        "Hz",
+    ]
     shape = read.configurations.to_pylist()
     assert [(row["grid_x"], row["grid_y"], row["block_x"], row["registers_per_thread"]) for row in shape] == [
         (64, 2, 128, 32), (64, 2, 128, 16), (64, 2, 128, 16)
@@ -71,7 +96,8 @@ def test_process_and_host_names_are_not_read(tmp_path):
 
 
 def test_both_notations_give_the_same_values(tmp_path):
-    usual, other = Read(page(tmp_path / "a.csv"), tmp_path / "1"), Read(page(tmp_path / "b.csv", european), tmp_path / "2")
+    usual = Read(page(tmp_path / "a.csv"), tmp_path / "1")
+    other = Read(page(tmp_path / "b.csv", european), tmp_path / "2")
     assert usual.counters.equals(other.counters)
     assert other.count("mixed_locales") == 0
 
@@ -121,8 +147,10 @@ def test_a_page_without_launches_is_refused(tmp_path):
 
 
 def test_many_metrics_are_handed_over_in_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr("causeway.readers.ncu_wide.BLOCK_VALUES", 50_000)
-    path, launches, metrics = tmp_path / "raw.csv", 300, 500
+    monkeypatch.setattr("causeway.readers.nvidia.ncu_wide.BLOCK_VALUES", 50_000)
+    path = tmp_path / "raw.csv"
+    launches = 300
+    metrics = 500
     with open(path, "w", encoding="utf-8") as file:
         file.write(",".join(IDENTITY + [f"m__{at}.sum" for at in range(metrics)]) + "\n")
         file.write("," * (len(IDENTITY) + metrics - 1) + "\n")
@@ -149,7 +177,9 @@ def test_the_real_pivot(data, tmp_path):
     assert "without units" in read.issue("unknown_units")["detail"]
     assert read.kernels.column("name").to_pylist() == ["(all launches)"]
     # the cycles and the clock agree with the duration in nanoseconds, so the units are as taken
-    np.testing.assert_allclose(np.array(got["sm_cycles"]) / np.array(got["sm_clock"]) * 1e9, got["gpu_time"], rtol=0.02, atol=40)
+    np.testing.assert_allclose(
+        np.array(got["sm_cycles"]) / np.array(got["sm_clock"]) * 1e9, got["gpu_time"], rtol=0.02, atol=40
+    )
 
 
 @pytest.mark.parametrize("second", ["ID,Kernel Name,", ",,"])
@@ -158,4 +188,6 @@ def test_a_pivot_with_index_columns_and_an_empty_second_line(second, tmp_path):
     path.write_text(f"Metric Name,,gpu__time_duration.sum\n{second}\n0,first,11808.0\n1,second,5536.0\n")
     read = Read(path, tmp_path / "e")
     assert read.counters.column("gpu_time").to_pylist() == [11808.0, 5536.0]
-    assert read.kernels.column("name").to_pylist() == (["first", "second"] if "Kernel" in second else ["(all launches)"])
+    assert read.kernels.column("name").to_pylist() == (
+        ["first", "second"] if "Kernel" in second else ["(all launches)"]
+    )

@@ -1,4 +1,6 @@
-"""Nsight Systems as folders, Arrow files, JSON lines and recipe output: each real export against a direct count, form against form."""
+"""Nsight Systems as folders, Arrow files, JSON lines and recipe output: each real export against a direct count,
+form against form.
+"""
 
 import json
 import shutil
@@ -8,13 +10,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from every_layout import LAYOUTS
+from layouts import LAYOUTS
 from reading import Read
 
 from support import DATA
 
 KERNEL, MEMCPY, MEMSET = (f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET"))
-RUNTIME, GRAPHS = "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
+RUNTIME = "CUPTI_ACTIVITY_KIND_RUNTIME"
+GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
 RANGE_EVENTS = (59, 60, 70, 71)
 
 
@@ -58,7 +61,9 @@ WANTED = (KERNEL, MEMCPY, MEMSET, RUNTIME, GRAPHS, "NVTX_EVENTS", "GPU_METRICS")
 
 
 def parquet_folder(path: Path) -> dict:
-    return from_columns({name: pq.read_table(path / f"{name}.parquet") for name in WANTED if (path / f"{name}.parquet").exists()})
+    return from_columns(
+        {name: pq.read_table(path / f"{name}.parquet") for name in WANTED if (path / f"{name}.parquet").exists()}
+    )
 
 
 def arrow_folder(path: Path) -> dict:
@@ -71,7 +76,8 @@ def arrow_folder(path: Path) -> dict:
 
 
 def arrow_file(path: Path) -> dict:
-    tables, size = {}, path.stat().st_size
+    tables = {}
+    size = path.stat().st_size
     with pa.memory_map(str(path)) as file:
         while file.tell() < size:
             reader = pa.ipc.open_stream(file)
@@ -86,7 +92,9 @@ def database(path: Path) -> dict:
         for name in present & set(WANTED):
             cursor = connection.execute(f"SELECT * FROM {name}")
             names = [column[0] for column in cursor.description]
-            tables[name] = pa.table({key: list(values) for key, values in zip(names, zip(*cursor, strict=True), strict=True)})
+            tables[name] = pa.table(
+                {key: list(values) for key, values in zip(names, zip(*cursor, strict=True), strict=True)}
+            )
     connection.close()
     return from_columns(tables)
 
@@ -111,7 +119,9 @@ def json_lines(path: Path) -> dict:
 def check(read: Read, expected: dict) -> None:
     """Compare a read export with the direct count."""
     assert read.status == "read", read.error
-    for table, (rows, total) in expected.items() if "bytes" not in expected else [item for item in expected.items() if item[0] != "bytes"]:
+    for table, (rows, total) in (
+        expected.items() if "bytes" not in expected else [item for item in expected.items() if item[0] != "bytes"]
+    ):
         assert read.capabilities["tables"].get(table, 0) == rows, table
         if rows and total is not None:
             assert read.total(table) == total, table
@@ -185,21 +195,33 @@ def same(first: Read, second: Read, but: tuple[str, ...] = ()) -> None:
             "nsys_sqlite/jax-toolbox-cuda-graphs/graph_benchmark_gb200.sqlite",
             "nsys_parquetdir/jax-toolbox-cuda-graphs/graph_benchmark_gb200",
         ),
-        ("nsys_sqlite/jax-toolbox-cuda-graphs/pdl_2p2c_gh200.sqlite", "nsys_parquetdir/jax-toolbox-cuda-graphs/pdl_2p2c_gh200"),
-        ("nsys_parquetdir/jax-toolbox-cuda-graphs/pdl_2p2c_gh200", "nsys_arrowdir/jax-toolbox-cuda-graphs/pdl_2p2c_gh200"),
-        ("nsys_arrowdir/jax-toolbox-cuda-graphs/pdl_2p2c_gh200", "nsys_arrow/jax-toolbox-cuda-graphs/pdl_2p2c_gh200.arrow"),
+        (
+            "nsys_sqlite/jax-toolbox-cuda-graphs/pdl_2p2c_gh200.sqlite",
+            "nsys_parquetdir/jax-toolbox-cuda-graphs/pdl_2p2c_gh200",
+        ),
+        (
+            "nsys_parquetdir/jax-toolbox-cuda-graphs/pdl_2p2c_gh200",
+            "nsys_arrowdir/jax-toolbox-cuda-graphs/pdl_2p2c_gh200",
+        ),
+        (
+            "nsys_arrowdir/jax-toolbox-cuda-graphs/pdl_2p2c_gh200",
+            "nsys_arrow/jax-toolbox-cuda-graphs/pdl_2p2c_gh200.arrow",
+        ),
         ("nsys_parquetdir/fuser/report1_h100", "nsys_arrowdir/fuser/report1_h100"),
     ],
 )
 def test_the_same_run_in_two_forms_gives_equal_tables(data, first, second, tmp_path):
-    one, other = Read(data / first, tmp_path / "1"), Read(data / second, tmp_path / "2")
+    one = Read(data / first, tmp_path / "1")
+    other = Read(data / second, tmp_path / "2")
     same(one, other)
     assert one.capabilities["time"] == other.capabilities["time"]
 
 
 @pytest.mark.parametrize("form", ["nsys parquetdir", "nsys arrowdir", "nsys.arrow"])
 def test_a_made_up_run_with_every_table_is_the_same_in_every_form(form, tmp_path):
-    one, other = (Read(LAYOUTS[name](tmp_path, "kernel(int)", 500), tmp_path / "t" / name) for name in ("nsys.sqlite", form))
+    one, other = (
+        Read(LAYOUTS[name](tmp_path, "kernel(int)", 500), tmp_path / "t" / name) for name in ("nsys.sqlite", form)
+    )
     assert one.names == {"launches", "transfers", "calls", "ranges", "samples", "configurations", "kernels", "devices"}
     same(one, other)
     assert one.capabilities["time"] == other.capabilities["time"]
@@ -208,7 +230,8 @@ def test_a_made_up_run_with_every_table_is_the_same_in_every_form(form, tmp_path
 
 @pytest.mark.parametrize("name", ["fuser/report1_h100", "jax-toolbox-cuda-graphs/pdl_2p2c_gh200"])
 def test_json_lines_give_the_tables_of_the_folder_but_for_what_they_lack(data, name, tmp_path):
-    folder, lines = Read(data / "nsys_parquetdir" / name, tmp_path / "1"), Read(data / "nsys_jsonlines" / f"{name}.jsonl", tmp_path / "2")
+    folder = Read(data / "nsys_parquetdir" / name, tmp_path / "1")
+    lines = Read(data / "nsys_jsonlines" / f"{name}.jsonl", tmp_path / "2")
     same(folder, lines, but=("devices",))  # JSON lines have no table of GPUs ...
     assert folder.devices.column("name").to_pylist() != [None]
     assert lines.devices.column("name").to_pylist() == [None]

@@ -5,7 +5,6 @@ import logging
 import os
 import random
 import shutil
-import sqlite3
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -60,7 +59,9 @@ def test_damage_within_a_table_keeps_the_rows_before_it(data, tmp_path):
     copy = shutil.copytree(source, tmp_path / "copy", copy_function=shutil.copyfile)
     path = copy / f"{KERNEL}.parquet"
     with pq.ParquetFile(path) as file:
-        at = min(file.metadata.row_group(10).column(column).data_page_offset for column in range(file.metadata.num_columns))
+        at = min(
+            file.metadata.row_group(10).column(column).data_page_offset for column in range(file.metadata.num_columns)
+        )
     content = bytearray(path.read_bytes())
     content[at : at + 4000] = b"\xee" * 4000
     path.write_bytes(content)
@@ -126,7 +127,10 @@ def test_a_cut_arrow_stream_keeps_the_batches_before_the_cut(folder, tmp_path):
     arrows.mkdir()
     for path in folder.glob("*.parquet"):
         table = pq.read_table(path)
-        with pa.OSFile(str(arrows / f"{path.stem}.arrow"), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        with (
+            pa.OSFile(str(arrows / f"{path.stem}.arrow"), "wb") as sink,
+            pa.ipc.new_stream(sink, table.schema) as writer,
+        ):
             for batch in table.to_batches(max_chunksize=30):
                 writer.write_batch(batch)
     assert Read(arrows, tmp_path / "whole").launches.equals(Read(folder, tmp_path / "parquet").launches)
@@ -165,7 +169,8 @@ def spoilt(content, noise):
     """Return bytes with a few places overwritten, cut out or doubled, and perhaps the end cut off."""
     content = bytearray(content)
     for _ in range(noise.choice([1, 1, 2, 8, 32])):
-        at, size = noise.randrange(len(content)), noise.choice([1, 2, 8, 64])
+        at = noise.randrange(len(content))
+        size = noise.choice([1, 2, 8, 64])
         change = noise.randrange(4)
         if change == 0:
             content[at : at + size] = noise.randbytes(size)
@@ -190,7 +195,8 @@ def spoilt(content, noise):
     ],
 )
 def test_mutated_bytes_are_read_or_refused(data, form, name, tmp_path):
-    source, noise = data / form / name, random.Random(7)
+    source = data / form / name
+    noise = random.Random(7)
     copy = tmp_path / "copy"
     whole = source if source.suffix != ".parquet" and form != "nsys_arrowdir" else source.parent
     if whole.is_dir():
@@ -250,7 +256,9 @@ def test_strings_may_stand_last_or_one_by_one(lines, tmp_path):
     first, rest = lines.split(b"\n", 1)
     last = Read(written(tmp_path / "last.jsonl", rest + first + b"\n"), tmp_path / "2")
     strings = json.loads(first)["data"]
-    single = "".join(json.dumps({"type": "String", "id": str(at), "value": text}) + "\n" for at, text in enumerate(strings))
+    single = "".join(
+        json.dumps({"type": "String", "id": str(at), "value": text}) + "\n" for at, text in enumerate(strings)
+    )
     apart = Read(written(tmp_path / "apart.jsonl", rest + single.encode()), tmp_path / "3")
     for read in (last, apart):
         for table in expected.names:
@@ -272,7 +280,8 @@ def secrets(folder):
     path = folder / "StringIds.parquet"
     table = pq.read_table(path)
     extra = pa.table(
-        {"id": pa.array([10**6, 10**6 + 1], pa.int32()), "value": [f"PATH=/usr/bin TOKEN={SECRET}", SECRET]}, schema=table.schema
+        {"id": pa.array([10**6, 10**6 + 1], pa.int32()), "value": [f"PATH=/usr/bin TOKEN={SECRET}", SECRET]},
+        schema=table.schema,
     )
     pq.write_table(pa.concat_tables([table, extra]), path)
 
@@ -292,102 +301,18 @@ def test_no_secret_of_json_lines_reaches_a_table_or_the_log(lines, tmp_path, cap
     first, rest = lines.split(b"\n", 1)
     document = json.loads(first)
     document["data"] += [f"TOKEN={SECRET}", SECRET]
-    event = {"Type": 27, "CommEvent": {"Timestamp": "1", "Args": [f"--token={SECRET}"], "Command": SECRET, "EnvironId": 97}}
+    event = {
+        "Type": 27,
+        "CommEvent": {"Timestamp": "1", "Args": [f"--token={SECRET}"], "Command": SECRET, "EnvironId": 97},
+    }
     content = json.dumps(document).encode() + b"\n" + json.dumps(event).encode() + b"\n" + rest
-    for at, spoilt in enumerate((content, content[: content.index(b'"kernel":', len(content) * 2 // 3)] + SECRET.encode())):
+    for at, spoilt in enumerate(
+        (content, content[: content.index(b'"kernel":', len(content) * 2 // 3)] + SECRET.encode())
+    ):
         with caplog.at_level(logging.DEBUG):
             read = Read(written(tmp_path / "secret.jsonl", spoilt), tmp_path / str(at))
         assert read.launches.num_rows > 10
         assert SECRET not in read.texts() + caplog.text
-
-
-# what no real export here holds: MPI, several processes, GPUs of other numbers
-
-
-@pytest.fixture
-def database(tmp_path):
-    """Return a database as nsys would write it for two MPI ranks on GPUs 2 and 3, each of which calls its own device 0."""
-    path = tmp_path / "mpi.sqlite"
-    connection = sqlite3.connect(path)
-    for statement in f"""
-        CREATE TABLE StringIds (id INTEGER, value TEXT);
-        CREATE TABLE {KERNEL} (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, globalPid INTEGER, demangledName INTEGER);
-        CREATE TABLE MPI_RANKS (globalTid INTEGER, rank INTEGER);
-        CREATE TABLE MPI_P2P_EVENTS (start INTEGER, end INTEGER, globalTid INTEGER, textId INTEGER, commHandle INTEGER, tag INTEGER,
-            remoteRank INTEGER, size INTEGER, requestHandle INTEGER);
-        CREATE TABLE MPI_COLLECTIVES_EVENTS (start INTEGER, end INTEGER, globalTid INTEGER, textId INTEGER, commHandle INTEGER,
-            rootRank INTEGER, size INTEGER, recvSize INTEGER, requestHandle INTEGER);
-        CREATE TABLE MPI_START_WAIT_EVENTS (start INTEGER, end INTEGER, globalTid INTEGER, textId INTEGER, requestHandle INTEGER);
-        CREATE TABLE MPI_OTHER_EVENTS (start INTEGER, end INTEGER, globalTid INTEGER, textId INTEGER);
-        CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INTEGER, cudaId INTEGER, pid INTEGER);
-        CREATE TABLE TARGET_INFO_GPU_METRICS (typeId INTEGER, sourceId INTEGER, typeName TEXT, metricId INTEGER, metricName TEXT);
-        CREATE TABLE GPU_METRICS (rawTimestamp INTEGER, timestamp INTEGER, typeId INTEGER, metricId INTEGER, value INTEGER)
-        """.split(";"):
-        connection.execute(statement)
-    names = enumerate(["add", "MPI_Send", "MPI_Allreduce", "MPI_Waitall", "MPI_Init"])
-    connection.executemany("INSERT INTO StringIds VALUES (?, ?)", names)
-    kinds = [(1 << 48) + 2, (1 << 48) + 3]
-    for rank, pid in enumerate((700, 600)):  # the second rank has the smaller process id
-        process = pid << 24
-        thread = process + pid
-        connection.execute(f"INSERT INTO {KERNEL} VALUES (?, ?, 0, 7, ?, 0)", (1000 + rank, 1100 + rank, process))
-        connection.execute("INSERT INTO MPI_RANKS VALUES (?, ?)", (thread, rank))
-        connection.execute("INSERT INTO MPI_P2P_EVENTS VALUES (10, 20, ?, 1, 5, 0, ?, 4096, 0)", (thread, 1 - rank))
-        connection.execute("INSERT INTO MPI_COLLECTIVES_EVENTS VALUES (30, 50, ?, 2, 5, -1, 8, 16, 0)", (thread,))
-        connection.executemany("INSERT INTO MPI_START_WAIT_EVENTS VALUES (60, 90, ?, 3, ?)", [(thread, request) for request in range(4)])
-        connection.execute("INSERT INTO MPI_OTHER_EVENTS VALUES (1, 9, ?, 4)", (thread,))
-        connection.execute("INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (?, 0, ?)", (2 + rank, pid))
-        order = ["SMs Active [Throughput %]", "GPC Clock Frequency [MHz]", "PCIe RX Throughput [MB/s]"]
-        order = order if rank == 0 else order[::-1]  # numbers of metrics differ between GPUs
-        rows = [(kinds[rank], kinds[rank], "", at, name) for at, name in enumerate(order)]
-        connection.executemany("INSERT INTO TARGET_INFO_GPU_METRICS VALUES (?, ?, ?, ?, ?)", rows)
-        value = {"SMs Active [Throughput %]": 40 + rank, "GPC Clock Frequency [MHz]": 1410, "PCIe RX Throughput [MB/s]": 3}
-        rows = [(5, 1000, kinds[rank], at, value[name]) for at, name in enumerate(order)]
-        connection.executemany("INSERT INTO GPU_METRICS VALUES (?, ?, ?, ?, ?)", rows)
-    connection.commit()
-    connection.close()
-    return path
-
-
-def test_mpi_calls_have_rank_peer_and_size(database, tmp_path):
-    read = Read(database, tmp_path / "e")
-    assert read.capabilities["ranks"] == [0, 1]
-    assert read.capabilities["ranks_from"] == "export"
-    rows = [row for row in read.mpi.to_pylist() if row["rank"] == 0]
-    assert [(row["name"], row["start_ns"], row["duration_ns"], row["bytes"], row["peer"]) for row in rows] == [
-        ("MPI_Init", 1, 8, None, None),
-        ("MPI_Send", 10, 10, 4096, 1),
-        ("MPI_Allreduce", 30, 20, 16, None),
-        ("MPI_Waitall", 60, 30, None, None),  # four requests, one call
-    ]
-    assert {row["thread"] for row in rows} == {700}
-    assert read.capabilities["rows_in"]["MPI_START_WAIT_EVENTS"] == 8
-
-
-def test_metrics_go_to_the_rank_and_device_that_use_the_gpu(database, tmp_path):
-    read = Read(database, tmp_path / "e")
-    found = {(row["rank"], row["metric"]): (row["device"], row["value"]) for row in read.samples.to_pylist()}
-    assert found == {
-        (0, "sms_active_ratio"): (0, 0.40),
-        (1, "sms_active_ratio"): (0, 0.41),
-        (0, "gpc_clock_frequency_hz"): (0, 1.41e9),
-        (1, "gpc_clock_frequency_hz"): (0, 1.41e9),
-        (0, "pcie_rx_throughput_mb_s"): (0, 3.0),
-        (1, "pcie_rx_throughput_mb_s"): (0, 3.0),
-    }
-    assert read.count("metrics_device_assumed") == 0
-
-
-def test_a_graph_only_capture_is_refused_with_what_to_do(database, tmp_path):
-    connection = sqlite3.connect(database)
-    for table in (KERNEL, "GPU_METRICS"):
-        connection.execute(f"DROP TABLE {table}")
-    connection.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, deviceId INTEGER, graphId INTEGER)")
-    connection.execute("INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (1, 2, 0, 1)")
-    connection.commit()
-    connection.close()
-    read = Read(database, tmp_path / "e")
-    assert (read.status, "--cuda-graph-trace=node" in read.error["advice"]) == ("refused", True)
 
 
 def test_a_folder_that_may_not_be_read_is_refused(folder, tmp_path):

@@ -16,7 +16,9 @@ WITH_LAUNCHES = [path for path in FILES if path.parent.name not in ("no-gpu-acti
 
 def real(files):
     why = pytest.mark.skip(reason="the folder of real exports, ../shared/data, is absent")
-    return [pytest.param(path, id=f"{path.parent.name}-{path.stem}") for path in files] or [pytest.param(None, marks=why)]
+    return [pytest.param(path, id=f"{path.parent.name}-{path.stem}") for path in files] or [
+        pytest.param(None, marks=why)
+    ]
 
 
 def ask(path, query):
@@ -39,9 +41,15 @@ def test_rows_and_times_equal_sql_to_the_nanosecond(path, tmp_path):
     export = Read(path, tmp_path / "t")
     assert export.status == "read"
     launches, total = counted(path, KERNEL)
-    assert export.launches.num_rows == export.capabilities["tables"]["launches"] == export.capabilities["rows_in"][KERNEL] == launches
+    assert (
+        export.launches.num_rows
+        == export.capabilities["tables"]["launches"]
+        == export.capabilities["rows_in"][KERNEL]
+        == launches
+    )
     assert export.total("launches") == total
-    copies, sets = counted(path, MEMCPY), counted(path, MEMSET)
+    copies = counted(path, MEMCPY)
+    sets = counted(path, MEMSET)
     assert export.capabilities["tables"].get("transfers", 0) == copies[0] + sets[0]
     if copies[0] + sets[0]:
         assert export.total("transfers") == copies[1] + sets[1]
@@ -62,8 +70,12 @@ def test_each_launch_has_its_kernel_and_configuration(path, tmp_path):
     query += f" GROUP BY value, {', '.join(raw)}"
     expected = {tuple(row[:10]): tuple(row[10:]) for row in ask(path, query)}
     kernels = {row["kernel"]: row["name"] for row in export.kernels.to_pylist()}
-    shape = "grid_x grid_y grid_z block_x block_y block_z registers_per_thread static_shared_bytes dynamic_shared_bytes".split()
-    key = {row["configuration"]: (kernels[row["kernel"]], *[row[name] for name in shape]) for row in export.configurations.to_pylist()}
+    shape = [f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz"]
+    shape += ["registers_per_thread", "static_shared_bytes", "dynamic_shared_bytes"]
+    key = {
+        row["configuration"]: (kernels[row["kernel"]], *[row[name] for name in shape])
+        for row in export.configurations.to_pylist()
+    }
     configuration, duration = (export.launches.column(name).to_numpy() for name in ("configuration", "duration_ns"))
     found: dict = {}
     for number in range(len(key)):
@@ -77,14 +89,21 @@ def test_each_launch_has_its_kernel_and_configuration(path, tmp_path):
 
 @pytest.mark.parametrize("path", real(WITH_LAUNCHES))
 def test_queue_delay_is_from_the_launch_calls_end_to_the_start(path, tmp_path):
-    process = "k.globalPid >> 24 = r.globalTid >> 24" if "globalPid" in str(ask(path, f"PRAGMA table_info({KERNEL})")) else "1"
-    query = f"SELECT k.start, k.streamId, k.start - max(r.end) FROM {KERNEL} k LEFT JOIN {RUNTIME} r ON r.correlationId = k.correlationId AND {process} GROUP BY k.rowid"  # noqa: E501
+    process = (
+        "k.globalPid >> 24 = r.globalTid >> 24"
+        if "globalPid" in str(ask(path, f"PRAGMA table_info({KERNEL})"))
+        else "1"
+    )
+    query = f"SELECT k.start, k.streamId, k.start - max(r.end) FROM {KERNEL} k LEFT JOIN {RUNTIME} r ON r.correlationId = k.correlationId AND {process} GROUP BY k.rowid"
     connection = sqlite3.connect(":memory:")
     connection.execute(f"ATTACH '{path}' AS e")
     for table in (KERNEL, RUNTIME):  # an index makes the join quick; the export stays as it is
         connection.execute(f"CREATE TABLE {table} AS SELECT * FROM e.{table}")
     connection.execute(f"CREATE INDEX by_correlation ON {RUNTIME} (correlationId)")
-    expected = sorted((start, stream, None if queue is None or queue < 0 else queue) for start, stream, queue in connection.execute(query))
+    expected = sorted(
+        (start, stream, None if queue is None or queue < 0 else queue)
+        for start, stream, queue in connection.execute(query)
+    )
     connection.close()
     export = Read(path, tmp_path / "t")
     found = zip(*[export.launches.column(name).to_pylist() for name in ("start_ns", "stream", "queue_ns")], strict=True)
@@ -96,7 +115,10 @@ def test_two_processes_on_two_devices_are_two_ranks(data, tmp_path):
     assert export.capabilities["ranks"] == [0, 1]
     assert export.capabilities["ranks_from"] == "export"
     table = export.launches
-    assert set(zip(table.column("rank").to_pylist(), table.column("device").to_pylist(), strict=True)) == {(0, 0), (1, 1)}
+    assert set(zip(table.column("rank").to_pylist(), table.column("device").to_pylist(), strict=True)) == {
+        (0, 0),
+        (1, 1),
+    }
     assert [table.column("rank").to_pylist().count(rank) for rank in (0, 1)] == [1721, 1721]
     # the lead comparison case of reference/efficiency.md: 25.475 GB of pinned host-to-device copies on GPU 0
     copies = export.transfers.to_pylist()
@@ -108,13 +130,18 @@ def test_two_processes_on_two_devices_are_two_ranks(data, tmp_path):
 def test_ranges_hold_the_calls_of_their_launches(data, tmp_path):
     path = data / "nsys_sqlite/nsys-ai/h100_2gpu_1s.sqlite"
     export = Read(path, tmp_path / "t")
-    assert export.ranges.num_rows == ask(path, "SELECT count(*) FROM NVTX_EVENTS WHERE eventType IN (59, 60) AND end IS NOT NULL")[0][0]
+    assert (
+        export.ranges.num_rows
+        == ask(path, "SELECT count(*) FROM NVTX_EVENTS WHERE eventType IN (59, 60) AND end IS NOT NULL")[0][0]
+    )
     ranges = export.ranges.to_pylist()
     expected = {}
     for tid, correlation, start in ask(path, f"SELECT globalTid, correlationId, start FROM {RUNTIME}"):
         expected[tid >> 24, correlation] = (tid, start)
     spans: dict = {}
-    for tid, start, end in ask(path, "SELECT globalTid, start, end FROM NVTX_EVENTS WHERE eventType = 59 ORDER BY start"):
+    for tid, start, end in ask(
+        path, "SELECT globalTid, start, end FROM NVTX_EVENTS WHERE eventType = 59 ORDER BY start"
+    ):
         spans.setdefault(tid, []).append((start, end))
     processes = sorted({tid >> 24 for tid, _ in expected.values()})
     checked = 0
@@ -172,11 +199,15 @@ def test_the_same_bytes_twice(data, tmp_path):
 # made-up exports
 
 
-def write_export(path, kernels, columns="start, end, deviceId, streamId, correlationId, globalPid, demangledName", extra=()):
+def write_export(
+    path, kernels, columns="start, end, deviceId, streamId, correlationId, globalPid, demangledName", extra=()
+):
     connection = sqlite3.connect(path)
     connection.execute(f"CREATE TABLE {KERNEL} ({columns})")
     connection.execute("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT)")
-    connection.executemany("INSERT INTO StringIds VALUES (?, ?)", [(1, "alpha(int)"), (2, "beta<float>(x)"), (3, "MPI Rank 7")])
+    connection.executemany(
+        "INSERT INTO StringIds VALUES (?, ?)", [(1, "alpha(int)"), (2, "beta<float>(x)"), (3, "MPI Rank 7")]
+    )
     connection.executemany(f"INSERT INTO {KERNEL} VALUES ({', '.join('?' * (columns.count(',') + 1))})", kernels)
     for statement in extra:
         connection.execute(statement)
@@ -196,13 +227,25 @@ def test_only_start_end_and_names_are_needed(tmp_path):
     assert export.launches.to_pydict()["start_ns"] == [5, 10]
     assert export.launches.to_pydict()["rank"] == [4, 4]
     assert export.capabilities["ranks_from"] == "position"
-    assert [export.count(kind) for kind in ("device_assumed", "rank_assumed", "no_transfers", "no_launch_configuration")] == [1, 1, 1, 2]
+    assert [
+        export.count(kind) for kind in ("device_assumed", "rank_assumed", "no_transfers", "no_launch_configuration")
+    ] == [1, 1, 1, 2]
     assert export.capabilities["analyses"]["memory_stall"] == {"possible": False, "why": "no memory transfers"}
     assert export.capabilities["analyses"]["queue_delay"]["possible"] is False
 
 
 def test_rows_that_cannot_be_launches_are_left_out_and_counted(tmp_path):
-    rows = [(10, 20), (30, 25), (None, 5), (7, None), (40, 40), (4 << 60, (4 << 60) + 5), (1, 10**17), ("x", 5), (50, 60.0)]
+    rows = [
+        (10, 20),
+        (30, 25),
+        (None, 5),
+        (7, None),
+        (40, 40),
+        (4 << 60, (4 << 60) + 5),
+        (1, 10**17),
+        ("x", 5),
+        (50, 60.0),
+    ]
     path = write_export(tmp_path / "x.sqlite", [(*row, 0, 7, 1, pid(5), 1) for row in rows])
     export = Read(path, tmp_path / "t")
     assert export.launches.to_pydict()["start_ns"] == [10, 40, 50]
@@ -212,14 +255,26 @@ def test_rows_that_cannot_be_launches_are_left_out_and_counted(tmp_path):
 
 
 def test_launches_without_a_name_stay_apart_by_the_lost_string(tmp_path):
-    path = write_export(tmp_path / "x.sqlite", [(n, n + 1, 0, 7, n, pid(5), name) for n, name in enumerate([1, 99, 98, None, 99])])
+    path = write_export(
+        tmp_path / "x.sqlite", [(n, n + 1, 0, 7, n, pid(5), name) for n, name in enumerate([1, 99, 98, None, 99])]
+    )
     export = Read(path, tmp_path / "t")
-    assert export.kernels.to_pydict()["name"] == ["alpha(int)", "(unnamed kernel 99)", "(unnamed kernel 98)", "(unnamed kernel)"]
+    assert export.kernels.to_pydict()["name"] == [
+        "alpha(int)",
+        "(unnamed kernel 99)",
+        "(unnamed kernel 98)",
+        "(unnamed kernel)",
+    ]
     assert export.count("missing_name") == 4
 
 
 def test_ranks_follow_the_device_then_the_process_and_the_sheet_gives_the_first(tmp_path):
-    rows = [(1, 2, 1, 7, 1, pid(30), 1), (3, 4, 0, 7, 2, pid(40), 1), (5, 6, 0, 7, 3, pid(20), 2), (7, 8, 3, 7, 3, pid(20), 2)]
+    rows = [
+        (1, 2, 1, 7, 1, pid(30), 1),
+        (3, 4, 0, 7, 2, pid(40), 1),
+        (5, 6, 0, 7, 3, pid(20), 2),
+        (7, 8, 3, 7, 3, pid(20), 2),
+    ]
     path = write_export(tmp_path / "x.sqlite", rows)
     assert Read(path, tmp_path / "t").launches.to_pydict()["rank"] == [2, 1, 0, 0]
     assert Read(path, tmp_path / "u", rank=8).capabilities["ranks"] == [8, 9, 10]
@@ -236,7 +291,11 @@ def test_ranks_that_the_export_states_are_taken(tmp_path):
     assert (export.launches.to_pydict()["rank"], export.capabilities["ranks_from"]) == ([9, 4], "export")
     one = write_export(tmp_path / "y.sqlite", rows[:1], extra=stated)
     export = Read(one, tmp_path / "u", rank=2)
-    assert (export.capabilities["ranks"], export.capabilities["ranks_from"], export.count("rank_contradicts")) == ([2], "sheet", 1)
+    assert (export.capabilities["ranks"], export.capabilities["ranks_from"], export.count("rank_contradicts")) == (
+        [2],
+        "sheet",
+        1,
+    )
 
 
 def test_a_table_without_its_needed_columns_is_named(tmp_path):

@@ -1,5 +1,5 @@
-"""nvprof's database and CSV. No real file is at hand: the samples are written here after public readers and writers of such files
-(ezyang/nvprof2json, rasolca/profiling_tools, UofT-EcoSystem/rlscope), columns and units as they have them.
+"""nvprof's database and CSV. No real file is at hand: the samples are written here after public readers and writers of
+such files (ezyang/nvprof2json, rasolca/profiling_tools, UofT-EcoSystem/rlscope), columns and units as they have them.
 """
 
 import logging
@@ -11,26 +11,40 @@ from reading import Read
 
 SECRET = "hunter2-s3cr3t"  # noqa: S105 - planted, to be looked for
 KERNEL_COLUMNS = (
-    "cacheConfig BLOB, sharedMemoryConfig INT, registersPerThread INT, partitionedGlobalCacheRequested INT, start INT, end INT,"
-    " completed INT, deviceId INT, contextId INT, streamId INT, gridX INT, gridY INT, gridZ INT, blockX INT, blockY INT, blockZ INT,"
-    " staticSharedMemory INT, dynamicSharedMemory INT, localMemoryPerThread INT, localMemoryTotal INT, correlationId INT, gridId INT,"
-    " name INT"
+    "cacheConfig BLOB, sharedMemoryConfig INT, registersPerThread INT, partitionedGlobalCacheRequested INT, start INT,"
+    " end INT, completed INT, deviceId INT, contextId INT, streamId INT, gridX INT, gridY INT, gridZ INT, blockX INT,"
+    " blockY INT, blockZ INT, staticSharedMemory INT, dynamicSharedMemory INT, localMemoryPerThread INT,"
+    " localMemoryTotal INT, correlationId INT, gridId INT, name INT"
 )
 TABLES = {
     "StringTable": "value TEXT",
     "CUPTI_ACTIVITY_KIND_KERNEL": KERNEL_COLUMNS,
     "CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL": KERNEL_COLUMNS,
     "CUPTI_ACTIVITY_KIND_CDP_KERNEL": KERNEL_COLUMNS,
-    "CUPTI_ACTIVITY_KIND_MEMCPY": "copyKind INT, srcKind INT, dstKind INT, flags INT, bytes INT, start INT, end INT, deviceId INT,"
-    " contextId INT, streamId INT, correlationId INT, runtimeCorrelationId INT",
-    "CUPTI_ACTIVITY_KIND_MEMCPY2": "copyKind INT, srcKind INT, dstKind INT, flags INT, bytes INT, start INT, end INT, deviceId INT,"
-    " streamId INT, srcDeviceId INT, dstDeviceId INT, correlationId INT",
-    "CUPTI_ACTIVITY_KIND_MEMSET": "value INT, bytes INT, start INT, end INT, deviceId INT, contextId INT, streamId INT, correlationId INT",
-    "CUPTI_ACTIVITY_KIND_RUNTIME": "cbid INT, start INT, end INT, processId INT, threadId INT, correlationId INT, returnValue INT",
-    "CUPTI_ACTIVITY_KIND_DRIVER": "cbid INT, start INT, end INT, processId INT, threadId INT, correlationId INT, returnValue INT",
-    "CUPTI_ACTIVITY_KIND_MARKER": "flags INT, timestamp INT, id INT, objectKind INT, objectId BLOB, name INT, domain INT",
+    "CUPTI_ACTIVITY_KIND_MEMCPY": (
+        "copyKind INT, srcKind INT, dstKind INT, flags INT, bytes INT, start INT, end INT, deviceId INT,"
+        " contextId INT, streamId INT, correlationId INT, runtimeCorrelationId INT"
+    ),
+    "CUPTI_ACTIVITY_KIND_MEMCPY2": (
+        "copyKind INT, srcKind INT, dstKind INT, flags INT, bytes INT, start INT, end INT, deviceId INT,"
+        " streamId INT, srcDeviceId INT, dstDeviceId INT, correlationId INT"
+    ),
+    "CUPTI_ACTIVITY_KIND_MEMSET": (
+        "value INT, bytes INT, start INT, end INT, deviceId INT, contextId INT, streamId INT, correlationId INT"
+    ),
+    "CUPTI_ACTIVITY_KIND_RUNTIME": (
+        "cbid INT, start INT, end INT, processId INT, threadId INT, correlationId INT, returnValue INT"
+    ),
+    "CUPTI_ACTIVITY_KIND_DRIVER": (
+        "cbid INT, start INT, end INT, processId INT, threadId INT, correlationId INT, returnValue INT"
+    ),
+    "CUPTI_ACTIVITY_KIND_MARKER": (
+        "flags INT, timestamp INT, id INT, objectKind INT, objectId BLOB, name INT, domain INT"
+    ),
     "CUPTI_ACTIVITY_KIND_NAME": "objectKind INT, objectId BLOB, name INT",
-    "CUPTI_ACTIVITY_KIND_DEVICE": "flags INT, globalMemorySize INT, coreClockRate INT, numMultiprocessors INT, id INT, name INT",
+    "CUPTI_ACTIVITY_KIND_DEVICE": (
+        "flags INT, globalMemorySize INT, coreClockRate INT, numMultiprocessors INT, id INT, name INT"
+    ),
     "CUPTI_ACTIVITY_KIND_ENVIRONMENT": "deviceId INT, timestamp INT, data BLOB",
 }
 EPOCH = 1_496_933_426_000_000_000
@@ -67,9 +81,19 @@ def database(tmp_path):
         place = {"deviceId": 0, "streamId": 7, "correlationId": 500 + at, "name": 1 + at % 2}
         table = "CUPTI_ACTIVITY_KIND_CDP_KERNEL" if at == 39 else "CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL"
         rows_into(connection, table, {"start": start, "end": start + 1000 + at, **place, **shape})
-        call = {"cbid": 211 if at % 2 else 13, "start": start - 5000, "end": start - 3000, "processId": 7, "threadId": 99}
+        call = {
+            "cbid": 211 if at % 2 else 13,
+            "start": start - 5000,
+            "end": start - 3000,
+            "processId": 7,
+            "threadId": 99,
+        }
         rows_into(connection, "CUPTI_ACTIVITY_KIND_RUNTIME", {**call, "correlationId": 500 + at})
-    rows_into(connection, "CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL", {"start": 0, "end": 0, "deviceId": 0, "streamId": 7, "name": 1, **shape})
+    rows_into(
+        connection,
+        "CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL",
+        {"start": 0, "end": 0, "deviceId": 0, "streamId": 7, "name": 1, **shape},
+    )
     copy = {"srcKind": 1, "dstKind": 3, "bytes": 7436640, "deviceId": 0, "streamId": 7, "correlationId": 809}
     rows_into(connection, "CUPTI_ACTIVITY_KIND_MEMCPY", {"copyKind": 1, "start": EPOCH, "end": EPOCH + 780_203, **copy})
     rows_into(
@@ -77,16 +101,43 @@ def database(tmp_path):
         "CUPTI_ACTIVITY_KIND_MEMCPY",
         {**copy, "copyKind": 2, "srcKind": 3, "dstKind": 2, "start": EPOCH + 10, "end": EPOCH + 20},
     )
-    rows_into(connection, "CUPTI_ACTIVITY_KIND_MEMCPY2", {**copy, "copyKind": 10, "start": EPOCH + 30, "end": EPOCH + 40, "dstKind": 3})
-    rows_into(connection, "CUPTI_ACTIVITY_KIND_MEMSET", {"value": 0, "bytes": 64, "start": EPOCH + 50, "end": EPOCH + 51, "deviceId": 0})
-    rows_into(connection, "CUPTI_ACTIVITY_KIND_DRIVER", {"cbid": 999, "start": EPOCH, "end": EPOCH + 5, "processId": 7, "threadId": 98})
+    rows_into(
+        connection,
+        "CUPTI_ACTIVITY_KIND_MEMCPY2",
+        {**copy, "copyKind": 10, "start": EPOCH + 30, "end": EPOCH + 40, "dstKind": 3},
+    )
+    rows_into(
+        connection,
+        "CUPTI_ACTIVITY_KIND_MEMSET",
+        {"value": 0, "bytes": 64, "start": EPOCH + 50, "end": EPOCH + 51, "deviceId": 0},
+    )
+    rows_into(
+        connection,
+        "CUPTI_ACTIVITY_KIND_DRIVER",
+        {"cbid": 999, "start": EPOCH, "end": EPOCH + 5, "processId": 7, "threadId": 98},
+    )
     thread = struct.pack("<III", 7, 99, 0)
-    starts, ends = [(2, 0, 1, 3), (2, 1_095_000, 2, 4), (2, 5, 3, 3)], [(4, 1_196_000, 2, 0), (4, 2_000_000, 1, 0)]
+    starts = [(2, 0, 1, 3), (2, 1_095_000, 2, 4), (2, 5, 3, 3)]
+    ends = [(4, 1_196_000, 2, 0), (4, 2_000_000, 1, 0)]
     for flags, time, marker, name in [*starts, (1, 1_096_000, 9, 3), *ends]:
-        mark = {"flags": flags, "timestamp": EPOCH + time, "id": marker, "objectKind": 2, "objectId": thread, "name": name, "domain": 0}
+        mark = {
+            "flags": flags,
+            "timestamp": EPOCH + time,
+            "id": marker,
+            "objectKind": 2,
+            "objectId": thread,
+            "name": name,
+            "domain": 0,
+        }
         rows_into(connection, "CUPTI_ACTIVITY_KIND_MARKER", mark)
     rows_into(connection, "CUPTI_ACTIVITY_KIND_NAME", {"objectKind": 1, "objectId": thread, "name": 6})
-    device = {"globalMemorySize": 11_995_578_368, "coreClockRate": 745_000, "numMultiprocessors": 15, "id": 0, "name": 5}
+    device = {
+        "globalMemorySize": 11_995_578_368,
+        "coreClockRate": 745_000,
+        "numMultiprocessors": 15,
+        "id": 0,
+        "name": 5,
+    }
     rows_into(connection, "CUPTI_ACTIVITY_KIND_DEVICE", device)
     rows_into(connection, "CUPTI_ACTIVITY_KIND_ENVIRONMENT", {"deviceId": 0, "timestamp": 1, "data": SECRET.encode()})
     connection.commit()
@@ -104,7 +155,13 @@ def test_a_database_gives_launches_transfers_calls_and_ranges(database, tmp_path
     assert read.count("no_time") == 1  # start and end 0: CUPTI could not take the times
     assert set(read.kernels.column("name").to_pylist()) == {"add(float*)", "mul(float*, int)"}
     shape = read.configurations.to_pylist()[0]
-    assert [shape[name] for name in ("grid_x", "grid_y", "block_x", "registers_per_thread", "static_shared_bytes")] == [57, 2, 128, 32, 16]
+    assert [shape[name] for name in ("grid_x", "grid_y", "block_x", "registers_per_thread", "static_shared_bytes")] == [
+        57,
+        2,
+        128,
+        32,
+        16,
+    ]
     assert set(read.launches.column("queue_ns").to_pylist()) == {3000}
     assert read.capabilities["time"]["first_ns"] == EPOCH + 1_000_000
     assert read.capabilities["time"]["session_start_ns"] == 0
@@ -113,13 +170,23 @@ def test_a_database_gives_launches_transfers_calls_and_ranges(database, tmp_path
 def test_copies_have_cuptis_kinds_and_our_memory_kinds(database, tmp_path):
     rows = Read(database, tmp_path / "e").transfers.to_pylist()
     found = [(row["copy_kind"], row["bytes"], row["src_kind"], row["dst_kind"], row["duration_ns"]) for row in rows]
-    assert found == [(1, 7436640, 0, 2, 780_203), (2, 7436640, 2, 1, 10), (10, 7436640, 0, 2, 10), (255, 64, None, None, 1)]
+    assert found == [
+        (1, 7436640, 0, 2, 780_203),
+        (2, 7436640, 2, 1, 10),
+        (10, 7436640, 0, 2, 10),
+        (255, 64, None, None, 1),
+    ]
 
 
 def test_ranges_are_paired_markers_and_enclose_launches(database, tmp_path):
     read = Read(database, tmp_path / "e")
-    rows = [(row["name"], row["start_ns"] - EPOCH, row["duration_ns"], row["thread"]) for row in read.ranges.to_pylist()]
-    assert rows == [("outer", 0, 2_000_000, 99), ("inner", 1_095_000, 101_000, 99)]  # an instant and an open start are none
+    rows = [
+        (row["name"], row["start_ns"] - EPOCH, row["duration_ns"], row["thread"]) for row in read.ranges.to_pylist()
+    ]
+    assert rows == [
+        ("outer", 0, 2_000_000, 99),
+        ("inner", 1_095_000, 101_000, 99),
+    ]  # an instant and an open start are none
     inside = read.launches.column("range").to_pylist()
     assert [inside.count(number) for number in (0, 1)] == [29, 11]  # calls 10 to 20 begin within the inner range
 
@@ -142,14 +209,20 @@ def test_the_rank_is_that_of_the_processes_name(database, tmp_path):
 
 def test_calls_have_names_or_numbers(database, tmp_path):
     names = Read(database, tmp_path / "e").calls.column("name").to_pylist()
-    assert {name: names.count(name) for name in set(names)} == {"cudaLaunch": 20, "cudaLaunchKernel": 20, "CUDA driver call 999": 1}
+    assert {name: names.count(name) for name in set(names)} == {
+        "cudaLaunch": 20,
+        "cudaLaunchKernel": 20,
+        "CUDA driver call 999": 1,
+    }
 
 
 def test_a_cut_database_keeps_what_stands_before_the_cut(database, tmp_path):
     connection = sqlite3.connect(database)
     columns = "start, end, deviceId, streamId, name, correlationId"
     rows = [(EPOCH + at, EPOCH + at + 5, 0, 7, 1, at) for at in range(20_000)]
-    connection.executemany(f"INSERT INTO CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ({columns}) VALUES (?, ?, ?, ?, ?, ?)", rows)
+    connection.executemany(
+        f"INSERT INTO CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ({columns}) VALUES (?, ?, ?, ?, ?, ?)", rows
+    )
     connection.commit()
     connection.close()
     database.write_bytes(database.read_bytes()[: database.stat().st_size // 2])
@@ -176,8 +249,9 @@ def test_no_secret_of_a_database_reaches_a_table(database, tmp_path, caplog):
 # --print-gpu-trace --csv
 
 HEADER = (
-    '"Start","Duration","Grid X","Grid Y","Grid Z","Block X","Block Y","Block Z","Registers Per Thread","Static SMem","Dynamic SMem",'
-    '"Size","Throughput","SrcMemType","DstMemType","Device","Context","Stream","Name","Correlation_ID"'
+    '"Start","Duration","Grid X","Grid Y","Grid Z","Block X","Block Y","Block Z","Registers Per Thread","Static'
+    ' SMem","Dynamic'
+    ' SMem","Size","Throughput","SrcMemType","DstMemType","Device","Context","Stream","Name","Correlation_ID"'
 )
 BANNER = [
     f"==2119== NVPROF is profiling process 2119, command: ./app --token={SECRET}",
@@ -190,7 +264,10 @@ ROWS = [
     f'215.346000,1.888000,,,,,,,,,,1.003906,0.507097,"Device",,{DEVICE},"7","[CUDA memset]",272',
     f'216.346000,1.536000,,,,,,,,,,0.125000,0.077610,"Pinned","Device",{DEVICE},"22","[CUDA memcpy HtoD]",316',
     f'217.000001,12.416000,64,2,1,256,1,1,32,0.125000,1.000000,,,,,{DEVICE},"7","void add<float, 4>(float*, int)",320',
-    f'218.000001,0.992000,64,2,1,256,1,1,32,0.125000,1.000000,,,,,{DEVICE},"7","void add<float, 4>(float*, int) [17]",321',
+    (
+        f'218.000001,0.992000,64,2,1,256,1,1,32,0.125000,1.000000,,,,,{DEVICE},"7","void add<float, 4>(float*, int)'
+        ' [17]",321'
+    ),
 ]
 UNITS = "ms,us,,,,,,,,KB,KB,KB,GB/s,,,,,,,"
 
@@ -209,7 +286,10 @@ def test_a_gpu_trace_is_exact_in_mixed_units(tmp_path):
         (217_000_001, 12_416, 7, 320),
         (218_000_001, 992, 7, 321),
     ]
-    transfers = [(row["copy_kind"], row["bytes"], row["src_kind"], row["dst_kind"], row["stream"]) for row in read.transfers.to_pylist()]
+    transfers = [
+        (row["copy_kind"], row["bytes"], row["src_kind"], row["dst_kind"], row["stream"])
+        for row in read.transfers.to_pylist()
+    ]
     assert transfers == [(255, 1028, None, 2, 7), (1, 128, 1, 2, 22)]  # 1.003906 KB of 1024 bytes
     shape = read.configurations.to_pylist()[0]
     assert [shape[name] for name in ("grid_x", "grid_y", "block_x", "registers_per_thread")] == [64, 2, 256, 32]
@@ -218,7 +298,9 @@ def test_a_gpu_trace_is_exact_in_mixed_units(tmp_path):
     assert read.count("unreadable_rows") == 0
 
 
-@pytest.mark.parametrize(("unit", "start"), [("ns", "217000001"), ("us", "217000.001"), ("ms", "217.000001"), ("s", "0.217000001")])
+@pytest.mark.parametrize(
+    ("unit", "start"), [("ns", "217000001"), ("us", "217000.001"), ("ms", "217.000001"), ("s", "0.217000001")]
+)
 def test_every_unit_of_time_gives_the_same_start(unit, start, tmp_path):
     row = ROWS[2].replace("217.000001", start)
     read = Read(trace(tmp_path, [HEADER, UNITS.replace("ms", unit, 1), row]), tmp_path / "e")
@@ -239,7 +321,12 @@ def test_an_api_trace_in_the_same_table_gives_calls_and_queue_delays(tmp_path):
 
 
 def test_an_api_trace_alone_has_no_launch(tmp_path):
-    lines = [*BANNER, '"Start","Duration","Name","Correlation_ID"', "us,us,,", '0.000000,2.866000,"cuDeviceGetPCIBusId",1']
+    lines = [
+        *BANNER,
+        '"Start","Duration","Name","Correlation_ID"',
+        "us,us,,",
+        '0.000000,2.866000,"cuDeviceGetPCIBusId",1',
+    ]
     read = Read(trace(tmp_path, lines), tmp_path / "e")
     assert (read.status, read.error["found"]) == ("refused", "there is a header but no kernel launch")
 

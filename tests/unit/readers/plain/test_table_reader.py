@@ -21,7 +21,11 @@ def test_columns_kernel_configuration_and_order(tmp_path):
     assert (table["y"], table["x1"], table["cat"]) == ([1.0, 2.0, 3.0], [10.0, None, 30.0], ["blue", None, "red"])
     assert (table["launch"], table["start_ns"], table["device"]) == ([0, 1, 2], [None] * 3, [None] * 3)
     assert not {"kernel", "order", "label"} & set(table)
-    assert [(row["kernel"], row["label"]) for row in export.configurations.to_pylist()] == [(0, "c1"), (0, "c2"), (1, "c1")]
+    assert [(row["kernel"], row["label"]) for row in export.configurations.to_pylist()] == [
+        (0, "c1"),
+        (0, "c2"),
+        (1, "c1"),
+    ]
     assert export.kernels.column("name").to_pylist() == ["a", "b"]
     assert export.capabilities["values"] == {"x1": "", "y": ""}
     assert export.capabilities["analyses"]["counter_deviation"]["possible"]
@@ -92,7 +96,7 @@ def test_semicolons_tabs_byte_order_marks_and_other_encodings(tmp_path):
 
 
 def test_a_column_that_turns_to_text_late_is_text(tmp_path, monkeypatch):
-    monkeypatch.setattr("causeway.readers.table_sources.BLOCK_BYTES", 4096)
+    monkeypatch.setattr("causeway.readers.containers.csv_and_parquet.BLOCK_BYTES", 4096)
     rows = "".join(f"{n},{n},{n}\n" for n in range(5000))
     export = read(tmp_path, "y,a,b\n" + rows + "1,x,2\n")
     assert export.counters.column("a").to_pylist()[-2:] == ["4999", "x"]

@@ -1,4 +1,6 @@
-"""PyTorch Kineto traces: every real one against json and exact decimals, and made-up ones for what real ones do not show."""
+"""PyTorch Kineto traces: every real one against json and exact decimals, and made-up ones for what real ones do not
+show.
+"""
 
 import gzip
 import json
@@ -9,14 +11,14 @@ from decimal import Decimal
 import demangle
 import msgspec
 import pytest
-from every_layout import LAYOUTS
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from layouts import LAYOUTS
 from reading import Read
 
-from causeway.readers import jsonstream
-from causeway.readers.jsonstream import TraceText
-from causeway.readers.kineto import nanoseconds
+from causeway.readers.containers import chrome_json
+from causeway.readers.containers.chrome_json import TraceText
+from causeway.readers.pytorch.event_fields import nanoseconds
 from fuzz.mutations import mutate
 from support import DATA
 
@@ -66,7 +68,9 @@ def test_rows_and_times_equal_exact_decimals(path, tmp_path):
     assert set(export.kernels.column("name").to_pylist()) == {spelt(event["name"]) for event in kernels}
 
 
-@pytest.mark.parametrize("path", real([path for path in FILES if path.name.startswith(("nccl_data", "trace_diff", "b200", "resnet50"))]))
+@pytest.mark.parametrize(
+    "path", real([path for path in FILES if path.name.startswith(("nccl_data", "trace_diff", "b200", "resnet50"))])
+)
 def test_queue_delay_and_configuration_equal_the_arguments(path, tmp_path):
     export = Read(path, tmp_path / "t")
     events = [event for event in events_of(path) if event.get("ph") == "X"]
@@ -78,7 +82,13 @@ def test_queue_delay_and_configuration_equal_the_arguments(path, tmp_path):
     names = {row["kernel"]: row["name"] for row in export.kernels.to_pylist()}
     shape = {row["configuration"]: row | {"name": names[row["kernel"]]} for row in export.configurations.to_pylist()}
     found = sorted(
-        (row["start_ns"], row["stream"], row["queue_ns"], shape[row["configuration"]]["name"], shape[row["configuration"]]["grid_x"])
+        (
+            row["start_ns"],
+            row["stream"],
+            row["queue_ns"],
+            shape[row["configuration"]]["name"],
+            shape[row["configuration"]]["grid_x"],
+        )
         for row in export.launches.to_pylist()
         if row["queue_ns"] is not None
     )
@@ -132,7 +142,16 @@ def test_a_trace_without_gpu_events_is_refused(data, tmp_path):
 
 
 def kernel(ts, dur, name="k", **args):
-    return {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": ts, "dur": dur, "args": {"device": 0, "stream": 7, **args}}
+    return {
+        "ph": "X",
+        "cat": "kernel",
+        "name": name,
+        "pid": 0,
+        "tid": 7,
+        "ts": ts,
+        "dur": dur,
+        "args": {"device": 0, "stream": 7, **args},
+    }
 
 
 def write(path, events, **top):
@@ -176,9 +195,34 @@ def test_transfers_ranges_and_calls(tmp_path):
             "dur": 2,
             "args": {"device": 1, "stream": 3, "bytes": 5},
         },
-        {"ph": "X", "cat": "gpu_memcpy", "name": "CopyX", "ts": 2, "dur": 2, "pid": 4, "tid": "stream 9", "args": {"kind": "DtoD"}},
-        {"ph": "X", "cat": "gpu_memset", "name": "Memset (Device)", "ts": 3, "dur": 1, "args": {"device": 1, "stream": 3, "bytes": 8}},
-        {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 50, "tid": 50, "ts": 5, "dur": 20, "args": {}},
+        {
+            "ph": "X",
+            "cat": "gpu_memcpy",
+            "name": "CopyX",
+            "ts": 2,
+            "dur": 2,
+            "pid": 4,
+            "tid": "stream 9",
+            "args": {"kind": "DtoD"},
+        },
+        {
+            "ph": "X",
+            "cat": "gpu_memset",
+            "name": "Memset (Device)",
+            "ts": 3,
+            "dur": 1,
+            "args": {"device": 1, "stream": 3, "bytes": 8},
+        },
+        {
+            "ph": "X",
+            "cat": "user_annotation",
+            "name": "ProfilerStep#1",
+            "pid": 50,
+            "tid": 50,
+            "ts": 5,
+            "dur": 20,
+            "args": {},
+        },
         {
             "ph": "X",
             "cat": "cuda_runtime",
@@ -199,15 +243,35 @@ def test_transfers_ranges_and_calls(tmp_path):
     assert [other[name] for name in ("copy_kind", "src_kind", "bytes", "device", "stream")] == [8, None, None, 4, 9]
     assert [memset[name] for name in ("copy_kind", "src_kind", "dst_kind")] == [255, None, 2]
     (launch,) = export.launches.to_pylist()
-    assert [launch[name] for name in ("start_ns", "duration_ns", "queue_ns", "range", "rank")] == [12600, 1001, 100, 0, 2]
-    assert export.capabilities["rows_in"] == {"cuda_runtime": 1, "gpu_memcpy": 2, "gpu_memset": 1, "kernel": 1, "user_annotation": 1}
+    assert [launch[name] for name in ("start_ns", "duration_ns", "queue_ns", "range", "rank")] == [
+        12600,
+        1001,
+        100,
+        0,
+        2,
+    ]
+    assert export.capabilities["rows_in"] == {
+        "cuda_runtime": 1,
+        "gpu_memcpy": 2,
+        "gpu_memset": 1,
+        "kernel": 1,
+        "user_annotation": 1,
+    }
 
 
 def test_odd_events_are_left_out_or_counted(tmp_path):
     events = [
-        kernel(5, -1), kernel(None, 1), kernel(10**30, 1), kernel(7, 0), kernel(8, 1, name=None), kernel(float("nan"), 1),
-        kernel(9, 1, stream=2**40, grid="no", block=[10**30, 1, 1]), "not an event", 5, {"ph": "X", "cat": ["kernel"]},
-    ]  # fmt: skip
+        kernel(5, -1),
+        kernel(None, 1),
+        kernel(10**30, 1),
+        kernel(7, 0),
+        kernel(8, 1, name=None),
+        kernel(float("nan"), 1),
+        kernel(9, 1, stream=2**40, grid="no", block=[10**30, 1, 1]),
+        "not an event",
+        5,
+        {"ph": "X", "cat": ["kernel"]},
+    ]
     export = Read(write(tmp_path / "x.json", events), tmp_path / "t")
     assert export.launches.column("start_ns").to_pylist() == [7000, 8000, 9000]
     kinds = ("end_before_start", "no_time", "zero_duration", "missing_name", "unreadable_rows")
@@ -231,12 +295,16 @@ def as_dict(event):
 
 @pytest.mark.parametrize("window", [1, 3, 17, 1000])
 def test_windows_of_any_size_give_the_same_events(tmp_path, monkeypatch, window):
-    monkeypatch.setattr(jsonstream, "WINDOW_BYTES", window)
-    events = [kernel(n, 1, name='quoted " and \\ and } { ] µs 核 \U0001f600' * n, x=[{"a": {}}, None, True, -1.5e-7]) for n in range(6)]
+    monkeypatch.setattr(chrome_json, "WINDOW_BYTES", window)
+    events = [
+        kernel(n, 1, name='quoted " and \\ and } { ] µs 核 \U0001f600' * n, x=[{"a": {}}, None, True, -1.5e-7])
+        for n in range(6)
+    ]
     for indent in (None, 2):
         path = tmp_path / "x.json"
         path.write_text(
-            "\ufeff" + json.dumps({"a": [1, {"b": 2}], "traceEvents": events, "rank": 123456}, indent=indent, ensure_ascii=False)
+            "\ufeff"
+            + json.dumps({"a": [1, {"b": 2}], "traceEvents": events, "rank": 123456}, indent=indent, ensure_ascii=False)
         )
         text = TraceText(path, {"rank"})
         found = [as_dict(event) for some in text.events() for event in some]
@@ -248,7 +316,7 @@ def test_windows_of_any_size_give_the_same_events(tmp_path, monkeypatch, window)
 @pytest.mark.parametrize("source", ["kineto.json", "kineto.json.gz", "kineto counters"])
 def test_events_read_all_at_once_are_those_read_one_by_one(tmp_path, monkeypatch, source):
     """Mutated traces through both ways of reading: the same tables, issues and refusals."""
-    monkeypatch.setattr(jsonstream, "WINDOW_BYTES", 1000)
+    monkeypatch.setattr(chrome_json, "WINDOW_BYTES", 1000)
     read = 0
     for number in range(60):
         folder = tmp_path / str(number)
@@ -257,7 +325,7 @@ def test_events_read_all_at_once_are_those_read_one_by_one(tmp_path, monkeypatch
         mutate(path, random.Random(f"{source} {number}"))
         fast = Read(path, folder / "fast")
         with monkeypatch.context() as patch:
-            patch.setattr(jsonstream.TraceText, "_window_of_events", lambda _: [])
+            patch.setattr(chrome_json.TraceText, "_window_of_events", lambda _: [])
             slow = Read(path, folder / "slow")
         assert fast.capabilities == slow.capabilities
         assert all(getattr(fast, name).equals(getattr(slow, name)) for name in fast.names)

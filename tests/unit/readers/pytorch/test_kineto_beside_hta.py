@@ -1,15 +1,18 @@
-"""Kineto traces beside HolisticTraceAnalysis (rounding off): launches, transfers, GPU time by class, busy, idle and overlap.
+"""Kineto traces beside HolisticTraceAnalysis (rounding off): launches, transfers, GPU time by class, busy, idle and
+overlap.
 
-`tests/data/hta_reference.json` holds what HTA 0.6.1 says (made by the program beside it). Where we differ, it is for these reasons, each of
-which the test applies or asserts:
+`tests/data/hta_reference.json` holds the results of HTA 0.6.1 (made by `hta_reference.py`). Where we differ, it is for
+these reasons, each of which the test applies or asserts:
 
-1. HTA drops GPU events whose launch call is not in the trace (708 kernels of resnet50_num_workers_0, which were launched before the trace
-   began). So for the comparison we leave them out, too; in our tables they stay, and `no_launch_calls` says how many they are.
-2. HTA takes any event with an argument `stream` for GPU work, also operators of the host (cpu_op): one in b200 and triton_example, four in
-   mi300x_torch_compile_triton. With such events its breakdown is of another set, and only rows and sums by category are compared.
+1. HTA drops GPU events whose launch call is not in the trace (708 kernels of resnet50_num_workers_0, which were
+   launched before the trace began). So for the comparison we leave them out, too; in our tables they stay, and
+   `no_launch_calls` counts them.
+2. HTA takes any event with an argument `stream` for GPU work, also operators of the host (cpu_op): one in b200 and
+   triton_example, four in mi300x_torch_compile_triton. With such events its breakdown is of another set, and only rows
+   and sums by category are compared.
 3. HTA takes a file for one rank: it merges the four ranks of merged_4ranks into one time line. So do we here.
-4. HTA keeps microseconds as float64, whose step at the times of the trace is 0.0002 to 0.25 us. We read times exactly. Where times are
-   whole microseconds, results are equal; elsewhere they differ by less than 0.1 us in 100 ms.
+4. HTA keeps microseconds as float64, whose step at the times of the trace is 0.0002 to 0.25 us. We read times exactly.
+   Where times are whole microseconds, results are equal; elsewhere they differ by less than 0.1 us in 100 ms.
 5. HTA has no answer where there is no GPU event (cupti_profiler, rank_non_gpu).
 """
 
@@ -19,7 +22,7 @@ import numpy as np
 import pytest
 from reading import Read
 
-from causeway import intervals
+from causeway.numeric import intervals
 from support import DATA, ROOT
 
 REFERENCE = json.loads((ROOT / "tests" / "data" / "hta_reference.json").read_text(encoding="utf-8"))["traces"]
@@ -70,12 +73,15 @@ def ours(tmp_path_factory):
 def test_hta_was_asked_about_every_trace(data):
     assert set(REFERENCE) == set(FILES)
     assert set(REFERENCE) - set(ANSWERED) == {"cupti_profiler.json.gz", "rank_non_gpu.json.gz"}  # reason 5
-    assert {name: REFERENCE[name]["others_taken_as_gpu_work"] for name in ANSWERED} == dict.fromkeys(ANSWERED, 0) | HOST_EVENTS
+    assert {name: REFERENCE[name]["others_taken_as_gpu_work"] for name in ANSWERED} == dict.fromkeys(
+        ANSWERED, 0
+    ) | HOST_EVENTS
 
 
 @pytest.mark.parametrize("name", ANSWERED)
 def test_launches_and_transfers(ours, name):
-    mine, theirs = ours(name), REFERENCE[name]
+    mine = ours(name)
+    theirs = REFERENCE[name]
     rows = {kind: sum(theirs["rows"].get(key, 0) for key in keys) for kind, keys in GROUPS.items()}
     sums = {kind: sum(theirs["sum_us"].get(key, 0.0) for key in keys) for kind, keys in GROUPS.items()}
     assert len(mine.start) == rows["kernels"]
@@ -92,7 +98,8 @@ GROUPS = {"kernels": ("kernel",), "copies": ("gpu_memcpy", "memcpy"), "sets": ("
 
 @pytest.mark.parametrize("name", ANSWERED)
 def test_gpu_time_by_class(ours, name):
-    mine, theirs = ours(name), REFERENCE[name]
+    mine = ours(name)
+    theirs = REFERENCE[name]
     for kind, total in theirs["type_sum_us"].items():
         assert mine.duration[mine.kind == CLASSES[kind]].sum() / 1000 == pytest.approx(total, abs=1e-3), kind
     for kind, names in theirs["kernel_types"].items():
@@ -103,8 +110,10 @@ def test_gpu_time_by_class(ours, name):
 
 @pytest.mark.parametrize("name", [name for name in ANSWERED if name not in HOST_EVENTS])
 def test_busy_idle_compute_and_overlap(ours, name):
-    mine, theirs = ours(name), REFERENCE[name]
-    start, duration = np.append(mine.start, mine.copy_start), np.append(mine.duration, mine.copy_duration)
+    mine = ours(name)
+    theirs = REFERENCE[name]
+    start = np.append(mine.start, mine.copy_start)
+    duration = np.append(mine.duration, mine.copy_duration)
     busy = intervals.union(start, start + duration)
     span = int((start + duration).max() - start.min())
     compute, communication = (

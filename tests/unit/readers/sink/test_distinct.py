@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from causeway.readers import distinct as module
-from causeway.readers.distinct import MOST, distinct, distinct_rows
+from causeway.readers.sink import distinct as module
+from causeway.readers.sink.distinct import MOST, distinct, distinct_rows
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +17,9 @@ def test_distinct_values_equal_numpys(few):
     rng = np.random.default_rng(few)
     values = rng.integers(-few // 2, few // 2 + 1, 20_000) * 0x1_0001
     values[:2] = np.iinfo(np.int64).min, np.iinfo(np.int64).max
-    for found, expected in zip(distinct(values), np.unique(values, return_index=True, return_inverse=True), strict=True):
+    for found, expected in zip(
+        distinct(values), np.unique(values, return_index=True, return_inverse=True), strict=True
+    ):
         assert np.array_equal(found, expected)
 
 
@@ -33,7 +35,9 @@ def test_distinct_rows_are_numbered_by_their_first_occurrence(rows, monkeypatch)
     rng = np.random.default_rng(rows)
     columns = [rng.integers(0, 4, rows), rng.integers(-3, 0, rows).astype(np.int32), np.zeros(rows, np.uint16)]
     expected: dict[tuple, int] = {}
-    numbers = [expected.setdefault(row, len(expected)) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    numbers = [
+        expected.setdefault(row, len(expected)) for row in zip(*(column.tolist() for column in columns), strict=True)
+    ]
     for _ in range(2):
         first, inverse = distinct_rows(columns)
         assert inverse.tolist() == numbers

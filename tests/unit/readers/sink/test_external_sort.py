@@ -1,14 +1,18 @@
-"""Bounded-memory pieces against brute force: ordering, coding, the joins of ranges and launch calls, numbers of any origin."""
+"""Bounded-memory pieces against brute force: ordering, coding, the joins of ranges and launch calls, numbers of any
+origin.
+"""
 
 import numpy as np
 import pytest
 
-from causeway.readers import joins, order
-from causeway.readers.events import NULL, Coder, integer, integers
-from causeway.readers.joins import LaunchCalls, OpenRanges, innermost
-from causeway.readers.order import Ordered
-from causeway.readers.rows import Rows, is_repeated, repeated
-from causeway.readers.star import Numbers
+from causeway.readers.common.constants import NULL
+from causeway.readers.common.numbers import integer, integers
+from causeway.readers.sink import external_sort, joins
+from causeway.readers.sink.batches import EventBatch, is_repeated, repeated
+from causeway.readers.sink.external_sort import ExternalSort
+from causeway.readers.sink.joins import LaunchCalls, OpenRanges, innermost
+from causeway.readers.sink.records import RowCodes
+from causeway.readers.sink.table_columns import FinalNumbers
 
 ROW = np.dtype([("start_ns", "<i8"), ("added", "<i8"), ("batch", "<u2")])
 
@@ -27,18 +31,19 @@ def starts(kind, n, rng):
 def test_rows_come_out_by_start_then_by_addition(tmp_path, monkeypatch, kind):
     rng = np.random.default_rng(3)
     for _ in range(40):
-        monkeypatch.setattr(order, "BLOCK_ROWS", int(rng.integers(1, 50)))
-        monkeypatch.setattr(order, "MERGE_ROWS", int(rng.integers(1, 200)))
+        monkeypatch.setattr(external_sort, "BLOCK_ROWS", int(rng.integers(1, 50)))
+        monkeypatch.setattr(external_sort, "MERGE_ROWS", int(rng.integers(1, 200)))
         n = int(rng.integers(0, 2000))
         rows = np.empty(n, ROW)
-        rows["start_ns"], rows["added"] = starts(kind, n, rng), np.arange(n)
-        events = Ordered(tmp_path / "spill", window=int(rng.integers(1, 150)))
+        rows["start_ns"] = starts(kind, n, rng)
+        rows["added"] = np.arange(n)
+        events = ExternalSort(tmp_path / "spill", window=int(rng.integers(1, 150)))
         at = 0
         while at < n:
             step = int(rng.integers(1, 100))
             rows["batch"][at : at + step] = at  # the same in all rows of a batch, which is stored in another way
             part = rows[at : at + step]
-            events.add(Rows.made(ROW, len(part), {name: part[name] for name in ROW.names}))
+            events.add(EventBatch.from_columns(ROW, len(part), {name: part[name] for name in ROW.names}))
             at += step
         blocks = list(events.blocks())
         found = np.empty(sum(map(len, blocks)), ROW)
@@ -52,32 +57,39 @@ def test_rows_come_out_by_start_then_by_addition(tmp_path, monkeypatch, kind):
 def test_rows_with_repeated_columns_are_those_without():
     dtype = np.dtype([("start_ns", "<i8"), ("process", "<i4"), ("value", "<f8")])
     rng = np.random.default_rng(8)
-    whole = {"start_ns": rng.integers(0, 9, 30), "process": np.repeat([7, 7, 5], 10), "value": np.repeat([0.0, -0.0, 1.0], 10)}
-    parts = [Rows.made(dtype, 10, {name: column[at : at + 10] for name, column in whole.items()}) for at in (0, 10, 20)]
+    whole = {
+        "start_ns": rng.integers(0, 9, 30),
+        "process": np.repeat([7, 7, 5], 10),
+        "value": np.repeat([0.0, -0.0, 1.0], 10),
+    }
+    parts = [
+        EventBatch.from_columns(dtype, 10, {name: column[at : at + 10] for name, column in whole.items()})
+        for at in (0, 10, 20)
+    ]
     assert is_repeated(parts[0]["process"])
-    assert is_repeated(Rows.joined(parts[:2])["process"])
-    assert not is_repeated(Rows.joined(parts)["process"])
+    assert is_repeated(EventBatch.concatenated(parts[:2])["process"])
+    assert not is_repeated(EventBatch.concatenated(parts)["process"])
     for what in (slice(3, 17), rng.random(30) < 0.5, rng.permutation(30)[:12]):
-        for rows in (Rows.joined(parts)[what], Rows.joined(parts).copy()[what]):
+        for rows in (EventBatch.concatenated(parts)[what], EventBatch.concatenated(parts).copy()[what]):
             assert len(rows) == len(whole["process"][what])
             for name, column in whole.items():
                 assert rows[name].dtype == dtype[name]
                 assert rows[name].tobytes() == column[what].astype(dtype[name]).tobytes()
-    constant = Rows.made(dtype, 4, {"start_ns": repeated(NULL, 4), "process": 3, "value": 0.5})
+    constant = EventBatch.from_columns(dtype, 4, {"start_ns": repeated(NULL, 4), "process": 3, "value": 0.5})
     assert all(is_repeated(column) for column in constant.columns.values())
     assert constant[np.array([True, False, True, False])]["process"].tolist() == [3, 3]
 
 
 def test_nearly_sorted_rows_need_one_run_only(tmp_path):
-    events = Ordered(tmp_path / "spill", window=100)
-    events.add(Rows({"start_ns": np.arange(5000) + np.tile([0, 7, 3], 1667)[:5000]}))
+    events = ExternalSort(tmp_path / "spill", window=100)
+    events.add(EventBatch({"start_ns": np.arange(5000) + np.tile([0, 7, 3], 1667)[:5000]}))
     assert sum(map(len, events.blocks())) == 5000
     assert len(events.runs) == 1
     events.close()
 
 
 def test_codes_are_dense_and_follow_first_use():
-    coder = Coder()
+    coder = RowCodes()
     first = coder.codes([np.array([3, 1, 3, 1, 2]), np.array([NULL, 1, NULL, 1, 2])])
     second = coder.codes([np.array([2, 9]), np.array([2, 9])])
     assert first.tolist() == [0, 1, 0, 1, 2]
@@ -86,7 +98,7 @@ def test_codes_are_dense_and_follow_first_use():
 
 
 def test_final_numbers_follow_first_appearance():
-    numbers = Numbers(2)
+    numbers = FinalNumbers(2)
     assert numbers.of(np.array([5, 1, 5])).tolist() == [0, 1, 0]
     assert numbers.of(np.array([7, 1])).tolist() == [2, 1]
     assert numbers.codes == [5, 1, 7]
@@ -120,16 +132,23 @@ def test_streamed_ranges_and_calls_equal_brute_force(monkeypatch):
     rng = np.random.default_rng(7)
     for _ in range(60):
         n_ranges, n_calls, n_launches = rng.integers(0, 40, 3)
-        ranges = np.zeros(n_ranges, [("start_ns", "<i8"), ("duration_ns", "<i8"), ("process", "<i4"), ("thread", "<i8")])
-        ranges["start_ns"], ranges["duration_ns"] = np.sort(rng.integers(0, 100, n_ranges)), rng.integers(0, 60, n_ranges)
-        ranges["process"], ranges["thread"] = rng.integers(0, 2, n_ranges), rng.choice([1, 2, NULL], n_ranges)
+        ranges = np.zeros(
+            n_ranges, [("start_ns", "<i8"), ("duration_ns", "<i8"), ("process", "<i4"), ("thread", "<i8")]
+        )
+        ranges["start_ns"] = np.sort(rng.integers(0, 100, n_ranges))
+        ranges["duration_ns"] = rng.integers(0, 60, n_ranges)
+        ranges["process"] = rng.integers(0, 2, n_ranges)
+        ranges["thread"] = rng.choice([1, 2, NULL], n_ranges)
         calls = np.zeros(n_calls, [*ranges.dtype.descr, ("correlation", "<i8")])
-        calls["start_ns"], calls["duration_ns"] = np.sort(rng.integers(0, 100, n_calls)), rng.integers(0, 9, n_calls)
-        calls["process"], calls["thread"] = rng.integers(0, 2, n_calls), rng.choice([1, 2, NULL], n_calls)
+        calls["start_ns"] = np.sort(rng.integers(0, 100, n_calls))
+        calls["duration_ns"] = rng.integers(0, 9, n_calls)
+        calls["process"] = rng.integers(0, 2, n_calls)
+        calls["thread"] = rng.choice([1, 2, NULL], n_calls)
         calls["correlation"] = rng.choice([*range(15), NULL, -3, 1 << 50], n_calls)
         launches = np.zeros(n_launches, [("start_ns", "<i8"), ("process", "<i4"), ("correlation", "<i8")])
         launches["start_ns"] = np.sort(rng.integers(120, 200, n_launches))
-        launches["process"], launches["correlation"] = rng.integers(0, 2, n_launches), rng.choice([*range(15), NULL], n_launches)
+        launches["process"] = rng.integers(0, 2, n_launches)
+        launches["correlation"] = rng.choice([*range(15), NULL], n_launches)
 
         def holder(call, ranges=ranges):
             mine = [
@@ -150,7 +169,9 @@ def test_streamed_ranges_and_calls_equal_brute_force(monkeypatch):
             mine = [
                 c
                 for c in calls
-                if c["process"] == launch["process"] and c["correlation"] == launch["correlation"] and c["correlation"] >= 0
+                if c["process"] == launch["process"]
+                and c["correlation"] == launch["correlation"]
+                and c["correlation"] >= 0
             ]
             last = max((c["start_ns"] + c["duration_ns"] for c in mine), default=NULL)
             assert end == last

@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 from reading import Read
 
-from causeway.readers import checks, distinct
-from causeway.readers.checks import Lanes, Overhead
-from causeway.readers.events import NULL
-from causeway.readers.joins import LaunchCalls
+from causeway.readers.common.constants import NULL
+from causeway.readers.sink import distinct, profiler_overhead
+from causeway.readers.sink.joins import LaunchCalls
+from causeway.readers.sink.profiler_overhead import ProfilerOverhead
+from causeway.readers.sink.stream_order import StreamOrder
 
-LAUNCH = np.dtype([("start_ns", "<i8"), ("process", "<i4"), ("device", "<u2"), ("stream", "<u4"), ("correlation", "<i8")])
+LAUNCH = np.dtype(
+    [("start_ns", "<i8"), ("process", "<i4"), ("device", "<u2"), ("stream", "<u4"), ("correlation", "<i8")]
+)
 
 
 def pieces(rows, rng):
@@ -37,33 +40,36 @@ def test_launches_out_of_order_are_found_whatever_the_blocks(worth, monkeypatch)
         for name in ("process", "device", "stream"):
             rows[name] = rng.integers(0, 2, len(rows))
         rows["correlation"] = rng.choice([*range(30), NULL], len(rows))
-        lanes, expected, latest = Lanes(), [], {}
+        order = StreamOrder()
+        expected = []
+        latest = {}
         for row in rows:
-            lane = tuple(int(row[name]) for name in ("process", "device", "stream"))
+            stream = tuple(int(row[name]) for name in ("process", "device", "stream"))
             if row["correlation"] != NULL:
-                if latest.get(lane, NULL) > row["correlation"]:
+                if latest.get(stream, NULL) > row["correlation"]:
                     expected.append(int(row["start_ns"]))
-                latest[lane] = int(row["correlation"])
+                latest[stream] = int(row["correlation"])
         for block in pieces(rows, rng):
-            lanes.take(block)
-        assert lanes.resets == len(expected)
-        assert lanes.first_reset == (min(expected) if expected else None)
-        assert sum(lanes.count().values()) == len({tuple(row)[1:4] for row in rows.tolist()})
+            order.take(block)
+        assert order.resets == len(expected)
+        assert order.first_reset == (min(expected) if expected else None)
+        assert sum(order.count().values()) == len({tuple(row)[1:4] for row in rows.tolist()})
 
 
 def test_a_correlation_that_starts_again_after_32_bits_is_no_reset():
     rows = np.zeros(3, LAUNCH)
     rows["correlation"] = [2**32 - 2, 2**32 - 1, 0]
-    lanes = Lanes()
-    lanes.take(rows)
-    assert lanes.resets == 0
+    order = StreamOrder()
+    order.take(rows)
+    assert order.resets == 0
 
 
 def test_overhead_covers_the_same_points_as_its_intervals(monkeypatch):
     rng = np.random.default_rng(5)
     for _ in range(100):
-        monkeypatch.setattr(checks, "HELD", int(rng.integers(1, 30)))
-        overhead, covered = Overhead(), set()
+        monkeypatch.setattr(profiler_overhead, "MOST_INTERVALS", int(rng.integers(1, 30)))
+        overhead = ProfilerOverhead()
+        covered = set()
         for _ in range(int(rng.integers(0, 6))):
             start = rng.integers(0, 60, int(rng.integers(0, 9)))
             end = start + rng.integers(-2, 12, len(start))
@@ -79,11 +85,15 @@ def test_calls_that_launch_nothing_are_counted():
             int(rng.integers(1, 60)),
             [("start_ns", "<i8"), ("duration_ns", "<i8"), ("process", "<i4"), ("correlation", "<i8"), ("name", "<i4")],
         )
-        calls["start_ns"], calls["name"] = np.arange(len(calls)), rng.integers(0, 2, len(calls))
+        calls["start_ns"] = np.arange(len(calls))
+        calls["name"] = rng.integers(0, 2, len(calls))
         calls["correlation"] = np.arange(len(calls))
         launches = np.zeros(int(rng.integers(0, 60)), LAUNCH)
-        launches["start_ns"], launches["correlation"] = np.sort(rng.integers(0, 100, len(launches))), rng.integers(0, 80, len(launches))
-        made = LaunchCalls(((block, np.full(len(block), NULL)) for block in pieces(calls, rng)), np.array([False, True]))
+        launches["start_ns"] = np.sort(rng.integers(0, 100, len(launches)))
+        launches["correlation"] = rng.integers(0, 80, len(launches))
+        made = LaunchCalls(
+            ((block, np.full(len(block), NULL)) for block in pieces(calls, rng)), np.array([False, True])
+        )
         for block in pieces(launches, rng):
             made.find(block)
         made.drain()
@@ -99,15 +109,22 @@ def kernels(path, rows, tables=""):
         f"CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId);{tables}"
     )
     connection.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, 0, 7, ?, 1)", rows)
-    connection.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, 5, ?, 2)", [(n, n + 1, n) for n in range(20)])
+    connection.executemany(
+        "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, 5, ?, 2)", [(n, n + 1, n) for n in range(20)]
+    )
     connection.commit()
     connection.close()
 
 
-OVERHEAD = "CREATE TABLE PROFILER_OVERHEAD (start, end); INSERT INTO PROFILER_OVERHEAD VALUES (0, {end}), (10, 20), (5000, 9000);"
+OVERHEAD = (
+    "CREATE TABLE PROFILER_OVERHEAD (start, end); INSERT INTO PROFILER_OVERHEAD VALUES (0, {end}), (10, 20), (5000,"
+    " 9000);"
+)
 
 
-@pytest.mark.parametrize(("end", "kind", "share"), [(110, "heavy_profiler_overhead", "11.1 %"), (60, "profiler_overhead", "6.1 %")])
+@pytest.mark.parametrize(
+    ("end", "kind", "share"), [(110, "heavy_profiler_overhead", "11.1 %"), (60, "profiler_overhead", "6.1 %")]
+)
 def test_the_profilers_own_work_is_reported_as_a_share_of_the_time(tmp_path, end, kind, share):
     kernels(tmp_path / "x", [(10 * n, 10 * n + 1, n) for n in range(100)], OVERHEAD.format(end=end))
     issue = Read(tmp_path / "x", tmp_path / "t").issue(kind)
@@ -116,19 +133,35 @@ def test_the_profilers_own_work_is_reported_as_a_share_of_the_time(tmp_path, end
 
 
 def test_a_clock_that_was_set_back_dropped_events_and_lost_launches_are_reported(tmp_path):
-    lost = "CREATE TABLE DIAGNOSTIC_EVENT (text); INSERT INTO DIAGNOSTIC_EVENT VALUES ('Not all CUDA events might have been collected.'),"
-    lost += " ('Process was launched, see /home/hunter2/out'), ('Not all NVTX events might have been collected.'), (NULL);"
-    kernels(tmp_path / "x", [(1000 + 10 * n, 1001 + 10 * n, n) for n in range(5)] + [(500 + n, 501 + n, 10 + n) for n in range(5)], lost)
+    lost = (
+        "CREATE TABLE DIAGNOSTIC_EVENT (text); INSERT INTO DIAGNOSTIC_EVENT VALUES ('Not all CUDA events might have"
+        " been collected.'),"
+    )
+    lost += (
+        " ('Process was launched, see /home/hunter2/out'), ('Not all NVTX events might have been collected.'), (NULL);"
+    )
+    kernels(
+        tmp_path / "x",
+        [(1000 + 10 * n, 1001 + 10 * n, n) for n in range(5)] + [(500 + n, 501 + n, 10 + n) for n in range(5)],
+        lost,
+    )
     export = Read(tmp_path / "x", tmp_path / "t")
     assert export.status == "read"
-    assert (export.count("clock_reset"), export.count("dropped_events"), export.count("calls_without_launch")) == (1, 1, 10)
+    assert (export.count("clock_reset"), export.count("dropped_events"), export.count("calls_without_launch")) == (
+        1,
+        1,
+        10,
+    )
     assert "the first at 1,000 ns" in export.issue("clock_reset")["detail"]
     assert "hunter2" not in export.texts()
     assert export.capabilities["streams"] == {"0": 1}
 
 
 def test_overhead_of_a_kineto_trace(tmp_path):
-    events = [{"ph": "X", "cat": "kernel", "name": "k", "ts": 10 * n, "dur": 5, "args": {"device": 0, "stream": n % 3}} for n in range(100)]
+    events = [
+        {"ph": "X", "cat": "kernel", "name": "k", "ts": 10 * n, "dur": 5, "args": {"device": 0, "stream": n % 3}}
+        for n in range(100)
+    ]
     events.append({"ph": "X", "cat": "overhead", "name": "Activity Buffer Request", "ts": 100, "dur": 20})
     (tmp_path / "x.json").write_text(json.dumps({"traceEvents": events}))
     export = Read(tmp_path / "x.json", tmp_path / "t")

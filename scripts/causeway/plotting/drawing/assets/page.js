@@ -1,36 +1,4 @@
-"""The overview's script: sorting, heat maps, queries behind numbers, links in the report's archive, printing."""
-
-SORTING = """
-'use strict';
-function valueOf(cell) {
-  var value = cell.dataset.v;
-  return value === undefined ? cell.textContent : value === '' ? -Infinity : Number(value);
-}
-function sortBy(th) {
-  var table = th.closest('table'), body = table.tBodies[0], at = th.cellIndex;
-  var down = th.getAttribute('aria-sort') !== 'descending';
-  table.querySelectorAll('th').forEach(function (other) { other.removeAttribute('aria-sort'); });
-  th.setAttribute('aria-sort', down ? 'descending' : 'ascending');
-  Array.from(body.rows).sort(function (a, b) {
-    var x = valueOf(a.cells[at]), y = valueOf(b.cells[at]);
-    var order = typeof x === 'number' ? x - y : String(x).localeCompare(String(y));
-    return down ? -order : order;
-  }).forEach(function (row) { body.appendChild(row); });
-}
-document.querySelectorAll('table.sortable th').forEach(function (th) {
-  var button = document.createElement('button');
-  button.type = 'button';
-  button.textContent = th.textContent;
-  th.replaceChildren(button);
-  button.addEventListener('click', function () { sortBy(th); });
-});
-"""
-"""Sorting of tables: all that a page without citations needs."""
-
-SCRIPT = (
-    SORTING
-    + """
-var archived = /\\/data\\/raw\\/[0-9a-f]{16,64}\\/[^/]*$/.test(location.pathname);
+var archived = /\/data\/raw\/[0-9a-f]{16,64}\/[^/]*$/.test(location.pathname);
 var alone = location.protocol !== 'file:' && !/^http/.test(location.protocol);
 function inArchive(link) {
   var there = link.dataset.archived;
@@ -72,7 +40,7 @@ document.addEventListener('click', function (event) {
   if (!number) { return; }
   var value = number.getAttribute('value');
   panel.querySelector('output').textContent = (value === null ? '' : value + ' = ') +
-    queries[number.dataset.query] + ';\\n(DuckDB, in the results folder)';
+    queries[number.dataset.query] + ';\n(DuckDB, in the results folder)';
   panel.hidden = false;
 });
 document.addEventListener('keydown', function (event) { if (event.key === 'Escape') { panel.hidden = true; } });
@@ -88,5 +56,3 @@ showTarget();
 window.addEventListener('beforeprint', function () {
   document.querySelectorAll('details:not(.rest)').forEach(function (one) { one.open = true; });
 });
-"""
-)

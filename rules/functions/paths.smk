@@ -1,0 +1,81 @@
+"""The paths that rules name as inputs, by dataset, target and export.
+
+Required: what config.smk sets.
+"""
+
+
+def exports_of(dataset):
+    """Return the rows of a dataset, in the sheet's order."""
+    return [row for (name, _), row in EXPORTS.items() if name == dataset]
+
+
+def export_row(wildcards):
+    """Return the sheet's row of a job."""
+    return EXPORTS[wildcards.dataset, wildcards.export]
+
+
+def export_source(wildcards):
+    """Return the input of a job: the export, or the folder of the simulated run that holds it."""
+    row = export_row(wildcards)
+    return f"results/simulated/{row.run}" if row.run else str(row.path)
+
+
+def export_path(wildcards):
+    """Return the export itself."""
+    row = export_row(wildcards)
+    return f"results/simulated/{row.run}/{row.path}" if row.run else str(row.path)
+
+
+def sheet_value(name):
+    """Return a function that gives the sheet's value `name` for a job's export."""
+
+    def value(wildcards):
+        return getattr(export_row(wildcards), name)
+
+    return value
+
+
+def export_names(wildcards):
+    """Return the names of a dataset's exports, in the sheet's order."""
+    return [row.export for row in exports_of(wildcards.dataset)]
+
+
+def dataset_folder(wildcards, output):
+    """Return the folder of a dataset's results from the path of one of its targets' tables."""
+    return str(Path(output[0]).parent.parent)
+
+
+def nodes(wildcards):
+    """Return the node of each export of a dataset."""
+    return {row.export: row.node for row in exports_of(wildcards.dataset)}
+
+
+def table_folders(wildcards):
+    """Return the folders of tables of a dataset, in the sheet's order."""
+    return [f"results/{wildcards.dataset}/tables/{row.export}" for row in exports_of(wildcards.dataset)]
+
+
+def targets_of(dataset):
+    """Return the targets of a dataset over all kinds of its exports."""
+    return list(dict.fromkeys(target for targets in TARGETS[dataset].values() for target in targets))
+
+
+def each_target(pattern):
+    """Return `pattern` filled in for every dataset and each of its targets."""
+    return [pattern.format(dataset=dataset, target=target) for dataset in DATASETS for target in targets_of(dataset)]
+
+
+def each_dataset(pattern):
+    """Return `pattern` filled in for every dataset."""
+    return [pattern.format(dataset=dataset) for dataset in DATASETS]
+
+
+def every_table_folder():
+    """Return the folders of tables of all exports, in the sheet's order."""
+    return [f"results/{dataset}/tables/{export}" for dataset, export in EXPORTS]
+
+
+def draft_causes(wildcards):
+    """Return the uncorrected results of the batches of kernels of a dataset and target."""
+    folder = f"results/{wildcards.dataset}/{wildcards.target}/causal/drafts"
+    return [f"{folder}/{batch}.json" for batch in range(config["causes"]["batches"])]

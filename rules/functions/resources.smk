@@ -1,0 +1,34 @@
+"""Memory and time of jobs, from the size of their input and the number of the attempt."""
+
+
+def mb(paths):
+    """Return the size of files in MB, those in folders included.
+
+    Snakemake's own `size_mb` counts a folder as nothing, and warns in reports.
+    """
+    return (
+        sum(file.stat().st_size for path in map(Path, paths) for file in (path.rglob("*") if path.is_dir() else [path]))
+        / 1e6
+    )
+
+
+def input_mb(wildcards, input, attempt):
+    """Return memory in MB of a step that streams its input: a base, a fraction of the input, more at each attempt."""
+    return int((1500 + 0.2 * mb(input)) * attempt)
+
+
+def rows_mb(wildcards, input, attempt):
+    """Return memory in MB of a step that holds its input as columns: a base, several times its size, more at each
+    attempt.
+    """
+    return int((2500 + 12 * mb(path for path in input if not Path(path).is_dir())) * attempt)
+
+
+def an_hour(wildcards, attempt):
+    """Return 60 minutes, more at each attempt: the causal steps cap their rows, so their time is nearly constant."""
+    return 60 * attempt
+
+
+def input_minutes(wildcards, input, attempt):
+    """Return run time in minutes from the input's size, more at each attempt."""
+    return int((10 + mb(input) / 500) * attempt)

@@ -1,0 +1,51 @@
+"""Causes that are significant over all kernels of a dataset and target, and the documents of every scope."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from causeway.causal.data.outcome_file import read_outcomes
+from causeway.causal.data.scopes import DATASET_SCOPE, kernels_that_matter
+from causeway.causal.effects.user_interventions import user_interventions_of, without_scope
+from causeway.causal.report.across_kernels import correct
+from causeway.causal.report.documents import agreement_rows, write_rows, write_scope
+from causeway.causal.report.kernel_agreement import agreement, contradictions
+from causeway.core.logs import LOG, failing_clearly
+from causeway.core.tables import write_json
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+
+def main(job) -> None:
+    with failing_clearly(job.log[0]):
+        causes = job.params.causes
+        manifest = Path(job.output.scopes)
+        ids = [
+            kernel.id
+            for kernel in kernels_that_matter(job.input.kernels, causes["kernels_share"], causes["kernels_count"])
+        ]
+        uncorrected = {
+            outcome.scope.scope: outcome
+            for path in (*job.input.drafts, job.input.whole)
+            for outcome in read_outcomes(path)
+        }
+        kernels = correct([uncorrected[kernel] for kernel in ids])
+        (whole,) = correct([uncorrected[DATASET_SCOPE]])
+        scopes = [(outcome.scope.scope, outcome.scope.name) for outcome in (*kernels, whole)]
+        refused = without_scope(user_interventions_of(causes["what_if"]), scopes)
+        examination = replace(whole.examination, what_ifs=(*whole.examination.what_ifs, *refused))
+        whole = replace(whole, examination=examination)
+        rows = agreement(kernels, whole)
+        reasons = contradictions(rows, DATASET_SCOPE)
+        for outcome in (*kernels, whole):
+            scope = outcome.scope.scope
+            LOG.info("%s: %s, q = %s", scope, outcome.verdict, outcome.q_value)
+            write_scope(outcome, manifest.parent / scope, reasons.get(scope, ()))
+        facts = {"dataset": job.wildcards.dataset, "target": job.wildcards.target}
+        write_rows(agreement_rows(rows), job.output.agreement, "agreement", facts)
+        write_json({"scopes": ids}, manifest, schema="scopes")
+
+
+if "snakemake" in globals():
+    main(snakemake)

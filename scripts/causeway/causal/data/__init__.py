@@ -1,0 +1,7 @@
+"""What is searched: features of launches, scopes, observations, deviations; the records of an outcome and their file.
+
+Columns are prepared in `preparation`.
+
+Imports run from left to right: `features`, `outcome_file` > `deviation`, `launch_context`, `outcome`, `scopes` >
+`counter_names`, `feature_labels`, `in_flight`, `observations`.
+"""

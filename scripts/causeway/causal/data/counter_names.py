@@ -1,0 +1,39 @@
+"""What the name of a counter says of it: computed from others, a part of another, a time or a rate."""
+
+import re
+
+COMPUTED = re.compile(
+    r"pct|percent|ratio|rate|(^|_)avg_|mean|per_|_per|norm|util|efficiency|throughput|_of_|fraction|share(?!d)",
+    re.IGNORECASE,
+)
+"""Words of ratios, percentages, rates and means in names of Nsight Compute's and rocprofiler's metrics."""
+PART = re.compile("hit_", re.IGNORECASE)
+"""Names of what counts a part of another counter: hits of requests."""
+
+
+def computed_name(name: str) -> bool:
+    """Tell whether a name says that the column is computed from others: a ratio, percentage, rate or mean."""
+    return bool(COMPUTED.search(name))
+
+
+def derived_name(name: str) -> bool:
+    """Tell whether a name says that the column is computed from others or counts a part of what another one counts."""
+    return computed_name(name) or bool(PART.search(name))
+
+
+LEAKED_NAMES = re.compile(
+    r"(^|_|\.)(duration|elapsed|run_?time|wall_?time|gpu_?time|kernel_?time|exec(ution)?_?time|end_?(ns|time|timestamp)|latency_total)(_|\.|$)"
+    r"|per_second|per_sec(_|\.|$)|(_|\.)throughput_per|bytes_per_s(_|$)|flops?_per_s|(^|_)(gb|mb|gib|mib)ps(_|$)"
+    r"|(^|_|\.)((elapsed|active|busy|gpu|sm|sq|total|clock)_?)?cycles(_?(elapsed|active|busy|total|avg|sum|max|min))*(\.(avg|sum|max|min))*$",
+    re.IGNORECASE,
+)
+"""Names that profilers give to time, to cycles (time x clock) and to rates (amount / time): Nsight Compute 2024,
+rocprofiler 6.
+"""
+
+
+def leaked_by_name(name: str, target: str) -> bool:
+    """Tell whether a counter's name says that it leaks the target: that it is the target itself, a time, cycles or a
+    rate per time.
+    """
+    return name == target or bool(LEAKED_NAMES.search(name))

@@ -1,0 +1,373 @@
+"""What the analysis of one scope finds, as records without arrays: written by the batches, corrected for the number of
+kernels, and only then rendered as documents.
+
+Discovery fills an `Outcome` but for its `examination`, examination adds that, and `report` corrects and renders it.
+"""
+
+import math
+from dataclasses import KW_ONLY, dataclass, fields, is_dataclass, replace
+from typing import Literal, TypeVar
+
+from causeway.causal.data.observations import Candidate, Dropped
+from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
+
+TARGET = "target"
+VALUE = "value"
+"""What a sign is about: the target (mostly the size of a deviation), or the measured value itself."""
+REFUSED = "refused"
+CONFIGURATION = "configuration"
+"""Stage of an arrow that was found between configurations; the other stages are those of the search within them."""
+
+Sign = Literal["+", "-", "?"]
+SignOf = Literal["target", "value"]
+Verdict = Literal["supported", "inconclusive", "refuted"]
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What is searched, and how.
+
+    Attributes
+    ----------
+    dataset, target, scope : str
+        `scope` is a kernel's id or `dataset`.
+    name : str or None
+        The kernel's full name.
+    seed : int
+        The configured seed.
+    resamples : int
+        Half-samples for the stability of arrows; 0 leaves it out.
+    crosscheck : bool
+        Compare the contributions with dowhy's arrow strengths; costs seconds.
+    kernel : tuple of str or None
+        Id and full name of the only kernel of a dataset: what is found for the whole dataset is found for it.
+    """
+
+    dataset: str
+    target: str
+    scope: str
+    _: KW_ONLY
+    name: str | None = None
+    seed: int = 1
+    resamples: int = 20
+    crosscheck: bool = False
+    kernel: tuple[str, str] | None = None
+
+    @property
+    def answered(self) -> list[tuple[str, str | None]]:
+        """Id and full name of the scopes that the analysis answers for."""
+        return [(self.scope, self.name), *([self.kernel] if self.kernel else [])]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A number with the ends of its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """A feature as a graph shows it; `members` are the merged columns that it stands for, itself among them."""
+
+    name: str
+    tier: str
+    group: str
+    members: tuple[str, ...]
+
+    @classmethod
+    def of(cls, candidate: Candidate) -> "Node":
+        """Return the node of a candidate."""
+        return cls(name=candidate.name, tier=candidate.tier, group=candidate.group, members=tuple(candidate.members))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrow:
+    """A cause of the target.
+
+    Attributes
+    ----------
+    node : Node
+    stage : str
+        `mean`, `scale` or `both`, by what of the deviation it was found to change; `configuration` if it was found
+        between configurations.
+    sign, sign_of : str
+        `sign_of` is what the sign is about, "target" or "value".
+    level : str
+        The level of a category that stands out; empty for numbers.
+    effect : Estimate
+        Slope of the target, in its standard deviations per standard deviation of the cause.
+    value_effect : Estimate
+        Slope of the measured value, likewise.
+    contribution : Estimate
+        Share of the target's variance, percent, 0 .. 100.
+    stability : float or None
+        Share of the half-samples that found the cause again, 0 .. 1; None if there were none. Between configurations:
+        of the fits that leave one configuration out.
+    p_value : float
+        Adjusted for the number of candidates of the scope.
+    q_value : float or None
+        Corrected for the number of kernels as well; None before that.
+    robustness : float
+        Robustness value, 0 .. 1.
+    n_effective : float
+        Effective number of rows behind the cause's own test; of configurations if it was found between them.
+    verdict : str
+    """
+
+    node: Node
+    stage: Literal["mean", "scale", "both", "configuration"]
+    sign: Sign
+    sign_of: SignOf
+    level: str
+    effect: Estimate
+    value_effect: Estimate
+    contribution: Estimate
+    stability: float | None
+    p_value: float
+    q_value: float | None = None
+    robustness: float
+    n_effective: float
+    verdict: Verdict
+
+    @property
+    def name(self) -> str:
+        """The feature's name."""
+        return self.node.name
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnstableCause:
+    """A candidate cause that too small a share of the half-samples, `stability`, found again."""
+
+    feature: str
+    stability: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edge:
+    """An edge between two nodes of the context graph.
+
+    Attributes
+    ----------
+    source, target : str
+        For an undirected edge in the order of the columns.
+    kind : str
+        `directed` or `undirected`.
+    effect : float
+        Partial slope in standard deviations, of the target on the source given the other nodes with edges into the
+        target; for an undirected edge the correlation.
+    """
+
+    source: str
+    target: str
+    kind: Literal["directed", "undirected"]
+    effect: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refutation:
+    """One attempt to refute a cause; a row of `refutations.parquet`.
+
+    `effect` is the slope in standard deviations and `refuted_effect` what the attempt left of it. For
+    `robustness_value` and `e_value` the first is what they were computed from, the second is the value itself.
+    """
+
+    feature: str
+    refuter: str
+    effect: float | None = None
+    refuted_effect: float | None = None
+    p_value: float | None = None
+    passed: bool | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhatIf:
+    """What an intervention would change; a row of `whatif.parquet`.
+
+    Attributes
+    ----------
+    features : tuple of str
+        What is set; several features only if the user specified the intervention.
+    before, after : tuple of str
+        Their values in words, in the same order.
+    causes : tuple of str
+        The arrows that the answer rests on; empty where there is none.
+    change : Estimate or None
+        Of the mean of the target, percent; None if the intervention is refused.
+    verdict : str
+        That of an arrow, or `refused`.
+    reason : str or None
+        Of a verdict other than supported.
+    user_intervention : str or None
+        Name of the user-specified intervention that is answered; None for the built-in ones.
+    """
+
+    features: tuple[str, ...]
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    causes: tuple[str, ...] = ()
+    change: Estimate | None = None
+    verdict: Literal["supported", "inconclusive", "refuted", "refused"] = REFUSED
+    reason: str | None = None
+    user_intervention: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupSlope:
+    """The slope of what a cause's sign is about in one group of rows, or in all; a row of `heterogeneity.parquet`.
+
+    Attributes
+    ----------
+    feature : str
+    by : str
+        `kernel` or `rank`.
+    group : str or None
+        None for all groups together, and then `cochran_q`, `i_squared` (percent), `p_value` and `label` say how much
+        the groups differ.
+    n_rows : int
+    slope : Estimate
+        Standard deviations of the target, or of the value, per standard deviation of the cause.
+    slope_of : str
+        What is regressed, "target" or "value".
+    """
+
+    feature: str
+    by: Literal["kernel", "rank"]
+    group: str | None
+    n_rows: int
+    slope: Estimate
+    slope_of: SignOf
+    cochran_q: float | None = None
+    i_squared: float | None = None
+    p_value: float | None = None
+    label: Literal["alike", "low", "moderate", "high", "opposite"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaselineCause:
+    """A feature that a baseline method names, strongest first; a row of `baselines.parquet`. `position` counts from
+    1.
+    """
+
+    method: str
+    feature: str
+    position: int
+    score: float
+    share_percent: float
+    p_value: float | None
+    sign: Sign
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examination:
+    """What is known of the causes of a scope beyond the search.
+
+    Attributes
+    ----------
+    context_nodes : tuple of Node
+        Features with an edge in the context graph, causes among them, by name.
+    context_edges : tuple of Edge
+    refutations : tuple of Refutation
+    what_ifs : tuple of WhatIf
+        Those of each cause, then the user-specified ones.
+    slopes : tuple of GroupSlope
+    baselines : tuple of BaselineCause
+    failures : tuple of str
+        Steps that could not be computed, with the error.
+    """
+
+    context_nodes: tuple[Node, ...] = ()
+    context_edges: tuple[Edge, ...] = ()
+    refutations: tuple[Refutation, ...] = ()
+    what_ifs: tuple[WhatIf, ...] = ()
+    slopes: tuple[GroupSlope, ...] = ()
+    baselines: tuple[BaselineCause, ...] = ()
+    failures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What is found in one scope.
+
+    Attributes
+    ----------
+    scope : Scope
+    seed : int
+        From which the seeds of the steps derive.
+    n_rows : int
+    n_effective : float
+        The smallest of the effective numbers of rows behind the arrows; that of a typical candidate if there is none.
+    refusal : str or None
+        Why the rows cannot carry an answer; then there is neither an arrow nor an unexplained share.
+    arrows : tuple of Arrow
+        By contribution, largest first.
+    unexplained : Estimate or None
+        Percent of the target's variance that no arrow carries.
+    dropped : tuple of Dropped
+        By feature.
+    unstable : tuple of UnstableCause
+        By feature.
+    notes : tuple of str
+        What a reader should know of rows and columns.
+    p_value : float or None
+        Simes' for no candidate being a cause; None if there was no search.
+    q_value : float or None
+        Corrected for the number of kernels; None before that.
+    detectable_share : float or None
+        Smallest share of the variance, 0 .. 1, that the search would have found.
+    examination : Examination
+    """
+
+    scope: Scope
+    seed: int
+    n_rows: int
+    n_effective: float
+    refusal: str | None = None
+    arrows: tuple[Arrow, ...] = ()
+    unexplained: Estimate | None = None
+    dropped: tuple[Dropped, ...] = ()
+    unstable: tuple[UnstableCause, ...] = ()
+    notes: tuple[str, ...] = ()
+    p_value: float | None = None
+    q_value: float | None = None
+    detectable_share: float | None = None
+    examination: Examination = Examination()
+
+    @property
+    def verdict(self) -> str:
+        """Refuted if all arrows are, supported if one is, else inconclusive."""
+        verdicts = {arrow.verdict for arrow in self.arrows}
+        if verdicts == {REFUTED}:
+            return REFUTED
+        return SUPPORTED if SUPPORTED in verdicts else INCONCLUSIVE
+
+
+def six_digits(value: float) -> float:
+    """Return a number to six significant digits, so that the last bits of another linear algebra library do not change
+    a document.
+
+    Raises
+    ------
+    ValueError
+        If the number is not finite: no document can hold it.
+    """
+    if not math.isfinite(value):
+        raise ValueError(f"{value} is no number that a document can hold")
+    return float(f"{value:.6g}")
+
+
+def to_six_digits(record: Record) -> Record:
+    """Return a record with all of its numbers, those of the records in it as well, to six significant digits."""
+    if isinstance(record, float):
+        return six_digits(record)
+    if isinstance(record, tuple):
+        return tuple(to_six_digits(one) for one in record)
+    if is_dataclass(record):
+        return replace(record, **{one.name: to_six_digits(getattr(record, one.name)) for one in fields(record)})
+    return record

@@ -1,0 +1,179 @@
+"""From the parents of a target to arrows: which of them are stable, and the share, slope and sign of each."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from causeway.causal.data.observations import Candidate
+from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate, Node, Scope, UnstableCause
+from causeway.causal.discovery.stability_selection import MIN_FREQUENCY
+from causeway.causal.discovery.verdicts import arrow_verdict
+from causeway.causal.effects.arrow_strength import crosscheck_reason
+from causeway.causal.effects.contributions import Contributions, Slope
+from causeway.causal.effects.evidence import ConfigurationEffect, Evidence
+from causeway.causal.effects.share_method import SHARE_METHOD
+from causeway.causal.effects.signs import Sign, direction_of, level_of
+from causeway.causal.preparation.prepare import CONTROL_NAMES
+from causeway.causal.preparation.prepared import Prepared
+from causeway.causal.selection.linear_model import Test
+from causeway.causal.selection.stages import Stages
+from causeway.causal.statistics.multiple_testing import bonferroni
+from causeway.causal.statistics.sensitivity import robustness_value
+from causeway.numeric.seeds import derived_seed, generator
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parent:
+    """A parent of the target between search and report.
+
+    Attributes
+    ----------
+    candidate : Candidate
+    stage : str
+        `mean`, `scale`, `both` or `configuration`.
+    p_value : float
+        Adjusted for the number of tests.
+    partial_r2, n_effective : float
+    stability : float or None
+        None without half-samples.
+    effect : ConfigurationEffect or None
+        Of a parent that was found between configurations.
+    """
+
+    candidate: Candidate
+    stage: str
+    p_value: float
+    partial_r2: float
+    n_effective: float
+    stability: float | None
+    effect: ConfigurationEffect | None = None
+
+
+def parents_within(stages: Stages, prepared: Prepared, frequencies: np.ndarray | None) -> list[Parent]:
+    """Return the parents within configurations, the tests of both stages joined for each, by position in
+    `prepared.within`.
+
+    Parameters
+    ----------
+    stages : Stages
+    prepared : Prepared
+    frequencies : ndarray of float, shape (n_candidates,), or None
+        Share of the half-samples that found each parent again; None if there were none.
+    """
+    by_candidate: dict[int, dict[str, Test]] = {}
+    for stage in stages.both:
+        for test in stage.tests:
+            by_candidate.setdefault(test.candidate, {})[stage.name] = test
+    return [
+        _within(prepared.within[index], tests, stages, None if frequencies is None else float(frequencies[index]))
+        for index, tests in sorted(by_candidate.items())
+    ]
+
+
+def _within(candidate: Candidate, tests: Mapping[str, Test], stages: Stages, stability: float | None) -> Parent:
+    strongest = min(tests.values(), key=lambda test: test.p_value)
+    return Parent(
+        candidate=candidate,
+        stage="both" if len(tests) == 2 else next(iter(tests)),
+        p_value=bonferroni(strongest.p_value, 2 * stages.problem.n_tests),
+        partial_r2=max(test.partial_r2 for test in tests.values()),
+        n_effective=strongest.n_effective,
+        stability=stability,
+    )
+
+
+def parents_between(effects: Sequence[ConfigurationEffect], n_tests: int) -> list[Parent]:
+    """Return the parents between configurations; `n_tests` features were tested."""
+    return [
+        Parent(
+            candidate=effect.candidate,
+            stage=CONFIGURATION,
+            p_value=bonferroni(effect.p_value, n_tests),
+            partial_r2=effect.partial_r2,
+            n_effective=float(effect.n_configurations),
+            stability=effect.stability,
+            effect=effect,
+        )
+        for effect in effects
+    ]
+
+
+def stable_parents(parents: Sequence[Parent]) -> tuple[list[Parent], list[UnstableCause], list[str]]:
+    """Return the parents that are stable and no controls, those that are unstable by name, and a note for each
+    control.
+    """
+    kept = []
+    unstable = []
+    notes = []
+    for parent in parents:
+        if parent.candidate.name in CONTROL_NAMES:
+            notes.append(
+                "successive launches resemble each other: the previous deviation explains"
+                f" {100 * parent.partial_r2:.0f} % of what is left; a lasting state that no feature measures (part of"
+                " the unexplained share)"
+            )
+        elif parent.stability is not None and parent.stability < MIN_FREQUENCY:
+            unstable.append(UnstableCause(feature=parent.candidate.name, stability=parent.stability))
+        else:
+            kept.append(parent)
+    return kept, sorted(unstable, key=lambda one: one.feature), notes
+
+
+def weigh(parents: Sequence[Parent], evidence: Evidence, scope: Scope) -> tuple[tuple[Arrow, ...], Estimate, list[str]]:
+    """Return the arrows of the parents by contribution, the unexplained share in percent, and a note on the
+    cross-check with dowhy.
+    """
+    if not parents:
+        return (), Estimate(value=100.0, low=100.0, high=100.0), []
+    rows = evidence.rows
+    deviation = evidence.deviation
+    within = [parent for parent in parents if parent.effect is None]
+    between = [parent for parent in parents if parent.effect is not None]
+    positions = [parent.effect.position[rows.configuration] for parent in between]
+    gains = [parent.effect.slope * position for parent, position in zip(between, positions, strict=True)]
+    values = [parent.candidate.values for parent in within]
+    rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "shares")
+    blocks = evidence.stages.blocks
+    shares = SHARE_METHOD.estimate(values, gains, positions, deviation, rows.weight, blocks, rng, rows.absolute)
+    notes = []
+    if scope.crosscheck:
+        seed = derived_seed(scope.seed, scope.dataset, scope.target, scope.scope, "crosscheck")
+        y = (np.exp(np.sum(gains, axis=0)) if gains else 1.0) * (np.abs(deviation) if rows.absolute else deviation)
+        notes = crosscheck_reason(shares.percent, [*values, *positions], y, rows.weight, seed)
+    arrows = [
+        _arrow(parent, index, shares, scope.target, rows.absolute) for index, parent in enumerate([*within, *between])
+    ]
+    arrows.sort(key=lambda arrow: (-arrow.contribution.value, arrow.name))
+    unexplained = Estimate(value=shares.unexplained, low=shares.unexplained_low, high=shares.unexplained_high)
+    return tuple(arrows), unexplained, notes
+
+
+def _arrow(parent: Parent, index: int, shares: Contributions, target: str, absolute: bool) -> Arrow:
+    """Return the arrow of one parent; `index` is its position in the shares."""
+    slope = shares.slopes[index]
+    move = shares.moves[index]
+    direction = direction_of(slope, move, target, absolute)
+    if parent.effect is not None:  # its sign rests on configurations, not on rows
+        direction = Sign("+" if parent.effect.slope > 0 else "-")
+    return Arrow(
+        node=Node.of(parent.candidate),
+        stage=parent.stage,
+        sign=direction.sign,
+        sign_of=direction.about,
+        level=level_of(slope, parent.candidate.levels),
+        effect=_estimate(slope),
+        value_effect=_estimate(move),
+        contribution=Estimate(
+            value=float(shares.percent[index]), low=float(shares.low[index]), high=float(shares.high[index])
+        ),
+        stability=parent.stability,
+        p_value=parent.p_value,
+        robustness=robustness_value(parent.partial_r2),
+        n_effective=parent.n_effective,
+        verdict=arrow_verdict(parent.n_effective, parent.effect is not None),
+    )
+
+
+def _estimate(slope: Slope) -> Estimate:
+    return Estimate(value=slope.value, low=slope.low, high=slope.high)

@@ -1,0 +1,151 @@
+"""The causes of one scope: from measured columns to arrows with effect, sign, share, stability and a verdict."""
+
+import numpy as np
+
+from causeway.causal.data.deviation import configuration_spread, standardised_deviation
+from causeway.causal.data.observations import Feature, Observations
+from causeway.causal.data.outcome import CONFIGURATION, Outcome, Scope
+from causeway.causal.discovery.arrows import parents_between, parents_within, stable_parents, weigh
+from causeway.causal.discovery.between_configurations import configuration_effects
+from causeway.causal.discovery.cluster_representative import promote_better_members
+from causeway.causal.discovery.collinearity_recheck import reinstate_determined
+from causeway.causal.discovery.leakage_recheck import LeakageRecheck
+from causeway.causal.discovery.mean_and_scale import run_stages
+from causeway.causal.discovery.scope_p_value import scope_p_value
+from causeway.causal.discovery.stability_selection import selection_frequencies
+from causeway.causal.discovery.verdicts import REFUSED_BELOW, detectable_share
+from causeway.causal.effects.evidence import Evidence
+from causeway.causal.preparation.prepare import CONTROL_NAMES, prepare
+from causeway.causal.preparation.prepared import Prepared
+from causeway.causal.selection.design_cache import DesignCache, independent_rows
+from causeway.causal.selection.stages import Stages
+from causeway.numeric.effective_size import autocorrelations, bartlett_factor
+from causeway.numeric.process import single_threaded
+from causeway.numeric.seeds import derived_seed, generator
+
+RECHECK_ROUNDS = 8
+"""So often at most is what was chosen rechecked, and the search repeated."""
+
+
+def discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple[Outcome, Evidence | None]:
+    """Find the causes of the target in one scope, on one thread.
+
+    Parameters
+    ----------
+    columns : list of Feature
+        Features, one value per row.
+    rows : Observations
+        In time order.
+    scope : Scope
+
+    Returns
+    -------
+    outcome : Outcome
+        Neither corrected for the number of kernels nor examined. A refusal when the rows cannot carry an answer; never
+        an exception for degenerate values.
+    evidence : Evidence or None
+        What the arrows were read from; None for a refusal.
+    """
+    with single_threaded(), np.errstate(over="ignore", under="ignore"):
+        return _discover(columns, rows, scope)
+
+
+def _discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple[Outcome, Evidence | None]:
+    rows, columns, refusal = _usable(columns, rows)
+    base = {
+        "scope": scope,
+        "seed": derived_seed(scope.seed, scope.dataset, scope.target, scope.scope),
+        "n_rows": len(rows),
+    }
+    if refusal:
+        return Outcome(**base, n_effective=0.0, refusal=refusal), None
+    size = independent_rows(rows)
+    if size < REFUSED_BELOW:
+        refusal = f"{size:,.0f} effective samples, fewer than {REFUSED_BELOW:.0f}"
+        return Outcome(**base, n_effective=size, refusal=refusal), None
+    prepared = prepare(columns, rows, scope.target)
+    if not prepared.within and not prepared.between:
+        refusal = "no feature is left after preparation"
+        return Outcome(**base, n_effective=size, refusal=refusal, dropped=prepared.dropped), None
+    spread = configuration_spread(rows)
+    deviation = standardised_deviation(rows, spread)
+    stages = _searched(prepared, rows, deviation)
+    effects, dropped, n_between = configuration_effects(prepared.between, rows, stages.residual, spread)
+    for one in dropped:
+        prepared.drop(one.feature, one.reason)
+    rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "stability")
+    frequencies = selection_frequencies(stages, scope.resamples, rng) if scope.resamples else None
+    parents = [*parents_within(stages, prepared, frequencies), *parents_between(effects, n_between)]
+    kept, unstable, notes = stable_parents(parents)
+    evidence = Evidence(
+        columns=columns,
+        rows=rows,
+        prepared=prepared,
+        stages=stages,
+        effects=tuple(effects),
+        deviation=deviation,
+        spread=spread,
+    )
+    arrows, unexplained, crosscheck = weigh(kept, evidence, scope)
+    behind = [arrow.n_effective for arrow in arrows if arrow.stage != CONFIGURATION]
+    n_effective = min(behind) if behind else _typical_size(stages, size)
+    controls = [index for index, candidate in enumerate(prepared.within) if candidate.name in CONTROL_NAMES]
+    base |= {
+        "n_effective": n_effective,
+        "dropped": prepared.dropped,
+        "unstable": tuple(unstable),
+        "notes": (*notes, *prepared.notes, *crosscheck),
+        "p_value": scope_p_value(stages, controls, [effect.p_value for effect in effects], n_between),
+    }
+    if not arrows and n_effective < REFUSED_BELOW:
+        refusal = f"{n_effective:,.0f} effective samples after autocorrelation, fewer than {REFUSED_BELOW:.0f}"
+        return Outcome(**base, refusal=refusal), None
+    detectable = detectable_share(n_effective, stages.problem.n_tests)
+    return Outcome(**base, arrows=arrows, unexplained=unexplained, detectable_share=detectable), evidence
+
+
+def _searched(prepared: Prepared, rows: Observations, deviation: np.ndarray) -> Stages:
+    """Search, recheck what was chosen, and search again while that changes the candidates."""
+    grounds = DesignCache(rows, prepared.on_two_scales)
+    leakage = LeakageRecheck(prepared, rows)
+    stages = run_stages(list(prepared.within), grounds, deviation)
+    for _ in range(RECHECK_ROUNDS):
+        if not leakage.drop_leaked(stages):
+            changed = reinstate_determined(stages, prepared), promote_better_members(stages, prepared)
+            if not any(changed):
+                break
+        stages = run_stages(list(prepared.within), grounds, deviation)
+    return stages
+
+
+def _usable(columns: list[Feature], rows: Observations) -> tuple[Observations, list[Feature], str]:
+    """Leave out rows without a deviation; return a reason if nothing can be said."""
+    if len(rows) == 0:
+        return rows, columns, "no launch has the target"
+    known = (
+        np.isfinite(rows.target)
+        & np.isfinite(rows.signed)
+        & np.isfinite(rows.mean)
+        & np.isfinite(rows.weight)
+        & (rows.weight > 0)
+    )
+    if not known.any():
+        return rows.take(known), [], "the target holds no finite value"
+    alone = (np.bincount(rows.configuration, minlength=1) == 1)[rows.configuration] & (rows.signed == 0)
+    keep = known & ~alone
+    if not keep.any():
+        return rows.take(keep), [], "every configuration was launched once, so that no launch deviates from its mean"
+    if not keep.all():
+        columns = [Feature(c.name, c.values[keep], c.tier, c.group, c.unit) for c in columns]
+        rows = rows.take(keep)
+    if np.all(rows.signed == 0):
+        return rows, columns, "the target is constant: no launch deviates from the mean of its configuration"
+    return rows, columns, ""
+
+
+def _typical_size(stages: Stages, size: float) -> float:
+    """Return the effective size of the median candidate, given the autocorrelation of what is left."""
+    if not stages.problem.lags.size:
+        return size
+    of_residual = autocorrelations(stages.centring.weighted(stages.residual)[:, None], stages.problem.n_lags)[0]
+    return size / float(np.median(bartlett_factor(stages.problem.lags, of_residual)))

@@ -1,0 +1,168 @@
+"""What is known of the causes of one scope beyond the search: refutations, what-ifs, slopes by group, baselines, the
+context graph.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import numpy as np
+
+from causeway.causal.data.outcome import Arrow, Edge, Examination, Node, Outcome, Refutation, WhatIf, to_six_digits
+from causeway.causal.effects.evidence import Evidence
+from causeway.causal.effects.interventions import intervention_model_of, what_ifs
+from causeway.causal.effects.user_interventions import UserIntervention, user_what_ifs
+from causeway.causal.examination.baselines import baselines
+from causeway.causal.examination.context_nodes import context_graph
+from causeway.causal.examination.heterogeneity import heterogeneity
+from causeway.causal.examination.refutation import refute, refuted_by
+from causeway.core.logs import LOG
+from causeway.core.vocabulary import REFUTED, SUPPORTED
+from causeway.numeric.process import single_threaded
+from causeway.numeric.seeds import derived_seed
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extent:
+    """How far a scope is examined.
+
+    Attributes
+    ----------
+    context : str
+        How the context graph is learnt, `boss` or `pc`.
+    context_resamples : int
+        How many resamples decide on directions within a tier.
+    interventions : sequence of UserIntervention
+        What the user wants to know beside the built-in what-ifs.
+    by_configuration : mapping
+        The values that interventions refer to, `user_interventions.configuration_values`.
+    """
+
+    context: str = "boss"
+    context_resamples: int = 0
+    interventions: Sequence[UserIntervention] = ()
+    by_configuration: Mapping[int, Mapping[str, float | None]] = field(default_factory=dict)
+
+
+def examine(outcome: Outcome, evidence: Evidence | None, extent: Extent | None = None) -> Outcome:
+    """Return an outcome with its examination, its refuted arrows marked, and all numbers to six digits.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    evidence : Evidence or None
+        What `discover` gave beside the outcome; None for a refusal.
+    extent : Extent or None
+    """
+    extent = extent or Extent()
+    if evidence is None:
+        examination = Examination(what_ifs=_without_model(outcome, extent))
+        return to_six_digits(replace(outcome, examination=examination))
+    with single_threaded(), np.errstate(over="ignore", under="ignore"):
+        return to_six_digits(_Steps(outcome, evidence, extent).examined())
+
+
+def for_each_scope(outcome: Outcome, interventions: Sequence[UserIntervention]) -> list[Outcome]:
+    """Return an outcome once for each scope that it answers for: the same but for the scope and the user-specified
+    interventions, of which each scope has those that apply to it.
+    """
+    found = []
+    for scope, name in outcome.scope.answered:
+        mine = {one.name for one in interventions if one.applies_to(scope, name)}
+        kept = tuple(
+            row
+            for row in outcome.examination.what_ifs
+            if row.user_intervention is None or row.user_intervention in mine
+        )
+        found.append(
+            replace(
+                outcome,
+                scope=replace(outcome.scope, scope=scope, name=name, kernel=None),
+                examination=replace(outcome.examination, what_ifs=kept),
+            )
+        )
+    return found
+
+
+def marked(arrows: Sequence[Arrow], attempts: Sequence[Refutation]) -> tuple[Arrow, ...]:
+    """Return the arrows, supported ones that an attempt refuted with that verdict."""
+    return tuple(
+        replace(arrow, verdict=REFUTED) if arrow.verdict == SUPPORTED and refuted_by(attempts, arrow.name) else arrow
+        for arrow in arrows
+    )
+
+
+def _without_model(outcome: Outcome, extent: Extent) -> tuple[WhatIf, ...]:
+    """Return the refusals of the user-specified interventions where no cause could be set."""
+    return tuple(user_what_ifs(extent.interventions, outcome, None, extent.by_configuration))
+
+
+class _Steps:
+    """The steps of one examination. A failure of a library costs its step and is reported; the rest stands."""
+
+    def __init__(self, outcome: Outcome, evidence: Evidence, extent: Extent) -> None:
+        self.outcome = outcome
+        self.evidence = evidence
+        self.extent = extent
+        self.failures: list[str] = []
+
+    def examined(self) -> Outcome:
+        """Return the outcome after all steps."""
+        if self.outcome.arrows:
+            arrows, examination = self._of_arrows()
+        else:
+            arrows = ()
+            examination = Examination(what_ifs=_without_model(self.outcome, self.extent))
+        named = self._guarded("the baselines", lambda: baselines(self.evidence, self._seed("baselines")), [])
+        examination = replace(examination, baselines=tuple(named), failures=tuple(self.failures))
+        return replace(self.outcome, arrows=arrows, examination=examination)
+
+    def _of_arrows(self) -> tuple[tuple[Arrow, ...], Examination]:
+        """Return the arrows, refuted ones marked, and what is known of them beyond the search."""
+        evidence = self.evidence
+        arrows = self.outcome.arrows
+        nodes, edges = self._guarded("the context graph", self._context, ((), ()))
+        attempts = self._guarded("refutation", lambda: refute(evidence, arrows, self._seed("refutation")), [])
+        arrows = marked(arrows, attempts)
+        changes = self._guarded("the what-ifs", lambda: self._what_ifs(arrows), [])
+        slopes = self._guarded("heterogeneity", lambda: heterogeneity(evidence, arrows), [])
+        return arrows, Examination(
+            context_nodes=nodes,
+            context_edges=edges,
+            refutations=tuple(attempts),
+            what_ifs=tuple(changes),
+            slopes=tuple(slopes),
+        )
+
+    def _seed(self, step: str) -> int:
+        scope = self.outcome.scope
+        return derived_seed(scope.seed, scope.dataset, scope.target, scope.scope, step)
+
+    def _guarded(self, step: str, compute: Callable[[], Result], otherwise: Result) -> Result:
+        try:
+            return compute()
+        except Exception as error:
+            LOG.warning("%s: %s failed", self.outcome.scope.scope, step, exc_info=True)
+            self.failures.append(f"{step} could not be computed: {type(error).__name__}: {error}"[:300])
+            return otherwise
+
+    def _context(self) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
+        return context_graph(
+            self.evidence,
+            self.outcome.arrows,
+            self.outcome.n_effective,
+            self._seed("context"),
+            method=self.extent.context,
+            resamples=self.extent.context_resamples,
+        )
+
+    def _what_ifs(self, arrows: tuple[Arrow, ...]) -> list[WhatIf]:
+        """Return what setting each cause would change, then what the user-specified interventions would."""
+        model = intervention_model_of(self.evidence, arrows, self._seed("whatif"))
+        interventions = self.extent.interventions
+        return [
+            *what_ifs(model, arrows),
+            *user_what_ifs(interventions, self.outcome, model, self.extent.by_configuration),
+        ]

@@ -1,0 +1,166 @@
+"""Numeric columns on their way to candidates: gaps filled, centred within configurations, in logarithms, winsorised."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from causeway.causal.data.counter_names import computed_name, derived_name
+from causeway.causal.data.observations import Candidate, Feature, Observations
+from causeway.causal.preparation.counter_scale import standardised_within_configuration
+from causeway.causal.statistics.basis import AT_ONCE, GroupCentring
+
+MAX_MISSING = 0.5
+MIN_POSITIVE = 0.2
+"""A column with fewer positive values than this share has no logarithm to speak of."""
+RELATIVE_UNITS = frozenset({"ratio", "%", "percent", "pct"})
+"""A column in such a unit is computed from others, whatever its name."""
+WINSOR_SHARE = 0.002
+CLIP_SD = 6.0
+
+
+@dataclass(eq=False)
+class NumericColumn:
+    """A numeric column on its way to a candidate; all arrays have shape (n_rows,).
+
+    Attributes
+    ----------
+    column : Feature
+        As measured.
+    name : str
+        Its own among all columns.
+    values : ndarray of float
+        Without missing values, on the scale of the analysis (log1p of bytes).
+    known : ndarray of bool
+        Where the value was measured and not filled in.
+    centred : ndarray of float or None
+        Minus the mean of the configuration.
+    standardised : ndarray of float or None
+        `centred` in spreads of the configuration; `centred` itself where only one scale is considered.
+    searched : ndarray of float or None
+        What the search takes, one of these two.
+    logs : ndarray of float or None
+        Logarithms, centred, with zeros at a floor; None if a value is negative or few are positive.
+    positive : ndarray of bool or None
+        Where the value is known and above 0.
+    """
+
+    column: Feature
+    name: str
+    values: np.ndarray
+    known: np.ndarray
+    centred: np.ndarray | None = None
+    standardised: np.ndarray | None = None
+    searched: np.ndarray | None = None
+    logs: np.ndarray | None = None
+    positive: np.ndarray | None = None
+
+    @property
+    def is_counter(self) -> bool:
+        """Whether it is measured during the launch, and not known at its start."""
+        return self.column.tier == "counter"
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether name or unit says that the column is computed from others."""
+        return computed_name(self.name) or self.column.unit in RELATIVE_UNITS
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether name or unit says that it is computed from others, or counts a part of what another one counts."""
+        return derived_name(self.name) or self.column.unit in RELATIVE_UNITS
+
+    @property
+    def log_scale(self) -> np.ndarray | None:
+        """The centred logarithms; of bytes, whose values are logarithms already, the values."""
+        return self.centred if self.column.unit == "bytes" else self.logs
+
+    def centre(self, centring: GroupCentring) -> None:
+        """Work out `centred`, `positive` and `logs`."""
+        self.centred = centring.centred(self.values)
+        self.positive = (self.values > 0) & self.known
+        if self.values.min() >= 0 and self.positive.mean() > MIN_POSITIVE:
+            floor = 0.5 * self.values[self.positive].min()
+            self.logs = centring.centred(np.log(np.maximum(self.values, floor)))
+
+    def measured_only(self) -> "NumericColumn":
+        """Return the column without what was worked out from it, to save memory."""
+        return NumericColumn(self.column, self.name, self.values, self.known)
+
+    def candidate(self, values: np.ndarray) -> Candidate:
+        """Return the candidate with final values, alone in its cluster."""
+        column = self.column
+        return Candidate(self.name, column.tier, column.group, column.unit, values, (self.name,))
+
+
+def numeric_column(column: Feature, name: str, rows: Observations) -> NumericColumn | str:
+    """Return a measured column with its gaps filled, or the reason why it is of no use.
+
+    Parameters
+    ----------
+    column : Feature
+        With finite values, NaN where missing, or infinite ones, which count as missing.
+    name : str
+    rows : Observations
+    """
+    values = np.asarray(column.values, dtype=float)
+    known = np.isfinite(values)
+    infinite = int(np.isinf(values).sum())
+    if not known.any():
+        return "holds no value" + (f" ({infinite} infinite)" if infinite else "")
+    if known.mean() < 1 - MAX_MISSING:
+        return f"missing in {100 * (1 - known.mean()):.0f} % of the rows"
+    if values[known].min() == values[known].max():
+        return "constant"
+    if column.unit == "bytes" and values[known].min() >= 0:
+        values = np.where(known, np.log1p(np.where(known, values, 0.0)), np.nan)
+    largest = np.abs(values[known]).max()
+    if not 1e-150 < largest < 1e150:  # squares would overflow or vanish
+        values = values / largest
+    return NumericColumn(column, name, values if known.all() else _filled(values, known, rows), known)
+
+
+def _filled(values: np.ndarray, known: np.ndarray, rows: Observations) -> np.ndarray:
+    """Return values with gaps set to the weighted mean of the configuration's known values, or of all known values."""
+    weights = np.where(known, rows.weight, 0.0)
+    safe = np.where(known, values, 0.0)
+    sums = np.bincount(rows.configuration, weights * safe)
+    totals = np.bincount(rows.configuration, weights)
+    overall = float((weights * safe).sum() / weights.sum())
+    means = np.where(totals > 0, sums / np.where(totals > 0, totals, 1.0), overall)
+    return np.where(known, values, means[rows.configuration])
+
+
+def prepared_again(number: NumericColumn, rows: Observations, centring: GroupCentring, standardised: bool) -> Candidate:
+    """Return the candidate of a numeric column after preparation; `standardised` tells the scale that it is on."""
+    again = number.measured_only()
+    again.centred = centring.centred(again.values)
+    again.searched = (
+        standardised_within_configuration(again.values, again.centred, rows) if standardised else again.centred
+    )
+    return again.candidate(final_values([again])[0])
+
+
+def final_values(numbers: Sequence[NumericColumn]) -> list[np.ndarray]:
+    """Return the values of numeric columns as candidates hold them, float32: winsorised, in standard deviations."""
+    step = max(1, AT_ONCE // max(numbers[0].centred.size, 1))
+    found = []
+    for first in range(0, len(numbers), step):
+        block = winsorised(np.column_stack([number.searched for number in numbers[first : first + step]]))
+        found += list(np.ascontiguousarray(block.T, dtype=np.float32))
+    return found
+
+
+def winsorised(columns: np.ndarray) -> np.ndarray:
+    """Return columns, shape (n_rows, p), with `WINSOR_SHARE` of the rows pulled in (half at each end), scaled to
+    standard deviation 1, clipped at `CLIP_SD`.
+    """
+    low, high = np.quantile(columns, [WINSOR_SHARE / 2, 1 - WINSOR_SHARE / 2], axis=0)
+    found = np.clip(columns, low, high)
+    found -= found.mean(axis=0)
+    spread = found.std(axis=0)
+    rare = spread == 0  # varies in fewer rows than are winsorised
+    if rare.any():
+        found[:, rare] = columns[:, rare] - columns[:, rare].mean(axis=0)
+        spread = found.std(axis=0)
+    return np.clip(found / np.where(spread > 0, spread, 1.0), -CLIP_SD, CLIP_SD)

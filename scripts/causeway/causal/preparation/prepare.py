@@ -1,0 +1,247 @@
+"""Columns to candidates: every column either becomes a candidate, stands behind one, or is dropped with its reason.
+
+Order of the steps: categories to indicators, missing values, constants, leaked features by name, logarithms of bytes,
+centring within configurations, leaked features by data, scales of counters, clusters, deterministic columns,
+winsorising. A column that is constant within every configuration cannot move the deviation from the configuration's
+mean; it may only act on its scale and goes to the configuration level (`discovery.between_configurations`).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from causeway.causal.data.counter_names import leaked_by_name
+from causeway.causal.data.observations import Feature, Observations
+from causeway.causal.preparation.categorical import category_candidates
+from causeway.causal.preparation.collinearity import determined_columns, precedence
+from causeway.causal.preparation.counter_scale import better_standardised, standardised_within_configuration
+from causeway.causal.preparation.leak_attribution import LeakAttribution
+from causeway.causal.preparation.numeric_columns import NumericColumn, final_values, numeric_column, winsorised
+from causeway.causal.preparation.prepared import Prepared
+from causeway.causal.preparation.target_leakage import MeasuredColumns, correlation_matrix, leaked_features
+from causeway.causal.statistics.basis import AT_ONCE, GroupCentring, normal_scores
+from causeway.causal.statistics.clustering import cluster_columns, medoids
+from causeway.core.feature_registry import FEATURES
+from causeway.numeric.effective_size import kish_size
+
+CONTROL_NAMES = frozenset(feature.name for feature in FEATURES if feature.is_control)
+"""Nuisance columns: entered like candidates so that they take away what they explain, never reported as causes."""
+
+
+def prepare(columns: Sequence[Feature], rows: Observations, target: str) -> Prepared:
+    """Turn measured columns into candidates.
+
+    Parameters
+    ----------
+    columns : sequence of Feature
+        In any order; equal names are told apart by `#2`, `#3`.
+    rows : Observations
+    target : str
+        The target's name, e.g. `gpu_time`: a counter of that name is the target itself.
+
+    Returns
+    -------
+    Prepared
+        The same for any order of the columns but for ties between equal columns.
+    """
+    names = _unique(str(column.name) for column in columns)
+    prepared = Prepared(names, CONTROL_NAMES)
+    centring = GroupCentring(rows.configuration, rows.weight)
+    numbers: list[NumericColumn] = []
+    categories: list[tuple[str, Feature]] = []
+    for name, column in zip(names, columns, strict=True):
+        if column.tier == "counter" and leaked_by_name(column.name, target):
+            prepared.drop(name, "its name says that it is the measured time itself, cycles, or a rate per time")
+        elif column.values.dtype == object:
+            categories.append((name, column))
+        else:
+            number = numeric_column(column, name, rows)
+            if isinstance(number, str):
+                prepared.drop(name, number)
+                continue
+            numbers.append(number)
+            missing = int((~number.known).sum())
+            if missing and name not in CONTROL_NAMES:  # the first launch of each kernel has none before it
+                prepared.note(f"{name}: {missing} missing or infinite values set to the mean of their configuration")
+    _add_categories(categories, rows, centring, prepared)
+    numbers = _varying_within(numbers, rows, centring, prepared)
+    if numbers:
+        numbers = _without_leaked(numbers, rows, centring, prepared)
+        _choose_scales(numbers, rows, prepared)
+        _cluster(numbers, prepared)
+    return prepared.complete()
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    """Return names, equal ones told apart by `#2`, `#3`."""
+    found: dict[str, None] = {}
+    seen: dict[str, int] = {}
+    for name in names:
+        own = name
+        while own in found:
+            seen[name] = seen.get(name, 1) + 1
+            own = f"{name}#{seen[name]}"
+        found[own] = None
+    return list(found)
+
+
+def _add_categories(
+    categories: list[tuple[str, Feature]], rows: Observations, centring: GroupCentring, prepared: Prepared
+) -> None:
+    """Add the candidates of text columns, those that group the rows alike merged."""
+    found, dropped = category_candidates(categories)
+    for one in dropped:
+        prepared.drop(one.feature, one.reason)
+    for candidate in found:
+        codes = candidate.values @ np.arange(1, candidate.values.shape[1] + 1)
+        constant = _constant_within(codes, centring)
+        values = candidate.values[_first_rows(rows)] if constant else candidate.values
+        prepared.add(replace(candidate, values=values, members=(candidate.name,)), between=constant)
+        others = [name for name in candidate.members if name != candidate.name]
+        prepared.merge(candidate.name, dict.fromkeys(others), "it groups the rows alike")
+
+
+def _first_rows(rows: Observations) -> np.ndarray:
+    """Return the position of the first row of each configuration."""
+    return np.unique(rows.configuration, return_index=True)[1]
+
+
+def _constant_within(values: np.ndarray, centring: GroupCentring) -> bool:
+    """Tell whether a column never varies within a configuration (exactly, by minima and maxima)."""
+    ordered = values[centring.order]
+    low = np.minimum.reduceat(ordered, centring.starts)
+    return bool(np.all(low == np.maximum.reduceat(ordered, centring.starts)))
+
+
+def _varying_within(
+    numbers: list[NumericColumn], rows: Observations, centring: GroupCentring, prepared: Prepared
+) -> list[NumericColumn]:
+    """Send columns that are constant within configurations to the configuration level; centre and return the others."""
+    kept = []
+    for number in numbers:
+        if _constant_within(number.values, centring):
+            prepared.add(number.candidate(number.values[_first_rows(rows)]), between=True)
+        else:
+            number.centre(centring)
+            kept.append(number)
+    return kept
+
+
+def _without_leaked(
+    numbers: list[NumericColumn], rows: Observations, centring: GroupCentring, prepared: Prepared
+) -> list[NumericColumn]:
+    """Drop counters that follow from the measured value; facts known at the launch's start cannot."""
+    measured = rows.mean + rows.signed
+    leaked = np.zeros(len(numbers), dtype=bool)
+    counters = [i for i, number in enumerate(numbers) if number.is_counter]
+    size = kish_size(rows.weight) * (1 - centring.n_groups / len(rows))
+    scales = [(False, centring.centred(measured), [n.centred for n in numbers])]
+    if np.all(measured > 0):  # before levels, in which a rate is tied to its amount only nearly
+        scales.insert(
+            0, (True, centring.centred(np.log(measured)), [n.log_scale if n.positive.all() else None for n in numbers])
+        )
+    for logarithmic, centred, series in scales:
+        positions = [i for i in counters if series[i] is not None and not leaked[i]]
+        if positions:
+            columns = np.column_stack([series[i].astype(np.float32) for i in positions])
+            further = [n.centred for i, n in enumerate(numbers) if i not in positions and not leaked[i]]
+            attribution = LeakAttribution(
+                measured=centred,
+                columns=columns,
+                further=[*further, *(one.values for one in prepared.within)],
+                raw=[numbers[i].column.values for i in positions],
+                raw_measured=measured,
+                centring=centring,
+                size=size,
+            )
+            leaked[positions] |= leaked_features(
+                MeasuredColumns(measured=centred, columns=columns, logarithmic=logarithmic),
+                np.asarray([numbers[i].is_computed for i in positions]),
+                attribution.leaked_member,
+            )
+    for i in np.flatnonzero(leaked):
+        prepared.drop(
+            numbers[i].name, "follows from the measured value itself (R² > .99 with at most two other columns)"
+        )
+    return [number for number, drop in zip(numbers, leaked, strict=True) if not drop]
+
+
+def _choose_scales(numbers: list[NumericColumn], rows: Observations, prepared: Prepared) -> None:
+    """Decide of each counter whether the search takes it in its unit, or standardised within configurations."""
+    for number in numbers:
+        number.searched = number.standardised = number.centred
+    counters = [number for number in numbers if number.is_counter]
+    if not counters or np.all(rows.configuration == rows.configuration[0]):
+        return
+    for number in counters:
+        number.standardised = standardised_within_configuration(number.values, number.centred, rows)
+    step = max(1, 10 * AT_ONCE // len(rows))
+    in_unit, standardised = (
+        list(
+            np.concatenate(
+                [winsorised(np.column_stack(part[first : first + step])).T for first in range(0, len(counters), step)]
+            )
+        )
+        for part in ([number.centred for number in counters], [number.standardised for number in counters])
+    )
+    better = better_standardised(in_unit, standardised, rows)
+    chosen = [number for number, one in zip(counters, better, strict=True) if one]
+    for number in chosen:
+        number.searched = number.standardised
+    prepared.compare_scales((number.name for number in counters), (number.name for number in chosen))
+    if chosen:
+        prepared.note(
+            f"{len(chosen)} of {len(counters)} counters are standardised within their configuration, not taken in their"
+            " unit"
+        )
+
+
+def _cluster(numbers: list[NumericColumn], prepared: Prepared) -> None:
+    """Merge columns that move together, drop deterministic ones, winsorise; add the candidates."""
+    names = [number.name for number in numbers]
+    standardised = np.column_stack(
+        [number.standardised.astype(np.float32) for number in numbers]
+    )  # else the largest kernels alone would decide
+    similarity = np.abs(correlation_matrix(winsorised(standardised)))
+    scores = np.column_stack([normal_scores(number.standardised).astype(np.float32) for number in numbers])
+    np.maximum(similarity, np.abs(correlation_matrix(scores - scores.mean(axis=0))), out=similarity)
+    del scores
+    clusters = medoids(similarity, cluster_columns(similarity), names)
+    del similarity
+    members = {_representative(cluster, numbers): cluster for cluster in clusters.values()}
+    values = final_values(numbers)
+    determined = _determined([i for i in members if numbers[i].is_counter], numbers)
+    for head, cluster in members.items():
+        prepared.add(numbers[head].candidate(values[head]))
+        others = {names[i]: numbers[i].candidate(values[i]) for i in cluster if i != head}
+        if head in determined:
+            prepared.merge(names[head], dict.fromkeys(others))
+            prepared.set_aside(names[head], [names[i] for i in determined[head]])
+        else:
+            prepared.merge(names[head], others)
+    prepared.keep_numbers({number.name: number.measured_only() for number in numbers})
+
+
+def _determined(heads: list[int], numbers: list[NumericColumn]) -> dict[int, list[int]]:
+    """Return the counters that follow from others, with these. Features of the context are no sums of each other by
+    construction.
+    """
+    if not heads:
+        return {}
+    levels = np.column_stack([numbers[i].centred for i in heads])
+    logs = np.column_stack(
+        [np.full(levels.shape[0], np.nan) if numbers[i].logs is None else numbers[i].logs for i in heads]
+    )
+    positive = np.column_stack([numbers[i].positive for i in heads])
+    known = np.column_stack([numbers[i].known for i in heads])
+    names = [numbers[i].name for i in heads]
+    found = determined_columns(levels, logs, known, positive, names, precedence(names))
+    return {heads[i]: [heads[j] for j in others] for i, others in found.items()}
+
+
+def _representative(cluster: list[int], numbers: list[NumericColumn]) -> int:
+    """Return who stands for a cluster: its medoid, but raw columns go before derived ones and facts known at the
+    start before counters.
+    """
+    return min(cluster, key=lambda i: (numbers[i].is_counter, numbers[i].is_derived, cluster.index(i)))

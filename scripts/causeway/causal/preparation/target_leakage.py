@@ -1,0 +1,304 @@
+"""Target leakage: columns that hold the measured value itself and would explain it perfectly without causing it.
+
+A column is a leaked feature if it was calculated from the measured value: the time in other units, cycles = time x
+clock, a rate = amount / time. Such columns are found in four steps:
+
+1. *by name* (`data.counter_names`): names that profilers give to times, cycles and rates per time;
+2. *by data* (`leaked_features`, here): within configurations the column follows from the measured value and at most
+   two other columns, and does not without the measured value. This is an exact relation;
+3. *attribution* (`preparation.leak_attribution`): an exact relation is symmetric. Of rate, amount and time each follows
+   from the other two, and only one was calculated from the time: which of the columns is it?
+4. *recheck after selection* (`discovery.leakage_recheck`): what gaps and zeros had hidden, on the rows where the
+   columns that were chosen are known and positive.
+
+References
+----------
+S. Kaufman, S. Rosset, C. Perlich, O. Stitelman, Leakage in data mining: formulation, detection, and avoidance, ACM
+Trans. Knowl. Discov. Data 6 (2012) 15.
+
+Examples
+--------
+Twelve launches with five counters: `bytes` and `clock` were measured, `speed`, `ticks` and `wall` were calculated from
+the time. docs/causes.md shows the same numbers.
+
+>>> from causeway.causal.preparation.leak_attribution import calculated_from
+>>> time = 100 * np.exp([0.04, -0.09, 0.25, -0.03, 0.1, -0.15, 0.17, 0.01, -0.06, 0.28, 0.07, -0.12])
+>>> bytes_ = np.array([512, 96, 288, 640, 160, 416, 224, 768, 352, 128, 576, 192.0])
+>>> clock = np.array([1.12, 1.41, 1.02, 1.35, 0.93, 1.2, 1.38, 0.99, 1.29, 1.41, 1.08, 1.26])
+>>> table = np.column_stack([bytes_, clock, bytes_ / time, time * clock, 1000 * time + 7])
+>>> logs = np.log(table) - np.log(table).mean(axis=0)
+>>> columns = MeasuredColumns(measured=np.log(time) - np.log(time).mean(), columns=logs, logarithmic=True)
+>>> relations = ExactRelations(columns)
+
+What the time alone leaves of each column, 1 - R^2. Only `wall` follows from it:
+
+>>> [float(round(residual, 3)) for residual in relations.residual]
+[0.96, 0.977, 0.852, 0.6, 0.0]
+
+Which other column leaves least of each of the first four together with the time, and how much. `speed` follows from the
+time and `bytes`, `ticks` from the time and `clock`; but the relations are symmetric, so the originals follow as well:
+
+>>> [int(np.argmin(relations.with_one_other(j))) for j in range(4)]
+[2, 3, 0, 1]
+>>> [float(round(relations.with_one_other(j).min(), 3)) for j in range(4)]
+[0.0, 0.0, 0.0, 0.0]
+
+Attribution: `bytes` holds whole numbers and `clock` two decimals, which no division or product with the time gives. So
+the other column of each pair is the leaked feature:
+
+>>> def attribute(members, related):
+...     return members[calculated_from(*table[:, members].T, time)]
+>>> leaked_features(columns, np.zeros(5, bool), attribute).tolist()
+[False, False, True, True, True]
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+LEAK_R2 = 0.99
+"""Squared multiple correlation from which a relation is exact."""
+MIN_ROWS = 50
+OWN_SHARE = 0.1
+"""A leaked feature loses this much: with the measured value the unexplained part shrinks below a tenth of what the
+other columns leave.
+"""
+NOT_ROUNDING = 1e-4
+"""Copies leave less of each other than this, and then the measured value's part in it is rounding."""
+ROUNDING = 1e-5
+"""More than single precision takes from a squared correlation."""
+AT_ONCE = 256
+"""So many rows of a matrix of correlations are gone through in one go."""
+UNIT_SLOPE = 0.1
+"""A rate is in proportion to its amount: in logarithms, the slope of one on the other differs from 1 by less than
+this.
+"""
+
+
+def correlation_matrix(columns: np.ndarray) -> np.ndarray:
+    """Return the correlations of columns, float32, shape (p, p); 0 where a column has no variance.
+
+    Parameters
+    ----------
+    columns : ndarray of float, shape (n_rows, p)
+        Each with mean 0.
+    """
+    lengths = np.sqrt((columns.astype(np.float64) ** 2).sum(axis=0))
+    unit = (columns / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+    return unit.T @ unit
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredColumns:
+    """The measured value and columns on one scale.
+
+    Attributes
+    ----------
+    measured : ndarray of float, shape (n_rows,)
+        Measured value, or its logarithm, centred within configurations.
+    columns : ndarray of float, shape (n_rows, p)
+        Columns, or their logarithms, centred likewise.
+    logarithmic : bool
+        They are logarithms: a relation then needs columns that are in proportion to each other.
+    """
+
+    measured: np.ndarray
+    columns: np.ndarray
+    logarithmic: bool
+
+
+class ExactRelations:
+    """How well columns follow from the measured value and at most two other columns.
+
+    Parameters
+    ----------
+    given : MeasuredColumns
+
+    Attributes
+    ----------
+    correlations : ndarray of float32, shape (p, p)
+    with_measured : ndarray of float, shape (p,)
+        Correlation of each column with the measured value.
+    residual : ndarray of float, shape (p,)
+        What the measured value alone leaves of each column, 1 - R^2.
+    alone : ndarray of bool, shape (p,)
+        Columns that follow from the measured value alone.
+    partial : ndarray of float32, shape (p, p)
+        Correlations given the measured value.
+
+    Notes
+    -----
+    With t the measured value, the squared multiple correlation grows by partial correlations: 1 - R^2(t, u, v) = (1 -
+    r_t^2)(1 - r_u.t^2)(1 - r_v.tu^2).
+    """
+
+    def __init__(self, given: MeasuredColumns) -> None:
+        self.logarithmic = given.logarithmic
+        self.correlations = correlation_matrix(given.columns)
+        unit = given.measured / np.sqrt(given.measured @ given.measured)
+        self.lengths = np.sqrt((given.columns.astype(float) ** 2).sum(axis=0))
+        self.with_measured = (given.columns.T @ unit) / np.where(self.lengths > 0, self.lengths, 1.0)
+        self.residual = np.maximum(1.0 - self.with_measured**2, 1e-12)
+        self.alone = self.residual < 1 - LEAK_R2
+        single = self.with_measured.astype(np.float32)
+        self.partial = self.correlations - np.outer(single, single)
+        scale = np.sqrt(self.residual).astype(np.float32)
+        self.partial /= scale
+        self.partial /= scale[:, None]
+
+    def with_one_other(self, j: int) -> np.ndarray:
+        """Return what the measured value and each single other column leave of column j, shape (p,); 1 where the
+        measured value is not needed for it.
+        """
+        without = 1.0 - self.correlations[j].astype(float) ** 2
+        residual = self.residual[j] * (1.0 - np.minimum(self.partial[j].astype(float) ** 2, 1.0))
+        needed = (without > NOT_ROUNDING) & (residual < OWN_SHARE * without) & ~self.alone
+        needed[j] = False
+        if self.logarithmic:
+            needed &= in_proportion(
+                self.partial[j].astype(float),
+                self.lengths[j] * np.sqrt(self.residual[j]),
+                self.lengths * np.sqrt(self.residual),
+            )
+        return np.where(needed, residual, 1.0)
+
+    def related(self) -> np.ndarray:
+        """Return which columns follow from the measured value alone or with one other column, shape (p,)."""
+        near = self.residual * (1.0 - _nearest(self.partial).astype(float) ** 2) < 1 - LEAK_R2 + ROUNDING
+        return np.asarray(
+            [
+                self.alone[j] or bool(near[j] and self.with_one_other(j).min(initial=1.0) < 1 - LEAK_R2)
+                for j in range(self.residual.size)
+            ]
+        )
+
+    def two_others(self, j: int, allowed: np.ndarray) -> list[int]:
+        """Return the two allowed columns that, with the measured value, leave next to nothing of column j; empty if
+        there are none. On a logarithmic scale column j must be in proportion to both.
+        """
+        row = np.where(allowed, self.partial[j], 0.0)
+        first = int(np.argmax(np.abs(row)))
+        rest = 1.0 - min(float(row[first]) ** 2, 1.0)
+        others = 1.0 - np.minimum(self.partial[first] ** 2, 1.0)
+        second = np.where(
+            allowed & (others > 1e-4),
+            (row - row[first] * self.partial[first]) / np.sqrt(np.maximum(max(rest, 1e-9) * others, 1e-12)),
+            0.0,
+        )
+        second[first] = 0.0
+        other = int(np.argmax(np.abs(second)))
+        unexplained = self.residual[j] * rest * (1.0 - min(float(second[other]) ** 2, 1.0))
+        helpers = [first, other]
+        slopes = self._slopes_with_measured(j, helpers) if unexplained < 1 - LEAK_R2 else None
+        if slopes is None:
+            return []
+        ratio = self.lengths[j] / self.lengths[helpers] if self.logarithmic else 1.0
+        if self.logarithmic and np.any(np.abs(np.abs(slopes * ratio) - 1) > 2 * UNIT_SLOPE):
+            return []
+        return helpers
+
+    def _slopes_with_measured(self, column: int, helpers: list[int]) -> np.ndarray | None:
+        """Return the slopes on the helpers, in standard deviations, if the column is explained only with the measured
+        value; else None.
+        """
+
+        def solved(matrix: np.ndarray, vector: np.ndarray) -> tuple[float, np.ndarray]:
+            slopes = np.linalg.lstsq(matrix, vector, rcond=1e-9)[0]
+            return float(max(1.0 - vector @ slopes, 0.0)), slopes
+
+        among = self.correlations[np.ix_(helpers, helpers)].astype(float)
+        towards = self.correlations[helpers, column].astype(float)
+        of_measured = self.with_measured[helpers]
+        extended = np.block([[np.ones((1, 1)), of_measured[None, :]], [of_measured[:, None], among]])
+        without, _ = solved(among, towards)
+        residual, slopes = solved(extended, np.concatenate(([self.with_measured[column]], towards)))
+        needed = without > NOT_ROUNDING and residual < 1 - LEAK_R2 and residual < OWN_SHARE * without
+        return slopes[1:] if needed else None
+
+
+def leaked_features(
+    given: MeasuredColumns, computed: np.ndarray, attribute: Callable[[list[int], np.ndarray], int | None]
+) -> np.ndarray:
+    """Return the columns that were calculated from the measured value, by their exact relations.
+
+    Parameters
+    ----------
+    given : MeasuredColumns
+    computed : ndarray of bool, shape (p,)
+        Columns whose names or units say that they are computed from others.
+    attribute : callable
+        Given the positions of two or three columns in an exact relation, and `ExactRelations.related`, returns which of
+        the two or three is the leaked feature, by its position among all columns; None if nothing tells.
+
+    Returns
+    -------
+    ndarray of bool, shape (p,)
+
+    Notes
+    -----
+    A single other column u is sought among all columns; else the best two greedily, first u for each column given t,
+    then v given both. Columns are judged in turn, raw before computed and less before more correlated with the measured
+    value, and only those that passed can help to explain a later one. Of a pair of which neither the data nor the names
+    tell the leaked feature, both are found, and what is related to either of them as well: a lost cause does less harm
+    than a reported leak.
+    """
+    p = given.columns.shape[1]
+    if p == 0 or not np.any(given.measured):
+        return np.zeros(p, dtype=bool)
+    relations = ExactRelations(given)
+    related = relations.related()
+    found = relations.alone.copy()
+    passed = np.zeros(p, dtype=bool)
+    undecided = np.zeros(p, dtype=bool)
+    for j in np.lexsort((np.arange(p), np.round(np.abs(relations.with_measured), 6), computed)):
+        while not found[j]:
+            residual = np.where(passed | undecided, relations.with_one_other(j), 1.0) if related[j] else np.ones(p)
+            best = int(np.argmin(residual))
+            others = [best] if residual[best] < 1 - LEAK_R2 else relations.two_others(j, passed)
+            if not others:
+                break
+            members = [int(j), *others]
+            names = computed[members]
+            leak = members[int(np.argmax(names))] if names.sum() == 1 else attribute(members, related)
+            if leak is None and len(others) == 2:
+                leak = int(j)
+            if leak is None:
+                undecided[members] = found[members] = True
+            else:
+                found[leak] = True
+                undecided[leak] = False
+            passed &= ~found
+        passed[j] = not found[j]
+    return found
+
+
+def _nearest(correlations: np.ndarray) -> np.ndarray:
+    """Return the largest absolute correlation of each column with another one, shape (p,)."""
+    found = np.zeros(len(correlations), correlations.dtype)
+    for start in range(0, len(correlations), AT_ONCE):
+        block = np.abs(correlations[start : start + AT_ONCE])
+        own = np.arange(len(block))
+        block[own, start + own] = 0.0
+        found[start : start + AT_ONCE] = block.max(axis=1)
+    return found
+
+
+def in_proportion(partial: np.ndarray, own: float | np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Tell whether a column's slope on each other one, or that one's on it, is nearly 1 or -1.
+
+    Parameters
+    ----------
+    partial : ndarray, shape (p,)
+        Their correlations given the measured value.
+    own : float or ndarray, shape (p,)
+    others : ndarray, shape (p,)
+        Their standard deviations given the measured value, in common units.
+
+    Returns
+    -------
+    ndarray of bool, shape (p,)
+    """
+    ratio = own / np.where(others > 0, others, np.inf)
+    slopes = np.abs(np.stack([partial * ratio, partial / np.where(ratio > 0, ratio, np.inf)]))
+    return (np.abs(slopes - 1.0) < UNIT_SLOPE).any(axis=0)

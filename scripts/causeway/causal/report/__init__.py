@@ -1,0 +1,6 @@
+"""From outcomes to documents: correction for the number of kernels, then sentences, reasons and tables, rendered once.
+
+What the outcomes hold is found in `discovery` and `examination`; figures and pages stand in `plotting`.
+
+Imports run from left to right: `across_kernels`, `documents` > `kernel_agreement` > `reasons` > `sentences`.
+"""

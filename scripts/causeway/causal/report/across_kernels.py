@@ -1,0 +1,107 @@
+"""Correction for the number of kernels: which causes are significant after many kernels were looked at.
+
+Kernels are searched in batches that do not know each other. Each search leaves its uncorrected outcome; here all
+outcomes of a dataset and target come together. Of the kernels, those are selected whose Simes p-values pass Benjamini
+and Hochberg's procedure at 5 %, and within them the causes that pass at the level that is left to them. This is decided
+on the outcomes, before anything is written.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.stats import false_discovery_control
+
+from causeway.causal.data.observations import Dropped
+from causeway.causal.data.outcome import REFUSED, Arrow, Estimate, Examination, Outcome, WhatIf, six_digits
+from causeway.causal.statistics.multiple_testing import benjamini_bogomolov
+
+MAX_Q = 0.05
+
+
+def correct(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Return the outcomes of a dataset's kernels with q-values and without the causes that are not significant.
+
+    A cause that is not significant becomes a dropped feature, and its contribution joins the unexplained share.
+
+    Parameters
+    ----------
+    outcomes : sequence of Outcome
+        Uncorrected, as `examine` returns them; refusals without a p-value are returned as they are.
+
+    References
+    ----------
+    Y. Benjamini, M. Bogomolov, Selective inference on multiple families of hypotheses, J. R. Stat. Soc. B 76 (2014)
+    297.
+    """
+    tested = [outcome.p_value for outcome in outcomes if outcome.p_value is not None]
+    q_values = iter(false_discovery_control(np.asarray(tested, dtype=float)))
+    of_kernels = [None if outcome.p_value is None else float(next(q_values)) for outcome in outcomes]
+    n_selected = sum(q is not None and q <= MAX_Q for q in of_kernels)
+    return [
+        outcome if q is None else _corrected(outcome, q, n_selected, len(tested))
+        for outcome, q in zip(outcomes, of_kernels, strict=True)
+    ]
+
+
+def _corrected(outcome: Outcome, q_kernel: float, n_selected: int, n_kernels: int) -> Outcome:
+    """Return one outcome with its q-values; `n_selected` of `n_kernels` pass at the level of kernels."""
+    arrows = []
+    lost: dict[str, float] = {}
+    for arrow in outcome.arrows:
+        q_value = benjamini_bogomolov(arrow.p_value, n_selected, n_kernels)
+        q_value = q_value if q_kernel <= MAX_Q else max(q_value, q_kernel)
+        arrows.append(replace(arrow, q_value=six_digits(q_value)))
+        if q_value > MAX_Q:
+            lost[arrow.name] = q_value
+    outcome = replace(outcome, q_value=six_digits(q_kernel), arrows=tuple(arrows))
+    return _without(outcome, lost, n_kernels) if lost else outcome
+
+
+def _without(outcome: Outcome, lost: Mapping[str, float], n_kernels: int) -> Outcome:
+    """Return an outcome without the causes that are not significant, given with their q-values."""
+    arrows = tuple(arrow for arrow in outcome.arrows if arrow.name not in lost)
+    given = [arrow for arrow in outcome.arrows if arrow.name in lost]
+    dropped = [
+        Dropped(name, f"candidate cause, not significant after {n_kernels} kernels (q = {q_value:.2g})")
+        for name, q_value in lost.items()
+    ]
+    examination = outcome.examination
+    return replace(
+        outcome,
+        arrows=arrows,
+        unexplained=_with_shares(outcome.unexplained, given),
+        dropped=tuple(sorted([*outcome.dropped, *dropped], key=lambda one: one.feature)),
+        examination=Examination(
+            context_nodes=examination.context_nodes if arrows else (),
+            context_edges=examination.context_edges if arrows else (),
+            refutations=tuple(one for one in examination.refutations if one.feature not in lost),
+            what_ifs=_significant_what_ifs(examination.what_ifs, lost, n_kernels),
+            slopes=tuple(one for one in examination.slopes if one.feature not in lost),
+            baselines=examination.baselines,
+            failures=examination.failures,
+        ),
+    )
+
+
+def _with_shares(unexplained: Estimate, given: Sequence[Arrow]) -> Estimate:
+    """Return the unexplained share with the contributions of some causes, percent."""
+    parts = [*(arrow.contribution for arrow in given), unexplained]
+    return Estimate(
+        **{end: six_digits(min(100.0, sum(getattr(part, end) for part in parts))) for end in ("value", "low", "high")}
+    )
+
+
+def _significant_what_ifs(what_ifs: Sequence[WhatIf], lost: Mapping[str, float], n_kernels: int) -> tuple[WhatIf, ...]:
+    """Return the built-in what-ifs of significant causes, and the user-specified ones, refused where they rest on a
+    cause that is not significant.
+    """
+    found = []
+    for row in what_ifs:
+        broken = next((name for name in row.causes if name in lost), None)
+        if broken is None:
+            found.append(row)
+        elif row.user_intervention is not None:
+            reason = f"refused: {broken} is not significant after {n_kernels} kernels"
+            found.append(replace(row, change=None, verdict=REFUSED, reason=reason))
+    return tuple(found)

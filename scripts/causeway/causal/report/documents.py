@@ -1,0 +1,255 @@
+"""The documents of a scope: `graph.json` and its five tables, each rendered once, from a corrected outcome."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from causeway.causal.data.outcome import Arrow, Edge, Estimate, Node, Outcome
+from causeway.causal.effects.share_method import SHARE_METHOD
+from causeway.causal.report.kernel_agreement import Agreement
+from causeway.causal.report.reasons import dropped_of, nothing_sentence, reasons_of
+from causeway.causal.report.sentences import sentences_of, what_if_sentence
+from causeway.core.tables import SCHEMAS, write_json, write_table
+from causeway.core.vocabulary import UNEXPLAINED
+
+METHOD = (
+    "two-stage local search (partial F tests on groups of basis functions, Bonferroni, effective sample sizes of Kish"
+    f" and Bartlett), half-samples of blocks, {SHARE_METHOD.label}"
+)
+NO_ARROW = dict.fromkeys(("effect", "value_effect", "stability", "q_value", "robustness", "level", "sign_of"))
+"""What an edge that is no arrow of a cause does not have."""
+
+
+def graph_document(outcome: Outcome, contradictions: Sequence[str] = ()) -> dict:
+    """Return the content of `graph.json`.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        Corrected.
+    contradictions : sequence of str
+        Reasons that name where the scope and the whole dataset disagree.
+
+    Raises
+    ------
+    ValueError
+        If the outcome is not corrected for the number of kernels.
+    """
+    if any(arrow.q_value is None for arrow in outcome.arrows):
+        raise ValueError(f"{outcome.scope.scope}: documents are written after correction over the kernels")
+    scope = outcome.scope
+    target = scope.target
+    examination = outcome.examination
+    causes = {arrow.name for arrow in outcome.arrows}
+    nodes = [_node(arrow.node) for arrow in outcome.arrows]
+    nodes += [_node(node) for node in examination.context_nodes if node.name not in causes]
+    nodes.append({"name": target, "group": "target", "tier": "target", "members": [target]})
+    edges = [_edge(arrow, target) for arrow in outcome.arrows]
+    if outcome.unexplained is not None:
+        nodes.append({"name": UNEXPLAINED, "group": UNEXPLAINED, "tier": UNEXPLAINED, "members": []})
+        edges.append(_unexplained_edge(outcome.unexplained, target))
+    edges += [_context_edge(edge) for edge in examination.context_edges]
+    return {
+        "dataset": scope.dataset,
+        "target": target,
+        "target_node": target,
+        "scope": scope.scope,
+        "scope_name": scope.name,
+        "nodes": nodes,
+        "edges": edges,
+        "n_rows": outcome.n_rows,
+        "n_effective": outcome.n_effective,
+        "p_value": outcome.p_value,
+        "q_value": outcome.q_value,
+        "method": METHOD,
+        "seed": outcome.seed,
+        "verdict": outcome.verdict,
+        "reasons": reasons_of(outcome, contradictions),
+        "dropped": [{"feature": one.feature, "reason": one.reason} for one in dropped_of(outcome)],
+        "sentences": list(sentences_of(outcome).values()) or [nothing_sentence(outcome)],
+    }
+
+
+def _node(node: Node) -> dict:
+    return {"name": node.name, "group": node.group, "tier": node.tier, "members": list(node.members)}
+
+
+def _ends(name: str, estimate: Estimate | None, point: str = "") -> dict:
+    """Return an estimate as three columns: the point, called `name` with `point` behind it, and both ends."""
+    value, low, high = (None, None, None) if estimate is None else (estimate.value, estimate.low, estimate.high)
+    return {f"{name}{point}": value, f"{name}_low": low, f"{name}_high": high}
+
+
+def _edge(arrow: Arrow, target: str) -> dict:
+    return {
+        "source": arrow.name,
+        "target": target,
+        "kind": "directed",
+        "sign": arrow.sign,
+        "sign_of": arrow.sign_of,
+        "effect": arrow.effect.value,
+        "value_effect": arrow.value_effect.value,
+        **_ends("contribution", arrow.contribution, "_percent"),
+        "stability": arrow.stability,
+        "q_value": arrow.q_value,
+        "robustness": arrow.robustness,
+        "level": arrow.level or None,
+    }
+
+
+def _context_edge(edge: Edge) -> dict:
+    """Return an edge between features: which way they move together, and no share of the target."""
+    return NO_ARROW | {
+        "source": edge.source,
+        "target": edge.target,
+        "kind": edge.kind,
+        "sign": "+" if edge.effect > 0 else "-" if edge.effect < 0 else "?",
+        "effect": edge.effect,
+        **_ends("contribution", None, "_percent"),
+    }
+
+
+def _unexplained_edge(share: Estimate, target: str) -> dict:
+    return NO_ARROW | {
+        "source": UNEXPLAINED,
+        "target": target,
+        "kind": "directed",
+        "sign": "?",
+        **_ends("contribution", share, "_percent"),
+    }
+
+
+def contribution_rows(outcome: Outcome) -> list[dict]:
+    """Return the rows of `contributions.parquet`: causes by contribution, each with its sentence, then the unexplained
+    rest; none for a refusal.
+    """
+    sentences = sentences_of(outcome)
+    rows = [
+        {
+            "feature": arrow.name,
+            "group": arrow.node.group,
+            "members": list(arrow.node.members),
+            "stage": arrow.stage,
+            "sign": arrow.sign,
+            "sign_of": arrow.sign_of,
+            "level": arrow.level or None,
+            **_ends("effect", arrow.effect),
+            **_ends("value_effect", arrow.value_effect),
+            **_ends("contribution", arrow.contribution, "_percent"),
+            "stability": arrow.stability,
+            "q_value": arrow.q_value,
+            "robustness": arrow.robustness,
+            "verdict": arrow.verdict,
+            "sentence": sentences[arrow.name],
+        }
+        for arrow in outcome.arrows
+    ]
+    if outcome.unexplained is not None:
+        rest = {
+            "feature": UNEXPLAINED,
+            "group": UNEXPLAINED,
+            "members": [],
+            "stage": "none",
+            "sign": "?",
+            **_ends("effect", None),
+            **_ends("value_effect", None),
+            **_ends("contribution", outcome.unexplained, "_percent"),
+            "verdict": outcome.verdict,
+            "sentence": None,
+        }
+        rows.append(NO_ARROW | rest)
+    return rows
+
+
+def what_if_rows(outcome: Outcome) -> list[dict]:
+    """Return the rows of `whatif.parquet`."""
+    groups = {arrow.name: arrow.node.group for arrow in outcome.arrows}
+    rows = []
+    for one in outcome.examination.what_ifs:
+        feature = ", ".join(one.features)
+        sentence = what_if_sentence(one, outcome.scope.target, groups.get(feature, "")) if one.change else None
+        rows.append(
+            {
+                "feature": feature,
+                "from": ", ".join(one.before),
+                "to": ", ".join(one.after),
+                **_ends("change", one.change, "_percent"),
+                "verdict": one.verdict,
+                "reason": one.reason,
+                "asked": one.user_intervention,
+                "sentence": sentence,
+            }
+        )
+    return rows
+
+
+def table_rows(outcome: Outcome) -> dict[str, list[dict]]:
+    """Return the rows of each table of a scope by the table's name."""
+    examination = outcome.examination
+    causes = {arrow.name for arrow in outcome.arrows}
+    return {
+        "contributions": contribution_rows(outcome),
+        "refutations": [vars(one) for one in examination.refutations],
+        "whatif": what_if_rows(outcome),
+        "heterogeneity": [
+            {
+                "feature": one.feature,
+                "by": one.by,
+                "group": one.group,
+                "rows": one.n_rows,
+                **_ends("slope", one.slope),
+                "cochran_q": one.cochran_q,
+                "i_squared": one.i_squared,
+                "p_value": one.p_value,
+                "label": one.label,
+                "slope_of": one.slope_of,
+            }
+            for one in examination.slopes
+        ],
+        "baselines": [
+            {
+                "method": one.method,
+                "feature": one.feature,
+                "place": one.position,
+                "score": one.score,
+                "share_percent": one.share_percent,
+                "p_value": one.p_value,
+                "sign": one.sign,
+                "cause": one.feature in causes,
+            }
+            for one in examination.baselines
+        ],
+    }
+
+
+def agreement_rows(rows: Sequence[Agreement]) -> list[dict]:
+    """Return the rows of `agreement.parquet`."""
+    return [
+        {
+            "kernel": row.kernel,
+            "feature": row.feature,
+            "kernel_sign": row.in_kernel and row.in_kernel.sign,
+            "kernel_percent": row.in_kernel and row.in_kernel.contribution.value,
+            "dataset_sign": row.in_dataset and row.in_dataset.sign,
+            "dataset_percent": row.in_dataset and row.in_dataset.contribution.value,
+            "level": row.level or None,
+            "state": row.state,
+            "sign_of": row.sign_of,
+        }
+        for row in rows
+    ]
+
+
+def write_scope(outcome: Outcome, folder: str | Path, contradictions: Sequence[str] = ()) -> None:
+    """Write the documents of one scope into its folder; parameters as of `graph_document`."""
+    folder = Path(folder)
+    write_json(graph_document(outcome, contradictions), folder / "graph.json", schema="graph")
+    facts = {"dataset": outcome.scope.dataset, "target": outcome.scope.target, "scope": outcome.scope.scope}
+    for table, rows in table_rows(outcome).items():
+        write_rows(rows, folder / f"{table}.parquet", table, facts)
+
+
+def write_rows(rows: Sequence[Mapping], path: str | Path, table: str, facts: Mapping[str, str]) -> None:
+    """Write rows as a table."""
+    write_table(pa.Table.from_pylist(list(rows), schema=SCHEMAS[table]), path, table, metadata=facts)

@@ -1,0 +1,70 @@
+"""Why a graph is as it is, in sentences: its reasons, and those of the columns that are not in it."""
+
+from collections.abc import Sequence
+
+from causeway.causal.data.feature_labels import ABOUT
+from causeway.causal.data.observations import Dropped
+from causeway.causal.data.outcome import GroupSlope, Outcome
+from causeway.causal.discovery.verdicts import FLAGGED_BELOW
+from causeway.causal.report.sentences import instability, nothing_found
+
+
+def nothing_sentence(outcome: Outcome) -> str:
+    """Return the sentence of a graph without a cause."""
+    if outcome.refusal is not None:
+        return f"Inconclusive: {outcome.refusal}."
+    return nothing_found(outcome.n_effective, outcome.detectable_share, outcome.unstable)
+
+
+def reasons_of(outcome: Outcome, contradictions: Sequence[str] = ()) -> list[str]:
+    """Return the reasons of a graph: why there is no cause, what to be careful with, what could not be computed, and
+    where causes act in opposite ways.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    contradictions : sequence of str
+        Where a kernel and the whole dataset disagree.
+    """
+    reasons = []
+    if outcome.refusal is not None:
+        reasons.append(outcome.refusal)
+    else:
+        if not outcome.arrows:
+            reasons.append(nothing_sentence(outcome).rstrip("."))
+        if outcome.n_effective < FLAGGED_BELOW:
+            reasons.append(
+                f"{outcome.n_effective:,.0f} effective samples, fewer than {FLAGGED_BELOW:.0f}: read with care"
+            )
+    opposite = [one for one in outcome.examination.slopes if one.label == "opposite"]
+    contrasts = [_contrast(one, outcome) for one in opposite]
+    return [*reasons, *outcome.notes, *outcome.examination.failures, *contrasts, *contradictions]
+
+
+def _contrast(together: GroupSlope, outcome: Outcome) -> str:
+    """Return where a cause acts in opposite ways."""
+    own = [
+        one
+        for one in outcome.examination.slopes
+        if (one.feature, one.by) == (together.feature, together.by) and one.group is not None
+    ]
+    top = max(own, key=lambda one: one.slope.value)
+    bottom = min(own, key=lambda one: one.slope.value)
+    level = next(arrow.level for arrow in outcome.arrows if arrow.name == together.feature)
+    ends = [
+        f"{word} it on {together.by} {one.group} ({one.slope.value:+.2f})"
+        for word, one in (("raises", top), ("lowers", bottom))
+    ]
+    feature = with_level(together.feature, level)
+    return f"{feature} acts in opposite ways on {ABOUT[together.slope_of]}: {' and '.join(ends)}"
+
+
+def with_level(feature: str, level: str | None) -> str:
+    """Return a feature, of a category with its level."""
+    return f"{feature} = {level}" if level else feature
+
+
+def dropped_of(outcome: Outcome) -> list[Dropped]:
+    """Return the columns that are not in the graph, by name."""
+    unstable = [Dropped(one.feature, f"candidate cause, not stable: {instability(one)}") for one in outcome.unstable]
+    return sorted([*outcome.dropped, *unstable], key=lambda one: one.feature)

@@ -1,0 +1,214 @@
+"""Sentences: each cause in words, with its numbers and the assumption it rests on."""
+
+from collections.abc import Sequence
+
+from causeway.causal.data.feature_labels import called, capital
+from causeway.causal.data.outcome import VALUE, Arrow, Estimate, Node, Outcome, Scope, UnstableCause, WhatIf
+from causeway.causal.discovery.stability_selection import MIN_FREQUENCY
+from causeway.causal.effects.intervention_values import NONE
+from causeway.causal.examination.refutation import refuted_by
+from causeway.core.feature_registry import record_of
+from causeway.core.formatting import ratio, whole_percent
+from causeway.core.vocabulary import FRAGILE_BELOW, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED, SUPPORTED
+
+RAISE = {
+    "+": ("raise", "raises"),
+    "-": ("lower", "lowers"),
+    "?": ("change, in no single direction,", "changes, in no single direction,"),
+}
+MAKE = ("make", "makes")
+MOVED = {"+": "slower", "-": "faster"}
+VARIED = {"+": "more", "-": "less"}
+"""Verbs for many and for one; the words for what a launch's run time does, and for how much a measured value varies."""
+ASSUMPTION = "if no unmeasured common cause"
+FEW = "too few effective samples behind it"
+DEVIATIONS = {KERNEL_VARIABILITY: "its deviation", MEMORY_STALL: "its memory stall"}
+AMOUNTS = {MEMORY_STALL: "the mean memory stall"}
+"""Targets that are measured; of all others the deviation is."""
+NEGLIGIBLE = 0.5
+"""Percent; what is smaller is no change."""
+
+
+def what_varies(target: str) -> str:
+    """Return the words for a target."""
+    return DEVIATIONS.get(target, f"the deviation of {target}")
+
+
+def sentences_of(outcome: Outcome) -> dict[str, str]:
+    """Return the sentence of each cause by its name, in the order of the arrows."""
+    return {
+        arrow.name: cause_sentence(arrow, outcome.scope, _weakness(arrow, outcome), _setting(arrow, outcome))
+        for arrow in outcome.arrows
+    }
+
+
+def _weakness(arrow: Arrow, outcome: Outcome) -> str:
+    """Return the reason of a verdict other than supported."""
+    if arrow.verdict != REFUTED:
+        return FEW
+    attempts = refuted_by(outcome.examination.refutations, arrow.name)
+    return f"it does not survive {' and '.join(name.replace('_', ' ') for name in attempts)}"
+
+
+def _setting(arrow: Arrow, outcome: Outcome) -> WhatIf | None:
+    """Return the built-in what-if that a cause's sentence states: with none in flight if there is one, else the first;
+    None if all are refused.
+    """
+    own = [
+        row
+        for row in outcome.examination.what_ifs
+        if row.features == (arrow.name,) and row.change is not None and row.user_intervention is None
+    ]
+    return next((row for row in own if row.after == (NONE,)), own[0] if own else None)
+
+
+def cause_sentence(arrow: Arrow, scope: Scope, why: str = FEW, setting: WhatIf | None = None) -> str:
+    """Return the sentence of one cause: what setting it would change, or that it acts; then what supports this, and its
+    share.
+
+    Parameters
+    ----------
+    arrow : Arrow
+    scope : Scope
+        Its target and its number of resamples are named.
+    why : str
+        The reason of a verdict other than supported.
+    setting : WhatIf or None
+        What setting the cause would change, with a `change`.
+    """
+    node = arrow.node
+    subject = _subject(node, arrow.level)
+    others = len(node.members) - 1
+    if others:
+        subject += (
+            f" (or of the {others} column{'s' if others > 1 else ''} that move{'' if others > 1 else 's'} with it)"
+        )
+    target = scope.target
+    whose = (
+        f"the variance of {what_varies(target)}"
+        if arrow.sign_of == VALUE or (arrow.sign != "?" and target not in DEVIATIONS)
+        else "its variance"
+    )
+    acts = (
+        f"{subject} {_does(arrow, target)} and {'carries' if arrow.level else 'carry'}"
+        f" {_percent_of(arrow.contribution)} of {whose} {_ends(arrow.contribution)}"
+    )
+    backed = _backing(arrow, scope, why)
+    if setting is None:
+        return f"{acts}, {ASSUMPTION}; {backed}."
+    change = what_if_sentence(setting, target, node.group)
+    if unclear(setting.change):
+        return f"{acts}, {ASSUMPTION}; {backed}. {change}"
+    return f"{change.removesuffix('.')}; {backed}. {acts}."
+
+
+def _percent_of(share: Estimate) -> str:
+    return f"{whole_percent(share.value)} %"
+
+
+def _ends(share: Estimate) -> str:
+    return f"[{whole_percent(share.low)}, {whole_percent(share.high)}]"
+
+
+def _backing(arrow: Arrow, scope: Scope, why: str) -> str:
+    """Return verdict, stability and robustness of an arrow in words."""
+    found = (
+        "not resampled"
+        if arrow.stability is None
+        else f"found in {100 * arrow.stability:.0f} % of {scope.resamples} resamples"
+    )
+    fragile = ", fragile" if arrow.robustness < FRAGILE_BELOW else ""
+    verdict = arrow.verdict if arrow.verdict == SUPPORTED else f"{arrow.verdict}, {why}"
+    return f"{verdict}: {found}, robustness {ratio(arrow.robustness, 1)}{fragile}"
+
+
+def _subject(node: Node, level: str) -> str:
+    """Return what a cause is, as the subject of a sentence: larger values, or one level of a category."""
+    known = record_of(node.name, node.group)
+    if known.subject and known.is_category == bool(level):
+        return known.subject.format(level)
+    return f"{capital(known.label)} = {level}" if level else f"Higher values of {known.label}"
+
+
+def _does(arrow: Arrow, target: str) -> str:
+    """Return what a cause does, to the target or to the measured value, in words."""
+    singular = bool(arrow.level)
+    if arrow.sign_of == VALUE:
+        if target in DEVIATIONS:
+            return f"{MAKE[singular]} the launch itself {MOVED[arrow.sign]}"
+        return f"{RAISE[arrow.sign][singular]} {target} itself"
+    if arrow.sign == "?" or target in DEVIATIONS:
+        return f"{RAISE[arrow.sign][singular]} {what_varies(target)}"
+    return f"{MAKE[singular]} {target} vary {VARIED[arrow.sign]}"
+
+
+def unclear(change: Estimate) -> bool:
+    """Tell whether a change in percent is none of any size, or may be."""
+    return (
+        change.low <= 0 <= change.high
+        or max(abs(change.low), abs(change.high)) < NEGLIGIBLE
+        or abs(change.value) < NEGLIGIBLE
+    )
+
+
+def what_if_sentence(row: WhatIf, target: str, group: str = "") -> str:
+    """Return the sentence of one what-if that was not refused; `group` is that of the feature that is set."""
+    subject = _set_to(row, group)
+    amount = AMOUNTS.get(target, "the mean absolute deviation")
+    change = row.change
+    if unclear(change):
+        return f"{subject}: no clear change of {amount} ({_change(change.value, change.low, change.high, True)})."
+    if change.value > 0:
+        others = (
+            ""
+            if row.user_intervention or row.after == (NONE,)
+            else "; other levels that were observed would raise it more"
+        )
+        raised = _change(change.value, change.low, change.high)
+        return f"{subject} would raise {amount} by {raised}, {ASSUMPTION}{others}."
+    return f"{subject} would cut {amount} by {_change(-change.value, -change.high, -change.low)}, {ASSUMPTION}."
+
+
+def _change(value: float, low: float, high: float, signed: bool = False) -> str:
+    """Return a change in percent with the ends of its interval, in whole numbers."""
+    return f"{whole_percent(value, signed)} % [{whole_percent(low, signed)}, {whole_percent(high, signed)}]"
+
+
+def _set_to(row: WhatIf, group: str) -> str:
+    """Return what is set to what, in words."""
+    if row.user_intervention:
+        values = "; ".join(
+            f"{called(name, group)}: {value}" for name, value in zip(row.features, row.after, strict=True)
+        )
+        return f"{capital(row.user_intervention)} ({values})"
+    (feature,) = row.features
+    (before,) = row.before
+    (after,) = row.after
+    known = record_of(feature, group)
+    name = known.label
+    if after == NONE:
+        return known.at_zero or f"{capital(name)} at zero"
+    if ", " in after:
+        return f"In each kernel the best {name} that it was launched with ({after})"
+    if "percentile" in after or "median" in after:
+        return f"{capital(name)} always at {after}"
+    if before.startswith("as it was"):
+        return known.everywhere.format(after) if known.everywhere else f"{capital(name)} = {after}"
+    return f"{known.counted or capital(name)} of {after} instead of {before}"
+
+
+def instability(cause: UnstableCause) -> str:
+    """Return how often a candidate cause was found again, in words."""
+    return f"found in {100 * cause.stability:.0f} % of resamples, below {100 * MIN_FREQUENCY:.0f} %"
+
+
+def nothing_found(n_effective: float, detectable_share: float, unstable: Sequence[UnstableCause] = ()) -> str:
+    """Return the sentence for a search that found no cause, or only such that were not stable."""
+    if unstable:
+        near = ", ".join(f"{called(cause.feature)} ({instability(cause)})" for cause in unstable)
+        return f"No cause found that holds: {near}; {n_effective:,.0f} effective samples."
+    least = max(100 * detectable_share, 0.1)
+    return (
+        f"No cause found: {n_effective:,.0f} effective samples; an effect above {least:.1f} % of the variance would"
+        " have been seen."
+    )

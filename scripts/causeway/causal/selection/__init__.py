@@ -1,0 +1,6 @@
+"""Variable selection: a linear model on groups of basis functions, forward and backward steps, what screens off what.
+
+In which order and on what it runs stands in `discovery`.
+
+Imports run from left to right: `stages` > `backward`, `design_cache` > `forward` > `linear_model` > `screening_off`.
+"""

@@ -1,0 +1,7 @@
+"""Statistics that know nothing of launches: bases of functions, clusters, ridge regression, multiple testing,
+sensitivity.
+
+What other wings need as well stands in `numeric`.
+
+Imports run from left to right: `basis`, `clustering`, `multiple_testing`, `ridge`, `sensitivity`.
+"""

@@ -1,0 +1,8 @@
+"""Ground: what every part may import: errors, logs, tables with their schemas, features, number formats, queries,
+results.
+
+Numeric methods stand in `numeric`, everything that belongs to one stage in its wing.
+
+Imports run from left to right: `results` > `logs`, `sheet`, `tables` > `clock`, `codes`, `errors`, `feature_registry`,
+`formatting`, `queries`, `schemas` > `vocabulary`.
+"""

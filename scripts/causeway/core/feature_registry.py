@@ -1,0 +1,326 @@
+"""What is known of every feature that may be a cause: tier, group, unit, the words for it, what one can do about it.
+
+One record per column that `causal.data.features` writes under a name of its own. Sampled device metrics and counters
+have the names that their exports give them: `sampled_metric` and `counter` describe these. Whoever has a name, and the
+group that stands beside it in a table, asks `record_of`.
+"""
+
+from dataclasses import dataclass
+
+TIERS = {"launch": "launch configuration", "context": "context of the launch", "counter": "counters"}
+"""Tiers in causal order with their label: what was chosen before the launch, what was so when it began, what it did."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureRecord:
+    """One feature.
+
+    Attributes
+    ----------
+    name : str
+        Column of `features.parquet`.
+    tier : str
+        A key of `TIERS`.
+    group : str
+        Kind of feature, which stands beside it in graphs and tables.
+    unit : str
+        `bytes`, `ns`, `Hz`, `ratio` (0 to 1), `W` or that of a counter; empty for counts and categories.
+    label : str
+        What sentences call it.
+    subject : str
+        Subject of a sentence on its effect: on larger values, plural; of a category on one level, which takes the place
+        of `{}`, singular. Empty: sentences take the label.
+    at_zero : str
+        How sentences call setting it to zero, where zero means that there is none of it; empty where zero is a value
+        like any other.
+    everywhere : str
+        Of a category: how sentences call setting all launches to one level, which takes the place of `{}`.
+    counted : str
+        What has the values, where a sentence names that instead: "Blocks of 128 instead of 256".
+    suggestion : str
+        What to try about it: a key of `findings.suggestions.CAUSES`.
+    is_category : bool
+        Its values are names.
+    is_lever : bool
+        One can set it. A moment cannot be set: it stands for whatever changes with time.
+    is_control : bool
+        It takes part in the search so that others are not taken for it, and is never reported as a cause.
+    table : str
+        Table of an export that it is computed from, or the dataset's `configuration_summary`, whose exact means it
+        needs: without that table there is no such column. Empty: it stands beside the kept launch already.
+    copy_kinds : tuple of int
+        CUPTI's kinds of the copies whose bytes it counts.
+    """
+
+    name: str
+    tier: str
+    group: str
+    label: str
+    suggestion: str
+    unit: str = ""
+    subject: str = ""
+    at_zero: str = ""
+    everywhere: str = ""
+    counted: str = ""
+    is_category: bool = False
+    is_lever: bool = True
+    is_control: bool = False
+    table: str = ""
+    copy_kinds: tuple[int, ...] = ()
+
+
+def _launch(*, name: str, label: str, subject: str, unit: str = "", counted: str = "") -> FeatureRecord:
+    """Return the record of a launch parameter."""
+    return FeatureRecord(
+        name=name,
+        tier="launch",
+        group="launch configuration",
+        unit=unit,
+        label=label,
+        subject=subject,
+        counted=counted,
+        suggestion="launch_configuration",
+    )
+
+
+def _bytes_in_flight(*, name: str, label: str, copied: str, at_zero: str, copy_kinds: tuple[int, ...]) -> FeatureRecord:
+    """Return the record of the bytes in flight in one direction; `copied` and `at_zero` name the direction."""
+    return FeatureRecord(
+        name=name,
+        tier="context",
+        group="contention",
+        unit="bytes",
+        label=label,
+        subject=f"More bytes being copied {copied} when the kernel starts",
+        at_zero=at_zero,
+        suggestion="copies",
+        table="transfers",
+        copy_kinds=copy_kinds,
+    )
+
+
+def _placement(name: str) -> FeatureRecord:
+    """Return the record of where a launch ran."""
+    return FeatureRecord(
+        name=name,
+        tier="context",
+        group="placement",
+        label=name,
+        subject=f"Being on {name} {{}}",
+        everywhere=f"All launches as on {name} {{}}",
+        suggestion="placement",
+        is_category=True,
+    )
+
+
+FEATURES = (
+    _launch(name="grid_x", label="grid size", subject="Larger grids", counted="Grids"),
+    _launch(name="grid_y", label="grid size in y", subject="Larger grids in y", counted="Grids"),
+    _launch(name="grid_z", label="grid size in z", subject="Larger grids in z", counted="Grids"),
+    _launch(name="block_x", label="block size", subject="Larger blocks", counted="Blocks"),
+    _launch(name="block_y", label="block size in y", subject="Larger blocks in y", counted="Blocks"),
+    _launch(name="block_z", label="block size in z", subject="Larger blocks in z", counted="Blocks"),
+    _launch(name="registers_per_thread", label="registers per thread", subject="More registers per thread"),
+    _launch(
+        name="static_shared_bytes", label="static shared memory", subject="More static shared memory", unit="bytes"
+    ),
+    _launch(
+        name="dynamic_shared_bytes", label="dynamic shared memory", subject="More dynamic shared memory", unit="bytes"
+    ),
+    _launch(name="local_bytes", label="local memory", subject="More local memory", unit="bytes"),
+    _launch(name="lds_bytes", label="local data share", subject="More local data share", unit="bytes"),
+    _launch(name="scratch_bytes", label="scratch memory", subject="More scratch memory", unit="bytes"),
+    _launch(name="arch_vgpr", label="vector registers", subject="More vector registers"),
+    _launch(name="accum_vgpr", label="accumulation registers", subject="More accumulation registers"),
+    _launch(name="sgpr", label="scalar registers", subject="More scalar registers"),
+    _launch(name="wave_size", label="wavefront size", subject="Larger wavefronts"),
+    FeatureRecord(
+        name="launches_in_flight",
+        tier="context",
+        group="contention",
+        label="launches in flight on the device",
+        subject="More launches in flight on the same device when the kernel starts",
+        at_zero="Nothing else in flight on the device",
+        suggestion="contention",
+        table="launches",
+    ),
+    FeatureRecord(
+        name="transfers_in_flight",
+        tier="context",
+        group="contention",
+        label="transfers in flight on the device",
+        subject="More transfers in flight on the same device when the kernel starts",
+        at_zero="No transfer in flight on the device",
+        suggestion="copies",
+        table="transfers",
+    ),
+    # copies to and from arrays count like those to and from memory
+    _bytes_in_flight(
+        name="h2d_bytes_in_flight",
+        label="bytes in flight from the host",
+        copied="host-to-device",
+        at_zero="No concurrent host-to-device copy",
+        copy_kinds=(1, 3, 11),
+    ),
+    _bytes_in_flight(
+        name="d2h_bytes_in_flight",
+        label="bytes in flight to the host",
+        copied="device-to-host",
+        at_zero="No concurrent device-to-host copy",
+        copy_kinds=(2, 4, 12),
+    ),
+    _bytes_in_flight(
+        name="d2d_bytes_in_flight",
+        label="bytes in flight within the device",
+        copied="device-to-device",
+        at_zero="No concurrent device-to-device copy",
+        copy_kinds=(5, 6, 7, 8, 13),
+    ),
+    _bytes_in_flight(
+        name="p2p_bytes_in_flight",
+        label="bytes in flight between devices",
+        copied="between devices",
+        at_zero="No concurrent copy between devices",
+        copy_kinds=(10,),
+    ),
+    FeatureRecord(  # the size of the input, where kernels are launched alike for inputs of any size
+        name="last_h2d_bytes",
+        tier="context",
+        group="input",
+        unit="bytes",
+        label="size of the last input from the host",
+        subject="Larger inputs (the last copy from the host before the kernel starts)",
+        suggestion="experiment",
+        table="transfers",
+    ),
+    FeatureRecord(
+        name="idle_before_ns",
+        tier="context",
+        group="time",
+        unit="ns",
+        label="idle time of the device before the start",
+        subject="Longer idle times of the device before the start",
+        suggestion="idle_before",
+        table="launches",
+    ),
+    FeatureRecord(
+        name="iteration_position",
+        tier="context",
+        group="time",
+        unit="ns",
+        label="position in the iteration",
+        subject="Later positions in the iteration",
+        suggestion="iteration",
+        is_lever=False,
+        table="ranges",
+    ),
+    FeatureRecord(
+        name="since_start_ns",
+        tier="context",
+        group="time",
+        unit="ns",
+        label="time since the start of the run",
+        subject="Later launches in the run",
+        suggestion="drift",
+        is_lever=False,
+        table="launches",
+    ),
+    FeatureRecord(
+        name="previous_deviation",
+        tier="context",
+        group="state",
+        unit="ns",
+        label="deviation of the launch before",
+        suggestion="lasting_state",
+        is_control=True,
+        table="configuration_summary",
+    ),
+    FeatureRecord(
+        name="queue_ns",
+        tier="context",
+        group="time",
+        unit="ns",
+        label="wait in the queue",
+        subject="Longer waits in the queue before the start",
+        suggestion="queue",
+    ),
+    FeatureRecord(
+        name="transfer_bytes",
+        tier="context",
+        group="transfer",
+        unit="bytes",
+        label="size of the linked transfer",
+        subject="More bytes in the linked transfer",
+        suggestion="copies",
+    ),
+    FeatureRecord(
+        name="transfer_copy_kind",
+        tier="context",
+        group="transfer",
+        label="direction of the linked transfer",
+        subject="A linked transfer from {}",
+        everywhere="Linked transfers from {} only",
+        suggestion="copies",
+        is_category=True,
+    ),
+    _placement("stream"),
+    _placement("device"),
+    _placement("node"),
+    _placement("rank"),
+)
+"""All features with a name of their own, in the order in which they stand in `features.parquet`; `rank` identifies the
+row there and becomes a feature where a dataset has several.
+"""
+FEATURE_BY_NAME = {feature.name: feature for feature in FEATURES}
+DEVICE_METRICS = "device metrics"
+"""Group of the metrics that the profiler samples on a device."""
+SAMPLED_UNITS = {"_hz": "Hz", "_ratio": "ratio", "_bytes": "bytes", "_ns": "ns", "_w": "W", "_percent": "percent"}
+"""Units of sampled metrics by the end of their name."""
+ACRONYMS = {word.lower(): word for word in "GPC SYS SM SMs GPU DRAM PCIE NVLINK RX TX L1 L2 HBM".split()}
+"""Words in the names of sampled metrics that are written in capitals."""
+COUNTERS = "counters"
+"""Group of a counter that no column map gives one, and of a column of a plain table."""
+COUNTER_GROUPS = {
+    "memory system activity": "memory_accesses",
+    "temporal characteristics": "counter",
+    COUNTERS: "counter",
+}
+"""Groups of counters (of `config/columns/counters.yaml`) with the key of what to try."""
+
+
+def sampled_metric(name: str) -> FeatureRecord:
+    """Return the record of a sampled device metric.
+
+    >>> sampled_metric("sms_active_ratio").label, sampled_metric("gpc_clock_hz").unit
+    ('SMs active', 'Hz')
+    """
+    suffix = next((suffix for suffix in SAMPLED_UNITS if name.endswith(suffix)), "")
+    label = " ".join(ACRONYMS.get(word, word) for word in name.removesuffix(suffix).split("_"))
+    return FeatureRecord(
+        name=name,
+        tier="context",
+        group=DEVICE_METRICS,
+        unit=SAMPLED_UNITS.get(suffix, ""),
+        label=label,
+        suggestion="device_metric",
+    )
+
+
+def counter(name: str, group: str = COUNTERS, unit: str = "", is_category: bool = False) -> FeatureRecord:
+    """Return the record of a counter or of a column of a table: its label is the name that its user knows."""
+    return FeatureRecord(
+        name=name,
+        tier="counter",
+        group=group,
+        unit=unit,
+        label=name,
+        suggestion=COUNTER_GROUPS.get(group, "experiment"),
+        is_category=is_category,
+    )
+
+
+def record_of(name: str, group: str = "") -> FeatureRecord:
+    """Return the record of a feature by its name and the group that stands beside it in a table or graph."""
+    if name in FEATURE_BY_NAME:
+        return FEATURE_BY_NAME[name]
+    return sampled_metric(name) if group == DEVICE_METRICS else counter(name, group)

@@ -1,0 +1,204 @@
+"""Numbers and names as people read them, in figures, pages and sentences: units, digits, and what is cut or left out.
+
+Three functions write times and values with units, because three kinds of text want different digits: `time` and
+`quantity` (figures and pages: no trailing zeros, decimal prefixes), `time_three_digits` (findings: always three
+digits) and `setting_value` (what-ifs: binary prefixes for bytes, ratios in percent).
+"""
+
+import math
+from collections.abc import Iterable
+
+NOT_MEASURED = "–"
+"""Stands where a number would stand that was not measured."""
+TIME_UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
+"""Units of time with their nanoseconds, largest first."""
+SI_PREFIXES = (("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0))
+BINARY_UNITS = (("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("bytes", 1.0))
+FREQUENCY_UNITS = (("GHz", 1e9), ("MHz", 1e6), ("kHz", 1e3), ("Hz", 1.0))
+NAME_LENGTH = 60
+"""Characters of a kernel's name in a sentence."""
+
+
+def unit_for(value: float, units: tuple[tuple[str, float], ...]) -> tuple[str, float]:
+    """Return the largest unit and its size that `value` holds at least once, the last one otherwise; `units` come
+    largest first.
+    """
+    return next(((name, size) for name, size in units if abs(value) >= size), units[-1])
+
+
+def time_unit(largest_ns: float) -> tuple[str, float]:
+    """Return the SI unit, and its nanoseconds, in which `largest_ns` reads best; one unit serves a whole axis."""
+    return unit_for(largest_ns, TIME_UNITS)
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """Return a number with `digits` significant digits, thousands separated and no exponent between 1e-4 and 1e15.
+
+    Raises
+    ------
+    ValueError
+        If `value` is infinite or not a number.
+    """
+    if not math.isfinite(value):
+        raise ValueError(f"not a finite number: {value}")
+    if value == 0:
+        return "0"
+    if not 1e-4 <= abs(value) < 1e15:
+        return f"{value:.{digits - 1}e}"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def count(value: int) -> str:
+    """Return a whole number with thousands separated."""
+    return f"{int(value):,}"
+
+
+def count_or_digits(value: float | None) -> str:
+    """Return a number from 1,000 on as a whole number, below with three significant digits."""
+    if value is None:
+        return NOT_MEASURED
+    return count(round(value)) if abs(value) >= 1000 else significant(value)
+
+
+def large_count(value: int) -> str:
+    """Return a number with its power of a thousand as a word: `372 million`."""
+    word, size = unit_for(value, ((" billion", 1e9), (" million", 1e6), ("", 1.0)))
+    return f"{significant(value / size)}{word}"
+
+
+def time(ns: float) -> str:
+    """Return a time, ns, with its own SI unit and without trailing zeros: `1.35 ms`, `2 s`."""
+    name, size = time_unit(ns)
+    return f"{significant(ns / size)} {name}"
+
+
+def time_three_digits(ns: int) -> str:
+    """Return a time, ns, with its own SI unit and three digits, zeros included and thousands together: `2.00 s`."""
+    name, size = time_unit(ns)
+    value = ns / size
+    return f"{value:.{max(0, 3 - len(str(int(abs(value)))))}f} {name}"
+
+
+def quantity(value: float | None, unit: str = "") -> str:
+    """Return a value with its unit and a decimal prefix; an en dash where it was not measured."""
+    if value is None:
+        return NOT_MEASURED
+    if unit == "ns":
+        return time(value)
+    unit = "" if unit == "ratio" else unit
+    prefix, size = unit_for(value, SI_PREFIXES)
+    if unit in ("bytes", "B", "Hz") and prefix:
+        return f"{significant(value / size)} {prefix}{'B' if unit == 'bytes' else unit}"
+    if unit and prefix in ("G", "M"):
+        return f"{significant(value / size)} {prefix} {unit}"
+    return f"{significant(value)} {unit}".strip()
+
+
+def setting_value(value: float, unit: str) -> str:
+    """Return a value that a cause has or is set to, three digits: bytes with binary prefixes, ratios in percent."""
+    units = {"bytes": BINARY_UNITS, "Hz": FREQUENCY_UNITS, "ns": TIME_UNITS, "W": (("W", 1.0),)}.get(unit)
+    if units:
+        name, size = unit_for(value, units)
+        return f"{value / size:,.3g} {name}"
+    if unit == "ratio":
+        return f"{100 * value:.3g} %"
+    return f"{value:,.0f}" if 100 <= abs(value) < 1e15 else f"{value:,.3g}"
+
+
+def percent(value: float | None, low: float | None = None, high: float | None = None) -> str:
+    """Return a percentage (0 to 100) with its interval where it has one: `34 % [27, 41]`."""
+    if value is None:
+        return NOT_MEASURED
+    interval = "" if low is None or high is None else f" [{_percent_digits(low)}, {_percent_digits(high)}]"
+    return f"{_percent_digits(value)} %{interval}"
+
+
+def _percent_digits(value: float) -> str:
+    """Return a percentage's digits: whole from 1 on, one decimal below, and nothing that is there rounds to 0."""
+    if value == 0:
+        return "0"
+    if 0 < value < 0.05:
+        return "<0.1"
+    return f"{value:.1f}" if abs(value) < 1 else f"{value:.0f}"
+
+
+def whole_percent(value: float, signed: bool = False) -> str:
+    """Return a percentage's digits as a whole number, never -0; `signed`: with a plus where it is above 0."""
+    whole = round(value)
+    return f"{whole:+d}" if signed and whole else f"{whole:d}"
+
+
+def share(value: float | None) -> str:
+    """Return a share (0 to 1) in percent with one decimal, `< 0.1 %` for what would round to nothing."""
+    if value is None:
+        return NOT_MEASURED
+    return f"{100 * value:.1f} %" if value == 0 or abs(value) >= 0.0005 else "< 0.1 %"
+
+
+def ratio(value: float | None, decimals_from_one: int = 2) -> str:
+    """Return a number between 0 and 1 as tables of the field print it, `.38`; from 1 on with `decimals_from_one`."""
+    if value is None:
+        return NOT_MEASURED
+    return f"{value:.2f}".removeprefix("0") if value < 1 else f"{value:.{decimals_from_one}f}"
+
+
+def ratio_three_decimals(value: float) -> str:
+    """Return a ratio that is compared with another: three decimals, below 0.1 three significant digits."""
+    return f"{value:.3f}" if value >= 0.1 else significant(value)
+
+
+def signed(*values: float | None) -> list[str]:
+    """Return changes that belong together with their signs and as many decimals as the largest of them needs.
+
+    None is left out; what rounds to 0 has no sign.
+    """
+    known = [value for value in values if value is not None]
+    largest = max(map(abs, known), default=0.0) or 1.0
+    decimals = max(0, (1 if largest < 10 else 2) - math.floor(math.log10(largest)))
+    texts = [f"{abs(value):,.{decimals}f}" for value in known]
+    signs = [
+        "" if not float(text.replace(",", "")) else "+" if value > 0 else "−"
+        for value, text in zip(known, texts, strict=True)
+    ]
+    return [f"{sign}{text}" for sign, text in zip(signs, texts, strict=True)]
+
+
+def q_value(value: float) -> str:
+    """Return a q-value; what is below a ten-thousandth is no more than that."""
+    return "q < 0.0001" if value < 1e-4 else f"q = {value:.2g}"
+
+
+def integer_ranges(numbers: Iterable[int]) -> str:
+    """Return whole numbers, ascending, with neighbours drawn together: `0–3, 7`."""
+    ranges: list[list[int]] = []
+    for number in sorted(numbers):
+        if ranges and number == ranges[-1][-1] + 1:
+            ranges[-1].append(number)
+        else:
+            ranges.append([number])
+    return ", ".join(str(one[0]) if len(one) == 1 else f"{one[0]}–{one[-1]}" for one in ranges) or NOT_MEASURED
+
+
+def first_of(items: Iterable[object], most: int = 8) -> str:
+    """Return items in one line, in their order: the first `most`, and how many more there are; '' without any."""
+    texts = list(map(str, items))
+    return ", ".join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")
+
+
+def elided(text: str, limit: int, tail: int | None = None, mark: str = "…") -> str:
+    """Return `text` with its middle replaced by `mark` where it is longer than `limit` characters.
+
+    `tail` is how many characters of its end stay; two fifths of the room by default.
+    """
+    if len(text) <= limit:
+        return text
+    room = limit - len(mark)
+    tail = room * 2 // 5 if tail is None else tail
+    return f"{text[: room - tail]}{mark}{text[len(text) - tail :]}"
+
+
+def name_in_sentence(name: str) -> str:
+    """Return a kernel's name in one line, cut in its middle to a length that fits a sentence."""
+    return elided(" ".join(name.split()), NAME_LENGTH, tail=20)

@@ -1,0 +1,22 @@
+"""The tables of Causeway: columns, types, units.
+
+Tables are read and written by `tables`, which checks them against these schemas.
+
+Imports run from left to right: `measured_tables` > `star_tables`, `causal_tables`, `fleet_tables` > `column_types`.
+"""
+
+import pyarrow as pa
+
+from causeway.core.schemas.causal_tables import CAUSAL_TABLES
+from causeway.core.schemas.fleet_tables import FLEET_TABLES
+from causeway.core.schemas.measured_tables import MEASURED_TABLES, STATISTICS
+from causeway.core.schemas.star_tables import LAUNCH_SHAPE, STAR_TABLES
+
+__all__ = ["LAUNCH_SHAPE", "OPEN_ENDED", "SCHEMAS", "SCHEMA_VERSION", "STATISTICS"]
+
+SCHEMA_VERSION = "1"
+"""Changes when a column changes its name, type, unit or meaning."""
+SCHEMAS: dict[str, pa.Schema] = {**STAR_TABLES, **MEASURED_TABLES, **CAUSAL_TABLES, **FLEET_TABLES}
+"""The schema of every table, by the table's name."""
+OPEN_ENDED = frozenset({"counters", "bins", "kept", "features"})
+"""Tables that carry further columns after those of the schema: metrics, statistics of chosen features, features."""

@@ -1,0 +1,89 @@
+"""Tables of the causal analysis: the features of launches, and what was found about each cause."""
+
+import pyarrow as pa
+
+from causeway.core.schemas.column_types import F64, FLAG, I64, TEXT, column, columns
+
+CAUSAL_TABLES: dict[str, pa.Schema] = {
+    # the columns of `kept`, then one column per feature
+    "features": pa.schema([]),
+    "contributions": pa.schema(
+        [
+            column("feature", TEXT),
+            column("group", TEXT, nullable=True),
+            column("members", pa.list_(TEXT)),
+            column("stage", TEXT),
+            column("sign", TEXT),
+            column("level", TEXT, nullable=True),
+            *columns("effect effect_low effect_high", F64, "standard deviations of the target", nullable=True),
+            *columns("contribution_percent contribution_low contribution_high", F64, "percent", nullable=True),
+            *columns("stability q_value robustness", F64, nullable=True),
+            column("verdict", TEXT),
+            # what the sign refers to: "target", or "value", the measured value itself
+            column("sign_of", TEXT, nullable=True),
+            *columns(
+                "value_effect value_effect_low value_effect_high",
+                F64,
+                "standard deviations of the value",
+                nullable=True,
+            ),
+            column("sentence", TEXT, nullable=True),  # the cause in words; null for the unexplained rest
+        ]
+    ),
+    "refutations": pa.schema(
+        [
+            *columns("feature refuter", TEXT),
+            *columns("effect refuted_effect p_value", F64, nullable=True),
+            column("passed", FLAG, nullable=True),
+            column("note", TEXT, nullable=True),
+        ]
+    ),
+    "whatif": pa.schema(
+        [
+            *columns("feature from to", TEXT),
+            *columns("change_percent change_low change_high", F64, "percent", nullable=True),
+            *columns("verdict reason", TEXT, nullable=True),
+            # name of the user-specified intervention (`causes: what_if`); null for the built-in ones
+            column("asked", TEXT, nullable=True),
+            column("sentence", TEXT, nullable=True),
+        ]
+    ),
+    # slopes of the target on a cause in each kernel or rank; where `group` is null, the pooled slope and the statistics
+    # of heterogeneity
+    "heterogeneity": pa.schema(
+        [
+            *columns("feature by", TEXT),
+            column("group", TEXT, nullable=True),
+            column("rows", I64),
+            *columns("slope slope_low slope_high", F64, "standard deviations of the target"),
+            *columns("cochran_q i_squared p_value", F64, nullable=True),
+            column("label", TEXT, nullable=True),
+            column("slope_of", TEXT, nullable=True),  # "target" or "value", like the cause's `sign_of`
+        ]
+    ),
+    # causes that other methods name, strongest first per method
+    "baselines": pa.schema(
+        [
+            *columns("method feature", TEXT),
+            column("place", I64),
+            *columns("score share_percent", F64),
+            column("p_value", F64, nullable=True),
+            column("sign", TEXT),
+            column("cause", FLAG),
+        ]
+    ),
+    # one row per kernel and cause of the kernel or the dataset
+    "agreement": pa.schema(
+        [
+            *columns("kernel feature", TEXT),
+            column("kernel_sign", TEXT, nullable=True),
+            column("kernel_percent", F64, "percent", nullable=True),
+            column("dataset_sign", TEXT, nullable=True),
+            column("dataset_percent", F64, "percent", nullable=True),
+            column("level", TEXT, nullable=True),
+            column("state", TEXT),
+            # what both signs refer to; null where they refer to different things
+            column("sign_of", TEXT, nullable=True),
+        ]
+    ),
+}

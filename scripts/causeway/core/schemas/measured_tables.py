@@ -1,0 +1,163 @@
+"""Tables of what was measured: bins, ranking, summaries, efficiency, stragglers, comparisons, levels of detail."""
+
+import pyarrow as pa
+
+from causeway.core.schemas.column_types import F64, FLAG, I64, TEXT, U16, U32, column, columns
+from causeway.core.schemas.star_tables import LAUNCH_SHAPE
+from causeway.core.vocabulary import DEVICE_RATIOS, FLAVOURS
+
+STATISTICS = ("min", "max", "mean", "variance", "std", "q1", "median", "q3")
+"""The eight statistics of a bin beside its count, in the order of the columns of `bins`."""
+
+MEASURED_TABLES: dict[str, pa.Schema] = {
+    # one row per (rank, bin) that holds launches with the target
+    "bins": pa.schema(
+        [
+            column("rank", U32),
+            column("bin", I64),
+            column("start_ns", I64, "ns", nullable=True),
+            column("count", I64),
+            *[column(name, F64, nullable=name in ("variance", "std")) for name in STATISTICS],
+        ]
+    ),
+    "ranking": pa.schema(
+        [
+            column("rank", U32),
+            column("bin", I64),
+            column("score", F64, nullable=True),
+            column("order", I64),
+            *columns("kept control", FLAG),
+            column("inclusion_probability", F64, nullable=True),
+        ]
+    ),
+    "kept": pa.schema(
+        [
+            column("rank", U32),
+            column("bin", I64),
+            column("launch", I64),
+            column("start_ns", I64, "ns", nullable=True),
+            column("kernel", TEXT),
+            column("configuration", U32),
+            *columns("target signed_deviation", F64),
+            column("configuration_mean", F64),
+            column("configuration_std", F64, nullable=True),
+            column("kept", FLAG),
+            column("inclusion_probability", F64),
+        ]
+    ),
+    # one row per kernel of a dataset, over all of its launches, not only those in kept bins
+    "kernel_summary": pa.schema(
+        [
+            *columns("kernel name short_name class", TEXT),
+            *columns("launches configurations", I64),
+            *columns("value_sum value_min value_max", F64),
+            *columns("value_median value_q1 value_q3", F64),
+            column("robust_cv", F64, nullable=True),
+            column("target_sum", F64),
+            column("target_share", F64, "ratio"),
+            column("histogram", pa.list_(I64)),
+            column("timeline", pa.list_(F64)),
+        ]
+    ),
+    # one row per configuration of a dataset, numbered over all its exports
+    "configuration_summary": pa.schema(
+        [
+            column("configuration", U32),
+            column("kernel", TEXT),
+            *columns(" ".join(LAUNCH_SHAPE), I64, nullable=True),
+            column("label", TEXT, nullable=True),
+            column("rank", U32, nullable=True),
+            column("launches", I64),
+            column("mean", F64),
+            column("std", F64, nullable=True),
+        ]
+    ),
+    # one row per dataset, node, rank, device and region, and one per bin of each rank and of all ranks (rank null)
+    "efficiency": pa.schema(
+        [
+            column("level", TEXT),
+            column("node", TEXT, nullable=True),
+            column("rank", U32, nullable=True),
+            column("device", U16, nullable=True),
+            column("region", TEXT, nullable=True),
+            column("bin", I64, nullable=True),
+            column("start_ns", I64, "ns", nullable=True),
+            column("elapsed_ns", I64, "ns"),
+            column("n_devices", I64),
+            *columns(
+                "busy_ns kernel_ns compute_ns communication_ns memory_ns graph_ns exposed_communication_ns"
+                " exposed_memory_ns overlap_ns",
+                I64,
+                "ns",
+            ),
+            *[
+                column(f"{flavour.name}_{ratio.name}", F64, nullable=True)
+                for flavour in FLAVOURS
+                for ratio in DEVICE_RATIOS
+            ],
+        ]
+    ),
+    # one row per matched collective that all ranks leave together, in order; `collective` counts within its
+    # communicator
+    "stragglers": pa.schema(
+        [
+            column("communicator", TEXT, nullable=True),
+            column("collective", I64),
+            column("name", TEXT),
+            column("bytes", I64, "bytes", nullable=True),
+            column("n_ranks", I64),
+            *columns("start_ns skew_ns transfer_ns waiting_ns", I64, "ns"),
+            column("bus_gb_per_s", F64, "GB/s", nullable=True),
+            column("straggler", U32, nullable=True),
+            column("lateness_ns", I64, "ns"),
+            column("verdict", TEXT),
+        ]
+    ),
+    # one row per level, metric and matched group of two datasets, then one per group that only one of them has
+    "comparison": pa.schema(
+        [
+            *columns("level metric match unit verdict reason", TEXT),
+            *columns("baseline candidate note", TEXT, nullable=True),
+            *columns("change_percent low_percent high_percent floor_percent", F64, "percent", nullable=True),
+            *columns(
+                "baseline_value candidate_value p_value q_value baseline_effective candidate_effective",
+                F64,
+                nullable=True,
+            ),
+            column("paired", FLAG),
+            *columns("baseline_launches candidate_launches", I64, nullable=True),
+            *columns("baseline_total_ns candidate_total_ns", I64, "ns", nullable=True),
+        ]
+    ),
+    # levels of detail: one row per cell that is not empty, ordered by start_ns, lane and metric; `levels/index.json`
+    # gives the stream or device of each lane number, and the name of each metric number
+    "level_statistics": pa.schema(
+        [
+            column("start_ns", I64, "ns"),
+            column("lane", U32),
+            column("metric", U16),
+            *columns("count sum squares_0 squares_1 squares_2 min max", I64),
+        ]
+    ),
+    "level_sketches": pa.schema(
+        [
+            column("start_ns", I64, "ns"),
+            column("lane", U32),
+            column("metric", U16),
+            column("bucket", U16),
+            column("count", U32),
+        ]
+    ),
+    "level_busy": pa.schema(
+        [
+            column("start_ns", I64, "ns"),
+            column("lane", U32),
+            *columns(
+                "compute_ns communication_ns exposed_communication_ns exposed_copy_ns active_compute_ns"
+                " active_communication_ns host_to_device_ns device_to_host_ns on_device_ns memset_ns",
+                I64,
+                "ns",
+            ),
+        ]
+    ),
+}

@@ -1,0 +1,124 @@
+"""The star of tables into which one export is normalised.
+
+Facts (launches, transfers, ...) have few columns and are ordered by time; what is constant per configuration stands in
+a dimension.
+"""
+
+import pyarrow as pa
+
+from causeway.core.schemas.column_types import F64, I64, TEXT, U8, U16, U32, column, columns
+
+LAUNCH_SHAPE = (
+    "grid_x grid_y grid_z block_x block_y block_z registers_per_thread static_shared_bytes dynamic_shared_bytes"
+    " local_bytes lds_bytes scratch_bytes arch_vgpr accum_vgpr sgpr wave_size"
+).split()
+"""The columns that, with the kernel, make a configuration. Where an export gives only a total size, it stands in
+`_x`, and `_y` and `_z` are null.
+"""
+
+STAR_TABLES: dict[str, pa.Schema] = {
+    # facts, ordered by start_ns, then by the order in the export
+    "launches": pa.schema(
+        [
+            *columns("start_ns duration_ns", I64, "ns"),
+            *columns("configuration rank", U32),
+            column("device", U16),
+            column("stream", U32),
+            column("queue_ns", I64, "ns", nullable=True),
+            column("range", U32, nullable=True),
+            column("correlation", I64, nullable=True),
+        ]
+    ),
+    "transfers": pa.schema(
+        [
+            *columns("start_ns duration_ns", I64, "ns"),
+            column("bytes", I64, "bytes", nullable=True),
+            column("copy_kind", U8),
+            *columns("src_kind dst_kind", U8, nullable=True),
+            column("rank", U32),
+            column("device", U16),
+            column("stream", U32),
+            column("correlation", I64, nullable=True),
+        ]
+    ),
+    "ranges": pa.schema(
+        [
+            *columns("start_ns duration_ns", I64, "ns"),
+            *columns("range rank", U32),
+            column("thread", U32, nullable=True),
+            column("kind", TEXT),
+            column("name", TEXT),
+        ]
+    ),
+    "calls": pa.schema(
+        [
+            *columns("start_ns duration_ns", I64, "ns"),
+            column("rank", U32),
+            column("thread", U32, nullable=True),
+            column("name", pa.dictionary(pa.int32(), TEXT)),
+            column("correlation", I64, nullable=True),
+        ]
+    ),
+    "mpi": pa.schema(
+        [
+            *columns("start_ns duration_ns", I64, "ns"),
+            column("rank", U32),
+            column("thread", U32, nullable=True),
+            column("name", pa.dictionary(pa.int32(), TEXT)),
+            *columns("bytes peer communicator", I64, nullable=True),
+        ]
+    ),
+    # one row per collective kernel, where the export identifies the collective; its launch has the same start, device
+    # and stream
+    "collectives": pa.schema(
+        [
+            *columns("start_ns duration_ns", I64, "ns"),
+            column("rank", U32),
+            column("device", U16),
+            column("stream", U32),
+            column("name", TEXT),
+            column("communicator", TEXT, nullable=True),
+            *columns("sequence group_size", I64, nullable=True),
+            column("bytes", I64, "bytes", nullable=True),
+            column("correlation", I64, nullable=True),
+        ]
+    ),
+    "samples": pa.schema(
+        [
+            column("time_ns", I64, "ns"),
+            column("rank", U32),
+            column("device", U16),
+            column("metric", pa.dictionary(pa.int32(), TEXT)),
+            column("value", F64),
+        ]
+    ),
+    # one row per launch of a counter export or table; its metrics stand in further columns
+    "counters": pa.schema(
+        [
+            column("launch", I64),
+            column("start_ns", I64, "ns", nullable=True),
+            *columns("configuration rank", U32),
+            column("device", U16, nullable=True),
+        ]
+    ),
+    # dimensions, ordered by their number
+    "configurations": pa.schema(
+        [
+            *columns("configuration kernel", U32),
+            *columns(" ".join(LAUNCH_SHAPE), I64, nullable=True),
+            column("label", TEXT, nullable=True),
+        ]
+    ),
+    "kernels": pa.schema([column("kernel", U32), *columns("id name short_name class", TEXT)]),
+    "devices": pa.schema(
+        [
+            column("rank", U32),
+            column("device", U16),
+            column("name", TEXT, nullable=True),
+            column("multiprocessors", I64, nullable=True),
+            column("memory_bytes", I64, "bytes", nullable=True),
+            column("clock_hz", I64, "Hz", nullable=True),
+            column("gpu", TEXT, nullable=True),  # equal texts: one GPU; digits alone: within the export; null: unknown
+        ]
+    ),
+}

@@ -1,0 +1,344 @@
+"""Words that several parts write and read: targets, verdicts, signs, and the ratios and losses of the efficiency trees.
+
+Tables, JSON documents and pages hold these words, so each is written once, here. Codes of single events stand in
+`codes`, the columns of tables in `schemas`.
+"""
+
+from dataclasses import dataclass
+
+# What varies
+
+KERNEL_VARIABILITY = "kernel_variability"
+MEMORY_STALL = "memory_stall"
+TARGET_NAMES = {KERNEL_VARIABILITY: "kernel variability", MEMORY_STALL: "memory stall"}
+"""Targets of traces, with their names in headings. A counter's target has the counter's name."""
+TRACE_TARGETS = tuple(TARGET_NAMES)
+
+
+def target_name(target: str) -> str:
+    """Return a target's name for a heading or sentence.
+
+    >>> target_name("memory_stall"), target_name("gpu_time")
+    ('memory stall', 'deviation of gpu_time')
+    """
+    return TARGET_NAMES.get(target, f"deviation of {target}")
+
+
+# What a claim is worth
+
+SUPPORTED = "supported"
+INCONCLUSIVE = "inconclusive"
+REFUTED = "refuted"
+VERDICTS = (SUPPORTED, INCONCLUSIVE, REFUTED)
+"""Verdicts of findings, arrows and graphs."""
+
+FRAGILE_BELOW = 0.27
+"""Robustness value (Cinelli and Hazlett, "Making sense of sensitivity", J. R. Stat. Soc. B 82, 2020) below which a
+cause is called fragile. Measured on simulated data: true causes .29 to .70, proxies of a hidden cause .16 to .25.
+"""
+
+RAISES = "+"
+LOWERS = "-"
+NO_SINGLE_DIRECTION = "?"
+SIGNS = (RAISES, LOWERS, NO_SINGLE_DIRECTION)
+"""What more of a cause does to what the sign is about."""
+
+UNEXPLAINED = "unexplained"
+"""Node, and row of `contributions.parquet`, of the share of the variance that no cause explains."""
+
+# Stragglers
+
+STRAGGLER = "straggler"
+NETWORK = "network"
+MIXED = "mixed"
+STRAGGLER_VERDICTS = (STRAGGLER, NETWORK, MIXED, INCONCLUSIVE)
+"""What costs time in matched collectives."""
+LATENESS_CAUSES = ("compute", "copies", "host")
+"""What a late rank has more of than the others."""
+
+VARIANCE_PARTS = ("configuration", "node", "rank", "device", "time", "rest")
+"""Components of the variance of durations, from the outermost level to what is left."""
+
+# Comparisons
+
+EXACT = "exact"
+NORMALISED = "normalised"
+SEQUENCE = "sequence"
+NEW = "new"
+GONE = "gone"
+MATCHES = (EXACT, NORMALISED, SEQUENCE, NEW, GONE)
+"""How a kernel of one run was found in the other, or that it was not."""
+
+SAME = "same"
+CHANGE_WORDS = {
+    "time_per_launch": ("slower", "faster"),
+    "variability": ("more variable", "steadier"),
+    "efficiency": ("less efficient", "more efficient"),
+    "span": ("longer", "shorter"),
+}
+"""Per metric of a comparison the verdicts on a change for the worse and for the better."""
+FOR_THE_WORSE, FOR_THE_BETTER = zip(*CHANGE_WORDS.values(), strict=True)
+
+CHANGED = "changed"
+APPEARED = "appeared"
+CAUSE_CHANGES = (CHANGED, INCONCLUSIVE, APPEARED, GONE)
+"""Verdicts on a cause that both runs or one of them have."""
+
+# Efficiency trees
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flavour:
+    """A way to count in the tree of devices.
+
+    Attributes
+    ----------
+    name : str
+        Its key in `efficiency.json`, and what its columns of `efficiency.parquet` begin with.
+    label : str
+        Its heading.
+    """
+
+    name: str
+    label: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratio:
+    """One ratio of the efficiency trees.
+
+    Attributes
+    ----------
+    name : str
+        Its key in `efficiency.json`; of devices also the end of its columns of `efficiency.parquet`. Its formula stands
+        in `causeway.efficiency.trees.trees` under this name.
+    label : str
+        Its name in prose.
+    short : str
+        The head of its column in the drawn table, a few letters wide.
+    abbreviation : str
+        What POP (or, where POP has none, this project) abbreviates it to.
+    formula : str
+        For the page, in its symbols.
+    meaning : str
+        For the schema, in words.
+    parent : str or None
+        The ratio that it is a factor of; None for the root, and for one beside the tree.
+    section : str
+        The heading of `docs/efficiency.md` that defines it.
+    """
+
+    name: str
+    label: str
+    short: str
+    abbreviation: str
+    formula: str
+    meaning: str
+    parent: str | None = None
+    section: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaterfallPart:
+    """One part of the device time: what is useful, or a loss.
+
+    Attributes
+    ----------
+    name : str
+        Its key in `waterfall_ns` of `efficiency.json`.
+    label : str
+        What it is, for figures; a short name stands before a colon.
+    loss : str or None
+        What device time is lost to, for findings; None for what is useful.
+    ratio : str
+        The ratio of the tree `comm_aware` that it lowers (that it is the part of, for what is useful).
+    """
+
+    name: str
+    label: str
+    loss: str | None = None
+    ratio: str
+
+
+COMM_AWARE = "comm_aware"
+FLAVOURS = (
+    Flavour(name="device", label="device"),
+    Flavour(name="talp", label="TALP"),
+    Flavour(name=COMM_AWARE, label="communication-aware"),
+)
+"""The first is the default. `docs/efficiency.md` says what each counts."""
+FLAVOUR_NAMES = tuple(flavour.name for flavour in FLAVOURS)
+
+PARALLEL = "parallel_efficiency"
+BALANCE = "load_balance"
+COMMUNICATION = "communication_efficiency"
+ORCHESTRATION = "orchestration_efficiency"
+OFFLOAD = "device_offload_efficiency"
+MPI_PARALLEL = "mpi_parallel_efficiency"
+MPI_BALANCE = "mpi_load_balance"
+MPI_COMMUNICATION = "mpi_communication_efficiency"
+COMPUTATION_SCALABILITY = "computation_scalability"
+GLOBAL = "global_efficiency"
+
+DEVICE_RATIOS = (
+    Ratio(
+        name=PARALLEL,
+        label="parallel efficiency",
+        short="parallel",
+        abbreviation="PE",
+        formula="sum K / (E G)",
+        meaning="sum of kernels / (elapsed x devices); null where undefined.",
+        section="Devices",
+    ),
+    Ratio(
+        name=BALANCE,
+        label="load balance",
+        short="balance",
+        abbreviation="LB",
+        formula="sum K / (G max K)",
+        meaning="sum of kernels / (devices x longest).",
+        parent=PARALLEL,
+        section="Devices",
+    ),
+    Ratio(
+        name=COMMUNICATION,
+        label="communication",
+        short="comm.",
+        abbreviation="CE",
+        formula="max K / max(K + M)",
+        meaning="longest kernels / longest kernels and copies.",
+        parent=PARALLEL,
+        section="Devices",
+    ),
+    Ratio(
+        name=ORCHESTRATION,
+        label="orchestration",
+        short="orch.",
+        abbreviation="OE",
+        formula="max(K + M) / E",
+        meaning="longest kernels and copies / elapsed.",
+        parent=PARALLEL,
+        section="Devices",
+    ),
+)
+"""Ratios of the tree of devices, in the order in which they are drawn; the first is the root. A new one is a record
+here and a formula in `causeway.efficiency.trees.trees`: see `docs/recipes/add_a_ratio.md`.
+"""
+
+DEVICE_RATIO_NAMES = tuple(ratio.name for ratio in DEVICE_RATIOS)
+
+HOST_RATIOS = (
+    Ratio(
+        name=PARALLEL,
+        label="parallel efficiency",
+        short="parallel",
+        abbreviation="PE",
+        formula="useful / (useful + mpi + omp + gpu)",
+        meaning="useful / (useful + mpi + omp + gpu).",
+        section="Hosts",
+    ),
+    Ratio(
+        name=OFFLOAD,
+        label="device offload efficiency",
+        short="offload",
+        abbreviation="DO",
+        formula="(useful + omp) / (useful + omp + gpu)",
+        meaning="(useful + omp) / (useful + omp + gpu).",
+        section="Hosts",
+    ),
+    Ratio(
+        name=MPI_PARALLEL,
+        label="MPI parallel efficiency",
+        short="MPI",
+        abbreviation="MPE",
+        formula="non / E, non = E - (mpi + mpiw) / C",
+        meaning="Share of the time outside MPI; null without MPI.",
+        section="Hosts",
+    ),
+    Ratio(
+        name=MPI_BALANCE,
+        label="MPI load balance",
+        short="balance",
+        abbreviation="MLB",
+        formula="non / maxnon",
+        meaning="Share of the time outside MPI / that of the rank with the least MPI; null without MPI.",
+        parent=MPI_PARALLEL,
+        section="Hosts",
+    ),
+    Ratio(
+        name=MPI_COMMUNICATION,
+        label="MPI communication efficiency",
+        short="comm.",
+        abbreviation="MCE",
+        formula="maxnon / E, maxnon = E - min over ranks of (mpi + mpiw) / C",
+        meaning="Share of the time outside MPI of the rank with the least MPI; null without MPI.",
+        parent=MPI_PARALLEL,
+        section="Hosts",
+    ),
+)
+"""Ratios of the tree of hosts, likewise."""
+
+SERIES_RATIOS = (
+    DEVICE_RATIOS[0],
+    Ratio(
+        name=COMPUTATION_SCALABILITY,
+        label="computation scalability",
+        short="scalab.",
+        abbreviation="CS",
+        formula="useful time of the reference / useful time of the run, x G / G of the reference for weak scaling",
+        meaning="Useful time of the reference / of this run, times the ratio of devices for weak scaling.",
+        parent=GLOBAL,
+        section="Series of runs",
+    ),
+    Ratio(
+        name=GLOBAL,
+        label="global efficiency",
+        short="global",
+        abbreviation="GE",
+        formula="parallel efficiency x computation scalability",
+        meaning="Parallel efficiency x computation scalability.",
+        section="Series of runs",
+    ),
+)
+"""Ratios of a run in a series, in the order in which they are drawn."""
+
+
+def factors_of(name: str, ratios: tuple[Ratio, ...]) -> tuple[Ratio, ...]:
+    """Return the ratios whose product is the one of a name; empty for one that is no product."""
+    return tuple(ratio for ratio in ratios if ratio.parent == name)
+
+
+WATERFALL = (
+    WaterfallPart(name="useful", label="useful: computing kernels", ratio=PARALLEL),
+    WaterfallPart(
+        name="load_imbalance",
+        label="load imbalance",
+        loss="load imbalance: the other devices compute less than the busiest one",
+        ratio=BALANCE,
+    ),
+    WaterfallPart(
+        name="communication",
+        label="communication outside compute",
+        loss="communication outside compute",
+        ratio=COMMUNICATION,
+    ),
+    WaterfallPart(
+        name="transfers",
+        label="copies and memsets outside both",
+        loss="copies and memsets that nothing overlaps",
+        ratio=COMMUNICATION,
+    ),
+    WaterfallPart(
+        name="orchestration",
+        label="orchestration: nothing runs on the busiest device",
+        loss="orchestration: nothing runs on the busiest device",
+        ratio=ORCHESTRATION,
+    ),
+)
+"""Parts of the device time, in the order in which they are stacked; together they are all of it."""
+
+TREE_LEVELS = {"node": "nodes", "rank": "ranks", "device": "devices", "region": "regions"}
+"""Parts of a dataset that have trees of their own: what one is called, and the key of all of them."""
+
+IDLE_CAUSES = {"host": "waits for the host", "kernel_wait": "lies between two kernels", "other": "has other reasons"}
+"""Why a device is idle, in the order of the columns of a sweep; the words continue "of the idle time ... %"."""

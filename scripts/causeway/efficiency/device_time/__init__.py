@@ -1,0 +1,6 @@
+"""States of devices and host threads, measured in one pass over ordered events.
+
+Ratios of these times stand in `trees`.
+
+Imports run from left to right: `shared_gpus` > `measure` > `regions` > `event_streams` > `sweep` > `states`.
+"""

@@ -1,0 +1,7 @@
+"""Ranks compared: collectives, clocks aligned by them, stragglers and why they are late, components of variance.
+
+Times of one device stand in `device_time`.
+
+Imports run from left to right: `find_stragglers` > `stragglers` > `clock_alignment`, `lateness_causes` > `collectives`,
+`variance_components`.
+"""

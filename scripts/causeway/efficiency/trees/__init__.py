@@ -1,0 +1,6 @@
+"""Efficiency trees: the formulas, the document of a dataset, and series of runs.
+
+The times that they divide are measured in `device_time`.
+
+Imports run from left to right: `assemble` > `launch_path`, `scaling_series` > `buses`, `trees`.
+"""

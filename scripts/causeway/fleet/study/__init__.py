@@ -1,0 +1,6 @@
+"""The study of the simulated fleet: errors, attacks, goals, overhead, and the steps of its rules.
+
+Nothing here is part of a deployed agent or server.
+
+Imports run from left to right: `simulated_day` > `attacks`, `evaluation`, `goals`, `overhead`, `steps`.
+"""

@@ -1,0 +1,140 @@
+"""Compiled sums over cells of time: what a pyramid of levels is made of.
+
+A *cell* is a slice of time of one width; a *series* is one stream, or device, with one metric. A value belongs to the
+cell in which its event begins; busy time belongs to the cells that it covers. Rows come in the order of time, so each
+series has one open cell, which is closed into the output when a row of a later cell comes.
+"""
+
+import numpy as np
+from numba import int64, uint16, uint32, void
+
+from causeway.levels.pyramid.sketch import FIRST_HEAD, HEAD_SHIFT, LARGEST
+from causeway.numeric.compiled import I8, U2, U4, bits_of, compiled
+
+LIMB = (1 << 32) - 1
+CELL, END, COUNT, SUM, SQUARE_0, SQUARE_1, SQUARE_2, LOW, HIGH, TOUCHED = range(10)
+"""Columns of an open cell: its number, its end in ns, the statistics, and how many buckets of its sketch are in use."""
+STATE = 10
+CLOSED = 10
+"""Columns of a closed cell: series, cell, count, sum, three limbs of the sum of squares (32 bits but the last),
+least, largest, buckets.
+"""
+EMPTY_LOW = (1 << 63) - 1
+# value series of a stream: durations by class of kernel, variability, stall, bytes by direction
+VARIABILITY = 3
+STALL = 4
+BYTES_IN = 5
+VALUES = 9
+VALUE_NAMES = (
+    "compute_duration communication_duration memory_duration variability stall host_to_device_bytes"
+    " device_to_host_bytes on_device_bytes memset_bytes"
+).split()
+LONG_AGO = -(1 << 62)
+
+
+@compiled(
+    void(int64, int64[:, ::1], uint32[:, ::1], uint16[:, ::1], int64[:, ::1], uint16[::1], uint32[::1], int64[::1])
+)
+def close(series, state, histogram, touched, closed, buckets, counts, filled):
+    """Write a series' open cell behind the closed ones, its buckets in ascending order, and empty it. `filled`:
+    cells, buckets.
+    """
+    n = filled[0]
+    m = filled[1]
+    high_part = state[series, SQUARE_0] >> 32
+    middle = state[series, SQUARE_1] + high_part
+    closed[n, 0] = series
+    closed[n, 1] = state[series, CELL]
+    closed[n, 2] = state[series, COUNT]
+    closed[n, 3] = state[series, SUM]
+    closed[n, 4] = state[series, SQUARE_0] & LIMB
+    closed[n, 5] = middle & LIMB
+    closed[n, 6] = state[series, SQUARE_2] + (middle >> 32)
+    closed[n, 7] = state[series, LOW]
+    closed[n, 8] = state[series, HIGH]
+    used = state[series, TOUCHED]
+    closed[n, 9] = used
+    names = touched[series, :used]
+    names.sort()
+    for k in range(used):
+        buckets[m + k] = names[k]
+        counts[m + k] = histogram[series, names[k]]
+        histogram[series, names[k]] = 0
+    filled[0] = n + 1
+    filled[1] = m + used
+    for column in range(COUNT, STATE):
+        state[series, column] = 0
+    state[series, LOW] = EMPTY_LOW
+    state[series, HIGH] = -EMPTY_LOW
+
+
+@compiled(
+    void(
+        *(I8, I8, I8, int64, int64),
+        *(int64[:, ::1], uint32[:, ::1], uint16[:, ::1], int64[:, ::1], uint16[::1], uint32[::1], int64[::1], I8, U2),
+    )
+)
+def add(time, series, value, origin, width, state, histogram, touched, closed, buckets, counts, filled, upper, first):
+    """Add values to their series; times ascend within a series, and are not before its open cell."""
+    for i in range(time.size):
+        at = time[i] - origin
+        v = value[i]
+        k = series[i]
+        if at >= state[k, END]:
+            if state[k, COUNT]:
+                close(k, state, histogram, touched, closed, buckets, counts, filled)
+            cell = at // width
+            state[k, CELL] = cell
+            state[k, END] = (cell + 1) * width
+        state[k, COUNT] += 1
+        state[k, SUM] += v
+        state[k, LOW] = min(state[k, LOW], v)
+        state[k, HIGH] = max(state[k, HIGH], v)
+        magnitude = np.uint64(abs(v))
+        lower = magnitude & np.uint64(LIMB)
+        upper_half = magnitude >> np.uint64(32)
+        square = lower * lower
+        state[k, SQUARE_0] += np.int64(square & np.uint64(LIMB))
+        state[k, SQUARE_1] += np.int64(square >> np.uint64(32))
+        if upper_half:  # beyond 4.3 s in nanoseconds: rare
+            product = lower * upper_half
+            state[k, SQUARE_1] += 2 * np.int64(product & np.uint64(LIMB))
+            state[k, SQUARE_2] += 2 * np.int64(product >> np.uint64(32)) + np.int64(upper_half * upper_half)
+        bucket = np.int64(0)  # as `bucket_of`, in place: the call takes longer than all the rest
+        if 0 < v <= LARGEST:
+            bucket = np.int64(first[(bits_of(float(v)) >> HEAD_SHIFT) - FIRST_HEAD])
+            while upper[bucket] < v:
+                bucket += 1
+        elif v > LARGEST:
+            bucket = np.int64(upper.size - 1)
+        if histogram[k, bucket] == 0:
+            touched[k, state[k, TOUCHED]] = bucket
+            state[k, TOUCHED] += 1
+        histogram[k, bucket] += 1
+
+
+@compiled(int64(I8, I8, I8, U4, I8, I8, I8, I8, int64[::1], int64[::1], int64[::1]))
+def launch_values(start, duration, stream, configuration, kind, mean, linked, lasted, time, series, value):
+    """Write what `add` takes of launches: their durations, variability and stalls; return how many values there are.
+
+    `stream` numbers the streams, `kind` and `mean` are of each configuration; `linked` has the index of each launch's
+    transfer in `lasted`, -1 without one.
+    """
+    n = np.int64(0)
+    for i in range(start.size):
+        base = stream[i] * VALUES
+        v = duration[i]
+        c = configuration[i]
+        time[n] = start[i]
+        series[n] = base + kind[c]
+        value[n] = v
+        time[n + 1] = start[i]
+        series[n + 1] = base + VARIABILITY
+        value[n + 1] = abs(v - mean[c])
+        n += 2
+        if linked[i] >= 0:
+            time[n] = start[i]
+            series[n] = base + STALL
+            value[n] = abs(v - lasted[linked[i]])
+            n += 1
+    return n

@@ -1,0 +1,9 @@
+"""Ground: exact and statistical numerics that several wings share: intervals, moments, slices, resampling, seeds,
+compiled loops, MPI.
+
+What a table means stands in `core`, what one wing alone computes in that wing; `mpi` is the only module that imports
+mpi4py.
+
+Imports run from left to right: `block_resampling`, `intervals`, `moments`, `parquet_concat`, `slice_statistics` >
+`compiled`, `effective_size`, `mpi`, `process`, `seeds`.
+"""

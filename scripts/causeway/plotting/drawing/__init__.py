@@ -1,0 +1,7 @@
+"""What all figures and pages are drawn with: theme, SVG, markup, labels, citations, the frame of a page.
+
+One figure or page each stands in the other folders.
+
+Imports run from left to right: `interval_bars` > `citations`, `page`, `svg` > `kernel_labels`, `theme` >
+`graph_layout`, `markup`, `merged_cells`, `target_labels`.
+"""

@@ -1,0 +1,73 @@
+"""Pages from templates, with style and script inside them, so that each is one file that needs no network; and the
+writer of every figure and page.
+
+Templates, style sheets and scripts stand in `assets/`. Whatever a template shows is escaped, unless it is markup.
+"""
+
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jinja2
+from markupsafe import Markup
+
+from causeway.plotting.drawing import theme
+from causeway.plotting.drawing.markup import joined
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ASSETS = Path(__file__).parent / "assets"
+
+
+def asset(name: str) -> Markup:
+    """Return a style sheet or a script of `assets/`, as it stands inside a page."""
+    return Markup((ASSETS / name).read_text(encoding="utf-8"))  # noqa: S704 - a file of this package
+
+
+def theme_properties() -> Markup:
+    """Return the theme's colours and fonts as CSS custom properties, which the style sheets use."""
+    declarations = " ".join(f"--{name}: {value};" for name, value in theme.css_properties().items())
+    return Markup(f":root {{ {declarations} }}")  # noqa: S704 - constants of this package
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    """Return where templates are found and how they show values: None as nothing, lists one after the other, all of
+    it escaped by `markup.escape`, which also replaces characters that hide or reorder text.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(ASSETS),
+        autoescape=True,
+        finalize=lambda value: joined([value]),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {"asset": asset, "theme_properties": theme_properties}
+    return environment
+
+
+def rendered(template: str, **values: object) -> Markup:
+    """Return a page, or a part of one, from a template of `assets/`.
+
+    Raises
+    ------
+    jinja2.UndefinedError
+        If the template uses a value that is not given.
+    """
+    return Markup(_environment().get_template(template).render(values))  # noqa: S704 - the environment escapes
+
+
+def write(drawing: "Markup | Figure", path: str | Path) -> None:
+    """Write a page, an SVG, or a figure of matplotlib as SVG; its folder is made."""
+    text = f"{drawing}\n" if isinstance(drawing, Markup) else theme.svg_text(drawing)
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def svg_of(path: str | Path) -> Markup:
+    """Return an SVG that this package wrote as it stands inside a page: without what precedes its element."""
+    text = Path(path).read_text(encoding="utf-8")
+    return Markup(text[text.index("<svg") :])  # noqa: S704 - names in it were escaped when it was drawn

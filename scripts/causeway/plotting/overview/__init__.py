@@ -1,0 +1,7 @@
+"""The overview, one module per section.
+
+Figures stand in `figures`.
+
+Imports run from left to right: `overview` > `inputs`, `time_lost` > `causes`, `comparisons`, `datasets`, `heat_map`,
+`late_ranks`, `methods`, `what_if`.
+"""

@@ -1,0 +1,191 @@
+"""The overview: one self-contained page that answers where the time goes, what varies and why, for every dataset of
+the analysis.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from causeway.core.formatting import elided
+from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, target_name
+from causeway.plotting.drawing import citations
+from causeway.plotting.drawing.citations import figure_links
+from causeway.plotting.drawing.markup import joined
+from causeway.plotting.drawing.page import rendered
+from causeway.plotting.drawing.target_labels import target_axis, unit_stated
+from causeway.plotting.figures.kernels import Kernel, kernels_of
+from causeway.plotting.overview.causes import anchor, why
+from causeway.plotting.overview.comparisons import COMPARED, compared_runs
+from causeway.plotting.overview.datasets import datasets_table
+from causeway.plotting.overview.heat_map import heat_map
+from causeway.plotting.overview.inputs import facts, findings_list, kernel_table, quality_strip
+from causeway.plotting.overview.late_ranks import which_rank
+from causeway.plotting.overview.methods import methods_values, provenance
+from causeway.plotting.overview.time_lost import where_the_time_goes
+from causeway.plotting.overview.what_if import what_would_help
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+UNFOLDED = 4
+"""Datasets up to which all parts stand open; of more, each shows what was read and its findings, and opens the rest
+on a click.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetView:
+    """One target of a dataset: its tables and causal searches (objects with `graph` and `contributions`)."""
+
+    target: str
+    kernels: "pa.Table"
+    bins: "pa.Table"
+    ranking: "pa.Table"
+    searches: Sequence[object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetView:
+    """One dataset: the documents about its inputs, and its targets in the order of the page."""
+
+    name: str
+    quality: Mapping
+    clocks: Mapping
+    capabilities: Sequence[Mapping]
+    targets: Sequence[TargetView]
+    efficiency: Mapping | None = None
+    efficiency_table: "pa.Table | None" = None
+    stragglers: Mapping | None = None
+
+
+def draw_overview(
+    datasets: Sequence[DatasetView],
+    findings: Mapping,
+    settings: Mapping,
+    *,
+    results: str = "results",
+    comparisons: Sequence[tuple[Mapping, Sequence[Mapping]]] = (),
+    links: Sequence[Mapping[str, str]] = (),
+) -> Markup:
+    """Return the page.
+
+    Parameters
+    ----------
+    datasets : sequence of DatasetView
+        In the order of the sheet.
+    findings : mapping
+        The document `findings.json`.
+    settings : mapping
+        Settings by section, for methods and provenance.
+    results : str
+        The results folder as the workflow names it: the report's archive finds linked pages by that.
+    comparisons : sequence of (mapping, sequence of mapping)
+        `comparison.json` and the rows of `comparison.parquet` of each compared pair, in the configuration's order.
+    links : sequence of mapping
+        Figures and pages that the page links to, see `citations.figure_links`.
+    """
+    names = ", ".join(view.name for view in datasets)
+    numbered = list(enumerate(findings["findings"]))
+    folded = len(datasets) > UNFOLDED
+    main = rendered(
+        "overview_main.html",
+        names=elided(names, 200),
+        config_hash=findings["config_hash"],
+        contents=_contents(datasets, bool(comparisons)),
+        datasets_table=datasets_table(datasets, numbered) if len(datasets) > 1 else None,
+        compared_runs=compared_runs(comparisons, links),
+        datasets=[
+            _dataset(view, [one for one in numbered if one[1]["dataset"] == view.name], links, folded)
+            for view in datasets
+        ],
+        provenance=provenance(datasets, settings, findings["config_hash"]),
+        **methods_values(settings),
+    )
+    main, queries = citations.settled(main, results)
+    return rendered("overview.html", title=f"Causeway: {names}", main=main, queries=queries)
+
+
+def _contents(datasets: Sequence[DatasetView], compared: bool) -> list[tuple[str, str]]:
+    """Return the parts to jump to, in words and by id: the datasets, or of a single one its targets."""
+    parts = [(view.name, view.name) for view in datasets]
+    if len(datasets) == 1:
+        parts = [(target_name(one.target), anchor(view.name, one.target)) for view in datasets for one in view.targets]
+    parts = [("compared runs", COMPARED), *parts] if compared else parts
+    return [*parts, ("methods and limits", "methods"), ("provenance", "provenance")]
+
+
+def _dataset(
+    view: DatasetView, findings: Sequence[tuple[int, Mapping]], links: Sequence[Mapping], folded: bool
+) -> dict[str, object]:
+    """Return what the page shows of a dataset."""
+    kernels = [(target, kernels_of(target.kernels)) for target in view.targets]
+    most = max(kernels, key=lambda one: len(one[1]), default=None)
+    counted = (len(most[1]), f"{view.name}/{most[0].target}/kernels.parquet") if most and most[1] else None
+    first = findings_list(findings)
+    has_times = bool(view.efficiency) and not view.efficiency["why"]
+    what_if = what_would_help(view.name, [(target.target, target.searches, found) for target, found in kernels])
+    return {
+        "name": view.name,
+        "facts": facts(view.name, view.capabilities, counted),
+        "quality": quality_strip(view.quality, anchor(view.name, "quality")),
+        "contents": _parts(view, first is not None, what_if is not None),
+        "pages": figure_links(links, "dataset", view.name) if has_times else [],
+        "findings": first,
+        "findings_id": anchor(view.name, "findings"),
+        "is_folded": folded,
+        "time_lost": where_the_time_goes(view.efficiency, view.efficiency_table, view.name)
+        if view.efficiency
+        else None,
+        "targets": [_target(view, target, found, links) for target, found in kernels],
+        "late_ranks": which_rank(view.stragglers, view.name) if view.stragglers else None,
+        "what_if": what_if,
+    }
+
+
+def _parts(view: DatasetView, with_findings: bool, with_what_if: bool) -> list[tuple[str, str]]:
+    """Return a dataset's parts to jump to, in words and by id."""
+    parts = [("what to know first", "findings")] if with_findings else []
+    parts += [("where the time goes", "efficiency")] if view.efficiency else []
+    parts += [(target_name(one.target), one.target) for one in view.targets]
+    parts += [("which rank", "stragglers")] if view.stragglers else []
+    parts += [("what would help", "help")] if with_what_if else []
+    return [(words, anchor(view.name, part)) for words, part in parts]
+
+
+def _why_empty(quality: Mapping, target: str) -> str:
+    """Return why a target has no launches: the inputs' reason, or else what a launch needs to have it."""
+    state = quality["analyses"].get(target) or quality["analyses"].get("counter_deviation") or {}
+    if not state.get("possible", True) and state["why"]:
+        return state["why"].removesuffix(".")
+    needed = {
+        MEMORY_STALL: "no transfer overlaps a launch or ends shortly before one",
+        KERNEL_VARIABILITY: "there are no launches",
+    }
+    return needed.get(target, f"no row holds a value of {target}")
+
+
+def _target(
+    view: DatasetView, one: TargetView, kernels: Sequence[Kernel], links: Sequence[Mapping]
+) -> dict[str, object]:
+    """Return what the page shows of a target of a dataset."""
+    name = target_name(one.target)
+    shown = {
+        "id": anchor(view.name, one.target),
+        "name": name,
+        "heading": f"{name[:1].upper()}{name[1:]}",
+        "why_empty": None if kernels else _why_empty(view.quality, one.target),
+    }
+    if not kernels:
+        return shown
+    return shown | {
+        "axis": target_axis(one.target),
+        "heat_map": heat_map(
+            one.bins, one.ranking, dict(view.clocks), one.target, view.name, view.efficiency is not None
+        ),
+        "kernels": kernel_table(kernels, view.name, one.target, unit_stated(one.kernels)),
+        "causes": why(view.name, one.target, one.searches, kernels),
+        "figures": joined(figure_links(links, "target", f"{view.name}/{one.target}"), ", "),
+    }

@@ -1,0 +1,207 @@
+"""A comparison as one page: verdict first, then what changed, where from, and what is not known."""
+
+from collections.abc import Mapping, Sequence
+
+from markupsafe import Markup
+
+from causeway.core import formatting
+from causeway.core.vocabulary import (
+    CHANGE_WORDS,
+    EXACT,
+    FOR_THE_BETTER,
+    FOR_THE_WORSE,
+    GONE,
+    INCONCLUSIVE,
+    NEW,
+    NORMALISED,
+    SAME,
+    SEQUENCE,
+    UNEXPLAINED,
+)
+from causeway.plotting.drawing.kernel_labels import full_name, short_names
+from causeway.plotting.drawing.markup import number
+from causeway.plotting.drawing.page import rendered
+from causeway.plotting.figures.comparison import LABEL, change_words, of_kernels, pair_words, unit_of
+
+MOST_ROWS = 200
+SIDES = ("baseline", "candidate")
+KINDS = {
+    **dict.fromkeys(FOR_THE_WORSE, "worse"),
+    **dict.fromkeys(FOR_THE_BETTER, "better"),
+    SAME: "same",
+}
+"""Class of a verdict's label; others are open."""
+KERNEL_COLUMNS = (
+    "kernel",
+    "launches",
+    "baseline, mean",
+    "candidate, mean",
+    "same launches",
+    "noise floor",
+    "q",
+    "verdict",
+)
+WHOLE_COLUMNS = ("what", "baseline", "candidate", "change", "noise floor", "q", "verdict")
+NUMBER_COLUMNS = (*KERNEL_COLUMNS[1:-1], *WHOLE_COLUMNS[1:-1])
+"""Columns that are set to the right."""
+METRICS = {
+    "time_per_launch": "time for the same launches",
+    "efficiency": "parallel efficiency",
+    "span": "span",
+    "variability": "variability",
+}
+HOW = {
+    EXACT: "by the exact name",
+    NORMALISED: "by the name without template arguments, parameters, lambda numbers and architecture",
+    SEQUENCE: "by the position in the order of launches",
+    NEW: "new: only the candidate has it",
+    GONE: "gone: only the baseline has it",
+}
+
+
+def draw_comparison(
+    comparison: Mapping, rows: Sequence[Mapping], *, changes: Markup, totals: Markup, ratios: Markup
+) -> Markup:
+    """Return the page.
+
+    Parameters
+    ----------
+    comparison : mapping
+        `comparison.json`.
+    rows : sequence of mapping
+        Rows of `comparison.parquet`.
+    changes, totals, ratios : Markup
+        The figures, put into the page.
+    """
+    kernels = of_kernels(rows)
+    kernels += [row for row in rows if row["level"] == "kernel" and row["verdict"] in ("new", "gone")]
+    return rendered(
+        "comparison.html",
+        title=f"Causeway: {pair_words(comparison)}",
+        pair=pair_words(comparison),
+        facts=_facts(comparison),
+        headline=headline(comparison, rows),
+        assumption=comparison["assumption"],
+        changes=changes,
+        totals=totals,
+        ratios=ratios,
+        kernels=_kernels(kernels),
+        kernels_note=(
+            f"The {MOST_ROWS} kernels with the most time of {len(kernels)}; all are in comparison.parquet."
+            if len(kernels) > MOST_ROWS
+            else ""
+        ),
+        kernel_columns=KERNEL_COLUMNS,
+        whole=_whole(rows),
+        whole_columns=WHOLE_COLUMNS,
+        number_columns=NUMBER_COLUMNS,
+        matches=[_match(match) for match in comparison["matches"][:MOST_ROWS]],
+        matched_exactly=comparison["matched"]["exact"],
+        causes=None if comparison["causes"] is None else _causes(comparison["causes"]),
+        causes_known=bool(comparison["causes"]),
+        not_compared=" ".join(comparison["not_compared"]),
+    )
+
+
+def headline(comparison: Mapping, rows: Sequence[Mapping]) -> str:
+    """Return the comparison in two sentences."""
+    whole = next((row for row in rows if row["level"] == "run" and row["metric"] == "time_per_launch"), None)
+    kernels = of_kernels(rows)
+    counts = {
+        word: sum(row["verdict"] == word for row in kernels)
+        for word in (*CHANGE_WORDS["time_per_launch"], SAME, INCONCLUSIVE)
+    }
+    matched = comparison["matched"]
+    first = "The whole runs cannot be compared."
+    if whole:
+        first = f"The time for the same launches changed by {change_words(whole)}: {whole['verdict']}."
+    verdicts = ", ".join(f"{number} {word}" for word, number in counts.items() if number) or "none on both sides"
+    return f"{first} Of {len(kernels)} kernels on both sides: {verdicts}; {matched['new']} new, {matched['gone']} gone."
+
+
+def _facts(comparison: Mapping) -> list[tuple[str, str]]:
+    facts = []
+    for side in SIDES:
+        one = comparison[side]
+        spent = f"{formatting.time(one['gpu_time_ns'])} GPU time, {formatting.count(one['launches'])} launches"
+        facts.append((f"{side}: {one['dataset']}", spent))
+    facts.append(("ranks", " / ".join(formatting.count(len(comparison[side]["ranks"])) for side in SIDES)))
+    repeats = sum(len(comparison[side]["repeats"]) for side in SIDES)
+    noise = f"{repeats} further run{'s' * (repeats > 1)}" if repeats else "the halves of each run"
+    return [*facts, ("noise learned from", noise)]
+
+
+def _change(row: Mapping) -> dict:
+    """Return the texts of a row's numbers and verdict; `sort_value` is what the column of changes sorts by."""
+    unit = "ns" if row["unit"] == "ns" else ""
+    floor = row["floor_percent"]
+    change = row["change_percent"]
+    return {
+        **{side: formatting.quantity(row[f"{side}_value"], unit) for side in SIDES},
+        "change": change_words(row),
+        "sort_value": "" if change is None else number(float(change)),
+        "floor": (formatting.NOT_MEASURED if floor is None else f"±{formatting.significant(floor, 2)} {unit_of(row)}"),
+        "q": formatting.NOT_MEASURED if row["q_value"] is None else f"{row['q_value']:.2g}",
+        "reason": row["reason"],
+        **_verdict(row),
+    }
+
+
+def _verdict(row: Mapping) -> dict:
+    return {"verdict": row["verdict"], "kind": KINDS.get(row["verdict"], "open")}
+
+
+def _kernels(kernels: Sequence[Mapping]) -> list[dict]:
+    """Return the kernels with the most time, each with its names, launches and change."""
+    names = [row["candidate"] or row["baseline"] for row in kernels]
+    short = short_names(names, LABEL)
+    return [
+        {"full": full_name(name), "short": short[name], "launches": _launches(row), **_change(row)}
+        for row, name in list(zip(kernels, names, strict=True))[:MOST_ROWS]
+    ]
+
+
+def _launches(row: Mapping) -> str:
+    counts = [row[f"{side}_launches"] for side in SIDES]
+    return " → ".join(formatting.NOT_MEASURED if count is None else formatting.count(count) for count in counts)
+
+
+def _whole(rows: Sequence[Mapping]) -> list[dict]:
+    """Return the metrics of the whole run and of its ranks, each with its change."""
+    shown = [row for row in rows if row["level"] in ("run", "rank") and row["change_percent"] is not None]
+    return [
+        {
+            "what": f"{METRICS[row['metric']]}, "
+            + (f"rank {row['candidate']}" if row["level"] == "rank" else "whole run"),
+            **_change(row),
+        }
+        for row in shown[:MOST_ROWS]
+    ]
+
+
+def _match(match: Mapping) -> dict:
+    """Return a kernel that is not matched by its name alone: its names on both sides, and how it was matched."""
+    names = [
+        {
+            "shown": formatting.NOT_MEASURED if match[side] is None else full_name(match[side])[:160],
+            "full": full_name(match[side] or ""),
+        }
+        for side in SIDES
+    ]
+    return {"names": names, "how": HOW[match["how"]], "note": match["note"]}
+
+
+def _causes(causes: Sequence[Mapping]) -> list[dict]:
+    """Return how the causes of variability changed."""
+    found = []
+    for row in causes:
+        if row["feature"] == UNEXPLAINED and row["change"] is None:
+            continue  # the rest of one side alone is no cause that came or went
+        change = formatting.NOT_MEASURED
+        if row["change"] is not None:
+            points, *ends = formatting.signed(row["change"], row["low"], row["high"])
+            change = f"{points} points" + (f" [{ends[0]}, {ends[1]}]" if ends else "")
+        shares = {side: formatting.percent(row[f"{side}_percent"]) for side in SIDES}
+        words = {"feature": row["feature"], "target": row["target"].replace("_", " "), "change": change}
+        found.append(words | shares | _verdict(row))
+    return found

@@ -1,0 +1,88 @@
+"""Parallel coordinates as a page for brushing, drawn by plotly."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from causeway.plotting.drawing import theme
+from causeway.plotting.drawing.markup import escape
+from causeway.plotting.drawing.page import rendered
+from causeway.plotting.figures.parallel_coordinates import broken, nothing, title_of
+
+if TYPE_CHECKING:
+    from causeway.plotting.figures.coordinate_axes import Coordinates
+
+DIV = "parallel-coordinates"
+
+
+def draw_coordinates_page(coordinates: "Coordinates | None", *, dataset: str, target: str) -> Markup:
+    """Return the page, which finds plotly's script beside it; without a launch, one that says so."""
+    title = title_of(dataset, target)
+    if coordinates is None:
+        return rendered("coordinates.html", title=title, chart=None, selection="", nothing=nothing(dataset, target))
+    options = {"displayModeBar": False, "responsive": True}
+    chart = interactive(coordinates).to_html(
+        full_html=False, include_plotlyjs="directory", include_mathjax=False, div_id=DIV, config=options
+    )
+    selection = f"{coordinates.selection[:1].upper()}{coordinates.selection[1:]}"
+    return rendered(
+        "coordinates.html",
+        title=title,
+        chart=Markup(chart),  # noqa: S704 - plotly's markup; the texts in it are escaped below
+        selection=selection,
+        nothing=None,
+    )
+
+
+def write_plotly_script(folder: Path) -> None:
+    """Write plotly's own script beside the page: it needs no network."""
+    from plotly.offline import get_plotlyjs
+
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "plotly.min.js").write_text(get_plotlyjs(), encoding="utf-8")
+
+
+def interactive(coordinates: "Coordinates"):
+    """Return the plotly figure. plotly reads a small part of HTML in labels, so they are escaped; ticks are plain
+    text to it.
+    """
+    import plotly.graph_objects as go
+
+    dimensions = [
+        {
+            "label": "<br>".join(escape(line) for line in [*broken(axis.name, 14), *axis.note.split("\n")] if line),
+            "values": axis.values.tolist(),
+            "range": [axis.low, axis.high],
+            "tickvals": [place for place, _ in axis.ticks],
+            "ticktext": [words for _, words in axis.ticks],
+        }
+        for axis in coordinates.axes
+    ]
+    line = {
+        "color": coordinates.quantile.tolist(),
+        "colorscale": [[i / (len(theme.SEQUENTIAL) - 1), colour] for i, colour in enumerate(theme.SEQUENTIAL)],
+        "cmin": 0,
+        "cmax": 1,
+        "showscale": True,
+        "colorbar": {
+            "title": {"text": "target, by quantile", "side": "right"},
+            "tickvals": [place for place, _ in coordinates.quartiles],
+            "ticktext": [f"{100 * place:.0f} %: {escape(words)}" for place, words in coordinates.quartiles],
+            "thickness": 14,
+            "x": 1.05,
+        },
+    }
+    font = {"family": theme.FONT.replace("'", ""), "size": 13, "color": theme.INK}
+    ticks = {**font, "size": 12}
+    hidden = {"size": 1, "color": theme.PAPER}
+    # below the axes, since names grow downwards: above, those of several lines would lie over the lines of the launches
+    axes = go.Parcoords(
+        line=line, dimensions=dimensions, labelfont=font, labelside="bottom", tickfont=ticks, rangefont=hidden
+    )
+    figure = go.Figure(axes)
+    first = coordinates.axes[0]
+    left = 40 + (7 * max(len(words) for _, words in first.ticks) if first.named else 40)
+    margin = {"l": min(left, 250), "r": 40, "t": 24, "b": 130}
+    figure.update_layout(template="none", font=font, height=640, margin=margin, paper_bgcolor=theme.PAPER)
+    return figure

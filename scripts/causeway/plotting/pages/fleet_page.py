@@ -1,0 +1,119 @@
+"""Fleet mode's page: what the designer may know of a simulated fleet, how good it is, and what attackers can do."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from markupsafe import Markup
+
+from causeway.core import formatting
+from causeway.plotting.drawing.page import rendered, svg_of
+
+MS_PER_HOUR = 3.6e6
+MIB_IN_TB = 2**20 / 1e12
+STATES = {True: ("met", "ok"), False: ("missed", "caution"), None: ("not measured", "absent")}
+"""What a goal's state reads like, and the class of its label."""
+APPLICATION_COLUMNS = (
+    "application",
+    "reports",
+    "median launch",
+    "busy",
+    "occupancy",
+    "vary by over 10 %",
+    "GPU time, h",
+    "launches, G",
+    "moved, TB",
+)
+
+
+def draw_fleet(
+    evaluation: Mapping, attacks: Mapping, applications: Sequence[Mapping], figures: Mapping[str, Path]
+) -> Markup:
+    """Return the page.
+
+    Parameters
+    ----------
+    evaluation, attacks : mapping
+        `evaluation.json` and `attacks.json`.
+    applications : sequence of mapping
+        Rows of the table of applications as released in the protected mode that is shown.
+    figures : mapping of str to Path
+        SVG files by heading, put into the page.
+    """
+    return rendered(
+        "fleet.html",
+        title="Causeway: fleet",
+        facts=_facts(evaluation),
+        summary=_summary(evaluation),
+        goals=[_goal(goal) for goal in evaluation["goals"]],
+        figures=[(heading, _as_wide_as_the_page(svg_of(figure))) for heading, figure in figures.items()],
+        application_columns=APPLICATION_COLUMNS,
+        applications=_applications(applications),
+        attacks=[{**attack, "figures": _named_numbers(attack["figures"])} for attack in attacks["attacks"]],
+    )
+
+
+def _as_wide_as_the_page(figure: Markup) -> Markup:
+    """Return a figure that is as wide as the page at most."""
+    return figure.replace("<svg", Markup('<svg style="max-width:100%;height:auto"'), 1)
+
+
+def _facts(evaluation: Mapping) -> list[tuple[str, str]]:
+    facts = [
+        ("simulated GPUs", formatting.count(evaluation["gpus"])),
+        ("reports of a day", formatting.count(evaluation["reports"])),
+        ("cells of a report", formatting.count(evaluation["cells"])),
+        ("modes", ", ".join(evaluation["bytes_per_report"])),
+    ]
+    if "share2" in evaluation["modes"]:
+        epsilon = evaluation["modes"]["share2"]["epsilon"]
+        facts.append(("epsilon per user and day", formatting.significant(epsilon)))
+        facts.append(("bytes of a report", formatting.count(evaluation["bytes_per_report"]["share2"])))
+    return facts
+
+
+def _summary(evaluation: Mapping) -> str:
+    met = [goal["met"] for goal in evaluation["goals"] if goal["met"] is not None]
+    equal = [mode for mode, same in evaluation["sums_equal"].items() if same]
+    sums = f" Before noise, the sums of {' and '.join(equal)} equal the unprotected ones cell by cell." if equal else ""
+    return (
+        f"A simulation: users, applications and GPUs are made up, the protection is real. {sum(met)} of {len(met)}"
+        f" goals are met.{sums}"
+    )
+
+
+def _goal(goal: Mapping) -> dict:
+    """Return a goal with its numbers in words and its state as a label."""
+    target = f"{'≥' if goal['at_least'] else '≤'} {formatting.count_or_digits(goal['target'])}"
+    words = {"target": target, "value": formatting.count_or_digits(goal["value"]), "state": STATES[goal["met"]]}
+    return {**goal, **words}
+
+
+def _applications(rows: Sequence[Mapping]) -> list[tuple[str, ...]]:
+    """Return the released applications, most reports first, each as the texts of its cells."""
+    return [
+        (
+            row["application"],
+            _interval(row, "reports", formatting.count_or_digits),
+            formatting.quantity(row["median_duration_ns"], "ns"),
+            *(_share(row[name]) for name in ("busy", "occupancy", "variable_share")),
+            _interval(row, "gpu_ms", lambda value: formatting.significant(max(value, 0) / MS_PER_HOUR)),
+            _interval(row, "launches", lambda value: formatting.significant(max(value, 0) / 1e9)),
+            _interval(row, "mib", lambda value: formatting.significant(max(value, 0) * MIB_IN_TB)),
+        )
+        for row in sorted(rows, key=lambda row: -row["reports"])
+        if row["released"]
+    ]
+
+
+def _share(value: float | None) -> str:
+    return formatting.NOT_MEASURED if value is None else f"{formatting.whole_percent(100 * value)} %"
+
+
+def _interval(row: Mapping, name: str, words: Callable[[float], str]) -> str:
+    if row[name] is None:
+        return formatting.NOT_MEASURED
+    return f"{words(row[name])} [{words(row[f'{name}_low'])}, {words(row[f'{name}_high'])}]"
+
+
+def _named_numbers(numbers: Mapping[str, float | None]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {formatting.count_or_digits(value)}" for name, value in numbers.items())

@@ -1,0 +1,25 @@
+"""Values that stand for what is absent, and limits beyond which a number is damage."""
+
+import numpy as np
+
+NULL = np.iinfo(np.int64).min
+"""The absent value in raw integer columns; becomes null, or a count of what was left out, before anything is
+written.
+"""
+
+NO_KIND = 255
+"""The absent memory kind of a transfer's end, in its unsigned byte."""
+
+UNNAMED_CALL = "(unnamed call)"
+UNNAMED_RANGE = "(unnamed range)"
+UNNAMED_METRIC = "(unnamed metric)"
+"""What calls, ranges and sampled metrics without a name are called; of kernels, see `kernel_names.UNNAMED`."""
+
+EPOCH_2100_NS = 4_102_444_800_000_000_000
+LONGEST_NS = 100 * 86_400 * 1_000_000_000
+"""Times beyond these are damage or another unit, never a measurement; they would also overflow sums of squares
+downstream.
+"""
+
+WRAPPED = 1 << 31
+"""A correlation that falls by as much has come to the end of its 32 bits and starts again."""

@@ -1,0 +1,70 @@
+"""Copy and memory kinds in CUPTI's numbers, from the spellings that profilers use."""
+
+import re
+
+from causeway.readers.common.column_maps import column_map
+from causeway.readers.common.constants import NO_KIND
+from causeway.readers.common.numbers import integer
+
+_SPELLINGS = {
+    1: ("htod", "h2d", "hosttodevice"),
+    2: ("dtoh", "d2h", "devicetohost"),
+    3: ("htoa", "hosttoarray"),
+    4: ("atoh", "arraytohost"),
+    5: ("atoa", "arraytoarray"),
+    6: ("atod", "arraytodevice"),
+    7: ("dtoa", "devicetoarray"),
+    8: ("dtod", "d2d", "devicetodevice"),
+    9: ("htoh", "h2h", "hosttohost"),
+    10: ("ptop", "p2p", "peertopeer"),
+}
+COPY_KIND_OF = {spelling: kind for kind, spellings in _SPELLINGS.items() for spelling in spellings}
+"""CUPTI's copy kinds by their spellings; unified memory's are 11 to 13."""
+
+MEMORY_KIND_OF = {
+    "pageable": 0,
+    "pinned": 1,
+    "device": 2,
+    "array": 3,
+    "managed": 4,
+    "devicestatic": 5,
+    "managedstatic": 6,
+    "unknown": 7,
+}
+"""Keys of `codes.MEMORY_KINDS` by their spellings."""
+
+LONGEST = 300
+"""Characters of a cell that are searched for the kind of row or device that it names."""
+
+UNIFIED_MEMORY = re.compile(r"\[\s*unified memory", re.IGNORECASE)
+
+
+def copy_kind(text: str) -> int:
+    """Return a copy kind in CUPTI's numbers from a number or a spelling, also within a name; 0 if it is unknown.
+
+    >>> copy_kind("[CUDA memcpy HtoD]"), copy_kind("CUPTI_ACTIVITY_MEMCPY_KIND_DTOH")
+    (1, 2)
+    >>> copy_kind("[Unified Memory Memcpy DtoH]")
+    12
+    """
+    number = integer(text.strip())
+    if number is not None:
+        return number if 0 <= number <= 13 else 0
+    plain = re.sub(r"[^a-z0-9]", "", text.lower().partition("(")[0])
+    for prefix in ("cudamemcpykind", "cuptiactivitymemcpykind", "cudamemcpy", "unifiedmemorymemcpy", "memcpy"):
+        plain = plain.removeprefix(prefix)
+    kind = COPY_KIND_OF.get(plain, 0)
+    return {1: 11, 2: 12, 8: 13}.get(kind, kind) if UNIFIED_MEMORY.match(text[:LONGEST]) else kind
+
+
+def memory_kind(text: str) -> int:
+    """Return a memory kind, a key of `codes.MEMORY_KINDS`, from CUPTI's number or a spelling, else `NO_KIND`.
+
+    >>> memory_kind("Pageable"), memory_kind("3"), memory_kind("")
+    (0, 2, 255)
+    """
+    number = integer(text.strip())
+    if number is not None:
+        return column_map("nvprof")["memory_kinds"].get(number, NO_KIND)
+    plain = re.sub(r"[^a-z]", "", text.lower()).removeprefix("cuptiactivitymemorykind")
+    return MEMORY_KIND_OF.get(plain, NO_KIND)

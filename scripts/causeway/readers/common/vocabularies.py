@@ -1,0 +1,50 @@
+"""Texts and their codes."""
+
+import re
+
+_NUMBERS = re.compile(r"\d+")
+
+
+class Vocabulary:
+    """Texts and their codes, 0, 1, ... in order of first use."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._codes: dict[str, int] = {}
+
+    def code(self, text: str) -> int:
+        """Return the code of a text, a new one if it has none yet."""
+        code = self._codes.get(text)
+        if code is None:
+            code = self._codes[text] = len(self.texts)
+            self.texts.append(text)
+        return code
+
+
+class BoundedVocabulary(Vocabulary):
+    """Texts and their codes, as many as memory may hold: programs number their ranges ("step 123456"), so that there
+    are as many as events.
+
+    Beyond `MOST` texts, or `MOST_CHARS` characters of them, new ones that differ in numbers alone share a code, and
+    beyond twice as many all others do; `merged` counts the texts that this happened to.
+    """
+
+    MOST = 1 << 18
+    MOST_CHARS = 1 << 25
+    OTHER = "(another name)"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.merged = self._chars = 0
+
+    def code(self, text: str) -> int:
+        """Return the code of a text."""
+        if text in self._codes:
+            return self._codes[text]
+        if len(self.texts) >= self.MOST or self._chars >= self.MOST_CHARS:
+            self.merged += 1
+            text = _NUMBERS.sub("#", text[:200])
+            if text not in self._codes and (len(self.texts) >= 2 * self.MOST or self._chars >= 2 * self.MOST_CHARS):
+                text = self.OTHER
+        self._chars += 0 if text in self._codes else len(text)
+        return super().code(text)

@@ -1,0 +1,44 @@
+"""Whether a file is a SQLite database, whether it is being written, and the names of its tables. Standard library only:
+detection runs at workflow start.
+"""
+
+import sqlite3
+from pathlib import Path
+
+SQLITE = b"SQLite format 3\x00"
+"""The first bytes of every SQLite database (sqlite.org/fileformat2.html, section 1.3.1)."""
+
+
+def is_database(path: Path) -> bool:
+    """Return whether a path is a SQLite database; False for what is no file, or cannot be read."""
+    try:
+        with open(path, "rb") as handle:
+            return handle.read(len(SQLITE)) == SQLITE
+    except OSError:
+        return False
+
+
+def has_journal(path: Path) -> bool:
+    """Return whether a journal or a write-ahead log that is not empty lies beside a database."""
+    for end in ("-wal", "-journal"):
+        try:
+            if path.with_name(path.name + end).stat().st_size:
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def sqlite_tables(path: str | Path) -> list[str]:
+    """Return the names of a database's tables and views, sorted, without changing the file; [] if it cannot be read."""
+    try:
+        connection = sqlite3.connect(f"{Path(path).resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+    except (sqlite3.Error, ValueError):
+        return []
+    try:
+        query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
+        return [name for (name,) in connection.execute(query)]
+    except (sqlite3.Error, UnicodeDecodeError):  # a message may quote undecodable bytes of a damaged schema
+        return []
+    finally:
+        connection.close()

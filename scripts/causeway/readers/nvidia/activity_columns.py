@@ -1,0 +1,152 @@
+"""The columns of CSV files of CUPTI activity: which of them are known, in which units, and their times and sizes."""
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+from causeway.readers.common.column_maps import column_map
+from causeway.readers.common.copy_kinds import LONGEST
+from causeway.readers.common.numbers import integer
+from causeway.readers.containers.csv_lines import CsvLines
+
+HEADER_LINES = 4096
+"""Lines in which a header is looked for."""
+
+TIME_POWERS = {"ns": 0, "nsec": 0, "us": 3, "usec": 3, "µs": 3, "ms": 6, "msec": 6, "s": 9, "sec": 9}
+"""Power of ten from a unit to nanoseconds."""
+
+SIZE_POWERS = {
+    "b": 0,
+    "byte": 0,
+    "bytes": 0,
+    "kb": 1,
+    "kib": 1,
+    "mb": 2,
+    "mib": 2,
+    "gb": 3,
+    "gib": 3,
+    "tb": 4,
+    "tib": 4,
+}
+"""Power of the KB, 1000 or 1024 bytes, from a unit to bytes."""
+
+TIMES = ("start", "end", "duration")
+SIZES = ("bytes", "static_shared_bytes", "dynamic_shared_bytes", "local_bytes")
+"""Columns that are times, and that are sizes, by our names."""
+
+_LOST = re.compile(
+    r"^=+.*?\bWarning:\s*(?:(\d{1,18})\s+)?.*?\b(?:invalid timestamps|dropped|lost|insufficient|exceed)", re.IGNORECASE
+)
+"""nvprof's warnings of records that are not there, some with their number."""
+
+_NUMBER = re.compile(r"\s*([+-]?)(\d+)(?:\.(\d*))?\s*([A-Za-zµ]*)\s*")
+_IN_NAME = re.compile(
+    r"(.*?)\s*(?:[(\[]\s*([^)\]]*?)\s*[)\]]|_(ns|us|ms|s|nsec|usec|msec|sec|bytes|kb|mb))?$", re.IGNORECASE | re.DOTALL
+)
+
+
+@dataclass
+class Columns:
+    """The known columns of a file.
+
+    Parameters
+    ----------
+    position : dict of str to int
+        Index of each column, by our names.
+    unit : dict of str to str
+        Its unit, in lower case; empty if its name has none.
+    binary : bool
+        Whether a KB is 1024 bytes.
+    """
+
+    position: dict[str, int]
+    unit: dict[str, str]
+    binary: bool = False
+
+    @property
+    def usable(self) -> bool:
+        """Whether rows can be events: times, and something that identifies their kind."""
+        has = self.position.keys()
+        return (
+            "start" in has
+            and bool({"end", "duration"} & has)
+            and bool({"name", "copy_kind", "grid_x", "grid", "bytes", "call"} & has)
+        )
+
+
+def columns_of(header: list[str]) -> Columns:
+    """Return which of a header's columns are known."""
+    ours_of = {name: ours for ours, names in column_map("cupti_csv")["columns"].items() for name in names}
+    found = Columns({}, {})
+    for at, cell in enumerate(header):
+        whole = re.sub(r"[^a-z0-9]", "", cell.lower())
+        match = _IN_NAME.fullmatch(cell.strip()[:LONGEST])
+        bare = re.sub(r"[^a-z0-9]", "", match[1].lower())
+        ours = ours_of.get(bare) or ours_of.get(whole)
+        if ours and ours not in found.position:
+            found.position[ours] = at
+            found.unit[ours] = (match[2] or match[3] or "").lower()
+    return found
+
+
+def find_header(lines: CsvLines) -> Columns | None:
+    """Return the columns of the first header that is usable, None if there is none; sets the delimiter of `lines`, and
+    `lost` to the number of records that nvprof's warnings above the header report as missing.
+    """
+    for _ in range(HEADER_LINES):
+        line = lines.next_line()
+        if line and (match := _LOST.search(line[:LONGEST])):
+            lines.lost += int(match[1] or 1)
+        if line is None:
+            return None
+        if line.startswith("==") or len(line) > 1 << 16:
+            continue
+        for delimiter in ",;\t":
+            if delimiter in line:
+                columns = columns_of(lines.cells(line, delimiter))
+                if columns.usable:
+                    lines.delimiter = delimiter
+                    return columns
+    return None
+
+
+def exact_ns(text: str, unit: str) -> int | None:
+    """Return a time in whole nanoseconds, exact but for the rounding of what is below one; None if it is no time.
+
+    >>> exact_ns("4643.346000", "us"), exact_ns("1.2850us", "ms"), exact_ns("1e-6", "s")
+    (4643346, 1285, 1000)
+    """
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        return _decimal_ns(text, unit)
+    power = TIME_POWERS.get(match[4].lower() or unit)
+    if power is None or len(match[2]) > 20:
+        return None
+    fraction = (match[3] or "")[:20]
+    value = int(match[2] + fraction.ljust(power, "0")[:power]) + (fraction[power : power + 1] >= "5")
+    return integer(-value if match[1] == "-" else value)
+
+
+def _decimal_ns(text: str, unit: str) -> int | None:
+    try:
+        value = Decimal(text.strip())
+    except InvalidOperation:
+        return None
+    if unit not in TIME_POWERS or not value.is_finite() or abs(value.adjusted()) > 30:
+        return None
+    return integer(int((value * 10 ** TIME_POWERS[unit]).to_integral_value()))
+
+
+def size_in_bytes(text: str, unit: str, binary: bool) -> int | None:
+    """Return a size in bytes, rounded to a whole one; None if it is none.
+
+    >>> size_in_bytes("1.003906", "kb", True), size_in_bytes("0.101", "mb", False), size_in_bytes("128", "b", True)
+    (1028, 101000, 128)
+    """
+    match = _NUMBER.fullmatch(text)
+    power = SIZE_POWERS.get(match[4].lower() or unit) if match else None
+    if power is None or len(match[2]) > 20:
+        return None
+    base = 1024 if binary or (match[4] or unit).lower().endswith("ib") else 1000
+    exact = Decimal(f"{match[2]}.{(match[3] or '0')[:20]}") * base**power
+    return integer(int(exact.to_integral_value()) * (-1 if match[1] == "-" else 1))

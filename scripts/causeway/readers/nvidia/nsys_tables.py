@@ -1,0 +1,95 @@
+"""The tables of a Nsight Systems export, whatever their container: their processes, and which of them use which
+devices.
+"""
+
+import numpy as np
+
+from causeway.core.errors import ExportError
+from causeway.readers.common.column_maps import column_map
+from causeway.readers.common.constants import NULL
+from causeway.readers.common.options import Options
+from causeway.readers.containers.table_source import TableSource
+from causeway.readers.nvidia.activity_tables import ActivityTables
+from causeway.readers.sink.batches import looked_up, repeated
+from causeway.readers.sink.distinct import distinct, distinct_rows
+from causeway.readers.sink.sink import Sink
+
+KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
+
+
+class NsysTables(ActivityTables):
+    """What `nsys` and `nsys_extras` share on the way from an export's tables to the sink.
+
+    Attributes
+    ----------
+    several : bool
+        Whether launches name their process.
+    users : dict of int to list of int
+        Codes of the processes seen on each device, in order.
+    """
+
+    def __init__(self, export: TableSource, sink: Sink, options: Options) -> None:
+        tables = column_map("nsys")["tables"]
+        strings = ("StringIds", "id", "value")
+        super().__init__(export, sink, options, tables=tables, strings=strings, text_column="text")
+        self.several = "globalPid" in export.tables.get(KERNELS, [])
+        self.users: dict[int, list[int]] = {}
+
+    def note_broken(self) -> None:
+        """Count the tables that matter and cannot be opened, as issues."""
+        for table, reason in self.export.broken.items():
+            rest = table.startswith("(")  # of a file of several tables
+            if table in self.tables or table == "StringIds" or rest:
+                self.sink.issues.add("truncated" if rest else "unreadable_table", 1, f"{table}: {reason}")
+                found = (
+                    f"the file is cut or damaged {table[1:-1]}"
+                    if rest
+                    else f"table {table} cannot be opened ({reason})"
+                )
+                advice = "Export it again from the report file, or copy it again."
+                self.failure = self.failure or ExportError(
+                    self.options.source, found, "complete files, as `nsys export` writes them", advice
+                )
+
+    def _note_lacking(self, table: str, columns: list[str]) -> None:
+        self.failure = self.failure or ExportError(
+            self.options.source,
+            f"table {table} has no column {', '.join(columns)}",
+            "the columns that Nsight Systems writes",
+            "Export the report again with `nsys export`.",
+        )
+
+    def process_key(self, packed: int) -> int:
+        """Return the key of a process in a packed globalPid or globalTid: everything above the 24 bits of the thread
+        id.
+        """
+        return packed >> 24 if self.several else 0
+
+    def process(self, batch: dict, column: str, rows: int) -> np.ndarray:
+        """Return the process codes of a batch's rows, int64 of shape (rows,), from a column of packed ids."""
+        if not self.several or column not in batch:
+            return repeated(self.sink.processes.code(0), rows)
+        packed, _, inverse = distinct(batch[column])
+        return looked_up(
+            np.array([self.sink.processes.code(key if key == NULL else key >> 24) for key in packed.tolist()]), inverse
+        )
+
+    def note_users(self, process: np.ndarray, batch: dict) -> None:
+        """Remember which processes use which devices."""
+        if "device" in batch:
+            first, _ = distinct_rows([batch["device"], process])
+            for device, code in sorted(zip(batch["device"][first].tolist(), process[first].tolist(), strict=True)):
+                if code not in self.users.setdefault(device, []):
+                    self.users[device].append(code)
+
+    def user_of_gpu(self, gpu: int) -> tuple[int, int]:
+        """Return the process and CUDA device of a GPU as Nsight Systems numbers them: as the export says, else the
+        same number.
+        """
+        pids = {key & 0xFFFFFF: code for code, key in enumerate(self.sink.processes.keys) if isinstance(key, int)}
+        for known, pid, device in self.export.rows("TARGET_INFO_CUDA_DEVICE", ["gpuId", "pid", "cudaId"]):
+            if known == gpu and pid in pids and device in self.users:
+                return pids[pid], device
+        users = self.users.get(gpu) or [code for codes in self.users.values() for code in codes]
+        self.sink.issues.add("metrics_device_assumed", 1, f"GPU {gpu} taken as device {gpu}")
+        return (users[0] if users else self.sink.processes.code(0)), gpu

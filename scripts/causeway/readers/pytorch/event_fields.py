@@ -1,0 +1,103 @@
+"""Fields of a trace's events: times, exactly, and those arguments that the column map names."""
+
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from causeway.readers.common.numbers import integers
+from causeway.readers.containers.chrome_json import Event
+
+_ANY = msgspec.json.Decoder(dict[str, Any], float_hook=str)
+_THREE_DECIMALS = re.compile(r"(?:[0-9]{1,15}\.[0-9]{3}\n)+")
+
+
+def nanoseconds(value: object) -> int | None:
+    """Return microseconds as whole nanoseconds, exactly; None if it is no finite number.
+
+    Digits beyond the nanosecond (left by tools that go through floating point) are rounded half to even.
+
+    >>> nanoseconds("4458676983543.183"), nanoseconds(12), nanoseconds("0.1065")
+    (4458676983543183, 12000, 106)
+    """
+    if type(value) is int:
+        return value * 1000
+    if not isinstance(value, str):
+        return None
+    if value[-4:-3] == "." and (digits := value[:-4] + value[-3:]).isdecimal() and digits.isascii():
+        return int(digits)
+    whole, _, fraction = value.partition(".")
+    if len(fraction) <= 3 and whole.isdecimal() and (not fraction or fraction.isdecimal()) and value.isascii():
+        return int(whole) * 1000 + int(fraction.ljust(3, "0"))
+    try:
+        exact = Decimal(value) * 1000
+        return int(exact.to_integral_value()) if exact.is_finite() and abs(exact) < 10**19 else None
+    except ArithmeticError:  # text that is no number, or an exponent beyond all bounds
+        return None
+
+
+def times_ns(values: list) -> tuple[np.ndarray, int]:
+    """Return times in microseconds, as `Event` has them, in whole nanoseconds.
+
+    Returns
+    -------
+    times : ndarray of int64, shape (n,)
+        `NULL` where absent, or where it does not fit.
+    wrong : int
+        How many do not fit.
+    """
+    try:
+        text = "\n".join(values) + "\n"
+    except TypeError:  # integers, or something absent
+        text = ""
+    if _THREE_DECIMALS.fullmatch(text):
+        return np.fromstring(text.replace(".", ""), np.int64, sep="\n"), 0
+    return integers([nanoseconds(value) for value in values])
+
+
+class ArgumentDecoder:
+    """Decode the arguments of events, those of the map alone.
+
+    Parameters
+    ----------
+    names : mapping of str to str
+        The map's arguments: raw name -> our name.
+    """
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+        fields = [(ours, Any, msgspec.field(name=raw, default=None)) for raw, ours in names.items()]
+        self._struct = msgspec.defstruct("Arguments", fields, gc=False)
+        self._decode = msgspec.json.Decoder(list[self._struct], float_hook=str).decode
+
+    def decode(self, events: Sequence[Event]) -> list[msgspec.Struct]:
+        """Return for each event a struct with our names; None where an argument is absent, or they are no object."""
+        texts = [event.args for event in events]
+        try:
+            return self._decode(b"[%s]" % b",".join([text if text else b"{}" for text in texts]))
+        except (ValueError, RecursionError, TypeError):
+            return [self._one(text) for text in texts]
+
+    def _one(self, args: msgspec.Raw | dict) -> msgspec.Struct:
+        if isinstance(args, dict):
+            return self._struct(**{ours: args[raw] for raw, ours in self._names.items() if raw in args})
+        try:
+            return self._decode(b"[%s]" % args)[0] if args else self._struct()
+        except (ValueError, RecursionError, TypeError):
+            return self._struct()
+
+
+def mentions(args: msgspec.Raw | dict, key: bytes) -> bool:
+    """Return whether arguments may have a key: those that are text are searched, not decoded."""
+    return key in bytes(args) if isinstance(args, msgspec.Raw) else isinstance(args, dict) and key.decode() in args
+
+
+def all_arguments(args: msgspec.Raw | dict) -> dict:
+    """Return all arguments of an event, none if they are no object; numbers with a fraction are text."""
+    try:
+        return args if isinstance(args, dict) else _ANY.decode(args)
+    except (ValueError, RecursionError, TypeError):
+        return {}

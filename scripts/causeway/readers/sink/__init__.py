@@ -1,0 +1,8 @@
+"""The sink: takes events from any reader, orders and joins them in bounded memory, and writes the star schema.
+
+Nothing here knows a vendor or a container of files.
+
+Imports run from left to right: `counter_table`, `star_writer` > `sink` > `processes`, `records`, `stream_order`,
+`table_columns` > `distinct`, `external_sort`, `joins` > `batches`, `distinct_compiled`, `event_times`,
+`profiler_overhead`.
+"""

@@ -1,0 +1,104 @@
+"""Which times can be those of an event, and what the times of all launches show of their clock."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from causeway.readers.common.constants import EPOCH_2100_NS, LONGEST_NS, NULL
+from causeway.readers.common.issues import Issues
+
+COARSE_NS = 100
+COARSE_ROWS = 3
+"""Launches whose times are all multiples of a tick of this many ns or more, in at least so many rows, were measured
+with a coarse clock.
+"""
+
+
+def usable(start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Return which times can be those of an event: known, plausible, and not ending before they start.
+
+    Parameters
+    ----------
+    start, end : ndarray of int64, shape (n,)
+        Nanoseconds; `NULL` where absent.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+    """
+    absent, implausible, backwards, _ = _impossible(start, end)
+    return ~(absent | implausible | backwards)
+
+
+def possible_events(
+    start: np.ndarray, end: np.ndarray, columns: Mapping[str, object], issues: Issues
+) -> tuple[int, dict[str, np.ndarray]]:
+    """Leave out rows whose times cannot be those of an event, and count them.
+
+    Parameters
+    ----------
+    start, end : array_like of int64, shape (n,)
+        Nanoseconds; `NULL` where absent.
+    columns : mapping of str to array_like of int64, shape (n,) or one value for all rows
+    issues : Issues
+
+    Returns
+    -------
+    rows : int
+        Number of rows that are left.
+    columns : dict of str to ndarray of int64, shape (rows,)
+        The columns of these rows, with `start_ns` and `duration_ns`.
+    """
+    start = np.atleast_1d(np.asarray(start, np.int64))
+    end = np.atleast_1d(np.asarray(end, np.int64))
+    columns = {name: np.broadcast_to(np.asarray(values, np.int64), start.shape) for name, values in columns.items()}
+    if start.size and min(start.min(), end.min()) >= -EPOCH_2100_NS and max(start.max(), end.max()) <= EPOCH_2100_NS:
+        duration = end - start
+        if duration.min() >= 0 and duration.max() <= LONGEST_NS:  # as it mostly is: every row can be an event
+            return len(start), columns | {"start_ns": start, "duration_ns": duration}
+    absent, implausible, backwards, duration = _impossible(start, end)
+    bad = absent | implausible | backwards
+    if bad.any():
+        issues.add("no_time", int(absent.sum()))
+        issues.add("implausible_time", int(implausible.sum()))
+        issues.add("end_before_start", int(backwards.sum()))
+        good = ~bad
+        start = start[good]
+        duration = duration[good]
+        columns = {name: values[good] for name, values in columns.items()}
+    return len(start), columns | {"start_ns": start, "duration_ns": duration}
+
+
+def _impossible(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return which times are absent, which are implausible and which run backwards, and the durations of the others."""
+    absent = (start == NULL) | (end == NULL)
+    far = ~absent & ((np.abs(start) > EPOCH_2100_NS) | (np.abs(end) > EPOCH_2100_NS))
+    duration = np.where(absent | far, 0, end - np.where(absent, 0, start))
+    return absent, far | (duration > LONGEST_NS), duration < 0, duration
+
+
+class ClockTick:
+    """The earliest start of the launches, and the largest tick of which all their times are multiples.
+
+    Attributes
+    ----------
+    first_ns : int or None
+        The earliest start so far.
+    tick_ns : int or None
+        The greatest common divisor of all durations and of the distances of all starts, in nanoseconds; only a bound
+        once it is below `COARSE_NS`.
+    """
+
+    def __init__(self) -> None:
+        self.first_ns: int | None = None
+        self.tick_ns: int | None = None
+        self._origin = 0
+
+    def take(self, start: np.ndarray, duration: np.ndarray) -> None:
+        """Take starts and durations in ns, both int64 of shape (n,) with n > 0, in any order."""
+        if self.first_ns is None:
+            self._origin = self.first_ns = int(start[0])
+        self.first_ns = min(int(start.min()), self.first_ns)
+        if self.tick_ns is None or self.tick_ns >= COARSE_NS:
+            tick = np.gcd.reduce(duration, initial=self.tick_ns or 0)
+            self.tick_ns = int(np.gcd.reduce(start - self._origin, initial=tick))

@@ -1,0 +1,67 @@
+"""Columns of the tables that are written: Arrow arrays from coded and nullable integers."""
+
+import numpy as np
+import pyarrow as pa
+
+from causeway.readers.common.constants import NULL
+from causeway.readers.sink.batches import is_repeated, looked_up
+from causeway.readers.sink.distinct import distinct
+
+
+def nullable(values: np.ndarray, kind: pa.DataType) -> pa.Array:
+    """Return int64 values, shape (n,), as an Arrow array of `kind`, `NULL` as null.
+
+    Raises
+    ------
+    ArrowInvalid
+        If a value does not fit `kind`.
+    """
+    if is_repeated(values) and values[0] == NULL:
+        return pa.nulls(len(values), kind)
+    absent = values == NULL
+    if not absent.any():
+        return pa.array(values).cast(kind)
+    if absent.all():
+        return pa.nulls(len(values), kind)
+    return pa.array(np.where(absent, 0, values), mask=absent).cast(kind)
+
+
+def coded_text(codes: np.ndarray, texts: list[str]) -> pa.DictionaryArray:
+    """Return the texts of codes, shape (n,), as a dictionary array that holds the used texts only."""
+    used, _, inverse = distinct(codes)
+    return pa.DictionaryArray.from_arrays(
+        pa.array(inverse.astype(np.int32)), pa.array([texts[code] for code in used.tolist()], pa.string())
+    )
+
+
+class FinalNumbers:
+    """Final numbers 0, 1, ... for codes, in order of first appearance.
+
+    Parameters
+    ----------
+    size : int
+        How many codes to expect; there may be more.
+
+    Attributes
+    ----------
+    codes : list of int
+        The code of each final number.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._number = np.full(size, -1, np.int64)
+        self.codes: list[int] = []
+
+    def of(self, codes: np.ndarray) -> np.ndarray:
+        """Return the final numbers of codes (integers from 0 on, shape (n,)), new ones for codes not seen before."""
+        if len(self._number) <= (top := int(codes.max(initial=-1))):
+            self._number = np.append(self._number, np.full(top + 1 - len(self._number), -1))
+        numbers = looked_up(self._number, codes)
+        fresh = codes[numbers < 0]
+        if not len(fresh):
+            return numbers
+        first, at = np.unique(fresh, return_index=True)
+        for code in first[np.argsort(at)].tolist():
+            self._number[code] = len(self.codes)
+            self.codes.append(code)
+        return looked_up(self._number, codes)

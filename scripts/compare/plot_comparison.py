@@ -1,0 +1,29 @@
+"""A comparison as a page, and its figures."""
+
+from typing import TYPE_CHECKING
+
+from causeway.core.logs import failing_clearly
+from causeway.core.tables import read_json, read_table
+from causeway.plotting.drawing.page import write
+from causeway.plotting.figures.comparison import draw_changes, draw_ratios, draw_totals
+from causeway.plotting.pages.comparison_page import draw_comparison
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+
+def main(job) -> None:
+    with failing_clearly(job.log[0]):
+        document = read_json(job.input.comparison)
+        rows = read_table(job.input.table, "comparison").to_pylist()
+        changes = draw_changes(document, rows)
+        totals = draw_totals(document)
+        ratios = draw_ratios(document, rows)
+        write(changes, job.output.changes)
+        write(totals, job.output.totals)
+        write(ratios, job.output.efficiency)
+        write(draw_comparison(document, rows, changes=changes, totals=totals, ratios=ratios), job.output.page)
+
+
+if "snakemake" in globals():
+    main(snakemake)

@@ -1,0 +1,144 @@
+"""Every measured column is in exactly one state, and leaves it only by the methods."""
+
+import numpy as np
+import pytest
+
+from causeway.causal.data.observations import Candidate, Feature
+from causeway.causal.preparation.numeric_columns import NumericColumn
+from causeway.causal.preparation.prepared import Prepared, State
+
+
+def candidate(name, *others):
+    return Candidate(name, "counter", "counters", "", np.zeros(3), (name, *others))
+
+
+@pytest.fixture
+def prepared():
+    """Columns a (which stands for b and c), d, e (deterministic, stands for f), g (dropped), h (a control), i (constant
+    within configurations).
+    """
+    found = Prepared("abcdefghi", controls={"h"})
+    found.add(candidate("d"))
+    found.add(candidate("a"))
+    found.merge("a", {name: candidate(name) for name in "cb"})
+    found.add(candidate("e"))
+    found.merge("e", {"f": None})
+    found.set_aside("e", ["a", "d"])
+    found.drop("g", "constant")
+    found.add(candidate("h"))
+    found.add(candidate("i"), between=True)
+    found.keep_numbers(
+        {name: NumericColumn(Feature(name, np.zeros(3)), name, np.zeros(3), np.ones(3, bool)) for name in "abd"}
+    )
+    return found.complete()
+
+
+def clusters(prepared):
+    return [one.members for one in prepared.within]
+
+
+def reasons(prepared):
+    prepared.check()
+    return {one.feature: one.reason for one in prepared.dropped}
+
+
+def test_each_column_has_one_state(prepared):
+    states = {name: prepared.state(name).name for name in "abcdefghi"}
+    assert states == {
+        **dict.fromkeys("adi", "CANDIDATE"),
+        **dict.fromkeys("bcf", "MERGED"),
+        **dict.fromkeys("eg", "DROPPED"),
+        "h": "CONTROL",
+    }
+    assert clusters(prepared) == [("a", "b", "c"), ("d",), ("h",)]
+    assert [one.name for one in prepared.between] == ["i"]
+    assert reasons(prepared) == {
+        "b": "merged into a: correlation above .95",
+        "c": "merged into a: correlation above .95",
+        "e": "deterministic: follows from a, d",
+        "f": "merged into e: correlation above .95",
+        "g": "constant",
+    }
+    assert [one.feature for one in prepared.dropped] == sorted(reasons(prepared))
+
+
+def test_a_promoted_member_takes_the_position_and_the_cluster(prepared):
+    prepared.promote("c")
+    assert clusters(prepared) == [("c", "a", "b"), ("d",), ("h",)]
+    assert reasons(prepared)["a"] == "merged into c: correlation above .95"
+    assert prepared.stand_ins["a"].members == ("a",)
+    assert prepared.promote_once("a")
+    assert clusters(prepared)[0] == ("a", "b", "c")
+    assert not prepared.promote_once("b")
+    assert prepared.was_promoted("b")
+
+
+def test_a_reinstated_column_comes_last_with_its_cluster(prepared):
+    prepared.reinstate("e")
+    assert clusters(prepared) == [("a", "b", "c"), ("d",), ("h",), ("e", "f")]
+    assert set(reasons(prepared)) == {"b", "c", "f", "g"}
+    assert not prepared.determined
+
+
+def test_a_dropped_candidate_leaves_its_cluster_to_an_heir_or_to_none(prepared):
+    prepared.drop("c", "leaked")
+    assert clusters(prepared)[0] == ("a", "b")
+    prepared.drop("a", "leaked", heir=candidate("b"))
+    assert clusters(prepared) == [("b",), ("d",), ("h",)]
+    assert (reasons(prepared)["a"], set(prepared.numbers)) == ("leaked", {"b", "d"})
+    assert prepared.state("b") is State.CANDIDATE
+    prepared.drop("e", "leaked")
+    assert (reasons(prepared)["e"], reasons(prepared)["f"]) == ("leaked", "merged into e: correlation above .95")
+    assert not prepared.reserve
+    prepared.drop("i", "too few configurations")
+    assert prepared.between == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda p: p.add(candidate("a")), "a has a state already: it is a candidate"),
+        (lambda p: p.add(candidate("g")), "g has a state already: it is dropped with a reason"),
+        (lambda p: p.add(candidate("z")), "nothing called z was measured"),
+        (lambda p: p.drop("g", "again"), "g is dropped already: constant"),
+        (lambda p: p.drop("z", "unknown"), "nothing called z was measured"),
+        (lambda p: p.drop("a", "leaked", heir=candidate("d")), r"d is no member of the cluster of a: \['b', 'c'\]"),
+        (lambda p: p.drop("e", "leaked", heir=candidate("f")), "e has no place to leave to f: it is dropped"),
+        (lambda p: p.merge("a", {"b": None}), "b has a state already: it is a member of a merged cluster"),
+        (lambda p: p.merge("a", {"d": None}), "d has a state already: it is a candidate"),
+        (lambda p: p.merge("g", {}), "g is no candidate, but dropped with a reason"),
+        (lambda p: p.promote("d"), "d cannot stand for a cluster: it is a candidate"),
+        (lambda p: p.promote("f"), "f cannot stand for a cluster: it is a member of a merged cluster"),
+        (lambda p: p.promote("g"), "g cannot stand for a cluster: it is dropped with a reason"),
+        (lambda p: p.reinstate("g"), "g was not set aside as deterministic, but is dropped with a reason"),
+        (lambda p: p.reinstate("h"), "h was not set aside as deterministic, but is a control"),
+        (lambda p: p.set_aside("b", ["a"]), "b is no candidate, but a member of a merged cluster"),
+    ],
+)
+def test_a_change_from_another_state_is_refused_and_changes_nothing(prepared, change, words):
+    before = (clusters(prepared), reasons(prepared))
+    with pytest.raises(ValueError, match=words):
+        change(prepared)
+    assert (clusters(prepared), reasons(prepared)) == before
+
+
+def test_columns_without_a_state_or_a_name_of_their_own_are_refused():
+    with pytest.raises(ValueError, match="names of measured columns must be unique"):
+        Prepared(["a", "b", "a"])
+    found = Prepared("ab")
+    with pytest.raises(ValueError, match=r"a is added with members \('a', 'b'\); merge them"):
+        found.add(candidate("a", "b"))
+    found.add(candidate("a"))
+    with pytest.raises(ValueError, match=r"\['b'\] in none"):
+        found.complete()
+
+
+def test_what_is_read_cannot_be_edited(prepared):
+    for view in (prepared.stand_ins, prepared.reserve, prepared.determined, prepared.numbers):
+        with pytest.raises(TypeError):
+            view["z"] = None
+    with pytest.raises(AttributeError):
+        prepared.within = ()
+    with pytest.raises(AttributeError):
+        prepared.within.append(candidate("z"))
+    assert isinstance(prepared.dropped, tuple)

@@ -1,0 +1,165 @@
+"""What is significant after many kernels were looked at, on outcomes written by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from causal_documents import arrow, estimate, outcome, what_if
+
+from causeway.causal.data.outcome import BaselineCause, Edge, Examination, GroupSlope, Node, Refutation
+from causeway.causal.report.across_kernels import correct
+from causeway.causal.report.documents import graph_document, table_rows, write_scope
+from causeway.causal.report.kernel_agreement import agreement, contradictions
+from causeway.core.tables import read_json, read_table
+
+
+def found(scope, p_value, causes=()):
+    """Return an outcome; `causes` are (name, percent, p) or (name, percent, p, sign)."""
+    arrows = [
+        arrow(name, contribution=(percent,), p_value=p, sign=sign[0] if sign else "+")
+        for name, percent, p, *sign in causes
+    ]
+    baselines = tuple(
+        BaselineCause(
+            method="lasso", feature=one.name, position=1, score=1.0, share_percent=100.0, p_value=None, sign="+"
+        )
+        for one in arrows
+    )
+    return outcome(scope, p_value, arrows, examination=Examination(baselines=baselines) if causes else Examination())
+
+
+def names(corrected):
+    return [one.name for one in corrected.arrows]
+
+
+def test_one_kernel_is_judged_alone():
+    (one,) = correct([found("a", 1e-6, [("x", 40, 1e-4)])])
+    assert (one.q_value, one.arrows[0].q_value) == (1e-6, 1e-4)
+    assert names(one) == ["x"]
+
+
+def test_kernels_pass_benjamini_and_hochberg_and_causes_the_level_that_is_left():
+    """Four kernels tested, two selected: a cause's level is 2/4 of 5 %."""
+    outcomes = [
+        found("a", 1e-6, [("x", 40, 0.02), ("z", 10, 0.03)]),
+        found("b", 0.012, [("x", 30, 0.012)]),
+        found("c", 0.3, [("x", 20, 0.01)]),
+        found("d", 0.9),
+        outcome("refused", None),
+    ]
+    a, b, c, d, refused = correct(outcomes)
+    assert [one.q_value for one in (a, b, c, d)] == pytest.approx([4e-6, 0.024, 0.4, 0.9])
+    assert refused == outcomes[-1]
+    assert names(a) == ["x"]
+    assert [one.q_value for one in a.arrows] == [0.04]
+    assert [(one.feature, one.reason) for one in a.dropped] == [
+        ("z", "candidate cause, not significant after 4 kernels (q = 0.06)")
+    ]
+    assert names(b) == ["x"]
+    assert names(c) == []
+
+
+def test_what_is_lost_counts_as_unexplained_and_the_graph_says_so():
+    one, _ = correct([found("c", 0.3, [("x", 20, 0.01)]), found("d", 0.9)])
+    graph = graph_document(one)
+    tables = table_rows(one)
+    words = "No cause found: 400 effective samples; an effect above 2.0 % of the variance would have been seen"
+    assert [(edge["source"], edge["contribution_percent"]) for edge in graph["edges"]] == [("unexplained", 100)]
+    assert [(row["feature"], row["contribution_percent"], row["verdict"]) for row in tables["contributions"]] == [
+        ("unexplained", 100, "inconclusive")
+    ]
+    assert graph["sentences"] == [f"{words}."]
+    assert graph["reasons"] == [words]
+    assert graph["verdict"] == "inconclusive"
+    assert {node["name"] for node in graph["nodes"]} == {"y", "unexplained"}
+    assert [row["cause"] for row in tables["baselines"]] == [False]
+
+
+def test_nothing_is_left_of_a_cause_that_is_lost_beside_another():
+    """But its place in the context graph, where it is a feature like others."""
+    slope = GroupSlope(
+        feature="z", by="rank", group=None, n_rows=9, slope=estimate(1), slope_of="target", label="alike"
+    )
+    examination = Examination(
+        context_nodes=tuple(Node(name=name, tier="counter", group="g", members=(name,)) for name in "wxz"),
+        context_edges=(Edge(source="w", target="z", kind="directed", effect=0.3),),
+        refutations=tuple(Refutation(feature=name, refuter="none") for name in "xz"),
+        what_ifs=(what_if("x", "1", "2", (-9,)), what_if("z", "1", "2", (-9,))),
+        slopes=(slope, replace(slope, feature="x")),
+    )
+    causes = [arrow("x", contribution=(40, 30, 50)), arrow("z", contribution=(20, 10, 30), p_value=0.2)]
+    before = outcome("a", 1e-6, causes, examination=examination)
+    before = replace(before, unexplained=estimate(40, 30, 80))
+    (one,) = correct([before])
+    assert one.unexplained == estimate(60, 40, 100)  # an end stays below 100
+    tables = table_rows(one)
+    assert {row["feature"] for table in ("refutations", "whatif", "heterogeneity") for row in tables[table]} == {"x"}
+    graph = graph_document(one)
+    assert [node["name"] for node in graph["nodes"]] == ["x", "w", "z", "y", "unexplained"]
+    assert [(edge["source"], edge["target"]) for edge in graph["edges"]] == [
+        ("x", "y"),
+        ("unexplained", "y"),
+        ("w", "z"),
+    ]
+    assert [row["sentence"] is None for row in tables["contributions"]] == [False, True]
+    assert graph["sentences"] == [tables["contributions"][0]["sentence"]]
+
+
+def test_more_kernels_never_help_a_cause():
+    rng = np.random.default_rng(1)
+    few = [found(f"k{i}", float(p), [("x", 20, float(p))]) for i, p in enumerate(rng.uniform(0, 0.02, 5))]
+    many = few + [found(f"n{i}", 0.8) for i in range(40)]
+    for one, other in zip(correct(few), correct(many)[:5], strict=True):
+        assert set(names(other)) <= set(names(one))
+
+
+def test_documents_are_not_rendered_before_correction():
+    with pytest.raises(ValueError, match="k1: documents are written after correction"):
+        graph_document(found("k1", 1e-9, [("x", 40, 1e-6)]))
+
+
+def test_kernels_and_dataset_are_compared_and_contradictions_named():
+    kernels = [
+        found("a", 1e-9, [("x", 40, 1e-6, "-"), ("only", 9, 1e-6)]),
+        found("b", 1e-9, [("x", 30, 1e-6), ("w", 5, 1e-6, "?")]),
+    ]
+    rows = agreement(kernels, found("dataset", 1e-9, [("x", 35, 1e-6), ("w", 8, 1e-6)]))
+    assert {(row.kernel, row.feature): row.state for row in rows} == {
+        ("a", "x"): "opposite",
+        ("a", "only"): "kernel only",
+        ("a", "w"): "dataset only",
+        ("b", "x"): "same",
+        ("b", "w"): "undecided",
+    }
+    reasons = contradictions(rows, "dataset")
+    assert reasons == {
+        "a": ["x lowers the target here and raises it in the whole dataset"],
+        "dataset": ["x raises the target over all kernels and lowers it in a"],
+    }
+    (kernel,) = correct(kernels[:1])
+    assert graph_document(kernel, reasons["a"])["reasons"] == reasons["a"]
+
+
+def test_signs_about_different_things_are_not_compared():
+    of_value = outcome("a", 1e-9, [arrow("x", sign="-", sign_of="value")])
+    rows = agreement([of_value], outcome("dataset", 1e-9, [arrow("x")]))
+    assert [(row.state, row.sign_of) for row in rows] == [("not comparable", None)]
+    assert contradictions(rows, "dataset") == {}
+    rows = agreement([of_value], outcome("dataset", 1e-9, [arrow("x", sign_of="value")]))
+    assert [(row.state, row.sign_of) for row in rows] == [("opposite", "value")]
+    assert contradictions(rows, "dataset")["a"] == [
+        "x lowers the measured value here and raises it in the whole dataset"
+    ]
+
+
+def test_levels_of_a_category_are_compared_only_with_themselves():
+    rows = agreement([outcome("a", 1e-9, [arrow("x", level="1")])], outcome("dataset", 1e-9, [arrow("x", level="2")]))
+    assert [(row.state, row.level) for row in rows] == [("another level", "1")]
+
+
+def test_documents_fit_their_schemas(tmp_path):
+    for number, one in enumerate(correct([found("a", 1e-9, [("x", 40, 1e-6)]), outcome("refused", None)])):
+        write_scope(one, tmp_path / str(number))
+        assert read_json(tmp_path / str(number) / "graph.json") == graph_document(one)
+        for table, rows in table_rows(one).items():
+            assert read_table(tmp_path / str(number) / f"{table}.parquet", table).num_rows == len(rows)

@@ -1,0 +1,155 @@
+"""Causes and interventions in words."""
+
+from dataclasses import replace
+
+import pytest
+from causal_documents import arrow, estimate, outcome, what_if
+
+from causeway.causal.data.outcome import Examination, Refutation, Scope, UnstableCause
+from causeway.causal.report.reasons import dropped_of, reasons_of
+from causeway.causal.report.sentences import cause_sentence, nothing_found, sentences_of, what_if_sentence
+
+BLOCKS = what_if("block_x", "1,024", "256", (-31.2, -38.4, -21.9))
+
+
+def test_an_unstable_cause_is_named_where_nothing_is_left():
+    unstable = [UnstableCause(feature="since_start_ns", stability=0.35)]
+    label = "time since the start of the run"
+    assert (
+        nothing_found(111.4, 0.149, unstable)
+        == f"No cause found that holds: {label} (found in 35 % of resamples, below 60 %); 111 effective samples."
+    )
+    found = outcome("k", 0.4, unstable=tuple(unstable))
+    assert [(one.feature, one.reason) for one in dropped_of(found)] == [
+        ("since_start_ns", "candidate cause, not stable: found in 35 % of resamples, below 60 %")
+    ]
+
+
+def test_reasons_begin_with_what_is_missing():
+    few = replace(outcome("k", 0.4, notes=("a note",)), n_effective=120.4)
+    nothing = "No cause found: 120 effective samples; an effect above 2.0 % of the variance would have been seen"
+    assert reasons_of(few, ["a contradiction"]) == [
+        nothing,
+        "120 effective samples, fewer than 300: read with care",
+        "a note",
+        "a contradiction",
+    ]
+    assert reasons_of(replace(outcome("k", None), notes=("a note",))) == ["the target is constant", "a note"]
+
+
+def test_a_categorys_sentence_names_its_level():
+    cause = arrow(
+        "transfer_copy_kind",
+        sign="-",
+        level="device to host",
+        contribution=(34, 27, 41),
+        stability=0.95,
+        robustness=0.38,
+    )
+    assert (
+        cause_sentence(cause, Scope("d", "memory_stall", "k"))
+        == "A linked transfer from device to host lowers its memory stall and carries 34 % of its variance [27, 41], if"
+        " no unmeasured common cause; supported: found in 95 % of 20 resamples, robustness .38."
+    )
+
+
+def test_the_sentence_of_a_cause_begins_with_what_would_help():
+    cause = arrow("block_x", contribution=(44, 30, 58), stability=0.96, robustness=0.41)
+    found = replace(
+        outcome("k", 1e-9, [cause], examination=Examination(what_ifs=(BLOCKS,))),
+        scope=Scope("d", "kernel_variability", "k"),
+    )
+    assert sentences_of(found) == {
+        "block_x": "Blocks of 256 instead of 1,024 would cut the mean absolute deviation by 31 % [22, 38], if no"
+        " unmeasured common cause; supported: found in 96 % of 20 resamples, robustness .41. Larger blocks raise its"
+        " deviation and carry 44 % of its variance [30, 58]."
+    }
+
+
+def test_the_sentence_states_the_setting_that_one_would_ask_for():
+    """None in flight before any other; never what the user specified, nor a refused one."""
+    flight = "launches_in_flight"
+    rows = (
+        what_if(flight, "as it was", "2 (median)", None),
+        what_if(flight, "as it was", "1 (10th percentile)", (-9,)),
+        what_if(flight, "as it was", "none", (-20,)),
+        what_if(flight, "as it was", "3", (-50,), user_intervention="q"),
+    )
+    for kept, words in (
+        (rows, "Nothing else in flight"),
+        (rows[:2], "Launches in flight"),
+        (rows[:1], "More launches"),
+    ):
+        found = outcome("k", 1e-9, [arrow(flight)], examination=Examination(what_ifs=kept))
+        assert sentences_of(found)[flight].startswith(words)
+
+
+def test_a_refuted_cause_says_what_it_does_not_survive():
+    attempts = (
+        Refutation(feature="x", refuter="placebo_treatment", passed=False),
+        Refutation(feature="x", refuter="data_subset", passed=False),
+        Refutation(feature="x", refuter="e_value", passed=False),
+    )
+    found = outcome("k", 1e-9, [arrow("x", verdict="refuted")], examination=Examination(refutations=attempts))
+    assert "; refuted, it does not survive placebo treatment and data subset: found in 90 %" in sentences_of(found)["x"]
+
+
+def test_merged_columns_are_counted():
+    for members, words in (
+        (("x", "a"), "(or of the 1 column that moves with it)"),
+        (("x", "a", "b"), "(or of the 2 columns that move with it)"),
+    ):
+        cause = arrow("x")
+        cause = replace(cause, node=replace(cause.node, members=members))
+        assert words in cause_sentence(cause, Scope("d", "y", "k"))
+
+
+@pytest.mark.parametrize(
+    ("feature", "group", "to", "words"),
+    [
+        (
+            "gpc_clock_frequency_hz",
+            "device metrics",
+            "1.98 GHz (median)",
+            "GPC clock frequency always at 1.98 GHz (median)",
+        ),
+        ("sms_active_ratio", "device metrics", "87 % (90th percentile)", "SMs active always at 87 % (90th percentile)"),
+        ("rank", "placement", "3", "All launches as on rank 3"),
+        ("h2d_bytes_in_flight", "contention", "none", "No concurrent host-to-device copy"),
+        (
+            "last_h2d_bytes",
+            "input",
+            "1.2 MiB (median)",
+            "Size of the last input from the host always at 1.2 MiB (median)",
+        ),
+        (
+            "l2_hits",
+            "counters",
+            "the median within each configuration",
+            "l2_hits always at the median within each configuration",
+        ),
+    ],
+)
+def test_settings_are_put_in_words_without_names_of_columns(feature, group, to, words):
+    row = what_if(feature, "as it was", to, (-9.0, -12.0, -6.0))
+    assert (
+        what_if_sentence(row, "memory_stall", group)
+        == f"{words} would cut the mean memory stall by 9 % [6, 12], if no unmeasured common cause."
+    )
+
+
+def test_launch_parameters_are_set_instead_of_what_they_were():
+    row = replace(BLOCKS, after=("64",), change=estimate(-31.0, -38.0, -22.0))
+    assert (
+        what_if_sentence(row, "kernel_variability")
+        == "Blocks of 64 instead of 1,024 would cut the mean absolute deviation by 31 % [22, 38], if no unmeasured"
+        " common cause."
+    )
+
+
+@pytest.mark.parametrize("ends", [(0.2, 0.1, 0.4), (-0.1, -0.3, 0.2), (-0.4, -0.45, -0.2)])
+def test_a_change_of_nothing_is_called_none(ends):
+    assert (
+        what_if_sentence(what_if("rank", "as it was", "0", ends), "memory_stall")
+        == "All launches as on rank 0: no clear change of the mean memory stall (0 % [0, 0])."
+    )

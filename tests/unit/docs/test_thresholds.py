@@ -1,0 +1,194 @@
+"""The page of thresholds: every number of the package that decides something stands there, with its value."""
+
+import ast
+import math
+import operator
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+PACKAGE = ROOT / "scripts" / "causeway"
+PAGE = ROOT / "docs" / "thresholds.md"
+WINGS = ("causal", "comparison", "efficiency", "findings", "fleet", "levels", "variability")
+BESIDE = ("core/vocabulary.py", "numeric/block_resampling.py", "numeric/effective_size.py")
+"""Modules of the ground that hold thresholds."""
+ROW = re.compile(r"^\| `([\w/]+\.py)` \| `([A-Z_0-9]+)` \| ([^|]+) \| [^|]+ \| ([^|]+) \|$", re.MULTILINE)
+OPERATIONS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+    ast.LShift: operator.lshift,
+}
+NO_THRESHOLDS = {
+    "causal/discovery/leakage_recheck.py": "AT_ONCE",
+    "causal/effects/arrow_strength.py": "MAX_ROWS SAMPLES RUNS",
+    "causal/effects/contributions.py": "MAX_ROWS",
+    "causal/effects/intervention_values.py": "SUPPORT_ROWS",
+    "causal/effects/location_scale.py": "SCORING_STEPS PENALTY_STEPS CONVERGED",
+    "causal/effects/user_interventions.py": "TOLERANCE",
+    "causal/examination/baselines.py": "MOST_NAMED SCREENED MAX_ROWS EXPLAINED_ROWS",
+    "causal/examination/heterogeneity.py": "MOST_GROUPS",
+    "causal/examination/refutation.py": "MAX_ROWS MOST_ARROWS",
+    "causal/preparation/collinearity.py": "RIDGE",
+    "causal/preparation/counter_scale.py": "ROUNDING",
+    "causal/preparation/target_leakage.py": "ROUNDING AT_ONCE",
+    "causal/selection/backward.py": "MIN_LENGTH",
+    "causal/selection/design_cache.py": "MOST_WEIGHTED",
+    "causal/selection/linear_model.py": "SMALL_RESIDUAL",
+    "causal/statistics/basis.py": "ALIVE_LENGTH AT_ONCE",
+    "causal/statistics/ridge.py": "ROUNDS CONVERGED JITTER",
+    "comparison/launches.py": "BATCH_ROWS",
+    "comparison/names.py": "SCANNED",
+    "comparison/resampling.py": "GATHERED",
+    "comparison/run_totals.py": "CELLS LEAST_CELLS FOLLOWED",
+    "comparison/sides.py": "BLOCKS",
+    "efficiency/device_time/event_streams.py": "CHUNK_ROWS CALL_SLOTS",
+    "efficiency/device_time/measure.py": "COPY_KINDS ALWAYS",
+    "efficiency/device_time/regions.py": "MOST_INSTANCES",
+    "efficiency/device_time/states.py": "COMPUTE COMMUNICATION MEMORY GRAPH CALL MPI STATES",
+    "efficiency/device_time/sweep.py": "KINDS QUEUE",
+    "efficiency/ranks/clock_alignment.py": "MOST",
+    "efficiency/ranks/lateness_causes.py": "MOST_KERNELS MOST_CONFIGURATIONS",
+    "efficiency/ranks/variance_components.py": "NS_PER_HOUR STEPS OCTAVES",
+    "efficiency/trees/launch_path.py": "ON_THE_BUS",
+    "fleet/attribution/attribution.py": "UNKNOWN ROWS_AT_ONCE MINHASH_PERMUTATIONS",
+    "fleet/attribution/catalogue.py": "OTHER",
+    "fleet/attribution/tokens.py": "LONGEST_NAME",
+    "fleet/deployment/transport.py": "LONGEST_FRAME TIMEOUT_S VALID_DAYS",
+    "fleet/draws.py": "WORDS_PER_STEP",
+    "fleet/protection/envelope.py": "LONGEST_BODY SERIAL_BYTES",
+    "fleet/protection/homomorphic.py": "PLAIN_MODULUS PLAIN_BITS",
+    "fleet/protection/local_dp.py": "_ONE",
+    "fleet/protection/secret_sharing.py": "KEY_BYTES",
+    "fleet/release/release.py": "WHOLE",
+    "fleet/report_layout.py": "WORD_BITS",
+    "fleet/study/attacks.py": "EPOCH",
+    "fleet/study/evaluation.py": "HOURS ALONE_DRAWS",
+    "fleet/study/simulated_day.py": "ATTACKED LINKED_DAYS",
+    "fleet/study/steps.py": "EPOCH ROWS_AT_ONCE TRAINED_ON",
+    "fleet/world/applications.py": "COMMON_KERNELS",
+    "fleet/world/sessions.py": "DAY_S SESSIONS_AT_MOST",
+    "levels/explorer/tiles.py": "TILE_CELLS BLOCK_ROWS TILE_LAUNCHES",
+    "levels/pyramid/build.py": "SAMPLE_SCALE LEAST_BYTES CELL_COST SPARE",
+    "levels/pyramid/busy_time.py": "BUSY",
+    "levels/pyramid/cells.py": "LIMB STATE CLOSED EMPTY_LOW VARIABILITY STALL BYTES_IN VALUES LONG_AGO",
+    "levels/pyramid/custom_metrics.py": "SCALE LARGEST",
+    "levels/pyramid/expressions.py": "LONGEST DEEPEST",
+    "levels/pyramid/level.py": "BUCKET_BYTES BUSY_BYTES CELL_BYTES",
+    "levels/pyramid/level_files.py": "GROUP_ROWS",
+    "levels/pyramid/ordered_rows.py": "CHUNK_ROWS SAMPLES SAMPLE_ROWS",
+    "levels/pyramid/pyramid.py": "MOST_PIECES",
+    "levels/pyramid/side_tables.py": "NEVER",
+    "levels/pyramid/sketch.py": "LARGEST SUB_BITS",
+    "levels/pyramid/stream_numbers.py": "SLOTS",
+    "levels/windows/nsys_sqlite.py": "PUSH_POP FIRST_TYPE",
+    "levels/windows/paraver.py": "KERNEL COPY CALL MPI RANGE BYTES SAMPLES SAMPLE_SCALE",
+    "levels/windows/window.py": "ALWAYS",
+    "numeric/effective_size.py": "VALUES_AT_ONCE",
+    "variability/bins/bins.py": "LARGE_ROWS",
+    "variability/bins/kept.py": "GROUP_ROWS GROUP_VALUES LEAST_ROWS",
+    "variability/bins/large_bins.py": "BLOCK",
+    "variability/bins/summaries.py": "HISTOGRAM_BINS SLICES FRACTION_BITS",
+    "variability/rows/group_quantiles.py": "FIRST_BITS LARGEST_BITS SMALLEST_BITS TABLE_BYTES WANTED",
+    "variability/rows/sources.py": "CHUNK_ROWS CHUNK_VALUES LEAST_ROWS",
+    "variability/rows/transfer_links.py": "NONE MOST_DEVICES",
+    "variability/rows/transfers.py": "HELD_GROUPS LONG_AGO",
+    "variability/workers/partition.py": "OPEN_END",
+}
+"""Numbers that decide nothing about the data: sizes of pieces of work and of tables for people, bounds of memory and
+time, codes and fields of formats, units, bounds of rounding errors.
+"""
+
+
+def number(node):
+    """Return the number, or the tuple of numbers, that an expression of literals is; None for any other."""
+    match node:
+        case ast.Constant(value=value) if type(value) in (int, float):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=operand) if (value := number(operand)) is not None:
+            return -value
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATIONS:
+            ends = number(left), number(right)
+            return None if None in ends else OPERATIONS[type(op)](*ends)
+        case ast.Tuple(elts=elements):
+            values = tuple(map(number, elements))
+            return None if None in values else values
+    return None
+
+
+def numbers(source):
+    """Return the upper-case names of a module's top level that are numbers, with their values."""
+    found = {}
+    for node in ast.parse(source).body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        value = number(getattr(node, "value", None))
+        names = [target.id for target in targets if isinstance(target, ast.Name) and target.id.isupper()]
+        found |= {name: value for name in names if value is not None}
+    return found
+
+
+def numbers_of_the_code():
+    """Return the numbers of the modules, by module and name."""
+    paths = [path for wing in WINGS for path in (PACKAGE / wing).rglob("*.py")] + [PACKAGE / name for name in BESIDE]
+    return {
+        (path.relative_to(PACKAGE).as_posix(), name): value
+        for path in sorted(paths)
+        for name, value in numbers(path.read_text(encoding="utf-8")).items()
+    }
+
+
+def rows_of(page):
+    """Return the page's rows by module and constant: value and basis."""
+    found = ROW.findall(page)
+    rows = {(module, name): (number(ast.parse(value, mode="eval").body), why) for module, name, value, why in found}
+    assert len(rows) == len(found), "a constant stands on the page twice"
+    return rows
+
+
+ROWS = rows_of(PAGE.read_text(encoding="utf-8"))
+CODE = numbers_of_the_code()
+ALLOWED = {(module, name) for module, names in NO_THRESHOLDS.items() for name in names.split()}
+
+
+def test_every_number_stands_on_the_page_with_its_value():
+    missing = [place for place in CODE if place not in ROWS and place not in ALLOWED]
+    assert missing == [], "write them into docs/thresholds.md, with their source or what was measured"
+    changed = {place: (value, CODE.get(place)) for place, (value, _) in ROWS.items() if value != CODE.get(place)}
+    assert changed == {}, "docs/thresholds.md gives another value than the code"
+
+
+def test_no_number_is_listed_that_is_gone_or_listed_already():
+    assert [place for place in sorted(ALLOWED) if place not in CODE or place in ROWS] == []
+
+
+def test_every_row_of_the_page_is_read():
+    rows = re.findall(r"^\| `", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert len(rows) == len(ROWS) > 100
+
+
+def test_every_number_has_a_source_or_says_what_is_known():
+    assert [place for place, (_, why) in ROWS.items() if len(why.strip()) < 6] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("A = 2.0 / 3.0\nB = -(1 << 4)\nC: float = 1e-3", {"A": 2 / 3, "B": -16, "C": 0.001}),
+        ("A = (0.1, 0.5)\nB = (1, 'x')\nC = f(2)\nd = 3\nE = True", {"A": (0.1, 0.5)}),
+        ("A = B = 2\nclass C:\n    D = 3", {"A": 2, "B": 2}),
+    ],
+)
+def test_numbers_are_read_from_source(source, found):
+    assert numbers(source) == found
+    assert all(math.isfinite(value) for value in numbers("A = 1e300").values())
+
+
+def test_a_changed_number_would_be_seen():
+    module = "causal/selection/forward.py"
+    name = "ALPHA"
+    source = (PACKAGE / module).read_text(encoding="utf-8")
+    assert numbers(source.replace("\nALPHA = 0.01", "\nALPHA = 0.02"))[name] != ROWS[module, name][0]

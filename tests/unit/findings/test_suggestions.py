@@ -1,0 +1,31 @@
+"""What is suggested about a cause: every feature has a text, and every text a feature."""
+
+import pytest
+
+from causeway.core.feature_registry import COUNTER_GROUPS, FEATURES, counter, sampled_metric
+from causeway.findings.suggestions import CAUSES, for_cause
+
+
+def test_every_key_of_the_registry_has_a_text_and_every_text_a_key():
+    keys = {feature.suggestion for feature in FEATURES} | {sampled_metric("toy_hz").suggestion}
+    keys |= {counter("toy", group).suggestion for group in (*COUNTER_GROUPS, "another group")}
+    assert keys == set(CAUSES)
+
+
+@pytest.mark.parametrize(
+    ("feature", "group", "words"),
+    [
+        ("h2d_bytes_in_flight", "contention", "Move the copies"),
+        ("launches_in_flight", "contention", "Launch less beside it"),
+        ("block_x", "launch configuration", "Try the launch configuration"),
+        ("rank", "placement", "Compare ranks"),
+        ("gpc_clock_frequency_hz", "device metrics", "Fix clocks"),
+        ("dram_bytes", "memory system activity", "Look at the memory accesses"),
+        ("sm_cycles", "temporal characteristics", "Look at this counter"),
+        ("y", "counters", "Look at this counter"),
+        ("y", None, "Vary this feature"),
+    ],
+)
+def test_a_suggestion_fits_the_cause(feature, group, words):
+    assert for_cause({"feature": feature, "group": group, "verdict": "supported"}).startswith(words)
+    assert for_cause({"feature": feature, "group": group, "verdict": "refuted"}) is None

@@ -1,0 +1,112 @@
+"""Made-up traces of PyTorch's profiler: Kineto."""
+
+import gzip
+import json
+
+from layouts.basics import SECRET, layout
+
+
+def kineto_document(kernel, rows):
+    events = [
+        {"ph": "M", "name": "process_name", "pid": 5, "args": {"name": SECRET}},
+        {
+            "ph": "X",
+            "cat": "python_function",
+            "name": f"/home/{SECRET}/train.py(3)",
+            "ts": 1,
+            "dur": 1,
+            "args": {"Call stack": SECRET},
+        },
+        {
+            "ph": "X",
+            "cat": "user_annotation",
+            "name": "step",
+            "pid": 5,
+            "tid": 5,
+            "ts": 0,
+            "dur": 10 * rows,
+            "args": {},
+        },
+        {"ph": "X", "cat": "overhead", "name": "Activity Buffer Request", "pid": -1, "tid": 0, "ts": 1, "dur": 2},
+    ]
+    for n in range(rows):
+        call = {
+            "ph": "X",
+            "cat": "cuda_runtime",
+            "name": "cudaLaunchKernel",
+            "pid": 5,
+            "tid": 5,
+            "ts": 10 * n,
+            "dur": 1.5,
+        }
+        events.append(call | {"args": {"correlation": n, "env": SECRET}})
+        args = {
+            "device": 0,
+            "stream": 7,
+            "correlation": n,
+            "grid": [4, 1, 1],
+            "block": [32, 1, 1],
+            "environment": SECRET,
+        }
+        events.append(
+            {
+                "ph": "X",
+                "cat": "kernel",
+                "name": kernel,
+                "pid": 0,
+                "tid": 7,
+                "ts": 10 * n + 2,
+                "dur": 5.125,
+                "args": args,
+            }
+        )
+        if n % 4 == 0:
+            args = {"device": 0, "stream": 8, "correlation": 1000 + n, "bytes": 4096}
+            copy = {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pageable -> Device)", "pid": 0, "tid": 8}
+            events.append(copy | {"ts": 10 * n + 1, "dur": 3, "args": args})
+    top = {
+        "schemaVersion": 1,
+        "hostname": SECRET,
+        "distributedInfo": {"rank": 3, "host": SECRET},
+        "traceName": f"/scratch/{SECRET}.json",
+    }
+    return top | {
+        "deviceProperties": [{"id": 0, "name": "A GPU", "numSms": 132, "totalGlobalMem": 1 << 36}],
+        "traceEvents": events,
+    }
+
+
+@layout("kineto.json", "kineto")
+def kineto(folder, kernel, rows):
+    (folder / "trace.json").write_text(json.dumps(kineto_document(kernel, rows)), encoding="utf-8")
+    return folder / "trace.json"
+
+
+@layout("kineto.json.gz", "kineto")
+def kineto_gz(folder, kernel, rows):
+    (folder / "trace.json.gz").write_bytes(gzip.compress(json.dumps(kineto_document(kernel, rows)).encode(), mtime=0))
+    return folder / "trace.json.gz"
+
+
+@layout("kineto counters", "kineto")
+def kineto_counters(folder, kernel, rows):
+    document = kineto_document(kernel, 0)
+    for n in range(rows):
+        args = {
+            "smsp__inst_executed.sum": 100 * n,
+            "sm__throughput.avg.pct_of_peak_sustained_elapsed": n + 0.5,
+            "host": SECRET,
+        }
+        event = {
+            "ph": "X",
+            "cat": "cuda_profiler_range",
+            "name": kernel,
+            "pid": 0,
+            "tid": 0,
+            "ts": 10 * n,
+            "dur": 5,
+            "args": args,
+        }
+        document["traceEvents"].append(event)
+    (folder / "trace.json").write_text(json.dumps(document), encoding="utf-8")
+    return folder / "trace.json"

@@ -1,0 +1,110 @@
+"""MPI calls, sampled metrics and whole graphs of Nsight Systems, of two processes on GPUs of other numbers: no real
+export at hand holds them together.
+"""
+
+import sqlite3
+
+import pytest
+from reading import Read
+
+KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
+
+
+@pytest.fixture
+def database(tmp_path):
+    """Return a database as nsys would write it for two MPI ranks on GPUs 2 and 3, each of which calls its own device
+    0.
+    """
+    path = tmp_path / "mpi.sqlite"
+    connection = sqlite3.connect(path)
+    for statement in f"""
+        CREATE TABLE StringIds (id INTEGER, value TEXT);
+        CREATE TABLE {KERNEL} (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, globalPid INTEGER,
+            demangledName INTEGER);
+        CREATE TABLE MPI_RANKS (globalTid INTEGER, rank INTEGER);
+        CREATE TABLE MPI_P2P_EVENTS (start INTEGER, end INTEGER, globalTid INTEGER, textId INTEGER, commHandle INTEGER,
+            tag INTEGER, remoteRank INTEGER, size INTEGER, requestHandle INTEGER);
+        CREATE TABLE MPI_COLLECTIVES_EVENTS (start INTEGER, end INTEGER, globalTid INTEGER, textId INTEGER,
+            commHandle INTEGER, rootRank INTEGER, size INTEGER, recvSize INTEGER, requestHandle INTEGER);
+        CREATE TABLE MPI_START_WAIT_EVENTS (start INTEGER, end INTEGER, globalTid INTEGER, textId INTEGER,
+            requestHandle INTEGER);
+        CREATE TABLE MPI_OTHER_EVENTS (start INTEGER, end INTEGER, globalTid INTEGER, textId INTEGER);
+        CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INTEGER, cudaId INTEGER, pid INTEGER);
+        CREATE TABLE TARGET_INFO_GPU_METRICS (typeId INTEGER, sourceId INTEGER, typeName TEXT, metricId INTEGER,
+            metricName TEXT);
+        CREATE TABLE GPU_METRICS (rawTimestamp INTEGER, timestamp INTEGER, typeId INTEGER, metricId INTEGER,
+            value INTEGER)
+        """.split(";"):
+        connection.execute(statement)
+    names = enumerate(["add", "MPI_Send", "MPI_Allreduce", "MPI_Waitall", "MPI_Init"])
+    connection.executemany("INSERT INTO StringIds VALUES (?, ?)", names)
+    kinds = [(1 << 48) + 2, (1 << 48) + 3]
+    for rank, pid in enumerate((700, 600)):  # the second rank has the smaller process id
+        process = pid << 24
+        thread = process + pid
+        connection.execute(f"INSERT INTO {KERNEL} VALUES (?, ?, 0, 7, ?, 0)", (1000 + rank, 1100 + rank, process))
+        connection.execute("INSERT INTO MPI_RANKS VALUES (?, ?)", (thread, rank))
+        connection.execute("INSERT INTO MPI_P2P_EVENTS VALUES (10, 20, ?, 1, 5, 0, ?, 4096, 0)", (thread, 1 - rank))
+        connection.execute("INSERT INTO MPI_COLLECTIVES_EVENTS VALUES (30, 50, ?, 2, 5, -1, 8, 16, 0)", (thread,))
+        connection.executemany(
+            "INSERT INTO MPI_START_WAIT_EVENTS VALUES (60, 90, ?, 3, ?)", [(thread, request) for request in range(4)]
+        )
+        connection.execute("INSERT INTO MPI_OTHER_EVENTS VALUES (1, 9, ?, 4)", (thread,))
+        connection.execute("INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (?, 0, ?)", (2 + rank, pid))
+        order = ["SMs Active [Throughput %]", "GPC Clock Frequency [MHz]", "PCIe RX Throughput [MB/s]"]
+        order = order if rank == 0 else order[::-1]  # numbers of metrics differ between GPUs
+        rows = [(kinds[rank], kinds[rank], "", at, name) for at, name in enumerate(order)]
+        connection.executemany("INSERT INTO TARGET_INFO_GPU_METRICS VALUES (?, ?, ?, ?, ?)", rows)
+        value = {
+            "SMs Active [Throughput %]": 40 + rank,
+            "GPC Clock Frequency [MHz]": 1410,
+            "PCIe RX Throughput [MB/s]": 3,
+        }
+        rows = [(5, 1000, kinds[rank], at, value[name]) for at, name in enumerate(order)]
+        connection.executemany("INSERT INTO GPU_METRICS VALUES (?, ?, ?, ?, ?)", rows)
+    connection.commit()
+    connection.close()
+    return path
+
+
+def test_mpi_calls_have_rank_peer_and_size(database, tmp_path):
+    read = Read(database, tmp_path / "e")
+    assert read.capabilities["ranks"] == [0, 1]
+    assert read.capabilities["ranks_from"] == "export"
+    rows = [row for row in read.mpi.to_pylist() if row["rank"] == 0]
+    assert [(row["name"], row["start_ns"], row["duration_ns"], row["bytes"], row["peer"]) for row in rows] == [
+        ("MPI_Init", 1, 8, None, None),
+        ("MPI_Send", 10, 10, 4096, 1),
+        ("MPI_Allreduce", 30, 20, 16, None),
+        ("MPI_Waitall", 60, 30, None, None),  # four requests, one call
+    ]
+    assert {row["thread"] for row in rows} == {700}
+    assert read.capabilities["rows_in"]["MPI_START_WAIT_EVENTS"] == 8
+
+
+def test_metrics_go_to_the_rank_and_device_that_use_the_gpu(database, tmp_path):
+    read = Read(database, tmp_path / "e")
+    found = {(row["rank"], row["metric"]): (row["device"], row["value"]) for row in read.samples.to_pylist()}
+    assert found == {
+        (0, "sms_active_ratio"): (0, 0.40),
+        (1, "sms_active_ratio"): (0, 0.41),
+        (0, "gpc_clock_frequency_hz"): (0, 1.41e9),
+        (1, "gpc_clock_frequency_hz"): (0, 1.41e9),
+        (0, "pcie_rx_throughput_mb_s"): (0, 3.0),
+        (1, "pcie_rx_throughput_mb_s"): (0, 3.0),
+    }
+    assert read.count("metrics_device_assumed") == 0
+
+
+def test_a_graph_only_capture_is_refused_with_what_to_do(database, tmp_path):
+    connection = sqlite3.connect(database)
+    for table in (KERNEL, "GPU_METRICS"):
+        connection.execute(f"DROP TABLE {table}")
+    connection.execute(
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, deviceId INTEGER, graphId INTEGER)"
+    )
+    connection.execute("INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (1, 2, 0, 1)")
+    connection.commit()
+    connection.close()
+    read = Read(database, tmp_path / "e")
+    assert (read.status, "--cuda-graph-trace=node" in read.error["advice"]) == ("refused", True)

@@ -1,0 +1,60 @@
+"""Which times can be those of an event: one rule for what is left out, counted and joined."""
+
+import numpy as np
+import pytest
+
+from causeway.readers.common.constants import EPOCH_2100_NS, LONGEST_NS, NULL
+from causeway.readers.common.issues import Issues
+from causeway.readers.sink.event_times import COARSE_NS, ClockTick, possible_events, usable
+
+EDGES = (
+    NULL,
+    0,
+    1,
+    -5,
+    LONGEST_NS,
+    LONGEST_NS + 1,
+    EPOCH_2100_NS,
+    EPOCH_2100_NS + 1,
+    -EPOCH_2100_NS,
+    -EPOCH_2100_NS - 1,
+    np.iinfo(np.int64).max,
+)
+
+
+def test_every_pair_of_edges_is_left_out_for_one_reason_or_kept():
+    start, end = (side.ravel() for side in np.meshgrid(EDGES, EDGES))
+    issues = Issues()
+    rows, columns = possible_events(start, end, {"at": np.arange(len(start)), "one": 7}, issues)
+    good = usable(start, end)
+    assert columns["at"].tolist() == np.flatnonzero(good).tolist()
+    assert rows == good.sum()
+    expected = []
+    for one, other in zip(start.tolist(), end.tolist(), strict=True):
+        known = NULL not in (one, other) and max(abs(one), abs(other)) <= EPOCH_2100_NS
+        expected.append(known and 0 <= other - one <= LONGEST_NS)
+    assert good.tolist() == expected
+    assert (columns["duration_ns"] == end[good] - start[good]).all()
+    assert set(columns["one"].tolist()) == {7}
+    assert issues.count("no_time") == sum(NULL in pair for pair in zip(start.tolist(), end.tolist(), strict=True))
+    left_out = sum(issues.count(kind) for kind in ("no_time", "implausible_time", "end_before_start"))
+    assert left_out == len(start) - rows
+
+
+def test_rows_that_can_all_be_events_are_passed_on_and_none_is_none():
+    rows, columns = possible_events([3, 1], [5, 1], {"process": 0}, Issues())
+    assert (rows, columns["start_ns"].tolist(), columns["duration_ns"].tolist()) == (2, [3, 1], [2, 0])
+    assert possible_events([], [], {}, Issues())[0] == 0
+
+
+@pytest.mark.parametrize("tick", [1, 7, 100, 32_000])
+def test_the_tick_of_a_clock_is_that_of_all_its_times(tick):
+    rng = np.random.default_rng(tick)
+    clock = ClockTick()
+    first = 10**15
+    for _ in range(3):
+        start = first + tick * rng.integers(-1000, 1000, 50)
+        clock.take(start, tick * rng.integers(0, 9, 50))
+        first = min(first, int(start.min()))
+    assert clock.tick_ns == tick if tick >= COARSE_NS else clock.tick_ns < COARSE_NS
+    assert clock.first_ns <= first

@@ -1,0 +1,77 @@
+"""Rules and code: a job runs again when code that its script imports has changed, and only then."""
+
+import ast
+import re
+from functools import cache
+
+import pytest
+from test_layout import GROUND, NAMES, ROOT, SCRIPTS_FOLDER, imports_of
+
+RULE = re.compile(r"^(?:use )?rule (\w+)(?: as (\w+) with)?:\n((?:(?: .*)?\n)*)", re.MULTILINE)
+LIB = re.compile(r"\blib=modules\(([^)]*)\)")
+SCRIPT = re.compile(r"(?:\.\.|\{BASE\})/(scripts/\w+/\w+\.py)")
+
+
+@cache
+def rules():
+    """Return what each rule that runs code says, by its name: its parts of the package, None if it names none, and
+    its entry scripts.
+    """
+    found = {}
+    for path in sorted((ROOT / "rules").glob("*.smk")):
+        for name, other, body in RULE.findall(path.read_text(encoding="utf-8")):
+            parts = None
+            if match := LIB.search(body):
+                parts = ast.literal_eval(f"[{match[1]}]")
+            scripts = set(SCRIPT.findall(body))
+            if other:  # `use rule name as other with`: a directive that is written replaces the one that is inherited
+                known, inherited = found[name]
+                parts = parts if re.search(r"^    input:", body, re.M) else known
+                scripts = scripts | inherited
+            found[other or name] = parts, scripts
+    return {name: (parts, scripts) for name, (parts, scripts) in found.items() if scripts}
+
+
+def modules_of(scripts):
+    """Return the modules outside the ground that entry scripts import, themselves or by way of others."""
+    stages = {path.relative_to(SCRIPTS_FOLDER).with_suffix(""): path for path in SCRIPTS_FOLDER.glob("*/*.py")}
+    entries = {".".join(name.parts): path for name, path in stages.items()}
+    left = [ROOT / script for script in scripts]
+    found = set()
+    while left:
+        path = left.pop()
+        for name in imports_of(path):
+            if name in entries and entries[name] not in found:
+                found.add(entries[name])
+                left.append(entries[name])
+            elif name in NAMES and name.split(".")[1:2] and name.split(".")[1] not in GROUND and name not in found:
+                found.add(name)
+                left.append(NAMES[name])
+    return {name for name in found if isinstance(name, str)}
+
+
+def covers(part, module):
+    whole = f"causeway.{part.replace('/', '.')}"
+    return module == whole or module.startswith(f"{whole}.")
+
+
+@pytest.mark.parametrize("rule", sorted(rules()))
+def test_a_rule_depends_on_the_code_that_its_script_imports(rule):
+    parts, scripts = rules()[rule]
+    imported = modules_of(scripts)
+    assert parts is not None, f"{rule} runs {sorted(scripts)}: give it lib=modules(...)"
+    assert {module for module in imported if not any(covers(part, module) for part in parts)} == set()
+    assert [part for part in parts if not any(covers(part, module) for module in imported)] == []
+
+
+def test_the_parts_that_rules_name_are_there():
+    for rule, (parts, _) in rules().items():
+        for part in parts or ():
+            folder = SCRIPTS_FOLDER / "causeway" / part
+            assert folder.is_dir() or folder.with_suffix(".py").is_file(), f"{rule}: {part}"
+
+
+def test_every_entry_script_is_run_by_a_rule():
+    run = set().union(*(scripts for _, scripts in rules().values()))
+    there = {str(path.relative_to(ROOT)) for path in SCRIPTS_FOLDER.glob("*/*.py") if path.parent.name != "causeway"}
+    assert run == there

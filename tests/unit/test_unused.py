@@ -1,0 +1,107 @@
+"""Every function, method, class and constant of the package is used by a program, not by tests alone."""
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = ROOT / "scripts"
+PACKAGE = SCRIPTS / "causeway"
+TESTED = "a list of words that tests compare with the schemas"
+UNUSED = {
+    "causeway.core.vocabulary.CAUSE_CHANGES": TESTED,
+    "causeway.core.vocabulary.SIGNS": TESTED,
+    "causeway.core.vocabulary.STRAGGLER_VERDICTS": TESTED,
+    "causeway.core.vocabulary.VERDICTS": TESTED,
+    "causeway.fleet.deployment.deploy.prepare": "called by hand to make a trial deployment, as docs/fleet.md describes",
+    "causeway.levels.explorer.query.Levels.quantiles": "what the explorer's page computes, for tests of the sketches",
+    "causeway.numeric.intervals.difference": "belongs to the algebra of sets; tests compare faster sweeps with it",
+}
+"""What no program names, with the reason why it stays."""
+
+
+def names_in(tree):
+    """Return how often a syntax tree reads each name, how often it takes each attribute, and what it imports from
+    modules.
+    """
+    read = Counter()
+    taken = Counter()
+    imported = set()
+    for node in ast.walk(tree):
+        kind = type(node)
+        if kind is ast.Name and type(node.ctx) is not ast.Store:
+            read[node.id] += 1
+        elif kind is ast.Attribute and type(node.ctx) is not ast.Store:
+            taken[node.attr] += 1
+        elif kind is ast.ImportFrom:
+            imported |= {(node.module, alias.name) for alias in node.names}
+    return read, taken, imported
+
+
+def tree_of(path):
+    """Return the syntax tree of a file."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def reads(node, name):
+    """Return how often a definition reads its own name, as a recursive function does; 0 for a constant."""
+    return names_in(node)[0][name] if isinstance(node, ast.FunctionDef | ast.ClassDef) else 0
+
+
+def takes(method):
+    """Return how often a method takes an attribute of its own name."""
+    return names_in(method)[1][method.name]
+
+
+def calls_own_methods_alone(node, classes):
+    """Return whether no other library calls a class's methods, and the class none by a name that it puts together."""
+    bases = {ast.unparse(base).split("[")[0] for base in node.bases}
+    return bases <= classes and "getattr(self, f" not in ast.unparse(node)
+
+
+def targets(node):
+    """Return the tuples of names that a statement on top level assigns to."""
+    if isinstance(node, ast.Assign):
+        return [tuple(one.id for one in ast.walk(target) if isinstance(one, ast.Name)) for target in node.targets]
+    return [(node.target.id,)] if isinstance(node, ast.AnnAssign) else []
+
+
+def unused():
+    """Return the names in the package that nothing but their own definitions and tests read.
+
+    A name on top level counts as used if its module reads it, or another file imports it, or takes an attribute of that
+    name. A method counts as used if any file takes an attribute of that name; `calls_own_methods_alone` says where that
+    cannot be known. Of constants that are assigned together, one use is enough.
+    """
+    programs = {path: tree_of(path) for path in [*SCRIPTS.rglob("*.py"), *(ROOT / "docs").glob("*.py")]}
+    found = {path: names_in(tree) for path, tree in programs.items()}
+    taken = sum((one[1] for one in found.values()), Counter())
+    imported = set().union(*(one[2] for one in found.values()))
+    for path in [ROOT / "Snakefile", *(ROOT / "rules").rglob("*.smk")]:
+        text = path.read_text(encoding="utf-8")
+        taken.update(re.findall(r"\w\.(\w+)", text))
+        for module, names in re.findall(r"from (causeway[\w.]*) import ([\w, ]+|\([^)]*\))", text):
+            imported |= {(module, name) for name in re.findall(r"\w+", names)}
+    classes = {node.name for tree in programs.values() for node in tree.body if isinstance(node, ast.ClassDef)}
+    left = set()
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(SCRIPTS).with_suffix("").parts
+        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        for node in programs[path].body:
+            is_definition = isinstance(node, ast.FunctionDef | ast.ClassDef)
+            for group in [(node.name,)] if is_definition else targets(node):
+                group = [name for name in group if not name.startswith("__")]
+                outside = [taken[name] or (module, name) in imported for name in group]
+                if not any(outside) and not any(found[path][0][name] > reads(node, name) for name in group):
+                    left |= {f"{module}.{name}" for name in group}
+            if isinstance(node, ast.ClassDef) and calls_own_methods_alone(node, classes):
+                methods = [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name[:2] != "__"]
+                left |= {f"{module}.{node.name}.{one.name}" for one in methods if taken[one.name] <= takes(one)}
+    return left
+
+
+def test_nothing_is_defined_that_no_program_uses():
+    left = unused()
+    assert sorted(left - set(UNUSED)) == []
+    assert sorted(set(UNUSED) - left) == [], "these are used or gone: take them off the list"
