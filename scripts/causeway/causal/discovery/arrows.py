@@ -1,11 +1,11 @@
 """From the parents of a target to arrows: which of them are stable, and the share, slope and sign of each."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from causeway.causal.data.observations import Candidate
+from causeway.causal.data.observations import Candidate, Observations
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate, Node, Scope, UnstableCause
 from causeway.causal.discovery.stability_selection import MIN_FREQUENCY
 from causeway.causal.discovery.verdicts import arrow_verdict
@@ -14,12 +14,16 @@ from causeway.causal.effects.contributions import Contributions, Slope
 from causeway.causal.effects.evidence import ConfigurationEffect, Evidence
 from causeway.causal.effects.share_method import SHARE_METHOD
 from causeway.causal.effects.signs import Sign, direction_of, level_of
+from causeway.causal.preparation.numeric_columns import NumericColumn
 from causeway.causal.preparation.prepare import CONTROL_NAMES
 from causeway.causal.preparation.prepared import Prepared
+from causeway.causal.preparation.target_leakage import LEAK_R2
 from causeway.causal.selection.linear_model import Test
 from causeway.causal.selection.stages import Stages
+from causeway.causal.statistics.basis import GroupCentring
 from causeway.causal.statistics.multiple_testing import bonferroni
 from causeway.causal.statistics.sensitivity import robustness_value
+from causeway.core.feature_registry import role_of
 from causeway.numeric.seeds import derived_seed, generator
 
 
@@ -39,6 +43,10 @@ class Parent:
         None without half-samples.
     effect : ConfigurationEffect or None
         Of a parent that was found between configurations.
+    determines_time : bool
+        Alone it explains more than `LEAK_R2` of the measured value.
+    through : str
+        The mediators through which it acts, as found.
     """
 
     candidate: Candidate
@@ -48,6 +56,8 @@ class Parent:
     n_effective: float
     stability: float | None
     effect: ConfigurationEffect | None = None
+    determines_time: bool = False
+    through: str = ""
 
 
 def parents_within(stages: Stages, prepared: Prepared, frequencies: np.ndarray | None) -> list[Parent]:
@@ -81,6 +91,50 @@ def _within(candidate: Candidate, tests: Mapping[str, Test], stages: Stages, sta
         n_effective=strongest.n_effective,
         stability=stability,
     )
+
+
+def with_determination(parents: Sequence[Parent], prepared: Prepared, rows: Observations) -> list[Parent]:
+    """Return parents within configurations, each told whether it, or a member of its class, alone determines the
+    measured value: R^2 above `LEAK_R2`, in values or in logarithms.
+    """
+    centring = GroupCentring(rows.configuration, rows.weight)
+    measured = rows.mean + rows.signed
+    return [
+        replace(
+            parent,
+            determines_time=any(
+                determines(prepared.numbers[name], measured, centring)
+                for name in parent.candidate.members
+                if name in prepared.numbers
+            ),
+        )
+        for parent in parents
+    ]
+
+
+def determines(number: NumericColumn, measured: np.ndarray, centring: GroupCentring) -> bool:
+    """Tell whether a column alone explains more than `LEAK_R2` of the measured value within configurations.
+
+    Parameters
+    ----------
+    number : NumericColumn
+    measured : ndarray of float, shape (n_rows,)
+    centring : GroupCentring
+    """
+    rows = number.known
+    pairs = [(number.values, measured)]
+    if np.all(measured > 0):
+        logs = np.log(measured)
+        pairs.append((number.values, logs))
+        if np.all(number.values[rows] > 0):
+            pairs.append((np.log(np.where(rows, number.values, 1.0)), logs))
+    for column, time in pairs:
+        filled = np.where(rows, column, column[rows].mean())
+        one, other = (centring.weighted(series) for series in (filled, time))
+        size = float((one @ one) * (other @ other))
+        if size > 0 and (one @ other) ** 2 / size > LEAK_R2:
+            return True
+    return False
 
 
 def parents_between(effects: Sequence[ConfigurationEffect], n_tests: int) -> list[Parent]:
@@ -172,6 +226,9 @@ def _arrow(parent: Parent, index: int, shares: Contributions, target: str, absol
         robustness=robustness_value(parent.partial_r2),
         n_effective=parent.n_effective,
         verdict=arrow_verdict(parent.n_effective, parent.effect is not None),
+        role=role_of(parent.candidate.name, parent.candidate.tier),
+        determines_time=parent.determines_time,
+        through=parent.through,
     )
 
 

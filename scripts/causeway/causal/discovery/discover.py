@@ -5,7 +5,7 @@ import numpy as np
 from causeway.causal.data.deviation import configuration_spread, standardised_deviation
 from causeway.causal.data.observations import Feature, Observations
 from causeway.causal.data.outcome import CONFIGURATION, Outcome, Scope
-from causeway.causal.discovery.arrows import parents_between, parents_within, stable_parents, weigh
+from causeway.causal.discovery.arrows import parents_between, parents_within, stable_parents, weigh, with_determination
 from causeway.causal.discovery.between_configurations import configuration_effects
 from causeway.causal.discovery.cluster_representative import promote_better_members
 from causeway.causal.discovery.collinearity_recheck import reinstate_determined
@@ -75,7 +75,8 @@ def _discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple
         prepared.drop(one.feature, one.reason)
     rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "stability")
     frequencies = selection_frequencies(stages, scope.resamples, rng) if scope.resamples else None
-    parents = [*parents_within(stages, prepared, frequencies), *parents_between(effects, n_between)]
+    within = with_determination(parents_within(stages, prepared, frequencies), prepared, rows)
+    parents = [*within, *parents_between(effects, n_between)]
     kept, unstable, notes = stable_parents(parents)
     evidence = Evidence(
         columns=columns,

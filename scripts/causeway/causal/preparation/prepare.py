@@ -16,7 +16,8 @@ from causeway.causal.data.observations import Feature, Observations
 from causeway.causal.preparation.categorical import category_candidates
 from causeway.causal.preparation.collinearity import determined_columns, precedence
 from causeway.causal.preparation.counter_scale import better_standardised, standardised_within_configuration
-from causeway.causal.preparation.leak_attribution import LeakAttribution
+from causeway.causal.preparation.exact_images import has_time_unit, product_images
+from causeway.causal.preparation.leak_attribution import LeakAttribution, calculated_from
 from causeway.causal.preparation.numeric_columns import NumericColumn, final_values, numeric_column, winsorised
 from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.preparation.target_leakage import MeasuredColumns, correlation_matrix, leaked_features
@@ -133,8 +134,8 @@ def _without_leaked(
 ) -> list[NumericColumn]:
     """Drop counters that follow from the measured value; facts known at the launch's start cannot."""
     measured = rows.mean + rows.signed
-    leaked = np.zeros(len(numbers), dtype=bool)
     counters = [i for i, number in enumerate(numbers) if number.is_counter]
+    leaked = _products_with_time(numbers, measured)
     size = kish_size(rows.weight) * (1 - centring.n_groups / len(rows))
     scales = [(False, centring.centred(measured), [n.centred for n in numbers])]
     if np.all(measured > 0):  # before levels, in which a rate is tied to its amount only nearly
@@ -156,15 +157,32 @@ def _without_leaked(
                 size=size,
             )
             leaked[positions] |= leaked_features(
-                MeasuredColumns(measured=centred, columns=columns, logarithmic=logarithmic),
+                MeasuredColumns(
+                    measured=centred,
+                    columns=columns,
+                    logarithmic=logarithmic,
+                    level=1.0 if logarithmic else float(np.average(measured, weights=rows.weight)),
+                    in_time_unit=np.asarray([has_time_unit(numbers[i].column.unit) for i in positions]),
+                ),
                 np.asarray([numbers[i].is_computed for i in positions]),
                 attribution.leaked_member,
+                attribution.exact_as_measured,
             )
     for i in np.flatnonzero(leaked):
         prepared.drop(
-            numbers[i].name, "follows from the measured value itself (R² > .99 with at most two other columns)"
+            numbers[i].name, "follows from the measured value itself (exactly, with at most two other columns)"
         )
     return [number for number, drop in zip(numbers, leaked, strict=True) if not drop]
+
+
+def _products_with_time(numbers: list[NumericColumn], measured: np.ndarray) -> np.ndarray:
+    """Return which columns times or divided by the time are an affine function of another one, shape (n_columns,)."""
+    found = np.zeros(len(numbers), dtype=bool)
+    whole = [i for i, number in enumerate(numbers) if number.known.all()]
+    if np.all(measured > 0):
+        raw = [np.asarray(numbers[i].column.values, dtype=float) for i in whole]
+        found[whole] = product_images(raw, [numbers[i].is_counter for i in whole], measured, calculated_from)
+    return found
 
 
 def _choose_scales(numbers: list[NumericColumn], rows: Observations, prepared: Prepared) -> None:
