@@ -35,6 +35,7 @@ NO_THRESHOLDS = {
     "causal/examination/refutation.py": "MAX_ROWS MOST_ARROWS",
     "causal/preparation/collinearity.py": "RIDGE",
     "causal/preparation/counter_scale.py": "ROUNDING",
+    "causal/preparation/definition.py": "TREES",
     "causal/preparation/exact_images.py": "ROUNDING PROJECTIONS",
     "causal/preparation/target_leakage.py": "ROUNDING AT_ONCE",
     "causal/selection/backward.py": "MIN_LENGTH",

@@ -15,6 +15,8 @@ from causeway.causal.discovery.scope_p_value import scope_p_value
 from causeway.causal.discovery.stability_selection import selection_frequencies
 from causeway.causal.discovery.verdicts import REFUSED_BELOW, detectable_share
 from causeway.causal.effects.evidence import Evidence
+from causeway.causal.preparation.definition import REASON as DEFINITION
+from causeway.causal.preparation.definition import without_definition
 from causeway.causal.preparation.prepare import CONTROL_NAMES, prepare
 from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.selection.design_cache import DesignCache, independent_rows
@@ -63,7 +65,14 @@ def _discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple
     if size < REFUSED_BELOW:
         refusal = f"{size:,.0f} effective samples, fewer than {REFUSED_BELOW:.0f}"
         return Outcome(**base, n_effective=size, refusal=refusal), None
-    prepared = prepare(columns, rows, scope.target)
+    freed = without_definition(columns, rows, scope.target, base["seed"])
+    rows = freed.rows
+    prepared = prepare(columns, rows, scope.target, dict.fromkeys(freed.dropped, DEFINITION))
+    if freed.explained is not None:
+        prepared.note(
+            f"{' and '.join(freed.dropped)} explain {100 * freed.explained:.0f} % of the deviation's variance by the"
+            " target's definition; causes are searched in the rest"
+        )
     if not prepared.within and not prepared.between:
         refusal = "no feature is left after preparation"
         return Outcome(**base, n_effective=size, refusal=refusal, dropped=prepared.dropped), None

@@ -6,7 +6,7 @@ winsorising. A column that is constant within every configuration cannot move th
 mean; it may only act on its scale and goes to the configuration level (`discovery.between_configurations`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -30,7 +30,9 @@ CONTROL_NAMES = frozenset(feature.name for feature in FEATURES if feature.is_con
 """Nuisance columns: entered like candidates so that they take away what they explain, never reported as causes."""
 
 
-def prepare(columns: Sequence[Feature], rows: Observations, target: str) -> Prepared:
+def prepare(
+    columns: Sequence[Feature], rows: Observations, target: str, excluded: Mapping[str, str] | None = None
+) -> Prepared:
     """Turn measured columns into candidates.
 
     Parameters
@@ -40,6 +42,8 @@ def prepare(columns: Sequence[Feature], rows: Observations, target: str) -> Prep
     rows : Observations
     target : str
         The target's name, e.g. `gpu_time`: a counter of that name is the target itself.
+    excluded : mapping of str to str, optional
+        Columns that must be no candidates, with the reason.
 
     Returns
     -------
@@ -52,7 +56,9 @@ def prepare(columns: Sequence[Feature], rows: Observations, target: str) -> Prep
     numbers: list[NumericColumn] = []
     categories: list[tuple[str, Feature]] = []
     for name, column in zip(names, columns, strict=True):
-        if column.tier == "counter" and leaked_by_name(column.name, target):
+        if column.name in (excluded or {}):
+            prepared.drop(name, excluded[column.name])
+        elif column.tier == "counter" and leaked_by_name(column.name, target):
             prepared.drop(name, "its name says that it is the measured time itself, cycles, or a rate per time")
         elif column.values.dtype == object:
             categories.append((name, column))
