@@ -40,6 +40,7 @@ NO_THRESHOLDS = {
     "causal/preparation/target_leakage.py": "ROUNDING AT_ONCE",
     "causal/selection/backward.py": "MIN_LENGTH",
     "causal/selection/design_cache.py": "MOST_WEIGHTED",
+    "causal/selection/lagged.py": "RANK",
     "causal/selection/linear_model.py": "SMALL_RESIDUAL",
     "causal/statistics/basis.py": "ALIVE_LENGTH AT_ONCE",
     "causal/statistics/ridge.py": "ROUNDS CONVERGED JITTER",

@@ -9,6 +9,7 @@ from causeway.causal.discovery.arrows import parents_between, parents_within, st
 from causeway.causal.discovery.between_configurations import configuration_effects
 from causeway.causal.discovery.cluster_representative import promote_better_members
 from causeway.causal.discovery.collinearity_recheck import reinstate_determined
+from causeway.causal.discovery.lag_recheck import without_slow_waves
 from causeway.causal.discovery.leakage_recheck import LeakageRecheck
 from causeway.causal.discovery.mean_and_scale import run_stages
 from causeway.causal.discovery.scope_p_value import scope_p_value
@@ -78,7 +79,7 @@ def _discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple
         return Outcome(**base, n_effective=size, refusal=refusal, dropped=prepared.dropped), None
     spread = configuration_spread(rows)
     deviation = standardised_deviation(rows, spread)
-    stages = _searched(prepared, rows, deviation)
+    stages, refused = without_slow_waves(_searched(prepared, rows, deviation), prepared.within, rows)
     effects, dropped, n_between = configuration_effects(prepared.between, rows, stages.residual, spread)
     for one in dropped:
         prepared.drop(one.feature, one.reason)
@@ -102,7 +103,7 @@ def _discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple
     controls = [index for index, candidate in enumerate(prepared.within) if candidate.name in CONTROL_NAMES]
     base |= {
         "n_effective": n_effective,
-        "dropped": prepared.dropped,
+        "dropped": tuple(sorted((*prepared.dropped, *refused), key=lambda one: one.feature)),
         "unstable": tuple(unstable),
         "notes": (*notes, *prepared.notes, *crosscheck),
         "p_value": scope_p_value(stages, controls, [effect.p_value for effect in effects], n_between),
