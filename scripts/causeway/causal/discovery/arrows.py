@@ -60,14 +60,14 @@ class Parent:
     through: str = ""
 
 
-def parents_within(stages: Stages, prepared: Prepared, frequencies: np.ndarray | None) -> list[Parent]:
-    """Return the parents within configurations, the tests of both stages joined for each, by position in
-    `prepared.within`.
+def parents_within(stages: Stages, candidates: Sequence[Candidate], frequencies: np.ndarray | None) -> list[Parent]:
+    """Return the parents within configurations, the tests of both stages joined for each, by position in `candidates`.
 
     Parameters
     ----------
     stages : Stages
-    prepared : Prepared
+    candidates : sequence of Candidate
+        In the order of the search.
     frequencies : ndarray of float, shape (n_candidates,), or None
         Share of the half-samples that found each parent again; None if there were none.
     """
@@ -76,7 +76,7 @@ def parents_within(stages: Stages, prepared: Prepared, frequencies: np.ndarray |
         for test in stage.tests:
             by_candidate.setdefault(test.candidate, {})[stage.name] = test
     return [
-        _within(prepared.within[index], tests, stages, None if frequencies is None else float(frequencies[index]))
+        _within(candidates[index], tests, stages, None if frequencies is None else float(frequencies[index]))
         for index, tests in sorted(by_candidate.items())
     ]
 
@@ -174,9 +174,14 @@ def stable_parents(parents: Sequence[Parent]) -> tuple[list[Parent], list[Unstab
     return kept, sorted(unstable, key=lambda one: one.feature), notes
 
 
-def weigh(parents: Sequence[Parent], evidence: Evidence, scope: Scope) -> tuple[tuple[Arrow, ...], Estimate, list[str]]:
+def weigh(
+    parents: Sequence[Parent], evidence: Evidence, scope: Scope, roots: Sequence[Candidate] = ()
+) -> tuple[tuple[Arrow, ...], Estimate, list[str]]:
     """Return the arrows of the parents by contribution, the unexplained share in percent, and a note on the
     cross-check with dowhy.
+
+    Of a parent that acts through mediators, slopes and sign are those of its total effect, adjusted for the other
+    `roots` alone. Its contribution is what it has beside the mediators, so that shares still add up.
     """
     if not parents:
         return (), Estimate(value=100.0, low=100.0, high=100.0), []
@@ -195,18 +200,40 @@ def weigh(parents: Sequence[Parent], evidence: Evidence, scope: Scope) -> tuple[
         seed = derived_seed(scope.seed, scope.dataset, scope.target, scope.scope, "crosscheck")
         y = (np.exp(np.sum(gains, axis=0)) if gains else 1.0) * (np.abs(deviation) if rows.absolute else deviation)
         notes = crosscheck_reason(shares.percent, [*values, *positions], y, rows.weight, seed)
-    arrows = [
-        _arrow(parent, index, shares, scope.target, rows.absolute) for index, parent in enumerate([*within, *between])
-    ]
+    totals = _total_slopes(parents, evidence, scope, roots)
+    arrows = []
+    for index, parent in enumerate([*within, *between]):
+        slopes = totals.get(parent.candidate.name, (shares.slopes[index], shares.moves[index]))
+        arrows.append(_arrow(parent, index, shares, slopes, scope.target, rows.absolute))
     arrows.sort(key=lambda arrow: (-arrow.contribution.value, arrow.name))
     unexplained = Estimate(value=shares.unexplained, low=shares.unexplained_low, high=shares.unexplained_high)
     return tuple(arrows), unexplained, notes
 
 
-def _arrow(parent: Parent, index: int, shares: Contributions, target: str, absolute: bool) -> Arrow:
-    """Return the arrow of one parent; `index` is its position in the shares."""
-    slope = shares.slopes[index]
-    move = shares.moves[index]
+def _total_slopes(
+    parents: Sequence[Parent], evidence: Evidence, scope: Scope, roots: Sequence[Candidate]
+) -> dict[str, tuple[Slope, Slope]]:
+    """Return the slopes of the target and of the value on each parent that acts through mediators, given the other
+    roots.
+    """
+    if not any(parent.through for parent in parents):
+        return {}
+    rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "total effects")
+    rows = evidence.rows
+    blocks = evidence.stages.blocks
+    values = [root.values for root in roots]
+    total = SHARE_METHOD.estimate(values, [], [], evidence.deviation, rows.weight, blocks, rng, rows.absolute)
+    names = {parent.candidate.name for parent in parents if parent.through}
+    return {
+        root.name: (total.slopes[index], total.moves[index]) for index, root in enumerate(roots) if root.name in names
+    }
+
+
+def _arrow(
+    parent: Parent, index: int, shares: Contributions, slopes: tuple[Slope, Slope], target: str, absolute: bool
+) -> Arrow:
+    """Return the arrow of one parent; `index` is its position in the shares, `slopes` those of target and value."""
+    slope, move = slopes
     direction = direction_of(slope, move, target, absolute)
     if parent.effect is not None:  # its sign rests on configurations, not on rows
         direction = Sign("+" if parent.effect.slope > 0 else "-")

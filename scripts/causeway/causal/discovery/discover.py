@@ -14,6 +14,7 @@ from causeway.causal.discovery.leakage_recheck import LeakageRecheck
 from causeway.causal.discovery.mean_and_scale import run_stages
 from causeway.causal.discovery.scope_p_value import scope_p_value
 from causeway.causal.discovery.stability_selection import selection_frequencies
+from causeway.causal.discovery.total_effects import mediated_parents
 from causeway.causal.discovery.verdicts import REFUSED_BELOW, detectable_share
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.preparation.definition import REASON as DEFINITION
@@ -85,8 +86,10 @@ def _discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple
         prepared.drop(one.feature, one.reason)
     rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "stability")
     frequencies = selection_frequencies(stages, scope.resamples, rng) if scope.resamples else None
-    within = with_determination(parents_within(stages, prepared, frequencies), prepared, rows)
-    parents = [*within, *parents_between(effects, n_between)]
+    rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "stability of total effects")
+    mediated, roots = mediated_parents(stages, prepared.within, rows, deviation, scope.resamples, rng)
+    within = [*parents_within(stages, prepared.within, frequencies), *mediated]
+    parents = [*with_determination(within, prepared, rows), *parents_between(effects, n_between)]
     kept, unstable, notes = stable_parents(parents)
     evidence = Evidence(
         columns=columns,
@@ -97,7 +100,7 @@ def _discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple
         deviation=deviation,
         spread=spread,
     )
-    arrows, unexplained, crosscheck = weigh(kept, evidence, scope)
+    arrows, unexplained, crosscheck = weigh(kept, evidence, scope, roots)
     behind = [arrow.n_effective for arrow in arrows if arrow.stage != CONFIGURATION]
     n_effective = min(behind) if behind else _typical_size(stages, size)
     controls = [index for index, candidate in enumerate(prepared.within) if candidate.name in CONTROL_NAMES]
