@@ -36,7 +36,7 @@ NO_THRESHOLDS = {
     "causal/preparation/collinearity.py": "RIDGE",
     "causal/preparation/counter_scale.py": "ROUNDING",
     "causal/preparation/definition.py": "TREES",
-    "causal/preparation/exact_images.py": "ROUNDING PROJECTIONS",
+    "causal/preparation/exact_images.py": "ROUNDING PROJECTIONS NEAREST",
     "causal/preparation/target_leakage.py": "ROUNDING AT_ONCE",
     "causal/selection/backward.py": "MIN_LENGTH",
     "causal/selection/design_cache.py": "MOST_WEIGHTED",

@@ -9,6 +9,7 @@ from causeway.causal.discovery.arrows import parents_between, parents_within, st
 from causeway.causal.discovery.between_configurations import configuration_effects
 from causeway.causal.discovery.cluster_representative import promote_better_members
 from causeway.causal.discovery.collinearity_recheck import reinstate_determined
+from causeway.causal.discovery.equivalents import with_whole_class
 from causeway.causal.discovery.lag_recheck import without_slow_waves
 from causeway.causal.discovery.leakage_recheck import LeakageRecheck
 from causeway.causal.discovery.mean_and_scale import run_stages
@@ -88,7 +89,8 @@ def _discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple
     frequencies = selection_frequencies(stages, scope.resamples, rng) if scope.resamples else None
     rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "stability of total effects")
     mediated, roots = mediated_parents(stages, prepared.within, rows, deviation, scope.resamples, rng)
-    within = [*parents_within(stages, prepared.within, frequencies), *mediated]
+    direct = with_whole_class(parents_within(stages, prepared.within, frequencies), stages, prepared)
+    within = [*direct, *mediated]
     parents = [*with_determination(within, prepared, rows), *parents_between(effects, n_between)]
     kept, unstable, notes = stable_parents(parents)
     evidence = Evidence(

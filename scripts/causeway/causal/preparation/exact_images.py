@@ -37,6 +37,8 @@ ROUNDING = 1e-9
 """Relative error of double precision, some digits spared."""
 PROJECTIONS = 12
 """Directions on which columns are compared at first: equal ones are never missed, the others are looked at again."""
+NEAREST = 6
+"""So many columns are looked at beside each image, the nearest first: an exact one is among them."""
 TIME_UNITS = frozenset(
     "ns us µs ms s nsecond usecond msecond second seconds nanosecond nanoseconds microsecond microseconds millisecond"
     " milliseconds cycle cycles clk clks clock clocks".split()
@@ -191,18 +193,18 @@ def product_images(
     directions = np.linalg.qr(generator(0, "exact images").standard_normal((time.size, PROJECTIONS)))[0]
     projected = np.stack([_projected(column, directions) for column in columns])
     tree = cKDTree(np.concatenate([projected, -projected]))
-    # the median launch may dominate the length: a relation that is exact to `EXACT_LEVEL` in all rows is so in length
     reach = 4 * EXACT_LEVEL
     for j in np.flatnonzero(np.asarray(counters, bool)):
-        for image in _images_of(columns[j], time):
-            near = {i % len(columns) for i in tree.query_ball_point(_projected(image, directions), reach)} - {j}
-            images = [i for i in sorted(near) if is_image(columns[j], columns[i], time)]
-            found[j] |= any(
-                not counters[i]
-                or _of_one_form(columns[j], columns[i], time)
-                or calculated(columns[j], columns[i], time) == 0
-                for i in images
-            )
+        images = np.stack([_projected(image, directions) for image in _images_of(columns[j], time)])
+        near = tree.query(images, k=min(NEAREST, 2 * len(columns)), distance_upper_bound=reach)[1]
+        others = {int(i) % len(columns) for i in near.ravel() if i < 2 * len(columns)} - {int(j)}
+        found[j] = any(
+            not counters[i]
+            or _of_one_form(columns[j], columns[i], time)
+            or calculated(columns[j], columns[i], time) == 0
+            for i in sorted(others)
+            if is_image(columns[j], columns[i], time)
+        )
     return found
 
 
