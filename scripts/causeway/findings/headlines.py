@@ -20,6 +20,20 @@ SUBJECT_LENGTH = 40
 ALL_KERNELS = "All kernels"
 QUANTITIES = {KERNEL_VARIABILITY: "mean time", MEMORY_STALL: "mean memory stall"}
 VARIANCES = {KERNEL_VARIABILITY: "duration", MEMORY_STALL: "memory stall"}
+LABELS = {
+    "transfer_bytes": "size of its copy",
+    "transfer_copy_kind": "direction of its copy",
+    "last_h2d_bytes": "size of the last host-to-device copy",
+    "launches_in_flight": "launches on the same device",
+    "transfers_in_flight": "transfers on the same device",
+    "h2d_bytes_in_flight": "bytes copied host-to-device",
+    "d2h_bytes_in_flight": "bytes copied device-to-host",
+    "d2d_bytes_in_flight": "bytes copied within the device",
+    "p2p_bytes_in_flight": "bytes copied between devices",
+    "idle_before_ns": "idle time before the start",
+    "since_start_ns": "time since the run began",
+}
+"""What headlines call features whose label is long or names what only the documentation explains."""
 LOSSES = {
     "load_imbalance": "devices that compute less than the busiest one",
     "communication": "communication that no kernel overlaps",
@@ -93,7 +107,8 @@ def of_cause(
         GPU time that it costs.
     """
     level = row.get("level")
-    label = record_of(row["feature"], row.get("group") or "").label
+    label = LABELS.get(row["feature"]) or record_of(row["feature"], row.get("group") or "").label
+    label = elided(label, SUBJECT_LENGTH) if " " not in label else label
     label = f"{label} = {elided(level, 20)}" if level else label
     if row["verdict"] == REFUTED:
         return f"{subject}: {label} is no cause; a test refuted it."
@@ -104,7 +119,7 @@ def of_cause(
         words = _explained(target, label, row)
     elif row["verdict"] != INCONCLUSIVE:
         words += _costs(worth)
-    return f"{subject}: {words}{' (not certain)' if row['verdict'] == INCONCLUSIVE else ''}."
+    return f"{subject}: {words}{' (unsure)' if row['verdict'] == INCONCLUSIVE else ''}."
 
 
 def _change(

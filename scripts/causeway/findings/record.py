@@ -257,8 +257,7 @@ def wins_spread(finding: Finding) -> bool:
     spread = finding.spread
     if spread is None or spread.low is None or spread.low <= 0 <= spread.high:
         return False
-    mean = finding.effect
-    return finding.direction not in (RAISES, LOWERS) or (spread.value > 0) == (mean.value > 0)
+    return finding.direction not in (RAISES, LOWERS) or (spread.value > 0) == (finding.direction == RAISES)
 
 
 def may_advise(finding: Finding) -> bool:

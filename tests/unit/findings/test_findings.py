@@ -127,8 +127,7 @@ def test_a_cause_carries_effect_interval_evidence_and_worth():
     assert (finding.subject, finding.quantity, finding.direction) == ("k0", "mean time", "raises")
     assert (finding.role, finding.lever, finding.probability) == ("exposure", "bytes in flight from the host", 0.93)
     assert finding.headline == (
-        "k0: mean time rises 4.2 % from low to high bytes in flight from the host; its variation costs 540 µs of GPU"
-        " time."
+        "k0: mean time rises 4.2 % from low to high bytes copied host-to-device; its variation costs 540 µs of GPU time."
     )
     assert (finding.n, finding.n_effective, finding.verdict) == (900, 412.5, "supported")
     assert finding.link == "overview.html#demo--kernel_variability--k0"
@@ -138,7 +137,7 @@ def test_a_cause_carries_effect_interval_evidence_and_worth():
 def test_a_cause_without_change_in_time_states_what_it_explains():
     (finding,) = cause_findings(analysis(), search(causes=[cause(cost=None)]))
     assert (finding.quantity, finding.effect.value, finding.worth) == ("explained variance", 27.0, None)
-    assert finding.headline == "k0: bytes in flight from the host explains 27 % of the variance of duration."
+    assert finding.headline == "k0: bytes copied host-to-device explains 27 % of the variance of duration."
     assert finding.suggestion is None, "nobody knows whether time is won"
 
 
