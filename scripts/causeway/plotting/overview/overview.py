@@ -19,8 +19,9 @@ from causeway.plotting.figures.kernels import Kernel, kernels_of
 from causeway.plotting.overview.causes import anchor, why
 from causeway.plotting.overview.comparisons import COMPARED, compared_runs
 from causeway.plotting.overview.datasets import datasets_table
+from causeway.plotting.overview.findings_list import answers, findings_list
 from causeway.plotting.overview.heat_map import heat_map
-from causeway.plotting.overview.inputs import facts, findings_list, kernel_table, quality_strip
+from causeway.plotting.overview.inputs import facts, kernel_table, quality_strip
 from causeway.plotting.overview.late_ranks import which_rank
 from causeway.plotting.overview.methods import methods_values, provenance
 from causeway.plotting.overview.time_lost import where_the_time_goes
@@ -129,6 +130,7 @@ def _dataset(
     what_if = what_would_help(view.name, [(target.target, target.searches, found) for target, found in kernels])
     return {
         "name": view.name,
+        "answers": answers(findings),
         "facts": facts(view.name, view.capabilities, counted),
         "quality": quality_strip(view.quality, anchor(view.name, "quality")),
         "contents": _parts(view, first is not None, what_if is not None),

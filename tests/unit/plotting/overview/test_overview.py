@@ -14,7 +14,8 @@ from variability_samples import HOSTILE, NAMES
 
 from causeway.core.results import read_searches
 from causeway.core.tables import read_json
-from causeway.plotting.overview.inputs import findings_list
+from causeway.plotting.overview.findings_list import findings_list
+from queried import every_statement
 from report import summarise_findings, write_overview
 
 VOID = {"wbr", "meta", "link", "br", "hr", "img", "input"}
@@ -94,8 +95,9 @@ def test_the_page_is_whole_and_stands_alone(page):
 def test_every_link_has_its_place_also_those_of_findings(made, page):
     assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
     findings = read_json(made / "findings.json")["findings"]
-    assert len(findings) > 20
-    assert {finding["link"].removeprefix("overview.html#") for finding in findings} <= set(page.ids)
+    statements = every_statement(findings)
+    assert len(statements) > 20
+    assert {one["link"].removeprefix("overview.html#") for one in statements} <= set(page.ids)
 
 
 def test_hostile_names_are_text(made, page):
@@ -109,8 +111,8 @@ def test_the_parts_stand_in_their_order(page):
         "Where these runs lose time",
         "All datasets",
         "ranks, devices",
-        "Data quality",
         "What to know first",
+        "Data quality",
         "Kernel variability, demo",
     ]
     words += [
@@ -235,14 +237,27 @@ def findings_of(*sizes):
         "link": "overview.html#x",
         "explorer": None,
         "suggestion": None,
+        "also": [],
+        "probability": None,
+        "quantity": "mean time",
     }
+    one |= dict.fromkeys(("effect", "p99", "spread", "worth_low", "worth_high"))
     one |= {
         "recoverable_ns": 1,
         "recoverable_query": "SELECT 1",
         "evidence": {"table": "a.parquet", "query": "SELECT 1"},
     }
     return [
-        (place, one | {"severity": severity, "recoverable_share": share, "sentence": f"claim {place}"})
+        (
+            place,
+            one
+            | {
+                "severity": severity,
+                "recoverable_share": share,
+                "headline": f"claim {place}",
+                "sentence": f"claim {place}",
+            },
+        )
         for place, (severity, share) in enumerate(sizes)
     ]
 
@@ -257,7 +272,7 @@ def test_what_is_small_is_listed_but_never_among_the_first():
     assert "small: under" not in first
     assert "Nothing that was found" not in first
     first, _, rest = findings_list(findings_of(unknown, small)).partition("<details")
-    assert "Nothing that was found could save as much as a hundredth of the GPU time." in first
+    assert "Nothing that was found is worth as much as a hundredth of the GPU time." in first
     assert findings_list([]) is None
 
 
