@@ -35,10 +35,10 @@ LABELS = {
 }
 """What headlines call features whose label is long or names what only the documentation explains."""
 LOSSES = {
-    "load_imbalance": "devices that compute less than the busiest one",
-    "communication": "communication that no kernel overlaps",
-    "transfers": "memcpy and memset that nothing overlaps",
-    "orchestration": "times when nothing runs on the busiest device",
+    "load_imbalance": "because devices compute less than the busiest one",
+    "communication": "to communication that no kernel overlaps",
+    "transfers": "to memcpy and memset that nothing overlaps",
+    "orchestration": "while nothing runs on the busiest device",
 }
 IDLE = {
     "host": "while they wait for the host",
@@ -158,7 +158,7 @@ def of_variability(subject: str, target_words: str, percent: float, launches: in
 
 def of_loss(part: str, percent: float, lost_ns: int) -> str:
     """Return the headline of a loss of GPU time."""
-    return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost to {LOSSES[part]}."
+    return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost {LOSSES[part]}."
 
 
 def of_idle(cause: str, idle_ns: int, percent: float) -> str:

@@ -12,7 +12,6 @@ from causeway.core.vocabulary import KERNEL_VARIABILITY, UNEXPLAINED, target_nam
 from causeway.plotting.drawing import citations, theme
 from causeway.plotting.drawing.kernel_labels import full_name
 from causeway.plotting.drawing.markup import joined, tag
-from causeway.plotting.drawing.svg import bar
 from causeway.plotting.figures.causal_graph import draw_causal_graph, legend
 from causeway.plotting.figures.kernels import Kernel
 
@@ -107,14 +106,6 @@ def _cost(search: object, number: int, row: Mapping) -> Markup | str:
     return citations.time(row.get("cost_ns"), cell("cost_ns", search.table, number))
 
 
-def _share(search: object, number: int, row: Mapping, full: float) -> list[object]:
-    """Return the explained variance as a bar, of which the longest stands for `full` percent, and in digits."""
-    colour = theme.RAISES if row["sign"] == "+" else theme.LOWERS if row["sign"] == "-" else theme.UNDECIDED
-    ends = [row[f"contribution_{end}"] for end in ("percent", "low", "high")]
-    drawn = bar(ends[0], full, colour, *ends[1:], width=48, height=14)
-    return [drawn, " ", _interval(search, number, row, "contribution")]
-
-
 def _backing(search: object, number: int, row: Mapping) -> Markup:
     """Return in how many resamples a cause was found, and how strong a hidden cause would have to be."""
     stable = of_table("100 * stability", search.table, rows_where({"file_row_number": number}))
@@ -128,7 +119,7 @@ CAUSE_HEADS = (
     ("more of it", ""),
     ("mean time", "n"),
     ("GPU time", "n"),
-    ("explained variance", ""),
+    ("explained variance", "backed"),
     ("verdict", ""),
 )
 """Columns of the table of causes; of a target that is no time the mean is that of its value."""
@@ -136,10 +127,8 @@ CAUSE_HEADS = (
 
 def cause_table(search: object) -> Markup:
     """Return the causes of one scope as a table: what each does to the mean time, and the GPU time that it costs."""
-    rows = causes_of(search)
-    full = max([row["contribution_high"] or row["contribution_percent"] or 0.0 for _, row in rows], default=0.0)
     body = []
-    for number, row in rows:
+    for number, row in causes_of(search):
         kind, word = SIGNS.get(row["sign"], ("undecided", "◇ undecided"))
         what = tag("div", "the value", class_="note") if row.get("sign_of") == "value" else None
         cells = [
@@ -147,8 +136,8 @@ def cause_table(search: object) -> Markup:
             tag("td", tag("span", word, class_=kind), what),
             tag("td", _mean_change(search, number, row), class_="n"),
             tag("td", _cost(search, number, row), class_="n"),
-            tag("td", _share(search, number, row, full), class_="share"),
-            tag("td", verdict_tag(row["verdict"]), _backing(search, number, row)),
+            tag("td", _interval(search, number, row, "contribution"), _backing(search, number, row), class_="backed"),
+            tag("td", verdict_tag(row["verdict"])),
         ]
         body.append(tag("tr", cells))
     mean = "mean time" if search.graph["target"] == KERNEL_VARIABILITY else "mean"

@@ -6,9 +6,10 @@ from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.queries import in_document
-from causeway.core.vocabulary import SUPPORTED
+from causeway.core.vocabulary import MEMORY_STALL, SUPPORTED, target_name
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.markup import joined, tag
+from causeway.plotting.drawing.target_labels import MEMORY_STALL_EXPLAINED
 from causeway.plotting.overview.causes import verdict_tag
 
 FIRST = 3
@@ -29,6 +30,9 @@ QUESTIONS = (
     ("Why", ("cause",), "no cause was found"),
 )
 """The questions of the first screen: kinds of the statements that answer each, and the answer where there is none."""
+
+EXPLAINED = {target_name(MEMORY_STALL): MEMORY_STALL_EXPLAINED}
+"""Terms that are explained above the findings, where one of their headlines has them."""
 
 Place = tuple[int | str, ...]
 """The way to a statement in `findings.json`."""
@@ -92,8 +96,10 @@ def findings_list(findings: Sequence[tuple[int, Mapping]]) -> Markup | None:
         finding["severity"] in ("high", "medium") for _, finding in leading
     ):
         nothing = tag("p", "Nothing that was found is worth as much as a hundredth of the GPU time.")
+    terms = [words for term, words in EXPLAINED.items() if any(term in one["headline"] for _, one in _every(findings))]
     first = [
         nothing,
+        [tag("p", words, class_="note") for words in terms],
         tag("ol", [finding_item(place, finding) for place, finding in leading], class_="findings") if leading else None,
     ]
     if not rest:

@@ -14,7 +14,7 @@ from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.citations import figure_links
 from causeway.plotting.drawing.markup import joined
 from causeway.plotting.drawing.page import rendered
-from causeway.plotting.drawing.target_labels import target_axis, unit_stated
+from causeway.plotting.drawing.target_labels import MEMORY_STALL_EXPLAINED, target_axis, unit_stated
 from causeway.plotting.figures.kernels import Kernel, kernels_of
 from causeway.plotting.overview.causes import anchor, why
 from causeway.plotting.overview.comparisons import COMPARED, compared_runs
@@ -184,6 +184,7 @@ def _target(
         return shown
     return shown | {
         "axis": target_axis(one.target),
+        "explained": MEMORY_STALL_EXPLAINED if one.target == MEMORY_STALL else None,
         "heat_map": heat_map(
             one.bins, one.ranking, dict(view.clocks), one.target, view.name, view.efficiency is not None
         ),

@@ -14,7 +14,7 @@ from variability_samples import HOSTILE, NAMES
 
 from causeway.core.results import read_searches
 from causeway.core.tables import read_json
-from causeway.plotting.overview.findings_list import findings_list
+from causeway.plotting.overview.findings_list import answers, findings_list
 from queried import every_statement
 from report import summarise_findings, write_overview
 
@@ -148,9 +148,9 @@ def test_sign_disagreements_are_listed(page):
     assert "Where kernels disagree in sign" not in page.text, "all samples agree"
 
 
-def test_what_would_help_is_ranked_by_the_kernels_share_and_leaves_out_what_was_refused(page):
+def test_what_would_help_states_the_time_won_and_leaves_out_what_was_refused(page):
     part = page.text[page.text.index("What would help") :][:1500]
-    assert "20 % [ 12 , 28 ]" in part
+    assert "-5 % [ -6 , -4 ] -9 % [ -12 , -7 ] 30 ms" in part
     assert "never observed" not in part
     assert "Whole dataset" not in part.split("Kernel variability")[0]
 
@@ -274,6 +274,32 @@ def test_what_is_small_is_listed_but_never_among_the_first():
     first, _, rest = findings_list(findings_of(unknown, small)).partition("<details")
     assert "Nothing that was found is worth as much as a hundredth of the GPU time." in first
     assert findings_list([]) is None
+
+
+def test_where_what_why_and_what_to_do_stand_first(made, page):
+    first = page.text[page.text.index("What varies") - 400 : page.text.index("What to know first")]
+    findings = [one for one in read_json(made / "findings.json")["findings"] if one["dataset"] == "demo"]
+    cause = next(one for one in every_statement(findings) if one["kind"] == "cause")
+    varies = next(one for one in every_statement(findings) if one["kind"] == "variability")
+    for words in ("Where no loss of GPU time was found", "What to do", varies["headline"], cause["headline"]):
+        assert words in first
+    assert answers([]) is None
+
+
+def test_at_most_fifteen_findings_stand_at_length_and_the_rest_in_a_table():
+    page = str(findings_list(findings_of(*[("low", None)] * 40)))
+    assert page.count('class="under"') == 15
+    assert [page.count(f">claim {place}<") for place in (0, 14, 15, 39)] == [1, 1, 1, 1]
+    assert page.index("further findings") < page.index(">claim 15<")
+
+
+def test_the_memory_stall_is_explained_where_a_finding_first_names_it():
+    found = findings_of(("high", 0.2))
+    assert "warp stalls" not in findings_list(found)
+    found[0][1]["headline"] = "k: mean memory stall rises 4 %."
+    page = str(findings_list(found))
+    assert page.count("not the warp stalls of Nsight Compute") == 1
+    assert page.index("warp stalls") < page.index("mean memory stall")
 
 
 def test_searches_come_dataset_first_then_by_name(made):
