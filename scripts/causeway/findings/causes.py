@@ -24,7 +24,7 @@ from causeway.findings.record import (
     Effect,
     Evidence,
     Finding,
-    Slope,
+    PooledSlope,
     Worth,
     link_to,
     may_advise,
@@ -129,7 +129,8 @@ def _worth(analysis: Analysis, row: Mapping) -> Worth | None:
     """
     if row.get("cost_ns") is None or analysis.unit != "ns" or analysis.target == MEMORY_STALL:
         return None
-    low, high = row.get("cost_low"), row.get("cost_high")
+    low = row.get("cost_low")
+    high = row.get("cost_high")
     ends = {} if low is None or high is None else {"low": whole_ns(low), "high": whole_ns(high)}
     return Worth(ns=whole_ns(row["cost_ns"]), **ends)
 
@@ -147,11 +148,11 @@ def direction_of(row: Mapping) -> str:
     return LOWERS if high is not None and high < 0 else UNDECIDED
 
 
-def _slopes(search: Search, feature: str) -> tuple[Slope, ...]:
+def _slopes(search: Search, feature: str) -> tuple[PooledSlope, ...]:
     """Return the pooled slopes of a cause over kernels and over ranks, where these were computed."""
     rows = search.tables.get("heterogeneity", ())
     return tuple(
-        Slope(value=row["slope"], low=row["slope_low"], high=row["slope_high"], slope_of=row["slope_of"])
+        PooledSlope(value=row["slope"], low=row["slope_low"], high=row["slope_high"], slope_of=row["slope_of"])
         for row in rows
         if row["feature"] == feature and row["group"] is None and row["slope_of"] is not None
     )

@@ -91,7 +91,7 @@ def _datasets(document: Mapping) -> tuple[str, str]:
 
 
 def _amount(row: Mapping, with_interval: bool = True) -> str:
-    """Return metric and change of a row in words, with the interval where it has one and it is asked for."""
+    """Return metric and change of a row in words, with the interval where it has one and `with_interval`."""
     unit = "points" if row["metric"] == "efficiency" else "%"
     interval = (
         ""

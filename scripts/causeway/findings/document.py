@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
 from causeway.findings.folding import folded
-from causeway.findings.invariants import Basis, checked
+from causeway.findings.invariants import CheckBasis, checked
 from causeway.findings.record import NOTICEABLE, Finding
 
 SCHEMA_VERSION = "3"
@@ -117,7 +117,7 @@ def summarise(findings: Iterable[Finding], times: Mapping[str, DatasetTime], con
         else finding
         for finding in findings
     ]
-    basis = Basis(gpu_ns=gpu_ns, impossible={dataset: time.impossible for dataset, time in times.items()})
+    basis = CheckBasis(gpu_ns=gpu_ns, impossible={dataset: time.impossible for dataset, time in times.items()})
     kept, dropped = checked(ranked(shared), basis)
     found = [
         _placed(finding, index, times.get(finding.dataset, DatasetTime())).as_json()
@@ -132,7 +132,7 @@ def summarise(findings: Iterable[Finding], times: Mapping[str, DatasetTime], con
 
 
 def _placed(finding: Finding, index: int, time: DatasetTime) -> Finding:
-    """Return a finding, and those behind it, with severity and, by its place in the document, the explorer's window."""
+    """Return a finding, and those behind it, with severity and, by its index in the document, the explorer's window."""
     is_explored = time.explorer and finding.kind in ("cause", "variability")
     return replace(
         finding,

@@ -14,6 +14,7 @@ from causeway.core.vocabulary import LOWERS as LOWERING
 from causeway.core.vocabulary import RAISES as RAISING
 from causeway.findings.headlines import MOST_WORDS, word_count
 from causeway.findings.record import (
+    DIRECTIONS,
     EXPLAINED,
     LOWERS,
     NOT_MONOTONE,
@@ -21,7 +22,7 @@ from causeway.findings.record import (
     SETTABLE,
     Effect,
     Finding,
-    Slope,
+    PooledSlope,
     Worth,
     may_advise,
 )
@@ -63,7 +64,7 @@ SECONDARY = ("p99", "spread", "explained")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Basis:
+class CheckBasis:
     """What statements are checked against.
 
     Attributes
@@ -78,7 +79,7 @@ class Basis:
     impossible: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
-def _ends(estimate: Effect | Slope | Worth) -> tuple[float, float | None, float | None]:
+def _ends(estimate: Effect | PooledSlope | Worth) -> tuple[float, float | None, float | None]:
     value = estimate.ns if isinstance(estimate, Worth) else estimate.value
     return value, estimate.low, estimate.high
 
@@ -96,22 +97,24 @@ def _is_broken(estimate: Effect | Worth | None) -> bool:
     return low is not None and not low < value < high and not low == value == high
 
 
-def estimate_outside_interval(finding: Finding, basis: Basis) -> bool:
+def estimate_outside_interval(finding: Finding, basis: CheckBasis) -> bool:
     """The main estimate or what the statement is worth is outside of its interval, or is where that is clipped."""
     probable = finding.probability is None or 0 <= finding.probability <= 1
     return _is_broken(finding.effect) or _is_broken(finding.worth) or not probable
 
 
-def _sign_of(slope: Effect | Slope) -> int:
+def _sign_of(slope: Effect | PooledSlope) -> int:
     """Return the sign of what is significant, else 0."""
     _, low, high = _ends(slope)
     return 0 if low is None or high is None or low <= 0 <= high else 1 if low > 0 else -1
 
 
-def direction_contradicts(finding: Finding, basis: Basis) -> bool:
+def direction_contradicts(finding: Finding, basis: CheckBasis) -> bool:
     """The direction is not that of the change, of the slopes over all groups, or of a curve that is not monotone."""
     if finding.kind != "cause":
         return False
+    if finding.direction not in DIRECTIONS:
+        return True
     if finding.monotone is False or finding.direction == NOT_MONOTONE:
         says = any(f" {verb} " in finding.headline for verb in ("rises", "falls"))
         return says or finding.monotone is not False or finding.direction != NOT_MONOTONE
@@ -129,7 +132,7 @@ def direction_contradicts(finding: Finding, basis: Basis) -> bool:
     return False
 
 
-def advice_without_gain(finding: Finding, basis: Basis) -> bool:
+def advice_without_gain(finding: Finding, basis: CheckBasis) -> bool:
     """Something is advised that wins neither time nor spread, or less of a cause that does not take longer."""
     if finding.kind != "cause" or finding.suggestion is None:
         return False
@@ -137,7 +140,7 @@ def advice_without_gain(finding: Finding, basis: Basis) -> bool:
     return not may_advise(finding) or (is_less and finding.direction != RAISES)
 
 
-def lever_not_settable(finding: Finding, basis: Basis) -> bool:
+def lever_not_settable(finding: Finding, basis: CheckBasis) -> bool:
     """A lever is named that one cannot set."""
     if finding.lever is None:
         return False
@@ -145,12 +148,12 @@ def lever_not_settable(finding: Finding, basis: Basis) -> bool:
     return finding.role not in SETTABLE or not record.is_lever or record.is_control
 
 
-def part_of_definition(finding: Finding, basis: Basis) -> bool:
+def part_of_definition(finding: Finding, basis: CheckBasis) -> bool:
     """A cause is what its target is computed from."""
     return finding.kind == "cause" and finding.key in DEFINITION.get(finding.target, ())
 
 
-def too_small(finding: Finding, basis: Basis) -> bool:
+def too_small(finding: Finding, basis: CheckBasis) -> bool:
     """The statement is about less than is worth stating: see `LEAST_CHANGE` and those that follow."""
     gpu_ns = basis.gpu_ns.get(finding.dataset)
     share = finding.worth.ns / gpu_ns if finding.worth is not None and gpu_ns else None
@@ -165,7 +168,7 @@ def too_small(finding: Finding, basis: Basis) -> bool:
     return abs(finding.effect.value) < LEAST_CHANGE and (share or 0.0) < LEAST_COST and not is_steadier
 
 
-def ruled_out(finding: Finding, basis: Basis) -> bool:
+def ruled_out(finding: Finding, basis: CheckBasis) -> bool:
     """The statement needs what a filter, a missing table or a short capture rules out."""
     impossible = basis.impossible.get(finding.dataset, frozenset())
     needed = set(NEEDS.get(finding.kind, ()))
@@ -177,12 +180,12 @@ def ruled_out(finding: Finding, basis: Basis) -> bool:
     return bool(needed & impossible)
 
 
-def headline_unreadable(finding: Finding, basis: Basis) -> bool:
+def headline_unreadable(finding: Finding, basis: CheckBasis) -> bool:
     """The headline is empty or longer than `MOST_WORDS`."""
     return not 0 < word_count(finding.headline, finding.subject) <= MOST_WORDS
 
 
-INVARIANTS: tuple[Callable[[Finding, Basis], bool], ...] = (
+INVARIANTS: tuple[Callable[[Finding, CheckBasis], bool], ...] = (
     ruled_out,
     part_of_definition,
     estimate_outside_interval,
@@ -192,7 +195,7 @@ INVARIANTS: tuple[Callable[[Finding, Basis], bool], ...] = (
     too_small,
     headline_unreadable,
 )
-"""What is asked of each statement by itself, in the order in which a statement is counted under the first."""
+"""What each statement must hold by itself, in the order in which a statement is counted under the first."""
 SHARES = "shares_exceed_the_whole"
 SAME = "same_statement"
 SECOND = "secondary_estimate"
@@ -201,14 +204,14 @@ estimates beside the main one that were left out.
 """
 
 
-def checked(findings: Iterable[Finding], basis: Basis) -> tuple[list[Finding], dict[str, int]]:
+def checked(findings: Iterable[Finding], basis: CheckBasis) -> tuple[list[Finding], dict[str, int]]:
     """Return the statements that hold, in their order, and how many do not by the invariant that they break.
 
     Parameters
     ----------
     findings : iterable of Finding
         In the order of the document: of two that say the same the first stays.
-    basis : Basis
+    basis : CheckBasis
     """
     dropped: Counter[str] = Counter()
     kept = []

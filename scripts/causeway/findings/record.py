@@ -70,7 +70,7 @@ class Worth:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Slope:
+class PooledSlope:
     """The slope over all groups together of what a cause's sign is about, with its interval; a row of
     `heterogeneity.parquet`.
 
@@ -179,7 +179,7 @@ class Finding:
         Whether the target is a time that is spent. Not written.
     sign, sign_of : str or None
         Of a cause: the sign in its table, and what it is about. Not written.
-    slopes : sequence of Slope
+    slopes : sequence of PooledSlope
         What `sign` must agree with. Not written.
     """
 
@@ -219,7 +219,7 @@ class Finding:
     is_time: bool = False
     sign: str | None = None
     sign_of: str | None = None
-    slopes: Sequence[Slope] = ()
+    slopes: Sequence[PooledSlope] = ()
 
     @property
     def id(self) -> str:

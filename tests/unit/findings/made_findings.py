@@ -1,6 +1,6 @@
 """Made-up statements for the tests of findings."""
 
-from causeway.findings.record import Effect, Evidence, Finding, Slope, Worth
+from causeway.findings.record import Effect, Evidence, Finding, PooledSlope, Worth
 
 CHANGE = "percent of the mean time"
 
@@ -40,7 +40,7 @@ def statement(**changes):
         "is_time": True,
         "sign": "+",
         "sign_of": "value",
-        "slopes": (Slope(value=0.4, low=0.3, high=0.5, slope_of="value"),),
+        "slopes": (PooledSlope(value=0.4, low=0.3, high=0.5, slope_of="value"),),
     }
     return Finding(**facts | changes)
 

@@ -2,10 +2,11 @@
 
 import itertools
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from made_results import NOTHING, SENTENCE, analysis, cause, efficiency, kernel, quality, search, stragglers
 
 from causeway.core.errors import TableError
 from causeway.core.tables import write_json
@@ -14,94 +15,10 @@ from causeway.findings.document import DatasetTime, is_small, summarise
 from causeway.findings.efficiency import efficiency_findings
 from causeway.findings.kernels import variability_findings
 from causeway.findings.quality import quality_findings
-from causeway.findings.record import Analysis, Effect, Evidence, Worth
+from causeway.findings.record import Effect, Evidence, Worth
 from causeway.findings.stragglers import straggler_findings
 
 SCHEMA = Path(__file__).resolve().parents[3] / "config" / "schemas" / "findings.schema.json"
-NOTHING = "No cause found: 412 effective samples; an effect above 8 % of the variance would have been seen."
-SENTENCE = (
-    "More bytes raise its deviation (27 % of its variance [21, 33]); found in 95 % of resamples; robustness 0.38."
-)
-
-
-@dataclass
-class Search:
-    graph: dict
-    contributions: list
-    table: str
-    tables: dict = field(default_factory=dict)
-
-
-def kernel(number=0, share=0.6, target_sum=4_000_000.0):
-    facts = {
-        "kernel": f"k{number}",
-        "name": f"void ns::k{number}<4>(int)",
-        "short_name": f"k{number}",
-        "class": "compute",
-    }
-    return facts | {"launches": 1000, "target_share": share, "target_sum": target_sum, "robust_cv": 0.21}
-
-
-def in_time(mean=4.2, cost=540_000.0, spread=12.0):
-    """What a cause does to the duration, as `contributions.parquet` has it, with intervals of a fifth each side."""
-    found = {"role": "exposure", "monotone": True, "probability": 0.93, "launches": 900, "determines_time": False}
-    for name, value in (("mean", mean), ("p99", 2 * mean), ("spread", spread)):
-        ends = sorted((0.8 * value, 1.2 * value))
-        found |= {f"{name}_change_percent": value, f"{name}_change_low": ends[0], f"{name}_change_high": ends[1]}
-    return found | {"cost_ns": cost, "cost_low": 0.8 * cost, "cost_high": 1.2 * cost}
-
-
-def cause(feature="h2d_bytes_in_flight", percent=27.0, verdict="supported", sentence=SENTENCE, cost=540_000.0, **facts):
-    low, high = (None, None) if percent is None else (0.8 * percent, 1.2 * percent)
-    ends = {"contribution_percent": percent, "contribution_low": low, "contribution_high": high}
-    ends |= in_time(cost=cost) if cost is not None else {}
-    return (
-        {"feature": feature, "sign": "+", "verdict": verdict, "stability": 0.95, "robustness": 0.38, **ends}
-        | {"sentence": sentence}
-        | facts
-    )
-
-
-def search(scope="k0", causes=(), sentences=None, verdict="supported", reasons=()):
-    rows = list(causes)
-    rows += (
-        [
-            cause("unexplained", 100.0 - sum(row["contribution_percent"] or 0 for row in rows), sentence=None)
-            | {"sign": "?"}
-        ]
-        if rows
-        else []
-    )
-    graph = {
-        "scope": scope,
-        "scope_name": None if scope == "dataset" else f"void ns::{scope}<4>(int)",
-        "n_rows": 900,
-        "n_effective": 412.5,
-    }
-    sentences = [row["sentence"] for row in causes] if sentences is None else sentences
-    graph |= {"verdict": verdict if rows else "inconclusive", "sentences": sentences, "reasons": list(reasons)}
-    return Search(graph, rows, f"demo/kernel_variability/causal/{scope}/contributions.parquet")
-
-
-def analysis(searches=(), kernels=None, target="kernel_variability", unit="ns"):
-    kernels = [kernel(0, 0.6), kernel(1, 0.4, 1_000_000.0)] if kernels is None else kernels
-    return Analysis(
-        dataset="demo",
-        target=target,
-        unit=unit,
-        kernels=kernels,
-        kernels_table=f"demo/{target}/kernels.parquet",
-        searches=searches,
-    )
-
-
-def quality(*statuses):
-    error = {"source": "r.sqlite", "found": "zero bytes", "expected": "a database", "advice": "Export it again."}
-    exports = [
-        {"export": str(i), "source": f"run/r{i}.sqlite", "status": status, "error": None if status == "read" else error}
-        for i, status in enumerate(statuses)
-    ]
-    return {"dataset": "demo", "exports": exports}
 
 
 def all_findings(analyses, qualities=()):
@@ -282,110 +199,6 @@ def test_what_is_worth_less_than_a_hundredth_of_the_time_is_not_among_the_first(
     weighed = replace(finding, recoverable_share=document[small]["recoverable_share"])
     assert is_small(weighed) == (gpu_ns == 60_000_000)
     assert document[small]["severity"] == ("medium" if gpu_ns == 50_000_000 else "low")
-
-
-def efficiency(**changes):
-    """An `efficiency.json` of two devices over 1 s, as far as findings read it."""
-    parts = {"useful": 1_000_000_000, "load_imbalance": 200_000_000, "communication": 0, "transfers": 10_000_000}
-    parts["orchestration"] = 2_000_000_000 - sum(parts.values())
-    device = {
-        "idle_host_ns": 300_000_000,
-        "idle_kernel_wait_ns": 100_000_000,
-        "idle_other_ns": 0,
-        "exposed_memory_ns": 9_000_000,
-    }
-    path = {"launches": 4000, "small_share": 0.5, "small_time_share": 0.125, "small_kernel_ns": 10_000}
-    found = {
-        "dataset": "demo",
-        "why": None,
-        "elapsed_ns": 1_000_000_000,
-        "device": {"n_devices": 2},
-        "waterfall_ns": parts,
-    }
-    return found | {"breakdown": {"0/0": device, "1/0": device}, "launch_path": path} | changes
-
-
-def stragglers(verdict="straggler", pattern="persistent", why=None):
-    ranks = [{"rank": r, "share": 0.0, "collectives": 0, "pattern": "none", "waiting_for_it_ns": 0} for r in (4, 7)]
-    ranks[1] |= {"share": 0.9, "collectives": 90, "pattern": pattern, "waiting_for_it_ns": 2_500_000} | (
-        {"why": why} if why else {}
-    )
-    group = {
-        "communicator": "a'b; DROP TABLE x",
-        "n_ranks": 2,
-        "collectives": 100,
-        "verdict": verdict,
-        "threshold_ns": 12_000,
-    }
-    return {"dataset": "demo", "groups": [group | {"excess_transfer_ns": 800_000, "ranks": ranks}]}
-
-
-def test_losses_of_gpu_time_are_findings_worth_all_that_is_lost():
-    found = {finding.id.rpartition("/")[2]: finding for finding in efficiency_findings(efficiency())}
-    assert list(found) == ["load_imbalance", "orchestration", "idle", "small_kernels"], "1 % of the time at least"
-    lost = found["load_imbalance"]
-    assert lost.sentence.startswith("10 % of the GPU time (200 ms of 2.00 s on 2 devices) is lost to load imbalance")
-    assert (lost.recoverable_ns, lost.effect.value) == (200_000_000, 10.0)
-    assert found["idle"].effect.value == 75.0
-    assert "waits for the host" in found["idle"].sentence
-    assert "host is late" in found["idle"].suggestion
-    assert (
-        found["small_kernels"].sentence
-        == "50 % of 4,000 launches are shorter than 10.0 µs and have 12 % of the kernel time."
-    )
-    assert efficiency_findings(efficiency(why="no launches")) == []
-    shared = {
-        finding.id: finding
-        for finding in efficiency_findings(efficiency(shared=[{"at_once_ns": 7_000_000}, {"at_once_ns": 500_000}]))
-    }
-    words = shared["demo/dataset/efficiency/shared_devices"].sentence
-    assert words == "2 GPUs are shared by several ranks, whose kernels run at once for 7.50 ms in all."
-
-
-@pytest.mark.parametrize(("alone", "found"), [(100_000_000, False), (200_000_000, True)])
-def test_copies_that_are_lost_are_not_counted_twice(alone, found):
-    parts = {
-        "useful": 1_800_000_000,
-        "load_imbalance": 0,
-        "communication": 0,
-        "transfers": 105_000_000,
-        "orchestration": 0,
-    }
-    device = {"idle_host_ns": 0, "idle_kernel_wait_ns": 0, "idle_other_ns": 0, "exposed_memory_ns": alone // 2}
-    document = efficiency(waterfall_ns=parts, breakdown={"0/0": device, "1/0": device})
-    assert any(one.id.endswith("exposed_copies") for one in efficiency_findings(document)) is found
-
-
-@pytest.mark.parametrize(
-    ("why", "because", "suggestion"),
-    [
-        ({"cause": "host", "kernels": [], "clock": None}, "launched late", "host of this rank"),
-        (
-            {"cause": "compute", "kernels": [{"kernel": "gemm"}], "clock": {"slower": True}},
-            "most of all gemm; its clock",
-            "kernels of",
-        ),
-        (None, "for it in all.", "explorer"),
-    ],
-)
-def test_a_late_rank_is_named_with_what_it_costs_and_why(why, because, suggestion):
-    (finding,) = straggler_findings(stragglers(why=why))
-    assert finding.sentence.startswith(
-        "Rank 7 is late in 90 of 100 collectives of communicator a'b; DROP TABLE x; the others wait 2.50"
-    )
-    assert because in finding.sentence
-    assert suggestion in finding.suggestion
-    assert finding.recoverable_ns == 2_500_000
-    assert finding.id == "demo/dataset/straggler/c0/rank7"
-    assert "DROP" not in finding.evidence.query
-
-
-def test_slow_transfers_and_nobody_late_are_findings_too():
-    both = straggler_findings(stragglers("mixed"))
-    assert [finding.recoverable_ns for finding in both] == [2_500_000, 800_000]
-    (nobody,) = straggler_findings(stragglers("inconclusive", "none"))
-    assert (nobody.recoverable_ns, nobody.verdict) == (None, "inconclusive")
-    assert "beyond 12.0 µs would have been seen" in nobody.sentence
 
 
 def test_severity_is_a_matter_of_share_and_verdict():

@@ -11,11 +11,11 @@ from made_findings import CHANGE, loss, sized, statement
 from causeway.core.feature_registry import FEATURES
 from causeway.findings import invariants
 from causeway.findings.document import DatasetTime, summarise
-from causeway.findings.invariants import INVARIANTS, Basis, checked
-from causeway.findings.record import Effect, Slope, Worth
+from causeway.findings.invariants import INVARIANTS, CheckBasis, checked
+from causeway.findings.record import Effect, PooledSlope, Worth
 from causeway.findings.suggestions import CAUSES
 
-BASIS = Basis(gpu_ns={"demo": 1000})
+BASIS = CheckBasis(gpu_ns={"demo": 1000})
 LESS = CAUSES["copies"]
 FALLS = "k0: mean time falls 4.2 % from low to high block size."
 BROKEN = {
@@ -32,8 +32,8 @@ BROKEN = {
         {"effect": sized(-4.2)},
         {"direction": "lowers"},
         {"sign": "-"},
-        {"slopes": (Slope(value=-0.4, low=-0.5, high=-0.3, slope_of="value"),)},
-        {"slopes": (Slope(value=-0.4, low=-0.5, high=-0.3, slope_of="target"),), "sign_of": "target"},
+        {"slopes": (PooledSlope(value=-0.4, low=-0.5, high=-0.3, slope_of="value"),)},
+        {"slopes": (PooledSlope(value=-0.4, low=-0.5, high=-0.3, slope_of="target"),), "sign_of": "target"},
         {"monotone": False},
         {"monotone": False, "direction": "not monotone"},  # the headline says that it rises
         {"direction": "not monotone", "headline": "k0: mean time is not monotone in block size."},
@@ -97,8 +97,8 @@ def test_without_its_invariant_the_statement_would_be_made(monkeypatch, name):
         {"effect": sized(0.4), "worth": Worth(ns=1)},  # a thousandth of the time
         {"effect": sized(0.4), "worth": None},  # the spread is worth stating
         {"monotone": False, "direction": "not monotone", "headline": "k0: mean time is not monotone in block size."},
-        {"slopes": (Slope(value=-0.1, low=-0.3, high=0.1, slope_of="value"),)},  # not significant
-        {"slopes": (Slope(value=-0.4, low=-0.5, high=-0.3, slope_of="target"),)},  # another question
+        {"slopes": (PooledSlope(value=-0.1, low=-0.3, high=0.1, slope_of="value"),)},  # not significant
+        {"slopes": (PooledSlope(value=-0.4, low=-0.5, high=-0.3, slope_of="target"),)},  # another question
         {"headline": "k0: " + "word " * 24},
         {"headline": FALLS, "direction": "lowers", "effect": sized(-4.2), "sign": "-", "slopes": ()},
     ],
@@ -122,7 +122,7 @@ def test_what_holds_is_stated(change):
     ],
 )
 def test_what_a_filter_or_a_missing_table_rules_out_is_not_stated(impossible, change, stated):
-    basis = Basis(impossible={"demo": frozenset({impossible})})
+    basis = CheckBasis(impossible={"demo": frozenset({impossible})})
     assert checked([statement(**change)], basis)[1] == ({} if stated else {"ruled_out": 1})
 
 
@@ -188,7 +188,7 @@ def a_random_statement(rng):
         worth=Worth(ns=worth, low=worth - 20, high=worth + int(rng.integers(1, 30))),
         suggestion=str(rng.choice(list(CAUSES.values()))) if rng.random() < 0.3 else None,
         sign=str(rng.choice(["+", "-", "?"])),
-        slopes=(Slope(value=slope, low=slope - 0.2, high=slope + 0.2, slope_of="value"),),
+        slopes=(PooledSlope(value=slope, low=slope - 0.2, high=slope + 0.2, slope_of="value"),),
     )
 
 

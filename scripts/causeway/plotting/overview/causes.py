@@ -52,7 +52,7 @@ def percent_of(search: object, number: int, row: Mapping) -> Markup | str:
 
 
 def unexplained_of(search: object) -> Markup | None:
-    """Return the share that no cause carries, with its interval where it has one."""
+    """Return the share that no cause explains, with its interval where it has one."""
     for number, edge in enumerate(search.graph["edges"]):
         if edge["source"] == UNEXPLAINED and edge["contribution_percent"] is not None:
             names = ("contribution_percent", "contribution_low", "contribution_high")
@@ -84,7 +84,7 @@ def _name_of(search: object, number: int, row: Mapping) -> list[object]:
     if others:
         query = of_table("len(members) - 1", search.table, rows_where({"file_row_number": number}))
         more = citations.count(len(others), query)
-        titled = f"columns that tell the same: {elided(', '.join(others), 800)}"
+        titled = f"correlated columns: {elided(', '.join(others), 800)}"
         words.append(tag("span", " +", more, class_="muted", title=titled))
     return words
 

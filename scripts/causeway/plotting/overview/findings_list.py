@@ -1,4 +1,4 @@
-"""The overview's findings: where, what, why and what to do in a line each, then the first ones; the others folded."""
+"""The overview's findings: where, what, why and what to do in a line each, then the first ones in full."""
 
 from collections.abc import Mapping, Sequence
 

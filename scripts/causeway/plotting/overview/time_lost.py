@@ -241,7 +241,14 @@ def natural(name: str) -> list:
 
 
 def trees(facts: Document, table: "pa.Table") -> Markup:
-    """Return the trees of the flavour that the losses follow from, the other flavours behind a click."""
+    """Return the trees of the flavour that the losses follow from, the other flavours behind a click.
+
+    Parameters
+    ----------
+    facts : Document
+    table : pa.Table
+        `efficiency.parquet` with the columns level, region and elapsed_ns.
+    """
     whole, *factors = (
         f"{one.abbreviation} {one.label}" for one in (DEVICE_RATIOS[0], *factors_of(PARALLEL, DEVICE_RATIOS))
     )
