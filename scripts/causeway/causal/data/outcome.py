@@ -21,6 +21,7 @@ CONFIGURATION = "configuration"
 Sign = Literal["+", "-", "?"]
 SignOf = Literal["target", "value"]
 Verdict = Literal["supported", "inconclusive", "refuted"]
+Role = Literal["lever", "exposure", "mediator", "clock", "lag"]
 
 Record = TypeVar("Record")
 
@@ -63,7 +64,7 @@ class Scope:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """A number with the ends of its 95 % interval."""
+    """A number with the ends of its interval: of 90 % for durations, of 95 % for shares and slopes."""
 
     value: float
     low: float
@@ -83,6 +84,34 @@ class Node:
     def of(cls, candidate: Candidate) -> "Node":
         """Return the node of a candidate."""
         return cls(name=candidate.name, tier=candidate.tier, group=candidate.group, members=tuple(candidate.members))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeEffect:
+    """What a cause does to the duration: at its 90th percentile within its configuration instead of its 10th.
+
+    Where both are equal, the minimum and the maximum are compared; of a category, the commonest level and the arrow's.
+
+    Attributes
+    ----------
+    mean, p50, p99, spread : Estimate
+        Changes in percent of what was observed, total effects, with 90 % intervals; spread is the std.
+    cost : Estimate or None
+        GPU time of the run, ns: as it was less what the better of the two values would take. None if the value measured
+        is no time.
+    launches : int
+        Of the configurations in which the cause varies, those that were not kept counted too.
+    monotone : bool
+        The duration does not both rise and fall with the cause.
+    """
+
+    mean: Estimate
+    p50: Estimate
+    p99: Estimate
+    spread: Estimate
+    cost: Estimate | None
+    launches: int
+    monotone: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +146,16 @@ class Arrow:
     n_effective : float
         Effective number of rows behind the cause's own test; of configurations if it was found between them.
     verdict : str
+    role : str
+        `lever`, `exposure`, `mediator`, `clock` or `lag`.
+    in_time : TimeEffect or None
+        What the cause does to the duration; None where that was not estimated.
+    probability : float or None
+        How often such a statement was true in the validation, 0 .. 1.
+    determines_time : bool
+        Alone it explains more than 99 % of the time: a leak if it was computed from the time, else the cause.
+    through : str
+        The mediators through which a lever or an exposure acts; empty where none is known.
     """
 
     node: Node
@@ -133,6 +172,11 @@ class Arrow:
     robustness: float
     n_effective: float
     verdict: Verdict
+    role: Role = "mediator"
+    in_time: "TimeEffect | None" = None
+    probability: float | None = None
+    determines_time: bool = False
+    through: str = ""
 
     @property
     def name(self) -> str:
@@ -206,6 +250,10 @@ class WhatIf:
         Of a verdict other than supported.
     user_intervention : str or None
         Name of the user-specified intervention that is answered; None for the built-in ones.
+    mean_change, p99_change : Estimate or None
+        Of the duration, percent, with 90 % intervals.
+    saved : Estimate or None
+        GPU time of the run, ns, positive where time is won.
     """
 
     features: tuple[str, ...]
@@ -216,6 +264,9 @@ class WhatIf:
     verdict: Literal["supported", "inconclusive", "refuted", "refused"] = REFUSED
     reason: str | None = None
     user_intervention: str | None = None
+    mean_change: Estimate | None = None
+    p99_change: Estimate | None = None
+    saved: Estimate | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

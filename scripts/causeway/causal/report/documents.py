@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from causeway.causal.data.outcome import Arrow, Edge, Estimate, Node, Outcome
+from causeway.causal.data.outcome import Arrow, Edge, Estimate, Node, Outcome, TimeEffect
 from causeway.causal.effects.share_method import SHARE_METHOD
 from causeway.causal.report.kernel_agreement import Agreement
 from causeway.causal.report.reasons import dropped_of, nothing_sentence, reasons_of
@@ -120,6 +120,17 @@ def _unexplained_edge(share: Estimate, target: str) -> dict:
     }
 
 
+def _in_time(effect: TimeEffect | None) -> dict:
+    """Return what a cause does to the duration as columns, all null if that is not known."""
+    if effect is None:
+        return {}
+    changes = {name: getattr(effect, name) for name in ("mean", "p50", "p99", "spread")}
+    columns = {}
+    for name, change in changes.items():
+        columns |= _ends(f"{name}_change", change, "_percent")
+    return columns | _ends("cost", effect.cost, "_ns") | {"launches": effect.launches, "monotone": effect.monotone}
+
+
 def contribution_rows(outcome: Outcome) -> list[dict]:
     """Return the rows of `contributions.parquet`: causes by contribution, each with its sentence, then the unexplained
     rest; none for a refusal.
@@ -142,6 +153,11 @@ def contribution_rows(outcome: Outcome) -> list[dict]:
             "robustness": arrow.robustness,
             "verdict": arrow.verdict,
             "sentence": sentences[arrow.name],
+            "role": arrow.role,
+            "probability": arrow.probability,
+            **_in_time(arrow.in_time),
+            "determines_time": arrow.determines_time,
+            "through": arrow.through or None,
         }
         for arrow in outcome.arrows
     ]
@@ -179,6 +195,9 @@ def what_if_rows(outcome: Outcome) -> list[dict]:
                 "reason": one.reason,
                 "asked": one.user_intervention,
                 "sentence": sentence,
+                **_ends("mean_change", one.mean_change, "_percent"),
+                **_ends("p99_change", one.p99_change, "_percent"),
+                **_ends("saved", one.saved, "_ns"),
             }
         )
     return rows

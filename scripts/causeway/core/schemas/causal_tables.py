@@ -4,6 +4,9 @@ import pyarrow as pa
 
 from causeway.core.schemas.column_types import F64, FLAG, I64, TEXT, column, columns
 
+CHANGES = " ".join(
+    f"{what}_change_{end}" for what in ("mean", "p50", "p99", "spread") for end in ("percent", "low", "high")
+)
 CAUSAL_TABLES: dict[str, pa.Schema] = {
     # the columns of `kept`, then one column per feature
     "features": pa.schema([]),
@@ -28,6 +31,16 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
                 nullable=True,
             ),
             column("sentence", TEXT, nullable=True),  # the cause in words; null for the unexplained rest
+            # lever, exposure, mediator, clock or lag; null for the unexplained rest
+            column("role", TEXT, nullable=True),
+            column("probability", F64, nullable=True),  # how often such a statement was true in the validation
+            # the duration with the cause at its 90th instead of its 10th percentile; 90 % intervals
+            *columns(CHANGES, F64, "percent of the observed duration", nullable=True),
+            *columns("cost_ns cost_low cost_high", F64, "ns of GPU time over the run", nullable=True),
+            column("launches", I64, nullable=True),  # of configurations in which the cause varies
+            column("determines_time", FLAG, nullable=True),  # alone it explains more than 99 % of the time
+            column("through", TEXT, nullable=True),  # the mediators through which a lever or exposure acts
+            column("monotone", FLAG, nullable=True),  # false where the duration falls and rises with the cause
         ]
     ),
     "refutations": pa.schema(
@@ -46,6 +59,10 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             # name of the user-specified intervention (`causes: what_if`); null for the built-in ones
             column("asked", TEXT, nullable=True),
             column("sentence", TEXT, nullable=True),
+            # of the duration, with 90 % intervals; saved is positive where GPU time is won
+            *columns("mean_change_percent mean_change_low mean_change_high", F64, "percent", nullable=True),
+            *columns("p99_change_percent p99_change_low p99_change_high", F64, "percent", nullable=True),
+            *columns("saved_ns saved_low saved_high", F64, "ns of GPU time over the run", nullable=True),
         ]
     ),
     # slopes of the target on a cause in each kernel or rank; where `group` is null, the pooled slope and the statistics
