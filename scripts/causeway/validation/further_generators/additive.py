@@ -83,6 +83,7 @@ def draw_additive(settings: AdditiveSettings, seed: int) -> KnownTable:
         shares=dict(zip([*causes, UNEXPLAINED], shares, strict=True)),
         slopes=dict(zip(causes, slopes, strict=True)),
         moves=dict(zip(causes, moves, strict=True)),
+        drivers={one.name: one.values for one in acting},
         play=play,
     )
 
