@@ -91,7 +91,7 @@ def set_values(table: KnownTable, name: str, words: str) -> np.ndarray | None:
         return np.full(values.size, words, dtype=object) if words in values else None
     if words == "none":
         return np.zeros(values.size)
-    share = next((share for share, start in PERCENTILE_WORDS.items() if words.startswith(start)), None)
+    share = next((share for share, start in PERCENTILE_WORDS.items() if start in words), None)
     if share is None:
         return None
     found = np.empty(values.size)

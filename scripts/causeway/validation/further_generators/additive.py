@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from causeway.core.vocabulary import UNEXPLAINED
+from causeway.validation.autocorrelated import autoregressive
 from causeway.validation.distractors import Distractors, note_copies
 from causeway.validation.further_generators.mechanisms import Mechanism, mechanisms_of, states
 from causeway.validation.generator import KnownTable
@@ -30,7 +31,9 @@ class AdditiveSettings:
     active : float, 0 to 1
         Chance of each mechanism to act; at least three do unless it is 0.
     jitter : float
-        Standard deviation of the noise, in that of the run time with the usual mechanisms.
+        Standard deviation of the noise, in 3 % of the run time.
+    hidden : bool
+        Heat that nobody measures makes launches longer, and moves the power and two more columns that do nothing.
     """
 
     rows: int = 1642
@@ -38,6 +41,7 @@ class AdditiveSettings:
     kernels: int = 3
     active: float = 0.6
     jitter: float = 1.0
+    hidden: bool = False
 
 
 def draw_additive(settings: AdditiveSettings, seed: int) -> KnownTable:
@@ -51,7 +55,9 @@ def draw_additive(settings: AdditiveSettings, seed: int) -> KnownTable:
     slowing = [_Slowing(rng, mechanism, kernel) for mechanism in acting]
     total = rng.lognormal(11.0, 0.7, settings.kernels)[kernel]
     bound = rng.uniform(0.2, 0.8, settings.kernels)[kernel]
-    noise = _noise(rng, settings)
+    heat = autoregressive(rng, settings.rows, np.asarray([0.8]))[:, 0] if settings.hidden else np.zeros(settings.rows)
+    of_heat = 0.03 * heat
+    noise = _noise(rng, settings) + of_heat
 
     def duration(values: list[np.ndarray], noise_values: np.ndarray) -> np.ndarray:
         parts = {"compute": total * bound, "memory": total * (1.0 - bound), "extra": np.full(kernel.size, 2500.0)}
@@ -67,10 +73,11 @@ def draw_additive(settings: AdditiveSettings, seed: int) -> KnownTable:
     causes = [mechanism.name for mechanism in acting]
     shares, slopes, moves = shares_and_slopes(rng, duration, values, noise, values, y, kernel)
 
-    def play(changed: dict[str, np.ndarray]) -> np.ndarray:
-        return duration([changed.get(one.name, one.values) for one in acting], noise)
+    def play(changed: dict[str, np.ndarray], noise_seed: int | None = None) -> np.ndarray:
+        other = noise if noise_seed is None else _noise(np.random.default_rng(noise_seed), settings) + of_heat
+        return duration([changed.get(one.name, one.values) for one in acting], other)
 
-    columns = _columns(rng, found, y, settings.columns)
+    columns = _columns(rng, found, y, heat, settings.columns)
     note_copies(columns, {one.name: one.values for one in found}, causes, kernel)
     order = rng.permutation(list(columns.columns))
     return KnownTable(
@@ -80,6 +87,7 @@ def draw_additive(settings: AdditiveSettings, seed: int) -> KnownTable:
         causes=causes,
         stands_for=columns.stands_for,
         leaked=columns.leaked,
+        proxies={"watts", "fan_rpm", "hotspot_celsius"} if settings.hidden else set(),
         shares=dict(zip([*causes, UNEXPLAINED], shares, strict=True)),
         slopes=dict(zip(causes, slopes, strict=True)),
         moves=dict(zip(causes, moves, strict=True)),
@@ -121,7 +129,9 @@ def _noise(rng: np.random.Generator, settings: AdditiveSettings) -> np.ndarray:
     return jitter + np.where(interrupted, 0.1 * (1.0 + np.minimum(rng.pareto(2.2, settings.rows), 30.0)), 0.0)
 
 
-def _columns(rng: np.random.Generator, found: list[Mechanism], y: np.ndarray, count: int) -> Distractors:
+def _columns(
+    rng: np.random.Generator, found: list[Mechanism], y: np.ndarray, heat: np.ndarray, count: int
+) -> Distractors:
     """Return the mechanisms' columns and, up to `count`, what an export holds beside them."""
     rows = y.size
     own = {mechanism.name: mechanism.values for mechanism in found}
@@ -140,7 +150,9 @@ def _columns(rng: np.random.Generator, found: list[Mechanism], y: np.ndarray, co
         "vram_in_sectors": own["vram_in_bytes"] / 32.0,
         "lanes_off": np.round(32.0 - own["lanes_on"] + 0.3 * rng.standard_normal(rows), 2),
         "board_celsius": np.round(55.0 + np.cumsum(rng.standard_normal(rows)) / np.sqrt(rows) * 8.0),
-        "watts": np.round(200.0 + 0.05 * own["graphics_mhz"] + 6.0 * rng.standard_normal(rows)),
+        "watts": np.round(200.0 + 0.05 * own["graphics_mhz"] + 6.0 * (rng.standard_normal(rows) + heat)),
+        "fan_rpm": np.round(3000.0 + 80.0 * (rng.standard_normal(rows) + heat)),
+        "hotspot_celsius": np.round(70.0 + 2.0 * (0.7 * rng.standard_normal(rows) + heat), 1),
         "ordinal": np.arange(rows, dtype=np.float64),
         "pool_bytes": 2.0**20 * (900 + 64 * np.cumsum(states(rng, rows, 0.99, (0.4, 0.3, 0.3)) - 0.9) // 10),
         "engine": np.asarray(["none", "in", "out"], dtype=object)[states(rng, rows, 0.8, (0.6, 0.2, 0.2))],
