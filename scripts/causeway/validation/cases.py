@@ -171,6 +171,7 @@ CASES = {
         _world("determined", "one counter is the whole time (R² > .99)", 3),
         _world("prevalence", "a binary cause, on in 5 to 95 % of the launches", 7, 21),
         _world("behind", "copies beside the launch act through a counter", 3),
+        _world("energy", "a rough image of the time", 3),
         _world("null_waves", "no cause, slow waves", 6, 40),
         _world("correlated", "two causes and a bystander, correlated", 3),
         _world("ratio", "a ratio or a total is what acts", 4),

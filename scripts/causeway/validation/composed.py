@@ -23,6 +23,11 @@ def as_they_are(sources: Columns, _: Mapping[str, np.ndarray]) -> Columns:
     return dict(sources)
 
 
+def no_leaks(_: np.random.Generator, __: np.ndarray) -> Columns:
+    """Return no further columns."""
+    return {}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Composition:
     """What a table is composed of.
@@ -39,6 +44,8 @@ class Composition:
         Gives the observed causes from the sources and from those that are set to other values, which it leaves.
     beside : dict of str to ndarray, shape (n_rows,)
         Further columns that are no causes.
+    leaks : callable
+        Gives from y, ns, shape (n_rows,), further columns that are computed from it.
     kernel : ndarray of int, shape (n_rows,)
     columns : int
         Number of columns with the distractors.
@@ -52,6 +59,7 @@ class Composition:
     kernel: np.ndarray
     observe: Callable[[Columns, Mapping[str, np.ndarray]], Columns] = as_they_are
     beside: Columns = field(default_factory=dict)
+    leaks: Callable[[np.random.Generator, np.ndarray], Columns] = no_leaks
     columns: int = 40
     facts: dict = field(default_factory=dict)
 
@@ -78,6 +86,9 @@ def composed(rng: np.random.Generator, composition: Composition) -> KnownTable:
     found = add_distractors(
         rng, held, causes, names[: max(composition.columns - len(held), 12)], y, composition.kernel, gaps=False
     )
+    leaks = composition.leaks(rng, y)
+    found.columns |= leaks
+    found.leaked |= set(leaks)
     order = rng.permutation(list(found.columns))
     return KnownTable(
         y=y,

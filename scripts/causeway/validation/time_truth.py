@@ -50,8 +50,7 @@ def time_truth(table: KnownTable, name: str, level: str = "") -> TimeTruth | Non
     level : str
         Of a category: the level that is compared with the commonest.
     """
-    values = table.drivers[name]
-    ends = _levels(values, table.kernel, level) if values.dtype == object else percentiles(values, table.kernel)
+    ends = effect_ends(table, name, level)
     if ends is None:
         return None
     low, high = (table.play({name: end}) for end in ends)
@@ -65,6 +64,12 @@ def time_truth(table: KnownTable, name: str, level: str = "") -> TimeTruth | Non
         "spread": change(np.std, high, low, table.y),
     }
     return TimeTruth(**changes, cost_ns=float(np.sum(table.y - better)))
+
+
+def effect_ends(table: KnownTable, name: str, level: str = "") -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the two values of a cause that its effect compares, each of shape (n_rows,); None as in `time_truth`."""
+    values = table.drivers[name]
+    return _levels(values, table.kernel, level) if values.dtype == object else percentiles(values, table.kernel)
 
 
 def change(
