@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from causeway.causal.data.outcome import Scope
 from causeway.causal.data.scopes import feature_columns, in_time_order, observations_of
 from causeway.causal.discovery.discover import discover
-from causeway.causal.report.probability import StatementFacts, facts_vector, probability_of
+from causeway.causal.report.probability import StatementFacts, known_part, probability_of
 from causeway.validation.cases import CASES, GENERATORS, drawn
 from causeway.validation.features_file import features_table
 from causeway.validation.scores import Claim, cause_behind
@@ -84,16 +84,12 @@ def read(folder, use):
 
 
 def learn(folder):
-    """Print the coefficients of a ridge-penalised logistic regression of truth on the facts."""
+    """Print the coefficients of a logistic regression of truth on what is known, hardly penalised."""
     from sklearn.linear_model import LogisticRegression
 
     _, facts, true = read(folder, CALIBRATION)
-    vectors = [facts_vector(one) for one in facts]
-    names = list(vectors[0])
-    model = LogisticRegression(C=1.0, max_iter=1000).fit([[one[name] for name in names] for one in vectors], true)
-    values = [model.intercept_[0], *model.coef_[0]]
-    for name, value in zip(["intercept", *names], values, strict=True):
-        print(f'    "{name}": {value:.2f},')
+    model = LogisticRegression(C=10.0, max_iter=1000).fit([[known_part(one)] for one in facts], true)
+    print(f"INTERCEPT = {model.intercept_[0]:.1f}\nPER_ROBUSTNESS = {model.coef_[0, 0]:.1f}")
 
 
 def check(folder):
