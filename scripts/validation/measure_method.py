@@ -4,7 +4,7 @@ with their truth.
 
 import resource
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,8 @@ from causeway.causal.data.outcome import Arrow, Estimate, Outcome, Scope, WhatIf
 from causeway.causal.data.scopes import feature_columns, in_time_order, observations_of
 from causeway.causal.discovery.discover import discover
 from causeway.causal.effects.interventions import intervention_model_of, what_ifs
+from causeway.causal.effects.scope_times import ScopeTimes
+from causeway.causal.effects.time_effects import time_effects
 from causeway.core.logs import LOG, failing_clearly
 from causeway.core.tables import write_json
 from causeway.validation.baselines import baseline_claims
@@ -63,8 +65,11 @@ def analysed(table: KnownTable, case: Case, seed: int, inclusion: np.ndarray | N
     outcome, evidence = discover(columns, rows, scope)
     if not outcome.arrows or evidence is None:
         return Analysis(outcome, [])
-    model = intervention_model_of(evidence, outcome.arrows, seed)
-    return Analysis(outcome, what_ifs(model, outcome.arrows))
+    times = ScopeTimes(evidence, outcome.arrows, table.target, None, seed)
+    effects = time_effects(times, outcome.arrows)
+    arrows = tuple(replace(arrow, in_time=effects.get(arrow.name)) for arrow in outcome.arrows)
+    changes = what_ifs(intervention_model_of(times, arrows), arrows)
+    return Analysis(replace(outcome, arrows=arrows), changes)
 
 
 def measured(case: Case, seed: int) -> dict[str, dict]:

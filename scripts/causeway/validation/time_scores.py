@@ -12,8 +12,8 @@ from causeway.validation.time_truth import set_values, time_truth, what_if_truth
 CLEAR_CHANGE = 0.2
 """A smaller change of the mean, in percent, is no direction in which a sign could be right."""
 
-SAME_RANKS = 0.99
-"""A copy of a cause with a smaller correlation of ranks has percentiles of its own."""
+SAME_VALUES = 0.99
+"""A copy of a cause with a smaller correlation has percentiles of its own."""
 
 Interval = tuple[float, float, float]
 """Estimate, low, high."""
@@ -55,16 +55,18 @@ class WhatIfClaim:
 
 def same_cause(name: str, members: Iterable[str], table: KnownTable) -> tuple[str, bool] | None:
     """Return the cause whose numbers a claim gives, and whether they are those of the opposite: the cause itself, or a
-    member of its class whose ranks within configurations correlate with the cause's above `SAME_RANKS`; else None.
+    member of its class that correlates with the cause above `SAME_VALUES`, by values or by ranks within
+    configurations; else None.
     """
     if name in table.causes:
         return name, False
     cause = next((table.stands_for.get(one, one) for one in (name, *sorted(members)) if one in table.stands_for), None)
     if cause is None or table.columns[name].dtype == object or not np.all(np.isfinite(table.columns[name])):
         return None
-    own, copy = (_ranks(values, table.kernel) for values in (table.drivers[cause], table.columns[name]))
-    correlation = float(np.corrcoef(own, copy)[0, 1])
-    return (cause, correlation < 0) if abs(correlation) > SAME_RANKS else None
+    pair = table.drivers[cause], table.columns[name]
+    both = [pair, [_ranks(values, table.kernel) for values in pair]]
+    correlation = max((float(np.corrcoef(*two)[0, 1]) for two in both), key=abs)
+    return (cause, correlation < 0) if abs(correlation) > SAME_VALUES else None
 
 
 def _ranks(values: np.ndarray, kernel: np.ndarray) -> np.ndarray:
