@@ -9,9 +9,9 @@ the time; q-values, stability and the number of rows added nothing to the predic
 import math
 from dataclasses import dataclass
 
-INTERCEPT = -3.5
+INTERCEPT = -2.8
 """Log-odds at robustness 0; learnt."""
-PER_ROBUSTNESS = 6.5
+PER_ROBUSTNESS = 4.6
 """Log-odds from robustness 0 to `ENOUGH_ROBUSTNESS`; learnt."""
 ENOUGH_ROBUSTNESS = 0.35
 """More robustness than this made no statement truer."""

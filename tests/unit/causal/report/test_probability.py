@@ -12,9 +12,9 @@ def facts(robustness, **other):
 
 
 def test_it_is_the_logistic_function_of_the_learnt_log_odds():
-    assert probability_of(facts(0.0)) == pytest.approx(1 / (1 + math.exp(3.5)))
+    assert probability_of(facts(0.0)) == pytest.approx(1 / (1 + math.exp(2.8)))
     half = probability_of(facts(ENOUGH_ROBUSTNESS / 2))
-    assert math.log(half / (1 - half)) == pytest.approx(-3.5 + 6.5 / 2)
+    assert math.log(half / (1 - half)) == pytest.approx(-2.8 + 4.6 / 2)
 
 
 def test_it_grows_with_robustness_up_to_enough_and_is_never_certain():
