@@ -48,7 +48,6 @@ def main(job) -> None:
             DATASET_SCOPE,
             seed=seed,
             resamples=causes["resamples"],
-            crosscheck=True,
             kernel=alone and (alone.id, alone.name),
         )
         outcome, evidence = discover(feature_columns(table), observations_of(table, equal_kernels=True), scope)

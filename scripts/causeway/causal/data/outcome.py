@@ -40,8 +40,6 @@ class Scope:
         The configured seed.
     resamples : int
         Half-samples for the stability of arrows; 0 leaves it out.
-    crosscheck : bool
-        Compare the contributions with dowhy's arrow strengths; costs seconds.
     kernel : tuple of str or None
         Id and full name of the only kernel of a dataset: what is found for the whole dataset is found for it.
     """
@@ -53,7 +51,6 @@ class Scope:
     name: str | None = None
     seed: int = 1
     resamples: int = 20
-    crosscheck: bool = False
     kernel: tuple[str, str] | None = None
 
     @property
@@ -217,8 +214,8 @@ class Edge:
 class Refutation:
     """One attempt to refute a cause; a row of `refutations.parquet`.
 
-    `effect` is the slope in standard deviations and `refuted_effect` what the attempt left of it. For
-    `robustness_value` and `e_value` the first is what they were computed from, the second is the value itself.
+    `effect` is the slope in standard deviations, and `refuted_effect` what `note` says: a slope that should be nil, a
+    difference of slopes, what a benchmark leaves of the effect, or the robustness value.
     """
 
     feature: str

@@ -9,7 +9,6 @@ from causeway.causal.data.observations import Candidate, Observations
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate, Node, Scope, UnstableCause
 from causeway.causal.discovery.stability_selection import MIN_FREQUENCY
 from causeway.causal.discovery.verdicts import arrow_verdict
-from causeway.causal.effects.arrow_strength import crosscheck_reason
 from causeway.causal.effects.contributions import Contributions, Slope
 from causeway.causal.effects.evidence import ConfigurationEffect, Evidence
 from causeway.causal.effects.share_method import SHARE_METHOD
@@ -24,7 +23,7 @@ from causeway.causal.statistics.basis import GroupCentring
 from causeway.causal.statistics.multiple_testing import bonferroni
 from causeway.causal.statistics.sensitivity import robustness_value
 from causeway.core.feature_registry import role_of
-from causeway.numeric.seeds import derived_seed, generator
+from causeway.numeric.seeds import generator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,15 +175,14 @@ def stable_parents(parents: Sequence[Parent]) -> tuple[list[Parent], list[Unstab
 
 def weigh(
     parents: Sequence[Parent], evidence: Evidence, scope: Scope, roots: Sequence[Candidate] = ()
-) -> tuple[tuple[Arrow, ...], Estimate, list[str]]:
-    """Return the arrows of the parents by contribution, the unexplained share in percent, and a note on the
-    cross-check with dowhy.
+) -> tuple[tuple[Arrow, ...], Estimate]:
+    """Return the arrows of the parents by contribution, and the unexplained share in percent.
 
     Of a parent that acts through mediators, slopes and sign are those of its total effect, adjusted for the other
     `roots` alone. Its contribution is what it has beside the mediators, so that shares still add up.
     """
     if not parents:
-        return (), Estimate(value=100.0, low=100.0, high=100.0), []
+        return (), Estimate(value=100.0, low=100.0, high=100.0)
     rows = evidence.rows
     deviation = evidence.deviation
     within = [parent for parent in parents if parent.effect is None]
@@ -195,11 +193,6 @@ def weigh(
     rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "shares")
     blocks = evidence.stages.blocks
     shares = SHARE_METHOD.estimate(values, gains, positions, deviation, rows.weight, blocks, rng, rows.absolute)
-    notes = []
-    if scope.crosscheck:
-        seed = derived_seed(scope.seed, scope.dataset, scope.target, scope.scope, "crosscheck")
-        y = (np.exp(np.sum(gains, axis=0)) if gains else 1.0) * (np.abs(deviation) if rows.absolute else deviation)
-        notes = crosscheck_reason(shares.percent, [*values, *positions], y, rows.weight, seed)
     totals = _total_slopes(parents, evidence, scope, roots)
     arrows = []
     for index, parent in enumerate([*within, *between]):
@@ -207,7 +200,7 @@ def weigh(
         arrows.append(_arrow(parent, index, shares, slopes, scope.target, rows.absolute))
     arrows.sort(key=lambda arrow: (-arrow.contribution.value, arrow.name))
     unexplained = Estimate(value=shares.unexplained, low=shares.unexplained_low, high=shares.unexplained_high)
-    return tuple(arrows), unexplained, notes
+    return tuple(arrows), unexplained
 
 
 def _total_slopes(

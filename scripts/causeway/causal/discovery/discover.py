@@ -102,7 +102,7 @@ def _discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple
         deviation=deviation,
         spread=spread,
     )
-    arrows, unexplained, crosscheck = weigh(kept, evidence, scope, roots)
+    arrows, unexplained = weigh(kept, evidence, scope, roots)
     behind = [arrow.n_effective for arrow in arrows if arrow.stage != CONFIGURATION]
     n_effective = min(behind) if behind else _typical_size(stages, size)
     controls = [index for index, candidate in enumerate(prepared.within) if candidate.name in CONTROL_NAMES]
@@ -110,7 +110,7 @@ def _discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple
         "n_effective": n_effective,
         "dropped": tuple(sorted((*prepared.dropped, *refused), key=lambda one: one.feature)),
         "unstable": tuple(unstable),
-        "notes": (*notes, *prepared.notes, *crosscheck),
+        "notes": (*notes, *prepared.notes),
         "p_value": scope_p_value(stages, controls, [effect.p_value for effect in effects], n_between),
     }
     if not arrows and n_effective < REFUSED_BELOW:

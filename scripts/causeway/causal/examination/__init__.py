@@ -1,7 +1,7 @@
-"""What is done with causes once found: attempts at refutation, heterogeneity, baselines, the graph of the context.
+"""What is done with causes once found: attempts at falsification, heterogeneity, baselines, the graph of the context.
 
 The causes themselves are found in `discovery`.
 
-Imports run from left to right: `examine` > `context_nodes` > `baselines`, `context_graph`, `heterogeneity`,
-`refutation`.
+Imports run from left to right: `examine` > `context_nodes`, `falsification` > `baselines`, `context_graph`,
+`heterogeneity`.
 """

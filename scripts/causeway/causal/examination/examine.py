@@ -17,8 +17,8 @@ from causeway.causal.effects.time_effects import time_effects
 from causeway.causal.effects.user_interventions import UserIntervention, user_what_ifs
 from causeway.causal.examination.baselines import baselines
 from causeway.causal.examination.context_nodes import context_graph
+from causeway.causal.examination.falsification import falsify, refuted_by
 from causeway.causal.examination.heterogeneity import heterogeneity
-from causeway.causal.examination.refutation import refute, refuted_by
 from causeway.core.logs import LOG
 from causeway.core.vocabulary import REFUTED, SUPPORTED
 from causeway.numeric.process import single_threaded
@@ -130,7 +130,7 @@ class _Steps:
         evidence = self.evidence
         arrows = self.outcome.arrows
         nodes, edges = self._guarded("the context graph", self._context, ((), ()))
-        attempts = self._guarded("refutation", lambda: refute(evidence, arrows, self._seed("refutation")), [])
+        attempts = self._guarded("falsification", lambda: falsify(evidence, arrows), [])
         arrows = marked(arrows, attempts)
         times = self._guarded("the times", lambda: self._times(arrows), None)
         changes: list[WhatIf] = []

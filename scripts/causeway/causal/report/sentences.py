@@ -6,7 +6,7 @@ from causeway.causal.data.feature_labels import called, capital
 from causeway.causal.data.outcome import VALUE, Arrow, Estimate, Node, Outcome, Scope, UnstableCause, WhatIf
 from causeway.causal.discovery.stability_selection import MIN_FREQUENCY
 from causeway.causal.effects.intervention_values import NONE
-from causeway.causal.examination.refutation import refuted_by
+from causeway.causal.examination.falsification import refuted_by
 from causeway.core.feature_registry import record_of
 from causeway.core.formatting import ratio, significant, time, whole_percent
 from causeway.core.vocabulary import FRAGILE_BELOW, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED, SUPPORTED

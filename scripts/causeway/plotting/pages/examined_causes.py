@@ -15,11 +15,11 @@ from causeway.plotting.drawing.page import rendered
 from causeway.plotting.drawing.svg import notice
 
 REFUTERS = {
-    "placebo_treatment": "placebo",
-    "random_common_cause": "random common cause",
-    "data_subset": "half of the rows",
+    "future_exposure": "future exposure",
+    "thirds": "thirds of the run",
+    "ranks": "ranks",
     "robustness_value": "robustness value",
-    "e_value": "E-value",
+    "benchmark": "benchmark",
 }
 METHODS = {"rank_correlation": "rank correlation", "lasso": "Lasso", "boosted_trees": "boosted trees + SHAP"}
 MOST_GROUPS = 12
@@ -166,7 +166,7 @@ def _attempt(row: Mapping | None) -> str:
         return "–"
     mark = "✓" if row["passed"] else "✗"
     left = row["refuted_effect"]
-    if row["refuter"] in ("robustness_value", "e_value"):
+    if row["refuter"] == "robustness_value":
         return f"{mark} {formatting.ratio(left)}"
     return f"{mark} {row['effect']:.2f} → {left:.2f}"
 

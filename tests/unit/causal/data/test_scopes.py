@@ -292,11 +292,10 @@ def test_no_rows_at_all_give_refusals_and_no_crash(job):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
-def test_the_whole_dataset_is_a_scope_and_is_compared_with_dowhy(job):
+def test_the_whole_dataset_is_a_scope(job):
     tables = [make_table(4, n=600, p=30, interactions=False), make_table(4, n=600, p=30, interactions=False)]
     whole = job(tables)
     discover_dataset_causes.main(whole)
     (outcome,) = read_outcomes(whole.output.draft)
     assert (outcome.scope.scope, outcome.scope.name, outcome.n_rows) == ("dataset", None, 1200)
     assert outcome.verdict == "supported"
-    assert any(note.startswith("cross-check: dowhy's arrow strengths") for note in outcome.notes)
