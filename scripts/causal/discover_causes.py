@@ -19,6 +19,7 @@ from causeway.causal.data.scopes import (
     only_kernel,
     read_features,
     row_blocks,
+    totals_of,
 )
 from causeway.causal.discovery.discover import discover
 from causeway.causal.effects.user_interventions import configuration_values, user_interventions_of
@@ -48,6 +49,7 @@ def main(job) -> None:
             for kernel, own in zip(mine, seeds, strict=True)
         ]
         features = read_features(job.input.features, pa.concat_tables([blocks.slice(0, 0), *parts]))
+        totals = totals_of(job.input.kernels)
         outcomes = []
         interventions = user_interventions_of(causes["what_if"])
         for kernel in mine:
@@ -61,6 +63,7 @@ def main(job) -> None:
                 context_resamples=causes["context_resamples"],
                 interventions=interventions,
                 by_configuration=configuration_values(table, interventions),
+                totals=totals,
             )
             outcomes.append(examine(outcome, evidence, extent))
         write_outcomes(outcomes, job.output.drafts)

@@ -16,6 +16,7 @@ from causeway.causal.data.scopes import (
     pooled,
     read_features,
     row_blocks,
+    totals_of,
 )
 from causeway.causal.discovery.discover import discover
 from causeway.causal.effects.user_interventions import configuration_values, user_interventions_of
@@ -59,6 +60,7 @@ def main(job) -> None:
             context_resamples=causes["context_resamples"],
             interventions=interventions,
             by_configuration=configuration_values(table, interventions),
+            totals=totals_of(job.input.kernels),
         )
         write_outcomes(for_each_scope(examine(outcome, evidence, extent), interventions), job.output.draft)
 

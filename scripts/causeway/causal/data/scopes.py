@@ -1,6 +1,7 @@
 """Scopes: which kernels matter, and the observations and features of a scope out of `features.parquet`."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,31 @@ class Kernel:
     id: str
     name: str
     share: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Totals:
+    """What the kept rows of a dataset stand for: all launches of the run.
+
+    Attributes
+    ----------
+    time : mapping of str to float
+        By kernel id, the sum of the measured values.
+    launches : mapping of str to int
+        By kernel id.
+    """
+
+    time: Mapping[str, float]
+    launches: Mapping[str, int]
+
+
+def totals_of(path: str | Path) -> Totals:
+    """Return the totals of the kernels in `kernels.parquet`."""
+    rows = read_table(path, "kernel_summary", ["kernel", "value_sum", "launches"]).to_pylist()
+    return Totals(
+        time={row["kernel"]: row["value_sum"] for row in rows},
+        launches={row["kernel"]: row["launches"] for row in rows},
+    )
 
 
 def kernels_that_matter(path: str | Path, share: float, count: int) -> list[Kernel]:

@@ -7,7 +7,8 @@ import numpy as np
 
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import TARGET, Arrow
-from causeway.causal.effects.evidence import Evidence
+from causeway.causal.effects.scope_times import ScopeTimes
+from causeway.causal.effects.time_effects import level_numbers, quantile_donors
 from causeway.core.feature_registry import FEATURES
 from causeway.core.formatting import setting_value
 
@@ -100,53 +101,62 @@ def measured_values(column: Feature, pick: np.ndarray) -> np.ndarray | None:
     return None if values.dtype == object else values[pick].astype(float)
 
 
-def settings_of(arrow: Arrow, evidence: Evidence, pick: np.ndarray) -> list[Setting]:
+def settings_of(arrow: Arrow, times: ScopeTimes) -> list[Setting]:
     """Return what a cause that varies within configurations may be set to.
 
-    Parameters
-    ----------
-    arrow : Arrow
-    evidence : Evidence
-    pick : ndarray of int, shape (n_rows,)
-        The rows of the evidence that are used; donor rows are positions in it.
+    Values are those that launches of the same configuration had; donor rows are positions among the used rows.
     """
-    candidate = evidence.candidate_of(arrow)
-    weight = evidence.rows.weight[pick]
-    values = candidate.values[pick]
+    candidate = times.evidence.candidate_of(arrow)
+    values = candidate.values[times.used]
+    weight = times.weight
     if values.ndim > 1:
-        level = (values * np.arange(1, values.shape[1] + 1)).sum(axis=1).astype(int)
-        shares = np.bincount(level, weight, len(candidate.levels)) / weight.sum()
+        numbers = level_numbers(candidate, times.used)
+        shares = np.bincount(numbers, weight, len(candidate.levels)) / weight.sum()
         worst = (arrow.level,) if arrow.sign == "+" and arrow.sign_of == TARGET else ()
-        first = {int(number): int(row) for number, row in zip(*np.unique(level, return_index=True), strict=True)}
         return [
-            Setting("as it was", candidate.levels[number], np.full(pick.size, first[number]))
-            for number in first
-            if shares[number] >= MIN_SHARE and candidate.levels[number] not in ("other", *worst)
+            Setting("as it was", level, level_donors(numbers, number, times.configuration))
+            for number, level in enumerate(candidate.levels)
+            if shares[number] >= MIN_SHARE and level not in ("other", *worst)
         ]
-    raw = next((measured_values(column, pick) for column in evidence.columns if column.name == candidate.name), None)
-    alone = np.unique(evidence.rows.configuration).size == 1
-    # not `np.quantile`: what is wanted is the row that has the value
-    order = np.argsort(values, kind="stable")
-    reached = np.cumsum(weight[order]) / weight.sum()
+    column = next((one for one in times.evidence.columns if one.name == candidate.name), None)
+    raw = None if column is None else measured_values(column, times.used)
+    alone = np.unique(times.configuration).size == 1
     middle = None if raw is None else float(np.median(raw[np.isfinite(raw)]))
     before = "as it was" if middle is None else f"as it was (median {setting_value(middle, candidate.unit)})"
     settings = []
-    seen = set()
+    seen: list[np.ndarray] = []
     for share, name in QUANTILES.items():
-        row = int(order[min(np.searchsorted(reached, share), order.size - 1)])
-        if float(values[row]) in seen or (raw is not None and raw[row] == 0 and candidate.name in NONE_OF):
+        donor = quantile_donors(values, times.configuration, weight, share)
+        zero = raw is not None and candidate.name in NONE_OF and not np.any(raw[donor])
+        if zero or any(np.array_equal(values[donor], other) for other in seen):
             continue
-        seen.add(float(values[row]))
-        exact = alone and raw is not None and np.isfinite(raw[row])
+        seen.append(values[donor])
+        exact = alone and raw is not None and np.isfinite(raw[donor[0]])
         after = (
-            f"{setting_value(float(raw[row]), candidate.unit)} ({name})"
+            f"{setting_value(float(raw[donor[0]]), candidate.unit)} ({name})"
             if exact
             else f"the {name} within each configuration"
         )
-        settings.append(Setting(before, after, np.full(pick.size, row)))
+        settings.append(Setting(before, after, donor))
     if candidate.name in NONE_OF and raw is not None:
-        settings.append(Setting(before, NONE, zero_donors(values, raw, evidence.rows.configuration[pick], weight)))
+        settings.append(Setting(before, NONE, zero_donors(values, raw, times.configuration, weight)))
     return settings
+
+
+def level_donors(numbers: np.ndarray, level: int, configuration: np.ndarray) -> np.ndarray:
+    """Return for each row one of its configuration with a level, -1 where no launch of it has that.
+
+    Parameters
+    ----------
+    numbers : ndarray of int, shape (n_rows,)
+        The number of each row's level.
+    level : int
+    configuration : ndarray of int, shape (n_rows,)
+    """
+    first = np.full(int(configuration.max()) + 1, -1)
+    with_level = np.flatnonzero(numbers == level)[::-1]
+    first[configuration[with_level]] = with_level
+    return first[configuration]
 
 
 def zero_donors(values: np.ndarray, raw: np.ndarray, configuration: np.ndarray, weight: np.ndarray) -> np.ndarray:

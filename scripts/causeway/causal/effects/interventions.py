@@ -1,38 +1,27 @@
-"""What-if: how much smaller the target would be with one cause set to a value that was observed.
+"""What-if: what setting one cause to a value that was observed would do to the time, and to the target.
 
-Which values are tried, whether they were observed, and what follows for the target; `counterfactuals` holds the models
-that predict the deviations. After an intervention the configuration has a new mean, and launches deviate from that one.
+Which values are tried, whether they were observed, and which of them is stated; `scope_times` says what follows. The
+target is mostly a deviation: after an intervention the configuration has a new mean, from which launches deviate.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from causeway.causal.data.observations import Observations
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate, WhatIf
-from causeway.causal.effects.contributions import MAX_ROWS, WINSOR
-from causeway.causal.effects.counterfactuals import (
-    CrossFittedModels,
-    ResampledModels,
-    TargetSize,
-    counterfactual_deviation,
-    dowhy_counterfactual,
-    own_where_missing,
-)
 from causeway.causal.effects.evidence import ConfigurationEffect, Evidence
 from causeway.causal.effects.intervention_values import NONE, Setting, Support, settings_of
+from causeway.causal.effects.scope_times import Change, ScopeTimes
 from causeway.core.feature_registry import FEATURES
 from causeway.core.formatting import setting_value
 from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
-from causeway.numeric.block_resampling import resampled_rows
 
-DRAWS = 40
-"""Resamples of blocks behind an interval."""
 MAX_OUTSIDE = 0.1
 """Share of the launches that an intervention may bring where none was observed."""
-NORMAL_QUANTILE = 1.96
-"""Half width of a 95 % interval in standard errors."""
+NORMAL_QUANTILE = 1.645
+"""Half width of a 90 % interval in standard errors."""
 MOMENTS = frozenset(feature.name for feature in FEATURES if not feature.is_lever)
 NO_LEVER = "refused: a moment cannot be set; it stands for whatever changes with time"
 
@@ -43,99 +32,65 @@ class InterventionModel:
 
     Attributes
     ----------
-    evidence : Evidence
-    pick : ndarray of int, shape (n_rows,)
-        The rows of the evidence that are used.
+    times : ScopeTimes
     within : list of Arrow
-        Causes that vary within configurations; `models`, `resampled` and `support` are of them and None without any.
+        Causes that vary within configurations; `support` is of them, None without any.
     configured : list of Arrow
         Causes at the configuration level.
-    target_size : TargetSize
+    support : Support or None
     """
 
-    evidence: Evidence
-    pick: np.ndarray
+    times: ScopeTimes
     within: list[Arrow]
     configured: list[Arrow]
-    target_size: TargetSize
-    models: CrossFittedModels | None = None
-    resampled: ResampledModels | None = None
     support: Support | None = None
 
+    @property
+    def evidence(self) -> Evidence:
+        """What the causes were read from."""
+        return self.times.evidence
 
-def intervention_model_of(evidence: Evidence, arrows: Sequence[Arrow], seed: int) -> InterventionModel:
-    """Fit the structural model of a scope to its causes."""
-    rng = np.random.default_rng(seed)
-    blocks = evidence.stages.blocks
-    pick = np.arange(len(evidence.rows))
-    if pick.size > MAX_ROWS:
-        pick = np.sort(rng.permutation(pick.size)[:MAX_ROWS])
-    deviation = evidence.deviation[pick]
-    rows = evidence.rows
-    bound = WINSOR * np.sqrt(np.average(deviation**2, weights=rows.weight[pick]))
-    deviation = np.clip(deviation, -bound, bound)
-    unit = _units(rows)[pick]
-    target_size = TargetSize(
-        deviation,
-        evidence.spread[pick] / unit,
-        rows.target[pick] / unit,
-        rows.weight[pick],
-        rows.configuration[pick],
-        rows.absolute,
-    )
+    def outside(self, donors: Mapping[str, np.ndarray]) -> float:
+        """Return the share of the launches, 0 to 1, that donors would make unlike any launch."""
+        positions = {arrow.name: index for index, arrow in enumerate(self.within)}
+        return self.support.outside({positions[name]: rows for name, rows in donors.items()}, self.times.weight)
+
+    def constant_target(self) -> bool:
+        """Tell whether the target is zero in all used rows."""
+        return not np.any(self.evidence.rows.target[self.times.used])
+
+
+def intervention_model_of(times: ScopeTimes, arrows: Sequence[Arrow]) -> InterventionModel:
+    """Return what the what-ifs of some causes are computed from."""
     within = [arrow for arrow in arrows if arrow.stage != CONFIGURATION]
-    model = InterventionModel(
-        evidence, pick, within, [arrow for arrow in arrows if arrow.stage == CONFIGURATION], target_size
-    )
-    if within:
-        blocks = np.unique(blocks[pick], return_inverse=True)[1]
-        values = [evidence.candidate_of(arrow).values[pick] for arrow in within]
-        model.models = CrossFittedModels(values, deviation, target_size.weight, blocks, int(rng.integers(1 << 31)))
-        model.support = Support(values)
-        model.resampled = ResampledModels(
-            model.models.causes, target_size, [resampled_rows(blocks, rng) for _ in range(DRAWS)]
-        )
-    return model
+    support = Support([times.values[arrow.name][times.used] for arrow in within]) if within else None
+    return InterventionModel(times, within, [arrow for arrow in arrows if arrow.stage == CONFIGURATION], support)
 
 
 def what_ifs(model: InterventionModel, arrows: Sequence[Arrow]) -> list[WhatIf]:
     """Return for each cause what setting it would change.
 
-    Each cause is set to its best observed typical level (numbers: 10th percentile, median or 90th percentile within the
-    configuration; categories: each level but the one that raises the target; launch parameters: each value with which
-    the kernel was launched), and, where it counts what else is in flight, to none. What names a moment (`MOMENTS`) is
-    no lever and is refused.
+    Each cause is set to the observed level that takes least time (numbers: 10th percentile, median or 90th percentile
+    within the configuration; categories: each level but the one that raises the target; launch parameters: each value
+    with which the kernel was launched), and, where it counts what else is in flight, to none. Where no level is known
+    to take less time than was observed, the level with the smallest target is stated. What names a moment (`MOMENTS`)
+    is no lever and is refused.
 
     Returns
     -------
     list of WhatIf
         By arrow. `change` is that of the mean absolute deviation (of the mean, where the target is measured and not a
         deviation); `verdict` is `refused` for a value outside the observed range.
-
-    Notes
-    -----
-    The interval holds the estimate of the full model and that of its additive part, each with the spread of the
-    additive part under resampling of blocks: which of two models one takes matters as much as which rows, above all for
-    the best of several levels.
     """
     found: dict[str, list[WhatIf]] = {}
-    for cause, arrow in enumerate(model.within):
+    for arrow in model.within:
         if arrow.name in MOMENTS:
             found[arrow.name] = [_row(arrow, "as it was", "another time", reason=NO_LEVER)]
-            continue
-        settings = _chosen(settings_of(arrow, model.evidence, model.pick), cause, model)
-        found[arrow.name] = [_what_if(arrow, cause, setting, model) for setting in settings]
+        else:
+            found[arrow.name] = _rows_within(arrow, model)
     for arrow in model.configured:
         found[arrow.name] = _configuration_rows(arrow, model)
     return [row for arrow in arrows for row in found[arrow.name]]
-
-
-def _units(rows: Observations) -> np.ndarray:
-    """Return for each row the mean size of its kernel's target: several kernels count alike, however long they take."""
-    sums = np.bincount(rows.kernel, rows.weight * np.abs(rows.target))
-    totals = np.bincount(rows.kernel, rows.weight)
-    means = sums / totals
-    return np.where(means > 0, means, 1.0)[rows.kernel]
 
 
 def _row(arrow: Arrow, before: str, after: str, **result) -> WhatIf:
@@ -143,42 +98,57 @@ def _row(arrow: Arrow, before: str, after: str, **result) -> WhatIf:
     return WhatIf(features=(arrow.name,), causes=(arrow.name,), before=(before,), after=(after,), **result)
 
 
-def _chosen(settings: list[Setting], cause: int, model: InterventionModel) -> list[Setting]:
-    """Return the setting with the smallest target, and what one would ask for by name: none in flight."""
-    target_size = model.target_size
-    possible = [
-        setting
-        for setting in settings
-        if model.support.outside({cause: setting.donor}, target_size.weight) <= MAX_OUTSIDE
-    ]
-    best = min(
-        possible,
-        key=lambda setting: target_size.mean(
-            counterfactual_deviation(model.models, {cause: own_where_missing(setting.donor)})
-        ),
-        default=settings[0] if settings else None,
-    )
-    return [setting for setting in settings if setting is best or setting.after == NONE]
+def _rows_within(arrow: Arrow, model: InterventionModel) -> list[WhatIf]:
+    """Return the rows of a cause that varies within configurations: the best setting, and none in flight."""
+    settings = settings_of(arrow, model.times)
+    if not settings:
+        return []
+    if model.constant_target():
+        return [_row(arrow, settings[0].before, settings[0].after, reason="refused: the target is zero as it is")]
+    outside = {id(one): model.outside({arrow.name: one.donor}) for one in settings}
+    possible = [one for one in settings if outside[id(one)] <= MAX_OUTSIDE]
+    changes = {id(one): model.times.change([arrow], {arrow.name: own_where_missing(one.donor)}) for one in possible}
+    best = _best(possible, changes) if possible else settings[0]
+    rows = []
+    for setting in settings:
+        if setting is not best and setting.after != NONE:
+            continue
+        change = changes.get(id(setting))
+        if change is None:
+            reason = out_of_support_reason(outside[id(setting)])
+            rows.append(_row(arrow, setting.before, setting.after, reason=reason))
+        else:
+            rows.append(_row(arrow, setting.before, setting.after, **answer([arrow], change, model)))
+    return rows
 
 
-def _what_if(arrow: Arrow, cause: int, setting: Setting, model: InterventionModel) -> WhatIf:
-    """Return the row of one setting."""
-    target_size = model.target_size
-    outside = model.support.outside({cause: setting.donor}, target_size.weight)
-    now = target_size.mean(target_size.deviation)
-    if outside > MAX_OUTSIDE:
-        return _row(arrow, setting.before, setting.after, reason=out_of_support_reason(outside))
-    if now == 0:
-        return _row(arrow, setting.before, setting.after, reason="refused: the target is zero as it is")
-    donor = own_where_missing(setting.donor)
-    change = 100 * (target_size.mean(dowhy_counterfactual(model.models, cause, donor)) / now - 1)
-    linear, around = model.resampled.changes(target_size, {cause: donor})
-    low, high = np.quantile(around, [0.025, 0.975])
-    low = max(float(min(change, linear) + low), -100.0)
-    high = float(max(change, linear) + high)
-    verdict, reason = intervention_verdict([arrow], low, high)
-    found = Estimate(value=change, low=low, high=high)
-    return _row(arrow, setting.before, setting.after, change=found, verdict=verdict, reason=reason)
+def _best(settings: Sequence[Setting], changes: Mapping[int, Change]) -> Setting:
+    """Return the setting that takes least time; if none is known to save any, that with the smallest target."""
+    best = min(settings, key=lambda one: changes[id(one)].mean.value)
+    if changes[id(best)].mean.high < 0:
+        return best
+    return min(settings, key=lambda one: changes[id(one)].target.value)
+
+
+def own_where_missing(donor: np.ndarray) -> np.ndarray:
+    """Return donor rows with the row itself where there is none, -1."""
+    return np.where(donor < 0, np.arange(donor.size), donor)
+
+
+def answer(arrows: Sequence[Arrow], change: Change, model: InterventionModel) -> dict:
+    """Return what an intervention on some causes changes, as fields of a `WhatIf`."""
+    target = change.target
+    verdict, reason = intervention_verdict(arrows, target.low, target.high)
+    if verdict == INCONCLUSIVE and (change.mean.low > 0 or change.mean.high < 0):
+        verdict, reason = intervention_verdict(arrows, change.mean.low, change.mean.high)
+    return {
+        "change": Estimate(value=target.value, low=max(target.low, -100.0), high=target.high),
+        "verdict": verdict,
+        "reason": reason,
+        "mean_change": change.mean,
+        "p99_change": change.p99,
+        "saved": model.times.saved(change),
+    }
 
 
 def out_of_support_reason(outside: float) -> str:
@@ -226,16 +196,33 @@ def slope_interval(effect: ConfigurationEffect, error: float) -> tuple[float, fl
     return effect.slope, effect.slope - half, effect.slope + half
 
 
-def most_frequent_value(natural: np.ndarray, target_size: TargetSize) -> float:
+def most_frequent_value(natural: np.ndarray, times: ScopeTimes) -> float:
     """Return the value, of `natural`, shape (n_configurations,), of the configuration with most launches."""
-    return float(natural[np.argmax(np.bincount(target_size.configuration, target_size.weight, natural.size))])
+    return float(natural[np.argmax(np.bincount(times.configuration, times.weight, natural.size))])
+
+
+def scaled_target(gain: np.ndarray, model: InterventionModel) -> float:
+    """Return the change in percent of the mean target where that of each configuration is scaled.
+
+    Parameters
+    ----------
+    gain : ndarray of float, shape (n_configurations,)
+        Logarithm of the factor. Each kernel counts alike, however long its launches take.
+    model : InterventionModel
+    """
+    times = model.times
+    rows = times.evidence.rows
+    size = times.weight * np.abs(rows.target[times.used])
+    kernel = rows.kernel[times.used]
+    totals = np.bincount(kernel, size) / np.bincount(kernel, times.weight)
+    parts = size / np.where(totals > 0, totals, 1.0)[kernel]
+    return 100.0 * (float(parts @ np.exp(gain)[times.configuration]) / float(parts.sum()) - 1.0)
 
 
 def _configuration_rows(arrow: Arrow, model: InterventionModel) -> list[WhatIf]:
     """Return the what-if of a launch parameter: every launch with the value, of those its kernel was launched with,
     that varies least.
     """
-    target_size = model.target_size
     effect = model.evidence.effect_of(arrow)
     unit = effect.candidate.unit
     natural, kernel_of, error = launch_parameter_values(effect, model.evidence.rows)
@@ -244,18 +231,13 @@ def _configuration_rows(arrow: Arrow, model: InterventionModel) -> list[WhatIf]:
         mine = np.flatnonzero(kernel_of == kernel)
         best[mine] = mine[np.argmin(effect.slope * effect.position[mine])]
     moved = effect.position[best] - effect.position
-    now = target_size.mean(target_size.deviation)
-    if now == 0 or not moved.any():
+    if model.constant_target() or not moved.any():
         return [_row(arrow, "as it was", "as it was", reason="every kernel was launched with one value only")]
-    ends = [
-        100
-        * (target_size.mean(target_size.deviation, None, np.exp(slope * moved)[target_size.configuration]) / now - 1)
-        for slope in slope_interval(effect, error)
-    ]
+    ends = [scaled_target(slope * moved, model) for slope in slope_interval(effect, error)]
     change = ends[0]
     low = min(ends)
     high = max(ends)
-    before = setting_value(most_frequent_value(natural, target_size), unit)
+    before = setting_value(most_frequent_value(natural, model.times), unit)
     after = ", ".join(setting_value(value, unit) for value in sorted(set(natural[best].tolist()))[:3])
     verdict, reason = intervention_verdict([arrow], low, high)
     found = Estimate(value=change, low=low, high=high)

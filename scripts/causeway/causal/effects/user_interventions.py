@@ -12,12 +12,12 @@ import pyarrow as pa
 from causeway.causal.data.feature_labels import called
 from causeway.causal.data.observations import Candidate
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate, Outcome, WhatIf
-from causeway.causal.effects.counterfactuals import counterfactual_deviation, own_where_missing
 from causeway.causal.effects.evidence import ConfigurationEffect
 from causeway.causal.effects.intervention_values import (
     MIN_SHARE,
     NONE,
     SUPPORT_SLACK,
+    level_donors,
     measured_values,
     zero_donors,
 )
@@ -26,12 +26,17 @@ from causeway.causal.effects.interventions import (
     MOMENTS,
     NO_LEVER,
     InterventionModel,
+    answer,
     intervention_verdict,
     launch_parameter_values,
     most_frequent_value,
     out_of_support_reason,
+    own_where_missing,
+    scaled_target,
     slope_interval,
 )
+from causeway.causal.effects.scope_times import ScopeTimes
+from causeway.causal.effects.time_effects import level_numbers, quantile_donors
 from causeway.core.formatting import first_of, setting_value
 
 TOLERANCE = 1e-9
@@ -165,7 +170,7 @@ def _answer(
 ) -> WhatIf:
     if model is None:
         raise RefusedError(outcome.refusal or "no cause was found here that could be set")
-    donors: dict[int, np.ndarray] = {}
+    donors: dict[str, np.ndarray] = {}
     moves = []
     used = []
     befores = []
@@ -180,20 +185,18 @@ def _answer(
             moves.append((effect, move))
         else:
             donor, before, after = _within(feature, arrow, value, model)
-            donors[model.within.index(arrow)] = donor
+            donors[arrow.name] = donor
         befores.append(before)
         afters.append(after)
-    change = _change(donors, moves, model)
-    verdict, reason = intervention_verdict(used, change.low, change.high)
+    if model.constant_target():
+        raise RefusedError("the target is zero as it is")
     return WhatIf(
         features=tuple(intervention.values),
         causes=tuple(arrow.name for arrow in used),
         before=tuple(befores),
         after=tuple(afters),
-        change=change,
-        verdict=verdict,
-        reason=reason,
         user_intervention=intervention.name,
+        **_change(used, donors, moves, model),
     )
 
 
@@ -258,7 +261,7 @@ def _launched(
             raise RefusedError(f"{called(feature)} of {setting_value(value, unit)} was not observed; {had}")
         order = mine[np.argsort(natural[mine], kind="stable")]
         moved[mine] = _between(value, natural[order], position[order]) - position[mine]
-    return moved, setting_value(most_frequent_value(natural, model.target_size), unit), setting_value(value, unit)
+    return moved, setting_value(most_frequent_value(natural, model.times), unit), setting_value(value, unit)
 
 
 def _between(value: float, natural: np.ndarray, position: np.ndarray) -> float:
@@ -275,18 +278,17 @@ def _within(feature: str, arrow: Arrow, value: object, model: InterventionModel)
     before and after in words.
     """
     candidate = model.evidence.candidate_of(arrow)
-    pick = model.pick
-    weight = model.target_size.weight
+    times = model.times
+    pick = times.used
+    weight = times.weight
     values = candidate.values[pick]
     if values.ndim > 1:
-        return _level(candidate, values, value, weight), "as it was", str(value)
+        return _level(candidate, value, times), "as it was", str(value)
     raw = measured_values(next(column for column in model.evidence.columns if column.name == feature), pick)
     unit = next(column.unit for column in model.evidence.columns if column.name == feature)
     if isinstance(value, Mapping):
-        order = np.argsort(values, kind="stable")
-        reached = np.cumsum(weight[order]) / weight.sum()
-        row = int(order[min(np.searchsorted(reached, value["quantile"]), order.size - 1)])
-        return np.full(pick.size, row), "as it was", f"its {100 * value['quantile']:g}th percentile"
+        donor = quantile_donors(values, times.configuration, weight, value["quantile"])
+        return donor, "as it was", f"its {100 * value['quantile']:g}th percentile"
     if value == NONE:
         value = 0.0
     if isinstance(value, str) or raw is None:
@@ -299,23 +301,23 @@ def _within(feature: str, arrow: Arrow, value: object, model: InterventionModel)
             f"{called(feature)} of {setting_value(value, unit)} was not observed; launches had {_span(low, high, unit)}"
         )
     before = f"as it was (median {setting_value(float(np.median(known)), unit)})"
-    configuration = model.target_size.configuration
+    configuration = times.configuration
     if value == 0:
         return zero_donors(values, raw, configuration, weight), before, NONE
     return _nearest(raw, float(value), configuration), before, setting_value(value, unit)
 
 
-def _level(candidate: Candidate, values: np.ndarray, value: object, weight: np.ndarray) -> np.ndarray:
-    level = (values * np.arange(1, values.shape[1] + 1)).sum(axis=1).astype(int)
+def _level(candidate: Candidate, value: object, times: ScopeTimes) -> np.ndarray:
+    numbers = level_numbers(candidate, times.used)
     names = list(candidate.levels)
     wanted = f"{value:g}" if isinstance(value, int | float) else str(value)
-    shares = np.bincount(level, weight, len(names)) / weight.sum()
+    shares = np.bincount(numbers, times.weight, len(names)) / times.weight.sum()
     seen = sorted(name for name, share in zip(names, shares, strict=True) if share >= MIN_SHARE)
     if wanted not in seen:
         raise RefusedError(
             f"{called(candidate.name)} {wanted} was not observed, or hardly; observed were {first_of(seen)}"
         )
-    return np.full(level.size, int(np.flatnonzero(level == names.index(wanted))[0]))
+    return level_donors(numbers, names.index(wanted), times.configuration)
 
 
 def _nearest(raw: np.ndarray, value: float, configuration: np.ndarray) -> np.ndarray:
@@ -333,40 +335,53 @@ def _nearest(raw: np.ndarray, value: float, configuration: np.ndarray) -> np.nda
 
 
 def _change(
-    donors: dict[int, np.ndarray], moves: list[tuple[ConfigurationEffect, np.ndarray]], model: InterventionModel
-) -> Estimate:
-    """Return the change of the target's mean size in percent.
+    arrows: list[Arrow],
+    donors: dict[str, np.ndarray],
+    moves: list[tuple[ConfigurationEffect, np.ndarray]],
+    model: InterventionModel,
+) -> dict:
+    """Return what an intervention changes, as fields of a `WhatIf`.
 
     Parameters
     ----------
-    donors : dict of int to ndarray, shape (n_rows,)
-        By position among `model.within`, the donor row of each row.
+    arrows : list of Arrow
+    donors : dict of str to ndarray, shape (n_used,)
+        By cause the donor row of each row.
     moves : list of (ConfigurationEffect, ndarray of shape (n_configurations,))
         How far each launch parameter moves.
     model : InterventionModel
+
+    Notes
+    -----
+    A launch parameter scales the deviations that the other causes leave. What it does to the mean time is not known:
+    configurations differ by more than it.
     """
-    target_size = model.target_size
-    now = target_size.mean(target_size.deviation)
-    if now == 0:
-        raise RefusedError("the target is zero as it is")
+    found: dict = {}
     if donors:
-        outside = model.support.outside(donors, target_size.weight)
+        outside = model.outside(donors)
         if outside > MAX_OUTSIDE:
             raise RefusedError(out_of_support_reason(outside).removeprefix("refused: "))
-        donors = {cause: own_where_missing(rows) for cause, rows in donors.items()}
+        within = [arrow for arrow in arrows if arrow.stage != CONFIGURATION]
+        change = model.times.change(within, {name: own_where_missing(rows) for name, rows in donors.items()})
+        found = answer(arrows, change, model)
+    if not moves:
+        return found
     slopes = [slope_interval(effect, launch_parameter_values(effect, model.evidence.rows)[2]) for effect, _ in moves]
     ends = []
-    for end in range(3):  # the slopes of launch parameters, and both ends of their intervals
-        gain = sum((own[end] * move for own, (_, move) in zip(slopes, moves, strict=True)), np.zeros(1))
-        factor = np.exp(gain)[target_size.configuration] if moves else 1.0
-        after = counterfactual_deviation(model.models, donors) if donors else target_size.deviation
-        change = 100 * (target_size.mean(after, None, factor) / now - 1)
-        low = high = change
-        if donors:
-            linear, around = model.resampled.changes(target_size, donors, factor)
-            low = float(min(change, linear) + np.quantile(around, 0.025))
-            high = float(max(change, linear) + np.quantile(around, 0.975))
-        ends.append((change, low, high))
-    return Estimate(
-        value=ends[0][0], low=max(min(low for _, low, _ in ends), -100.0), high=max(high for _, _, high in ends)
+    for end in range(3):  # the slopes, and both ends of their intervals
+        gain = np.sum([own[end] * move for own, (_, move) in zip(slopes, moves, strict=True)], axis=0)
+        ends.append(scaled_target(gain, model))
+    scaled = Estimate(value=ends[0], low=min(ends), high=max(ends))
+    other = found.get("change", Estimate(value=0.0, low=0.0, high=0.0))
+    both = Estimate(
+        value=_together(scaled.value, other.value),
+        low=_together(scaled.low, other.low),
+        high=_together(scaled.high, other.high),
     )
+    verdict, reason = intervention_verdict(arrows, both.low, both.high)
+    return {"change": both, "verdict": verdict, "reason": reason}
+
+
+def _together(one: float, other: float) -> float:
+    """Return the change in percent of two changes one after the other."""
+    return 100.0 * ((1.0 + one / 100.0) * (1.0 + other / 100.0) - 1.0)

@@ -9,8 +9,11 @@ from typing import TypeVar
 import numpy as np
 
 from causeway.causal.data.outcome import Arrow, Edge, Examination, Node, Outcome, Refutation, WhatIf, to_six_digits
+from causeway.causal.data.scopes import Totals
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.effects.interventions import intervention_model_of, what_ifs
+from causeway.causal.effects.scope_times import ScopeTimes
+from causeway.causal.effects.time_effects import time_effects
 from causeway.causal.effects.user_interventions import UserIntervention, user_what_ifs
 from causeway.causal.examination.baselines import baselines
 from causeway.causal.examination.context_nodes import context_graph
@@ -38,12 +41,15 @@ class Extent:
         What the user wants to know beside the built-in what-ifs.
     by_configuration : mapping
         The values that interventions refer to, `user_interventions.configuration_values`.
+    totals : Totals or None
+        What the rows of the scope stand for; None: as many launches as their weights say.
     """
 
     context: str = "boss"
     context_resamples: int = 0
     interventions: Sequence[UserIntervention] = ()
     by_configuration: Mapping[int, Mapping[str, float | None]] = field(default_factory=dict)
+    totals: Totals | None = None
 
 
 def examine(outcome: Outcome, evidence: Evidence | None, extent: Extent | None = None) -> Outcome:
@@ -126,7 +132,12 @@ class _Steps:
         nodes, edges = self._guarded("the context graph", self._context, ((), ()))
         attempts = self._guarded("refutation", lambda: refute(evidence, arrows, self._seed("refutation")), [])
         arrows = marked(arrows, attempts)
-        changes = self._guarded("the what-ifs", lambda: self._what_ifs(arrows), [])
+        times = self._guarded("the times", lambda: self._times(arrows), None)
+        changes: list[WhatIf] = []
+        if times is not None:
+            effects = self._guarded("effects in time", lambda: time_effects(times, arrows), {})
+            arrows = tuple(replace(arrow, in_time=effects.get(arrow.name)) for arrow in arrows)
+            changes = self._guarded("the what-ifs", lambda: self._what_ifs(times, arrows), [])
         slopes = self._guarded("heterogeneity", lambda: heterogeneity(evidence, arrows), [])
         return arrows, Examination(
             context_nodes=nodes,
@@ -158,9 +169,13 @@ class _Steps:
             resamples=self.extent.context_resamples,
         )
 
-    def _what_ifs(self, arrows: tuple[Arrow, ...]) -> list[WhatIf]:
+    def _times(self, arrows: tuple[Arrow, ...]) -> ScopeTimes:
+        target = self.outcome.scope.target
+        return ScopeTimes(self.evidence, arrows, target, self.extent.totals, self._seed("times"))
+
+    def _what_ifs(self, times: ScopeTimes, arrows: tuple[Arrow, ...]) -> list[WhatIf]:
         """Return what setting each cause would change, then what the user-specified interventions would."""
-        model = intervention_model_of(self.evidence, arrows, self._seed("whatif"))
+        model = intervention_model_of(times, arrows)
         interventions = self.extent.interventions
         return [
             *what_ifs(model, arrows),

@@ -30,6 +30,9 @@ ANALYSES = {
     "overlap": "overlap",
     "device_metrics": "metrics of devices",
     "mpi_calls": "MPI calls",
+    "context_features": "context of launches",
+    "efficiency": "efficiency",
+    "stragglers": "stragglers",
 }
 SEVERITIES = {"blocked": 0, "caution": 1, "info": 2}
 USED = "WHERE json_extract_string(content, '$.status') <> 'refused'"

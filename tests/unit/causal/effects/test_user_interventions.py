@@ -7,12 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from causal_documents import documents_of
-from causal_tables import rows_of
+from causal_tables import intervention_model, rows_of
 
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
-from causeway.causal.effects.interventions import intervention_model_of
 from causeway.causal.effects.user_interventions import (
     UserIntervention,
     configuration_values,
@@ -49,7 +48,7 @@ def linear():
     scope = Scope("d", "kernel_variability", "k1", name="void kernel<int>(T *)", resamples=0)
     outcome, evidence = discover(columns, rows_of(1000 + A * x + B * z + S * noise), scope)
     with single_threaded():
-        return outcome, intervention_model_of(evidence, outcome.arrows, 3)
+        return outcome, intervention_model(outcome, evidence, 3)
 
 
 def intervene(linear, by_configuration=None, **values):
@@ -109,7 +108,7 @@ def test_values_that_no_launch_combined_are_refused():
     )
     assert {arrow.name for arrow in outcome.arrows} == {"x", "z"}
     with single_threaded():
-        row = intervene((outcome, intervention_model_of(evidence, outcome.arrows, 3)), x=2.0, z=-2.0)
+        row = intervene((outcome, intervention_model(outcome, evidence, 3)), x=2.0, z=-2.0)
     assert (
         row.reason
         == "refused: outside what was observed, alone or together with the other causes, for 100 % of the launches"
@@ -132,7 +131,7 @@ def configurations(seed=5, n=4000):
 
 def test_a_block_size_as_in_a_configuration_and_between_those_launched():
     block, outcome, evidence = configurations()
-    model = intervention_model_of(evidence, outcome.arrows, 1)
+    model = intervention_model(outcome, evidence, 1)
     for wanted, value in (({"configuration": 2}, 256.0), (400.0, 400.0)):
         row = intervene((outcome, model), by_configuration={2: {"block_x": 256.0}}, block_x=wanted)
         truth = 100 * (value / block.mean() - 1)
@@ -151,7 +150,7 @@ def test_a_category_is_set_to_a_level_that_was_observed():
         [Feature("rank", rank, "context", "placement")], rows_of(y), Scope("d", "kernel_variability", "k", resamples=0)
     )
     with single_threaded():
-        model = intervention_model_of(evidence, outcome.arrows, 1)
+        model = intervention_model(outcome, evidence, 1)
     row = intervene((outcome, model), rank=1)
     deviation = np.abs(y - y.mean()).mean()
     assert row.change.value == pytest.approx(100 * (10 * np.sqrt(2 / np.pi) / deviation - 1), abs=3)

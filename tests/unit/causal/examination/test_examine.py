@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from causal_documents import documents_of
 from causal_tables import columns_of as columns_of_table
-from causal_tables import make_table, null_table, rows_of
+from causal_tables import intervention_model, make_table, null_table, rows_of
 
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Node, Scope
 from causeway.causal.discovery.discover import discover
-from causeway.causal.effects.counterfactuals import CrossFittedModels, counterfactual_deviation, dowhy_counterfactual
-from causeway.causal.effects.interventions import intervention_model_of, what_ifs
+from causeway.causal.effects.interventions import what_ifs
 from causeway.causal.examination import examine as steps
 from causeway.causal.examination.baselines import baselines
 from causeway.causal.examination.examine import Extent, examine, marked
@@ -68,7 +67,7 @@ def test_what_if_intervals_cover_what_the_intervention_does():
         y = play(x, c, q)
         outcome, evidence = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k", resamples=0))
         with single_threaded():
-            rows = what_ifs(intervention_model_of(evidence, outcome.arrows, seed), outcome.arrows)
+            rows = what_ifs(intervention_model(outcome, evidence, seed), outcome.arrows)
         truth = {
             "x": play(np.full_like(x, 2.0), c, q),
             "c": play(x, np.full_like(c, "b"), q),
@@ -85,27 +84,13 @@ def test_what_if_intervals_cover_what_the_intervention_does():
     assert np.mean(covered) >= 0.8
 
 
-def test_dowhys_counterfactuals_are_those_of_the_fitted_model(known):
-    outcome, evidence = known
-    values = [evidence.candidate_of(arrow).values for arrow in outcome.arrows]
-    n = evidence.deviation.size
-    with single_threaded():
-        models = CrossFittedModels(values, evidence.deviation, evidence.rows.weight, np.arange(n) // 20, 3)
-        like = np.full(n, 7)
-        for cause in range(len(values)):
-            assert dowhy_counterfactual(models, cause, like) == pytest.approx(
-                counterfactual_deviation(models, {cause: like}), abs=1e-9
-            )
-        assert dowhy_counterfactual(models, 0, np.arange(n)) == pytest.approx(evidence.deviation, abs=1e-9)
-
-
 def test_a_value_that_was_never_observed_is_refused():
     columns, (x, c, q), play = scm(12)
     never = Feature("launches_in_flight", q + 2, "context", "contention")
     outcome, evidence = discover(
         [columns[0], columns[1], never], rows_of(play(x, c, q)), Scope("d", "kernel_variability", "k", resamples=0)
     )
-    rows = what_ifs(intervention_model_of(evidence, outcome.arrows, 1), outcome.arrows)
+    rows = what_ifs(intervention_model(outcome, evidence, 1), outcome.arrows)
     row = next(row for row in rows if row.after == ("none",))
     assert (row.change, row.verdict) == (None, "refused")
     assert (
@@ -126,7 +111,7 @@ def test_causes_that_were_never_observed_together_are_not_combined():
     ]
     outcome, evidence = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k", resamples=0))
     assert {arrow.name for arrow in outcome.arrows} == {"transfer_bytes", "kind"}
-    rows = what_ifs(intervention_model_of(evidence, outcome.arrows, 1), outcome.arrows)
+    rows = what_ifs(intervention_model(outcome, evidence, 1), outcome.arrows)
     assert {(row.features, row.verdict) for row in rows} == {(("transfer_bytes",), "refused"), (("kind",), "refused")}
 
 
@@ -139,7 +124,7 @@ def test_a_launch_parameter_is_set_to_the_best_value_its_kernel_was_launched_wit
     outcome, evidence = discover(
         columns, rows_of(y, np.zeros(4000, int), code), Scope("d", "kernel_variability", "k", resamples=0)
     )
-    (row,) = what_ifs(intervention_model_of(evidence, outcome.arrows, 1), outcome.arrows)
+    (row,) = what_ifs(intervention_model(outcome, evidence, 1), outcome.arrows)
     assert row.after == ("64",)
     truth = 100 * (64 / block.mean() - 1)
     assert row.change.low - 3 <= truth <= row.change.high + 3

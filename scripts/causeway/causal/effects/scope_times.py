@@ -1,0 +1,261 @@
+"""The launches of a scope as the models of the time see them, and how setting causes changes them: mean, median, 99th
+percentile, spread, GPU time.
+
+Each kernel with enough rows has a model of its own, the others share one. What is said of several kernels is their
+mean, each with the weight of its time.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import t as student
+
+from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate
+from causeway.causal.data.scopes import Totals
+from causeway.causal.effects.evidence import Evidence
+from causeway.causal.effects.time_model import DRAWS, TimeModel
+from causeway.core.vocabulary import MEMORY_STALL
+
+CONFIDENCE = 0.9
+"""Of all intervals of durations, and of what is saved."""
+MAX_ROWS = 5000
+"""Rows of a kernel that are used, drawn at random: twice as many would narrow intervals by less than a third."""
+OWN_MODEL = 300
+"""Rows from which a kernel has a model of its own: ten for each of some thirty effective coefficients."""
+
+WIDER = {"mean": 1.1, "p50": 1.15, "p99": 1.25, "spread": 1.5, "target": 1.25}
+"""Widening of intervals for what no draw shows: causes that were not found, and the form of the tail. Chosen on the
+validation's first generator, judged on the others (docs/validation.md).
+"""
+
+RowDonors = Mapping[str, np.ndarray]
+"""By cause: for each used row the used row of its configuration whose value it takes; positions, shape (n_used,)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """How times differ between two settings of causes, in percent of what was observed, with 90 % intervals.
+
+    Attributes
+    ----------
+    mean, p50, p99, spread : Estimate
+    target : Estimate
+        Of the mean target: mostly the absolute deviation from the mean of the configuration, which moves as well.
+    """
+
+    mean: Estimate
+    p50: Estimate
+    p99: Estimate
+    spread: Estimate
+    target: Estimate
+
+
+class ScopeTimes:
+    """The used rows of a scope, and the models of their times.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    arrows : sequence of Arrow
+        Those between configurations have no part in the models.
+    target : str
+    totals : Totals or None
+        None: the rows stand for as many launches as their weights say.
+    seed : int
+
+    Attributes
+    ----------
+    used : ndarray of int, shape (n_used,)
+        Rows of the evidence, ascending.
+    weight, configuration : ndarray, shape (n_used,)
+    total_time : float
+        Sum of the times of all launches of the modelled kernels, ns for times.
+    """
+
+    def __init__(
+        self, evidence: Evidence, arrows: Sequence[Arrow], target: str, totals: Totals | None, seed: int
+    ) -> None:
+        self.evidence = evidence
+        self.is_time = target != MEMORY_STALL  # a stall is no time that the device spends
+        self.arrows = [arrow for arrow in arrows if arrow.stage != CONFIGURATION]
+        self.values = {arrow.name: evidence.candidate_of(arrow).values for arrow in self.arrows}
+        rng = np.random.default_rng(seed)
+        rows = evidence.rows
+        parts = _parts(rows.kernel, rng)
+        self.used = np.sort(np.concatenate(parts))
+        self.weight = rows.weight[self.used]
+        self.configuration = rows.configuration[self.used]
+        position = np.full(len(rows), -1)
+        position[self.used] = np.arange(self.used.size)
+        self._units = [_Unit(evidence, np.sort(part), self.values, position, totals, rng) for part in parts]
+        self.total_time = sum(unit.time for unit in self._units)
+
+    def change(self, arrows: Sequence[Arrow], after: RowDonors, before: RowDonors | None = None) -> Change:
+        """Return the change from one setting of causes, or from what was observed, to another.
+
+        Parameters
+        ----------
+        arrows : sequence of Arrow
+            The causes that are set. If all are levers, exposures or moments, mediators are left out of the model: what
+            these do is part of the effect.
+        after, before : mapping of str to ndarray of int
+        """
+        total = any(arrow.role != "mediator" for arrow in arrows)
+        names = [arrow.name for arrow in self.arrows if not total or arrow.role != "mediator" or arrow in arrows]
+        sums = [unit.percent(names, after, before) for unit in self._units]
+        shares = np.asarray([unit.time for unit in self._units]) / self.total_time
+        draws = np.tensordot(shares, np.stack(sums), axes=1)
+        freedom = min(unit.n_blocks for unit in self._units) - 1
+        return Change(**{name: _estimate(row, freedom, WIDER[name]) for name, row in zip(WIDER, draws, strict=True)})
+
+    def launches(self, moved: np.ndarray) -> int:
+        """Return for how many launches of the run some used rows, a mask, stand."""
+        total = 0.0
+        for unit in self._units:
+            own = unit.weights
+            total += unit.launches * float(own[moved[unit.where]].sum() / own.sum())
+        return round(total)
+
+    def saved(self, change: Change) -> Estimate | None:
+        """Return the GPU time that a change from what was observed saves, ns; None where the value is no time that is
+        spent.
+        """
+        if not self.is_time:
+            return None
+        factor = -self.total_time / 100.0
+        mean = change.mean
+        return Estimate(value=factor * mean.value, low=factor * mean.high, high=factor * mean.low)
+
+
+def _parts(kernel: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
+    """Return the rows of each model: of a kernel with enough rows, then of all others together."""
+    counts = np.bincount(kernel)
+    own = [np.flatnonzero(kernel == code) for code in np.flatnonzero(counts >= OWN_MODEL)]
+    rest = np.flatnonzero(counts[kernel] < OWN_MODEL)
+    parts = [*own, *([rest] if rest.size and (not own or rest.size >= OWN_MODEL) else [])]
+    return [rng.permutation(part)[:MAX_ROWS] if part.size > MAX_ROWS else part for part in parts]
+
+
+def _estimate(draws: np.ndarray, freedom: int, wider: float) -> Estimate:
+    """Return the first number with an interval from the spread of the others, of Student's t."""
+    half = student.ppf(0.5 + CONFIDENCE / 2, max(freedom, 1)) * float(draws[1:].std(ddof=1))
+    half *= wider * np.sqrt((freedom + 1) / max(freedom, 1))
+    value = float(draws[0])
+    return Estimate(value=value, low=value - half, high=value + half)
+
+
+class _Unit:
+    """The rows of one model: of a kernel, or of several small ones."""
+
+    def __init__(
+        self,
+        evidence: Evidence,
+        rows: np.ndarray,
+        values: Mapping[str, np.ndarray],
+        position: np.ndarray,
+        totals: Totals | None,
+        rng: np.random.Generator,
+    ) -> None:
+        observations = evidence.rows
+        self.where = position[rows]
+        self.values = {name: one[rows] for name, one in values.items()}
+        self.local = np.full(int(position.max()) + 1, -1)
+        self.local[self.where] = np.arange(rows.size)
+        self.weights = observations.weight[rows]
+        self.kernel = np.unique(observations.kernel[rows], return_inverse=True)[1]
+        self.configuration = np.unique(observations.configuration[rows], return_inverse=True)[1]
+        self.order = np.argsort(self.configuration, kind="stable")
+        self.firsts = np.searchsorted(self.configuration[self.order], np.arange(self.configuration.max() + 1))
+        self.mean = observations.mean[rows]
+        self.observed = self.mean + observations.signed[rows]
+        self.absolute = observations.absolute
+        size = np.bincount(self.kernel, self.weights * np.abs(observations.target[rows]))
+        self.unit = np.where(size > 0, size / np.bincount(self.kernel, self.weights), 1.0)[self.kernel]
+        self.blocks = np.unique(evidence.stages.blocks[rows], return_inverse=True)[1]
+        self.n_blocks = int(self.blocks.max()) + 1
+        self.seed = int(rng.integers(1 << 62))
+        self.logarithmic = bool(np.all(self.observed > 0))
+        own = np.log(self.observed) if self.logarithmic else self.observed
+        self.response = own - self._of_configuration(own, self.weights[:, None])[:, 0]
+        self._models: dict[tuple[str, ...], TimeModel] = {}
+        self._now: dict[tuple[str, ...], np.ndarray] = {}
+        codes = np.unique(observations.kernel[rows]) if observations.kernels else []
+        ids = [observations.kernels[code] for code in codes]
+        known = totals is not None and bool(ids) and all(one in totals.time for one in ids)
+        self.time = sum(totals.time[one] for one in ids) if known else float(self.weights @ self.observed)
+        self.launches = sum(totals.launches[one] for one in ids) if known else float(self.weights.sum())
+
+    def _of_configuration(self, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return for each row the weighted means of its configuration, shape (n_rows, n_draws)."""
+        values = values[:, None] if values.ndim == 1 else values
+        sums = np.add.reduceat((weights * values)[self.order], self.firsts)
+        counts = np.add.reduceat(weights[self.order], self.firsts)
+        return (sums / np.where(counts > 0, counts, 1.0))[self.configuration]
+
+    def _model(self, names: Sequence[str]) -> TimeModel:
+        key = tuple(names)
+        if key not in self._models:
+            causes = [self.values[name] for name in names]
+            rng = np.random.default_rng(self.seed)
+            self._models[key] = TimeModel(causes, self.response, self.weights, self.blocks, self.kernel, rng)
+        return self._models[key]
+
+    def _times(self, model: TimeModel, names: Sequence[str], donors: RowDonors) -> np.ndarray:
+        """Return the times with causes set, by the model and by each draw, shape (n_rows, 1 + DRAWS)."""
+        own = {names.index(name): self.local[rows[self.where]] for name, rows in donors.items()}
+        moved = model.response_with(own) - self.response[:, None]
+        if self.logarithmic:
+            return self.observed[:, None] * np.exp(np.clip(moved, -20.0, 20.0))
+        return self.observed[:, None] + moved
+
+    def percent(self, names: Sequence[str], after: RowDonors, before: RowDonors | None) -> np.ndarray:
+        """Return the changes of the statistics in percent, shape (n_statistics, 1 + DRAWS)."""
+        model = self._model(names)
+        weights = model.weights
+        now = self._observed_statistics(tuple(names), weights)
+        first = now if not before else self._statistics(self._times(model, names, before), weights)
+        last = self._statistics(self._times(model, names, after), weights)
+        return 100.0 * (last - first) / np.where(now != 0, now, 1.0)
+
+    def _observed_statistics(self, key: tuple[str, ...], weights: np.ndarray) -> np.ndarray:
+        if key not in self._now:
+            self._now[key] = self._statistics(np.repeat(self.observed[:, None], 1 + DRAWS, axis=1), weights)
+        return self._now[key]
+
+    def _statistics(self, times: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return mean, quantiles and spread of times, and the mean of the target, shape (n_statistics, 1 + DRAWS).
+
+        Quantiles and spread are those of the times over the observed mean of the configuration, so that several
+        configurations count alike.
+        """
+        total = weights.sum(axis=0)
+        scale = self.mean[:, None] if np.all(self.mean > 0) else np.ones((self.mean.size, 1))
+        relative = times / scale
+        middle = (weights * relative).sum(axis=0) / total
+        spread = np.sqrt((weights * (relative - middle) ** 2).sum(axis=0) / total)
+        p50, p99 = _quantiles(relative, weights, (0.5, 0.99))
+        target = times
+        if self.absolute:
+            target = np.abs(times - self._of_configuration(times, weights))
+        return np.stack(
+            [
+                (weights * times).sum(axis=0) / total,
+                p50,
+                p99,
+                spread,
+                (weights * target / self.unit[:, None]).sum(axis=0) / total,
+            ]
+        )
+
+
+def _quantiles(values: np.ndarray, weights: np.ndarray, shares: Sequence[float]) -> list[np.ndarray]:
+    """Return the smallest values at which shares of the weight are reached, by column."""
+    found = [np.empty(values.shape[1]) for _ in shares]
+    for column in range(values.shape[1]):
+        order = np.argsort(values[:, column])
+        reached = np.cumsum(weights[order, column])
+        for number, share in enumerate(shares):
+            at = min(int(np.searchsorted(reached, share * reached[-1] * (1 - 1e-12))), order.size - 1)
+            found[number][column] = values[order[at], column]
+    return found

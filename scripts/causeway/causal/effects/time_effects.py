@@ -1,0 +1,135 @@
+"""What each cause does to the time: with it at its 90th instead of its 10th percentile within the configuration."""
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from causeway.causal.data.observations import Candidate
+from causeway.causal.data.outcome import CONFIGURATION, Arrow, TimeEffect
+from causeway.causal.effects.scope_times import RowDonors, ScopeTimes
+
+LOW = 0.1
+HIGH = 0.9
+DOSES = (0.1, 0.3, 0.5, 0.7, 0.9)
+"""Quantiles at which the mean is compared to tell whether it rises and falls."""
+TURN = 0.25
+"""The mean turns where it goes back by more than this share of its whole range over the doses."""
+
+
+def time_effects(times: ScopeTimes, arrows: Sequence[Arrow]) -> dict[str, TimeEffect]:
+    """Return by name what each cause does to the time.
+
+    Causes between configurations have none: what differs between configurations is compared there, not within them.
+
+    Parameters
+    ----------
+    times : ScopeTimes
+    arrows : sequence of Arrow
+    """
+    return {arrow.name: _effect(times, arrow) for arrow in arrows if arrow.stage != CONFIGURATION}
+
+
+def _effect(times: ScopeTimes, arrow: Arrow) -> TimeEffect:
+    candidate = times.evidence.candidate_of(arrow)
+    low, high = extremes(times, candidate, arrow)
+    own = np.arange(times.used.size)
+    between = times.change([arrow], {arrow.name: high}, {arrow.name: low})
+    better = low if between.mean.value > 0 else high
+    cost = times.saved(times.change([arrow], {arrow.name: better}))
+    return TimeEffect(
+        mean=between.mean,
+        p50=between.p50,
+        p99=between.p99,
+        spread=between.spread,
+        cost=cost,
+        launches=times.launches((low != own) | (high != own)),
+        monotone=candidate.values.ndim > 1 or candidate.two_valued or _monotone(times, arrow),
+    )
+
+
+def extremes(times: ScopeTimes, candidate: Candidate, arrow: Arrow) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each used row the donors that are compared: low and high values of a number in its configuration; of a
+    category its commonest level there, other than the arrow's, and the arrow's.
+
+    Returns
+    -------
+    low, high : ndarray of int, shape (n_used,)
+        The row itself where the cause does not vary in its configuration.
+    """
+    if candidate.values.ndim > 1:
+        return _levels(times, candidate, arrow.level)
+    values = candidate.values[times.used]
+    low = quantile_donors(values, times.configuration, times.weight, LOW)
+    high = quantile_donors(values, times.configuration, times.weight, HIGH)
+    same = values[low] == values[high]
+    if same.any():
+        low = np.where(same, quantile_donors(values, times.configuration, times.weight, 0.0), low)
+        high = np.where(same, quantile_donors(values, times.configuration, times.weight, 1.0), high)
+    constant = values[low] == values[high]
+    own = np.arange(values.size)
+    return np.where(constant, own, low), np.where(constant, own, high)
+
+
+def quantile_donors(values: np.ndarray, configuration: np.ndarray, weight: np.ndarray, share: float) -> np.ndarray:
+    """Return for each row the row of its configuration that has the quantile of a cause: a value that was observed.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (n_rows,)
+    configuration : ndarray of int, shape (n_rows,)
+    weight : ndarray of float, shape (n_rows,), positive
+    share : float
+        0 .. 1; the smallest value at which this share of the weight is reached.
+
+    Returns
+    -------
+    ndarray of int, shape (n_rows,)
+        Positions.
+    """
+    order = np.lexsort((values, configuration))
+    numbers = configuration[order]
+    firsts = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
+    lasts = np.append(firsts[1:], order.size)
+    donors = np.empty(values.size, dtype=np.int64)
+    for first, last in zip(firsts, lasts, strict=True):
+        mine = order[first:last]
+        reached = np.cumsum(weight[mine])
+        at = min(int(np.searchsorted(reached, share * reached[-1] * (1 - 1e-12))), mine.size - 1)
+        donors[mine] = mine[at]
+    return donors
+
+
+def level_numbers(candidate: Candidate, used: np.ndarray) -> np.ndarray:
+    """Return the number of the level of each used row, of `candidate.levels`."""
+    values = candidate.values[used]
+    return (values * np.arange(1, values.shape[1] + 1)).sum(axis=1).round().astype(int)
+
+
+def _levels(times: ScopeTimes, candidate: Candidate, level: str) -> tuple[np.ndarray, np.ndarray]:
+    numbers = level_numbers(candidate, times.used)
+    named = candidate.levels.index(level) if level in candidate.levels else 0
+    low = np.arange(numbers.size)
+    high = low.copy()
+    for code in np.unique(times.configuration):
+        mine = np.flatnonzero(times.configuration == code)
+        has = mine[numbers[mine] == named]
+        others = mine[numbers[mine] != named]
+        if has.size and others.size:
+            common = int(np.argmax(np.bincount(numbers[others], times.weight[others])))
+            low[mine] = others[numbers[others] == common][0]
+            high[mine] = has[0]
+    return low, high
+
+
+def _monotone(times: ScopeTimes, arrow: Arrow) -> bool:
+    """Tell whether the mean does not both rise and fall with a number, beyond what the draws leave open."""
+    values = times.evidence.candidate_of(arrow).values[times.used]
+    donors: list[RowDonors] = [
+        {arrow.name: quantile_donors(values, times.configuration, times.weight, share)} for share in DOSES
+    ]
+    steps = [times.change([arrow], after, before).mean for before, after in itertools.pairwise(donors)]
+    sure = [step.value for step in steps if step.low > 0 or step.high < 0]
+    up = sum(step for step in sure if step > 0)
+    down = -sum(step for step in sure if step < 0)
+    return min(up, down) <= TURN * max(up, down)
