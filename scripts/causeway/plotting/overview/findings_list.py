@@ -225,4 +225,5 @@ def _at_length(number: int, finding: Mapping) -> Markup | None:
     more = joined([tag("p", "Also about this kernel:"), tag("ul", others)]) if others else None
     words = formatting.count(len(others)) if others else ""
     summary = tag("summary", "at length", citations.name(f" and {words} more") if others else None)
-    return tag("details", summary, lines[:1], more, tag("div", lines[1:], class_="note"), class_="length")
+    rest = tag("div", lines[1:], class_="note") if lines[1:] else None
+    return tag("details", summary, lines[:1], more, rest, class_="length")
