@@ -4,26 +4,49 @@ with their truth.
 
 import resource
 import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from causeway.causal.data.outcome import Outcome, Scope
+import numpy as np
+
+from causeway.causal.data.outcome import Arrow, Estimate, Outcome, Scope, WhatIf
 from causeway.causal.data.scopes import feature_columns, in_time_order, observations_of
 from causeway.causal.discovery.discover import discover
+from causeway.causal.effects.interventions import intervention_model_of, what_ifs
+from causeway.causal.effects.scope_times import ScopeTimes
+from causeway.causal.effects.time_effects import time_effects
 from causeway.core.logs import LOG, failing_clearly
 from causeway.core.tables import write_json
 from causeway.validation.baselines import baseline_claims
-from causeway.validation.cases import CASES, Case
+from causeway.validation.cases import CASES, Case, drawn
 from causeway.validation.features_file import features_table, plain_columns
-from causeway.validation.generator import KnownTable, draw
+from causeway.validation.generator import KnownTable
 from causeway.validation.scores import Claim, score_claims
 from causeway.validation.selection import inclusion_probabilities, selection_scores
+from causeway.validation.time_scores import (
+    Interval,
+    TimeClaim,
+    WhatIfClaim,
+    opposite,
+    same_cause,
+    time_scores,
+    what_if_scores,
+)
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
 CLAIMS_WITHOUT_CAUSES = 6
 """Columns that rank correlation and trees name where there is no cause."""
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What the analysis finds in a table: its outcome and its what-ifs."""
+
+    outcome: Outcome
+    what_ifs: list[WhatIf]
 
 
 def claims_of(outcome: Outcome) -> list[Claim]:
@@ -33,23 +56,73 @@ def claims_of(outcome: Outcome) -> list[Claim]:
     ]
 
 
-def measured(case: Case, seed: int) -> dict[str, dict]:
-    """Return the scores of each method on one table."""
-    table = draw(case.settings, seed)
-    inclusion = inclusion_probabilities(table, seed) if case.selected else None
+def analysed(table: KnownTable, case: Case, seed: int, inclusion: np.ndarray | None = None) -> Analysis:
+    """Return what the analysis finds in a table, as the workflow finds it in the features of a dataset."""
     features = in_time_order(features_table(table, inclusion))
-    begun = time.process_time()
     columns = feature_columns(features)
     rows = observations_of(features, equal_kernels=True)
-    outcome, _ = discover(columns, rows, Scope("validation", "y", "dataset", seed=seed, resamples=case.resamples))
+    scope = Scope("validation", table.target, "dataset", seed=seed, resamples=case.resamples)
+    outcome, evidence = discover(columns, rows, scope)
+    if not outcome.arrows or evidence is None:
+        return Analysis(outcome, [])
+    times = ScopeTimes(evidence, outcome.arrows, table.target, None, seed)
+    effects = time_effects(times, outcome.arrows)
+    arrows = tuple(replace(arrow, in_time=effects.get(arrow.name)) for arrow in outcome.arrows)
+    changes = what_ifs(intervention_model_of(times, arrows), arrows)
+    return Analysis(replace(outcome, arrows=arrows), changes)
+
+
+def measured(case: Case, seed: int) -> dict[str, dict]:
+    """Return the scores of each method on one table."""
+    table = drawn(case.settings, seed)
+    inclusion = inclusion_probabilities(table, seed) if case.selected else None
+    begun = time.process_time()
+    analysis = analysed(table, case, seed, inclusion)
     spent = time.process_time() - begun
+    outcome = analysis.outcome
     unexplained = outcome.unexplained.value if outcome.unexplained else None
     found = {"ours": score_claims(claims_of(outcome), unexplained, table) | {"cpu_s": spent}}
     if case.selected:
         found["ours"] |= selection_scores(table, inclusion)
+    else:
+        found["ours"] |= scores_in_time(analysis, table)
     if case.baselines:
         found |= _baseline_scores(table, seed)
     return found
+
+
+def scores_in_time(analysis: Analysis, table: KnownTable) -> dict[str, float]:
+    """Return the scores of what is said on durations, of the causes that are named, by their own name or a copy's."""
+    claims = [claim for arrow in analysis.outcome.arrows if (claim := time_claim(arrow, table)) is not None]
+    settings = [
+        WhatIfClaim(
+            cause=one.features[0],
+            words=one.after[0],
+            mean=interval_of(one.mean_change),
+            p99=interval_of(one.p99_change),
+        )
+        for one in analysis.what_ifs
+        if len(one.features) == 1 and one.features[0] in table.causes
+    ]
+    return time_scores(claims, table) | what_if_scores(settings, table)
+
+
+def time_claim(arrow: Arrow, table: KnownTable) -> TimeClaim | None:
+    """Return what an arrow says on durations; None if it names no cause."""
+    cause = same_cause(arrow.name, arrow.node.members, table)
+    if cause is None:
+        return None
+    effect = arrow.in_time
+    names = ("mean", "p50", "p99", "spread")
+    said = {name: interval_of(getattr(effect, name)) for name in names} if effect else {}
+    if cause[1]:
+        said = {name: opposite(interval) for name, interval in said.items()}
+    return TimeClaim(cause=cause[0], level=arrow.level, cost=interval_of(effect.cost) if effect else None, **said)
+
+
+def interval_of(estimate: Estimate | None) -> Interval | None:
+    """Return an estimate with its ends."""
+    return None if estimate is None else (estimate.value, estimate.low, estimate.high)
 
 
 def _baseline_scores(table: KnownTable, seed: int) -> dict[str, dict]:

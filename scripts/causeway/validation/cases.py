@@ -2,7 +2,14 @@
 
 from dataclasses import dataclass
 
-from causeway.validation.generator import GeneratorSettings
+from causeway.validation.further_generators.additive import AdditiveSettings, draw_additive
+from causeway.validation.generator import GeneratorSettings, KnownTable, draw
+from causeway.validation.worlds import WorldSettings, draw_world
+
+Settings = GeneratorSettings | AdditiveSettings | WorldSettings
+GENERATORS = {GeneratorSettings: ("products", draw), AdditiveSettings: ("additive", draw_additive)}
+GENERATORS[WorldSettings] = ("worlds", draw_world)
+"""By the kind of settings: the generator's name and what draws."""
 
 
 @dataclass(frozen=True)
@@ -12,7 +19,8 @@ class Case:
     Attributes
     ----------
     name, title : str
-    settings : GeneratorSettings
+    settings : GeneratorSettings or AdditiveSettings or WorldSettings
+        Which kind it is chooses the generator.
     quick, full : int
         Number of tables in the quick and in the full study; 0 leaves the case out.
     resamples : int
@@ -25,12 +33,22 @@ class Case:
 
     name: str
     title: str
-    settings: GeneratorSettings
+    settings: Settings
     quick: int
     full: int
     resamples: int = 20
     baselines: bool = True
     selected: bool = False
+
+
+def drawn(settings: Settings, seed: int) -> KnownTable:
+    """Return the table of a case's settings and a seed."""
+    return GENERATORS[type(settings)][1](settings, seed)
+
+
+def _world(name: str, title: str, quick: int, full: int = 20) -> Case:
+    """Return the case of a world; its few lines need no baselines."""
+    return Case(name, title, WorldSettings(name), quick, full, baselines=False)
 
 
 CASES = {
@@ -133,6 +151,33 @@ CASES = {
             resamples=0,
             baselines=False,
         ),
+        Case("additive", "times that add up, another generator", AdditiveSettings(), 4, 20, baselines=False),
+        Case(
+            "additive_hidden",
+            "times that add up, with heat that nobody measures",
+            AdditiveSettings(hidden=True),
+            2,
+            20,
+            baselines=False,
+        ),
+        Case(
+            "additive_null",
+            "times that add up, no mechanism acts",
+            AdditiveSettings(active=0.0),
+            4,
+            40,
+            baselines=False,
+        ),
+        _world("determined", "one counter is the whole time (R² > .99)", 3),
+        _world("prevalence", "a binary cause, on in 5 to 95 % of the launches", 7, 21),
+        _world("behind", "copies beside the launch act through a counter", 3),
+        _world("energy", "a rough image of the time", 3),
+        _world("null_waves", "no cause, slow waves", 6, 40),
+        _world("correlated", "two causes and a bystander, correlated", 3),
+        _world("ratio", "a ratio or a total is what acts", 4),
+        _world("opaque", "names that say nothing", 3),
+        _world("some_kernels", "a cause acts in 2 of 8 kernels", 3),
+        _world("exposed_copy", "a transfer that outlasts its launch", 3),
     )
 }
 

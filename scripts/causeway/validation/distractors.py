@@ -63,7 +63,7 @@ def add_distractors(
         if len(found.columns) >= len(drivers) + len(names) - 8:
             break
         found.columns[name] = _distractor(rng, count, drivers, numbers, y.size)
-    _note_copies(found, drivers, causes, kernel)
+    note_copies(found, drivers, causes, kernel)
     if gaps:
         for name in numbers:
             if rng.random() < 0.1:
@@ -79,8 +79,10 @@ means the cluster.
 """
 
 
-def _note_copies(found: Distractors, drivers: dict[str, np.ndarray], causes: list[str], kernel: np.ndarray) -> None:
-    """Note which distractors cannot be distinguished from a cause."""
+def note_copies(found: Distractors, drivers: dict[str, np.ndarray], causes: list[str], kernel: np.ndarray) -> None:
+    """Note in `found` which distractors cannot be distinguished from a cause; drivers, leaked features and text stand
+    for themselves.
+    """
     from scipy.stats import rankdata
 
     def within(values: np.ndarray) -> np.ndarray:

@@ -52,6 +52,25 @@ def effect_of(rng: np.random.Generator, seen: Observed, number: int) -> Effect:
     return Effect(shape, direction, np.clip(direction * size * transformed, -4.0, 4.0), acts_on, competitor)
 
 
+def part_at(effect: Effect, observed: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the part of an effect at other values of its cause, shape (n_rows,): that of the nearest two observed
+    values, interpolated; of a category, that of the category.
+
+    Parameters
+    ----------
+    effect : Effect
+    observed : ndarray, shape (n_rows,)
+        The cause as it was observed, floats or objects, of which `effect.part` is a function.
+    values : ndarray, shape (n_rows,)
+        Other values; beyond those observed the part stays that of the outermost.
+    """
+    if observed.dtype == object:
+        known = dict(zip(observed, effect.part, strict=True))
+        return np.asarray([known[value] for value in values])
+    points, first = np.unique(observed, return_index=True)
+    return np.interp(values, points, effect.part[first])
+
+
 def _transformed(shape: str, values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return a nonlinear function of a column's values, on the scale of its logarithm where that is the natural one."""
     spread = values.std()

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.feature_registry import COUNTERS
+from causeway.core.feature_registry import record_of
 from causeway.core.tables import SCHEMAS
 from causeway.validation.generator import KnownTable
 
@@ -48,8 +48,9 @@ def features_table(table: KnownTable, inclusion: np.ndarray | None = None, rows_
         for field in SCHEMAS["kept"]
     ]
     fields = list(SCHEMAS["kept"])
-    facts = {"tier": "counter", "group": COUNTERS}
     for name, column in table.columns.items():
+        record = record_of(name)
+        facts = {"tier": record.tier, "group": record.group}
         kind = pa.string() if column.dtype == object else pa.float64()
         arrays.append(pa.array(column, kind, from_pandas=kind == pa.float64()))
         fields.append(pa.field(name, kind, metadata=facts))

@@ -8,6 +8,7 @@ is skewed, with rare slow launches. Distractors are sums, shares, ratios, near a
 measured time under any name, identifiers, constants and gaps. Names do not say which column is which.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from causeway.core.vocabulary import UNEXPLAINED
 from causeway.validation.autocorrelated import autoregressive, phases
 from causeway.validation.distractors import add_distractors
-from causeway.validation.effects import EFFECT_SIZE, Effect, combined_effects, effect_of
+from causeway.validation.effects import EFFECT_SIZE, Effect, combined_effects, effect_of, part_at
 from causeway.validation.measurement import Observed, names_for, observe
 from causeway.validation.truth import shares_and_slopes
 
@@ -94,6 +95,20 @@ class KnownTable:
         alone is set; text has none.
     moves : dict of str to float
         The same of the signed deviation, which moves with the run time itself.
+    drivers : dict of str to ndarray, shape (n_rows,)
+        Each cause without gaps.
+    play : callable or None
+        Gives the run times, ns, shape (n_rows,), when some causes have other values (dict of str to ndarray, shape
+        (n_rows,)) and all else, the noise too, stays; what a changed cause drives follows it. With a second argument,
+        a seed, the noise is that of another run.
+    roles : dict of str to str
+        What one can do about a column: "lever", "exposure", "mediator", "clock", "lag"; else a mediator.
+    target : str
+        What y is: a name of the vocabulary of targets.
+    definition : set of str
+        Columns that are parts of the target's definition: neither causes nor errors.
+    determining : set of str
+        Causes that alone explain more than 99 % of the logarithm of y.
     """
 
     y: np.ndarray
@@ -106,6 +121,12 @@ class KnownTable:
     shares: dict[str, float] = field(default_factory=dict)
     slopes: dict[str, float] = field(default_factory=dict)
     moves: dict[str, float] = field(default_factory=dict)
+    drivers: dict[str, np.ndarray] = field(default_factory=dict)
+    play: Callable[..., np.ndarray] | None = None
+    roles: dict[str, str] = field(default_factory=dict)
+    target: str = "y"
+    definition: set[str] = field(default_factory=set)
+    determining: set[str] = field(default_factory=set)
 
 
 def latent_drivers(rng: np.random.Generator, settings: GeneratorSettings) -> np.ndarray:
@@ -150,12 +171,9 @@ def draw(settings: GeneratorSettings, seed: int) -> KnownTable:
     if settings.paradox:
         directions = np.asarray([effect.direction for effect in effects])
         base *= np.exp(-0.3 * level[:, : settings.causes] @ directions)
-    noise = (
-        autoregressive(rng, settings.rows, np.asarray([settings.noise_autocorrelation]))[:, 0]
-        if settings.noise_autocorrelation
-        else _skewed(rng, settings.rows)
-    )
-    parts = [effect.part * strength[kernel, number] for number, effect in enumerate(effects)]
+    noise = _noise(rng, settings)
+    strengths = [strength[kernel, number] for number in range(len(effects))]
+    parts = [effect.part * factor for effect, factor in zip(effects, strengths, strict=True)]
     of_hidden = 0.8 * hidden if settings.hidden else np.zeros(settings.rows)
 
     def duration(values: list[np.ndarray], noise_values: np.ndarray) -> np.ndarray:
@@ -169,6 +187,7 @@ def draw(settings: GeneratorSettings, seed: int) -> KnownTable:
         y, clock, part = _heated(rng, y, base[kernel])
         effects.append(Effect("clock", -1, part, "mean", None))
         parts.append(part)
+        strengths.append(np.ones(settings.rows))
         seen.append(clock)
     causes = [names[j] for j in range(settings.causes)] + ([names[settings.drivers]] if clock else [])
     used = [*range(settings.causes), *([settings.drivers] if clock else [])]
@@ -177,6 +196,17 @@ def draw(settings: GeneratorSettings, seed: int) -> KnownTable:
     columns = {
         names[j]: one.values if one.values.dtype == object else one.values * work[:, j] for j, one in enumerate(seen)
     }
+
+    def play(changed: dict[str, np.ndarray], noise_seed: int | None = None) -> np.ndarray:
+        now = list(parts)
+        for number, (name, j) in enumerate(zip(causes, used, strict=True)):
+            if name in changed:
+                text = seen[j].values.dtype == object
+                values = changed[name] if text else changed[name] / work[:, j]
+                now[number] = part_at(effects[number], seen[j].values, values) * strengths[number]
+        other = noise if noise_seed is None else _noise(np.random.default_rng(noise_seed), settings)
+        return duration(now, other)
+
     found = add_distractors(rng, columns, causes, names[len(seen) :], y, kernel, settings.gaps)
     order = rng.permutation(list(found.columns))
     slopes, moves = (
@@ -193,6 +223,8 @@ def draw(settings: GeneratorSettings, seed: int) -> KnownTable:
         shares=dict(zip([*causes, UNEXPLAINED], shares, strict=True)),
         slopes=slopes,
         moves=moves,
+        drivers={name: columns[name] for name in causes},
+        play=play,
     )
 
 
@@ -209,6 +241,13 @@ def _strengths(rng: np.random.Generator, settings: GeneratorSettings) -> np.ndar
     if settings.kernels == 1:
         return np.ones((1, settings.causes))
     return rng.uniform(0.5, 1.5, (settings.kernels, settings.causes))
+
+
+def _noise(rng: np.random.Generator, settings: GeneratorSettings) -> np.ndarray:
+    """Return the noise, variance about 1, shape (rows,)."""
+    if settings.noise_autocorrelation:
+        return autoregressive(rng, settings.rows, np.asarray([settings.noise_autocorrelation]))[:, 0]
+    return _skewed(rng, settings.rows)
 
 
 def _skewed(rng: np.random.Generator, rows: int) -> np.ndarray:

@@ -10,7 +10,8 @@ NOTE = (
     "* is given the number of causes. False share: of reported causes. Signs: share right of those given, and of all"
     " that have a direction, of the deviation or of the run time (the other methods look at the deviation alone)."
     " Shares: total variation from the true ones. Fragile: of the columns moved by an unmeasured cause, and of true"
-    " causes."
+    " causes. Covered: share of the 90 % intervals of a cause's change of the mean and of p99 (what-ifs: both) that"
+    " hold the truth; signs in time: of clear changes of the mean; –: nothing is said."
 )
 
 
@@ -35,6 +36,10 @@ HEADS = (
     "shares",
     "fragile",
     "selection",
+    "mean covered",
+    "p99 covered",
+    "what-if covered",
+    "signs in time",
     "CPU s",
 )
 
@@ -50,6 +55,15 @@ def summed(tables: list[dict], method: str) -> dict[str, float]:
 
 def _ratio(part: float, whole: float, digits: int = 2) -> str:
     return f"{part / whole:.{digits}f}" if whole else "–"
+
+
+def _what_ifs(scores: dict[str, float]) -> str:
+    """Return how often what-ifs cover the mean and p99, in words."""
+    mean, p99 = (
+        _ratio(scores.get(f"whatif_{what}_covered", 0.0), scores.get(f"whatif_{what}_given", 0.0))
+        for what in ("mean", "p99")
+    )
+    return "–" if mean == p99 == "–" else f"{mean}, {p99}"
 
 
 def lines(cases: list[dict]) -> list[Line]:
@@ -88,6 +102,10 @@ def lines(cases: list[dict]) -> list[Line]:
                         "–" if method == "lasso" else _ratio(scores["share_error"], n),
                         fragile,
                         selection,
+                        _ratio(scores.get("mean_covered", 0.0), scores.get("mean_given", 0.0)),
+                        _ratio(scores.get("p99_covered", 0.0), scores.get("p99_given", 0.0)),
+                        _what_ifs(scores),
+                        _ratio(scores.get("time_signs_right", 0.0), scores.get("time_signs_asked", 0.0)),
                         _ratio(scores.get("cpu_s", 0.0), n, 1) if "cpu_s" in scores else "–",
                     ),
                     ours,

@@ -44,19 +44,24 @@ def score_claims(claims: list[Claim], unexplained: float | None, table: KnownTab
     Returns
     -------
     dict of str to float
-        `true`, `false`, `missed`; `leaks` reported; `signs_asked`, the found causes that move the target or the value
-        in a clear direction (the target alone, for a method that looks at nothing else); `signs_given`, those of them
-        with a sign about what they do move, and `signs_right` of these; `share_error`, the total variation of the
-        shares with the unexplained rest, 0 to 1; `share_sum`; `proxies`, `proxies_fragile`, `causes_fragile`.
+        `true`, `false`, `missed`; `leaks` reported, but those told as one with a cause that determines the time;
+        `determining`, such causes found; `definitional`, parts of the target's definition reported as causes;
+        `signs_asked`, the found causes that move the target or the value in a clear direction (the target alone, for a
+        method that looks at nothing else); `signs_given`, those of them with a sign about what they do move, and
+        `signs_right` of these; `share_error`, the total variation of the shares with the unexplained rest, 0 to 1;
+        `share_sum`; `proxies`, `proxies_fragile`, `causes_fragile`.
     """
     found: dict[str, Claim] = {}
     false: list[Claim] = []
     for claim in claims:
         cause = cause_behind(claim, table)
+        if cause is None and {claim.name, *claim.members} & table.definition:
+            continue
         if cause is None or cause in found:
             false.append(claim)
         else:
             found[cause] = claim
+    named = [claim for claim in claims if cause_behind(claim, table) in table.determining]
     weighty = {name for name in table.causes if table.shares[name] >= MATTERS}
     asked = [
         name
@@ -80,7 +85,9 @@ def score_claims(claims: list[Claim], unexplained: float | None, table: KnownTab
         "true": len(weighty & set(found)),
         "false": len(false),
         "missed": len(weighty - set(found)),
-        "leaks": sum(bool({claim.name, *claim.members} & table.leaked) for claim in claims),
+        "leaks": sum(bool({claim.name, *claim.members} & table.leaked) for claim in claims if claim not in named),
+        "determining": len(table.determining & set(found)),
+        "definitional": sum(bool({claim.name, *claim.members} & table.definition) for claim in claims),
         "signs_asked": len(asked),
         "signs_given": len(given),
         "signs_right": len(right),

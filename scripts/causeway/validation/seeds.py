@@ -1,0 +1,51 @@
+"""Which seeds of which generator choices were made on, which ones probabilities are learnt on, and which ones grade.
+
+Nothing overlaps: what grades was never looked at while a choice could still be made, and a seed that was looked at
+moves to `CHOICE`.
+"""
+
+from dataclasses import dataclass
+
+CHOICE = "choice"
+CALIBRATION = "calibration"
+GRADING = "grading"
+
+
+@dataclass(frozen=True)
+class SeedRange:
+    """Seeds `first` to `last`, both included, of a generator, and what they are for."""
+
+    generator: str
+    use: str
+    first: int
+    last: int
+
+    @property
+    def seeds(self) -> range:
+        """The seeds, in order."""
+        return range(self.first, self.last + 1)
+
+
+SEEDS = (
+    SeedRange("products", CHOICE, 0, 9999),
+    SeedRange("products", CHOICE, 70000, 199999),
+    SeedRange("products", CALIBRATION, 400000, 400999),
+    SeedRange("products", GRADING, 700000, 709999),
+    SeedRange("worlds", CHOICE, 0, 9999),
+    SeedRange("worlds", CALIBRATION, 400000, 400999),
+    SeedRange("worlds", GRADING, 700000, 709999),
+    SeedRange("additive", CHOICE, 0, 9),
+    SeedRange("additive", CHOICE, 700000, 700099),
+    SeedRange("additive", GRADING, 700100, 709999),
+)
+"""On `additive` nothing is learnt. A first check of probabilities on it (seeds 700000 to 700099) led to equal weights
+of the situations that they are learnt on.
+"""
+
+
+def seeds_for(generator: str, use: str) -> range:
+    """Return the last range of seeds of a generator for a use; KeyError if there is none."""
+    found = [one.seeds for one in SEEDS if (one.generator, one.use) == (generator, use)]
+    if not found:
+        raise KeyError(f"no seeds of {generator} for {use}")
+    return found[-1]
