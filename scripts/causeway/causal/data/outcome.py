@@ -4,9 +4,8 @@ kernels, and only then rendered as documents.
 Discovery fills an `Outcome` but for its `examination`, examination adds that, and `report` corrects and renders it.
 """
 
-import math
-from dataclasses import KW_ONLY, dataclass, fields, is_dataclass, replace
-from typing import Literal, TypeVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Literal
 
 from causeway.causal.data.observations import Candidate, Dropped
 from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
@@ -22,8 +21,6 @@ Sign = Literal["+", "-", "?"]
 SignOf = Literal["target", "value"]
 Verdict = Literal["supported", "inconclusive", "refuted"]
 Role = Literal["lever", "exposure", "mediator", "clock", "lag"]
-
-Record = TypeVar("Record")
 
 
 @dataclass(frozen=True)
@@ -394,28 +391,3 @@ class Outcome:
         if verdicts == {REFUTED}:
             return REFUTED
         return SUPPORTED if SUPPORTED in verdicts else INCONCLUSIVE
-
-
-def six_digits(value: float) -> float:
-    """Return a number to six significant digits, so that the last bits of another linear algebra library do not change
-    a document.
-
-    Raises
-    ------
-    ValueError
-        If the number is not finite: no document can hold it.
-    """
-    if not math.isfinite(value):
-        raise ValueError(f"{value} is no number that a document can hold")
-    return float(f"{value:.6g}")
-
-
-def to_six_digits(record: Record) -> Record:
-    """Return a record with all of its numbers, those of the records in it as well, to six significant digits."""
-    if isinstance(record, float):
-        return six_digits(record)
-    if isinstance(record, tuple):
-        return tuple(to_six_digits(one) for one in record)
-    if is_dataclass(record):
-        return replace(record, **{one.name: to_six_digits(getattr(record, one.name)) for one in fields(record)})
-    return record

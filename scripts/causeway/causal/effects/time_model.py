@@ -43,7 +43,7 @@ Donors = Mapping[int, np.ndarray]
 """For each cause that is set, by its position: the row whose value each row takes, int, shape (n_rows,)."""
 
 
-class Design:
+class CauseColumns:
     """The causes' columns as the model of the time takes them.
 
     Parameters
@@ -157,7 +157,7 @@ class TimeModel:
     blocks : ndarray of int, shape (n_rows,)
         Blocks of rows, 0 .. n_blocks - 1, longer than the residual is autocorrelated.
     groups : ndarray of int, shape (n_rows,)
-        As of `Design`.
+        As of `CauseColumns`.
     rng : Generator
 
     Attributes
@@ -175,7 +175,7 @@ class TimeModel:
         groups: np.ndarray,
         rng: np.random.Generator,
     ) -> None:
-        self.design = Design(causes, groups)
+        self.design = CauseColumns(causes, groups)
         self.response = response
         n_blocks = int(blocks.max()) + 1
         counts = rng.multinomial(n_blocks, np.full(n_blocks, 1.0 / n_blocks), DRAWS).T[blocks]

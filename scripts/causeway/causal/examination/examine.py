@@ -8,8 +8,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from causeway.causal.data.outcome import Arrow, Edge, Examination, Node, Outcome, Refutation, WhatIf, to_six_digits
+from causeway.causal.data.outcome import Arrow, Edge, Examination, Node, Outcome, Refutation, WhatIf
 from causeway.causal.data.scopes import Totals
+from causeway.causal.data.six_digits import to_six_digits
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.effects.interventions import intervention_model_of, what_ifs
 from causeway.causal.effects.scope_times import ScopeTimes

@@ -13,7 +13,8 @@ import numpy as np
 from scipy.stats import false_discovery_control
 
 from causeway.causal.data.observations import Dropped
-from causeway.causal.data.outcome import REFUSED, Arrow, Estimate, Examination, Outcome, WhatIf, six_digits
+from causeway.causal.data.outcome import REFUSED, Arrow, Estimate, Examination, Outcome, WhatIf
+from causeway.causal.data.six_digits import six_digits
 from causeway.causal.report.probability import StatementFacts, probability_of
 from causeway.causal.statistics.multiple_testing import benjamini_bogomolov
 

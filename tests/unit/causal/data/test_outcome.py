@@ -8,8 +8,9 @@ import pytest
 from causal_documents import arrow, estimate, outcome, what_if
 
 from causeway.causal.data.observations import Dropped
-from causeway.causal.data.outcome import Arrow, Edge, Examination, GroupSlope, Node, UnstableCause, to_six_digits
+from causeway.causal.data.outcome import Arrow, Edge, Examination, GroupSlope, Node, UnstableCause
 from causeway.causal.data.outcome_file import read_outcomes, write_outcomes
+from causeway.causal.data.six_digits import to_six_digits
 from causeway.core.errors import TableError
 
 
