@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from causeway.causal.data.outcome import Arrow, Estimate, Outcome, Scope, WhatIf
-from causeway.causal.data.scopes import feature_columns, in_time_order, observations_of
+from causeway.causal.data.scopes import Totals, feature_columns, in_time_order, observations_of
 from causeway.causal.discovery.discover import discover
 from causeway.causal.effects.interventions import intervention_model_of, what_ifs
 from causeway.causal.effects.scope_times import ScopeTimes
@@ -65,11 +65,19 @@ def analysed(table: KnownTable, case: Case, seed: int, inclusion: np.ndarray | N
     outcome, evidence = discover(columns, rows, scope)
     if not outcome.arrows or evidence is None:
         return Analysis(outcome, [])
-    times = ScopeTimes(evidence, outcome.arrows, table.target, None, seed)
+    times = ScopeTimes(evidence, outcome.arrows, table.target, totals_of_table(table), seed)
     effects = time_effects(times, outcome.arrows)
     arrows = tuple(replace(arrow, in_time=effects.get(arrow.name)) for arrow in outcome.arrows)
     changes = what_ifs(intervention_model_of(times, arrows), arrows)
     return Analysis(replace(outcome, arrows=arrows), changes)
+
+
+def totals_of_table(table: KnownTable) -> Totals:
+    """Return what the rows of a table stand for: each for itself, however the kernels are weighted in the search."""
+    kernels = np.unique(table.kernel)
+    time_by_kernel = {f"kernel-{one:02d}": float(table.y[table.kernel == one].sum()) for one in kernels}
+    launches = {f"kernel-{one:02d}": int((table.kernel == one).sum()) for one in kernels}
+    return Totals(time=time_by_kernel, launches=launches)
 
 
 def measured(case: Case, seed: int) -> dict[str, dict]:

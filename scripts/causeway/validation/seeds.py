@@ -44,7 +44,13 @@ of the situations that they are learnt on.
 
 
 def seeds_for(generator: str, use: str) -> range:
-    """Return the last range of seeds of a generator for a use; KeyError if there is none."""
+    """Return the last range of seeds of a generator for a use.
+
+    Raises
+    ------
+    KeyError
+        There is none.
+    """
     found = [one.seeds for one in SEEDS if (one.generator, one.use) == (generator, use)]
     if not found:
         raise KeyError(f"no seeds of {generator} for {use}")

@@ -5,8 +5,8 @@ import pytest
 
 from causeway.validation.cases import CASES, drawn
 from causeway.validation.further_generators.additive import AdditiveSettings, draw_additive
+from causeway.validation.further_generators.worlds import PREVALENCES, WORLDS, WorldSettings, draw_world
 from causeway.validation.time_truth import time_truth
-from causeway.validation.worlds import PREVALENCES, WORLDS, WorldSettings, draw_world
 
 
 def world(name, seed=3):
