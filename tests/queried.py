@@ -34,8 +34,14 @@ def same(found, wanted):
     return math.isclose(found, wanted, rel_tol=1e-12)
 
 
+def every_statement(findings):
+    """Return the findings and, behind each, the further claims about its kernel."""
+    return [one for finding in findings for one in (finding, *finding["also"])]
+
+
 def wrong_findings(findings, results):
     """Return the findings whose query does not give the value, or the bound, that they state."""
+    findings = every_statement(findings)
     pairs = [(finding["id"], finding["evidence"]["query"], finding["evidence"]["value"]) for finding in findings]
     pairs += [
         (finding["id"], finding["recoverable_query"], finding["recoverable_ns"])

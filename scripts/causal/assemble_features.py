@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from causeway.causal.data.features import assemble, exports_of
-from causeway.core.logs import failing_clearly
+from causeway.core.logs import LOG, failing_clearly
+from causeway.core.reduced import CONTEXT_FEATURES, why_not
 from causeway.core.tables import read_json, read_table
 
 if TYPE_CHECKING:
@@ -17,7 +18,9 @@ def main(job) -> None:
         folders = [job.input.tables] if isinstance(job.input.tables, str) else list(job.input.tables)
         exports = exports_of(folders, read_json(job.input.clocks), dict(job.params.nodes))
         configurations = read_table(kept.with_name("configurations.parquet"), "configuration_summary")
-        assemble(kept, exports, configurations, kept.parent.name, Path(job.output.features))
+        if filtered := why_not(folders, CONTEXT_FEATURES):
+            LOG.info("context features: %s", filtered)
+        assemble(kept, exports, configurations, kept.parent.name, Path(job.output.features), with_context=not filtered)
 
 
 if "snakemake" in globals():

@@ -1,5 +1,6 @@
-"""What the results claim, ranked by what it could save: `findings.json`."""
+"""What the results claim, ranked by what it is worth: `findings.json`."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from causeway.core.logs import LOG, failing_clearly
@@ -40,9 +41,9 @@ def analyses(job) -> list[Analysis]:
     return found
 
 
-def times(measured: list[Analysis], efficiencies: list[dict]) -> dict[str, DatasetTime]:
-    """Return the GPU time of every dataset: of its devices, which the explorer shows, or else of the launches that
-    were measured in ns.
+def times(measured: list[Analysis], efficiencies: list[dict], qualities: list[dict]) -> dict[str, DatasetTime]:
+    """Return what the findings of every dataset are measured against: its GPU time, of its devices, which the explorer
+    shows, or else of the launches that were measured in ns; and the analyses that its inputs rule out.
     """
     found = {
         one.dataset: DatasetTime(gpu_ns=sum(row["value_sum"] for row in one.kernels))
@@ -52,6 +53,10 @@ def times(measured: list[Analysis], efficiencies: list[dict]) -> dict[str, Datas
     for document in efficiencies:
         if gpu_ns := gpu_time_ns(document):
             found[document["dataset"]] = DatasetTime(gpu_ns=gpu_ns, explorer=True)
+    for quality in qualities:
+        states = quality["analyses"].items()
+        impossible = frozenset(name for name, state in states if not state["possible"])
+        found[quality["dataset"]] = replace(found.get(quality["dataset"], DatasetTime()), impossible=impossible)
     return found
 
 
@@ -59,14 +64,16 @@ def main(job) -> None:
     with failing_clearly(job.log[0]):
         measured = analyses(job)
         efficiencies = [read_json(path) for path in job.input.efficiency]
-        found = [finding for path in job.input.quality for finding in quality_findings(read_json(path))]
+        qualities = [read_json(path) for path in job.input.quality]
+        found = [finding for quality in qualities for finding in quality_findings(quality)]
         found += [finding for one in measured for finding in variability_findings(one)]
         found += [finding for one in measured for search in one.searches for finding in cause_findings(one, search)]
         found += [finding for one in efficiencies for finding in efficiency_findings(one)]
         found += [finding for path in job.input.stragglers for finding in straggler_findings(read_json(path))]
         found += [finding for pair in read_comparisons(job.input.comparisons) for finding in comparison_findings(*pair)]
-        document = summarise(found, times(measured, efficiencies), job.params.config_hash)
-        LOG.info("%d findings", len(document["findings"]))
+        document = summarise(found, times(measured, efficiencies, qualities), job.params.config_hash)
+        left_out = sum(one["count"] for one in document["dropped"])
+        LOG.info("%d findings; %d statements left out", len(document["findings"]), left_out)
         write_json(document, job.output.findings, "findings")
 
 

@@ -36,7 +36,7 @@ def made(tmp_path_factory):
     kept = {"rank": [0], "bin": [7], "kernel": ["k"], "target": [1.0]}
     write_table(table_of("kept", kept), target / "kept.parquet", "kept")
     finding = {"dataset": "demo", "target": "kernel_variability", "verdict": "supported"}
-    findings = [finding | {"scope": "k", "sentence": HOSTILE}, finding | {"scope": "absent", "sentence": "nowhere"}]
+    findings = [finding | {"scope": "k", "headline": HOSTILE}, finding | {"scope": "absent", "headline": "nowhere"}]
     write_json({"findings": findings}, home.parent / "findings.json")
     write_explorer(home, folders, clocks, home / "explorer", findings, 2_000_000)
     return home / "explorer", raw_values(folders, clocks)

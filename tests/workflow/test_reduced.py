@@ -67,8 +67,12 @@ def test_every_rule_takes_a_reduced_dataset_like_one_of_the_sheet(tmp_path, data
     counted = {name: sum(row["count"] for row in coarsest if names[row["metric"]] == name) for name in names}
     assert counted["variability"] == kept
     assert counted["copy_rate"] > 0
-    busy, all_busy = (read_json(home / "efficiency.json")["device"]["kernel_ns"] for home in (reduced, whole))
-    assert 0 < busy < all_busy
+    assert read_json(whole / "efficiency.json")["why"] is None
+    assert "the filter dropped" in read_json(reduced / "efficiency.json")["why"]
+    findings = [one for one in read_json(tmp_path / "results/findings.json")["findings"] if one["dataset"] == "long"]
+    assert not {"efficiency", "straggler"} & {one["kind"] for one in findings}
+    features = read_table(reduced / "kernel_variability/features.parquet", "features").column_names
+    assert not {"launches_in_flight", "transfers_in_flight", "idle_before_ns"} & set(features)
     for path in (
         "explorer/index.html",
         "windows/whole.prv",

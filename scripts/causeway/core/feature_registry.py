@@ -272,6 +272,24 @@ FEATURES = (
 row there and becomes a feature where a dataset has several.
 """
 FEATURE_BY_NAME = {feature.name: feature for feature in FEATURES}
+LEVER = "lever"
+EXPOSURE = "exposure"
+MEDIATOR = "mediator"
+CLOCK = "clock"
+LAG = "lag"
+ROLES = {
+    **{name: LEVER for name in FEATURE_BY_NAME if FEATURE_BY_NAME[name].tier == "launch"},
+    **dict.fromkeys(("stream", "transfer_bytes", "transfer_copy_kind"), LEVER),
+    **dict.fromkeys(("launches_in_flight", "transfers_in_flight", "idle_before_ns", "queue_ns"), EXPOSURE),
+    **{name: EXPOSURE for name in FEATURE_BY_NAME if FEATURE_BY_NAME[name].copy_kinds},
+    **dict.fromkeys(("last_h2d_bytes", "device", "node", "rank"), EXPOSURE),
+    **dict.fromkeys(("iteration_position", "since_start_ns"), CLOCK),
+    "previous_deviation": LAG,
+}
+"""What part a feature plays in how a launch came to take its time: one can set a lever; an exposure is the state that
+the launch met; a clock stands for whatever changes with time; a lag is an earlier outcome. All others are mediators,
+what a launch did on the way from these to its time: its counters, and what is sampled while it runs.
+"""
 DEVICE_METRICS = "device metrics"
 """Group of the metrics that the profiler samples on a device."""
 SAMPLED_UNITS = {"_hz": "Hz", "_ratio": "ratio", "_bytes": "bytes", "_ns": "ns", "_w": "W", "_percent": "percent"}
@@ -286,6 +304,15 @@ COUNTER_GROUPS = {
     COUNTERS: "counter",
 }
 """Groups of counters (of `config/columns/counters.yaml`) with the key of what to try."""
+
+
+def role_of(name: str, tier: str) -> str:
+    """Return the role of a feature by its name and tier; a mediator where the name is not known.
+
+    >>> role_of("block_x", "launch"), role_of("launches_in_flight", "context"), role_of("dram_bytes", "counter")
+    ('lever', 'exposure', 'mediator')
+    """
+    return ROLES.get(name, LEVER if tier == "launch" else MEDIATOR)
 
 
 def sampled_metric(name: str) -> FeatureRecord:

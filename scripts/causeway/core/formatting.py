@@ -138,10 +138,10 @@ def share(value: float | None) -> str:
 
 
 def ratio(value: float | None, decimals_from_one: int = 2) -> str:
-    """Return a number between 0 and 1 as tables of the field print it, `.38`; from 1 on with `decimals_from_one`."""
+    """Return a number between 0 and 1 with two decimals, `0.38`; from 1 on with `decimals_from_one`."""
     if value is None:
         return NOT_MEASURED
-    return f"{value:.2f}".removeprefix("0") if value < 1 else f"{value:.{decimals_from_one}f}"
+    return f"{value:.2f}" if value < 1 else f"{value:.{decimals_from_one}f}"
 
 
 def ratio_three_decimals(value: float) -> str:

@@ -54,7 +54,7 @@ def relative(path: str | Path, levels: int) -> str:
 
 
 def read_search(folder: str | Path) -> Search:
-    """Read the search in a folder `{dataset}/{target}/causal/{scope}`, with its table `whatif`.
+    """Read the search in a folder `{dataset}/{target}/causal/{scope}`, with its tables `whatif` and `heterogeneity`.
 
     Raises
     ------
@@ -62,7 +62,8 @@ def read_search(folder: str | Path) -> Search:
         If a file of the folder is missing, damaged or of another schema version.
     """
     table = Path(folder) / "contributions.parquet"
-    tables = {"whatif": read_table(Path(folder) / "whatif.parquet", "whatif").to_pylist()}
+    names = ("whatif", "heterogeneity")
+    tables = {name: read_table(Path(folder) / f"{name}.parquet", name).to_pylist() for name in names}
     return Search(
         read_json(Path(folder) / "graph.json"),
         read_table(table, "contributions").to_pylist(),

@@ -9,6 +9,7 @@ import numpy as np
 
 from causeway.core.clock import Clock, clocks_of
 from causeway.core.logs import LOG
+from causeway.core.reduced import EFFICIENCY, why_not
 from causeway.core.tables import read_json, read_table, write_json, write_table
 from causeway.efficiency.device_time import regions
 from causeway.efficiency.device_time.measure import COPY_KINDS, Limits, Measured, Opened, measure, open_export
@@ -31,7 +32,8 @@ def bins_of(opened: Sequence[Opened], clocks: Mapping[str, Clock], count: int) -
 def measure_efficiency(
     name: str, folders: Sequence[Path], clocks_file: Path, choices: Mapping, out_json: Path, out_table: Path
 ) -> None:
-    """Write `efficiency.json` and `efficiency.parquet` of a dataset.
+    """Write `efficiency.json` and `efficiency.parquet` of a dataset; for a reduced one whose filter rules them out
+    only the reason: time of dropped events would count as idle.
 
     Parameters
     ----------
@@ -44,7 +46,9 @@ def measure_efficiency(
     out_json, out_table : Path
     """
     document_of_clocks = read_json(clocks_file)
-    opened = [found for folder in folders if (found := open_export(Path(folder))) is not None]
+    filtered = why_not(folders, EFFICIENCY)
+    usable = [] if filtered else folders
+    opened = [found for folder in usable if (found := open_export(Path(folder))) is not None]
     clocks = clocks_of(document_of_clocks)
     edges = bins_of(opened, clocks, choices["bins"])
     limits = Limits(choices["kernel_wait_ns"], round(1000 * choices["small_kernel_us"]))
@@ -58,6 +62,7 @@ def measure_efficiency(
     dataset = MeasuredDataset(measured or [_nothing()], names, shared)
     names_of = {(row["rank"], row["device"]): row["name"] for one in opened for row in _devices(one.folder)}
     found = document(name, dataset, document_of_clocks, edges, limits.small_kernel_ns, names_of)
+    found["why"] = filtered or found["why"]
     write_json(found, out_json, schema="efficiency")
     write_table(table(dataset, edges if opened else edges[:1]), out_table, "efficiency", metadata={"dataset": name})
 

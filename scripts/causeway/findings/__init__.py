@@ -2,6 +2,6 @@
 
 Nothing is computed here that stands in a table, and nothing is drawn.
 
-Imports run from left to right: `causes`, `comparison`, `document`, `efficiency`, `kernels`, `quality`, `stragglers` >
-`record`, `suggestions`.
+Imports run from left to right: `document` > `comparison`, `efficiency`, `folding`, `invariants`, `kernels`, `quality`,
+`stragglers` > `causes` > `headlines`, `suggestions` > `record`.
 """

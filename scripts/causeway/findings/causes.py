@@ -1,54 +1,64 @@
-"""Findings of the causal searches: what changes the target, or that nothing was found."""
+"""Findings of the causal searches: what changes the target and what that costs, or that nothing was found."""
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 from causeway.core.errors import TableError
+from causeway.core.feature_registry import record_of
 from causeway.core.formatting import name_in_sentence
 from causeway.core.queries import cell, in_document, of_table, rows_where
 from causeway.core.results import Search
-from causeway.core.vocabulary import MEMORY_STALL, SUPPORTED, UNEXPLAINED
-from causeway.findings.record import Analysis, Effect, Evidence, Finding, link_to
+from causeway.core.vocabulary import LOWERS as LOWERING
+from causeway.core.vocabulary import MEMORY_STALL, SUPPORTED, UNEXPLAINED, target_name
+from causeway.core.vocabulary import RAISES as RAISING
+from causeway.findings import headlines
+from causeway.findings.record import (
+    EXPLAINED,
+    LOWERS,
+    NOT_MONOTONE,
+    RAISES,
+    SETTABLE,
+    UNDECIDED,
+    Analysis,
+    Effect,
+    Evidence,
+    Finding,
+    PooledSlope,
+    Worth,
+    link_to,
+    may_advise,
+)
 from causeway.findings.suggestions import NO_CAUSE, for_cause
 
 ALL_KERNELS = "All kernels together"
 ASSUMPTION = "no unmeasured common cause of the feature and the target"
+BY_SIGN = {RAISING: RAISES, LOWERING: LOWERS}
 
 
-def recoverable_ns(contribution_percent: float | None, target_sum: float) -> int | None:
-    """Return an upper bound of the GPU time that removing a cause of variability could save.
-
-    Deviations from the mean sum to zero within a configuration, so that half of sum |t - mean| is the time spent above
-    the mean: all that could be saved if no launch took longer than the mean. A cause that explains the share s of the
-    variance accounts for at most s of that: without it deviations shrink by the factor sqrt(1 - s), and 1 - sqrt(1 -
-    s) <= s for s in [0, 1].
-
-    Parameters
-    ----------
-    contribution_percent : float or None
-        100 s; None if it was not estimated, which gives None.
-    target_sum : float
-        Sum of |t - mean| over all launches of the kernel, ns.
-    """
-    if contribution_percent is None:
-        return None
-    return round(min(max(contribution_percent, 0.0), 100.0) / 100 * target_sum / 2)
+def whole_ns(value: float) -> int:
+    """Return a time, ns, as a whole number: halves upwards, as `floor(x + 0.5)` gives it in SQL."""
+    return math.floor(value + 0.5)
 
 
-def recoverable_query(table: str, row: int, kernels_table: str, kernel: str) -> str:
+def recoverable_query(table: str, row: int) -> str:
     """Return the query that gives `recoverable_ns` of the cause in a row of `contributions.parquet`."""
-    share = of_table("least(greatest(contribution_percent, 0.0), 100.0)", table, rows_where({"file_row_number": row}))
-    total = of_table("target_sum", kernels_table, rows_where({"kernel": kernel}))
-    return f"SELECT round(({share}) / 100 * ({total}) / 2)::BIGINT"
+    return of_table("greatest(floor(cost_ns + 0.5), 0)::BIGINT", table, rows_where({"file_row_number": row}))
 
 
 def cause_findings(analysis: Analysis, search: Search) -> list[Finding]:
     """Return the findings of one causal search: its causes, or that there is none.
+
+    The search of the whole dataset is left out where the dataset has one kernel: it says the same.
 
     Raises
     ------
     TableError
         If a cause of the table has no sentence.
     """
+    is_repeated = len(analysis.searches) > 1 and len(analysis.kernels) == 1 and search.graph["scope"] == "dataset"
+    if is_repeated:
+        return []
     causes = [(index, row) for index, row in enumerate(search.contributions) if row["feature"] != UNEXPLAINED]
     if not causes:
         return [_no_cause(analysis, search)]
@@ -58,16 +68,20 @@ def cause_findings(analysis: Analysis, search: Search) -> list[Finding]:
     return [_cause(analysis, search, index) for index, _ in causes]
 
 
-def _kernel_of(analysis: Analysis, search: Search) -> Mapping | None:
-    """Return the row of `kernels.parquet` of the search's kernel; None for the whole dataset."""
-    return next((row for row in analysis.kernels if row["kernel"] == search.graph["scope"]), None)
+def subject_of(analysis: Analysis, scope: str, name: str | None) -> str:
+    """Return what headlines call a scope: a kernel's short name, with its id where several have that; all kernels."""
+    if scope == "dataset":
+        return headlines.ALL_KERNELS
+    shorts = {row["kernel"]: headlines.short(row["short_name"]) for row in analysis.kernels}
+    own = shorts.get(scope) or headlines.short(name or scope)
+    return f"{own} ({scope})" if sum(one == own for one in shorts.values()) > 1 else own
 
 
 def _finding(analysis: Analysis, search: Search, sentence: str, **facts: object) -> Finding:
     """Return a finding of a search; the name of its scope stands before the sentence."""
     graph = search.graph
     scope = graph["scope"]
-    kernel = _kernel_of(analysis, search) or {}
+    kernel = next((row for row in analysis.kernels if row["kernel"] == scope), {})
     name = kernel.get("short_name") or graph["scope_name"] or scope
     return Finding(
         dataset=analysis.dataset,
@@ -86,56 +100,120 @@ def _finding(analysis: Analysis, search: Search, sentence: str, **facts: object)
 def _no_cause(analysis: Analysis, search: Search) -> Finding:
     graph = search.graph
     document = search.table.replace("contributions.parquet", "graph.json")
+    subject = subject_of(analysis, graph["scope"], graph["scope_name"])
     return _finding(
         analysis,
         search,
         " ".join(graph["sentences"] or graph["reasons"]) or "No cause found.",
         kind="no_cause",
+        subject=subject,
+        quantity=f"causes of {target_name(analysis.target)}",
+        headline=headlines.of_no_cause(subject, analysis.target, refused=not graph["sentences"]),
         verdict=graph["verdict"],
         evidence=Evidence(table=document, query=in_document(document, "n_rows", kind="integer"), value=graph["n_rows"]),
         suggestion=NO_CAUSE,
     )
 
 
+def _effect(row: Mapping, name: str, unit: str) -> Effect | None:
+    """Return an estimate of a row, from the columns `{name}_percent`, `_low` and `_high`; None where it has none."""
+    value = row.get(f"{name}_percent")
+    if value is None:
+        return None
+    return Effect(value=value, low=row.get(f"{name}_low"), high=row.get(f"{name}_high"), unit=unit)
+
+
+def _worth(analysis: Analysis, row: Mapping) -> Worth | None:
+    """Return the GPU time that a cause costs; None where the target is no time that is spent: a long memory stall may
+    be hidden work.
+    """
+    if row.get("cost_ns") is None or analysis.unit != "ns" or analysis.target == MEMORY_STALL:
+        return None
+    low = row.get("cost_low")
+    high = row.get("cost_high")
+    ends = {} if low is None or high is None else {"low": whole_ns(low), "high": whole_ns(high)}
+    return Worth(ns=whole_ns(row["cost_ns"]), **ends)
+
+
+def direction_of(row: Mapping) -> str:
+    """Return what more of a cause does to the mean, or, where that was not estimated, to what its sign is about."""
+    if row.get("monotone") is False:
+        return NOT_MONOTONE
+    if row.get("mean_change_percent") is None:
+        return BY_SIGN.get(row["sign"], UNDECIDED)
+    low = row.get("mean_change_low")
+    high = row.get("mean_change_high")
+    if low is not None and low > 0:
+        return RAISES
+    return LOWERS if high is not None and high < 0 else UNDECIDED
+
+
+def _slopes(search: Search, feature: str) -> tuple[PooledSlope, ...]:
+    """Return the pooled slopes of a cause over kernels and over ranks, where these were computed."""
+    rows = search.tables.get("heterogeneity", ())
+    return tuple(
+        PooledSlope(value=row["slope"], low=row["slope_low"], high=row["slope_high"], slope_of=row["slope_of"])
+        for row in rows
+        if row["feature"] == feature and row["group"] is None and row["slope_of"] is not None
+    )
+
+
+def _evidence(search: Search, index: int, column: str) -> Evidence:
+    return Evidence(
+        table=search.table,
+        query=cell(column, search.table, index),
+        value=search.contributions[index][column],
+        rows=(index,),
+        filter=rows_where({"file_row_number": index}),
+    )
+
+
 def _cause(analysis: Analysis, search: Search, index: int) -> Finding:
     """Return the finding of the cause in a row of the search's table."""
     row = search.contributions[index]
-    percent = row["contribution_percent"]
-    column = "verdict" if percent is None else "contribution_percent"
-    return _finding(
+    subject = subject_of(analysis, search.graph["scope"], search.graph["scope_name"])
+    quantity = headlines.quantity_of(analysis.target)
+    explained = _effect(row, "contribution", "percent of the variance")
+    change = _effect(row, "mean_change", f"percent of the {quantity}")
+    spread = _effect(row, "spread_change", "percent of the standard deviation")
+    worth = _worth(analysis, row)
+    direction = direction_of(row)
+    is_settable = row.get("role") in SETTABLE
+    columns = {"mean_change_percent": change, "contribution_percent": explained}
+    finding = _finding(
         analysis,
         search,
         row["sentence"],
         kind="cause",
         key=row["feature"],
+        subject=subject,
+        quantity=quantity if change else EXPLAINED,
+        headline=headlines.of_cause(
+            subject, analysis.target, row, direction=direction, change=change, spread=spread, worth=worth
+        ),
         verdict=row["verdict"],
-        effect=None
-        if percent is None
-        else Effect(
-            value=percent, low=row["contribution_low"], high=row["contribution_high"], unit="percent of the variance"
-        ),
-        evidence=Evidence(
-            table=search.table,
-            query=cell(column, search.table, index),
-            value=row[column],
-            rows=(index,),
-            filter=rows_where({"file_row_number": index}),
-        ),
-        suggestion=for_cause(row),
-        **_bound(analysis, search, index),
+        effect=change or explained,
+        direction=direction,
+        monotone=row.get("monotone"),
+        p99=_effect(row, "p99_change", "percent of the 99th percentile"),
+        spread=spread,
+        explained=explained,
+        role=row.get("role"),
+        lever=record_of(row["feature"], row.get("group") or "").label if is_settable else None,
+        probability=row.get("probability"),
+        evidence=_evidence(search, index, next((name for name, one in columns.items() if one), "verdict")),
+        worth=worth,
+        is_time=analysis.unit == "ns",
+        sign=row["sign"],
+        sign_of=row.get("sign_of"),
+        slopes=_slopes(search, row["feature"]),
+        **_recoverable(search, index, worth),
     )
+    return replace(finding, suggestion=for_cause(row, direction) if may_advise(finding) else None)
 
 
-def _bound(analysis: Analysis, search: Search, index: int) -> dict:
-    """Return the upper bound of the time that removing a cause could save, with its query; empty where none is known:
-    the target is no time that is spent, or the cause is not supported, or not that of one kernel.
-    """
-    row = search.contributions[index]
-    kernel = _kernel_of(analysis, search)
-    is_time = analysis.unit == "ns" and analysis.target != MEMORY_STALL
-    if not is_time or kernel is None or row["verdict"] != SUPPORTED or row["contribution_percent"] is None:
+def _recoverable(search: Search, index: int, worth: Worth | None) -> dict:
+    """Return the GPU time that a supported cause costs, with its query; empty where that is not known."""
+    if worth is None or search.contributions[index]["verdict"] != SUPPORTED:
         return {}
-    return {
-        "recoverable_ns": recoverable_ns(row["contribution_percent"], kernel["target_sum"]),
-        "recoverable_query": recoverable_query(search.table, index, analysis.kernels_table, kernel["kernel"]),
-    }
+    return {"recoverable_ns": max(worth.ns, 0), "recoverable_query": recoverable_query(search.table, index)}

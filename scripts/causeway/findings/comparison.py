@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from causeway.core.formatting import name_in_sentence
 from causeway.core.queries import cell
 from causeway.core.vocabulary import CHANGE_WORDS, FOR_THE_BETTER, FOR_THE_WORSE, INCONCLUSIVE, SUPPORTED
+from causeway.findings import headlines
 from causeway.findings.record import Effect, Evidence, Finding
 
 MOST = 10
@@ -89,10 +90,14 @@ def _datasets(document: Mapping) -> tuple[str, str]:
     return document["baseline"]["dataset"], document["candidate"]["dataset"]
 
 
-def _amount(row: Mapping) -> str:
-    """Return metric and change of a row in words, with the interval where it has one."""
+def _amount(row: Mapping, with_interval: bool = True) -> str:
+    """Return metric and change of a row in words, with the interval where it has one and `with_interval`."""
     unit = "points" if row["metric"] == "efficiency" else "%"
-    interval = "" if row["low_percent"] is None else f" [{row['low_percent']:+.3g}, {row['high_percent']:+.3g}]"
+    interval = (
+        ""
+        if row["low_percent"] is None or not with_interval
+        else f" [{row['low_percent']:+.3g}, {row['high_percent']:+.3g}]"
+    )
     return f"{METRIC_NAMES[row['metric']]} {row['change_percent']:+.3g} {unit}{interval}"
 
 
@@ -109,12 +114,16 @@ def _change(document: Mapping, rows: Sequence[Mapping], index: int) -> Finding:
     baseline, candidate = _datasets(document)
     whole = row["level"] == "run"
     subject = candidate if whole else f"Kernel {name_in_sentence(row['candidate'])}"
+    short = headlines.short(candidate if whole else row["candidate"])
     return _finding(
         document,
         rows,
         index,
         key=f"{row['metric']}/{'run' if whole else _short_hash(row['candidate'])}",
         scope_name=None if whole else row["candidate"],
+        subject=short,
+        quantity=METRIC_NAMES[row["metric"]],
+        headline=headlines.of_comparison(short, baseline, row["verdict"], _amount(row, with_interval=False)),
         sentence=f"{subject} is {row['verdict']} than in {baseline}: {_amount(row)}.",
         verdict=SUPPORTED,
         suggestion=SUGGESTIONS.get(row["verdict"]),
@@ -130,5 +139,16 @@ def _no_change(document: Mapping, rows: Sequence[Mapping]) -> list[Finding]:
         if row["level"] == "run" and row["metric"] == "time_per_launch":
             state = "the same within noise" if row["verdict"] == "same" else UNDECIDED
             sentence = f"No change from {baseline} to {candidate} is beyond noise: {_amount(row)}, {state}."
-            return [_finding(document, rows, index, key="none", sentence=sentence, verdict=INCONCLUSIVE)]
+            found = _finding(
+                document,
+                rows,
+                index,
+                key="none",
+                subject=headlines.short(candidate),
+                quantity=METRIC_NAMES[row["metric"]],
+                headline=headlines.of_no_change(headlines.short(candidate), baseline),
+                sentence=sentence,
+                verdict=INCONCLUSIVE,
+            )
+            return [found]
     return []

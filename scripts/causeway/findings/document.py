@@ -4,9 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
+from causeway.findings.folding import folded
+from causeway.findings.invariants import CheckBasis, checked
 from causeway.findings.record import NOTICEABLE, Finding
 
-SCHEMA_VERSION = "2"
+SCHEMA_VERSION = "3"
 WITHOUT_BOUND = ("comparison", "efficiency", "straggler", "cause", "variability")
 """Kinds of supported claims of a whole dataset that have no bound, in their order; those of one kernel follow."""
 UNDECIDED = {
@@ -37,16 +39,19 @@ class DatasetTime:
         neither is known.
     explorer : bool
         Whether the dataset has an explorer.
+    impossible : frozenset of str
+        Analyses that the dataset's inputs rule out.
     """
 
     gpu_ns: int | None = None
     explorer: bool = False
+    impossible: frozenset[str] = frozenset()
 
 
 def severity(finding: Finding) -> str:
     """Return how much a finding with its share of the GPU time matters: `high`, `medium`, `low` or `none`.
 
-    `high`: supported, and at least 10 % of the dataset's GPU time could be recovered; or an input that could not be
+    `high`: supported, and at least 10 % of the dataset's GPU time is at stake; or an input that could not be
     read. `medium`: at least 1 %; or an input read in part. `low`: less, or a bound that is not known, or a claim the
     data do not decide. `none`: nothing to act upon: refuted, or nothing was found.
     """
@@ -70,7 +75,8 @@ def is_small(finding: Finding) -> bool:
 def ranked(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings, which have their share of the GPU time, in the order in which they are read.
 
-    What could save a noticeable share of the GPU time, most first; supported claims without a bound, on a whole dataset
+    What is worth a noticeable share of the GPU time, most first, then by the 99th percentile; supported claims of
+    unknown worth, on a whole dataset
     before those on one kernel; what could save less than `NOTICEABLE` of the GPU time; what the data do not decide or
     refute; inputs that were not read.
     """
@@ -87,8 +93,9 @@ def _sort_key(finding: Finding) -> tuple:
         group = (1, WITHOUT_BOUND.index(finding.kind) + of_kernel * len(WITHOUT_BOUND))
     else:
         group = (3, UNDECIDED.get((finding.kind, finding.verdict), len(UNDECIDED)))
-    unit, size = ("", 0.0) if finding.effect is None else (finding.effect.unit, finding.effect.value)
-    return (*group, unit, -size, finding.id)  # sizes compare in one unit only
+    tail = 0.0 if finding.p99 is None else abs(finding.p99.value)
+    unit, size = ("", 0.0) if finding.effect is None else (finding.effect.unit, abs(finding.effect.value))
+    return (*group, -tail, unit, -size, finding.id)  # sizes compare in one unit only
 
 
 def summarise(findings: Iterable[Finding], times: Mapping[str, DatasetTime], config_hash: str) -> dict:
@@ -103,16 +110,33 @@ def summarise(findings: Iterable[Finding], times: Mapping[str, DatasetTime], con
     config_hash : str
         Hash of the configuration, hexadecimal.
     """
-    time_of = {dataset: time for dataset, time in times.items() if time.gpu_ns}
+    gpu_ns = {dataset: time.gpu_ns for dataset, time in times.items() if time.gpu_ns}
     shared = [
-        replace(finding, recoverable_share=finding.recoverable_ns / time_of[finding.dataset].gpu_ns)
-        if finding.recoverable_ns is not None and finding.dataset in time_of
+        replace(finding, recoverable_share=finding.recoverable_ns / gpu_ns[finding.dataset])
+        if finding.recoverable_ns is not None and finding.dataset in gpu_ns
         else finding
         for finding in findings
     ]
-    found = []
-    for index, finding in enumerate(ranked(shared)):
-        explored = times.get(finding.dataset, DatasetTime()).explorer and finding.kind in ("cause", "variability")
-        link = f"{finding.dataset}/explorer/index.html#finding_{index}" if explored else None
-        found.append(replace(finding, severity=severity(finding), explorer=link).as_json())
-    return {"schema_version": SCHEMA_VERSION, "config_hash": config_hash, "findings": found}
+    basis = CheckBasis(gpu_ns=gpu_ns, impossible={dataset: time.impossible for dataset, time in times.items()})
+    kept, dropped = checked(ranked(shared), basis)
+    found = [
+        _placed(finding, index, times.get(finding.dataset, DatasetTime())).as_json()
+        for index, finding in enumerate(ranked(folded(kept)))
+    ]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "config_hash": config_hash,
+        "findings": found,
+        "dropped": [{"invariant": name, "count": count} for name, count in dropped.items()],
+    }
+
+
+def _placed(finding: Finding, index: int, time: DatasetTime) -> Finding:
+    """Return a finding, and those behind it, with severity and, by its index in the document, the explorer's window."""
+    is_explored = time.explorer and finding.kind in ("cause", "variability")
+    return replace(
+        finding,
+        severity=severity(finding),
+        explorer=f"{finding.dataset}/explorer/index.html#finding_{index}" if is_explored else None,
+        also=tuple(replace(one, severity=severity(one)) for one in finding.also),
+    )

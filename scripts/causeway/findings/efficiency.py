@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from causeway.core.formatting import time_three_digits
 from causeway.core.queries import in_document, value_at, within
 from causeway.core.vocabulary import IDLE_CAUSES, SUPPORTED, WATERFALL
-from causeway.findings import suggestions
-from causeway.findings.record import NOTICEABLE, Effect, Evidence, Finding, link_to
+from causeway.findings import headlines, suggestions
+from causeway.findings.record import NOTICEABLE, Effect, Evidence, Finding, Worth, link_to
 
 SAME = 0.1
 """Two counts of one loss that differ by no more than this share count the same time."""
@@ -48,6 +48,7 @@ def _finding(document: Mapping, *, value: float, unit: str, expression: str, **f
     return Finding(
         dataset=document["dataset"],
         kind="efficiency",
+        subject=document["dataset"],
         verdict=SUPPORTED,
         effect=Effect(value=value, unit=unit),
         evidence=Evidence(table=_path(document), query=within(_path(document), expression), value=value),
@@ -70,6 +71,9 @@ def _losses(document: Mapping, total: int) -> list[Finding]:
             _finding(
                 document,
                 key=part,
+                quantity="lost GPU time",
+                headline=headlines.of_loss(part, value, lost),
+                worth=Worth(ns=lost),
                 value=value,
                 unit="percent of the GPU time",
                 expression=f"100 * {value_at('waterfall_ns', part, kind='integer')} / ({whole})",
@@ -102,6 +106,8 @@ def _idle(document: Mapping, total: int) -> list[Finding]:
     finding = _finding(
         document,
         key="idle",
+        quantity="idle time",
+        headline=headlines.of_idle(main, idle, value),
         value=value,
         unit="percent of the idle time",
         expression=f"100 * {parts[main]} / ({' + '.join(parts.values())})",
@@ -124,6 +130,8 @@ def _exposed_copies(document: Mapping, total: int) -> list[Finding]:
     finding = _finding(
         document,
         key="exposed_copies",
+        quantity="exposed transfers",
+        headline=headlines.of_exposed_copies(alone, 100 * alone / total),
         value=alone,
         unit="ns",
         expression=_over_devices("exposed_memory_ns"),
@@ -150,6 +158,8 @@ def _small_kernels(document: Mapping) -> list[Finding]:
     finding = _finding(
         document,
         key="small_kernels",
+        quantity="short launches",
+        headline=headlines.of_small_kernels(value, path["small_kernel_ns"]),
         value=value,
         unit="percent of the launches",
         expression=f"100 * {value_at('launch_path', 'small_share')}",
@@ -169,6 +179,8 @@ def _shared_gpus(document: Mapping) -> list[Finding]:
     finding = _finding(
         document,
         key="shared_devices",
+        quantity="kernels that run at once",
+        headline=headlines.of_shared_gpus(len(gpus), value),
         value=value,
         unit="ns",
         expression="list_sum(json_extract(content, '$.shared[*].at_once_ns')::BIGINT[])::BIGINT",

@@ -3,6 +3,8 @@
 from causeway.core.formatting import name_in_sentence
 from causeway.core.queries import of_table, rows_where
 from causeway.core.vocabulary import SUPPORTED, target_name
+from causeway.findings import headlines
+from causeway.findings.causes import subject_of
 from causeway.findings.record import Analysis, Effect, Evidence, Finding, link_to
 
 
@@ -14,8 +16,9 @@ def variability_findings(analysis: Analysis) -> list[Finding]:
     target = target_name(analysis.target)
     total = sum(kernel["launches"] for kernel in analysis.kernels)
     value = 100 * row["target_share"]
+    subject = subject_of(analysis, row["kernel"], row["name"])
     sentence = (
-        f"{name_in_sentence(row['short_name'])} holds {value:.0f} % of the {target}, in {row['launches']:,} of"
+        f"{name_in_sentence(row['short_name'])} has {value:.0f} % of the {target}, in {row['launches']:,} of"
         f" {total:,} launches"
     )
     sentence += f"; robust CV {row['robust_cv']:.2f}." if row["robust_cv"] is not None else "."
@@ -27,6 +30,9 @@ def variability_findings(analysis: Analysis) -> list[Finding]:
             scope=row["kernel"],
             scope_name=row["name"],
             kind="variability",
+            subject=subject,
+            quantity=f"share of the {target}",
+            headline=headlines.of_variability(subject, target, value, row["launches"]),
             sentence=sentence,
             verdict=SUPPORTED,
             effect=Effect(value=value, unit=f"percent of the summed {target}"),

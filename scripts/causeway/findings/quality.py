@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from causeway.core.formatting import name_in_sentence
 from causeway.core.queries import in_document
 from causeway.core.vocabulary import SUPPORTED
+from causeway.findings import headlines
 from causeway.findings.record import Evidence, Finding, link_to
 
 
@@ -17,6 +18,7 @@ def quality_findings(quality: Mapping) -> list[Finding]:
         if export["status"] == "read":
             continue
         error = export.get("error") or {}
+        source = headlines.short(export["source"])
         why = f": {error['found']}. {error['advice']}" if error else "."
         degree = "could not be read and is in no result" if export["status"] == "refused" else "was read in part"
         found.append(
@@ -24,6 +26,9 @@ def quality_findings(quality: Mapping) -> list[Finding]:
                 dataset=dataset,
                 kind="quality",
                 key=export["export"],
+                subject=source,
+                quantity="inputs that were read",
+                headline=headlines.of_input(source, export["status"] == "refused"),
                 sentence=f"{name_in_sentence(export['source'])} {degree}{why}",
                 verdict=SUPPORTED,
                 evidence=Evidence(

@@ -1,14 +1,28 @@
 """One claim as a record, the same for all kinds of claims, and what a claim about one target is read from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from causeway.core.results import Search
+from causeway.core.vocabulary import MEMORY_STALL, SUPPORTED
 
 NOTICEABLE = 0.01
 """Share of a dataset's GPU time from which a loss is a finding, and from which what could be saved ranks by its
 size.
 """
+
+RAISES = "raises"
+LOWERS = "lowers"
+NOT_MONOTONE = "not monotone"
+UNDECIDED = "undecided"
+DIRECTIONS = (RAISES, LOWERS, NOT_MONOTONE, UNDECIDED)
+"""What more of a cause does; of a category, its named level against the commonest."""
+UNWRITTEN = ("key", "is_time", "sign", "sign_of", "slopes")
+"""Fields that serve the checks or the id alone."""
+SETTABLE = ("lever", "exposure")
+"""Roles of what one can set."""
+EXPLAINED = "explained variance"
+"""The quantity of a cause whose change of the mean was not estimated."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +58,29 @@ class Effect:
     low: float | None = None
     high: float | None = None
     unit: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worth:
+    """GPU time of the run, over all devices, that a claim is about, ns; the ends of its interval where it has one."""
+
+    ns: int
+    low: int | None = None
+    high: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PooledSlope:
+    """The slope over all groups together of what a cause's sign is about, with its interval; a row of
+    `heterogeneity.parquet`.
+
+    `slope_of` is "target" or "value".
+    """
+
+    value: float
+    low: float
+    high: float
+    slope_of: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,11 +125,30 @@ class Finding:
         `cause`, `no_cause`, `variability`, `quality`, `efficiency`, `straggler` or `comparison`.
     key : str
         Distinguishes claims of one kind and scope; part of the id, which stays the same from run to run.
+    subject : str
+        What the claim is about, as the headline names it: a kernel, a rank, the run.
+    quantity : str
+        What `effect` is the size of.
+    headline : str
+        The claim in at most 25 words, made by `causeway.findings.headlines`; verdict, n and robustness stand in fields.
     sentence : str
-        The claim in words, with its numbers.
+        The claim at length, with its numbers.
     verdict : str
         `supported`, `inconclusive` or `refuted`.
     effect : Effect or None
+        Of a cause: the change of the mean, where that was estimated; else the explained variance.
+    direction : str or None
+        What more of a cause does to the quantity: one of `DIRECTIONS`; None for other claims.
+    monotone : bool or None
+        Of a cause: false where the mean both rises and falls with it.
+    p99, spread, explained : Effect or None
+        Of a cause: changes of the 99th percentile and of the standard deviation, and the share of the variance.
+    role : str or None
+        Of a cause: `lever`, `exposure`, `mediator`, `clock` or `lag`.
+    lever : str or None
+        What one can set.
+    probability : float or None
+        How often such a statement was true in the validation, 0 .. 1.
     evidence : Evidence
     n : int or None
         Launches (of stragglers: collectives) on which the claim rests.
@@ -100,8 +156,11 @@ class Finding:
         Independent launches that carry the same information.
     assumption : str or None
         What must hold for the claim to be true.
+    worth : Worth or None
+        What the claim is worth: of a cause the GPU time that it costs, of a loss all of it, of a late rank the time
+        that the others waited.
     recoverable_ns : int or None
-        Upper bound of the GPU time that acting upon the claim could save, ns.
+        The same where the claim is supported, never below 0.
     recoverable_query : str or None
         SQL that gives `recoverable_ns`.
     suggestion : str or None
@@ -114,6 +173,14 @@ class Finding:
         `recoverable_ns` over the dataset's GPU time; None before the findings are ranked as well.
     explorer : str or None
         The explorer, opened at the window that shows the claim best.
+    also : sequence of Finding
+        Further claims about the same kernel, in their order.
+    is_time : bool
+        Whether the target is a time that is spent. Not written.
+    sign, sign_of : str or None
+        Of a cause: the sign in its table, and what it is about. Not written.
+    slopes : sequence of PooledSlope
+        What `sign` must agree with. Not written.
     """
 
     dataset: str
@@ -122,13 +189,25 @@ class Finding:
     scope_name: str | None = None
     kind: str
     key: str = ""
+    subject: str
+    quantity: str
+    headline: str
     sentence: str
     verdict: str
     effect: Effect | None = None
+    direction: str | None = None
+    monotone: bool | None = None
+    p99: Effect | None = None
+    spread: Effect | None = None
+    explained: Effect | None = None
+    role: str | None = None
+    lever: str | None = None
+    probability: float | None = None
     evidence: Evidence
     n: int | None = None
     n_effective: float | None = None
     assumption: str | None = None
+    worth: Worth | None = None
     recoverable_ns: int | None = None
     recoverable_query: str | None = None
     suggestion: str | None = None
@@ -136,6 +215,11 @@ class Finding:
     severity: str | None = None
     recoverable_share: float | None = None
     explorer: str | None = None
+    also: Sequence["Finding"] = ()
+    is_time: bool = False
+    sign: str | None = None
+    sign_of: str | None = None
+    slopes: Sequence[PooledSlope] = ()
 
     @property
     def id(self) -> str:
@@ -144,12 +228,42 @@ class Finding:
 
     def as_json(self) -> dict:
         """Return the finding as `findings.json` holds it."""
-        found = {"id": self.id} | asdict(self)
-        del found["key"]
+        found = {"id": self.id} | asdict(replace(self, also=()))
+        for internal in UNWRITTEN:
+            del found[internal]
+        worth = found.pop("worth") or dict.fromkeys(("ns", "low", "high"))
+        found |= {f"worth_{name}": worth[name] for name in ("ns", "low", "high")}
         found["evidence"]["rows"] = list(self.evidence.rows)
+        found["also"] = [one.as_json() for one in self.also]
         return found
 
 
 def link_to(dataset: str, *parts: str | None) -> str:
     """Return the section of the overview that shows something: the dataset, the target, the scope."""
     return f"overview.html#{'--'.join(part for part in (dataset, *parts) if part)}"
+
+
+def wins_time(finding: Finding) -> bool:
+    """Return whether acting upon a cause wins GPU time: all of its interval lies above 0."""
+    worth = finding.worth
+    return worth is not None and (worth.ns if worth.low is None else worth.low) > 0
+
+
+def wins_spread(finding: Finding) -> bool:
+    """Return whether a cause's better value for the mean makes durations steadier, or the mean does not change.
+
+    The spread changes with the mean or alone; where the mean falls and the spread rises, steadier launches cost time.
+    """
+    spread = finding.spread
+    if spread is None or spread.low is None or spread.low <= 0 <= spread.high:
+        return False
+    return finding.direction not in (RAISES, LOWERS) or (spread.value > 0) == (finding.direction == RAISES)
+
+
+def may_advise(finding: Finding) -> bool:
+    """Return whether there is something to try about a cause: it is supported and wins time, or spread without losing
+    time; where the target is no time, it is supported.
+    """
+    if finding.verdict != SUPPORTED or finding.target == MEMORY_STALL:
+        return False
+    return wins_time(finding) or wins_spread(finding) or not finding.is_time

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from causeway.core.formatting import name_in_sentence, time_three_digits
 from causeway.core.queries import in_document
 from causeway.core.vocabulary import INCONCLUSIVE, MIXED, NETWORK, STRAGGLER, SUPPORTED
-from causeway.findings import suggestions
-from causeway.findings.record import Effect, Evidence, Finding, link_to
+from causeway.findings import headlines, suggestions
+from causeway.findings.record import Effect, Evidence, Finding, Worth, link_to
 
 
 def straggler_findings(document: Mapping) -> list[Finding]:
@@ -38,6 +38,7 @@ def _finding(document: Mapping, index: int, *, key: str, path: tuple, value: int
         effect=Effect(value=value, unit="ns"),
         n=document["groups"][index]["collectives"],
         link=link_to(document["dataset"], "stragglers"),
+        worth=Worth(ns=value) if is_supported else None,
         recoverable_ns=value if is_supported else None,
         recoverable_query=query if is_supported else None,
         **facts,
@@ -60,6 +61,9 @@ def _late_rank(document: Mapping, index: int, position: int) -> Finding:
         key=f"rank{rank['rank']}",
         path=("ranks", position, "waiting_for_it_ns"),
         value=waited,
+        subject=f"rank {rank['rank']}",
+        quantity="time that other ranks wait",
+        headline=headlines.of_late_rank(rank["rank"], waited, why["cause"] if why else None),
         sentence=(
             f"Rank {rank['rank']} is late in {rank['collectives']:,} of {group['collectives']:,}"
             f" collectives{_of_communicator(group)}; the others wait {time_three_digits(waited)} for it in"
@@ -93,6 +97,9 @@ def _slow_network(document: Mapping, index: int) -> Finding:
         key="network",
         path=("excess_transfer_ns",),
         value=excess,
+        subject=document["dataset"],
+        quantity="time of slow transfers",
+        headline=headlines.of_slow_network(excess, group["n_ranks"]),
         sentence=(
             f"Slow transfers cost {time_three_digits(excess)} over {group['n_ranks']} ranks in"
             f" {group['collectives']:,} collectives{_of_communicator(group)}: all ranks arrive together."
@@ -111,6 +118,9 @@ def _no_straggler(document: Mapping, index: int) -> Finding:
         key="none",
         path=("threshold_ns",),
         value=threshold,
+        subject=document["dataset"],
+        quantity="lateness that would have been seen",
+        headline=headlines.of_no_straggler(group["n_ranks"], threshold),
         sentence=(
             f"No rank stands out as late in {group['collectives']:,} collectives{_of_communicator(group)} on"
             f" {group['n_ranks']} ranks: lateness beyond {time_three_digits(threshold)} would have been seen."

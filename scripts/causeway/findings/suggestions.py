@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from causeway.core.feature_registry import record_of
 from causeway.core.vocabulary import REFUTED
+from causeway.findings.record import RAISES
 
 CAUSES = {
     "copies": (
@@ -95,8 +96,21 @@ NETWORK = (
 )
 
 
-def for_cause(row: Mapping) -> str | None:
-    """Return what to try about a cause, None if it was refuted; `row` is one of `contributions.parquet`."""
+LESS_IS_BETTER = ("copies", "contention", "queue", "idle_before")
+"""Texts that advise less of the cause: they fit only where more of it takes longer."""
+
+
+def for_cause(row: Mapping, direction: str) -> str | None:
+    """Return what to try about a cause, None if it was refuted.
+
+    Parameters
+    ----------
+    row : mapping
+        Of `contributions.parquet`.
+    direction : str
+        What more of it does, one of `record.DIRECTIONS`.
+    """
     if row["verdict"] == REFUTED:
         return None
-    return CAUSES[record_of(row["feature"], row.get("group") or "").suggestion]
+    key = record_of(row["feature"], row.get("group") or "").suggestion
+    return CAUSES["experiment" if key in LESS_IS_BETTER and direction != RAISES else key]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow.compute as pc
 
 from causeway.core.formatting import first_of
+from causeway.core.reduced import FILTERED
 from causeway.core.tables import open_table, read_json, read_table
 
 SEVERITIES = ("info", "caution", "blocked")
@@ -237,14 +238,17 @@ def _clocks(documents: list[dict]) -> list[dict]:
 
 
 def _analyses(documents: list[dict], issues: list[dict]) -> dict:
-    """Return for each analysis whether at least one export allows it and nothing rules it out."""
+    """Return for each analysis whether at least one export allows it and nothing rules it out; what compares ranks or
+    adds up over them must not lack the events of any.
+    """
     blocked = {
         name: entry["detail"] for entry in issues if entry["severity"] == "blocked" for name in entry["rules_out"]
     }
     found = {}
-    for name in documents[0]["analyses"] if documents else []:
-        entries = [document["analyses"][name] for document in documents]
-        possible = any(entry["possible"] for entry in entries) and name not in blocked
+    for name in dict.fromkeys(name for document in documents for name in document["analyses"]):
+        entries = [document["analyses"][name] for document in documents if name in document["analyses"]]
+        enough = all if name in FILTERED else any
+        possible = enough(entry["possible"] for entry in entries) and name not in blocked
         reasons = dict.fromkeys(entry["why"] for entry in entries if entry["why"])
         found[name] = {"possible": possible, "why": None if possible else blocked.get(name) or "; ".join(reasons)}
     return found

@@ -28,7 +28,7 @@ from causeway.core.tables import (
     write_json,
     write_table,
 )
-from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
+from causeway.levels.filter_limits import Left, reduced_capabilities
 
 FIXED_CLASSES = {"calls": "call", "mpi": "mpi", "ranges": "range", "samples": "sample"}
 """Class of all rows of a table; that of a launch or of counters is its kernel's, a transfer is a `copy` or a
@@ -129,7 +129,9 @@ def reduce_export(
     }
     write_json(document, partial / "filter.json", schema="filter")
     write_json(
-        _capabilities(read_json(folder / "capabilities.json"), reduced, document),
+        reduced_capabilities(
+            read_json(folder / "capabilities.json"), [reduction.left() for reduction in reduced.values()], document
+        ),
         partial / "capabilities.json",
         "capabilities",
     )
@@ -271,6 +273,17 @@ class _Reduction:
             for row in streams.aggregate([]).to_pylist():
                 self.streams[row["rank"]].add((row["device"], row["stream"]))
 
+    def left(self) -> Left:
+        """Return what is left of the table; after `write`."""
+        return Left(
+            table=self.name,
+            rows=self.rows,
+            ranks=frozenset(self.ranks),
+            streams={rank: len(found) for rank, found in sorted(self.streams.items())},
+            first_ns=self.first_ns,
+            last_ns=self.last_ns,
+        )
+
     def numbers(self) -> dict:
         """Return rows and ns per class.
 
@@ -344,49 +357,3 @@ def _with(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
 
 def _bytes(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.glob("*.parquet"))
-
-
-def _capabilities(document: dict, reduced: Mapping[str, _Reduction], numbers: dict) -> dict:
-    """Return the capabilities of the reduced export: what is left, and that it was reduced."""
-    if document["status"] == "refused":
-        return document
-    rows = {name: reduction.rows for name, reduction in reduced.items()}
-    measured = [reduction for name, reduction in reduced.items() if name in ("launches", "transfers", "counters")]
-    spans = [reduction for reduction in measured if reduction.first_ns is not None]
-    launches = next((reduction for reduction in spans if reduction.name == "launches"), spans[0] if spans else None)
-    time = document["time"]
-    if time and time["has_start"]:
-        time = time | {
-            "first_ns": launches.first_ns if launches else None,
-            "last_ns": max((reduction.last_ns for reduction in spans), default=None),
-        }
-    dropped = sum(entry["rows"]["dropped"] for table in numbers["tables"].values() for entry in table.values())
-    note = {
-        "kind": "reduced_dataset",
-        "severity": "info",
-        "count": max(dropped, 1),
-        "detail": (
-            f"a reduced dataset, filtered from {numbers['source_dataset']}: {dropped} rows left out; filter.json has"
-            " the numbers"
-        ),
-        "rules_out": [],
-    }
-    analyses = dict(document["analyses"])
-    needs = {
-        "launches": (KERNEL_VARIABILITY, MEMORY_STALL, "overlap", "queue_delay"),
-        "transfers": (MEMORY_STALL, "overlap"),
-    }
-    needs |= {"counters": ("counter_deviation",), "ranges": ("ranges",)}
-    for table, names in needs.items():
-        if rows.get(table) == 0 and document["tables"].get(table):
-            why = {"possible": False, "why": f"the filter left no rows in the table {table}"}
-            analyses |= {name: why for name in names if analyses[name]["possible"]}
-    streams = {str(rank): len(found) for reduction in measured for rank, found in sorted(reduction.streams.items())}
-    return document | {
-        "tables": document["tables"] | rows,
-        "ranks": sorted(set().union(*(reduction.ranks for reduction in measured))),
-        "streams": streams,
-        "time": time,
-        "analyses": analyses,
-        "issues": [*document["issues"], note],
-    }

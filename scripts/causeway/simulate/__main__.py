@@ -1,10 +1,11 @@
-"""Write a simulated run: `python -m causeway.simulate demo FOLDER [--seed N]`."""
+"""Write a simulated run: `python -m causeway.simulate demo FOLDER [--seed N] [--without CAUSE]`."""
 
 import argparse
 import sys
 
 from causeway.core.errors import CausewayError
 from causeway.core.logs import log_to
+from causeway.simulate.demo import DEMONSTRATION
 from causeway.simulate.runs import write_run
 
 
@@ -17,13 +18,19 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--iterations", type=int, help="of demo")
     parser.add_argument("--ranks", type=int, help="of demo")
     parser.add_argument("--format", help="of demo: nsys or kineto")
+    parser.add_argument(
+        "--without",
+        action="append",
+        metavar="CAUSE",
+        help="of demo: the same run without a planted cause (`CAUSE`, `KERNEL:CAUSE` or `straggler`); may be repeated",
+    )
     parser.add_argument("--launches", type=int, help="of demo_counters")
     chosen = vars(parser.parse_args(argv))
     log_to(None)
-    kind = {"demo": "trace", "demo_counters": "counters"}[chosen.pop("run")]
+    base = {"demo": DEMONSTRATION, "demo_counters": {"kind": "counters"}}[chosen.pop("run")]
     folder = chosen.pop("folder")
     try:
-        write_run({"kind": kind} | {key: value for key, value in chosen.items() if value is not None}, folder)
+        write_run(base | {key: value for key, value in chosen.items() if value is not None}, folder)
     except CausewayError as error:
         sys.exit(f"error: {error}")
 

@@ -14,10 +14,13 @@ METRICS = (
     "DRAM Read Bandwidth [Throughput %]",
     "PCIe RX Throughput [Throughput %]",
     "PCIe TX Throughput [Throughput %]",
+    "Tensor Active [Throughput %]",
 )
 """Names of the metrics, as Nsight Systems spells them, in the order of their numbers."""
 BASE_CLOCK_HZ = 1_980_000_000
 """Highest clock of an H100 SXM."""
+TENSOR_PERCENT = 62
+"""How busy the tensor cores are while a kernel that uses them runs; a choice without a source."""
 
 
 def sample_metrics(scenario: Scenario, batch: RankBatch, span: tuple[int, int]) -> Columns:
@@ -57,10 +60,13 @@ def sample_metrics(scenario: Scenario, batch: RankBatch, span: tuple[int, int]) 
         for kind in moving:
             chosen = copies["kind"] == kind
             moving[kind] = percent(copies["start"][chosen], copies["end"][chosen])
+    tensor = np.isin(kernels["kernel"], [n for n, kernel in enumerate(scenario.kernels) if "tensorop" in kernel.name])
+    tensor_active = percent(kernels["start"][tensor], kernels["end"][tensor]) * TENSOR_PERCENT // 100
     random = random_numbers.generator(scenario.seed, "samples", batch.rank, first_iteration)
     jitter = np.rint(random.uniform(-3e6, 3e6, len(times))).astype(np.int64)
     gpc = np.rint(BASE_CLOCK_HZ * clock[iteration]).astype(np.int64) + jitter
     values = [gpc, gpc - 150_000_000, active, np.minimum(active, 98), active * 45 // 100, moving[1], moving[2]]
+    values.append(tensor_active)
     return {
         "time": np.repeat(times, len(values)),
         "metric": np.tile(np.arange(len(values)), len(times)),

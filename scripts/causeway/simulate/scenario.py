@@ -164,6 +164,14 @@ class Scenario:
         but the transfer takes longer.
     straggler_rank, straggler_share, straggler_us
         The rank (not for `network`); the share of iterations in which it happens, drawn at random; by how much.
+    input_bytes : int
+        Size of a copy from the host with which each iteration begins on the compute stream, before its first launch:
+        nothing hides it. 0 for none.
+    without : tuple of str
+        What is removed from the run as it is otherwise, with the same random numbers: a cause, `kernel:cause` for
+        that of one kernel (its short name), or `straggler`.
+    effects : bool
+        Whether the ground truth has what each removal does to the times; each costs a simulation more.
     format : {"nsys", "kineto"}
         What the exports are written as: Nsight Systems SQLite, or PyTorch profiler traces (without sampled metrics).
     """
@@ -191,6 +199,9 @@ class Scenario:
     straggler_rank: int = 0
     straggler_share: float = 1.0
     straggler_us: float = 300.0
+    input_bytes: int = 0
+    without: tuple[str, ...] = ()
+    effects: bool = False
     format: str = "nsys"
 
 
@@ -223,6 +234,10 @@ def check(scenario: Scenario) -> None:
         )
     if scenario.straggler != "none" and scenario.collective != "wait":
         raise CausewayError("simulated trace: a straggler shows where others wait for it; set collective to wait")
+    if scenario.input_bytes < 0:
+        raise CausewayError(f"simulated trace: input_bytes is {scenario.input_bytes}; 0 is the least")
+    if scenario.input_bytes and any("last_h2d_bytes" in kernel.causes for kernel in scenario.kernels):
+        raise CausewayError("simulated trace: last_h2d_bytes is a cause; set input_bytes to 0, they would be the last")
     for kernel in scenario.kernels:
         label = f"simulated kernel {kernel.short_name}"
         unknown = sorted(set(kernel.causes) - set(SIGNS))

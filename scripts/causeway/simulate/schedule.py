@@ -38,6 +38,10 @@ NEIGHBOUR_THREAD = 1
 FIRST_COPY_THREAD = 2
 LAUNCH, LAUNCH_DRIVER, MEMCPY, MEMSET, SYNCHRONIZE = range(5)
 """Numbers of the API calls; the writers have their names."""
+INPUT_NS = 12_000
+"""Time from an iteration's start to that of the copy of its input; its call ends a little before."""
+INPUT_GB_S = 25
+"""Bandwidth of that copy: PCIe 4.0 with 16 lanes, less what protocols take."""
 CHANGES_OF_SIZE = 8
 """How often the input size changes in a run."""
 
@@ -94,7 +98,8 @@ class _Simulation:
         self.correlation = np.full(scenario.ranks, 1000, dtype=np.int64)
         self.noise_state: dict[int, np.ndarray | None] = {}
         self.last_input = np.zeros(scenario.ranks, dtype=np.int64)
-        self.window_ns = LEAD_NS + nominal_ns(scenario, scenario.program)
+        self.lead_ns = LEAD_NS + scenario.input_bytes / INPUT_GB_S
+        self.window_ns = self.lead_ns + nominal_ns(scenario, scenario.program)
         self.span_ns = self.window_ns + nominal_ns(scenario, scenario.closing)
         self.delayed_ranks = (np.arange(scenario.ranks) == scenario.straggler_rank) | (scenario.straggler == "network")
 
@@ -105,12 +110,14 @@ class _Simulation:
         copies = [self._copies(index, copy, first, shape) for index, copy in enumerate(scenario.copies)]
         neighbours = self._neighbours(first, shape)
         state = DeviceState(
-            copies=copies,
+            copies=list(copies),
             neighbours=neighbours.events if neighbours else no_events(*shape),
             last_input=self._inputs_before(copies),
             elapsed_ns=(first + np.arange(count)) * (self.span_ns + PAUSE_NS),
         )
-        launches = self._launches(first, shape, state)
+        inputs = self._input_copies(first, shape)
+        launches = self._launches(first, shape, state, inputs)
+        copies += inputs
         streams = [launches.events, state.neighbours, *(stream.events for stream in copies)]
         ends = [events.end.max(axis=2, where=events.valid, initial=0) for events in streams]
         synchronised = np.maximum.reduce(ends) + 3_000
@@ -164,6 +171,34 @@ class _Simulation:
         events = renewal(random, duration, copy.pause_us, self.span_ns)
         return CopyStream(copy=copy, events=events, size=size, thread=FIRST_COPY_THREAD + index)
 
+    def _input_copies(self, first: int, shape: tuple[int, int]) -> list[CopyStream]:
+        """Return the copies on the compute stream with which iterations begin; empty without."""
+        scenario = self.scenario
+        if not scenario.input_bytes:
+            return []
+        random = random_numbers.generator(scenario.seed, "input", first)
+        size = np.full((*shape, 1), scenario.input_bytes, dtype=np.int64)
+        duration = np.rint(1_200 + size / INPUT_GB_S * random.uniform(0.97, 1.06, size.shape)).astype(np.int64)
+        start = np.full(size.shape, INPUT_NS, dtype=np.int64)
+        events = StreamEvents(
+            start=start,
+            end=start + duration,
+            valid=np.ones(size.shape, dtype=bool),
+            call_start=start - 5_500,
+            call_end=start - 3_000,
+        )
+        copy = Copy(
+            kind=1,
+            stream=COMPUTE_STREAM,
+            source_kind=1,
+            target_kind=2,
+            median_bytes=scenario.input_bytes,
+            sigma=0.0,
+            pause_us=0.0,
+            bandwidth_gb_s=INPUT_GB_S,
+        )
+        return [CopyStream(copy=copy, events=events, size=size, thread=COMPUTE_THREAD)]
+
     def _inputs_before(self, copies: list[CopyStream]) -> np.ndarray | None:
         """Return the size of the last copy from the host before each iteration, shape (ranks, iterations); None without
         such copies.
@@ -202,8 +237,10 @@ class _Simulation:
             **_configurations(random, kernel, (*shape, slots), np.zeros(shape[1])),
         )
 
-    def _launches(self, first: int, shape: tuple[int, int], state: DeviceState) -> KernelStream:
-        """Simulate the compute stream, launch position by launch position."""
+    def _launches(
+        self, first: int, shape: tuple[int, int], state: DeviceState, inputs: list[CopyStream]
+    ) -> KernelStream:
+        """Simulate the compute stream, launch position by launch position, behind the copies of its input."""
         scenario = self.scenario
         order = [*scenario.program, *scenario.closing]
         drawn = {index: self._drawn(index, order.count(index), first, shape) for index in sorted(set(order))}
@@ -215,9 +252,11 @@ class _Simulation:
         clock = relative_clock(scenario, first, shape[1])
         delayed = delayed_iterations(scenario)[first : first + shape[1]]
         delay = 1000 * scenario.straggler_us * (np.broadcast_to(delayed, shape) & self.delayed_ranks[:, None])
-        stretch = 1 + delay / (self.span_ns - LEAD_NS) * (scenario.straggler == "compute")
+        stretch = 1 + delay / (self.span_ns - self.lead_ns) * (scenario.straggler == "compute")
         random = random_numbers.generator(scenario.seed, "gaps", first)
         previous = np.full(shape, LEAD_NS // 2 + 4_000, dtype=np.int64)
+        for stream in inputs:
+            previous = np.maximum(previous, stream.events.end[..., 0])
         busy_until = np.full(shape, -PAUSE_NS, dtype=np.int64)
         for position, index in enumerate(order):
             kernel = scenario.kernels[index]

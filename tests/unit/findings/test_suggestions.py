@@ -2,7 +2,8 @@
 
 import pytest
 
-from causeway.core.feature_registry import COUNTER_GROUPS, FEATURES, counter, sampled_metric
+from causeway.core.feature_registry import COUNTER_GROUPS, FEATURES, counter, record_of, sampled_metric
+from causeway.findings.record import DIRECTIONS
 from causeway.findings.suggestions import CAUSES, for_cause
 
 
@@ -27,5 +28,13 @@ def test_every_key_of_the_registry_has_a_text_and_every_text_a_key():
     ],
 )
 def test_a_suggestion_fits_the_cause(feature, group, words):
-    assert for_cause({"feature": feature, "group": group, "verdict": "supported"}).startswith(words)
-    assert for_cause({"feature": feature, "group": group, "verdict": "refuted"}) is None
+    assert for_cause({"feature": feature, "group": group, "verdict": "supported"}, "raises").startswith(words)
+    assert for_cause({"feature": feature, "group": group, "verdict": "refuted"}, "raises") is None
+
+
+@pytest.mark.parametrize("direction", [one for one in DIRECTIONS if one != "raises"])
+@pytest.mark.parametrize("feature", ["h2d_bytes_in_flight", "launches_in_flight", "queue_ns", "idle_before_ns"])
+def test_less_of_a_cause_is_advised_only_where_more_of_it_takes_longer(feature, direction):
+    row = {"feature": feature, "group": None, "verdict": "supported"}
+    assert for_cause(row, direction) == CAUSES["experiment"]
+    assert for_cause(row, "raises") == CAUSES[record_of(feature).suggestion] != CAUSES["experiment"]

@@ -49,8 +49,24 @@ def contribution_rows(causes=6, seed=3, features=FEATURES):
                 "robustness": [0.41, 0.18, 0.33, 0.22, 0.3, 0.38][number % 6],
                 "verdict": "inconclusive" if number % 5 == 4 else "supported",
             }
+            | in_time(number, causes)
         )
     return rows, float(shares[0])
+
+
+def in_time(number, causes):
+    """What a cause does to the duration; the fifth of five undecided, the fourth of four not monotone."""
+    size = (causes - number) * 0.7 + 1.0
+    sign = -1.0 if number % 5 in (1, 2) else 1.0
+    found = {"role": ("exposure", "lever", "mediator")[number % 3], "probability": 0.9, "launches": 9_000}
+    for name, factor in (("mean", 1.0), ("p50", 0.8), ("p99", 2.5), ("spread", 3.0)):
+        change = sign * factor * size
+        low, high = sorted((0.6 * change, 1.4 * change))
+        low = -1.0 if number % 5 == 4 else low
+        found |= {f"{name}_change_percent": change, f"{name}_change_low": low, f"{name}_change_high": high}
+    cost = size * 40e6
+    found |= {"cost_ns": cost, "cost_low": 0.7 * cost, "cost_high": 1.3 * cost}
+    return found | {"monotone": number % 4 != 3, "determines_time": False}
 
 
 def sentence_of(row):
@@ -150,6 +166,9 @@ def write_scope(folder, graph, rows):
     write_json(graph, folder / graph["scope"] / "graph.json", "graph")
     causes = [row["feature"] for row in rows if row["feature"] != "unexplained"]
     ends = {"change_percent": -20.0, "change_low": -28.0, "change_high": -12.0, "verdict": "supported", "reason": None}
+    ends |= {"mean_change_percent": -5.0, "mean_change_low": -6.0, "mean_change_high": -4.0}
+    ends |= {"p99_change_percent": -9.0, "p99_change_low": -12.0, "p99_change_high": -7.0}
+    ends |= {"saved_ns": 30e6, "saved_low": 20e6, "saved_high": 40e6}
     whatif = [{"feature": name, "from": "as it was (median 3)", "to": "none"} | ends for name in causes[:2]]
     refused = dict.fromkeys(("change_percent", "change_low", "change_high")) | {
         "verdict": "refused",
@@ -164,6 +183,6 @@ def write_scope(folder, graph, rows):
     whatif += [
         {"feature": name, "from": "as it was", "to": "9"} | refused | {"asked": "a tiny grid"} for name in causes[:1]
     ]
-    write_table(
-        pa.Table.from_pylist(whatif, schema=SCHEMAS["whatif"]), folder / graph["scope"] / "whatif.parquet", "whatif"
-    )
+    for name, rows_of in (("whatif", whatif), ("heterogeneity", [])):
+        table = pa.Table.from_pylist(rows_of, schema=SCHEMAS[name])
+        write_table(table, folder / graph["scope"] / f"{name}.parquet", name)

@@ -78,7 +78,15 @@ def exports_of(folders: list[str | Path], clocks: dict, nodes: dict[str, str | N
     return found
 
 
-def assemble(kept: Path, exports: list[Export], configurations: pa.Table | None, target: str, path: Path) -> None:
+def assemble(
+    kept: Path,
+    exports: list[Export],
+    configurations: pa.Table | None,
+    target: str,
+    path: Path,
+    *,
+    with_context: bool = True,
+) -> None:
     """Write the features of kept launches, in their order: the columns of `kept` that identify and weigh a row, then
     one per feature.
 
@@ -94,11 +102,15 @@ def assemble(kept: Path, exports: list[Export], configurations: pa.Table | None,
     target : str
     path : Path
         Gets `features.parquet`; unit, tier and group of a feature stand in its field's metadata.
+    with_context : bool
+        False: what else was so when a launch began is left out, because the tables lack events.
     """
     with open_table(kept, "kept") as file, contextlib.ExitStack() as opened:
         traced = _traced(file.schema_arrow.names)
         surroundings = (
-            LaunchContext(exports, configurations if target == KERNEL_VARIABILITY else None) if traced else None
+            LaunchContext(exports, configurations if target == KERNEL_VARIABILITY else None)
+            if traced and with_context
+            else None
         )
         writer = None
         for rank, pieces in _by_rank(file):

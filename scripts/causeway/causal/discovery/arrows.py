@@ -1,11 +1,11 @@
 """From the parents of a target to arrows: which of them are stable, and the share, slope and sign of each."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from causeway.causal.data.observations import Candidate
+from causeway.causal.data.observations import Candidate, Observations
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate, Node, Scope, UnstableCause
 from causeway.causal.discovery.stability_selection import MIN_FREQUENCY
 from causeway.causal.discovery.verdicts import arrow_verdict
@@ -14,12 +14,16 @@ from causeway.causal.effects.contributions import Contributions, Slope
 from causeway.causal.effects.evidence import ConfigurationEffect, Evidence
 from causeway.causal.effects.share_method import SHARE_METHOD
 from causeway.causal.effects.signs import Sign, direction_of, level_of
+from causeway.causal.preparation.numeric_columns import NumericColumn
 from causeway.causal.preparation.prepare import CONTROL_NAMES
 from causeway.causal.preparation.prepared import Prepared
+from causeway.causal.preparation.target_leakage import LEAK_R2
 from causeway.causal.selection.linear_model import Test
 from causeway.causal.selection.stages import Stages
+from causeway.causal.statistics.basis import GroupCentring
 from causeway.causal.statistics.multiple_testing import bonferroni
 from causeway.causal.statistics.sensitivity import robustness_value
+from causeway.core.feature_registry import role_of
 from causeway.numeric.seeds import derived_seed, generator
 
 
@@ -39,6 +43,10 @@ class Parent:
         None without half-samples.
     effect : ConfigurationEffect or None
         Of a parent that was found between configurations.
+    determines_time : bool
+        Alone it explains more than `LEAK_R2` of the measured value.
+    through : str
+        The mediators through which it acts, as found.
     """
 
     candidate: Candidate
@@ -48,16 +56,18 @@ class Parent:
     n_effective: float
     stability: float | None
     effect: ConfigurationEffect | None = None
+    determines_time: bool = False
+    through: str = ""
 
 
-def parents_within(stages: Stages, prepared: Prepared, frequencies: np.ndarray | None) -> list[Parent]:
-    """Return the parents within configurations, the tests of both stages joined for each, by position in
-    `prepared.within`.
+def parents_within(stages: Stages, candidates: Sequence[Candidate], frequencies: np.ndarray | None) -> list[Parent]:
+    """Return the parents within configurations, the tests of both stages joined for each, by position in `candidates`.
 
     Parameters
     ----------
     stages : Stages
-    prepared : Prepared
+    candidates : sequence of Candidate
+        In the order of the search.
     frequencies : ndarray of float, shape (n_candidates,), or None
         Share of the half-samples that found each parent again; None if there were none.
     """
@@ -66,7 +76,7 @@ def parents_within(stages: Stages, prepared: Prepared, frequencies: np.ndarray |
         for test in stage.tests:
             by_candidate.setdefault(test.candidate, {})[stage.name] = test
     return [
-        _within(prepared.within[index], tests, stages, None if frequencies is None else float(frequencies[index]))
+        _within(candidates[index], tests, stages, None if frequencies is None else float(frequencies[index]))
         for index, tests in sorted(by_candidate.items())
     ]
 
@@ -81,6 +91,50 @@ def _within(candidate: Candidate, tests: Mapping[str, Test], stages: Stages, sta
         n_effective=strongest.n_effective,
         stability=stability,
     )
+
+
+def with_determination(parents: Sequence[Parent], prepared: Prepared, rows: Observations) -> list[Parent]:
+    """Return parents within configurations, each told whether it, or a member of its class, alone determines the
+    measured value: R^2 above `LEAK_R2`, in values or in logarithms.
+    """
+    centring = GroupCentring(rows.configuration, rows.weight)
+    measured = rows.mean + rows.signed
+    return [
+        replace(
+            parent,
+            determines_time=any(
+                determines(prepared.numbers[name], measured, centring)
+                for name in parent.candidate.members
+                if name in prepared.numbers
+            ),
+        )
+        for parent in parents
+    ]
+
+
+def determines(number: NumericColumn, measured: np.ndarray, centring: GroupCentring) -> bool:
+    """Tell whether a column alone explains more than `LEAK_R2` of the measured value within configurations.
+
+    Parameters
+    ----------
+    number : NumericColumn
+    measured : ndarray of float, shape (n_rows,)
+    centring : GroupCentring
+    """
+    rows = number.known
+    pairs = [(number.values, measured)]
+    if np.all(measured > 0):
+        logs = np.log(measured)
+        pairs.append((number.values, logs))
+        if np.all(number.values[rows] > 0):
+            pairs.append((np.log(np.where(rows, number.values, 1.0)), logs))
+    for column, time in pairs:
+        filled = np.where(rows, column, column[rows].mean())
+        one, other = (centring.weighted(series) for series in (filled, time))
+        size = float((one @ one) * (other @ other))
+        if size > 0 and (one @ other) ** 2 / size > LEAK_R2:
+            return True
+    return False
 
 
 def parents_between(effects: Sequence[ConfigurationEffect], n_tests: int) -> list[Parent]:
@@ -120,9 +174,14 @@ def stable_parents(parents: Sequence[Parent]) -> tuple[list[Parent], list[Unstab
     return kept, sorted(unstable, key=lambda one: one.feature), notes
 
 
-def weigh(parents: Sequence[Parent], evidence: Evidence, scope: Scope) -> tuple[tuple[Arrow, ...], Estimate, list[str]]:
+def weigh(
+    parents: Sequence[Parent], evidence: Evidence, scope: Scope, roots: Sequence[Candidate] = ()
+) -> tuple[tuple[Arrow, ...], Estimate, list[str]]:
     """Return the arrows of the parents by contribution, the unexplained share in percent, and a note on the
     cross-check with dowhy.
+
+    Of a parent that acts through mediators, slopes and sign are those of its total effect, adjusted for the other
+    `roots` alone. Its contribution is what it has beside the mediators, so that shares still add up.
     """
     if not parents:
         return (), Estimate(value=100.0, low=100.0, high=100.0), []
@@ -141,18 +200,40 @@ def weigh(parents: Sequence[Parent], evidence: Evidence, scope: Scope) -> tuple[
         seed = derived_seed(scope.seed, scope.dataset, scope.target, scope.scope, "crosscheck")
         y = (np.exp(np.sum(gains, axis=0)) if gains else 1.0) * (np.abs(deviation) if rows.absolute else deviation)
         notes = crosscheck_reason(shares.percent, [*values, *positions], y, rows.weight, seed)
-    arrows = [
-        _arrow(parent, index, shares, scope.target, rows.absolute) for index, parent in enumerate([*within, *between])
-    ]
+    totals = _total_slopes(parents, evidence, scope, roots)
+    arrows = []
+    for index, parent in enumerate([*within, *between]):
+        slopes = totals.get(parent.candidate.name, (shares.slopes[index], shares.moves[index]))
+        arrows.append(_arrow(parent, index, shares, slopes, scope.target, rows.absolute))
     arrows.sort(key=lambda arrow: (-arrow.contribution.value, arrow.name))
     unexplained = Estimate(value=shares.unexplained, low=shares.unexplained_low, high=shares.unexplained_high)
     return tuple(arrows), unexplained, notes
 
 
-def _arrow(parent: Parent, index: int, shares: Contributions, target: str, absolute: bool) -> Arrow:
-    """Return the arrow of one parent; `index` is its position in the shares."""
-    slope = shares.slopes[index]
-    move = shares.moves[index]
+def _total_slopes(
+    parents: Sequence[Parent], evidence: Evidence, scope: Scope, roots: Sequence[Candidate]
+) -> dict[str, tuple[Slope, Slope]]:
+    """Return the slopes of the target and of the value on each parent that acts through mediators, given the other
+    roots.
+    """
+    if not any(parent.through for parent in parents):
+        return {}
+    rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "total effects")
+    rows = evidence.rows
+    blocks = evidence.stages.blocks
+    values = [root.values for root in roots]
+    total = SHARE_METHOD.estimate(values, [], [], evidence.deviation, rows.weight, blocks, rng, rows.absolute)
+    names = {parent.candidate.name for parent in parents if parent.through}
+    return {
+        root.name: (total.slopes[index], total.moves[index]) for index, root in enumerate(roots) if root.name in names
+    }
+
+
+def _arrow(
+    parent: Parent, index: int, shares: Contributions, slopes: tuple[Slope, Slope], target: str, absolute: bool
+) -> Arrow:
+    """Return the arrow of one parent; `index` is its position in the shares, `slopes` those of target and value."""
+    slope, move = slopes
     direction = direction_of(slope, move, target, absolute)
     if parent.effect is not None:  # its sign rests on configurations, not on rows
         direction = Sign("+" if parent.effect.slope > 0 else "-")
@@ -172,6 +253,9 @@ def _arrow(parent: Parent, index: int, shares: Contributions, target: str, absol
         robustness=robustness_value(parent.partial_r2),
         n_effective=parent.n_effective,
         verdict=arrow_verdict(parent.n_effective, parent.effect is not None),
+        role=role_of(parent.candidate.name, parent.candidate.tier),
+        determines_time=parent.determines_time,
+        through=parent.through,
     )
 
 

@@ -5,16 +5,21 @@ import numpy as np
 from causeway.causal.data.deviation import configuration_spread, standardised_deviation
 from causeway.causal.data.observations import Feature, Observations
 from causeway.causal.data.outcome import CONFIGURATION, Outcome, Scope
-from causeway.causal.discovery.arrows import parents_between, parents_within, stable_parents, weigh
+from causeway.causal.discovery.arrows import parents_between, parents_within, stable_parents, weigh, with_determination
 from causeway.causal.discovery.between_configurations import configuration_effects
 from causeway.causal.discovery.cluster_representative import promote_better_members
 from causeway.causal.discovery.collinearity_recheck import reinstate_determined
+from causeway.causal.discovery.equivalents import with_whole_class
+from causeway.causal.discovery.lag_recheck import without_slow_waves
 from causeway.causal.discovery.leakage_recheck import LeakageRecheck
 from causeway.causal.discovery.mean_and_scale import run_stages
 from causeway.causal.discovery.scope_p_value import scope_p_value
 from causeway.causal.discovery.stability_selection import selection_frequencies
+from causeway.causal.discovery.total_effects import mediated_parents
 from causeway.causal.discovery.verdicts import REFUSED_BELOW, detectable_share
 from causeway.causal.effects.evidence import Evidence
+from causeway.causal.preparation.definition import REASON as DEFINITION
+from causeway.causal.preparation.definition import without_definition
 from causeway.causal.preparation.prepare import CONTROL_NAMES, prepare
 from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.selection.design_cache import DesignCache, independent_rows
@@ -63,19 +68,30 @@ def _discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple
     if size < REFUSED_BELOW:
         refusal = f"{size:,.0f} effective samples, fewer than {REFUSED_BELOW:.0f}"
         return Outcome(**base, n_effective=size, refusal=refusal), None
-    prepared = prepare(columns, rows, scope.target)
+    freed = without_definition(columns, rows, scope.target, base["seed"])
+    rows = freed.rows
+    prepared = prepare(columns, rows, scope.target, dict.fromkeys(freed.dropped, DEFINITION))
+    if freed.explained is not None:
+        prepared.note(
+            f"{' and '.join(freed.dropped)} explain {100 * freed.explained:.0f} % of the deviation's variance by the"
+            " target's definition; causes are searched in the rest"
+        )
     if not prepared.within and not prepared.between:
         refusal = "no feature is left after preparation"
         return Outcome(**base, n_effective=size, refusal=refusal, dropped=prepared.dropped), None
     spread = configuration_spread(rows)
     deviation = standardised_deviation(rows, spread)
-    stages = _searched(prepared, rows, deviation)
+    stages, refused = without_slow_waves(_searched(prepared, rows, deviation), prepared.within, rows)
     effects, dropped, n_between = configuration_effects(prepared.between, rows, stages.residual, spread)
     for one in dropped:
         prepared.drop(one.feature, one.reason)
     rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "stability")
     frequencies = selection_frequencies(stages, scope.resamples, rng) if scope.resamples else None
-    parents = [*parents_within(stages, prepared, frequencies), *parents_between(effects, n_between)]
+    rng = generator(scope.seed, scope.dataset, scope.target, scope.scope, "stability of total effects")
+    mediated, roots = mediated_parents(stages, prepared.within, rows, deviation, scope.resamples, rng)
+    direct = with_whole_class(parents_within(stages, prepared.within, frequencies), stages, prepared)
+    within = [*direct, *mediated]
+    parents = [*with_determination(within, prepared, rows), *parents_between(effects, n_between)]
     kept, unstable, notes = stable_parents(parents)
     evidence = Evidence(
         columns=columns,
@@ -86,13 +102,13 @@ def _discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple
         deviation=deviation,
         spread=spread,
     )
-    arrows, unexplained, crosscheck = weigh(kept, evidence, scope)
+    arrows, unexplained, crosscheck = weigh(kept, evidence, scope, roots)
     behind = [arrow.n_effective for arrow in arrows if arrow.stage != CONFIGURATION]
     n_effective = min(behind) if behind else _typical_size(stages, size)
     controls = [index for index, candidate in enumerate(prepared.within) if candidate.name in CONTROL_NAMES]
     base |= {
         "n_effective": n_effective,
-        "dropped": prepared.dropped,
+        "dropped": tuple(sorted((*prepared.dropped, *refused), key=lambda one: one.feature)),
         "unstable": tuple(unstable),
         "notes": (*notes, *prepared.notes, *crosscheck),
         "p_value": scope_p_value(stages, controls, [effect.p_value for effect in effects], n_between),

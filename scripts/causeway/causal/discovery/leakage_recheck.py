@@ -9,12 +9,14 @@ import numpy as np
 
 from causeway.causal.data.counter_names import computed_name
 from causeway.causal.data.observations import Candidate, Observations
+from causeway.causal.preparation.exact_images import is_exact, is_image
 from causeway.causal.preparation.leak_attribution import (
     ResidualColumns,
     calculated_from,
     causes_without,
     leaked_among,
     nearly_measured,
+    rate_beside_determining,
 )
 from causeway.causal.preparation.numeric_columns import NumericColumn, prepared_again
 from causeway.causal.preparation.prepared import Prepared, State
@@ -24,12 +26,11 @@ from causeway.causal.statistics.basis import normal_scores
 
 AT_ONCE = 64
 """So many columns are tested in one go."""
-MONOTONE = 0.995
-"""A column whose ranks are those of the measured value this well, within configurations, is a monotone function of it.
+MONOTONE = 0.999995
+"""A column whose ranks are those of the measured value this well, within configurations, is a monotone function of it:
+1 - R^2 of the normal scores is below 1e-5, as `exact_images.EXACT_SPREAD` has it of values.
 """
-REASON = (
-    "follows from the measured value itself (R² > .99 with at most one other column, on the rows where both are known)"
-)
+REASON = "follows from the measured value itself (exactly, with at most one other column, where both are known)"
 
 
 class LeakageRecheck:
@@ -156,7 +157,10 @@ class PairwiseRelations:
         self.raw_measured = measured
         self.position = {name: i for i, name in enumerate(self.names)}
         everywhere = np.ones(len(rows), bool)
-        self.measured, _ = _centred_where(np.log(measured) if logarithmic else measured, everywhere, rows)
+        self.measured, spread = _centred_where(np.log(measured) if logarithmic else measured, everywhere, rows)
+        self.level = (1.0 if logarithmic else float(np.average(measured, weights=rows.weight))) / spread
+        self.positive = bool(np.all(measured > 0))
+        self.raw_values = [np.asarray(number.column.values, dtype=float) for number in numbers.values()]
         shape = (len(self.names), len(rows))
         self.values = np.empty(shape, np.float32)
         self.known = np.empty(shape, np.float32)
@@ -200,13 +204,31 @@ class PairwiseRelations:
         helper = int(np.argmin(residual))
         if residual[helper] >= 1.0 - LEAK_R2:
             return []
+        pair = [one] if helper == one else [one, helper]
+        if not self.is_exact(pair):
+            return []
         if helper == one:
             return [name]
-        pair = [one, helper]
         exact = [np.flatnonzero(there & (self.residual(member) < 1.0 - LEAK_R2)) for member in pair]
         related = {int(i) for positions in exact for i in positions} | set(pair)
         index = self._leaked_of(pair, related, prepared, stages)
         return [self.names[i] for i in (sorted(related) if index is None else [pair[index]])]
+
+    def is_exact(self, members: list[int]) -> bool:
+        """Tell whether some columns give the measured value back but for rounding, on the rows where all are known."""
+        rows = np.all([self.rows_of(one) for one in members], axis=0)
+        columns = self.values[members][:, rows].T.astype(float)
+        design = np.column_stack([np.ones(rows.sum()), columns])
+        measured = self.measured[rows]
+        slopes = np.linalg.lstsq(design, measured, rcond=None)[0]
+        if is_exact(measured - design @ slopes, measured - measured.mean(), self.level):
+            return True
+        raw = [self.raw_values[one][rows] for one in members]
+        return (
+            self.positive
+            and len(members) == 2
+            and any(is_image(one, other, self.raw_measured[rows]) for one, other in (raw, raw[::-1]))
+        )
 
     def residual(self, one: int) -> np.ndarray:
         """Return what the measured value and each other column leave of a column, shape (p,), 1 - R^2; in its own place
@@ -277,7 +299,10 @@ class PairwiseRelations:
         roots = stages.centring.roots[:, None]
         columns = (self.values[pair].T * roots)[rows]
         columns = columns - columns.mean(axis=0)
-        index = nearly_measured(_weighted_on(rows, self.measured, roots), columns)
+        measured = _weighted_on(rows, self.measured, roots)
+        index = rate_beside_determining(measured, columns)
+        if index is None:
+            index = nearly_measured(measured, columns)
         if index is None:
             index = calculated_from(*(number.column.values for number in numbers), self.raw_measured)
         if index is not None:

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from causeway.causal.data.deviation import robust_scale
+from causeway.causal.preparation.exact_images import is_image
 from causeway.causal.selection.forward import forward
 from causeway.causal.selection.linear_model import Problem
 from causeway.causal.statistics.basis import GroupCentring, build_basis, normal_scores
@@ -31,6 +32,8 @@ OTHER = 0.7
 """Of related columns of which one follows the measured value this closely by itself and the others do not, that one is
 the leaked feature.
 """
+DETERMINING = 0.99
+"""Squared correlation with the measured value from which a column determines it, as `target_leakage.LEAK_R2`."""
 EVIDENCE = 8.0
 """Difference of twice the log-likelihood (less the number of parameters) from which third columns decide."""
 UNRELATED = 10.0
@@ -124,12 +127,22 @@ class LeakAttribution:
         `related` says of all columns, shape (p,), which are in an exact relation and cannot tell.
         """
         columns = self.centring.weighted(self.columns[:, members].astype(float))
-        index = nearly_measured(self.centring.weighted(self.measured), columns)
+        measured = self.centring.weighted(self.measured)
+        index = rate_beside_determining(measured, columns)
+        if index is None:
+            index = nearly_measured(measured, columns)
         if index is None and len(members) == 2:
             index = calculated_from(*(self.raw[i] for i in members), self.raw_measured)
         if index is None:
             index = leaked_among(columns, self._beside(members, related))
         return None if index is None else members[index]
+
+    def exact_as_measured(self, members: list[int]) -> bool:
+        """Tell whether one of two members times or divided by the time is an affine function of the other."""
+        if len(members) != 2 or not np.all(self.raw_measured > 0):
+            return False
+        one, other = (np.asarray(self.raw[i], dtype=float) for i in members)
+        return is_image(one, other, self.raw_measured) or is_image(other, one, self.raw_measured)
 
     def _beside(self, members: list[int], related: np.ndarray) -> ResidualColumns:
         own = tuple(sorted(i for i in members if not related[i]))
@@ -188,6 +201,27 @@ def nearly_measured(measured: np.ndarray, related: np.ndarray) -> int | None:
     own = np.abs(_correlations(measured, related))
     first, second = np.sort(own)[::-1][:2]
     return int(np.argmax(own)) if first > CLOSE and second < OTHER else None
+
+
+def rate_beside_determining(measured: np.ndarray, related: np.ndarray) -> int | None:
+    """Return which of two related columns was calculated if the other one determines the measured value; None if
+    neither or both do.
+
+    An amount that determines the time, and the amount over the time: the rate hardly varies, and is the leaked feature.
+    A column that determines the time and was calculated from it is not told from one that causes it, so its arrow says
+    that it determines the time.
+
+    Parameters
+    ----------
+    measured : ndarray of float, shape (n_rows,)
+        Centred and weighted.
+    related : ndarray of float, shape (n_rows, k)
+        Likewise; None is returned for k other than 2.
+    """
+    if related.shape[1] != 2:
+        return None
+    determining = _correlations(measured, related) ** 2 > DETERMINING
+    return int(np.argmin(determining)) if determining.sum() == 1 else None
 
 
 def leaked_among(related: np.ndarray, beside: ResidualColumns) -> int | None:

@@ -6,7 +6,7 @@ winsorising. A column that is constant within every configuration cannot move th
 mean; it may only act on its scale and goes to the configuration level (`discovery.between_configurations`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +16,8 @@ from causeway.causal.data.observations import Feature, Observations
 from causeway.causal.preparation.categorical import category_candidates
 from causeway.causal.preparation.collinearity import determined_columns, precedence
 from causeway.causal.preparation.counter_scale import better_standardised, standardised_within_configuration
-from causeway.causal.preparation.leak_attribution import LeakAttribution
+from causeway.causal.preparation.exact_images import has_time_unit, product_images
+from causeway.causal.preparation.leak_attribution import LeakAttribution, calculated_from
 from causeway.causal.preparation.numeric_columns import NumericColumn, final_values, numeric_column, winsorised
 from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.preparation.target_leakage import MeasuredColumns, correlation_matrix, leaked_features
@@ -29,7 +30,9 @@ CONTROL_NAMES = frozenset(feature.name for feature in FEATURES if feature.is_con
 """Nuisance columns: entered like candidates so that they take away what they explain, never reported as causes."""
 
 
-def prepare(columns: Sequence[Feature], rows: Observations, target: str) -> Prepared:
+def prepare(
+    columns: Sequence[Feature], rows: Observations, target: str, excluded: Mapping[str, str] | None = None
+) -> Prepared:
     """Turn measured columns into candidates.
 
     Parameters
@@ -39,6 +42,8 @@ def prepare(columns: Sequence[Feature], rows: Observations, target: str) -> Prep
     rows : Observations
     target : str
         The target's name, e.g. `gpu_time`: a counter of that name is the target itself.
+    excluded : mapping of str to str, optional
+        Columns that must be no candidates, with the reason.
 
     Returns
     -------
@@ -51,7 +56,9 @@ def prepare(columns: Sequence[Feature], rows: Observations, target: str) -> Prep
     numbers: list[NumericColumn] = []
     categories: list[tuple[str, Feature]] = []
     for name, column in zip(names, columns, strict=True):
-        if column.tier == "counter" and leaked_by_name(column.name, target):
+        if column.name in (excluded or {}):
+            prepared.drop(name, excluded[column.name])
+        elif column.tier == "counter" and leaked_by_name(column.name, target):
             prepared.drop(name, "its name says that it is the measured time itself, cycles, or a rate per time")
         elif column.values.dtype == object:
             categories.append((name, column))
@@ -133,8 +140,8 @@ def _without_leaked(
 ) -> list[NumericColumn]:
     """Drop counters that follow from the measured value; facts known at the launch's start cannot."""
     measured = rows.mean + rows.signed
-    leaked = np.zeros(len(numbers), dtype=bool)
     counters = [i for i, number in enumerate(numbers) if number.is_counter]
+    leaked = _products_with_time(numbers, measured)
     size = kish_size(rows.weight) * (1 - centring.n_groups / len(rows))
     scales = [(False, centring.centred(measured), [n.centred for n in numbers])]
     if np.all(measured > 0):  # before levels, in which a rate is tied to its amount only nearly
@@ -156,15 +163,32 @@ def _without_leaked(
                 size=size,
             )
             leaked[positions] |= leaked_features(
-                MeasuredColumns(measured=centred, columns=columns, logarithmic=logarithmic),
+                MeasuredColumns(
+                    measured=centred,
+                    columns=columns,
+                    logarithmic=logarithmic,
+                    level=1.0 if logarithmic else float(np.average(measured, weights=rows.weight)),
+                    in_time_unit=np.asarray([has_time_unit(numbers[i].column.unit) for i in positions]),
+                ),
                 np.asarray([numbers[i].is_computed for i in positions]),
                 attribution.leaked_member,
+                attribution.exact_as_measured,
             )
     for i in np.flatnonzero(leaked):
         prepared.drop(
-            numbers[i].name, "follows from the measured value itself (R² > .99 with at most two other columns)"
+            numbers[i].name, "follows from the measured value itself (exactly, with at most two other columns)"
         )
     return [number for number, drop in zip(numbers, leaked, strict=True) if not drop]
+
+
+def _products_with_time(numbers: list[NumericColumn], measured: np.ndarray) -> np.ndarray:
+    """Return which columns times or divided by the time are an affine function of another one, shape (n_columns,)."""
+    found = np.zeros(len(numbers), dtype=bool)
+    whole = [i for i, number in enumerate(numbers) if number.known.all()]
+    if np.all(measured > 0):
+        raw = [np.asarray(numbers[i].column.values, dtype=float) for i in whole]
+        found[whole] = product_images(raw, [numbers[i].is_counter for i in whole], measured, calculated_from)
+    return found
 
 
 def _choose_scales(numbers: list[NumericColumn], rows: Observations, prepared: Prepared) -> None:

@@ -5,7 +5,9 @@ clock, a rate = amount / time. Such columns are found in four steps:
 
 1. *by name* (`data.counter_names`): names that profilers give to times, cycles and rates per time;
 2. *by data* (`leaked_features`, here): within configurations the column follows from the measured value and at most
-   two other columns, and does not without the measured value. This is an exact relation;
+   two other columns, does not without the measured value, and gives the time back but for rounding
+   (`preparation.exact_images`). This is an exact relation. What merely determines the time is no leak: it may be its
+   cause;
 3. *attribution* (`preparation.leak_attribution`): an exact relation is symmetric. Of rate, amount and time each follows
    from the other two, and only one was calculated from the time: which of the columns is it?
 4. *recheck after selection* (`discovery.leakage_recheck`): what gaps and zeros had hidden, on the rows where the
@@ -57,8 +59,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from causeway.causal.preparation.exact_images import is_exact, is_unit_copy
+
 LEAK_R2 = 0.99
-"""Squared multiple correlation from which a relation is exact."""
+"""Squared multiple correlation below which no relation is exact, and from which a column determines the time."""
 MIN_ROWS = 50
 OWN_SHARE = 0.1
 """A leaked feature loses this much: with the measured value the unexplained part shrinks below a tenth of what the
@@ -101,11 +105,17 @@ class MeasuredColumns:
         Columns, or their logarithms, centred likewise.
     logarithmic : bool
         They are logarithms: a relation then needs columns that are in proportion to each other.
+    level : float
+        Mean of the measured value, 1 of logarithms; 0 if not known.
+    in_time_unit : ndarray of bool, shape (p,), or None
+        Columns whose unit is that of a time, of cycles, or of an amount per time.
     """
 
     measured: np.ndarray
     columns: np.ndarray
     logarithmic: bool
+    level: float = 0.0
+    in_time_unit: np.ndarray | None = None
 
 
 class ExactRelations:
@@ -114,6 +124,8 @@ class ExactRelations:
     Parameters
     ----------
     given : MeasuredColumns
+    as_measured : callable
+        As of `leaked_features`.
 
     Attributes
     ----------
@@ -122,8 +134,10 @@ class ExactRelations:
         Correlation of each column with the measured value.
     residual : ndarray of float, shape (p,)
         What the measured value alone leaves of each column, 1 - R^2.
+    determining : ndarray of bool, shape (p,)
+        Columns that the measured value alone determines, and that determine it.
     alone : ndarray of bool, shape (p,)
-        Columns that follow from the measured value alone.
+        Those among them that are exact images of it, that it is in another unit, or that have the unit of a time.
     partial : ndarray of float32, shape (p, p)
         Correlations given the measured value.
 
@@ -133,19 +147,36 @@ class ExactRelations:
     r_t^2)(1 - r_u.t^2)(1 - r_v.tu^2).
     """
 
-    def __init__(self, given: MeasuredColumns) -> None:
+    def __init__(
+        self, given: MeasuredColumns, as_measured: Callable[[list[int]], bool] = lambda members: False
+    ) -> None:
+        self.as_measured = as_measured
         self.logarithmic = given.logarithmic
         self.correlations = correlation_matrix(given.columns)
         unit = given.measured / np.sqrt(given.measured @ given.measured)
         self.lengths = np.sqrt((given.columns.astype(float) ** 2).sum(axis=0))
         self.with_measured = (given.columns.T @ unit) / np.where(self.lengths > 0, self.lengths, 1.0)
         self.residual = np.maximum(1.0 - self.with_measured**2, 1e-12)
-        self.alone = self.residual < 1 - LEAK_R2
+        self.determining = self.residual < 1 - LEAK_R2
+        self._given = given
+        self.alone = np.zeros(self.residual.size, bool)
+        for j in np.flatnonzero(self.determining):
+            slope = given.columns[:, j] @ given.measured / (given.measured @ given.measured)
+            by_unit = given.in_time_unit is not None and given.in_time_unit[j]
+            self.alone[j] = by_unit or self.exact([int(j)]) or (not given.logarithmic and bool(is_unit_copy(slope)))
         single = self.with_measured.astype(np.float32)
         self.partial = self.correlations - np.outer(single, single)
         scale = np.sqrt(self.residual).astype(np.float32)
         self.partial /= scale
         self.partial /= scale[:, None]
+
+    def exact(self, members: list[int]) -> bool:
+        """Tell whether some columns together give the measured value back but for rounding."""
+        columns = self._given.columns[:, members].astype(float)
+        columns /= np.maximum(self.lengths[members], 1e-300)
+        slopes = np.linalg.lstsq(columns, self._given.measured, rcond=None)[0]
+        residual = self._given.measured - columns @ slopes
+        return is_exact(residual, self._given.measured, self._given.level) or self.as_measured(members)
 
     def with_one_other(self, j: int) -> np.ndarray:
         """Return what the measured value and each single other column leave of column j, shape (p,); 1 where the
@@ -167,11 +198,13 @@ class ExactRelations:
         """Return which columns follow from the measured value alone or with one other column, shape (p,)."""
         near = self.residual * (1.0 - _nearest(self.partial).astype(float) ** 2) < 1 - LEAK_R2 + ROUNDING
         return np.asarray(
-            [
-                self.alone[j] or bool(near[j] and self.with_one_other(j).min(initial=1.0) < 1 - LEAK_R2)
-                for j in range(self.residual.size)
-            ]
+            [self.alone[j] or bool(near[j] and self._exact_with_one_other(j)) for j in range(self.residual.size)]
         )
+
+    def _exact_with_one_other(self, j: int) -> bool:
+        residual = self.with_one_other(j)
+        best = int(np.argmin(residual))
+        return bool(residual[best] < 1 - LEAK_R2 and self.exact([j, best]))
 
     def two_others(self, j: int, allowed: np.ndarray) -> list[int]:
         """Return the two allowed columns that, with the measured value, leave next to nothing of column j; empty if
@@ -218,7 +251,10 @@ class ExactRelations:
 
 
 def leaked_features(
-    given: MeasuredColumns, computed: np.ndarray, attribute: Callable[[list[int], np.ndarray], int | None]
+    given: MeasuredColumns,
+    computed: np.ndarray,
+    attribute: Callable[[list[int], np.ndarray], int | None],
+    as_measured: Callable[[list[int]], bool] = lambda members: False,
 ) -> np.ndarray:
     """Return the columns that were calculated from the measured value, by their exact relations.
 
@@ -230,6 +266,9 @@ def leaked_features(
     attribute : callable
         Given the positions of two or three columns in an exact relation, and `ExactRelations.related`, returns which of
         the two or three is the leaked feature, by its position among all columns; None if nothing tells.
+    as_measured : callable
+        Given the positions of two or three columns, tells whether their relation to the time is exact as they were
+        measured, where it is not on this scale.
 
     Returns
     -------
@@ -246,7 +285,7 @@ def leaked_features(
     p = given.columns.shape[1]
     if p == 0 or not np.any(given.measured):
         return np.zeros(p, dtype=bool)
-    relations = ExactRelations(given)
+    relations = ExactRelations(given, as_measured)
     related = relations.related()
     found = relations.alone.copy()
     passed = np.zeros(p, dtype=bool)
@@ -256,7 +295,7 @@ def leaked_features(
             residual = np.where(passed | undecided, relations.with_one_other(j), 1.0) if related[j] else np.ones(p)
             best = int(np.argmin(residual))
             others = [best] if residual[best] < 1 - LEAK_R2 else relations.two_others(j, passed)
-            if not others:
+            if not others or not relations.exact([int(j), *others]):
                 break
             members = [int(j), *others]
             names = computed[members]

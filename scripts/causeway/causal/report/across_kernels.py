@@ -14,6 +14,7 @@ from scipy.stats import false_discovery_control
 
 from causeway.causal.data.observations import Dropped
 from causeway.causal.data.outcome import REFUSED, Arrow, Estimate, Examination, Outcome, WhatIf, six_digits
+from causeway.causal.report.probability import StatementFacts, probability_of
 from causeway.causal.statistics.multiple_testing import benjamini_bogomolov
 
 MAX_Q = 0.05
@@ -51,11 +52,26 @@ def _corrected(outcome: Outcome, q_kernel: float, n_selected: int, n_kernels: in
     for arrow in outcome.arrows:
         q_value = benjamini_bogomolov(arrow.p_value, n_selected, n_kernels)
         q_value = q_value if q_kernel <= MAX_Q else max(q_value, q_kernel)
-        arrows.append(replace(arrow, q_value=six_digits(q_value)))
+        arrows.append(replace(arrow, q_value=six_digits(q_value), probability=_probability(arrow, q_value)))
         if q_value > MAX_Q:
             lost[arrow.name] = q_value
     outcome = replace(outcome, q_value=six_digits(q_kernel), arrows=tuple(arrows))
     return _without(outcome, lost, n_kernels) if lost else outcome
+
+
+def _probability(arrow: Arrow, q_value: float) -> float | None:
+    """Return how often such a cause was one in the validation; None where nothing that was learnt applies."""
+    found = probability_of(
+        StatementFacts(
+            q_value=q_value,
+            stability=arrow.stability,
+            robustness=arrow.robustness,
+            n_effective=arrow.n_effective,
+            role=arrow.role,
+            determines_time=arrow.determines_time,
+        )
+    )
+    return None if found is None else six_digits(found)
 
 
 def _without(outcome: Outcome, lost: Mapping[str, float], n_kernels: int) -> Outcome:
@@ -103,5 +119,6 @@ def _significant_what_ifs(what_ifs: Sequence[WhatIf], lost: Mapping[str, float],
             found.append(row)
         elif row.user_intervention is not None:
             reason = f"refused: {broken} is not significant after {n_kernels} kernels"
-            found.append(replace(row, change=None, verdict=REFUSED, reason=reason))
+            nothing = dict.fromkeys(("change", "mean_change", "p99_change", "saved"))
+            found.append(replace(row, **nothing, verdict=REFUSED, reason=reason))
     return tuple(found)

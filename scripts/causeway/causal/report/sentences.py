@@ -8,15 +8,16 @@ from causeway.causal.discovery.stability_selection import MIN_FREQUENCY
 from causeway.causal.effects.intervention_values import NONE
 from causeway.causal.examination.refutation import refuted_by
 from causeway.core.feature_registry import record_of
-from causeway.core.formatting import ratio, whole_percent
+from causeway.core.formatting import ratio, significant, time, whole_percent
 from causeway.core.vocabulary import FRAGILE_BELOW, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED, SUPPORTED
 
 RAISE = {
     "+": ("raise", "raises"),
     "-": ("lower", "lowers"),
-    "?": ("change, in no single direction,", "changes, in no single direction,"),
+    "?": ("change", "changes"),
 }
 MAKE = ("make", "makes")
+EXPLAIN = ("explain", "explains")
 MOVED = {"+": "slower", "-": "faster"}
 VARIED = {"+": "more", "-": "less"}
 """Verbs for many and for one; the words for what a launch's run time does, and for how much a measured value varies."""
@@ -25,6 +26,8 @@ FEW = "too few effective samples behind it"
 DEVIATIONS = {KERNEL_VARIABILITY: "its deviation", MEMORY_STALL: "its memory stall"}
 AMOUNTS = {MEMORY_STALL: "the mean memory stall"}
 """Targets that are measured; of all others the deviation is."""
+QUANTITIES = {KERNEL_VARIABILITY: "the mean duration", MEMORY_STALL: "the mean memory stall"}
+"""What a cause changes; of other targets their mean."""
 NEGLIGIBLE = 0.5
 """Percent; what is smaller is no change."""
 
@@ -89,17 +92,53 @@ def cause_sentence(arrow: Arrow, scope: Scope, why: str = FEW, setting: WhatIf |
         if arrow.sign_of == VALUE or (arrow.sign != "?" and target not in DEVIATIONS)
         else "its variance"
     )
-    acts = (
-        f"{subject} {_does(arrow, target)} and {'carries' if arrow.level else 'carry'}"
-        f" {_percent_of(arrow.contribution)} of {whose} {_ends(arrow.contribution)}"
-    )
+    acts = _acts(arrow, target, subject)
+    share = f"{EXPLAIN[bool(arrow.level)]} {_percent_of(arrow.contribution)} of {whose} {_ends(arrow.contribution)}"
     backed = _backing(arrow, scope, why)
+    stated = f"{acts} and {share}"
     if setting is None:
-        return f"{acts}, {ASSUMPTION}; {backed}."
+        return f"{stated}, {ASSUMPTION}; {backed}."
     change = what_if_sentence(setting, target, node.group)
-    if unclear(setting.change):
-        return f"{acts}, {ASSUMPTION}; {backed}. {change}"
-    return f"{change.removesuffix('.')}; {backed}. {acts}."
+    if arrow.in_time is not None or unclear(setting.change):
+        return f"{stated}, {ASSUMPTION}; {backed}. {change}"
+    return f"{change.removesuffix('.')}; {backed}. {stated}."
+
+
+def _acts(arrow: Arrow, target: str, subject: str) -> str:
+    """Return what a cause does: to the duration where that is known, else which way it moves the target."""
+    effect = arrow.in_time
+    if effect is None:
+        return f"{subject} {_does(arrow, target)}"
+    singular = bool(arrow.level)
+    quantity = quantity_of(target)
+    range_of = "" if singular else " from their 10th to their 90th percentile"
+    if is_clear(effect.mean):
+        sign = "+" if effect.mean.value > 0 else "-"
+        bend = "" if effect.monotone else ", though not at all of its levels"
+        return f"{subject} {RAISE[sign][singular]} {quantity} by {_amount(effect.mean)}{range_of}{bend}"
+    if is_clear(effect.spread):
+        sign = "+" if effect.spread.value > 0 else "-"
+        return (
+            f"{subject} {RAISE[sign][singular]} the spread of the durations by {_amount(effect.spread)}{range_of},"
+            f" without a clear change of {quantity}"
+        )
+    return f"{subject} {RAISE['?'][singular]} how much launches deviate, without a clear change of {quantity}"
+
+
+def quantity_of(target: str) -> str:
+    """Return what a cause of a target changes, in words."""
+    return QUANTITIES.get(target, f"the mean of {target}")
+
+
+def is_clear(change: Estimate) -> bool:
+    """Tell whether an interval leaves zero out."""
+    return change.low > 0 or change.high < 0
+
+
+def _amount(change: Estimate) -> str:
+    """Return the size of a clear change in percent with its interval, two digits: `6.9 % [5.2, 8.6]`."""
+    ends = sorted((abs(change.low), abs(change.high)))
+    return f"{significant(abs(change.value), 2)} % [{significant(ends[0], 2)}, {significant(ends[1], 2)}]"
 
 
 def _percent_of(share: Estimate) -> str:
@@ -156,6 +195,8 @@ def what_if_sentence(row: WhatIf, target: str, group: str = "") -> str:
     subject = _set_to(row, group)
     amount = AMOUNTS.get(target, "the mean absolute deviation")
     change = row.change
+    if row.mean_change is not None and is_clear(row.mean_change):
+        return f"{subject} would {_in_time(row, target)}, {ASSUMPTION}."
     if unclear(change):
         return f"{subject}: no clear change of {amount} ({_change(change.value, change.low, change.high, True)})."
     if change.value > 0:
@@ -167,6 +208,18 @@ def what_if_sentence(row: WhatIf, target: str, group: str = "") -> str:
         raised = _change(change.value, change.low, change.high)
         return f"{subject} would raise {amount} by {raised}, {ASSUMPTION}{others}."
     return f"{subject} would cut {amount} by {_change(-change.value, -change.high, -change.low)}, {ASSUMPTION}."
+
+
+def _in_time(row: WhatIf, target: str) -> str:
+    """Return what a setting does to the mean duration, to its 99th percentile and to the GPU time, in words."""
+    mean = row.mean_change
+    tail = row.p99_change
+    words = f"{'raise' if mean.value > 0 else 'cut'} {quantity_of(target)} by {_amount(mean)}"
+    if tail is not None and is_clear(tail):
+        words += f" (99th percentile: {'+' if tail.value > 0 else '-'}{_amount(tail)})"
+    if row.saved is not None:
+        words += f" and {'save' if row.saved.value > 0 else 'cost'} {time(abs(row.saved.value))} of GPU time"
+    return words
 
 
 def _change(value: float, low: float, high: float, signed: bool = False) -> str:

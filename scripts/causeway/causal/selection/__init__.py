@@ -2,5 +2,6 @@
 
 In which order and on what it runs stands in `discovery`.
 
-Imports run from left to right: `stages` > `backward`, `design_cache` > `forward` > `linear_model` > `screening_off`.
+Imports run from left to right: `lagged` > `stages` > `backward`, `design_cache` > `forward` > `linear_model` >
+`screening_off`.
 """

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.clock import Clock
+from causeway.core.reduced import STRAGGLERS, why_not
 from causeway.core.tables import SCHEMAS, read_json, write_json, write_table
 from causeway.efficiency.ranks import collectives, stragglers
 from causeway.efficiency.ranks.lateness_causes import OwnWork
@@ -25,7 +26,8 @@ def matched(folders: Sequence[Path]) -> tuple[list[collectives.MatchedCollective
 def find_stragglers(
     name: str, folders: Sequence[Path], clocks_file: Path, seed: int, out_json: Path, out_table: Path
 ) -> None:
-    """Write `stragglers.json` and `stragglers.parquet` of a dataset.
+    """Write `stragglers.json` and `stragglers.parquet` of a dataset; for a reduced one whose filter rules stragglers
+    out, the reason takes the place of the collectives.
 
     Parameters
     ----------
@@ -43,7 +45,8 @@ def find_stragglers(
         rank: folder for folder, one in documents.items() if one["status"] != "refused" for rank in one["ranks"]
     }
     clocks = {rank: Clock.of(entry) for entry in document["exports"].values() for rank in entry["ranks"]}
-    groups, notes = matched(folders)
+    filtered = why_not(folders, STRAGGLERS)
+    groups, notes = ([], [filtered]) if filtered else matched(folders)
     found = []
     rows = []
     for group in groups:

@@ -138,7 +138,7 @@ def _configurations(folders: Mapping[str, Path]) -> tuple[list[list], dict[str, 
 
 
 def _findings(findings: Iterable[Mapping], folder: Path, origin: int) -> list[dict]:
-    """Return the dataset's findings that have a window: their sentence and verdict, and the window in ns."""
+    """Return the dataset's findings that have a window: their headline and verdict, and the window in ns."""
     found = []
     for index, finding in enumerate(findings):
         if finding["dataset"] != folder.name:
@@ -148,7 +148,7 @@ def _findings(findings: Iterable[Mapping], folder: Path, origin: int) -> list[di
         except CausewayError:
             continue  # about the whole of it, or nothing that has a time
         entry = {
-            "sentence": finding["sentence"],
+            "headline": finding["headline"],
             "verdict": finding.get("verdict"),
             "begin": begin - origin,
             "end": end - origin,

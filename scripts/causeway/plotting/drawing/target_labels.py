@@ -12,9 +12,13 @@ if TYPE_CHECKING:
 
 AXES = {
     KERNEL_VARIABILITY: "|duration − mean of its configuration|, per launch",
-    MEMORY_STALL: "|kernel − linked transfer| duration, per launch",
+    MEMORY_STALL: "|launch − copy linked to it| duration, per launch",
 }
 """What one value of a trace's target is."""
+MEMORY_STALL_EXPLAINED = (
+    "Memory stall: the time by which a launch and the copy linked to it differ; not the warp stalls of Nsight Compute."
+)
+"""What stands where a page first names the memory stall."""
 
 
 def stated(table: "pa.Table", name: str, default: str = "") -> str:

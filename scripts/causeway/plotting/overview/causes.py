@@ -8,11 +8,10 @@ from markupsafe import Markup
 
 from causeway.core.formatting import elided
 from causeway.core.queries import cell, in_document, of_table, rows_where
-from causeway.core.vocabulary import FRAGILE_BELOW, UNEXPLAINED, target_name
+from causeway.core.vocabulary import KERNEL_VARIABILITY, UNEXPLAINED, target_name
 from causeway.plotting.drawing import citations, theme
 from causeway.plotting.drawing.kernel_labels import full_name
 from causeway.plotting.drawing.markup import joined, tag
-from causeway.plotting.drawing.svg import bar
 from causeway.plotting.figures.causal_graph import draw_causal_graph, legend
 from causeway.plotting.figures.kernels import Kernel
 
@@ -53,7 +52,7 @@ def percent_of(search: object, number: int, row: Mapping) -> Markup | str:
 
 
 def unexplained_of(search: object) -> Markup | None:
-    """Return the share that no cause carries, with its interval where it has one."""
+    """Return the share that no cause explains, with its interval where it has one."""
     for number, edge in enumerate(search.graph["edges"]):
         if edge["source"] == UNEXPLAINED and edge["contribution_percent"] is not None:
             names = ("contribution_percent", "contribution_low", "contribution_high")
@@ -76,62 +75,73 @@ def remarks(search: object, kinds: tuple[str, ...] = ("sentences", "reasons")) -
     return found
 
 
+def _name_of(search: object, number: int, row: Mapping) -> list[object]:
+    """Return a cause's name, its level and how many columns go with it."""
+    feature = row["feature"]
+    words = [tag("code", breakable(elided(feature, 60)), title=feature if len(feature) > 60 else None)]
+    words += [citations.name(f" = {elided(row['level'], 40)}")] if row.get("level") else []
+    others = [member for member in row["members"] or [] if member != feature]
+    if others:
+        query = of_table("len(members) - 1", search.table, rows_where({"file_row_number": number}))
+        more = citations.count(len(others), query)
+        titled = f"correlated columns: {elided(', '.join(others), 800)}"
+        words.append(tag("span", " +", more, class_="muted", title=titled))
+    return words
+
+
+def _interval(search: object, number: int, row: Mapping, name: str) -> Markup | str:
+    """Return an estimate of a cause in percent, with its interval; an en dash where there is none."""
+    columns = [f"{name}_{end}" for end in ("percent", "low", "high")]
+    queries = tuple(cell(column, search.table, number) for column in columns)
+    return citations.interval(*(row.get(column) for column in columns), queries)
+
+
+def _mean_change(search: object, number: int, row: Mapping) -> list[object]:
+    """Return the change of the mean, and that it is not monotone."""
+    shape = tag("div", "not monotone", class_="note") if row.get("monotone") is False else None
+    return [_interval(search, number, row, "mean_change"), shape]
+
+
+def _cost(search: object, number: int, row: Mapping) -> Markup | str:
+    return citations.time(row.get("cost_ns"), cell("cost_ns", search.table, number))
+
+
+def _backing(search: object, number: int, row: Mapping) -> Markup:
+    """Return in how many resamples a cause was found, and how strong a hidden cause would have to be."""
+    stable = of_table("100 * stability", search.table, rows_where({"file_row_number": number}))
+    found = citations.percent(None if row["stability"] is None else 100 * row["stability"], stable)
+    robust = citations.ratio(row["robustness"], cell("robustness", search.table, number))
+    return tag("div", "found in ", found, ", robust ", robust, class_="note")
+
+
+CAUSE_HEADS = (
+    ("cause", ""),
+    ("more of it", ""),
+    ("mean time", "n"),
+    ("GPU time", "n"),
+    ("explained variance", "backed"),
+    ("verdict", ""),
+)
+"""Columns of the table of causes; of a target that is no time the mean is that of its value."""
+
+
 def cause_table(search: object) -> Markup:
-    """Return the causes of one scope as a table."""
-    rows = causes_of(search)
-    full = max([row["contribution_high"] or row["contribution_percent"] or 0.0 for _, row in rows], default=0.0)
+    """Return the causes of one scope as a table: what each does to the mean time, and the GPU time that it costs."""
     body = []
-    for number, row in rows:
+    for number, row in causes_of(search):
         kind, word = SIGNS.get(row["sign"], ("undecided", "◇ undecided"))
         what = tag("div", "the value", class_="note") if row.get("sign_of") == "value" else None
-        others = [member for member in row["members"] or [] if member != row["feature"]]
-        name = [
-            tag(
-                "code",
-                breakable(elided(row["feature"], 60)),
-                title=row["feature"] if len(row["feature"]) > 60 else None,
-            )
+        cells = [
+            tag("td", _name_of(search, number, row), class_="name"),
+            tag("td", tag("span", word, class_=kind), what),
+            tag("td", _mean_change(search, number, row), class_="n"),
+            tag("td", _cost(search, number, row), class_="n"),
+            tag("td", _interval(search, number, row, "contribution"), _backing(search, number, row), class_="backed"),
+            tag("td", verdict_tag(row["verdict"])),
         ]
-        name += [citations.name(f" = {elided(row['level'], 40)}")] if row.get("level") else []
-        more = citations.count(
-            len(others), of_table("len(members) - 1", search.table, rows_where({"file_row_number": number}))
-        )
-        name += (
-            [tag("span", " +", more, class_="muted", title=f"moves with: {elided(', '.join(others), 800)}")]
-            if others
-            else []
-        )
-        percent = row["contribution_percent"]
-        low = row["contribution_low"]
-        high = row["contribution_high"]
-        colour = theme.RAISES if row["sign"] == "+" else theme.LOWERS if row["sign"] == "-" else theme.UNDECIDED
-        fragile = row["robustness"] is not None and row["robustness"] < FRAGILE_BELOW
-        robust = tag(
-            "span",
-            citations.ratio(row["robustness"], cell("robustness", search.table, number)),
-            class_="fragile" if fragile else None,
-            title="fragile" if fragile else None,
-        )
-        stable = of_table("100 * stability", search.table, rows_where({"file_row_number": number}))
-        found = citations.percent(None if row["stability"] is None else 100 * row["stability"], stable)
-        queries = tuple(cell(f"contribution_{end}", search.table, number) for end in ("percent", "low", "high"))
-        share = [
-            bar(percent, full, colour, low, high, width=48, height=14),
-            " ",
-            citations.interval(percent, low, high, queries),
-        ]
-        body.append(
-            tag(
-                "tr",
-                tag("td", name, class_="name"),
-                tag("td", tag("span", word, class_=kind), what),
-                tag("td", share, class_="share"),
-                tag("td", found, class_="n"),
-                tag("td", robust, class_="n"),
-                tag("td", verdict_tag(row["verdict"])),
-            )
-        )
-    heads = [("cause", ""), ("effect", ""), ("% of variance", ""), ("found in", "n"), ("robust", "n"), ("verdict", "")]
+        body.append(tag("tr", cells))
+    mean = "mean time" if search.graph["target"] == KERNEL_VARIABILITY else "mean"
+    heads = [("mean", kind) if (words, mean) == ("mean time", "mean") else (words, kind) for words, kind in CAUSE_HEADS]
     head = tag("thead", tag("tr", [tag("th", words, class_=kind or None) for words, kind in heads]))
     words = tag("ul", [tag("li", text) for text in remarks(search, ("sentences",))], class_="limits note")
     details = tag("details", tag("summary", "in words"), words)
@@ -220,10 +230,10 @@ def why(dataset: str, target: str, searches: Sequence[object], kernels: Sequence
     parts = [tag("h3", f"Why: causes of {target_name(target)}", id=box)]
     if blocks:
         words = (
-            "Bars: share of the target's variance, with its interval. A robustness that is underlined with dashes is"
-            " fragile."
+            "Mean time: its change where the cause is high instead of low within the configuration (four fifths of its"
+            " values lie between), in brackets the interval. GPU time: what the cause costs over the run, against its"
+            " better value. Each holds if no unmeasured common cause acts on both ends."
         )
-        words += " A cause is direct only if no unmeasured common cause acts on both ends."
         signs, height = legend(900, fragile=True)
         key = tag(
             "svg", tag("g", signs, transform="translate(0 10)"), width="900", height=height + 4, font_family=theme.FONT

@@ -4,14 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from causeway.core import formatting
 from causeway.core.queries import in_document
-from causeway.core.vocabulary import PARALLEL
+from causeway.core.vocabulary import COMM_AWARE, PARALLEL
 from causeway.plotting.drawing import citations
-from causeway.plotting.drawing.markup import plain, tag
+from causeway.plotting.drawing.markup import tag
 
-MOST = 200
-"""Letters of a finding's sentence; the dataset's own part has all of it."""
 WORDS = {"ok": "complete", "caution": "caution", "blocked": "blocked"}
 
 
@@ -29,11 +26,11 @@ def datasets_table(datasets: Sequence, findings: Sequence[tuple[int, Mapping]]) 
         ("inputs", ""),
         ("parallel efficiency", "n"),
         ("what to know first", ""),
-        ("recoverable", "n"),
+        ("GPU time", "n"),
     ]
     head = tag("thead", tag("tr", [tag("th", words, class_=kind or None) for words, kind in heads]))
     body = [_row(view, next((one for one in findings if one[1]["dataset"] == view.name), None)) for view in datasets]
-    note = "Each dataset with its first finding; recoverable GPU time is an upper bound. The parts below say more."
+    note = "Each dataset with its first finding and the GPU time that it is worth. The parts below say more."
     return tag(
         "section",
         tag("h2", "All datasets", class_="dataset"),
@@ -47,26 +44,15 @@ def _row(view: object, first: tuple[int, Mapping] | None) -> Markup:
     status = view.quality["status"]
     cells = [tag("td", tag("a", citations.name(view.name), href=f"#{view.name}"), class_="name")]
     cells.append(tag("td", tag("span", WORDS.get(status, status), class_=f"chip {status}")))
-    value = view.efficiency["device"][PARALLEL] if view.efficiency and not view.efficiency["why"] else None
-    query = in_document(f"{view.name}/efficiency.json", "device", PARALLEL)
+    value = view.efficiency[COMM_AWARE][PARALLEL] if view.efficiency and not view.efficiency["why"] else None
+    query = in_document(f"{view.name}/efficiency.json", COMM_AWARE, PARALLEL)
     cells.append(tag("td", citations.ratio(value, query), class_="n"))
     if first is None:
         return tag("tr", cells, tag("td", "nothing is claimed"), tag("td", citations.UNKNOWN, class_="n"))
     place, finding = first
-    said = plain(finding["sentence"])
-    begun = said if len(said) <= MOST else f"{said[:MOST].rpartition(' ')[0]} …"  # no number is cut
-    words = citations.cited(
-        begun, said, in_document("findings.json", "findings", place, "sentence", kind="text"), "text"
-    )
-    bound = citations.UNKNOWN
+    query = in_document("findings.json", "findings", place, "headline", kind="text")
+    worth = citations.UNKNOWN
     if finding["recoverable_ns"] is not None:
-        bound = [
-            "≤ ",
-            citations.cited(
-                formatting.time(finding["recoverable_ns"]),
-                finding["recoverable_ns"],
-                finding["recoverable_query"],
-                "time",
-            ),
-        ]
-    return tag("tr", cells, tag("td", words, class_="said"), tag("td", bound, class_="n"))
+        worth = citations.time(finding["recoverable_ns"], finding["recoverable_query"])
+    words = citations.said(finding["headline"], query)
+    return tag("tr", cells, tag("td", words, class_="said"), tag("td", worth, class_="n"))

@@ -1,4 +1,4 @@
-"""The overview's facts, data quality, findings and table of kernels."""
+"""The overview's facts, data quality and table of kernels."""
 
 import datetime
 from collections.abc import Mapping, Sequence
@@ -13,14 +13,12 @@ from causeway.plotting.drawing.kernel_labels import full_name
 from causeway.plotting.drawing.markup import joined, tag
 from causeway.plotting.drawing.svg import bar, histogram, sparkline
 from causeway.plotting.figures.kernels import Kernel, columns_of
-from causeway.plotting.overview.causes import anchor, verdict_tag
+from causeway.plotting.overview.causes import anchor
 
 SHOWN_ISSUES = 6
 """Issues above `info` that stand in sight."""
 TOP_KERNELS = 15
 MOST_KERNELS = 200
-FIRST = 3
-MOST_FINDINGS = 60
 STATUS_WORDS = {"ok": "inputs complete", "caution": "use with caution", "blocked": "no analysis possible"}
 ANALYSES = {
     **TARGET_NAMES,
@@ -32,14 +30,11 @@ ANALYSES = {
     "overlap": "overlap",
     "device_metrics": "metrics of devices",
     "mpi_calls": "MPI calls",
+    "context_features": "context of launches",
+    "efficiency": "efficiency",
+    "stragglers": "stragglers",
 }
 SEVERITIES = {"blocked": 0, "caution": 1, "info": 2}
-KINDS = {
-    "cause": "inferred",
-    "no_cause": "searched, nothing found",
-    "comparison": "inferred from two runs",
-    "quality": "what was not read",
-}
 USED = "WHERE json_extract_string(content, '$.status') <> 'refused'"
 
 
@@ -175,86 +170,6 @@ def issue_text(issue: Mapping, document: str, number: int) -> Markup:
         else ""
     )
     return joined([*where, said, *often, rules])
-
-
-def findings_list(findings: Sequence[tuple[int, Mapping]]) -> Markup | None:
-    """Return the first findings of a dataset as numbered sentences, and behind a click all others; each with its
-    place in the document.
-    """
-    if not findings:
-        return None
-    leading = [one for one in findings if not is_small(one[1])][:FIRST]
-    rest = [one for one in findings if one not in leading]
-    nothing = None
-    if any(is_small(finding) for _, finding in rest) and not any(
-        finding["severity"] in ("high", "medium") for _, finding in leading
-    ):
-        nothing = tag("p", "Nothing that was found could save as much as a hundredth of the GPU time.")
-    first = [
-        nothing,
-        tag("ol", [finding_item(place, finding) for place, finding in leading], class_="findings") if leading else None,
-    ]
-    if not rest:
-        return tag("div", first)
-    summary = tag("summary", "All other findings, in their order")
-    items = [finding_item(place, finding) for place, finding in rest[: MOST_FINDINGS - FIRST]]
-    listed = tag("ol", items, class_="findings", style=f"counter-reset:f {len(leading)}")
-    more = tag("p", "The others stand in findings.json.", class_="note") if len(rest) > MOST_FINDINGS - FIRST else None
-    return tag("div", first, tag("details", summary, listed, more, class_="rest"))
-
-
-def is_small(finding: Mapping) -> bool:
-    """Return whether a finding is supported and worth too little to act upon first: under a hundredth of the GPU
-    time.
-    """
-    return (
-        finding["severity"] == "low" and finding["verdict"] == "supported" and finding["recoverable_share"] is not None
-    )
-
-
-def finding_item(place: int, finding: Mapping) -> Markup:
-    """Return one finding: sentence, what it is worth, verdict, and links to figure, rows and window."""
-    saves = None
-    if finding["recoverable_ns"] is not None:
-        bound = tag("b", "≤ ", citations.time(finding["recoverable_ns"], finding["recoverable_query"]))
-        part = finding["recoverable_share"]
-        of = (
-            [
-                citations.share(part, in_document("findings.json", "findings", place, "recoverable_share")),
-                " of the GPU time",
-            ]
-            if part
-            else ["GPU time"]
-        )
-        saves = tag("span", bound, tag("span", *of, " recoverable", class_="note"), class_="saves")
-    words = citations.said(
-        finding["sentence"], in_document("findings.json", "findings", place, "sentence", kind="text")
-    )
-    inferred = finding["kind"] in ("cause", "no_cause", "comparison")
-    under = [verdict_tag(finding["verdict"])] if inferred else []
-    under += [tag("span", KINDS.get(finding["kind"], "counted, not inferred"))]
-    under += [tag("span", "small: under a hundredth of the GPU time")] if is_small(finding) else []
-    if finding["n"] is not None:
-        what = "collectives" if finding["kind"] == "straggler" else "launches"
-        under.append(
-            tag(
-                "span",
-                citations.count(finding["n"], in_document("findings.json", "findings", place, "n", kind="integer")),
-                f" {what}",
-            )
-        )
-    page, _, place_in_it = finding["link"].partition("#")
-    own = page == "overview.html" and place_in_it
-    under.append(
-        tag("a", "where this is shown", href=f"#{place_in_it}")
-        if own
-        else citations.away("where this is shown", finding["link"], page)
-    )
-    if finding["explorer"]:
-        under.append(citations.away("its window", finding["explorer"], finding["explorer"].partition("#")[0]))
-    under.append(citations.away("its table", finding["evidence"]["table"], title=finding["evidence"]["query"]))
-    tried = tag("div", tag("b", "Try: "), finding["suggestion"], class_="try") if finding["suggestion"] else None
-    return tag("li", tag("div", tag("div", words, class_="said"), tried, tag("div", under, class_="under")), saves)
 
 
 def kernel_table(kernels: Sequence[Kernel], dataset: str, target: str, unit: str) -> Markup:

@@ -14,13 +14,14 @@ from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.citations import figure_links
 from causeway.plotting.drawing.markup import joined
 from causeway.plotting.drawing.page import rendered
-from causeway.plotting.drawing.target_labels import target_axis, unit_stated
+from causeway.plotting.drawing.target_labels import MEMORY_STALL_EXPLAINED, target_axis, unit_stated
 from causeway.plotting.figures.kernels import Kernel, kernels_of
 from causeway.plotting.overview.causes import anchor, why
 from causeway.plotting.overview.comparisons import COMPARED, compared_runs
 from causeway.plotting.overview.datasets import datasets_table
+from causeway.plotting.overview.findings_list import answers, findings_list
 from causeway.plotting.overview.heat_map import heat_map
-from causeway.plotting.overview.inputs import facts, findings_list, kernel_table, quality_strip
+from causeway.plotting.overview.inputs import facts, kernel_table, quality_strip
 from causeway.plotting.overview.late_ranks import which_rank
 from causeway.plotting.overview.methods import methods_values, provenance
 from causeway.plotting.overview.time_lost import where_the_time_goes
@@ -129,6 +130,7 @@ def _dataset(
     what_if = what_would_help(view.name, [(target.target, target.searches, found) for target, found in kernels])
     return {
         "name": view.name,
+        "answers": answers(findings),
         "facts": facts(view.name, view.capabilities, counted),
         "quality": quality_strip(view.quality, anchor(view.name, "quality")),
         "contents": _parts(view, first is not None, what_if is not None),
@@ -182,6 +184,7 @@ def _target(
         return shown
     return shown | {
         "axis": target_axis(one.target),
+        "explained": MEMORY_STALL_EXPLAINED if one.target == MEMORY_STALL else None,
         "heat_map": heat_map(
             one.bins, one.ranking, dict(view.clocks), one.target, view.name, view.efficiency is not None
         ),

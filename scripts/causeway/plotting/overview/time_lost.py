@@ -2,7 +2,7 @@
 map of lost time.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +11,16 @@ from markupsafe import Markup
 from causeway.core import formatting
 from causeway.core.formatting import elided
 from causeway.core.queries import cell, in_document, value_at, within
-from causeway.core.vocabulary import DEVICE_RATIOS, FLAVOUR_NAMES, FLAVOURS, IDLE_CAUSES, PARALLEL, factors_of
+from causeway.core.vocabulary import (
+    COMM_AWARE,
+    DEVICE_RATIOS,
+    FLAVOUR_NAMES,
+    FLAVOURS,
+    IDLE_CAUSES,
+    PARALLEL,
+    Flavour,
+    factors_of,
+)
 from causeway.plotting.drawing import citations, theme
 from causeway.plotting.drawing.markup import joined, tag
 from causeway.plotting.drawing.merged_cells import merged_rows
@@ -67,7 +76,7 @@ def where_the_time_goes(document: Mapping, table: "pa.Table", name: str) -> list
     return [
         heading,
         tag("div", [tag("p", words) for words in sentences(facts)], class_="tight"),
-        tag("div", tree_table(facts, table), waterfall(facts), class_="beside trees"),
+        tag("div", trees(facts, table), waterfall(facts), class_="beside trees"),
         *([tag("h4", "Lost time over time and ranks"), lost] if lost is not None else []),
     ]
 
@@ -75,13 +84,16 @@ def where_the_time_goes(document: Mapping, table: "pa.Table", name: str) -> list
 def sentences(facts: Document) -> list[Markup]:
     """Return what costs most, and what stands out of idle time, launches, copies and hosts."""
     document = facts.document
-    tree = facts.document["device"]
+    tree = facts.document[COMM_AWARE]
     worst, words, _ = max(PARTS[1:], key=lambda part: document["waterfall_ns"][part[0]])
     busy = 100 * (tree[PARALLEL] or 0)
-    running = citations.percent(busy, facts.of(f"100 * {value_at('device', PARALLEL)}"))
-    devices = citations.count(tree["n_devices"], facts.at("device", "n_devices", kind="integer"))
-    loss = f" device{'s' * (tree['n_devices'] != 1)}; the largest loss is {words.partition(':')[0]}, "
-    first = joined(["Kernels run for ", running, " of the time of ", devices, loss, part_of(facts, worst), "."])
+    running = citations.percent(busy, facts.of(f"100 * {value_at(COMM_AWARE, PARALLEL)}"))
+    number = document["device"]["n_devices"]
+    devices = citations.count(number, facts.at("device", "n_devices", kind="integer"))
+    loss = f" device{'s' * (number != 1)}; the largest loss is {words.partition(':')[0]}, "
+    first = joined(
+        ["Computing kernels run for ", running, " of the time of ", devices, loss, part_of(facts, worst), "."]
+    )
     return [first, *_idle(facts), *_small(facts), *_copies(facts), *_notes(facts), *_host(facts)]
 
 
@@ -194,6 +206,7 @@ def tree_rows(facts: Document, table: "pa.Table") -> list[tuple[str, Markup, lis
     Of a group with more parts than there is room for, the least efficient stand there.
     """
     device = facts.document["device"]
+    shown = facts.document[COMM_AWARE]
     found = [("", "whole dataset", [], None)]
     for group, one, most in GROUPS:
         names = list(device[group])
@@ -202,7 +215,7 @@ def tree_rows(facts: Document, table: "pa.Table") -> list[tuple[str, Markup, lis
         )  # one device per rank: the ranks' rows say it all
         if single or (group == "ranks" and len(names) == 1 and len(device["devices"]) == 1):
             continue
-        least = sorted(names, key=lambda name, group=group: _need(device[group][name], group, name))[:most]
+        least = sorted(names, key=lambda name, group=group: _need(shown[group][name], group, name))[:most]
         for name in sorted(least, key=natural) if group != "regions" else least:
             words = (
                 joined([f"{one} ", citations.name(name)])
@@ -227,7 +240,32 @@ def natural(name: str) -> list:
     return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in name.split("/")]
 
 
-def tree_table(facts: Document, table: "pa.Table") -> Markup:
+def trees(facts: Document, table: "pa.Table") -> Markup:
+    """Return the trees of the flavour that the losses follow from, the other flavours behind a click.
+
+    Parameters
+    ----------
+    facts : Document
+    table : pa.Table
+        `efficiency.parquet` with the columns level, region and elapsed_ns.
+    """
+    whole, *factors = (
+        f"{one.abbreviation} {one.label}" for one in (DEVICE_RATIOS[0], *factors_of(PARALLEL, DEVICE_RATIOS))
+    )
+    said = f"{whole} = {' × '.join(factors)}."
+    main, others = ([one for one in FLAVOURS if (one.name == COMM_AWARE) is wanted] for wanted in (True, False))
+    names = " and ".join(one.label for one in others)
+    folded = tag("details", tag("summary", f"Counted otherwise: {names}"), tree_table(facts, table, others))
+    return tag(
+        "div",
+        tag("h4", "Efficiency of devices"),
+        tag("p", said, class_="note"),
+        tree_table(facts, table, main),
+        folded,
+    )
+
+
+def tree_table(facts: Document, table: "pa.Table", flavours: Sequence[Flavour]) -> Markup:
     """Return the trees of a dataset and its parts as a table: one coloured cell per ratio, blue for much and orange
     for little.
     """
@@ -237,12 +275,12 @@ def tree_table(facts: Document, table: "pa.Table") -> Markup:
         region: number for number, (level, region) in enumerate(zip(levels, regions, strict=True)) if level == "region"
     }
     tops = [tag("th", ""), tag("th", "")] + [
-        tag("th", flavour.label, colspan=len(DEVICE_RATIOS), class_="flavour") for flavour in FLAVOURS
+        tag("th", flavour.label, colspan=len(DEVICE_RATIOS), class_="flavour") for flavour in flavours
     ]
     heads = [tag("th", ""), tag("th", "time", class_="n")]
     heads += [
         tag("th", ratio.abbreviation, class_="n", title=ratio.name.replace("_", " "))
-        for _ in FLAVOURS
+        for _ in flavours
         for ratio in DEVICE_RATIOS
     ]
     body = []
@@ -251,7 +289,7 @@ def tree_table(facts: Document, table: "pa.Table") -> Markup:
         first = "first" if group != before else None
         before = group
         if note:
-            body.append(tag("tr", tag("td", words, colspan=2 + len(FLAVOURS) * len(DEVICE_RATIOS), class_="note")))
+            body.append(tag("tr", tag("td", words, colspan=2 + len(flavours) * len(DEVICE_RATIOS), class_="note")))
             continue
         tree = {flavour: _reach(facts.document[flavour], path) for flavour in FLAVOUR_NAMES}
         number = place.get(path[1]) if path and path[0] == "regions" else None
@@ -264,7 +302,7 @@ def tree_table(facts: Document, table: "pa.Table") -> Markup:
             tag("td", words, class_="part"),
             tag("td", citations.time(tree["device"]["elapsed_ns"], long), class_="n"),
         ]
-        for flavour in FLAVOUR_NAMES:
+        for flavour in (one.name for one in flavours):
             for key in (ratio.name for ratio in DEVICE_RATIOS):
                 value = tree[flavour][key]
                 query = (
@@ -280,14 +318,8 @@ def tree_table(facts: Document, table: "pa.Table") -> Markup:
                     )
                 )
         body.append(tag("tr", cells, class_=first))
-    whole, *factors = (
-        f"{one.abbreviation} {one.label}" for one in (DEVICE_RATIOS[0], *factors_of(PARALLEL, DEVICE_RATIOS))
-    )
-    said = f"{whole} = {' × '.join(factors)}, in each flavour."
     table_ = tag("table", tag("thead", tag("tr", tops), tag("tr", heads)), tag("tbody", body), class_="trees")
-    return tag(
-        "div", tag("h4", "Efficiency of devices"), tag("p", said, class_="note"), tag("div", table_, class_="wide")
-    )
+    return tag("div", table_, class_="wide")
 
 
 def _reach(tree: Mapping, path: list) -> Mapping:

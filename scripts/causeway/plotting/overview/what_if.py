@@ -15,90 +15,80 @@ from causeway.plotting.figures.kernels import Kernel
 SHOWN = 8
 
 
-def ranked(searches: Sequence[object], kernels: Sequence[Kernel]) -> list[tuple[Mapping, str, Kernel | None, float]]:
-    """Return supported what-ifs that reduce the target, largest worth first; one per kernel and feature.
+def ranked(
+    searches: Sequence[object], kernels: Sequence[Kernel]
+) -> list[tuple[Mapping, tuple[str, int], Kernel | None]]:
+    """Return supported what-ifs that win GPU time, most first; one per kernel and feature, the one that wins most.
 
-    Each is the row, the filter-free source that gives it, its kernel and its worth: the reduction times the kernel's
-    share of the target. That is a ranking, not a sum, because causes overlap. The whole dataset's what-ifs stand in
-    where no kernel has any.
+    The times do not add up, because causes overlap. The whole dataset's what-ifs stand in where no kernel has any.
     """
     known = {kernel.id: kernel for kernel in kernels}
     found = []
     for search in searches:
-        kernel = known.get(search.graph["scope"])
         best: dict[str, tuple[int, Mapping]] = {}
         for number, row in enumerate(search.tables.get("whatif", [])):
-            if row["verdict"] == "supported" and row["change_percent"] < 0 and not row.get("asked"):
-                _, current = best.get(row["feature"], (0, None))
-                if (
-                    current is None
-                    or row["to"] == "none"
-                    or (current["to"] != "none" and row["change_percent"] < current["change_percent"])
-                ):
-                    best[row["feature"]] = number, row
+            if row["verdict"] != "supported" or (row.get("saved_ns") or 0) <= 0 or row.get("asked"):
+                continue
+            current = best.get(row["feature"])
+            if current is None or row["saved_ns"] > current[1]["saved_ns"]:
+                best[row["feature"]] = number, row
         table = search.table.replace("contributions", "whatif")
-        found += [
-            (row, (table, number), kernel, -row["change_percent"] / 100 * (kernel.share if kernel else 1.0))
-            for number, row in best.values()
-        ]
+        kernel = known.get(search.graph["scope"])
+        found += [(row, (table, number), kernel) for number, row in best.values()]
     own = [one for one in found if one[2] is not None]
-    return sorted(own or found, key=lambda one: (-one[3], one[2].id if one[2] else "", one[0]["feature"]))
+    return sorted(own or found, key=lambda one: (-one[0]["saved_ns"], one[2].id if one[2] else "", one[0]["feature"]))
 
 
-def help_row(
-    dataset: str, target: str, row: Mapping, place: tuple[str, int], kernel: Kernel | None, worth: float
-) -> Markup:
-    """Return one what-if as a row."""
+def help_row(target: str, row: Mapping, place: tuple[str, int], kernel: Kernel | None) -> Markup:
+    """Return one what-if as a row: the changes of the mean and of the 99th percentile, and the GPU time won."""
     table, number = place
     where = rows_where({"file_row_number": number})
 
     def of(what: str) -> str:
         return of_table(what, table, where)
 
+    def change(name: str) -> Markup | str:
+        columns = [f"{name}_{end}" for end in ("percent", "low", "high")]
+        return citations.interval(*(row.get(column) for column in columns), tuple(map(of, columns)))
+
     ends = [citations.said(row[end], of(f'"{end}"'), 60) for end in ("from", "to")]
     setting = [tag("code", elided(row["feature"], 50)), " ", ends[0], " → ", ends[1]]
-    queries = (of("-change_percent"), of("-change_high"), of("-change_low"))
-    cut = citations.interval(-row["change_percent"], -row["change_high"], -row["change_low"], queries)
-    share = (
-        f" * ({of_table('target_share', f'{dataset}/{target}/kernels.parquet', rows_where({'kernel': kernel.id}))})"
-        if kernel
-        else ""
-    )
+    name = citations.name(kernel.short if kernel else "Whole dataset")
     cells = [
-        tag(
-            "td",
-            citations.name(kernel.short if kernel else "Whole dataset"),
-            class_="name",
-            title=full_name(kernel.name) if kernel else None,
-        )
+        tag("td", name, class_="name", title=full_name(kernel.name) if kernel else None),
+        tag("td", target_name(target), class_="nowrap"),
+        tag("td", setting),
+        tag("td", change("mean_change"), class_="n"),
+        tag("td", change("p99_change"), class_="n"),
+        tag("td", citations.time(row["saved_ns"], of("saved_ns")), class_="n"),
     ]
-    cells += [tag("td", target_name(target), class_="nowrap"), tag("td", setting), tag("td", cut, class_="n")]
-    return tag("tr", cells, tag("td", citations.share(worth, of(f"-change_percent / 100{share}")), class_="n"))
+    return tag("tr", cells)
 
 
 def what_would_help(dataset: str, targets: Sequence[tuple[str, Sequence[object], Sequence[Kernel]]]) -> Markup | None:
-    """Return the table of a dataset, or None where nothing that was observed would help; a target has its searches
+    """Return the table of a dataset, or None where nothing that was observed would win time; a target has its searches
     and its kernels.
     """
     body = []
     for target, searches, kernels in targets:
-        body += [help_row(dataset, target, *one) for one in ranked(searches, kernels)[:SHOWN]]
+        body += [help_row(target, *one) for one in ranked(searches, kernels)[:SHOWN]]
     asked = what_was_asked(targets)
     if not body:
         return tag("div", asked, id=f"{dataset}--help") if asked is not None else None
     heads = [
         ("kernel", ""),
         ("target", ""),
-        ("if one cause were set", ""),
-        ("its target shrinks by", "n"),
-        ("of all variability", "n"),
+        ("if one cause had another value", ""),
+        ("mean", "n"),
+        (citations.name("p99"), "n"),
     ]
+    heads.append(("GPU time won", "n"))
     head = tag("thead", tag("tr", [tag("th", words, class_=kind or None) for words, kind in heads]))
     words = (
         "Counterfactuals of the fitted model within what was observed, the other causes as they were, if no unmeasured"
         " common cause."
     )
-    words += " Gains of several rows overlap; the first ones of each target are shown, ranked by what they are worth."
+    words += " Gains of several rows overlap; the first ones of each target are shown, ranked by the GPU time won."
     return tag(
         "div",
         tag("h3", "What would help", id=f"{dataset}--help"),

@@ -12,6 +12,8 @@ import numpy as np
 from numba import int64, void
 
 from causeway.core.errors import TableError
+from causeway.core.reduced import why_not
+from causeway.core.vocabulary import MEMORY_STALL
 from causeway.numeric import intervals
 from causeway.numeric.compiled import I8, U2, U4, compiled
 from causeway.numeric.mpi import Ranks
@@ -285,6 +287,8 @@ class Exposure:
 
 
 def transfers_of(folder: Path) -> TableRows | None:
-    """Open an export's transfers; None if it has none."""
+    """Open an export's transfers; None if it has none, or a filter dropped some: a launch's own may be among them."""
     path = folder / "transfers.parquet"
+    if (folder / "filter.json").is_file() and why_not([folder], MEMORY_STALL):
+        return None
     return TableRows(path, "transfers") if path.is_file() else None

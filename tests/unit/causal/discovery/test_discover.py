@@ -86,14 +86,18 @@ def test_pooled_kernels_with_a_paradox_between_them():
 def test_a_hidden_common_cause_is_shown_as_fragile():
     sums = np.zeros(3)
     proxies = []
+    causes = []
     for seed in range(9600, 9604):
         table = make_table(seed, p=60, hidden=True)
         outcome = found(table, resamples=0)
         sums += counts(table, outcome)
-        proxies += [arrow for arrow in outcome.arrows if not set(arrow.node.members) & set(table.causes)]
+        for arrow in outcome.arrows:
+            (causes if set(arrow.node.members) & set(table.causes) else proxies).append(arrow.robustness)
+        assert not {m for arrow in outcome.arrows for m in arrow.node.members} & table.aliases
     assert sums[0] / (sums[0] + sums[2]) >= 0.85
     assert proxies
-    assert np.mean([arrow.robustness < 0.27 for arrow in proxies]) >= 0.6
+    assert np.mean(np.array(proxies) < 0.27) >= 0.5  # a leaked rate, once among them, is recognised now
+    assert np.median(proxies) < 0.75 * np.median(causes)
 
 
 def test_bins_kept_for_their_variability_do_not_bias_the_slope_or_invent_a_correlation():

@@ -48,8 +48,8 @@ def test_a_categorys_sentence_names_its_level():
     )
     assert (
         cause_sentence(cause, Scope("d", "memory_stall", "k"))
-        == "A linked transfer from device to host lowers its memory stall and carries 34 % of its variance [27, 41], if"
-        " no unmeasured common cause; supported: found in 95 % of 20 resamples, robustness .38."
+        == "A linked transfer from device to host lowers its memory stall and explains 34 % of its variance [27, 41], if"
+        " no unmeasured common cause; supported: found in 95 % of 20 resamples, robustness 0.38."
     )
 
 
@@ -61,8 +61,8 @@ def test_the_sentence_of_a_cause_begins_with_what_would_help():
     )
     assert sentences_of(found) == {
         "block_x": "Blocks of 256 instead of 1,024 would cut the mean absolute deviation by 31 % [22, 38], if no"
-        " unmeasured common cause; supported: found in 96 % of 20 resamples, robustness .41. Larger blocks raise its"
-        " deviation and carry 44 % of its variance [30, 58]."
+        " unmeasured common cause; supported: found in 96 % of 20 resamples, robustness 0.41. Larger blocks raise its"
+        " deviation and explain 44 % of its variance [30, 58]."
     }
 
 

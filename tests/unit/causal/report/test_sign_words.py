@@ -38,11 +38,11 @@ def test_a_cause_of_the_value_is_compared_between_ranks_by_what_its_sign_is_abou
             "kernel_variability",
             "-",
             "value",
-            "a make the launch itself faster and carry 30 % of the variance of its deviation",
+            "a make the launch itself faster and explain 30 % of the variance of its deviation",
         ),
-        ("y", "+", "value", "a raise y itself and carry 30 % of the variance of the deviation of y"),
-        ("y", "+", "target", "a make y vary more and carry 30 % of the variance of the deviation of y"),
-        ("y", "?", "target", "a change, in no single direction, the deviation of y and carry 30 % of its variance"),
+        ("y", "+", "value", "a raise y itself and explain 30 % of the variance of the deviation of y"),
+        ("y", "+", "target", "a make y vary more and explain 30 % of the variance of the deviation of y"),
+        ("y", "?", "target", "a change the deviation of y and explain 30 % of its variance"),
     ],
 )
 def test_a_sentence_says_whether_the_value_moves_or_its_variability(target, sign, sign_of, words):

@@ -44,7 +44,7 @@ def test_signs_kinds_and_robustness_decide_how_an_arrow_looks():
         "raises 34 % [27, 41]",
     )
     assert (lowers.colour, lowers.head, lowers.label) == (theme.LOWERS, "open", "lowers 34 % [27, 41]")
-    assert raises.detail == "found in 95 %, robust .38"
+    assert raises.detail == "found in 95 %, robust 0.38"
     assert arrow_of(edge(robustness=0.26)).dashed
     assert not arrow_of(edge(robustness=None)).dashed
     for grey in (

@@ -14,7 +14,8 @@ from variability_samples import HOSTILE, NAMES
 
 from causeway.core.results import read_searches
 from causeway.core.tables import read_json
-from causeway.plotting.overview.inputs import findings_list
+from causeway.plotting.overview.findings_list import answers, findings_list
+from queried import every_statement
 from report import summarise_findings, write_overview
 
 VOID = {"wbr", "meta", "link", "br", "hr", "img", "input"}
@@ -94,8 +95,9 @@ def test_the_page_is_whole_and_stands_alone(page):
 def test_every_link_has_its_place_also_those_of_findings(made, page):
     assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
     findings = read_json(made / "findings.json")["findings"]
-    assert len(findings) > 20
-    assert {finding["link"].removeprefix("overview.html#") for finding in findings} <= set(page.ids)
+    statements = every_statement(findings)
+    assert len(statements) > 20
+    assert {one["link"].removeprefix("overview.html#") for one in statements} <= set(page.ids)
 
 
 def test_hostile_names_are_text(made, page):
@@ -109,8 +111,8 @@ def test_the_parts_stand_in_their_order(page):
         "Where these runs lose time",
         "All datasets",
         "ranks, devices",
-        "Data quality",
         "What to know first",
+        "Data quality",
         "Kernel variability, demo",
     ]
     words += [
@@ -146,9 +148,9 @@ def test_sign_disagreements_are_listed(page):
     assert "Where kernels disagree in sign" not in page.text, "all samples agree"
 
 
-def test_what_would_help_is_ranked_by_the_kernels_share_and_leaves_out_what_was_refused(page):
+def test_what_would_help_states_the_time_won_and_leaves_out_what_was_refused(page):
     part = page.text[page.text.index("What would help") :][:1500]
-    assert "20 % [ 12 , 28 ]" in part
+    assert "-5 % [ -6 , -4 ] -9 % [ -12 , -7 ] 30 ms" in part
     assert "never observed" not in part
     assert "Whole dataset" not in part.split("Kernel variability")[0]
 
@@ -235,14 +237,27 @@ def findings_of(*sizes):
         "link": "overview.html#x",
         "explorer": None,
         "suggestion": None,
+        "also": [],
+        "probability": None,
+        "quantity": "mean time",
     }
+    one |= dict.fromkeys(("effect", "p99", "spread", "worth_low", "worth_high"))
     one |= {
         "recoverable_ns": 1,
         "recoverable_query": "SELECT 1",
         "evidence": {"table": "a.parquet", "query": "SELECT 1"},
     }
     return [
-        (place, one | {"severity": severity, "recoverable_share": share, "sentence": f"claim {place}"})
+        (
+            place,
+            one
+            | {
+                "severity": severity,
+                "recoverable_share": share,
+                "headline": f"claim {place}",
+                "sentence": f"claim {place}",
+            },
+        )
         for place, (severity, share) in enumerate(sizes)
     ]
 
@@ -257,8 +272,34 @@ def test_what_is_small_is_listed_but_never_among_the_first():
     assert "small: under" not in first
     assert "Nothing that was found" not in first
     first, _, rest = findings_list(findings_of(unknown, small)).partition("<details")
-    assert "Nothing that was found could save as much as a hundredth of the GPU time." in first
+    assert "Nothing that was found is worth as much as a hundredth of the GPU time." in first
     assert findings_list([]) is None
+
+
+def test_where_what_why_and_what_to_do_stand_first(made, page):
+    first = page.text[page.text.index("What varies") - 400 : page.text.index("What to know first")]
+    findings = [one for one in read_json(made / "findings.json")["findings"] if one["dataset"] == "demo"]
+    cause = next(one for one in every_statement(findings) if one["kind"] == "cause")
+    varies = next(one for one in every_statement(findings) if one["kind"] == "variability")
+    for words in ("Where no loss of GPU time was found", "What to do", varies["headline"], cause["headline"]):
+        assert words in first
+    assert answers([]) is None
+
+
+def test_at_most_fifteen_findings_stand_at_length_and_the_rest_in_a_table():
+    page = str(findings_list(findings_of(*[("low", None)] * 40)))
+    assert page.count('class="under"') == 15
+    assert [page.count(f">claim {place}<") for place in (0, 14, 15, 39)] == [1, 1, 1, 1]
+    assert page.index("further findings") < page.index(">claim 15<")
+
+
+def test_the_memory_stall_is_explained_where_a_finding_first_names_it():
+    found = findings_of(("high", 0.2))
+    assert "warp stalls" not in findings_list(found)
+    found[0][1]["headline"] = "k: mean memory stall rises 4 %."
+    page = str(findings_list(found))
+    assert page.count("not the warp stalls of Nsight Compute") == 1
+    assert page.index("warp stalls") < page.index("mean memory stall")
 
 
 def test_searches_come_dataset_first_then_by_name(made):

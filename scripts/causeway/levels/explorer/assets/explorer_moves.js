@@ -71,7 +71,7 @@ function start(given) {
   $("metric").value = Math.max(0, number("variability"));
   $("metric").onchange = draw;
   index.findings.slice(0, 40).forEach(function (f) {
-    var li = make("li"), b = make("button", f.sentence);
+    var li = make("li"), b = make("button", f.headline);
     b.onclick = function () { go(f.begin, f.end, f.name); };
     li.append(b, make("span", " " + (f.verdict || ""), "verdict"));
     $("findings").appendChild(li);

@@ -1,0 +1,50 @@
+"""Parents that are evidence of nothing but two slow waves, rechecked after selection and refused.
+
+The test stands in `selection.lagged`. It is asked where the order of the rows is that of one kernel's launches, and of
+numbers; a clock is a function of its own past by nature, and so is judged by its long-run evidence alone.
+
+Nothing is searched in the place of what is refused: of a slow cause that the test cannot tell from a wave, others that
+resemble it would take the place.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from causeway.causal.data.observations import Candidate, Dropped, Observations
+from causeway.causal.selection.lagged import refused_under_lags
+from causeway.causal.selection.stages import Stages
+from causeway.core.feature_registry import CLOCK, LAG, role_of
+
+REASON = "refused under own lags: what is new in it at a launch goes with nothing that is new in the deviation"
+
+
+def without_slow_waves(
+    stages: Stages, candidates: Sequence[Candidate], rows: Observations
+) -> tuple[Stages, tuple[Dropped, ...]]:
+    """Return the stages without the parents that lose their evidence when the last launches are given, and these.
+
+    The stage with the smaller p-value decides on a parent of both.
+
+    Parameters
+    ----------
+    stages : Stages
+    candidates : sequence of Candidate
+        In the order of the search.
+    rows : Observations
+    """
+    if int(rows.kernel.max(initial=0)) > 0:
+        return stages, ()
+    refused = []
+    for index in stages.parents():
+        one = candidates[index]
+        if one.levels or role_of(one.name, one.tier) in (CLOCK, LAG):
+            continue
+        tests = [(test.p_value, stage) for stage in stages.both for test in stage.tests if test.candidate == index]
+        if refused_under_lags(min(tests, key=lambda pair: pair[0])[1], index):
+            refused.append(index)
+    if not refused:
+        return stages, ()
+    mean, scale = (
+        replace(stage, tests=[test for test in stage.tests if test.candidate not in refused]) for stage in stages.both
+    )
+    return replace(stages, mean=mean, scale=scale), tuple(Dropped(candidates[index].name, REASON) for index in refused)

@@ -1,0 +1,217 @@
+"""Exact images of the measured time: what tells a column that was computed from the time from one that determines it.
+
+A memory-bound kernel of varying work follows the bytes that it moves with R^2 above .99, and so does a column that was
+computed from the time. What tells the two apart is how exact the relation is. A computed column gives the time back but
+for rounding; what determines the time by physics leaves the noise of timers, clocks and scheduling. Only exact images
+are leaked features; a column that merely determines the time is a candidate like any other, and its arrow says so
+(`determines_time`).
+
+A rate need not be in proportion to its amount, `(amount + 1) / time`: then no linear relation of the values or of their
+logarithms is exact, but `rate * time` is an affine function of the amount, and the amount none of the rate.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from causeway.numeric.seeds import generator
+
+EXACT_SPREAD = 0.003
+"""A relation is exact that leaves less than this share of the time's standard deviation (1 - R^2 below 1e-5): single
+precision and rounding of nine digits leave less.
+"""
+EXACT_LEVEL = 0.002
+"""Likewise less than this share of the time itself. Chosen: rounding to three digits leaves about .1 %; causes are told
+from images while launches of equal work differ by more, and are named with noise of 1 % in all of 20 tables.
+"""
+UNIT_TOLERANCE = 0.005
+"""A copy of the time in another unit has a slope that is a power of 1000 up to this share. Chosen: a slope of any size
+comes so near by chance in .14 % of the cases, `2 * .005 / ln(1000)`.
+"""
+OWN_VARIATION = 0.1
+"""The misfit of an exact image is below this share of the variation of the time, or a copy of the column would pass
+where the time hardly varies; and of the column's own. Chosen.
+"""
+ROUNDING = 1e-9
+"""Relative error of double precision, some digits spared."""
+PROJECTIONS = 12
+"""Directions on which columns are compared at first: equal ones are never missed, the others are looked at again."""
+NEAREST = 6
+"""So many columns are looked at beside each image, the nearest first: an exact one is among them."""
+TIME_UNITS = frozenset(
+    "ns us µs ms s nsecond usecond msecond second seconds nanosecond nanoseconds microsecond microseconds millisecond"
+    " milliseconds cycle cycles clk clks clock clocks".split()
+)
+"""Units of times and of cycles, as profilers write them."""
+
+
+def has_time_unit(unit: str) -> bool:
+    """Tell whether a unit is that of a time, of cycles, or of an amount per time.
+
+    >>> [unit for unit in ("ns", "byte/second", "GB/s", "cycle", "byte", "%", "inst/cycle") if has_time_unit(unit)]
+    ['ns', 'byte/second', 'GB/s', 'cycle', 'inst/cycle']
+    """
+    amount, _, per = unit.lower().rpartition("/")
+    return per.strip() in TIME_UNITS or (not amount and unit.lower() in TIME_UNITS)
+
+
+def is_exact(residual: np.ndarray, measured: np.ndarray, level: float) -> bool:
+    """Tell whether what a relation leaves of the measured value is no more than rounding.
+
+    Parameters
+    ----------
+    residual, measured : ndarray of float, shape (n_rows,)
+        Centred, in one unit.
+    level : float
+        Size of the measured value in that unit: its mean, or 1 if these are logarithms; 0 if not known.
+    """
+    left = float(np.sqrt(np.mean(residual**2)))
+    return left <= max(EXACT_SPREAD * float(np.sqrt(np.mean(measured**2))), EXACT_LEVEL * abs(level))
+
+
+def is_unit_copy(slopes: np.ndarray) -> np.ndarray:
+    """Tell which slopes of columns on the time are a power of 1000: the time in another unit.
+
+    Parameters
+    ----------
+    slopes : ndarray of float, shape (...)
+
+    Returns
+    -------
+    ndarray of bool, shape (...)
+    """
+    size = np.abs(slopes)
+    power = np.log10(np.where(size > 0, size, np.nan)) / 3
+    return np.nan_to_num(np.abs(power - np.round(power)) * 3 * np.log(10), nan=np.inf) < UNIT_TOLERANCE
+
+
+def error_of_time(image: np.ndarray, other: np.ndarray) -> float:
+    """Return the relative error of the time if `image`, a column times or divided by the time, were an affine function
+    of another column.
+
+    Parameters
+    ----------
+    image, other : ndarray of float, shape (n_rows,)
+        Rows where both are known.
+
+    Returns
+    -------
+    float
+        Standard deviation of the misfit over the image itself, from the 90 % quantile of its size, as if it were
+        normal; infinite if nothing can be said.
+    """
+    rows = np.isfinite(image) & np.isfinite(other) & (image != 0)
+    if rows.sum() < 3 or np.ptp(other[rows]) == 0:
+        return np.inf
+    design = np.column_stack([np.ones(rows.sum()), other[rows] / np.abs(other[rows]).max()]) / image[rows, None]
+    misfit = 1.0 - design @ np.linalg.lstsq(design, np.ones(rows.sum()), rcond=None)[0]
+    return float(np.quantile(np.abs(misfit), 0.9)) / 1.645  # the 90 % quantile of |z|, z standard normal
+
+
+def _images_of(column: np.ndarray, time: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return a column times the time and divided by it, shape (n_rows,) each: the amount behind a rate, the clock
+    behind cycles.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return column * time, column / time
+
+
+def image_error(column: np.ndarray, other: np.ndarray, time: np.ndarray) -> float:
+    """Return the relative error of the time if a column times or divided by it were an affine function of another one.
+
+    Parameters
+    ----------
+    column, other, time : ndarray of float, shape (n_rows,)
+        As measured; NaN where missing. Times are positive.
+
+    Returns
+    -------
+    float
+        The smaller one of both forms; infinite where the error is no smaller than what a relation has that is not
+        exact.
+    """
+    limit = min(EXACT_LEVEL, OWN_VARIATION * float(np.std(np.log(time))))
+    if error_of_time(column, np.arange(column.size)) <= limit / OWN_VARIATION:
+        return np.inf  # nearly constant: times the time it is a copy of the time, of which there may be another
+    error = min(error_of_time(image, other) for image in _images_of(column, time))
+    return error if error < limit else np.inf
+
+
+def is_image(column: np.ndarray, other: np.ndarray, time: np.ndarray) -> bool:
+    """Tell whether a column times or divided by the time is an affine function of another one, but for rounding.
+
+    Parameters
+    ----------
+    column, other, time : ndarray of float, shape (n_rows,)
+        As of `image_error`.
+    """
+    return bool(np.isfinite(image_error(column, other, time)))
+
+
+def _of_one_form(column: np.ndarray, other: np.ndarray, time: np.ndarray) -> bool:
+    """Tell whether a column is the image of another one and this one none of it, or a much poorer one."""
+    error = max(image_error(column, other, time), ROUNDING)
+    if not np.isfinite(error):
+        return False
+    return error < OWN_VARIATION * min(error_of_time(image, column) for image in _images_of(other, time))
+
+
+def product_images(
+    columns: Sequence[np.ndarray],
+    counters: Sequence[bool],
+    time: np.ndarray,
+    calculated: Callable[[np.ndarray, np.ndarray, np.ndarray], int | None] = lambda one, other, time: None,
+) -> np.ndarray:
+    """Return the counters that were computed from the time and another column, where the form of the relation tells.
+
+    Parameters
+    ----------
+    columns : sequence of ndarray of float, shape (n_rows,)
+        As measured, without gaps.
+    counters : sequence of bool
+        Which of them may be computed from the time; what is known when the launch begins is not.
+    time : ndarray of float, shape (n_rows,), positive
+    calculated : callable
+        `leak_attribution.calculated_from`: which of two columns, shape (n_rows,) each, was calculated, 0, 1 or None,
+        where the relation is exact both ways.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_columns,)
+        Those of which the image is an affine function of another column, that one's image none of it. `amount / time`
+        is among them only if `calculated` tells: the amount is the time times the rate as well.
+
+    Notes
+    -----
+    An exact relation makes the unit vectors of an image and of a column equal but for the sign. Pairs that may be equal
+    are looked up among their projections on a few orthonormal directions, which never lengthen a distance.
+    """
+    found = np.zeros(len(columns), bool)
+    if len(columns) < 2 or time.size <= PROJECTIONS:
+        return found
+    directions = np.linalg.qr(generator(0, "exact images").standard_normal((time.size, PROJECTIONS)))[0]
+    projected = np.stack([_projected(column, directions) for column in columns])
+    tree = cKDTree(np.concatenate([projected, -projected]))
+    reach = 4 * EXACT_LEVEL
+    for j in np.flatnonzero(np.asarray(counters, bool)):
+        images = np.stack([_projected(image, directions) for image in _images_of(columns[j], time)])
+        near = tree.query(images, k=min(NEAREST, 2 * len(columns)), distance_upper_bound=reach)[1]
+        others = {int(i) % len(columns) for i in near.ravel() if i < 2 * len(columns)} - {int(j)}
+        found[j] = any(
+            not counters[i]
+            or _of_one_form(columns[j], columns[i], time)
+            or calculated(columns[j], columns[i], time) == 0
+            for i in sorted(others)
+            if is_image(columns[j], columns[i], time)
+        )
+    return found
+
+
+def _projected(column: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    """Return the coordinates of a column's unit vector, its mean taken off, on some directions."""
+    largest = np.abs(column).max()
+    centred = column / (largest or 1.0)
+    centred = centred - centred.mean()
+    length = np.sqrt(centred @ centred)
+    return directions.T @ (centred / (length or 1.0))

@@ -1,0 +1,37 @@
+"""Statements about one kernel as one finding: the main cause in front, what else is known of the kernel in `also`."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from causeway.core.vocabulary import SUPPORTED
+from causeway.findings.record import Finding
+
+FOLDED = ("cause", "no_cause", "variability")
+"""Kinds of statements that are about one kernel."""
+
+
+def folded(findings: Sequence[Finding]) -> list[Finding]:
+    """Return findings with those of one kernel in one, those over all kernels of a target likewise.
+
+    The first supported cause stands in front, else the first one; the others keep their order behind it.
+
+    Parameters
+    ----------
+    findings : sequence of Finding
+        In the order of the document.
+    """
+    groups: dict[tuple, list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault(_group_of(finding), []).append(finding)
+    return [_folded(group) for group in groups.values()]
+
+
+def _group_of(finding: Finding) -> tuple:
+    if finding.kind not in FOLDED:
+        return ("alone", finding.id)
+    return (finding.dataset, finding.scope, finding.target if finding.scope == "dataset" else None)
+
+
+def _folded(group: Sequence[Finding]) -> Finding:
+    main = next((one for one in group if one.kind == "cause" and one.verdict == SUPPORTED), group[0])
+    return replace(main, also=tuple(one for one in group if one is not main))

@@ -1,0 +1,213 @@
+"""Headlines: each claim in at most 25 plain words, made here and nowhere else.
+
+The page, `findings.json`, the explorer and the comparison show them as they are. Verdict, number of launches, interval
+and robustness stand in fields beside them.
+"""
+
+from collections.abc import Mapping
+
+from causeway.core.feature_registry import record_of
+from causeway.core.formatting import elided, significant, time
+from causeway.core.vocabulary import INCONCLUSIVE, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED
+from causeway.findings.record import LOWERS, NOT_MONOTONE, RAISES, Effect, Worth
+
+MOST_WORDS = 25
+"""Words of a headline: the length of a sentence above which plain-language guides ask to split it (gov.uk, "Writing for
+GOV.UK", 25 words). The name of a kernel counts as one.
+"""
+SUBJECT_LENGTH = 40
+"""Characters of a kernel's name in a headline."""
+ALL_KERNELS = "All kernels"
+QUANTITIES = {KERNEL_VARIABILITY: "mean time", MEMORY_STALL: "mean memory stall"}
+VARIANCES = {KERNEL_VARIABILITY: "duration", MEMORY_STALL: "memory stall"}
+LABELS = {
+    "transfer_bytes": "size of its copy",
+    "transfer_copy_kind": "direction of its copy",
+    "last_h2d_bytes": "size of the last host-to-device copy",
+    "launches_in_flight": "launches on the same device",
+    "transfers_in_flight": "transfers on the same device",
+    "h2d_bytes_in_flight": "bytes copied host-to-device",
+    "d2h_bytes_in_flight": "bytes copied device-to-host",
+    "d2d_bytes_in_flight": "bytes copied within the device",
+    "p2p_bytes_in_flight": "bytes copied between devices",
+    "idle_before_ns": "idle time before the start",
+    "since_start_ns": "time since the run began",
+}
+"""What headlines call features whose label is long or names what only the documentation explains."""
+LOSSES = {
+    "load_imbalance": "because devices compute less than the busiest one",
+    "communication": "to communication that no kernel overlaps",
+    "transfers": "to memcpy and memset that nothing overlaps",
+    "orchestration": "while nothing runs on the busiest device",
+}
+IDLE = {
+    "host": "while they wait for the host",
+    "kernel_wait": "between two kernels",
+    "other": "for reasons that this trace does not show",
+}
+LATE = {
+    "host": "its kernels are launched late",
+    "copies": "its memcpy takes longer",
+    "compute": "its kernels run longer",
+}
+
+
+def short(name: str) -> str:
+    """Return a name cut to the length of a headline."""
+    return elided(" ".join(name.split()), SUBJECT_LENGTH, tail=14)
+
+
+def quantity_of(target: str) -> str:
+    """Return what a cause of a target changes, in words.
+
+    >>> quantity_of("kernel_variability"), quantity_of("dram_bytes")
+    ('mean time', 'mean dram_bytes')
+    """
+    return QUANTITIES.get(target, f"mean {target}")
+
+
+def word_count(headline: str, subject: str) -> int:
+    """Return the number of words, the subject as one of them."""
+    return len(headline.replace(subject, "x").split())
+
+
+def _percent(value: float) -> str:
+    """Return a size in percent with two digits: `4.2 %`."""
+    return f"{significant(abs(value), 2)} %"
+
+
+def _costs(worth: Worth | None) -> str:
+    return f"; its variation costs {time(worth.ns)} of GPU time" if worth is not None and worth.ns > 0 else ""
+
+
+def of_cause(
+    subject: str,
+    target: str,
+    row: Mapping,
+    *,
+    direction: str,
+    change: Effect | None,
+    spread: Effect | None,
+    worth: Worth | None,
+) -> str:
+    """Return the headline of a cause.
+
+    Parameters
+    ----------
+    subject, target : str
+    row : mapping
+        Of `contributions.parquet`.
+    direction : str
+        What more of it does to the quantity, one of `record.DIRECTIONS`.
+    change : Effect or None
+        Of the mean, percent; None where that was not estimated.
+    spread : Effect or None
+        Of the standard deviation, percent.
+    worth : Worth or None
+        GPU time that it costs.
+    """
+    level = row.get("level")
+    label = LABELS.get(row["feature"]) or record_of(row["feature"], row.get("group") or "").label
+    label = elided(label, SUBJECT_LENGTH) if " " not in label else label
+    label = f"{label} = {elided(level, 20)}" if level else label
+    if row["verdict"] == REFUTED:
+        return f"{subject}: {label} is no cause; a test refuted it."
+    if row.get("determines_time"):
+        return f"{subject}: {label} determines the time: a leak if computed from it, else the cause."
+    words = _change(target, label, bool(level), direction, change, spread)
+    if words is None:
+        words = _explained(target, label, row)
+    elif row["verdict"] != INCONCLUSIVE:
+        words += _costs(worth)
+    return f"{subject}: {words}{' (unsure)' if row['verdict'] == INCONCLUSIVE else ''}."
+
+
+def _change(
+    target: str, label: str, is_level: bool, direction: str, change: Effect | None, spread: Effect | None
+) -> str | None:
+    """Return what a cause changes; None where no change of the mean or of the spread is clear."""
+    between = f"with {label}" if is_level else f"from low to high {label}"
+    quantity = quantity_of(target)
+    if direction == NOT_MONOTONE:
+        return f"{quantity} is not monotone in {label}"
+    if change is not None and direction in (RAISES, LOWERS):
+        return f"{quantity} {'rises' if direction == RAISES else 'falls'} {_percent(change.value)} {between}"
+    if spread is not None and (spread.low > 0 or spread.high < 0):
+        return f"spread {'rises' if spread.low > 0 else 'falls'} {_percent(spread.value)} {between}, not the mean"
+    return None
+
+
+def _explained(target: str, label: str, row: Mapping) -> str:
+    variance = VARIANCES.get(target, target)
+    if row["contribution_percent"] is None:
+        return f"{label} explains part of the variance of {variance}"
+    return f"{label} explains {_percent(row['contribution_percent'])} of the variance of {variance}"
+
+
+def of_no_cause(subject: str, target: str, refused: bool) -> str:
+    """Return the headline of a search that named no cause."""
+    if refused:
+        return f"{subject}: too little data to search for causes of {VARIANCES.get(target, target)}."
+    return f"{subject}: no cause of varying {VARIANCES.get(target, target)} was found in what was recorded."
+
+
+def of_variability(subject: str, target_words: str, percent: float, launches: int) -> str:
+    """Return the headline of the kernel with most of the variability."""
+    return f"{subject} has {_percent(percent)} of the {target_words}, in {launches:,} launches."
+
+
+def of_loss(part: str, percent: float, lost_ns: int) -> str:
+    """Return the headline of a loss of GPU time."""
+    return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost {LOSSES[part]}."
+
+
+def of_idle(cause: str, idle_ns: int, percent: float) -> str:
+    """Return the headline of the main reason of idle time; `percent` is its part."""
+    return f"Devices are idle for {time(idle_ns)}, {_percent(percent)} of it {IDLE[cause]}."
+
+
+def of_exposed_copies(alone_ns: int, percent: float) -> str:
+    """Return the headline of copies that no kernel overlaps."""
+    return f"Memcpy and memset run without a kernel beside them for {time(alone_ns)}, {_percent(percent)} of GPU time."
+
+
+def of_small_kernels(percent: float, limit_ns: int) -> str:
+    """Return the headline of many short launches."""
+    return f"{_percent(percent)} of the launches are shorter than {time(limit_ns)}."
+
+
+def of_shared_gpus(number: int, at_once_ns: int) -> str:
+    """Return the headline of GPUs that ranks share."""
+    verb = "GPU is" if number == 1 else "GPUs are"
+    return f"{number} {verb} shared by several ranks; their kernels run at once for {time(at_once_ns)}."
+
+
+def of_late_rank(rank: int, waited_ns: int, cause: str | None) -> str:
+    """Return the headline of a rank that the others wait for."""
+    why = f": {LATE[cause]}" if cause in LATE else ""
+    return f"Other ranks wait {time(waited_ns)} for rank {rank}{why}."
+
+
+def of_slow_network(excess_ns: int, ranks: int) -> str:
+    """Return the headline of slow transfers of collectives."""
+    return f"Slow network transfers cost {ranks} ranks {time(excess_ns)}: all arrive together."
+
+
+def of_no_straggler(ranks: int, threshold_ns: int) -> str:
+    """Return the headline of a communicator in which no rank is late."""
+    return f"None of {ranks} ranks is late by more than {time(threshold_ns)}."
+
+
+def of_input(subject: str, is_refused: bool) -> str:
+    """Return the headline of an input that could not be used."""
+    return f"{subject} {'could not be read and is in no result' if is_refused else 'was read only in part'}."
+
+
+def of_comparison(subject: str, baseline: str, verdict: str, amount: str) -> str:
+    """Return the headline of a change from one run to another; `amount` is metric and change in words."""
+    return f"{subject} is {verdict} than in {short(baseline)}: {amount}."
+
+
+def of_no_change(subject: str, baseline: str) -> str:
+    """Return the headline of a comparison that claims no change."""
+    return f"{subject}: no change from {short(baseline)} is beyond noise."

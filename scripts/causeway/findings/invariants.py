@@ -1,0 +1,276 @@
+"""What must hold of every statement: checked when statements are written; one that breaks an invariant is not written,
+but counted.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from causeway.core.feature_registry import record_of
+from causeway.core.logs import LOG
+from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
+from causeway.core.vocabulary import LOWERS as LOWERING
+from causeway.core.vocabulary import RAISES as RAISING
+from causeway.findings.headlines import MOST_WORDS, word_count
+from causeway.findings.record import (
+    DIRECTIONS,
+    EXPLAINED,
+    LOWERS,
+    NOT_MONOTONE,
+    RAISES,
+    SETTABLE,
+    Effect,
+    Finding,
+    PooledSlope,
+    Worth,
+    may_advise,
+)
+from causeway.findings.suggestions import CAUSES, LESS_IS_BETTER
+
+LEAST_CHANGE = 0.5
+"""Percent of the mean, below which a change is not worth stating, unless its cost or its spread is: the clock of a
+processor varies by about as much from run to run (chosen; not measured).
+"""
+LEAST_COST = 0.001
+"""Share of the dataset's GPU time below which a cost is not worth stating: a tenth of the share from which it is a
+finding among the first (chosen; not measured).
+"""
+LEAST_SPREAD = 5.0
+"""Percent of the standard deviation, below which a change of it alone is not worth stating: with 400 effective launches
+a standard deviation is known to 1.645 / sqrt(2 x 400) = 6 % (normal approximation, 90 %).
+"""
+LEAST_EXPLAINED = 1.0
+"""Percent of the variance, below which a cause of unknown change of the mean is not worth stating: its part of the
+standard deviation is below 0.5 %, as 1 - sqrt(1 - 0.01) = 0.005.
+"""
+ROUNDING = 0.01
+"""Percent by which a sum of shares, each of six digits, may exceed 100."""
+DEFINITION = {MEMORY_STALL: frozenset({"transfer_bytes", "transfer_copy_kind"})}
+"""Features that a target is computed from, by target: |launch - transfer| has the transfer's size and kind in it."""
+SHARE_OF_TIME = "percent of the GPU time"
+"""Unit of losses, which exclude one another."""
+NEEDS = {
+    "efficiency": ("efficiency",),
+    "straggler": ("stragglers",),
+    "cause": ("causes",),
+    "no_cause": ("causes",),
+}
+"""Analyses, as `capabilities.json` lists them, without which a kind of statement is not made."""
+TARGET_NEEDS = {KERNEL_VARIABILITY: KERNEL_VARIABILITY, MEMORY_STALL: MEMORY_STALL}
+"""The same by target; of any other, the deviation of counters."""
+SECONDARY = ("p99", "spread", "explained")
+"""Estimates beside the main one: a wrong one is left out of the statement, which stays."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckBasis:
+    """What statements are checked against.
+
+    Attributes
+    ----------
+    gpu_ns : mapping of str to int
+        GPU time by dataset, ns; without one that is not known.
+    impossible : mapping of str to frozenset of str
+        Analyses by dataset that a filter, a missing table or a short capture rules out.
+    """
+
+    gpu_ns: Mapping[str, int] = field(default_factory=dict)
+    impossible: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+def _ends(estimate: Effect | PooledSlope | Worth) -> tuple[float, float | None, float | None]:
+    value = estimate.ns if isinstance(estimate, Worth) else estimate.value
+    return value, estimate.low, estimate.high
+
+
+def _is_broken(estimate: Effect | Worth | None) -> bool:
+    """Return whether an estimate lies outside its interval, or has half of one, or one that is clipped at it.
+
+    An interval without any width is that of an exact number.
+    """
+    if estimate is None:
+        return False
+    value, low, high = _ends(estimate)
+    if (low is None) != (high is None) or not all(math.isfinite(one) for one in (value, low, high) if one is not None):
+        return True
+    return low is not None and not low < value < high and not low == value == high
+
+
+def estimate_outside_interval(finding: Finding, basis: CheckBasis) -> bool:
+    """The main estimate or what the statement is worth is outside of its interval, or is where that is clipped."""
+    probable = finding.probability is None or 0 <= finding.probability <= 1
+    return _is_broken(finding.effect) or _is_broken(finding.worth) or not probable
+
+
+def _sign_of(slope: Effect | PooledSlope) -> int:
+    """Return the sign of what is significant, else 0."""
+    _, low, high = _ends(slope)
+    return 0 if low is None or high is None or low <= 0 <= high else 1 if low > 0 else -1
+
+
+def direction_contradicts(finding: Finding, basis: CheckBasis) -> bool:
+    """The direction is not that of the change, of the slopes over all groups, or of a curve that is not monotone."""
+    if finding.kind != "cause":
+        return False
+    if finding.direction not in DIRECTIONS:
+        return True
+    if finding.monotone is False or finding.direction == NOT_MONOTONE:
+        says = any(f" {verb} " in finding.headline for verb in ("rises", "falls"))
+        return says or finding.monotone is not False or finding.direction != NOT_MONOTONE
+    stated = {RAISES: 1, LOWERS: -1}.get(finding.direction, 0)
+    is_change = finding.quantity != EXPLAINED
+    if is_change and stated and stated * finding.effect.value <= 0:
+        return True
+    signed = {RAISING: 1, LOWERING: -1}.get(finding.sign, 0)
+    for slope in finding.slopes:
+        found = _sign_of(slope)
+        if slope.slope_of == finding.sign_of and signed * found < 0:
+            return True
+        if is_change and slope.slope_of == "value" and stated * found < 0:
+            return True
+    return False
+
+
+def advice_without_gain(finding: Finding, basis: CheckBasis) -> bool:
+    """Something is advised that wins neither time nor spread, or less of a cause that does not take longer."""
+    if finding.kind != "cause" or finding.suggestion is None:
+        return False
+    is_less = finding.suggestion in {CAUSES[key] for key in LESS_IS_BETTER}
+    return not may_advise(finding) or (is_less and finding.direction != RAISES)
+
+
+def lever_not_settable(finding: Finding, basis: CheckBasis) -> bool:
+    """A lever is named that one cannot set."""
+    if finding.lever is None:
+        return False
+    record = record_of(finding.key)
+    return finding.role not in SETTABLE or not record.is_lever or record.is_control
+
+
+def part_of_definition(finding: Finding, basis: CheckBasis) -> bool:
+    """A cause is what its target is computed from."""
+    return finding.kind == "cause" and finding.key in DEFINITION.get(finding.target, ())
+
+
+def too_small(finding: Finding, basis: CheckBasis) -> bool:
+    """The statement is about less than is worth stating: see `LEAST_CHANGE` and those that follow."""
+    gpu_ns = basis.gpu_ns.get(finding.dataset)
+    share = finding.worth.ns / gpu_ns if finding.worth is not None and gpu_ns else None
+    if finding.kind in ("efficiency", "straggler"):
+        return share is not None and share < LEAST_COST
+    if finding.kind != "cause" or finding.effect is None:
+        return False
+    if finding.quantity == EXPLAINED:
+        return finding.effect.value < LEAST_EXPLAINED
+    spread = finding.spread
+    is_steadier = spread is not None and _sign_of(spread) != 0 and abs(spread.value) >= LEAST_SPREAD
+    return abs(finding.effect.value) < LEAST_CHANGE and (share or 0.0) < LEAST_COST and not is_steadier
+
+
+def ruled_out(finding: Finding, basis: CheckBasis) -> bool:
+    """The statement needs what a filter, a missing table or a short capture rules out."""
+    impossible = basis.impossible.get(finding.dataset, frozenset())
+    needed = set(NEEDS.get(finding.kind, ()))
+    if finding.target is not None:
+        needed.add(TARGET_NEEDS.get(finding.target, "counter_deviation"))
+    record = record_of(finding.key) if finding.kind == "cause" else None
+    if record is not None and record.table:
+        needed.add("context_features")
+    return bool(needed & impossible)
+
+
+def headline_unreadable(finding: Finding, basis: CheckBasis) -> bool:
+    """The headline is empty or longer than `MOST_WORDS`."""
+    return not 0 < word_count(finding.headline, finding.subject) <= MOST_WORDS
+
+
+INVARIANTS: tuple[Callable[[Finding, CheckBasis], bool], ...] = (
+    ruled_out,
+    part_of_definition,
+    estimate_outside_interval,
+    direction_contradicts,
+    advice_without_gain,
+    lever_not_settable,
+    too_small,
+    headline_unreadable,
+)
+"""What each statement must hold by itself, in the order in which a statement is counted under the first."""
+SHARES = "shares_exceed_the_whole"
+SAME = "same_statement"
+SECOND = "secondary_estimate"
+"""Names of the other counts: shares that exclude one another and exceed 100 %, statements that repeat an earlier one,
+estimates beside the main one that were left out.
+"""
+
+
+def checked(findings: Iterable[Finding], basis: CheckBasis) -> tuple[list[Finding], dict[str, int]]:
+    """Return the statements that hold, in their order, and how many do not by the invariant that they break.
+
+    Parameters
+    ----------
+    findings : iterable of Finding
+        In the order of the document: of two that say the same the first stays.
+    basis : CheckBasis
+    """
+    dropped: Counter[str] = Counter()
+    kept = []
+    for finding in findings:
+        broken = next((one.__name__ for one in INVARIANTS if one(finding, basis)), None)
+        if broken is None:
+            kept.append(finding)
+        else:
+            _drop(finding, broken, dropped)
+    kept = _within_the_whole([_without_broken(finding, dropped) for finding in kept], dropped)
+    return _once(kept, dropped), dict(sorted(dropped.items()))
+
+
+def _drop(finding: Finding, invariant: str, dropped: Counter[str]) -> None:
+    dropped[invariant] += 1
+    LOG.warning("not stated, %s: %s", invariant.replace("_", " "), finding.id)
+
+
+def _without_broken(finding: Finding, dropped: Counter[str]) -> Finding:
+    """Return a statement without the estimates beside the main one that are outside their interval."""
+    broken = [name for name in SECONDARY if _is_broken(getattr(finding, name))]
+    for _ in broken:
+        _drop(finding, SECOND, dropped)
+    return replace(finding, **dict.fromkeys(broken)) if broken else finding
+
+
+def _within_the_whole(findings: Sequence[Finding], dropped: Counter[str]) -> list[Finding]:
+    """Return the statements without the losses of a dataset, and the explained variances of a search, that exceed
+    100 % in sum.
+    """
+    lost: Counter[str] = Counter()
+    explained: Counter[tuple] = Counter()
+    for one in findings:
+        if one.effect is not None and one.effect.unit == SHARE_OF_TIME:
+            lost[one.dataset] += one.effect.value
+        if one.explained is not None:
+            explained[one.dataset, one.target, one.scope] += one.explained.value
+    kept = []
+    for one in findings:
+        is_loss = one.effect is not None and one.effect.unit == SHARE_OF_TIME and lost[one.dataset] > 100 + ROUNDING
+        is_too_much = explained[one.dataset, one.target, one.scope] > 100 + ROUNDING and one.explained is not None
+        if is_loss or (is_too_much and one.quantity == EXPLAINED):
+            _drop(one, SHARES, dropped)
+        elif is_too_much:
+            _drop(one, SECOND, dropped)
+            kept.append(replace(one, explained=None))
+        else:
+            kept.append(one)
+    return kept
+
+
+def _once(findings: Sequence[Finding], dropped: Counter[str]) -> list[Finding]:
+    """Return the statements without those whose headline, in the same dataset, has been said."""
+    said: set[tuple[str, str]] = set()
+    kept = []
+    for one in findings:
+        if (one.dataset, one.headline) in said:
+            _drop(one, SAME, dropped)
+        else:
+            said.add((one.dataset, one.headline))
+            kept.append(one)
+    return kept

@@ -1,0 +1,228 @@
+"""The overview's findings: where, what, why and what to do in a line each, then the first ones in full."""
+
+from collections.abc import Mapping, Sequence
+
+from markupsafe import Markup
+
+from causeway.core import formatting
+from causeway.core.queries import in_document
+from causeway.core.vocabulary import MEMORY_STALL, SUPPORTED, target_name
+from causeway.plotting.drawing import citations
+from causeway.plotting.drawing.markup import joined, tag
+from causeway.plotting.drawing.target_labels import MEMORY_STALL_EXPLAINED
+from causeway.plotting.overview.causes import verdict_tag
+
+FIRST = 3
+"""Findings in sight."""
+MOST_FINDINGS = 15
+"""Findings of a dataset with all that is known of them; of the others the table has the headline."""
+MOST_ROWS = 200
+"""Rows of that table."""
+KINDS = {
+    "cause": "inferred",
+    "no_cause": "searched, nothing found",
+    "comparison": "inferred from two runs",
+    "quality": "what was not read",
+}
+QUESTIONS = (
+    ("Where", ("efficiency", "straggler"), "no loss of GPU time was found"),
+    ("What varies", ("variability",), "nothing varies that was measured"),
+    ("Why", ("cause",), "no cause was found"),
+)
+"""The questions of the first screen: kinds of the statements that answer each, and the answer where there is none."""
+
+EXPLAINED = {target_name(MEMORY_STALL): MEMORY_STALL_EXPLAINED}
+"""Terms that are explained above the findings, where one of their headlines has them."""
+
+Place = tuple[int | str, ...]
+"""The way to a statement in `findings.json`."""
+
+
+def _every(findings: Sequence[tuple[int, Mapping]]) -> list[tuple[Place, Mapping]]:
+    """Return all statements, those about one kernel in the order: the main one, the others."""
+    found: list[tuple[Place, Mapping]] = []
+    for number, finding in findings:
+        found.append((("findings", number), finding))
+        found += [(("findings", number, "also", index), one) for index, one in enumerate(finding["also"])]
+    return found
+
+
+def said(place: Place, finding: Mapping, key: str = "headline") -> Markup:
+    """Return a text of a statement with its query."""
+    return citations.said(finding[key], in_document("findings.json", *place, key, kind="text"))
+
+
+def answers(findings: Sequence[tuple[int, Mapping]]) -> Markup | None:
+    """Return where, what, why and what to do, each in the words of the first statement that answers it; None without
+    any finding.
+
+    What to do is what the first of these three advises; if none does, what the first finding does.
+    """
+    if not findings:
+        return None
+    every = _every(findings)
+    supported = [one for one in every if one[1]["verdict"] == SUPPORTED]
+    rows = []
+    given = []
+    for question, kinds, nothing in QUESTIONS:
+        found = next((one for one in supported if one[1]["kind"] in kinds), None)
+        given += [found] if found else []
+        rows.append((question, said(*found) if found else nothing))
+    advised = [*[one for _, one in sorted(given, key=_worth_first)], *[one for _, one in every]]
+    advice = next((one["suggestion"] for one in advised if one["suggestion"]), "nothing to act upon was found")
+    rows.append(("What to do", advice))
+    return tag(
+        "dl",
+        [[tag("dt", question), tag("dd", words)] for question, words in rows],
+        class_="answers",
+        aria_label="answers",
+    )
+
+
+def _worth_first(one: tuple[Place, Mapping]) -> float:
+    return -(one[1]["recoverable_ns"] or 0)
+
+
+def findings_list(findings: Sequence[tuple[int, Mapping]]) -> Markup | None:
+    """Return the first findings of a dataset, numbered, behind a click the next ones, and the headlines of the rest as
+    a table; each with its place in the document.
+    """
+    if not findings:
+        return None
+    leading = [one for one in findings if not is_small(one[1])][:FIRST]
+    rest = [one for one in findings if one not in leading]
+    nothing = None
+    if any(is_small(finding) for _, finding in rest) and not any(
+        finding["severity"] in ("high", "medium") for _, finding in leading
+    ):
+        nothing = tag("p", "Nothing that was found is worth as much as a hundredth of the GPU time.")
+    terms = [words for term, words in EXPLAINED.items() if any(term in one["headline"] for _, one in _every(findings))]
+    first = [
+        nothing,
+        [tag("p", words, class_="note") for words in terms],
+        tag("ol", [finding_item(place, finding) for place, finding in leading], class_="findings") if leading else None,
+    ]
+    if not rest:
+        return tag("div", first)
+    shown = rest[: MOST_FINDINGS - len(leading)]
+    items = [finding_item(place, finding) for place, finding in shown]
+    listed = tag("ol", items, class_="findings", style=f"counter-reset:f {len(leading)}")
+    summary = tag("summary", "All other findings, in their order")
+    return tag("div", first, tag("details", summary, listed, _table(rest[len(shown) :]), class_="rest"))
+
+
+def _table(rest: Sequence[tuple[int, Mapping]]) -> Markup | None:
+    """Return the headlines of findings as a table, None without any."""
+    if not rest:
+        return None
+    rows = [
+        tag(
+            "tr",
+            tag("td", said(("findings", number), finding), class_="said"),
+            tag("td", _time(finding), class_="n"),
+            tag("td", verdict_tag(finding["verdict"])),
+        )
+        for number, finding in rest[:MOST_ROWS]
+    ]
+    head = tag(
+        "thead", tag("tr", tag("th", "further findings"), tag("th", "GPU time", class_="n"), tag("th", "verdict"))
+    )
+    more = tag("p", "The others stand in findings.json.", class_="note") if len(rest) > MOST_ROWS else None
+    return tag("div", tag("table", head, tag("tbody", rows)), more, class_="wide")
+
+
+def is_small(finding: Mapping) -> bool:
+    """Return whether a finding is supported and worth too little to act upon first: under a hundredth of the GPU
+    time.
+    """
+    return finding["severity"] == "low" and finding["verdict"] == SUPPORTED and finding["recoverable_share"] is not None
+
+
+def _time(finding: Mapping) -> Markup | str:
+    """Return the GPU time that a finding is worth."""
+    if finding["recoverable_ns"] is None:
+        return citations.UNKNOWN
+    return citations.time(finding["recoverable_ns"], finding["recoverable_query"])
+
+
+def _worth(place: Place, finding: Mapping) -> Markup | None:
+    """Return the GPU time that a finding is worth, with its interval and its share of all."""
+    if finding["recoverable_ns"] is None:
+        return None
+    part = finding["recoverable_share"]
+    of = "GPU time"
+    if part:
+        of = [citations.share(part, in_document("findings.json", *place, "recoverable_share")), " of the GPU time"]
+    between = None
+    if finding["worth_low"] is not None:
+        ends = [
+            citations.time(finding[key], in_document("findings.json", *place, key, kind="integer"))
+            for key in ("worth_low", "worth_high")
+        ]
+        between = tag("span", "[", ends[0], ", ", ends[1], "]", class_="note")
+    return tag("span", tag("b", _time(finding)), between, tag("span", of, class_="note"), class_="saves")
+
+
+def _sizes(place: Place, finding: Mapping) -> list[Markup]:
+    """Return the estimates of a cause with their intervals, and how probable it is."""
+    names = {"effect": finding["quantity"], "p99": "p99", "spread": "spread"}
+    found = []
+    for key, words in names.items():
+        one = finding[key]
+        if finding["kind"] != "cause" or one is None:
+            continue
+        queries = tuple(in_document("findings.json", *place, key, end) for end in ("value", "low", "high"))
+        found.append(
+            tag("span", citations.name(words), " ", citations.interval(one["value"], one["low"], one["high"], queries))
+        )
+    if finding["probability"] is not None:
+        query = in_document("findings.json", *place, "probability")
+        found.append(tag("span", "probability ", citations.ratio(finding["probability"], query)))
+    return found
+
+
+def finding_item(number: int, finding: Mapping) -> Markup:
+    """Return one finding: headline, what it is worth, estimates, verdict, links to figure, rows and window; behind a
+    click the claim at length and further claims about the same kernel.
+    """
+    place = ("findings", number)
+    inferred = finding["kind"] in ("cause", "no_cause", "comparison")
+    under = [verdict_tag(finding["verdict"])] if inferred else []
+    under += _sizes(place, finding)
+    under += [tag("span", KINDS.get(finding["kind"], "counted, not inferred"))]
+    under += [tag("span", "small: under a hundredth of the GPU time")] if is_small(finding) else []
+    if finding["n"] is not None:
+        what = "collectives" if finding["kind"] == "straggler" else "launches"
+        query = in_document("findings.json", *place, "n", kind="integer")
+        under.append(tag("span", citations.count(finding["n"], query), f" {what}"))
+    under += _links(finding)
+    tried = tag("div", tag("b", "Try: "), finding["suggestion"], class_="try") if finding["suggestion"] else None
+    parts = [tag("div", said(place, finding), class_="said"), tried, tag("div", under, class_="under")]
+    return tag("li", tag("div", parts, _at_length(number, finding)), _worth(place, finding))
+
+
+def _links(finding: Mapping) -> list[Markup]:
+    page, _, inside = finding["link"].partition("#")
+    own = page == "overview.html" and inside
+    found = [
+        tag("a", "where this is shown", href=f"#{inside}")
+        if own
+        else citations.away("where this is shown", finding["link"], page)
+    ]
+    if finding["explorer"]:
+        found.append(citations.away("its window", finding["explorer"], finding["explorer"].partition("#")[0]))
+    found.append(citations.away("its table", finding["evidence"]["table"], title=finding["evidence"]["query"]))
+    return found
+
+
+def _at_length(number: int, finding: Mapping) -> Markup | None:
+    """Return the claim at length and further claims about the same kernel, behind a click; None without either."""
+    every = _every([(number, finding)])
+    lines = [tag("p", said(place, one, "sentence")) for place, one in every if one["sentence"] != one["headline"]]
+    if not lines and not finding["also"]:
+        return None
+    others = [tag("li", said(place, one), " ", verdict_tag(one["verdict"])) for place, one in every[1:]]
+    more = joined([tag("p", "Also about this kernel:"), tag("ul", others)]) if others else None
+    words = formatting.count(len(others)) if others else ""
+    summary = tag("summary", "at length", citations.name(f" and {words} more") if others else None)
+    return tag("details", summary, lines[:1], more, tag("div", lines[1:], class_="note"), class_="length")

@@ -1,0 +1,204 @@
+"""What causes do to the time, against structural models whose every intervention can be played."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from causal_tables import intervention_model, rows_of
+from scipy.stats import norm
+
+from causeway.causal.data.observations import Feature
+from causeway.causal.data.outcome import Scope
+from causeway.causal.data.scopes import Totals
+from causeway.causal.discovery.discover import discover
+from causeway.causal.effects.interventions import what_ifs
+from causeway.causal.effects.scope_times import ScopeTimes
+from causeway.causal.effects.time_effects import quantile_donors, time_effects
+from causeway.numeric.process import single_threaded
+
+SCOPE = Scope("d", "kernel_variability", "k", resamples=0)
+
+
+def effects_of(columns, y, scope=SCOPE, totals=None, **rows):
+    outcome, evidence = discover(columns, rows_of(y, **rows), scope)
+    with single_threaded():
+        times = ScopeTimes(evidence, outcome.arrows, scope.target, totals, 7)
+        return outcome, evidence, time_effects(times, outcome.arrows)
+
+
+def percent_between(play, low, high, y):
+    """Return the true changes of mean, median, 99th percentile and spread between two settings, in percent."""
+    statistics = (np.mean, np.median, lambda t: np.quantile(t, 0.99), np.std)
+    return [100 * (of(play(high)) - of(play(low))) / of(y) for of in statistics]
+
+
+def log_linear(seed, n=2000, rate=0.05):
+    rng = np.random.default_rng(seed)
+    x, other, noise = rng.standard_normal((3, n))
+    scale = 0.03 * np.exp(0.3 * other)
+
+    def play(x):
+        return 1e5 * np.exp(rate * x + 0.02 * other + scale * noise)
+
+    return [Feature("x", x), Feature("other", other), Feature("idle", rng.standard_normal(n))], x, play
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_changes_between_percentiles_are_those_that_were_played(seed):
+    columns, x, play = log_linear(seed)
+    y = play(x)
+    _, _, found = effects_of(columns, y)
+    effect = found["x"]
+    low, high = (np.full(x.size, np.sort(x)[round(share * x.size) - 1]) for share in (0.1, 0.9))
+    truth = percent_between(play, low, high, y)
+    for estimate, true in zip((effect.mean, effect.p50, effect.p99, effect.spread), truth, strict=True):
+        assert estimate.low <= estimate.value <= estimate.high
+        assert abs(estimate.value - true) <= 1.6 * (estimate.high - estimate.value) + 0.1
+    assert effect.mean.value == pytest.approx(truth[0], abs=0.6)
+    assert effect.monotone
+    assert effect.launches == x.size
+
+
+def test_the_cost_is_what_the_better_percentile_would_save():
+    columns, x, play = log_linear(5)
+    y = play(x)
+    _, _, found = effects_of(columns, y)
+    low = np.full(x.size, np.sort(x)[round(0.1 * x.size) - 1])
+    cost = found["x"].cost
+    assert cost.low < y.sum() - play(low).sum() < cost.high
+    assert cost.value == pytest.approx(y.sum() - play(low).sum(), rel=0.1)
+
+
+def test_rows_stand_for_all_launches_of_the_run():
+    columns, x, play = log_linear(5)
+    y = play(x)
+    rows = rows_of(y)
+    outcome, evidence = discover(columns, replace(rows, kernels=("k9",)), SCOPE)
+    totals = Totals(time={"k9": 50.0 * float(y.sum())}, launches={"k9": 100_000})
+    with single_threaded():
+        few, many = (
+            time_effects(ScopeTimes(evidence, outcome.arrows, "kernel_variability", known, 7), outcome.arrows)["x"]
+            for known in (None, totals)
+        )
+    assert many.cost.value == pytest.approx(50 * few.cost.value)
+    assert many.launches == 100_000
+    assert many.mean == few.mean
+
+
+@pytest.mark.parametrize("prevalence", [0.05, 0.3, 0.7, 0.95])
+def test_a_slowdown_has_the_same_sign_and_size_however_common_it_is(prevalence):
+    """The absolute deviation rises with a rare slowdown and falls with a common one; the time does not."""
+    rng = np.random.default_rng(round(100 * prevalence))
+    contended = (rng.random(3000) < prevalence).astype(float)
+    y = 1e5 * np.exp(np.log(1.07) * contended + 0.02 * rng.standard_normal(3000))
+    columns = [Feature("contended", contended, "context", "contention"), Feature("z", rng.standard_normal(3000))]
+    _, _, found = effects_of(columns, y)
+    # both percentiles are 0, or 1, where less than a tenth is otherwise: then the extremes are compared
+    truth = 7 * y[contended == 0].mean() / y.mean()
+    assert found["contended"].mean.value == pytest.approx(truth, abs=0.5)
+    assert found["contended"].mean.low > 0
+
+
+def test_what_if_takes_the_level_that_takes_least_time():
+    """By the absolute deviation any level is as good: a constant one removes the variance of the cause."""
+    columns, x, play = log_linear(8, rate=0.06)
+    outcome, evidence = discover(columns, rows_of(play(x)), SCOPE)
+    with single_threaded():
+        rows = what_ifs(intervention_model(outcome, evidence, 3), outcome.arrows)
+    (row,) = [one for one in rows if one.features == ("x",)]
+    assert row.after[0].endswith("(10th percentile)")
+    low = np.full(x.size, np.sort(x)[round(0.1 * x.size) - 1])
+    truth = 100 * (play(low).sum() / play(x).sum() - 1)
+    assert row.mean_change.low <= truth <= row.mean_change.high < 0
+    assert row.saved.value == pytest.approx(-row.mean_change.value / 100 * play(x).sum())
+    tail = 100 * (np.quantile(play(low), 0.99) / np.quantile(play(x), 0.99) - 1)
+    assert row.p99_change.low <= tail <= row.p99_change.high
+
+
+def test_a_kernel_in_which_a_cause_does_not_vary_is_not_changed_by_it():
+    """Two kernels, the cause varies in one: the change of both is that of one, weighed by its time."""
+    rng = np.random.default_rng(4)
+    n = 3000
+    kernel = np.arange(n) % 2
+    x = np.where(kernel == 0, rng.standard_normal(n), 3.0)
+    y = np.where(kernel == 0, 1e5, 4e5) * np.exp(np.where(kernel == 0, 0.05 * x, 0.0) + 0.02 * rng.standard_normal(n))
+    scope = Scope("d", "kernel_variability", "dataset", resamples=0)
+    columns = [Feature("x", x), Feature("z", rng.standard_normal(n))]
+    _, _, found = effects_of(columns, y, scope, kernel=kernel)
+    effect = found["x"]
+    own = y[kernel == 0]
+    low, high = np.quantile(x[kernel == 0], [0.1, 0.9])
+    of_one = np.exp(0.05 * high) - np.exp(0.05 * low)
+    truth = 100 * of_one * (own * np.exp(-0.05 * x[kernel == 0])).sum() / y.sum()
+    assert effect.mean.value == pytest.approx(truth, abs=0.3)
+    assert effect.launches == n // 2
+
+
+def test_a_mediator_takes_nothing_from_the_total_effect_of_a_lever():
+    """contention -> throughput -> time: with the throughput held, contention does nothing; its total effect is all."""
+    rng = np.random.default_rng(6)
+    n = 3000
+    lever = rng.standard_normal(n)
+    mediator = 0.8 * lever + 0.6 * rng.standard_normal(n)
+    y = 1e5 * np.exp(0.05 * mediator + 0.02 * rng.standard_normal(n))
+    columns = [Feature("lever", lever), Feature("mediator", mediator)]
+    outcome, evidence = discover(columns, rows_of(y), SCOPE)
+    (arrow,) = outcome.arrows
+    both = (arrow, replace(arrow, node=replace(arrow.node, name="lever", members=("lever",)), role="lever"))
+    with single_threaded():
+        found = time_effects(ScopeTimes(evidence, both, "kernel_variability", None, 7), both)
+    low, high = np.quantile(lever, [0.1, 0.9])
+    truth = 100 * 0.05 * 0.8 * (high - low)
+    assert found["lever"].mean.value == pytest.approx(truth, abs=0.7)
+    low, high = np.quantile(mediator, [0.1, 0.9])
+    assert found["mediator"].mean.value == pytest.approx(100 * 0.05 * (high - low), abs=0.7)
+
+
+def test_a_u_shaped_effect_is_not_monotone():
+    rng = np.random.default_rng(9)
+    x = rng.standard_normal(3000)
+    y = 1e5 * np.exp(0.04 * x**2 + 0.01 * rng.standard_normal(3000))
+    _, _, found = effects_of([Feature("x", x), Feature("z", rng.standard_normal(3000))], y)
+    assert not found["x"].monotone
+
+
+def test_intervals_cover():
+    """Forty tables with a bent effect and a cause of the spread: 90 % intervals of the mean's change cover in 32 or
+    more (the chance of fewer is below one in a hundred if they cover nine tenths), and tell the effect from none.
+    """
+    covered = []
+    widths = []
+    for seed in range(40):
+        rng = np.random.default_rng(5000 + seed)
+        n = 500
+        x, z, noise = rng.standard_normal((3, n))
+
+        def play(x, z=z, noise=noise):
+            return 1e5 * np.exp(0.06 * np.maximum(x, 0.3) + 0.03 * np.exp(0.4 * z) * noise)
+
+        y = play(x)
+        _, _, found = effects_of([Feature("x", x), Feature("z", z)], y)
+        low, high = (np.full(n, np.sort(x)[round(share * n) - 1]) for share in (0.1, 0.9))
+        true = 100 * (play(high).mean() - play(low).mean()) / y.mean()
+        if "x" in found:
+            mean = found["x"].mean
+            covered.append(mean.low <= true <= mean.high)
+            widths.append(mean.high - mean.low)
+    assert len(covered) >= 38
+    assert np.sum(covered) >= 0.8 * len(covered)
+    assert np.mean(widths) < 2 * norm.ppf(0.95) * 100 * 0.032 / np.sqrt(500) * 6  # six times that of a mean alone
+
+
+def test_donors_have_the_weighted_quantile_of_their_configuration():
+    rng = np.random.default_rng(2)
+    values = rng.standard_normal(60)
+    configuration = np.repeat([0, 1, 2], 20)[rng.permutation(60)]
+    weight = rng.uniform(1, 4, 60)
+    for share in (0.0, 0.1, 0.5, 0.9, 1.0):
+        donors = quantile_donors(values, configuration, weight, share)
+        for code in range(3):
+            mine = configuration == code
+            (donor,) = set(donors[mine].tolist())
+            expected = np.quantile(values[mine], share, weights=weight[mine], method="inverted_cdf")
+            assert values[donor] == expected
+            assert configuration[donor] == code

@@ -1,0 +1,84 @@
+"""What a target is computed from is no cause of it: |launch - linked transfer| and the transfer's bytes and direction."""
+
+import numpy as np
+import pytest
+from causal_tables import rows_of
+
+from causeway.causal.data.observations import Feature, Observations
+from causeway.causal.data.outcome import Scope
+from causeway.causal.discovery.discover import discover
+from causeway.causal.preparation.definition import without_definition
+from causeway.core.vocabulary import MEMORY_STALL
+
+N = 1500
+KINDS = np.array(["host to device", "device to device"], dtype=object)
+
+
+def stalls(seed, contention):
+    """Launches of 60 us beside transfers of 5 to 300 us; with another launch in flight they take longer by a share.
+
+    With contention most launches outlast their transfer, without it about half of them do.
+    """
+    rng = np.random.default_rng(seed)
+    size = np.exp(0.9 * rng.standard_normal(N)) * 2e6 if contention == 0 else np.exp(0.6 * rng.standard_normal(N)) * 3e5
+    kind = rng.integers(0, 2, N)
+    busy = (rng.random(N) < 0.3).astype(float)
+    transfer = (5e3 + size / np.array([12.0, 90.0])[kind]) * np.exp(0.02 * rng.standard_normal(N))
+    duration = 6e4 * (1 + contention * busy) * np.exp(0.03 * rng.standard_normal(N))
+    more = {"idle_before_ns": rng.exponential(1e4, N), "queue_ns": rng.exponential(5e3, N), "launches_in_flight": busy}
+    columns = [Feature(name, values, "context", "contention") for name, values in more.items()]
+    columns.append(Feature("transfer_bytes", size, "context", "transfer", "bytes"))
+    columns.append(Feature("transfer_copy_kind", KINDS[kind], "context", "transfer"))
+    return np.abs(duration - transfer), columns
+
+
+def stall_rows(y):
+    rows = rows_of(y)
+    return Observations(
+        y, rows.signed, rows.mean, rows.std, rows.weight, rows.kernel, rows.configuration, absolute=False
+    )
+
+
+def searched(seed, contention, target=MEMORY_STALL):
+    y, columns = stalls(seed, contention)
+    return discover(columns, stall_rows(y), Scope("d", target, "k", resamples=0))[0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_where_only_the_definition_matters_no_cause_is_named(seed):
+    outcome = searched(8000 + seed, 0.0)
+    assert outcome.arrows == ()
+    reasons = {one.feature: one.reason for one in outcome.dropped}
+    assert set(reasons) == {"transfer_bytes", "transfer_copy_kind"}
+    assert all(reason.startswith("part of the target's definition") for reason in reasons.values())
+    assert any("transfer_copy_kind explain " in note for note in outcome.notes)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_cause_beyond_the_definition_is_named_with_its_sign(seed):
+    """Most launches outlast their transfer, so a longer launch means a longer stall."""
+    (arrow,) = searched(8100 + seed, 0.3).arrows
+    assert arrow.name == "launches_in_flight"
+    assert (arrow.sign, arrow.sign_of) in (("+", "target"), ("+", "value"))
+
+
+def test_other_targets_are_left_as_they_are():
+    y, columns = stalls(8200, 0.3)
+    assert without_definition(columns, rows := rows_of(y), "kernel_variability", 1).rows is rows
+    assert "transfer_bytes" in {arrow.name for arrow in searched(8200, 0.3, "stall_of_a_table").arrows}
+
+
+def test_what_is_left_is_what_regression_by_hand_leaves():
+    """A straight world: the residual agrees with that of the true definition, and keeps the configurations' means."""
+    rng = np.random.default_rng(8300)
+    size = rng.uniform(1e6, 4e6, 3000)
+    configuration = rng.integers(0, 3, 3000)
+    rest = rng.standard_normal(3000) * 1e3
+    y = 1e5 * (1 + configuration) + 0.02 * size + rest
+    rows = rows_of(y, configuration=configuration, kernel=np.zeros(3000, int))
+    freed = without_definition([Feature("transfer_bytes", size, "context")], rows, MEMORY_STALL, 1)
+    centred = rest - (np.bincount(configuration, rest) / np.bincount(configuration))[configuration]
+    assert np.corrcoef(freed.rows.signed, centred)[0, 1] > 0.9
+    assert freed.explained == pytest.approx(1 - rest.var() / (0.02 * size + rest).var(), abs=0.01)
+    assert np.bincount(configuration, freed.rows.signed) == pytest.approx(np.zeros(3), abs=1e-3)
+    assert freed.rows.std[0] == pytest.approx(freed.rows.signed[configuration == configuration[0]].std(ddof=1))

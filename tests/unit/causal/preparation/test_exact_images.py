@@ -1,0 +1,86 @@
+"""What was computed from the time is a leak, exactly; what determines the time, but for its noise, is a cause."""
+
+import numpy as np
+import pytest
+from causal_tables import rows_of
+
+from causeway.causal.data.observations import Feature
+from causeway.causal.data.outcome import Scope
+from causeway.causal.discovery.discover import discover
+from causeway.causal.preparation.exact_images import has_time_unit, is_image, is_unit_copy, product_images
+from causeway.causal.preparation.leak_attribution import calculated_from
+from causeway.causal.preparation.prepare import prepare
+
+N = 600
+
+
+def arrows(columns, y, **facts):
+    table = [Feature(name, values, **facts.get(name, {})) for name, values in columns.items()]
+    return discover(table, rows_of(y), Scope("d", "y", "k", resamples=0))[0].arrows
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_cause_that_determines_the_time_is_named(seed):
+    """A memory-bound kernel of varying work, with noise of 1 to 3 %; every second one with two counters that add up."""
+    rng = np.random.default_rng(7000 + seed)
+    sectors, requests = np.exp(0.5 * rng.standard_normal((2, N))) * [[3e6], [2e6]]
+    work = 0.01 * sectors + (0.02 * requests if seed % 2 else 0.0) + 2e3
+    y = work * np.exp(rng.uniform(0.01, 0.03) * rng.standard_normal(N))
+    columns = {"sectors": sectors, "requests": requests, "wall": y + 5 * rng.standard_normal(N)}
+    columns |= {f"idle_{k}": rng.standard_normal(N) for k in range(5)}
+    found = {arrow.name: arrow.determines_time for arrow in arrows(columns, y)}
+    assert found.get("sectors") is (seed % 2 == 0)
+    assert ("requests" in found) == bool(seed % 2)
+    assert "wall" not in found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_rate_of_a_cause_that_determines_the_time_is_the_leak(seed):
+    rng = np.random.default_rng(7100 + seed)
+    sectors = np.exp(0.6 * rng.standard_normal(N)) * 3e6
+    y = 0.01 * sectors * np.exp(0.02 * rng.standard_normal(N))
+    columns = {"sectors": sectors, "xyz": (sectors + seed) / y, "idle": rng.standard_normal(N)}
+    assert [arrow.name for arrow in arrows(columns, y)] == ["sectors"]
+
+
+@pytest.mark.parametrize("offset", [0.0, 1.0, 50.0])
+def test_a_rate_that_is_not_in_proportion_to_its_amount_is_a_leak(offset):
+    rng = np.random.default_rng(7200)
+    amount = np.floor(100 * rng.random(N))
+    y = 1e5 * np.exp(0.1 * rng.standard_normal(N))
+    columns = {"amount": amount, "xyz": (amount + offset) / y, "z": rng.standard_normal(N)}
+    dropped = prepare([Feature(name, values) for name, values in columns.items()], rows_of(y), "y").dropped
+    assert "amount" not in {one.feature for one in dropped}
+    raw = [columns[name] for name in ("amount", "xyz", "z")]
+    assert product_images(raw, [True] * 3, y).tolist() == [False, offset > 0, False]
+    assert product_images(raw, [True] * 3, y, calculated_from).tolist() == [False, True, False]
+    assert product_images(raw, [False, True, True], y).tolist() == [False, True, False]
+
+
+def test_noise_of_one_percent_is_no_image_and_rounding_is():
+    rng = np.random.default_rng(7300)
+    amount = np.exp(rng.standard_normal(N)) * 1e4
+    y = 1e5 * np.exp(0.2 * rng.standard_normal(N))
+    assert is_image(amount / y, amount, y)
+    assert is_image(np.round(amount / y, 5), amount, y)
+    assert not is_image(amount / y * np.exp(0.01 * rng.standard_normal(N)), amount, y)
+    assert not is_image(amount * (1 + 1e-4 * rng.standard_normal(N)), amount, y)
+
+
+def test_the_time_in_another_unit_is_a_copy_whatever_its_overhead():
+    assert is_unit_copy(np.array([1.0, 1e-3, -1e6, 1.004, 0.996])).all()
+    assert not is_unit_copy(np.array([1.02, 2.0, 0.01, 0.0, 500.0])).any()
+    rng = np.random.default_rng(7400)
+    y = 1e5 * np.exp(0.3 * rng.standard_normal(N))
+    columns = {"wall": y / 1e3 + 5 + 0.6 * rng.standard_normal(N), "z": rng.standard_normal(N)}
+    assert arrows(columns, y) == ()
+    slow = {"x": 0.37 * y * np.exp(0.01 * rng.standard_normal(N)), "z": rng.standard_normal(N)}
+    assert [arrow.determines_time for arrow in arrows(slow, y)] == [True]
+    assert arrows(slow, y, x={"unit": "usecond"}) == ()
+
+
+@pytest.mark.parametrize(
+    ("unit", "is_time"), [("ns", True), ("Gbyte/s", True), ("inst/cycle", True), ("byte", False), ("", False)]
+)
+def test_units_of_times_are_known(unit, is_time):
+    assert has_time_unit(unit) == is_time

@@ -1,0 +1,134 @@
+"""Headlines: what they say, and that a program finds them short, plain and free of the project's own words."""
+
+import itertools
+import re
+
+import pytest
+from made_findings import sized
+
+from causeway.core.feature_registry import FEATURES, sampled_metric
+from causeway.findings import headlines
+from causeway.findings.headlines import MOST_WORDS, word_count
+from causeway.findings.record import DIRECTIONS, Worth
+
+KERNEL = "void cutlass::Kernel<gemm, 4>(Params)"
+OUR_OWN_WORDS = (
+    *(
+        "carry",
+        "carries",
+        "sets",
+        "linked transfer",
+        "in no single direction",
+        "upper bound",
+        "≤",
+        "at most",
+        "deviation",
+    ),
+    *("robustness", "verdict", "stability", "percentile", "moves with", "in flight", "exposure", "mediator", "target"),
+)
+"""Words that no headline has: our own, and those whose place is a field."""
+
+
+def of_cause(feature="h2d_bytes_in_flight", direction="raises", change=4.2, *, spread=None, **row):
+    row = {"feature": feature, "group": None, "verdict": "supported", "contribution_percent": 27.0} | row
+    change = None if change is None else sized(-change if direction == "lowers" else change)
+    spread = None if spread is None else sized(spread)
+    worth = Worth(ns=12_345_678_901)
+    target = row.pop("target", "kernel_variability")
+    return headlines.of_cause(
+        headlines.short(KERNEL), target, row, direction=direction, change=change, spread=spread, worth=worth
+    )
+
+
+def every_headline():
+    """Every kind of headline about every feature, in every direction and with every verdict."""
+    names = [feature.name for feature in FEATURES if not feature.is_control]
+    for name, direction, verdict in itertools.product(names, DIRECTIONS, ("supported", "inconclusive", "refuted")):
+        for level, spread, change in ((None, None, 12.3), ("128", 40.0, 0.6), (None, None, None)):
+            for target in ("kernel_variability", "memory_stall"):
+                yield of_cause(name, direction, change, spread=spread, verdict=verdict, level=level, target=target)
+    yield of_cause(sampled_metric("sms_active_ratio").name, group="device metrics")
+    yield of_cause("sm_cycles", determines_time=True)
+    short = headlines.short(KERNEL)
+    yield headlines.of_no_cause(short, "kernel_variability", refused=False)
+    yield headlines.of_no_cause(short, "memory_stall", refused=True)
+    yield headlines.of_variability(short, "kernel variability", 61.2, 123_456)
+    yield from (headlines.of_loss(part, 12.3, 4_560_000_000) for part in headlines.LOSSES)
+    yield from (headlines.of_idle(cause, 4_560_000_000, 61.2) for cause in headlines.IDLE)
+    yield headlines.of_exposed_copies(4_560_000_000, 12.3)
+    yield headlines.of_small_kernels(61.2, 10_000)
+    yield from (headlines.of_shared_gpus(number, 7_500_000) for number in (1, 2))
+    yield from (headlines.of_late_rank(12, 2_500_000, cause) for cause in (None, *headlines.LATE))
+    yield headlines.of_slow_network(2_500_000, 16)
+    yield headlines.of_no_straggler(16, 12_000)
+    yield from (headlines.of_input("runs/rank_0.sqlite", refused) for refused in (True, False))
+    yield headlines.of_comparison(short, "before", "slower", "time for the same launches +4.2 %")
+    yield headlines.of_no_change("after", "before")
+
+
+def syllables(word):
+    """Groups of vowels, without a silent e at the end."""
+    groups = len(re.findall(r"[aeiouy]+", word.lower().removesuffix("e")))
+    return max(groups, 1)
+
+
+def reading_ease(texts):
+    """Flesch, "A new readability yardstick", Journal of Applied Psychology 32, 1948: 206.835 - 1.015 words / sentence
+    - 84.6 syllables / word; names, numbers and units are no words.
+    """
+    words = [word for text in texts for word in re.findall(r"[A-Za-z]{2,}", text)]
+    return 206.835 - 1.015 * len(words) / len(texts) - 84.6 * sum(map(syllables, words)) / len(words)
+
+
+def test_the_reading_ease_is_that_of_known_texts():
+    assert reading_ease(["The cat sat on the mat"]) == pytest.approx(206.835 - 1.015 * 6 - 84.6)
+    assert reading_ease(["Utilisation characteristics necessitate considerable investigation"]) < 0
+
+
+def test_headlines_are_short():
+    short = headlines.short(KERNEL)
+    lengths = {text: word_count(text, short) for text in every_headline()}
+    assert {text: words for text, words in lengths.items() if words > MOST_WORDS} == {}
+
+
+def test_headlines_read_easily():
+    plain = [text.replace(headlines.short(KERNEL), "Kernel") for text in set(every_headline())]
+    assert reading_ease(plain) >= 40
+
+
+def test_headlines_have_none_of_our_own_words():
+    found = [(word, text) for text in every_headline() for word in OUR_OWN_WORDS if re.search(rf"\b{word}\b", text)]
+    assert found == []
+    assert [text for text in every_headline() if re.search(r"(?<!\d)\.\d", text)] == [], "a zero before each point"
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        (
+            {},
+            "mean time rises 4.2 % from low to high bytes copied host-to-device; its variation costs 12.3 s of GPU time",
+        ),
+        (
+            {"direction": "lowers"},
+            "mean time falls 4.2 % from low to high bytes copied host-to-device; its variation costs",
+        ),
+        ({"feature": "rank", "level": "3"}, "mean time rises 4.2 % with rank = 3; its"),
+        ({"direction": "not monotone"}, "mean time is not monotone in bytes copied host-to-device; its"),
+        (
+            {"direction": "undecided", "spread": -9.0},
+            "spread falls 9 % from low to high bytes copied host-to-device, not",
+        ),
+        ({"direction": "undecided"}, "bytes copied host-to-device explains 27 % of the variance of duration."),
+        ({"verdict": "inconclusive"}, "mean time rises 4.2 % from low to high bytes copied host-to-device (unsure)."),
+        ({"verdict": "refuted"}, "bytes copied host-to-device is no cause; a test refuted it."),
+        (
+            {"feature": "sm_cycles", "determines_time": True},
+            "sm_cycles determines the time: a leak if computed from it",
+        ),
+        ({"target": "memory_stall"}, "mean memory stall rises 4.2 %"),
+        ({"target": "dram_bytes"}, "mean dram_bytes rises 4.2 %"),
+    ],
+)
+def test_a_cause_is_said_by_what_it_changes(facts, said):
+    assert of_cause(**facts).startswith(f"{headlines.short(KERNEL)}: {said}")

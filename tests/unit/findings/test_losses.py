@@ -1,0 +1,75 @@
+"""Findings on losses of GPU time and on stragglers."""
+
+import pytest
+from made_results import efficiency, stragglers
+
+from causeway.findings.efficiency import efficiency_findings
+from causeway.findings.stragglers import straggler_findings
+
+
+def test_losses_of_gpu_time_are_findings_worth_all_that_is_lost():
+    found = {finding.id.rpartition("/")[2]: finding for finding in efficiency_findings(efficiency())}
+    assert list(found) == ["load_imbalance", "orchestration", "idle", "small_kernels"], "1 % of the time at least"
+    lost = found["load_imbalance"]
+    assert lost.sentence.startswith("10 % of the GPU time (200 ms of 2.00 s on 2 devices) is lost to load imbalance")
+    assert (lost.recoverable_ns, lost.effect.value) == (200_000_000, 10.0)
+    assert found["idle"].effect.value == 75.0
+    assert "waits for the host" in found["idle"].sentence
+    assert "host is late" in found["idle"].suggestion
+    assert (
+        found["small_kernels"].sentence
+        == "50 % of 4,000 launches are shorter than 10.0 µs and have 12 % of the kernel time."
+    )
+    assert efficiency_findings(efficiency(why="no launches")) == []
+    shared = {
+        finding.id: finding
+        for finding in efficiency_findings(efficiency(shared=[{"at_once_ns": 7_000_000}, {"at_once_ns": 500_000}]))
+    }
+    words = shared["demo/dataset/efficiency/shared_devices"].sentence
+    assert words == "2 GPUs are shared by several ranks, whose kernels run at once for 7.50 ms in all."
+
+
+@pytest.mark.parametrize(("alone", "found"), [(100_000_000, False), (200_000_000, True)])
+def test_copies_that_are_lost_are_not_counted_twice(alone, found):
+    parts = {
+        "useful": 1_800_000_000,
+        "load_imbalance": 0,
+        "communication": 0,
+        "transfers": 105_000_000,
+        "orchestration": 0,
+    }
+    device = {"idle_host_ns": 0, "idle_kernel_wait_ns": 0, "idle_other_ns": 0, "exposed_memory_ns": alone // 2}
+    document = efficiency(waterfall_ns=parts, breakdown={"0/0": device, "1/0": device})
+    assert any(one.id.endswith("exposed_copies") for one in efficiency_findings(document)) is found
+
+
+@pytest.mark.parametrize(
+    ("why", "because", "suggestion"),
+    [
+        ({"cause": "host", "kernels": [], "clock": None}, "launched late", "host of this rank"),
+        (
+            {"cause": "compute", "kernels": [{"kernel": "gemm"}], "clock": {"slower": True}},
+            "most of all gemm; its clock",
+            "kernels of",
+        ),
+        (None, "for it in all.", "explorer"),
+    ],
+)
+def test_a_late_rank_is_named_with_what_it_costs_and_why(why, because, suggestion):
+    (finding,) = straggler_findings(stragglers(why=why))
+    assert finding.sentence.startswith(
+        "Rank 7 is late in 90 of 100 collectives of communicator a'b; DROP TABLE x; the others wait 2.50"
+    )
+    assert because in finding.sentence
+    assert suggestion in finding.suggestion
+    assert finding.recoverable_ns == 2_500_000
+    assert finding.id == "demo/dataset/straggler/c0/rank7"
+    assert "DROP" not in finding.evidence.query
+
+
+def test_slow_transfers_and_nobody_late_are_findings_too():
+    both = straggler_findings(stragglers("mixed"))
+    assert [finding.recoverable_ns for finding in both] == [2_500_000, 800_000]
+    (nobody,) = straggler_findings(stragglers("inconclusive", "none"))
+    assert (nobody.recoverable_ns, nobody.verdict) == (None, "inconclusive")
+    assert "beyond 12.0 µs would have been seen" in nobody.sentence
