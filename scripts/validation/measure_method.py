@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from causeway.causal.data.outcome import Arrow, Estimate, Outcome, Scope, WhatIf
-from causeway.causal.data.scopes import feature_columns, in_time_order, observations_of
+from causeway.causal.data.outcome import Outcome, Scope, WhatIf
+from causeway.causal.data.scopes import Totals, feature_columns, in_time_order, observations_of
 from causeway.causal.discovery.discover import discover
 from causeway.causal.effects.interventions import intervention_model_of, what_ifs
 from causeway.causal.effects.scope_times import ScopeTimes
@@ -24,15 +24,7 @@ from causeway.validation.features_file import features_table, plain_columns
 from causeway.validation.generator import KnownTable
 from causeway.validation.scores import Claim, score_claims
 from causeway.validation.selection import inclusion_probabilities, selection_scores
-from causeway.validation.time_scores import (
-    Interval,
-    TimeClaim,
-    WhatIfClaim,
-    opposite,
-    same_cause,
-    time_scores,
-    what_if_scores,
-)
+from causeway.validation.time_scores import WhatIfClaim, interval_of, time_claim, time_scores, what_if_scores
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -65,11 +57,19 @@ def analysed(table: KnownTable, case: Case, seed: int, inclusion: np.ndarray | N
     outcome, evidence = discover(columns, rows, scope)
     if not outcome.arrows or evidence is None:
         return Analysis(outcome, [])
-    times = ScopeTimes(evidence, outcome.arrows, table.target, None, seed)
+    times = ScopeTimes(evidence, outcome.arrows, table.target, totals_of_table(table), seed)
     effects = time_effects(times, outcome.arrows)
     arrows = tuple(replace(arrow, in_time=effects.get(arrow.name)) for arrow in outcome.arrows)
     changes = what_ifs(intervention_model_of(times, arrows), arrows)
     return Analysis(replace(outcome, arrows=arrows), changes)
+
+
+def totals_of_table(table: KnownTable) -> Totals:
+    """Return what the rows of a table stand for: each for itself, however the kernels are weighted in the search."""
+    kernels = np.unique(table.kernel)
+    time_by_kernel = {f"kernel-{one:02d}": float(table.y[table.kernel == one].sum()) for one in kernels}
+    launches = {f"kernel-{one:02d}": int((table.kernel == one).sum()) for one in kernels}
+    return Totals(time=time_by_kernel, launches=launches)
 
 
 def measured(case: Case, seed: int) -> dict[str, dict]:
@@ -105,24 +105,6 @@ def scores_in_time(analysis: Analysis, table: KnownTable) -> dict[str, float]:
         if len(one.features) == 1 and one.features[0] in table.causes
     ]
     return time_scores(claims, table) | what_if_scores(settings, table)
-
-
-def time_claim(arrow: Arrow, table: KnownTable) -> TimeClaim | None:
-    """Return what an arrow says on durations; None if it names no cause."""
-    cause = same_cause(arrow.name, arrow.node.members, table)
-    if cause is None:
-        return None
-    effect = arrow.in_time
-    names = ("mean", "p50", "p99", "spread")
-    said = {name: interval_of(getattr(effect, name)) for name in names} if effect else {}
-    if cause[1]:
-        said = {name: opposite(interval) for name, interval in said.items()}
-    return TimeClaim(cause=cause[0], level=arrow.level, cost=interval_of(effect.cost) if effect else None, **said)
-
-
-def interval_of(estimate: Estimate | None) -> Interval | None:
-    """Return an estimate with its ends."""
-    return None if estimate is None else (estimate.value, estimate.low, estimate.high)
 
 
 def _baseline_scores(table: KnownTable, seed: int) -> dict[str, dict]:

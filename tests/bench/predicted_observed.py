@@ -17,9 +17,10 @@ from tests.bench.inputs import ROOT
 sys.path.insert(0, str(ROOT / "scripts"))
 
 from causeway.validation.cases import CASES, GENERATORS, drawn
-from causeway.validation.seeds import GRADING, seeds_for
+from causeway.validation.table_seeds import GRADING, seeds_for
+from causeway.validation.time_scores import interval_of, time_claim
 from causeway.validation.time_truth import change, effect_ends, set_values
-from validation.measure_method import analysed, interval_of, time_claim
+from validation.measure_method import analysed
 
 TABLES = {"additive": 8, "medium": 6, "behind": 3, "prevalence": 7, "correlated": 2}
 """Cases with their number of first runs, after those of other grades."""

@@ -25,7 +25,7 @@ from causeway.causal.report.probability import StatementFacts, known_part, proba
 from causeway.validation.cases import CASES, GENERATORS, drawn
 from causeway.validation.features_file import features_table
 from causeway.validation.scores import Claim, cause_behind
-from causeway.validation.seeds import CALIBRATION, GRADING, seeds_for
+from causeway.validation.table_seeds import CALIBRATION, GRADING, seeds_for
 
 LEARNT_ON = {"medium": 8, "hard": 8, "few_rows": 12, "hidden": 14, "pooled": 5, "slow": 5, "feedback": 3}
 LEARNT_ON |= {"energy": 10, "behind": 4, "correlated": 5, "ratio": 5, "opaque": 3, "prevalence": 7, "some_kernels": 3}

@@ -3,7 +3,7 @@ distractors, baselines, and scores.
 
 The analysis itself stands in `causal`; the two meet in `features.parquet` alone.
 
-Imports run from left to right: `baselines`, `result_page` > `cases`, `features_file`, `scores`, `seeds`, `selection`,
-`time_scores` > `further_generators`, `time_truth`, `worlds` > `composed` > `generator` > `distractors`, `effects` >
-`autocorrelated`, `measurement`, `truth`.
+Imports run from left to right: `baselines`, `result_page` > `cases`, `features_file`, `scores`, `selection`,
+`table_seeds`, `time_scores` > `time_truth` > `further_generators` > `generator` > `distractors`, `effects` > `autocorrelated`,
+`measurement`, `truth`.
 """

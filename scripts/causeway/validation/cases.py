@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from causeway.validation.further_generators.additive import AdditiveSettings, draw_additive
+from causeway.validation.further_generators.special_cases import WorldSettings, draw_world
 from causeway.validation.generator import GeneratorSettings, KnownTable, draw
-from causeway.validation.worlds import WorldSettings, draw_world
 
 Settings = GeneratorSettings | AdditiveSettings | WorldSettings
 GENERATORS = {GeneratorSettings: ("products", draw), AdditiveSettings: ("additive", draw_additive)}
-GENERATORS[WorldSettings] = ("worlds", draw_world)
+GENERATORS[WorldSettings] = ("special cases", draw_world)
 """By the kind of settings: the generator's name and what draws."""
 
 
@@ -173,7 +173,7 @@ CASES = {
         _world("behind", "copies beside the launch act through a counter", 3),
         _world("energy", "a rough image of the time", 3),
         _world("null_waves", "no cause, slow waves", 6, 40),
-        _world("correlated", "two causes and a bystander, correlated", 3),
+        _world("correlated", "two causes and a third column, correlated", 3),
         _world("ratio", "a ratio or a total is what acts", 4),
         _world("opaque", "names that say nothing", 3),
         _world("some_kernels", "a cause acts in 2 of 8 kernels", 3),

@@ -82,6 +82,15 @@ means the cluster.
 def note_copies(found: Distractors, drivers: dict[str, np.ndarray], causes: list[str], kernel: np.ndarray) -> None:
     """Note in `found` which distractors cannot be distinguished from a cause; drivers, leaked features and text stand
     for themselves.
+
+    Parameters
+    ----------
+    found : Distractors
+        Changed in place.
+    drivers : dict of str to ndarray, shape (n_rows,)
+        Floats, or objects (text).
+    causes : list of str
+    kernel : ndarray of int, shape (n_rows,)
     """
     from scipy.stats import rankdata
 

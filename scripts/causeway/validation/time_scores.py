@@ -53,6 +53,31 @@ class WhatIfClaim:
     p99: Interval | None = None
 
 
+def interval_of(estimate: object | None) -> Interval | None:
+    """Return an estimate, with attributes value, low and high, as an interval."""
+    return None if estimate is None else (estimate.value, estimate.low, estimate.high)
+
+
+def time_claim(arrow: object, table: KnownTable) -> TimeClaim | None:
+    """Return what a cause of an outcome says on durations; None if it names no cause of the table.
+
+    Parameters
+    ----------
+    arrow : object
+        With attributes name, node.members, level and in_time, as the analysis gives them.
+    table : KnownTable
+    """
+    cause = same_cause(arrow.name, arrow.node.members, table)
+    if cause is None:
+        return None
+    effect = arrow.in_time
+    names = ("mean", "p50", "p99", "spread")
+    said = {name: interval_of(getattr(effect, name)) for name in names} if effect else {}
+    if cause[1]:
+        said = {name: opposite(interval) for name, interval in said.items()}
+    return TimeClaim(cause=cause[0], level=arrow.level, cost=interval_of(effect.cost) if effect else None, **said)
+
+
 def same_cause(name: str, members: Iterable[str], table: KnownTable) -> tuple[str, bool] | None:
     """Return the cause whose numbers a claim gives, and whether they are those of the opposite: the cause itself, or a
     member of its class that correlates with the cause above `SAME_VALUES`, by values or by ranks within

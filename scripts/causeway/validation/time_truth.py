@@ -75,13 +75,27 @@ def effect_ends(table: KnownTable, name: str, level: str = "") -> tuple[np.ndarr
 def change(
     statistic: Callable[[np.ndarray], np.floating], after: np.ndarray, before: np.ndarray, observed: np.ndarray
 ) -> float:
-    """Return by how much a statistic of two sets of durations differs, in percent of that of the observed ones."""
+    """Return by how much a statistic of two sets of durations differs, in percent of that of the observed ones.
+
+    Parameters
+    ----------
+    statistic : callable
+        Gives a number from an ndarray of float, shape (n_rows,), ns.
+    after, before, observed : ndarray of float, shape (n_rows,), ns
+    """
     return 100.0 * float((statistic(after) - statistic(before)) / statistic(observed))
 
 
 def what_if_truth(table: KnownTable, name: str, values: np.ndarray) -> tuple[float, float]:
-    """Return the true change of the mean and of p99, percent of the observed, if a cause had other values, shape
-    (n_rows,).
+    """Return the true change of the mean and of p99, percent of the observed, if a cause had other values.
+
+    Parameters
+    ----------
+    table : KnownTable
+    name : str
+        One of `table.causes`.
+    values : ndarray, shape (n_rows,)
+        Floats, or objects (text).
     """
     played = table.play({name: values})
     return change(np.mean, played, table.y, table.y), change(_quantile(0.99), played, table.y, table.y)
@@ -114,6 +128,10 @@ def percentiles(values: np.ndarray, kernel: np.ndarray) -> tuple[np.ndarray, np.
     ----------
     values : ndarray of float, shape (n_rows,)
     kernel : ndarray of int, shape (n_rows,)
+
+    Returns
+    -------
+    low, high : ndarray of float, shape (n_rows,)
     """
     low = np.empty(values.size)
     high = np.empty(values.size)

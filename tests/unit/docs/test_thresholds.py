@@ -25,14 +25,15 @@ OPERATIONS = {
 }
 NO_THRESHOLDS = {
     "causal/discovery/leakage_recheck.py": "AT_ONCE",
-    "causal/effects/arrow_strength.py": "MAX_ROWS SAMPLES RUNS",
     "causal/effects/contributions.py": "MAX_ROWS",
     "causal/effects/intervention_values.py": "SUPPORT_ROWS",
+    "causal/effects/scope_times.py": "MAX_ROWS",
+    "causal/effects/time_model.py": "SCORING_STEPS PENALTY_STEPS",
     "causal/effects/location_scale.py": "SCORING_STEPS PENALTY_STEPS CONVERGED",
     "causal/effects/user_interventions.py": "TOLERANCE",
     "causal/examination/baselines.py": "MOST_NAMED SCREENED MAX_ROWS EXPLAINED_ROWS",
+    "causal/examination/falsification.py": "MOST_ARROWS",
     "causal/examination/heterogeneity.py": "MOST_GROUPS",
-    "causal/examination/refutation.py": "MAX_ROWS MOST_ARROWS",
     "causal/preparation/collinearity.py": "RIDGE",
     "causal/preparation/counter_scale.py": "ROUNDING",
     "causal/preparation/definition.py": "TREES",

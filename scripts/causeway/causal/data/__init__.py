@@ -3,5 +3,5 @@
 Columns are prepared in `preparation`.
 
 Imports run from left to right: `features`, `outcome_file` > `deviation`, `launch_context`, `outcome`, `scopes` >
-`counter_names`, `feature_labels`, `in_flight`, `observations`.
+`counter_names`, `feature_labels`, `in_flight`, `observations`, `six_digits`.
 """

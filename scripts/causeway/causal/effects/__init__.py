@@ -1,7 +1,7 @@
-"""Effects of the causes that were found: contributions, signs, counterfactuals and interventions.
+"""Effects of the causes that were found: what they do to the time, contributions, signs, interventions.
 
 Whether a cause is one is decided in `discovery`.
 
-Imports run from left to right: `user_interventions` > `interventions`, `share_method`, `signs` > `contributions`,
-`counterfactuals`, `intervention_values` > `arrow_strength`, `evidence`, `location_scale`.
+Imports run from left to right: `user_interventions` > `interventions` > `intervention_values`, `share_method`, `signs` >
+`contributions`, `time_effects` > `location_scale`, `scope_times` > `evidence`, `time_model`.
 """

@@ -152,6 +152,10 @@ def level_donors(numbers: np.ndarray, level: int, configuration: np.ndarray) -> 
         The number of each row's level.
     level : int
     configuration : ndarray of int, shape (n_rows,)
+
+    Returns
+    -------
+    ndarray of int, shape (n_rows,)
     """
     first = np.full(int(configuration.max()) + 1, -1)
     with_level = np.flatnonzero(numbers == level)[::-1]

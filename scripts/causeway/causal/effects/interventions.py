@@ -51,7 +51,13 @@ class InterventionModel:
         return self.times.evidence
 
     def outside(self, donors: Mapping[str, np.ndarray]) -> float:
-        """Return the share of the launches, 0 to 1, that donors would make unlike any launch."""
+        """Return the share of the launches, 0 to 1, that donors would make unlike any launch.
+
+        Parameters
+        ----------
+        donors : mapping of str to ndarray of int, shape (n_used,)
+            By cause the row whose value each row takes, -1 for none.
+        """
         positions = {arrow.name: index for index, arrow in enumerate(self.within)}
         return self.support.outside({positions[name]: rows for name, rows in donors.items()}, self.times.weight)
 
@@ -131,7 +137,17 @@ def _best(settings: Sequence[Setting], changes: Mapping[int, Change]) -> Setting
 
 
 def own_where_missing(donor: np.ndarray) -> np.ndarray:
-    """Return donor rows with the row itself where there is none, -1."""
+    """Return donor rows with the row itself where there is none.
+
+    Parameters
+    ----------
+    donor : ndarray of int, shape (n_rows,)
+        Positions, -1 for none.
+
+    Returns
+    -------
+    ndarray of int, shape (n_rows,)
+    """
     return np.where(donor < 0, np.arange(donor.size), donor)
 
 

@@ -99,7 +99,7 @@ class ScopeTimes:
         arrows : sequence of Arrow
             The causes that are set. If all are levers, exposures or moments, mediators are left out of the model: what
             these do is part of the effect.
-        after, before : mapping of str to ndarray of int
+        after, before : mapping of str to ndarray of int, shape (n_used,)
         """
         total = any(arrow.role != "mediator" for arrow in arrows)
         names = [arrow.name for arrow in self.arrows if not total or arrow.role != "mediator" or arrow in arrows]
@@ -110,7 +110,12 @@ class ScopeTimes:
         return Change(**{name: _estimate(row, freedom, WIDER[name]) for name, row in zip(WIDER, draws, strict=True)})
 
     def launches(self, moved: np.ndarray) -> int:
-        """Return for how many launches of the run some used rows, a mask, stand."""
+        """Return for how many launches of the run some rows stand.
+
+        Parameters
+        ----------
+        moved : ndarray of bool, shape (n_used,)
+        """
         total = 0.0
         for unit in self._units:
             own = unit.weights

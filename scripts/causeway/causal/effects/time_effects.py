@@ -101,7 +101,19 @@ def quantile_donors(values: np.ndarray, configuration: np.ndarray, weight: np.nd
 
 
 def level_numbers(candidate: Candidate, used: np.ndarray) -> np.ndarray:
-    """Return the number of the level of each used row, of `candidate.levels`."""
+    """Return the number of the level of each used row.
+
+    Parameters
+    ----------
+    candidate : Candidate
+        A category.
+    used : ndarray of int, shape (n_used,)
+
+    Returns
+    -------
+    ndarray of int, shape (n_used,)
+        Positions in `candidate.levels`.
+    """
     values = candidate.values[used]
     return (values * np.arange(1, values.shape[1] + 1)).sum(axis=1).round().astype(int)
 

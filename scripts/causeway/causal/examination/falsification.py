@@ -252,6 +252,20 @@ def benchmark(
     """Return what a hidden cause as strong as the strongest other measured one would leave of the effect, and that
     one's name.
 
+    Parameters
+    ----------
+    response : ndarray of float, shape (n_rows,)
+    columns : ndarray of float, shape (n_rows, n_causes)
+        At least two, centred like the response.
+    index : int
+        The cause.
+    effect : float
+        Its slope.
+    names : sequence of str
+        Of the columns.
+
+    Notes
+    -----
     With R2 the partial ones of the benchmark with the cause and with the response, the bias is at most `se sqrt(df)
     sqrt(R2_yz R2_dz / (1 - R2_dz))` (Cinelli and Hazlett, equation 8, with the benchmark's own strengths).
     """

@@ -36,8 +36,12 @@ class Mechanism:
 
 
 def states(rng: np.random.Generator, rows: int, stay: float, chances: tuple[float, ...]) -> np.ndarray:
-    """Return a Markov chain that stays with probability `stay` and else moves to a state drawn with `chances`; int,
-    shape (rows,).
+    """Return a Markov chain that stays with probability `stay` and else moves to a state drawn with `chances`.
+
+    Returns
+    -------
+    ndarray of int, shape (rows,)
+        Positions in `chances`.
     """
     drawn = rng.choice(len(chances), size=rows, p=chances)
     moved = (rng.random(rows) > stay) | (np.arange(rows) == 0)

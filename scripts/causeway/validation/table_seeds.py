@@ -31,9 +31,9 @@ SEEDS = (
     SeedRange("products", CHOICE, 70000, 199999),
     SeedRange("products", CALIBRATION, 400000, 400999),
     SeedRange("products", GRADING, 700000, 709999),
-    SeedRange("worlds", CHOICE, 0, 9999),
-    SeedRange("worlds", CALIBRATION, 400000, 400999),
-    SeedRange("worlds", GRADING, 700000, 709999),
+    SeedRange("special cases", CHOICE, 0, 9999),
+    SeedRange("special cases", CALIBRATION, 400000, 400999),
+    SeedRange("special cases", GRADING, 700000, 709999),
     SeedRange("additive", CHOICE, 0, 9),
     SeedRange("additive", CHOICE, 700000, 700099),
     SeedRange("additive", GRADING, 700100, 709999),
@@ -44,7 +44,13 @@ of the situations that they are learnt on.
 
 
 def seeds_for(generator: str, use: str) -> range:
-    """Return the last range of seeds of a generator for a use; KeyError if there is none."""
+    """Return the last range of seeds of a generator for a use.
+
+    Raises
+    ------
+    KeyError
+        There is none.
+    """
     found = [one.seeds for one in SEEDS if (one.generator, one.use) == (generator, use)]
     if not found:
         raise KeyError(f"no seeds of {generator} for {use}")

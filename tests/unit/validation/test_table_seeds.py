@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from causeway.validation.cases import CASES, GENERATORS
-from causeway.validation.seeds import CALIBRATION, GRADING, SEEDS, seeds_for
+from causeway.validation.table_seeds import CALIBRATION, GRADING, SEEDS, seeds_for
 
 CONFIG = Path(__file__).resolve().parents[3] / "config" / "config.yaml"
 

@@ -18,13 +18,25 @@ from causeway.validation.truth import shares_and_slopes
 Columns = dict[str, np.ndarray]
 
 
-def as_they_are(sources: Columns, _: Mapping[str, np.ndarray]) -> Columns:
-    """Return the sources, observed as they are."""
+def as_they_are(sources: Columns, changed: Mapping[str, np.ndarray]) -> Columns:
+    """Return the sources, observed as they are.
+
+    Parameters
+    ----------
+    sources, changed : dict of str to ndarray, shape (n_rows,)
+        Floats, or objects (text).
+    """
     return dict(sources)
 
 
-def no_leaks(_: np.random.Generator, __: np.ndarray) -> Columns:
-    """Return no further columns."""
+def none_computed(rng: np.random.Generator, y: np.ndarray) -> Columns:
+    """Return no further columns.
+
+    Parameters
+    ----------
+    rng : Generator
+    y : ndarray of float, shape (n_rows,), ns
+    """
     return {}
 
 
@@ -41,10 +53,11 @@ class Composition:
     noise_of : callable
         Draws the noise from a generator, float, shape (n_rows,).
     observe : callable
-        Gives the observed causes from the sources and from those that are set to other values, which it leaves.
+        Gives the observed causes, each of shape (n_rows,), from the sources and from the causes that are set to other
+        values.
     beside : dict of str to ndarray, shape (n_rows,)
         Further columns that are no causes.
-    leaks : callable
+    computed : callable
         Gives from y, ns, shape (n_rows,), further columns that are computed from it.
     kernel : ndarray of int, shape (n_rows,)
     columns : int
@@ -59,7 +72,7 @@ class Composition:
     kernel: np.ndarray
     observe: Callable[[Columns, Mapping[str, np.ndarray]], Columns] = as_they_are
     beside: Columns = field(default_factory=dict)
-    leaks: Callable[[np.random.Generator, np.ndarray], Columns] = no_leaks
+    computed: Callable[[np.random.Generator, np.ndarray], Columns] = none_computed
     columns: int = 40
     facts: dict = field(default_factory=dict)
 
@@ -86,9 +99,9 @@ def composed(rng: np.random.Generator, composition: Composition) -> KnownTable:
     found = add_distractors(
         rng, held, causes, names[: max(composition.columns - len(held), 12)], y, composition.kernel, gaps=False
     )
-    leaks = composition.leaks(rng, y)
-    found.columns |= leaks
-    found.leaked |= set(leaks)
+    leaked = composition.computed(rng, y)
+    found.columns |= leaked
+    found.leaked |= set(leaked)
     order = rng.permutation(list(found.columns))
     return KnownTable(
         y=y,

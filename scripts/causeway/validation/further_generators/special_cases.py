@@ -1,6 +1,6 @@
-"""Worlds in which an analysis of causes goes wrong most easily, each of a few lines: a cause that is the whole time, a
-binary cause of any prevalence, an exposure behind a counter, slow waves, correlated causes, ratios and totals that
-act, causes in some kernels alone, an exposed copy.
+"""Simulated datasets in which an analysis of causes goes wrong most easily, each of a few lines: a cause that is the
+whole time, a binary cause of any prevalence, an exposure behind a counter, slow waves, correlated causes, ratios and
+totals that act, causes in some kernels alone, an exposed copy.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ import numpy as np
 
 from causeway.numeric.seeds import generator
 from causeway.validation.autocorrelated import autoregressive
-from causeway.validation.composed import Columns, Composition, composed
+from causeway.validation.further_generators.composed import Columns, Composition, composed
 from causeway.validation.generator import KnownTable
 
 BASE_NS = 80_000.0
@@ -106,7 +106,7 @@ def _energy(rng: np.random.Generator, rows: int, seed: int) -> Composition:
         duration=_log_linear(smsp__issue_a_2=8e-5, dram__lines_4=5e-5),
         noise_of=_skewed(rows, 0.03),
         kernel=_one_kernel(rows),
-        leaks=lambda own, y: {"gpc__state_energy_6": y * 2e-7 * (1.0 + wavering * own.standard_normal(rows))},
+        computed=lambda own, y: {"gpc__state_energy_6": y * 2e-7 * (1.0 + wavering * own.standard_normal(rows))},
     )
 
 

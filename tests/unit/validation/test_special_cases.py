@@ -5,8 +5,8 @@ import pytest
 
 from causeway.validation.cases import CASES, drawn
 from causeway.validation.further_generators.additive import AdditiveSettings, draw_additive
+from causeway.validation.further_generators.special_cases import PREVALENCES, WORLDS, WorldSettings, draw_world
 from causeway.validation.time_truth import time_truth
-from causeway.validation.worlds import PREVALENCES, WORLDS, WorldSettings, draw_world
 
 
 def world(name, seed=3):
@@ -85,7 +85,8 @@ def test_a_bystander_correlates_with_the_time_and_does_nothing():
 def test_a_ratio_or_a_total_acts_beyond_its_parts(seed, sign):
     table = world("ratio", seed)
     (cause,) = table.causes
-    hits, misses = table.columns["lts__tags_a_10"], table.columns["lts__tags_b_11"]
+    hits = table.columns["lts__tags_a_10"]
+    misses = table.columns["lts__tags_b_11"]
     np.testing.assert_allclose(table.columns[cause], 100 * hits / (hits + misses) if sign < 0 else hits + misses)
     assert np.sign(time_truth(table, cause).mean) == sign
 
