@@ -138,7 +138,7 @@ def test_an_arrow_is_said_in_words():
     (sentence,) = found["graph"]["sentences"]
     assert [row["sentence"] for row in found["contributions"]] == [sentence, None]
     assert sentence.startswith(
-        "More bytes being copied host-to-device when the kernel starts raise its deviation and carry "
+        "More bytes being copied host-to-device when the kernel starts raise its deviation and explain "
     )
     assert ", if no unmeasured common cause; supported: found in 100 % of 20 resamples, robustness ." in sentence
 
