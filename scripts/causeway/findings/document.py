@@ -10,7 +10,7 @@ from causeway.findings.record import NOTICEABLE, Finding
 
 SCHEMA_VERSION = "3"
 WITHOUT_BOUND = ("comparison", "efficiency", "straggler", "cause", "variability")
-"""Kinds of supported claims of a whole dataset that have no bound, in their order; those of one kernel follow."""
+"""Kinds of supported claims of a whole dataset whose worth is not known, in their order."""
 UNDECIDED = {
     ("cause", INCONCLUSIVE): 0,
     ("comparison", INCONCLUSIVE): 0,
@@ -76,9 +76,8 @@ def ranked(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings, which have their share of the GPU time, in the order in which they are read.
 
     What is worth a noticeable share of the GPU time, most first, then by the 99th percentile; supported claims of
-    unknown worth, on a whole dataset
-    before those on one kernel; what could save less than `NOTICEABLE` of the GPU time; what the data do not decide or
-    refute; inputs that were not read.
+    unknown worth on a whole dataset; what is worth less than `NOTICEABLE` of the GPU time, most first; causes of
+    unknown worth in one kernel; what the data do not decide or refute; inputs that were not read.
     """
     return sorted(findings, key=_sort_key)
 
@@ -90,7 +89,7 @@ def _sort_key(finding: Finding) -> tuple:
         group = (4, 0)
     elif finding.verdict == SUPPORTED and finding.kind in WITHOUT_BOUND:
         of_kernel = finding.kind == "cause" and finding.scope != "dataset"
-        group = (1, WITHOUT_BOUND.index(finding.kind) + of_kernel * len(WITHOUT_BOUND))
+        group = (2, 1) if of_kernel else (1, WITHOUT_BOUND.index(finding.kind))  # behind what is worth a little
     else:
         group = (3, UNDECIDED.get((finding.kind, finding.verdict), len(UNDECIDED)))
     tail = 0.0 if finding.p99 is None else abs(finding.p99.value)

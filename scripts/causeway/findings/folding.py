@@ -13,7 +13,8 @@ FOLDED = ("cause", "no_cause", "variability")
 def folded(findings: Sequence[Finding]) -> list[Finding]:
     """Return findings with those of one kernel in one, those over all kernels of a target likewise.
 
-    The first supported cause stands in front, else the first one; the others keep their order behind it.
+    The supported cause that is worth most GPU time stands in front, of those whose worth is not known the first, else
+    the first statement; the others keep their order behind it.
 
     Parameters
     ----------
@@ -33,5 +34,6 @@ def _group_of(finding: Finding) -> tuple:
 
 
 def _folded(group: Sequence[Finding]) -> Finding:
-    main = next((one for one in group if one.kind == "cause" and one.verdict == SUPPORTED), group[0])
+    causes = [one for one in group if one.kind == "cause" and one.verdict == SUPPORTED]
+    main = max(causes, key=lambda one: one.recoverable_ns or 0, default=group[0])  # of equal ones the first
     return replace(main, also=tuple(one for one in group if one is not main))

@@ -23,12 +23,13 @@ def derived_name(name: str) -> bool:
 
 LEAKED_NAMES = re.compile(
     r"(^|_|\.)(duration|elapsed|run_?time|wall_?time|gpu_?time|kernel_?time|exec(ution)?_?time|end_?(ns|time|timestamp)|latency_total)(_|\.|$)"
+    r"|(^|_|\.)(energy|joules?)(_|\.|$)"
     r"|per_second|per_sec(_|\.|$)|(_|\.)throughput_per|bytes_per_s(_|$)|flops?_per_s|(^|_)(gb|mb|gib|mib)ps(_|$)"
     r"|(^|_|\.)((elapsed|active|busy|gpu|sm|sq|total|clock)_?)?cycles(_?(elapsed|active|busy|total|avg|sum|max|min))*(\.(avg|sum|max|min))*$",
     re.IGNORECASE,
 )
-"""Names that profilers give to time, to cycles (time x clock) and to rates (amount / time): Nsight Compute 2024,
-rocprofiler 6.
+"""Names that profilers give to time, to cycles (time x clock), to energy (power x time) and to rates (amount / time):
+Nsight Compute 2024, rocprofiler 6.
 """
 
 

@@ -58,7 +58,7 @@ class Scope:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """A number with the ends of its interval: of 90 % for durations, of 95 % for shares and slopes."""
+    """A number with the ends of its 90 % interval."""
 
     value: float
     low: float

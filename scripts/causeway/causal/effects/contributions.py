@@ -29,6 +29,12 @@ PICK_FREEZE_DRAWS = 6
 PICK_FREEZE_DRAWS_OF_RESAMPLE = 2
 RESAMPLES = 60
 """Resamples of blocks behind an interval."""
+NORMAL_QUANTILE = 1.645
+"""Half width of a 90 % interval in standard errors."""
+WIDER = 1.5
+"""Widening of the intervals of shares for bends that neither model has: with it they cover .89 to .98 in four cases of
+the validation, .62 where causes act differently in each of 17 kernels; without it .38 to .88.
+"""
 WINSOR = 8.0
 """The deviation is clipped at so many standard deviations, so that one outage does not own the variance."""
 
@@ -41,7 +47,7 @@ class Slope:
     Attributes
     ----------
     value, low, high : float
-        With a 95 % interval.
+        With a 90 % interval.
     agreement : float
         Share of resamples with the same sign.
     direction : int
@@ -62,7 +68,7 @@ class Contributions:
     Attributes
     ----------
     percent, low, high : ndarray of float, shape (n_causes,)
-        Contribution with a 95 % interval, 0 to 100.
+        Contribution with a 90 % interval, 0 to 100.
     unexplained, unexplained_low, unexplained_high : float
     slopes, moves : list of Slope
         Of y, and of the signed deviation; of a category both are about one level. The same where y is the signed
@@ -251,8 +257,7 @@ def estimate_contributions(
     Where boosted trees predict unseen rows better than the additive model alone, both are cross-fitted in five folds of
     whole blocks, dealt in turn: an episode in time must lie in all folds to be learnt. Else the additive model of all
     rows is taken, which shrinks as far as the rows are few. The intervals are those of the additive model under
-    resampling of blocks, moved to the point estimate: refitting trees 60 times would cost a minute and changes their
-    width little.
+    resampling of blocks around the point estimate: its standard error and the distance of both models, widened.
     """
     if deviation.size > MAX_ROWS:
         pick = np.sort(rng.permutation(deviation.size)[:MAX_ROWS])
@@ -274,9 +279,10 @@ def estimate_contributions(
             pick_freeze.sums(part, rows, rng, PICK_FREEZE_DRAWS, point)
     draws = [_resampled(pick_freeze, model, blocks, rng) for _ in range(RESAMPLES)]
     percent = point.percent()
-    around = np.asarray([draw.percent() for draw in draws]) - centre.percent()
-    low = np.clip(percent + np.quantile(around, 0.025, axis=0), 0.0, percent)
-    high = np.clip(percent + np.quantile(around, 0.975, axis=0), percent, 100.0)
+    errors = np.asarray([draw.percent() for draw in draws]).std(axis=0, ddof=1)
+    half = NORMAL_QUANTILE * WIDER * np.hypot(errors, percent - centre.percent())
+    low = np.maximum(percent - half, 0.0)
+    high = np.minimum(percent + half, 100.0)
     value = np.exp(np.sum(gains, axis=0)) * deviation if gains else deviation
     units = [_spread(one, weights) for one in (pick_freeze.target(value), value)]
     slopes, moves = _slopes(point, centre, draws, units, pick_freeze)
@@ -318,7 +324,7 @@ def _slopes(
         for about, unit in enumerate(units):
             around = np.asarray([draw[cause][about, direction] for draw in resampled]) - middle[about, direction]
             moved = (values[about, direction] + around) / unit
-            low, high = np.quantile(moved, [0.025, 0.975])
+            low, high = np.quantile(moved, [0.05, 0.95])
             value = float(values[about, direction] / unit)
             agreement = float(np.mean(np.sign(moved) == np.sign(value)))
             found[about].append(Slope(value, float(low), float(high), agreement, direction))

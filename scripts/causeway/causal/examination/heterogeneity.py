@@ -7,6 +7,7 @@ from scipy.special import gammaincc, ndtri
 
 from causeway.causal.data.observations import Observations
 from causeway.causal.data.outcome import CONFIGURATION, TARGET, VALUE, Arrow, Estimate, GroupSlope
+from causeway.causal.effects.contributions import NORMAL_QUANTILE
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.statistics.basis import GroupCentring
 from causeway.numeric.effective_size import autocorrelations, bartlett_factor, kish_size, lag_count
@@ -155,7 +156,7 @@ def _compared(feature: str, by: str, groups: dict[str, tuple], slope_of: str) ->
 
 
 def _estimate(slope: float, error: float) -> Estimate:
-    return Estimate(value=slope, low=slope - 1.96 * error, high=slope + 1.96 * error)
+    return Estimate(value=slope, low=slope - NORMAL_QUANTILE * error, high=slope + NORMAL_QUANTILE * error)
 
 
 def _slopes(evidence: Evidence, columns: np.ndarray, mine: np.ndarray) -> tuple[int, np.ndarray, np.ndarray] | None:

@@ -6,7 +6,7 @@ and Hochberg's procedure at 5 %, and within them the causes that pass at the lev
 on the outcomes, before anything is written.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,8 +15,9 @@ from scipy.stats import false_discovery_control
 from causeway.causal.data.observations import Dropped
 from causeway.causal.data.outcome import REFUSED, Arrow, Estimate, Examination, Outcome, WhatIf
 from causeway.causal.data.six_digits import six_digits
-from causeway.causal.report.probability import StatementFacts, probability_of
+from causeway.causal.report.probability import StatementFacts, is_doubtful, probability_of
 from causeway.causal.statistics.multiple_testing import benjamini_bogomolov
+from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
 
 MAX_Q = 0.05
 
@@ -53,11 +54,23 @@ def _corrected(outcome: Outcome, q_kernel: float, n_selected: int, n_kernels: in
     for arrow in outcome.arrows:
         q_value = benjamini_bogomolov(arrow.p_value, n_selected, n_kernels)
         q_value = q_value if q_kernel <= MAX_Q else max(q_value, q_kernel)
-        arrows.append(replace(arrow, q_value=six_digits(q_value), probability=_probability(arrow, q_value)))
+        probability = _probability(arrow, q_value)
+        verdict = INCONCLUSIVE if arrow.verdict == SUPPORTED and is_doubtful(probability) else arrow.verdict
+        arrows.append(replace(arrow, q_value=six_digits(q_value), probability=probability, verdict=verdict))
         if q_value > MAX_Q:
             lost[arrow.name] = q_value
-    outcome = replace(outcome, q_value=six_digits(q_kernel), arrows=tuple(arrows))
+    doubtful = {arrow.name for arrow in arrows if is_doubtful(arrow.probability)}
+    what_ifs = tuple(_of_doubtful(row, doubtful) for row in outcome.examination.what_ifs)
+    examination = replace(outcome.examination, what_ifs=what_ifs)
+    outcome = replace(outcome, q_value=six_digits(q_kernel), arrows=tuple(arrows), examination=examination)
     return _without(outcome, lost, n_kernels) if lost else outcome
+
+
+def _of_doubtful(row: WhatIf, doubtful: Collection[str]) -> WhatIf:
+    """Return a what-if, as inconclusive if it rests on a doubtful cause."""
+    if row.verdict != SUPPORTED or not doubtful & set(row.causes):
+        return row
+    return replace(row, verdict=INCONCLUSIVE, reason="the cause itself is not supported")
 
 
 def _probability(arrow: Arrow, q_value: float) -> float | None:

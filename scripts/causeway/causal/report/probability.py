@@ -17,6 +17,10 @@ ENOUGH_ROBUSTNESS = 0.35
 """More robustness than this made no statement truer."""
 
 
+DOUBTFUL_BELOW = 0.5
+"""A cause is not called supported if fewer than half of such statements were true."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class StatementFacts:
     """What a probability may follow from; see above which facts it does follow from.
@@ -52,3 +56,8 @@ def probability_of(facts: StatementFacts) -> float | None:
     if facts.determines_time or not math.isfinite(facts.robustness):
         return None
     return 1.0 / (1.0 + math.exp(-(INTERCEPT + PER_ROBUSTNESS * known_part(facts))))
+
+
+def is_doubtful(probability: float | None) -> bool:
+    """Tell whether a statement with such a probability is more often false than true."""
+    return probability is not None and probability < DOUBTFUL_BELOW

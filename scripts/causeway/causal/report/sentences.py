@@ -7,6 +7,7 @@ from causeway.causal.data.outcome import VALUE, Arrow, Estimate, Node, Outcome, 
 from causeway.causal.discovery.stability_selection import MIN_FREQUENCY
 from causeway.causal.effects.intervention_values import NONE
 from causeway.causal.examination.falsification import refuted_by
+from causeway.causal.report.probability import is_doubtful
 from causeway.core.feature_registry import record_of
 from causeway.core.formatting import ratio, significant, time, whole_percent
 from causeway.core.vocabulary import FRAGILE_BELOW, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED, SUPPORTED
@@ -23,6 +24,7 @@ VARIED = {"+": "more", "-": "less"}
 """Verbs for many and for one; the words for what a launch's run time does, and for how much a measured value varies."""
 ASSUMPTION = "if no unmeasured common cause"
 FEW = "too few effective samples behind it"
+DOUBTFUL = "fewer than half of such statements were true in the validation"
 DEVIATIONS = {KERNEL_VARIABILITY: "its deviation", MEMORY_STALL: "its memory stall"}
 AMOUNTS = {MEMORY_STALL: "the mean memory stall"}
 """Targets that are measured; of all others the deviation is."""
@@ -48,7 +50,7 @@ def sentences_of(outcome: Outcome) -> dict[str, str]:
 def _weakness(arrow: Arrow, outcome: Outcome) -> str:
     """Return the reason of a verdict other than supported."""
     if arrow.verdict != REFUTED:
-        return FEW
+        return DOUBTFUL if is_doubtful(arrow.probability) else FEW
     attempts = refuted_by(outcome.examination.refutations, arrow.name)
     return f"it does not survive {' and '.join(name.replace('_', ' ') for name in attempts)}"
 
@@ -95,7 +97,7 @@ def cause_sentence(arrow: Arrow, scope: Scope, why: str = FEW, setting: WhatIf |
     acts = _acts(arrow, target, subject)
     share = f"{EXPLAIN[bool(arrow.level)]} {_percent_of(arrow.contribution)} of {whose} {_ends(arrow.contribution)}"
     backed = _backing(arrow, scope, why)
-    stated = f"{acts} and {share}"
+    stated = f"{acts}, through {arrow.through}" if arrow.through else f"{acts} and {share}"
     if setting is None:
         return f"{stated}, {ASSUMPTION}; {backed}."
     change = what_if_sentence(setting, target, node.group)
