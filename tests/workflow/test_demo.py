@@ -5,6 +5,7 @@ offline.
 import re
 import zipfile
 
+import numpy as np
 import pytest
 
 from causeway.core.tables import read_json, read_table
@@ -55,6 +56,57 @@ def test_every_planted_cause_is_found_with_its_sign_and_none_is_invented(demo, r
         graph = read_json(demo / run / target / "causal" / row["kernel"] / "graph.json")
         assert causes_of(graph) == truth[row["name"]], row["name"]
         assert graph["verdict"] == ("supported" if truth[row["name"]] else "inconclusive")
+
+
+def test_what_ifs_predict_what_removing_a_cause_does(demo):
+    """The truth file holds the same run simulated without the cause: its mean, its 99th percentile, its GPU time."""
+    truth = read_json(demo / "simulated" / "demo" / "truth.json")
+    folder = demo / "demo" / "kernel_variability"
+    ids = {row["name"]: row["kernel"] for row in read_table(folder / "kernels.parquet", "kernel_summary").to_pylist()}
+    seen = 0
+    for effect in truth["effects"]:
+        feature = effect["removed"].split(":")[-1]
+        rows = read_table(folder / "causal" / ids[effect["kernel"]] / "whatif.parquet", "whatif").to_pylist()
+        row = next((row for row in rows if row["feature"] == feature and row["to"] == "none"), None)
+        if row is None:
+            continue
+        seen += 1
+        for name, slack in (("mean", 0.3), ("p99", 2.0)):
+            true = effect[f"{name}_change_percent"]
+            half = row[f"{name}_change_high"] - row[f"{name}_change_percent"]
+            assert abs(row[f"{name}_change_percent"] - true) <= half + slack, effect["removed"]
+        assert row["saved_ns"] == pytest.approx(effect["saved_ns"], rel=0.25)
+    assert seen >= 4
+
+
+def test_signs_are_those_of_a_weighted_regression_within_configurations(demo):
+    """Each supported cause that is a number and moves the mean clearly and in one direction, beside the slope of the log
+    time on all causes of the scope, with the means of the configurations taken out and the rows' weights.
+    """
+    seen = 0
+    for path in sorted(demo.glob("*/*/causal/*/contributions.parquet")):
+        scope = path.parent.name
+        target = path.parts[-4]
+        rows = [row for row in read_table(path, "contributions").to_pylist() if row["mean_change_percent"] is not None]
+        if scope == "dataset" or target == "memory_stall" or any(row["level"] for row in rows):
+            continue
+        features = read_table(path.parents[2] / "features.parquet", "features").to_pandas()
+        own = features[features["kernel"] == scope]
+        time = np.log(own["configuration_mean"] + own["signed_deviation"])
+        weight = 1 / own["inclusion_probability"]
+        columns = np.column_stack([time, *(own[row["feature"]].rank() for row in rows)])
+        total = weight.groupby(own["configuration"]).transform("sum").to_numpy()
+        for number in range(columns.shape[1]):
+            sums = (weight * columns[:, number]).groupby(own["configuration"]).transform("sum").to_numpy()
+            columns[:, number] -= sums / total
+        root = np.sqrt(weight.to_numpy())[:, None]
+        slopes = np.linalg.lstsq(columns[:, 1:] * root, columns[:, 0] * root[:, 0], rcond=None)[0]
+        for row, slope in zip(rows, slopes, strict=True):
+            clear = row["mean_change_low"] > 0 or row["mean_change_high"] < 0
+            if row["verdict"] == "supported" and clear and row["monotone"]:
+                seen += 1
+                assert np.sign(slope) == np.sign(row["mean_change_percent"]), (scope, row["feature"])
+    assert seen >= 8
 
 
 def test_every_feature_is_in_the_registry(demo):

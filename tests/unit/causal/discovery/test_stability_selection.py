@@ -44,6 +44,20 @@ def test_a_strong_cause_is_always_found_again_and_others_seldom():
     assert of_other < 0.6
 
 
+def test_what_one_outburst_alone_shows_is_found_in_half_of_the_halves():
+    rng = np.random.default_rng(8)
+    x = 0.05 * rng.standard_normal(1000)
+    deviation = 0.3 * rng.standard_normal(1000)
+    x[500:506] += 1.0
+    deviation[500:506] += 3.0
+    candidates = [Candidate("x", "counter", "g", "", x / x.std(), ("x",))]
+    rows = rows_of(100 + deviation)
+    stages = run_stages(candidates, DesignCache(rows), rows.signed / rows.std)
+    assert stages.parents() == [0]
+    (frequency,) = selection_frequencies(stages, 20, np.random.default_rng(4))
+    assert frequency < 0.8
+
+
 def test_a_cause_counts_as_found_where_a_stand_in_tells_the_same():
     """Which of two columns that tell the slow launches apart a half-sample prefers is chance; an unrelated one is no
     stand-in.
