@@ -122,7 +122,7 @@ def as_markdown(cases: list[dict]) -> str:
 
 STYLE = (
     "body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:1240px;padding:0 1rem;color:#1f2328}"
-    "table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}"
+    ".wide{overflow-x:auto}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}"
     "th,td{padding:.3rem .5rem;text-align:right;border-bottom:1px solid #e4e7eb}"
     "th{position:sticky;top:0;background:#fff}"
     "td:first-child,th:first-child,td:nth-child(3),th:nth-child(3){text-align:left}"
@@ -147,5 +147,6 @@ def as_page(cases: list[dict], study: str, first_seed: int) -> str:
         f"<p>Tables with known causes, drawn without regard to what the analysis assumes; the {html.escape(study)}"
         " study, "
         f"seeds from {first_seed}. Causes with less than 1 % of the variance count neither as missed nor as found.</p>"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(NOTE)}</p></body></html>\n"
+        f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        f"<p>{html.escape(NOTE)}</p></body></html>\n"
     )

@@ -51,16 +51,15 @@ def test_dropouts_deviations_grow_with_the_bytes_it_moves(tmp_path, data):
     found = explained(tmp_path, data, ["ncu_csv/operators-a100/dropout_nsight162.csv"], "gpu_time")
     for documents in found.values():
         graph = documents["graph"]
-        assert causes_of(graph) == {"l2_bytes": "+"}
-        assert {"l1_bytes", "dram_bytes"} < set(
-            next(node for node in graph["nodes"] if node["name"] == "l2_bytes")["members"]
+        ((cause, sign),) = causes_of(graph).items()
+        assert sign == "+"
+        # multiplications go with bytes in all launches: the data cannot tell which acts
+        assert {"l1_bytes", "l2_bytes", "dram_bytes"} < set(
+            next(node for node in graph["nodes"] if node["name"] == cause)["members"]
         )
-        assert 60 < share(documents, "l2_bytes") < 95
+        assert 60 < share(documents, cause) < 95
         assert 100 < graph["n_effective"] < 300
-        # launches of about that size deviate by 0.2 µs, all of them by 36
-        said = "l2_bytes always at 345 KiB (10th percentile) would cut the mean absolute deviation by 100 % [99, 100]"
-        assert graph["sentences"][0].startswith(said)
-        assert "raise gpu_time itself" in graph["sentences"][0]
+        assert "raise the mean of gpu_time by 191 %" in graph["sentences"][0]
 
 
 def test_a_second_of_the_h100_job_is_too_short_to_blame_its_copies(tmp_path, data):

@@ -18,7 +18,7 @@ from causeway.core.feature_registry import record_of
 from causeway.findings.suggestions import for_cause
 name = "transfers_before"
 sentence = cause_sentence(arrow(name, group="time"), Scope("d", "kernel_variability", "k"))
-suggestion = for_cause({"feature": name, "group": "time", "verdict": "supported"})
+suggestion = for_cause({"feature": name, "group": "time", "verdict": "supported"}, "raises")
 print(json.dumps([sentence, suggestion, name in MOMENTS, record_of(name).tier]))
 """
 

@@ -86,12 +86,12 @@ def test_the_sentence_states_the_setting_that_one_would_ask_for():
 
 def test_a_refuted_cause_says_what_it_does_not_survive():
     attempts = (
-        Refutation(feature="x", refuter="placebo_treatment", passed=False),
-        Refutation(feature="x", refuter="data_subset", passed=False),
-        Refutation(feature="x", refuter="e_value", passed=False),
+        Refutation(feature="x", refuter="future_exposure", passed=False),
+        Refutation(feature="x", refuter="thirds", passed=False),
+        Refutation(feature="x", refuter="benchmark", passed=False),
     )
     found = outcome("k", 1e-9, [arrow("x", verdict="refuted")], examination=Examination(refutations=attempts))
-    assert "; refuted, it does not survive placebo treatment and data subset: found in 90 %" in sentences_of(found)["x"]
+    assert "; refuted, it does not survive future exposure and thirds: found in 90 %" in sentences_of(found)["x"]
 
 
 def test_merged_columns_are_counted():

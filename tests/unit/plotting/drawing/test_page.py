@@ -62,7 +62,7 @@ def examined(text):
     rows, _ = contribution_rows(3)
     rows[0]["feature"] = text
     graph = graph_of(scope="k", name=text, causes=3) | {"sentences": [text], "reasons": [text, "another"]}
-    attempt = {"feature": text, "refuter": "e_value", "effect": 0.4, "refuted_effect": 1.1, "passed": False}
+    attempt = {"feature": text, "refuter": "robustness_value", "effect": 0.4, "refuted_effect": 1.1, "passed": False}
     named = {"method": "lasso", "feature": text, "place": 1, "share_percent": 60.0, "cause": True}
     what_if = {"feature": text, "from": text, "to": text, "reason": text, "verdict": "refused"}
     what_if |= dict.fromkeys(("change_percent", "change_low", "change_high"))

@@ -114,12 +114,12 @@ def test_the_matrix_frames_what_is_opposite():
 def test_tables_of_refutations_and_baselines():
     base = {"feature": "x", "effect": 0.4, "p_value": None, "note": None}
     rows = [
-        base | {"refuter": "placebo_treatment", "refuted_effect": 0.01, "passed": True},
-        base | {"refuter": "e_value", "refuted_effect": 1.1, "passed": False},
+        base | {"refuter": "future_exposure", "refuted_effect": 0.01, "passed": True},
+        base | {"refuter": "benchmark", "refuted_effect": 1.1, "passed": False},
     ]
     ((feature, attempts),) = refutations_of(rows)
     assert feature == "x"
-    assert attempts == ["✓ 0.40 → 0.01", "–", "–", "–", "✗ 1.10"]
+    assert attempts == ["✓ 0.40 → 0.01", "–", "–", "–", "✗ 0.40 → 1.10"]
     assert refutations_of([]) == []
     named = {
         "method": "lasso",
