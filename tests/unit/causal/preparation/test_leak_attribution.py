@@ -82,9 +82,9 @@ def test_what_is_calculated_from_a_counted_cause_and_the_time_goes_also_if_it_is
     rng = np.random.default_rng(732)
     watts = np.round(200 * np.exp(0.5 * rng.standard_normal(N)), 1)
     y = 1e5 * np.exp(-0.06 * np.log(watts / 200) + 0.03 * rng.standard_normal(N))
-    found, dropped = searched({"pow": watts, "joule": watts * y, "z": rng.standard_normal(N)}, y)
+    found, dropped = searched({"pow": watts, "product": watts * y, "z": rng.standard_normal(N)}, y)
     assert found == {"pow"}
-    assert set(dropped) == {"joule"}
+    assert set(dropped) == {"product"}
 
 
 def test_if_nothing_tells_no_leak_is_reported():

@@ -35,7 +35,7 @@ def rng():
 @pytest.mark.parametrize(
     "name",
     "gpu_time gpu__time_duration_sum time_duration elapsed runtime sm__cycles_elapsed_max sm_cycles sq_busy_cycles"
-    " cycles dram_bytes_per_second sm__inst_executed_avg_per_cycle_elapsed wall_time".split(),
+    " cycles dram_bytes_per_second sm__inst_executed_avg_per_cycle_elapsed wall_time energy joules_per_launch".split(),
 )
 def test_names_of_time_cycles_and_rates_are_leaked(name):
     assert leaked_by_name(name, "gpu_time")
@@ -44,7 +44,7 @@ def test_names_of_time_cycles_and_rates_are_leaked(name):
 @pytest.mark.parametrize(
     "name",
     "tcp_pending_stall sq_waves dram_bytes sm_clock l2_hit_ratio timeline_slots stall_cycles_lsu warps_launched"
-    " since_epoch".split(),
+    " since_epoch energyless_slots".split(),
 )
 def test_other_names_are_not(name):
     assert not leaked_by_name(name, "gpu_time")

@@ -1,6 +1,6 @@
 """Statements of simulated datasets against what must hold of them: how many are made, and how many break an invariant.
 
-    python -m tests.bench.statements FILE [COUNT]      tables of all generators, two processes; the counts as JSON
+    python -m tests.bench.causes.statements FILE [COUNT]      tables of all generators, two processes; the counts as JSON
 
 Beside the invariants, the sign of each stated change of the mean is compared with that of a regression of the log time
 on all causes within configurations.
