@@ -17,11 +17,13 @@ import pyarrow as pa
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from causeway.core.tables import SCHEMAS, read_json, write_table  # noqa: E402
+from causeway.causal.data.outcome_file import read_outcomes  # noqa: E402
+from causeway.core.tables import SCHEMAS, write_table  # noqa: E402
 from causeway.validation.cases import CASES  # noqa: E402
 from causeway.validation.features_file import features_table  # noqa: E402
 from causeway.validation.generator import draw  # noqa: E402
-from causeway.validation.scores import Claim, f1, score_claims  # noqa: E402
+from causeway.validation.scores import f1, score_claims  # noqa: E402
+from validation.measure_method import claims_of  # noqa: E402
 
 ENTRY = """
 import sys
@@ -67,23 +69,9 @@ def main(case: str = "wide", seed: int = 72000) -> dict:
         del rows
         subprocess.run([sys.executable, "-c", ENTRY, str(ROOT / "scripts"), features, draft, log, kernels], check=True)
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        graph = read_json(draft)["drafts"][0]["graph"]
-    nodes = {node["name"]: tuple(node["members"]) for node in graph["nodes"]}
-    arrows = [edge for edge in graph["edges"] if edge["target"] == graph["target"]]
-    claims = [
-        Claim(
-            edge["source"],
-            nodes[edge["source"]],
-            edge["sign"],
-            edge["contribution_percent"],
-            edge["robustness"],
-            edge.get("sign_of"),
-        )
-        for edge in arrows
-        if edge["source"] != "unexplained"
-    ]
-    rest = next((edge["contribution_percent"] for edge in arrows if edge["source"] == "unexplained"), None)
-    found = score_claims(claims, rest, table)
+        outcome = read_outcomes(draft)[0]  # of the only kernel; that of the dataset says the same
+    rest = None if outcome.unexplained is None else outcome.unexplained.value
+    found = score_claims(claims_of(outcome), rest, table)
     figures = {
         "case": case,
         "seed": seed,

@@ -147,6 +147,8 @@ def _estimate(draws: np.ndarray, freedom: int, wider: float) -> Estimate:
     half = student.ppf(0.5 + CONFIDENCE / 2, max(freedom, 1)) * float(draws[1:].std(ddof=1))
     half *= wider * np.sqrt((freedom + 1) / max(freedom, 1))
     value = float(draws[0])
+    if not np.isfinite(value + half):
+        raise ValueError("the times are too far apart for their changes to be computed")
     return Estimate(value=value, low=value - half, high=value + half)
 
 
@@ -187,7 +189,7 @@ class _Unit:
         self._now: dict[tuple[str, ...], np.ndarray] = {}
         codes = np.unique(observations.kernel[rows]) if observations.kernels else []
         ids = [observations.kernels[code] for code in codes]
-        known = totals is not None and bool(ids) and all(one in totals.time for one in ids)
+        known = totals is not None and bool(ids) and all(totals.time.get(one, 0.0) > 0 for one in ids)
         self.time = sum(totals.time[one] for one in ids) if known else float(self.weights @ self.observed)
         self.launches = sum(totals.launches[one] for one in ids) if known else float(self.weights.sum())
 

@@ -59,6 +59,23 @@ def test_changes_between_percentiles_are_those_that_were_played(seed):
     assert effect.launches == x.size
 
 
+def test_a_cause_of_the_noise_changes_the_tail_and_the_spread():
+    rng = np.random.default_rng(3)
+    x, noise = rng.standard_normal((2, 3000))
+
+    def play(x):
+        return 1e5 * np.exp(0.05 * np.exp(0.4 * x) * noise)
+
+    y = play(x)
+    _, _, found = effects_of([Feature("x", x), Feature("z", rng.standard_normal(3000))], y)
+    low, high = (np.full(x.size, np.sort(x)[round(share * x.size) - 1]) for share in (0.1, 0.9))
+    _, _, tail, spread = percent_between(play, low, high, y)
+    effect = found["x"]
+    assert effect.p99.low <= tail <= effect.p99.high
+    assert effect.p99.low > 0
+    assert effect.spread.value == pytest.approx(spread, rel=0.25)
+
+
 def test_the_cost_is_what_the_better_percentile_would_save():
     columns, x, play = log_linear(5)
     y = play(x)
@@ -113,6 +130,20 @@ def test_what_if_takes_the_level_that_takes_least_time():
     assert row.saved.value == pytest.approx(-row.mean_change.value / 100 * play(x).sum())
     tail = 100 * (np.quantile(play(low), 0.99) / np.quantile(play(x), 0.99) - 1)
     assert row.p99_change.low <= tail <= row.p99_change.high
+
+
+def test_less_time_counts_more_than_less_deviation():
+    """Larger values take longer and vary less: the level that is stated takes least time, not the quietest."""
+    rng = np.random.default_rng(18)
+    x, noise = rng.standard_normal((2, 3000))
+    y = 1e5 * np.exp(0.06 * x + 0.05 * np.exp(-0.9 * x) * noise)
+    columns = [Feature("x", x), Feature("z", rng.standard_normal(3000))]
+    outcome, evidence = discover(columns, rows_of(y), SCOPE)
+    with single_threaded():
+        rows = what_ifs(intervention_model(outcome, evidence, 3), outcome.arrows)
+    (row,) = [one for one in rows if one.features == ("x",)]
+    assert row.after[0].endswith("(10th percentile)")
+    assert row.mean_change.high < 0 < row.change.value
 
 
 def test_a_kernel_in_which_a_cause_does_not_vary_is_not_changed_by_it():
