@@ -11,6 +11,7 @@ import numpy as np
 
 from causeway.causal.data.observations import Observations
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate, WhatIf
+from causeway.causal.effects.contributions import NORMAL_QUANTILE
 from causeway.causal.effects.evidence import ConfigurationEffect, Evidence
 from causeway.causal.effects.intervention_values import NONE, Setting, Support, settings_of
 from causeway.causal.effects.scope_times import Change, ScopeTimes
@@ -20,8 +21,6 @@ from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
 
 MAX_OUTSIDE = 0.1
 """Share of the launches that an intervention may bring where none was observed."""
-NORMAL_QUANTILE = 1.645
-"""Half width of a 90 % interval in standard errors."""
 MOMENTS = frozenset(feature.name for feature in FEATURES if not feature.is_lever)
 NO_LEVER = "refused: a moment cannot be set; it stands for whatever changes with time"
 

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from causeway.core.formatting import elided
 from causeway.core.queries import cell, in_document, of_table, rows_where
-from causeway.core.vocabulary import KERNEL_VARIABILITY, UNEXPLAINED, target_name
+from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, UNEXPLAINED, target_name
 from causeway.plotting.drawing import citations, theme
 from causeway.plotting.drawing.kernel_labels import full_name
 from causeway.plotting.drawing.markup import joined, tag
@@ -128,9 +128,12 @@ CAUSE_HEADS = (
 def cause_table(search: object) -> Markup:
     """Return the causes of one scope as a table: what each does to the mean time, and the GPU time that it costs."""
     body = []
+    # a cause may lower the mean and raise the deviation: each word says what it is about
+    deviates = "the memory stall" if search.graph["target"] == MEMORY_STALL else "the deviation"
     for number, row in causes_of(search):
         kind, word = SIGNS.get(row["sign"], ("undecided", "◇ undecided"))
-        what = tag("div", "the value", class_="note") if row.get("sign_of") == "value" else None
+        about = "the value" if row.get("sign_of") == "value" else deviates
+        what = tag("div", about, class_="note")
         cells = [
             tag("td", _name_of(search, number, row), class_="name"),
             tag("td", tag("span", word, class_=kind), what),
