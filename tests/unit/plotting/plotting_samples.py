@@ -128,6 +128,7 @@ def write_dataset(
         "exports": exports,
         "issues": issues,
         "analyses": analyses(possible),
+        "based_on": None,
     }
     write_json(quality, folder / "quality.json", "quality")
     shifts = {str(rank): {"shift_ns": 0, "ranks": [rank]} for rank in range(ranks)}
