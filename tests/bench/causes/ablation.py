@@ -52,8 +52,6 @@ RULES = {
     "levers behind mediators": [(discover, "mediated_parents", _roots_alone)],
     "whole class named": [(discover, "with_whole_class", lambda parents, *_: parents)],
     "leaks rechecked by regression": [(leakage_recheck.LeakageRecheck, "drop_leaked", lambda *_: False)],
-    "determined columns reinstated": [(discover, "reinstate_determined", lambda *_: False)],
-    "determined columns set aside": [(prepare, "_determined", lambda *_: {})],
     "better member of a cluster": [(discover, "promote_better_members", lambda *_: False)],
     "counters standardised": [(prepare, "better_standardised", lambda one, *_: np.zeros(len(one), dtype=bool))],
     "images of the time": [(prepare, "_products_with_time", lambda numbers, _: np.zeros(len(numbers), dtype=bool))],

@@ -1,7 +1,7 @@
 """The class of a parent: all columns that tell the same of the target, of which the data cannot say which one acts.
 
-Columns that correlate above `clustering.SIMILARITY` are merged before the search. Others are found out by it: a column
-that was dropped as a sum or a ratio of others, or a rival with which the model fits as well. All of them are named as
+Columns that correlate above `clustering.SIMILARITY` are merged before the search. Others are found out by it: rivals
+with which the model fits as well, a sum or a ratio of others among them. All of them are named as
 members; the one that gives the arrow its name is a choice of names and order.
 """
 
@@ -37,9 +37,7 @@ def with_whole_class(parents: Sequence[Parent], stages: Stages, prepared: Prepar
     """
     position = {one.name: index for index, one in enumerate(prepared.within)}
     chosen = {prepared.within[index].name for index in stages.parents()} | {one.candidate.name for one in parents}
-    rivals = [
-        one for one in (*prepared.within, *prepared.reserve.values()) if one.name not in chosen and not one.levels
-    ]
+    rivals = [one for one in prepared.within if one.name not in chosen and not one.levels]
     found = []
     for parent in parents:
         more: set[str] = set()

@@ -70,8 +70,6 @@ class LeakageRecheck:
                 heir = next((name for name in candidate.members if name != candidate.name), None)
                 prepared.drop(candidate.name, REASON, None if heir is None else self._candidate(heir, stages))
                 again = True
-        for name in sorted(leaked & prepared.determined.keys()):
-            prepared.drop(name, REASON)
         return again
 
     def _candidate(self, name: str, stages: Stages) -> Candidate:

@@ -1,9 +1,9 @@
-"""Columns made fit for the search: categories, collinearity, target leakage, scales of counters, and their states.
+"""Columns made fit for the search: categories, clusters, target leakage, scales of counters, and their states.
 
 A target that is a difference is freed of what defines it.
 
 Rechecks after the search stand in `discovery`.
 
-Imports run from left to right: `definition`, `prepare` > `categorical`, `collinearity`, `leak_attribution`,
-`prepared`, `target_leakage` > `exact_images`, `numeric_columns` > `counter_scale`.
+Imports run from left to right: `definition`, `prepare` > `categorical`, `leak_attribution`, `prepared`,
+`target_leakage` > `exact_images`, `numeric_columns` > `counter_scale`.
 """

@@ -1,9 +1,9 @@
 """Columns to candidates: every column either becomes a candidate, stands behind one, or is dropped with its reason.
 
 Order of the steps: categories to indicators, missing values, constants, leaked features by name, logarithms of bytes,
-centring within configurations, leaked features by data, scales of counters, clusters, deterministic columns,
-winsorising. A column that is constant within every configuration cannot move the deviation from the configuration's
-mean; it may only act on its scale and goes to the configuration level (`discovery.between_configurations`).
+centring within configurations, leaked features by data, scales of counters, clusters, winsorising. A column that is
+constant within every configuration cannot move the deviation from the configuration's mean; it may only act on its
+scale and goes to the configuration level (`discovery.between_configurations`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,6 @@ import numpy as np
 from causeway.causal.data.counter_names import leaked_by_name
 from causeway.causal.data.observations import Feature, Observations
 from causeway.causal.preparation.categorical import category_candidates
-from causeway.causal.preparation.collinearity import determined_columns, precedence
 from causeway.causal.preparation.counter_scale import better_standardised, standardised_within_configuration
 from causeway.causal.preparation.exact_images import has_time_unit, keeps_order, product_images
 from causeway.causal.preparation.leak_attribution import LeakAttribution, calculated_from
@@ -234,7 +233,7 @@ def _choose_scales(numbers: list[NumericColumn], rows: Observations, prepared: P
 
 
 def _cluster(numbers: list[NumericColumn], prepared: Prepared) -> None:
-    """Merge columns that move together, drop deterministic ones, winsorise; add the candidates."""
+    """Merge columns that move together, winsorise; add the candidates."""
     names = [number.name for number in numbers]
     standardised = np.column_stack(
         [number.standardised.astype(np.float32) for number in numbers]
@@ -247,33 +246,11 @@ def _cluster(numbers: list[NumericColumn], prepared: Prepared) -> None:
     del similarity
     members = {_representative(cluster, numbers): cluster for cluster in clusters.values()}
     values = final_values(numbers)
-    determined = _determined([i for i in members if numbers[i].is_counter], numbers)
     for head, cluster in members.items():
         prepared.add(numbers[head].candidate(values[head]))
         others = {names[i]: numbers[i].candidate(values[i]) for i in cluster if i != head}
-        if head in determined:
-            prepared.merge(names[head], dict.fromkeys(others))
-            prepared.set_aside(names[head], [names[i] for i in determined[head]])
-        else:
-            prepared.merge(names[head], others)
+        prepared.merge(names[head], others)
     prepared.keep_numbers({number.name: number.measured_only() for number in numbers})
-
-
-def _determined(heads: list[int], numbers: list[NumericColumn]) -> dict[int, list[int]]:
-    """Return the counters that follow from others, with these. Features of the context are no sums of each other by
-    construction.
-    """
-    if not heads:
-        return {}
-    levels = np.column_stack([numbers[i].centred for i in heads])
-    logs = np.column_stack(
-        [np.full(levels.shape[0], np.nan) if numbers[i].logs is None else numbers[i].logs for i in heads]
-    )
-    positive = np.column_stack([numbers[i].positive for i in heads])
-    known = np.column_stack([numbers[i].known for i in heads])
-    names = [numbers[i].name for i in heads]
-    found = determined_columns(levels, logs, known, positive, names, precedence(names))
-    return {heads[i]: [heads[j] for j in others] for i, others in found.items()}
 
 
 def _representative(cluster: list[int], numbers: list[NumericColumn]) -> int:

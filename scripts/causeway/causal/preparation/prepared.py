@@ -26,8 +26,7 @@ class Prepared:
 
     Every measured column is in exactly one state: a candidate that the search may choose; a control, which enters the
     search like a candidate and is never reported; a member of a merged cluster, for which a candidate stands; or
-    dropped, with a reason. Deterministic columns are dropped too, and may be reinstated. Columns change their state by
-    the methods of this class alone.
+    dropped, with a reason. Columns change their state by the methods of this class alone.
 
     Parameters
     ----------
@@ -54,9 +53,6 @@ class Prepared:
         self._dropped: dict[str, str] = {}
         self._merge_reasons: dict[str, str] = {}
         self._stand_ins: dict[str, Candidate] = {}
-        self._determined: dict[str, tuple[str, ...]] = {}
-        self._reserve: dict[str, Candidate] = {}
-        self._promoted: set[str] = set()
         self._numbers: dict[str, NumericColumn] = {}
         self._notes: list[str] = []
         self._on_two_scales: frozenset[str] = frozenset()
@@ -83,16 +79,6 @@ class Prepared:
     def stand_ins(self) -> Mapping[str, Candidate]:
         """The merged columns that could stand for their cluster, as the candidates that they would be."""
         return MappingProxyType(self._stand_ins)
-
-    @property
-    def determined(self) -> Mapping[str, tuple[str, ...]]:
-        """Deterministic columns: the columns that each follows from."""
-        return MappingProxyType(self._determined)
-
-    @property
-    def reserve(self) -> Mapping[str, Candidate]:
-        """Deterministic columns as the candidates that they may yet become."""
-        return MappingProxyType(self._reserve)
 
     @property
     def numbers(self) -> Mapping[str, NumericColumn]:
@@ -123,10 +109,6 @@ class Prepared:
         if name in self._positions:
             return State.CONTROL if name in self._controls else State.CANDIDATE
         return None
-
-    def was_promoted(self, name: str) -> bool:
-        """Tell whether a column was a member of a cluster when `promote` gave it another representative."""
-        return name in self._promoted
 
     def note(self, words: str) -> None:
         """Keep what a reader should know."""
@@ -171,22 +153,6 @@ class Prepared:
         others = sorted({*head.members, *columns} - {into})
         self._replace(head, replace(head, members=(into, *others)))
 
-    def set_aside(self, name: str, determined_by: Iterable[str]) -> None:
-        """Drop a candidate that follows from other columns, with its cluster; `reinstate` brings it back."""
-        candidate = self._candidate(name)
-        self._replace(candidate, None)
-        self._determined[name] = tuple(determined_by)
-        self._reserve[name] = candidate
-        self._dropped[name] = f"deterministic: follows from {', '.join(self._determined[name])}"
-
-    def reinstate(self, name: str) -> None:
-        """Make a deterministic column that was set aside a candidate again, with its cluster, behind all others."""
-        if name not in self._reserve:
-            raise ValueError(f"{name} was not set aside as deterministic, but is {self._words(name)}")
-        del self._determined[name]
-        del self._dropped[name]
-        self._append(self._reserve.pop(name), self._within)
-
     def promote(self, name: str) -> None:
         """Let a merged column stand for its cluster, in the position of the candidate that did."""
         if name not in self._stand_ins:
@@ -201,18 +167,6 @@ class Prepared:
         self._merge_reasons.update(dict.fromkeys(members[1:], CORRELATED))
         self._replace(old, new)
 
-    def promote_once(self, name: str) -> bool:
-        """Promote a merged column unless its cluster has had another representative by this method before; tell whether
-        it was promoted.
-
-        What did not win the search when it was tried does not win it the next time, and two members would take turns.
-        """
-        if name in self._promoted or not any(name in one.members for one in self.within):
-            return False
-        self.promote(name)
-        self._promoted.update(self._candidate(name).members)
-        return True
-
     def drop(self, name: str, reason: str, heir: Candidate | None = None) -> None:
         """Drop a column.
 
@@ -224,7 +178,7 @@ class Prepared:
             Of a candidate in the search with a cluster: the member that stands for the cluster from now on, in the same
             position. Without one, the members are dropped as well, with the reason for which they were merged.
         """
-        if name in self._dropped and name not in self._reserve:
+        if name in self._dropped:
             raise ValueError(f"{name} is dropped already: {self._dropped[name]}")
         self._known(name)
         if heir is not None and name not in self._positions:
@@ -235,9 +189,8 @@ class Prepared:
             cluster = next(one for one in self._standing() if name in one.members)
             self._replace(cluster, replace(cluster, members=tuple(one for one in cluster.members if one != name)))
         elif self.state(name) is not None:
-            head = self._reserve[name] if name in self._reserve else self._candidate(name)
+            head = self._candidate(name)
             self._replace(head, self._heir(head, heir))
-            self._determined.pop(name, None)
         self._numbers.pop(name, None)
         self._dropped[name] = reason
 
@@ -283,7 +236,7 @@ class Prepared:
 
     def _standing(self) -> tuple[Candidate, ...]:
         """Return all that a merged column may stand behind."""
-        return (*self.within, *self.between, *self._reserve.values())
+        return (*self.within, *self.between)
 
     def _heir(self, head: Candidate, heir: Candidate | None) -> Candidate | None:
         """Return who takes the position of a dropped candidate; without an heir, drop the other members."""
@@ -307,12 +260,6 @@ class Prepared:
 
     def _replace(self, old: Candidate, new: Candidate | None) -> None:
         """Put another candidate, or none, in the place of one."""
-        if old.name in self._reserve:
-            if new is None or new.name != old.name:
-                del self._reserve[old.name]
-            else:
-                self._reserve[old.name] = new
-            return
         position = self._positions.pop(old.name)
         table = self._within if position in self._within else self._between
         if new is None:

@@ -104,21 +104,6 @@ def test_copies_are_merged_and_listed(rng):
     assert list(found.stand_ins) == ["sectors_again"]
 
 
-def test_sums_and_ratios_follow_from_raw_counters(rng):
-    hit, miss = np.exp(0.7 * rng.standard_normal((2, 600))) * 1000
-    found = prepared({"hit": hit, "miss": miss, "requests": hit + miss, "hit_rate_pct": 100 * hit / (hit + miss)})
-    assert len(found.within) == 2
-    assert "hit_rate_pct" in reasons(found)
-    assert all("deterministic" in reason for reason in reasons(found).values())
-
-
-def test_a_ratio_to_something_that_is_often_zero_is_recognised_too(rng):
-    lines = np.exp(rng.standard_normal(800))
-    copied = np.where(rng.random(800) < 0.5, np.exp(0.5 * rng.standard_normal(800)) * 1e6, 0.0)
-    found = prepared({"lines": lines, "copied": copied, "copied_per_line": copied / lines})
-    assert names(found) == ["copied", "lines"]
-
-
 def test_leaked_features_are_found_by_data_and_their_raw_parts_stay(rng):
     y = 1e5 * np.exp(0.1 * rng.standard_normal(900))
     amount = np.exp(rng.standard_normal(900)) * 1e6

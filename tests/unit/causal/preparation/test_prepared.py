@@ -14,7 +14,7 @@ def candidate(name, *others):
 
 @pytest.fixture
 def prepared():
-    """Columns a (which stands for b and c), d, e (deterministic, stands for f), g (dropped), h (a control), i (constant
+    """Columns a (which stands for b and c), d, e (dropped, stood for f), g (dropped), h (a control), i (constant
     within configurations).
     """
     found = Prepared("abcdefghi", controls={"h"})
@@ -23,7 +23,7 @@ def prepared():
     found.merge("a", {name: candidate(name) for name in "cb"})
     found.add(candidate("e"))
     found.merge("e", {"f": None})
-    found.set_aside("e", ["a", "d"])
+    found.drop("e", "leaked")
     found.drop("g", "constant")
     found.add(candidate("h"))
     found.add(candidate("i"), between=True)
@@ -46,8 +46,8 @@ def test_each_column_has_one_state(prepared):
     states = {name: prepared.state(name).name for name in "abcdefghi"}
     assert states == {
         **dict.fromkeys("adi", "CANDIDATE"),
-        **dict.fromkeys("bcf", "MERGED"),
-        **dict.fromkeys("eg", "DROPPED"),
+        **dict.fromkeys("bc", "MERGED"),
+        **dict.fromkeys("efg", "DROPPED"),
         "h": "CONTROL",
     }
     assert clusters(prepared) == [("a", "b", "c"), ("d",), ("h",)]
@@ -55,7 +55,7 @@ def test_each_column_has_one_state(prepared):
     assert reasons(prepared) == {
         "b": "merged into a: correlation above .95",
         "c": "merged into a: correlation above .95",
-        "e": "deterministic: follows from a, d",
+        "e": "leaked",
         "f": "merged into e: correlation above .95",
         "g": "constant",
     }
@@ -67,17 +67,8 @@ def test_a_promoted_member_takes_the_position_and_the_cluster(prepared):
     assert clusters(prepared) == [("c", "a", "b"), ("d",), ("h",)]
     assert reasons(prepared)["a"] == "merged into c: correlation above .95"
     assert prepared.stand_ins["a"].members == ("a",)
-    assert prepared.promote_once("a")
+    prepared.promote("a")
     assert clusters(prepared)[0] == ("a", "b", "c")
-    assert not prepared.promote_once("b")
-    assert prepared.was_promoted("b")
-
-
-def test_a_reinstated_column_comes_last_with_its_cluster(prepared):
-    prepared.reinstate("e")
-    assert clusters(prepared) == [("a", "b", "c"), ("d",), ("h",), ("e", "f")]
-    assert set(reasons(prepared)) == {"b", "c", "f", "g"}
-    assert not prepared.determined
 
 
 def test_a_dropped_candidate_leaves_its_cluster_to_an_heir_or_to_none(prepared):
@@ -87,9 +78,7 @@ def test_a_dropped_candidate_leaves_its_cluster_to_an_heir_or_to_none(prepared):
     assert clusters(prepared) == [("b",), ("d",), ("h",)]
     assert (reasons(prepared)["a"], set(prepared.numbers)) == ("leaked", {"b", "d"})
     assert prepared.state("b") is State.CANDIDATE
-    prepared.drop("e", "leaked")
     assert (reasons(prepared)["e"], reasons(prepared)["f"]) == ("leaked", "merged into e: correlation above .95")
-    assert not prepared.reserve
     prepared.drop("i", "too few configurations")
     assert prepared.between == ()
 
@@ -103,16 +92,12 @@ def test_a_dropped_candidate_leaves_its_cluster_to_an_heir_or_to_none(prepared):
         (lambda p: p.drop("g", "again"), "g is dropped already: constant"),
         (lambda p: p.drop("z", "unknown"), "nothing called z was measured"),
         (lambda p: p.drop("a", "leaked", heir=candidate("d")), r"d is no member of the cluster of a: \['b', 'c'\]"),
-        (lambda p: p.drop("e", "leaked", heir=candidate("f")), "e has no place to leave to f: it is dropped"),
         (lambda p: p.merge("a", {"b": None}), "b has a state already: it is a member of a merged cluster"),
         (lambda p: p.merge("a", {"d": None}), "d has a state already: it is a candidate"),
         (lambda p: p.merge("g", {}), "g is no candidate, but dropped with a reason"),
         (lambda p: p.promote("d"), "d cannot stand for a cluster: it is a candidate"),
-        (lambda p: p.promote("f"), "f cannot stand for a cluster: it is a member of a merged cluster"),
         (lambda p: p.promote("g"), "g cannot stand for a cluster: it is dropped with a reason"),
-        (lambda p: p.reinstate("g"), "g was not set aside as deterministic, but is dropped with a reason"),
-        (lambda p: p.reinstate("h"), "h was not set aside as deterministic, but is a control"),
-        (lambda p: p.set_aside("b", ["a"]), "b is no candidate, but a member of a merged cluster"),
+        (lambda p: p.merge("b", {}), "b is no candidate, but a member of a merged cluster"),
     ],
 )
 def test_a_change_from_another_state_is_refused_and_changes_nothing(prepared, change, words):
@@ -134,7 +119,7 @@ def test_columns_without_a_state_or_a_name_of_their_own_are_refused():
 
 
 def test_what_is_read_cannot_be_edited(prepared):
-    for view in (prepared.stand_ins, prepared.reserve, prepared.determined, prepared.numbers):
+    for view in (prepared.stand_ins, prepared.numbers):
         with pytest.raises(TypeError):
             view["z"] = None
     with pytest.raises(AttributeError):
