@@ -10,6 +10,7 @@ import numpy as np
 
 from causeway.core.errors import CausewayError
 from causeway.core.tables import read_json
+from causeway.core.whole_files import write_whole
 from causeway.fleet.deployment import server as servers
 from causeway.fleet.deployment import transport
 from causeway.fleet.deployment.agent import PublicParameters, read_public_parameters
@@ -63,7 +64,7 @@ def read(public: Path, own: Path, ports: tuple[int, int], out: Path) -> Release:
         "simulated": False,
         "delta": parameters.settings["delta"],
     }
-    (out / "release.bin").write_bytes(encoded(made, head))
+    write_whole(out / "release.bin", encoded(made, head))
     designer.write(
         made, scales, parameters.layout, parameters.catalogue, out / "estimates.parquet", out / "applications.parquet"
     )

@@ -12,12 +12,12 @@ import contextlib
 import fcntl
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
 
 from causeway.core.errors import CausewayError
+from causeway.core.whole_files import write_whole
 
 START = "0" * 64
 
@@ -46,15 +46,6 @@ def composed_epsilon(epsilons: Iterable[Fraction], delta: float) -> float:
         step = step.self_compose(times) if times > 1 else step
         total = step if total is None else total.compose(step)
     return min(float(total.get_epsilon_for_delta(delta)), float(sum(each)))
-
-
-def _write_durably(path: Path, content: bytes) -> None:
-    partial = path.with_name(path.name + ".partial")
-    with open(partial, "wb") as handle:
-        handle.write(content)
-        handle.flush()
-        os.fsync(handle.fileno())
-    os.replace(partial, path)
 
 
 class Ledger:
@@ -195,7 +186,7 @@ class Ledger:
             if (
                 not stored.exists()
             ):  # else drawn before a crash that kept it from being entered: those bytes, not new ones
-                _write_durably(stored, draw())
+                write_whole(stored, draw())
             self._append(
                 {"epoch": epoch, "part": part, "window": window, "epsilon": str(epsilon), "release": name}, entries
             )
@@ -209,10 +200,10 @@ class Ledger:
             "number": len(entries),
         }
         line = json.dumps(entry, sort_keys=True)
-        _write_durably(self.path, stored + line.encode() + b"\n")
+        write_whole(self.path, stored + line.encode() + b"\n")
         for anchor in self.anchors:
             anchor.parent.mkdir(parents=True, exist_ok=True)
-            _write_durably(
+            write_whole(
                 anchor,
                 json.dumps({"head": hashlib.sha256(line.encode()).hexdigest(), "entries": len(entries) + 1}).encode(),
             )
