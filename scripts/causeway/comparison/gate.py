@@ -87,7 +87,8 @@ def missing(document: Mapping, exports: Mapping[str, Sequence[Mapping]]) -> list
     found = []
     ranks = []
     for side in ("baseline", "candidate"):
-        main, repeats = document[side]["dataset"], document[side].get("repeats", [])
+        main = document[side]["dataset"]
+        repeats = document[side].get("repeats", [])
         for export in (export for dataset in (main, *repeats) for export in exports.get(dataset, ())):
             if export["status"] != "read":
                 word = "could not be read" if export["status"] == "refused" else "could be read in part only"

@@ -72,7 +72,8 @@ def test_no_space_at_any_size_is_a_fault_of_the_machine_and_leaves_nothing(tmp_p
 
 def test_the_content_is_on_the_disk_before_the_name_and_the_name_after(tmp_path, monkeypatch):
     events = []
-    sync, replace = os.fsync, os.replace
+    sync = os.fsync
+    replace = os.replace
 
     def noted(descriptor):
         events.append(os.readlink(f"/proc/self/fd/{descriptor}"))

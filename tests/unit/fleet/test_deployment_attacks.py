@@ -165,7 +165,8 @@ def test_of_racing_requests_for_one_user_one_gets_a_token(prepared):
     for _ in range(3):
         folder = prepared.folder / "issuer"
         (folder / "issued_1.json").unlink(missing_ok=True)
-        go, results = context.Event(), context.Queue()
+        go = context.Event()
+        results = context.Queue()
         racers = [context.Process(target=_one_token, args=(folder, go, results)) for _ in range(6)]
         for racer in racers:
             racer.start()
@@ -176,7 +177,8 @@ def test_of_racing_requests_for_one_user_one_gets_a_token(prepared):
 
 
 def test_an_agent_trusts_what_the_pinned_key_signed_and_nothing_else(prepared, tmp_path):
-    public, pin = prepared.public, prepared.pin
+    public = prepared.public
+    pin = prepared.pin
     agent.read_public_parameters(public, pin)
     with pytest.raises(CausewayError, match="no public key"):
         agent.read_public_parameters(public, "zz")

@@ -26,9 +26,9 @@ BATCH_ROWS = 1 << 16
 LONGEST_VALUE = 1 << 26
 """Bytes of the longest text or blob that is taken from a database; the longest kernel names seen have 0.6 MB."""
 STEPS_PER_CALL = 1_000_000
-MOST_STEPS = 10**10
-"""Steps of SQLite's virtual machine without a row, some minutes: skipping the rows of a table takes three for each, so
-this is a table of 3e9 rows, above all that were seen.
+MOST_STEPS = 2 * 10**9
+"""Steps of SQLite's virtual machine without a row, half a minute: skipping the rows of a table takes three for each, so
+this is a table of 6e8 rows, above all that were seen.
 """
 LARGE_ROWS = 100_000
 """Rows from which on reading pages is worth loading its compiled code."""
@@ -130,6 +130,8 @@ class SqliteExport:
     def rows(self, table: str, columns: list[str], limit: int = 100_000) -> list[tuple]:
         """Return columns of a small table, absent columns as None, text as str; [] if it cannot be read."""
         present = self.tables.get(table, [])
+        if not present:  # also a view of that name, which is not run
+            return []
         names = ", ".join(quoted(name) if name in present else "NULL" for name in columns)
         self._steps = 0
         try:
