@@ -9,14 +9,14 @@ import pyarrow.parquet as pq
 from causeway.core.errors import TableError
 from causeway.core.machine_errors import fail_if_of_the_machine
 
-ADVICE = "`snakemake verify` names what to delete; then run again"
+ADVICE = "delete it, or the whole folder where a rule writes a folder (such as `tables/{export}`), and run again"
 """What helps against any damaged result: a file in a folder that is one output is made again with that folder only."""
 DAMAGE = (pa.ArrowException, OSError, ValueError)
 """What pyarrow raises for damaged files."""
 
 
-def damaged(path: str | Path, error: BaseException) -> TableError:
-    """Return the error of a table that cannot be read.
+def damage(path: str | Path, error: BaseException) -> str:
+    """Return in one sentence that a table cannot be read.
 
     Raises
     ------
@@ -24,7 +24,7 @@ def damaged(path: str | Path, error: BaseException) -> TableError:
         If the machine could not read it, rather than the file being damaged.
     """
     fail_if_of_the_machine(error, f"reading {path}")
-    return TableError(f"{path}: not a readable Parquet file ({str(error)[:200]}); {ADVICE}")
+    return f"{path}: not a readable Parquet file ({str(error)[:200]}); {ADVICE}"
 
 
 class CheckedParquet(pq.ParquetFile):
@@ -39,7 +39,9 @@ class CheckedParquet(pq.ParquetFile):
     Raises
     ------
     TableError
-        Here and in all methods that read: if the file is missing or damaged.
+        If the file is missing or damaged.
+    MachineError
+        If the machine cannot read it.
     """
 
     def __init__(self, path: str | Path, metadata: pq.FileMetaData | None = None) -> None:
@@ -48,31 +50,83 @@ class CheckedParquet(pq.ParquetFile):
             # a buffer would hold every row group that is asked for at once
             super().__init__(path, metadata=metadata, pre_buffer=False, page_checksum_verification=True)
         except DAMAGE as error:
-            raise damaged(path, error) from None
+            raise TableError(damage(path, error)) from None
 
     def read(self, *args: object, **options: object) -> pa.Table:
-        """As of `ParquetFile`."""
+        """Read as `ParquetFile` does, with checked pages.
+
+        Returns
+        -------
+        Table
+            The rows and columns that were asked for.
+
+        Raises
+        ------
+        TableError
+            If the file is damaged.
+        MachineError
+            If the machine cannot read it.
+        """
         try:
             return super().read(*args, **options)
         except DAMAGE as error:
-            raise damaged(self.path, error) from None
+            raise TableError(damage(self.path, error)) from None
 
     def read_row_group(self, *args: object, **options: object) -> pa.Table:
-        """As of `ParquetFile`."""
+        """Read as `ParquetFile` does, with checked pages.
+
+        Returns
+        -------
+        Table
+            The rows and columns that were asked for.
+
+        Raises
+        ------
+        TableError
+            If the file is damaged.
+        MachineError
+            If the machine cannot read it.
+        """
         try:
             return super().read_row_group(*args, **options)
         except DAMAGE as error:
-            raise damaged(self.path, error) from None
+            raise TableError(damage(self.path, error)) from None
 
     def read_row_groups(self, *args: object, **options: object) -> pa.Table:
-        """As of `ParquetFile`."""
+        """Read as `ParquetFile` does, with checked pages.
+
+        Returns
+        -------
+        Table
+            The rows and columns that were asked for.
+
+        Raises
+        ------
+        TableError
+            If the file is damaged.
+        MachineError
+            If the machine cannot read it.
+        """
         try:
             return super().read_row_groups(*args, **options)
         except DAMAGE as error:
-            raise damaged(self.path, error) from None
+            raise TableError(damage(self.path, error)) from None
 
     def iter_batches(self, *args: object, **options: object) -> Iterator[pa.RecordBatch]:
-        """As of `ParquetFile`."""
+        """Read as `ParquetFile` does, with checked pages.
+
+        Yields
+        ------
+        RecordBatch
+            The rows and columns that were asked for.
+
+        Raises
+        ------
+        TableError
+            If the file is damaged.
+        MachineError
+            If the machine cannot read it.
+        """
         batches = super().iter_batches(*args, **options)
         while True:
             try:
@@ -80,5 +134,5 @@ class CheckedParquet(pq.ParquetFile):
             except StopIteration:
                 return
             except DAMAGE as error:
-                raise damaged(self.path, error) from None
+                raise TableError(damage(self.path, error)) from None
             yield batch

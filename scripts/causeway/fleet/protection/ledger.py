@@ -139,6 +139,11 @@ class Ledger:
     def spent(self, epoch: int, more: tuple[str, int, Fraction] | None = None) -> float:
         """Return the epsilon, at delta, that users of an epoch have spent; with `more` (part, window, epsilon),
         after that release.
+
+        Raises
+        ------
+        LedgerError
+            As `entries`, or for a window that is none of the epoch's.
         """
         costs: dict[str, dict[int, Fraction]] = {}
         released = [
