@@ -71,6 +71,7 @@ rule plot_comparison:
 rule judge_gate:
     input:
         comparisons=every_comparison,
+        exports=every_compared_folder,
         lib=modules("comparison"),
     output:
         verdicts="<results>/compare/gate.json",

@@ -170,7 +170,7 @@ rule write_overview:
         mem_mb=3000,
         runtime=20,
     params:
-        settings=overview_settings(),
+        settings=as_parameter(overview_settings()),
         links=overview_links(),
     script:
         "../scripts/report/write_overview.py"

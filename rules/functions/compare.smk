@@ -50,6 +50,12 @@ def compared_folders(wildcards):
     return [f"results/{name}/tables/{row.export}" for name in all_of(wildcards.pair) for row in exports_of(name)]
 
 
+def every_compared_folder(wildcards):
+    """Return the folders of tables of all datasets of all pairs, each once."""
+    names = dict.fromkeys(name for pair in PAIRS for name in all_of(pair))
+    return [f"results/{name}/tables/{row.export}" for name in names for row in exports_of(name)]
+
+
 def folders_by_dataset(wildcards):
     """Return the folders of tables of each dataset of a pair."""
     return {

@@ -152,6 +152,13 @@ def config_hash():
     return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:16]
 
 
+def as_parameter(value):
+    """Return a value as JSON without `<`: Snakemake's report writes parameters into a script block as they are, and a
+    name of the configuration could end that block.
+    """
+    return json.dumps(value, sort_keys=True).replace("<", "\\u003c")
+
+
 def overview_settings():
     """Return the settings that the overview's methods section reports."""
     return {key: config[key] for key in ("bins", "ranking", "causes", "seed")}

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from causeway.comparison.gate import judge, reasons
+from causeway.comparison.gate import judge, missing, reasons
 from causeway.core.logs import LOG, failing_clearly
-from causeway.core.results import read_comparisons
+from causeway.core.results import read_capabilities, read_comparisons
 from causeway.core.tables import write_json
 
 if TYPE_CHECKING:
@@ -15,8 +15,10 @@ def main(job) -> None:
     with failing_clearly(job.log[0]):
         limits = job.params.limits
         states = []
+        exports = read_capabilities(job.input.exports)
         for document, rows in read_comparisons(job.input.comparisons):
             states += judge(document, rows, limits)
+            states += missing(document, exports)
         stops = reasons(states, limits["strict"])
         LOG.info("%d limits judged, %d stop the gate", len(states), len(stops))
         write_json(

@@ -1,5 +1,6 @@
 """The overview page: what was read, what varies and why, for every dataset."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,7 +73,7 @@ def main(job) -> None:
         page = draw_overview(
             views(job),
             read_json(job.input.findings),
-            job.params.settings,
+            json.loads(job.params.settings),
             # an absolute folder, which no workflow of ours names, must not make equal pages differ
             results="results" if home.is_absolute() else home.as_posix(),
             comparisons=read_comparisons(job.input.comparisons),

@@ -1,10 +1,10 @@
 """The error rate of the causal analysis over all cases of the study, as a page and as a table."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from causeway.core.logs import failing_clearly
 from causeway.core.tables import read_json
+from causeway.core.whole_files import write_whole
 from causeway.validation.result_page import as_markdown, as_page
 
 if TYPE_CHECKING:
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def main(job) -> None:
     with failing_clearly(job.log[0]):
         cases = [read_json(path) for path in job.input.scores]
-        Path(job.output.page).write_text(as_page(cases, job.params.study, job.params.first_seed), encoding="utf-8")
-        Path(job.output.table).write_text(as_markdown(cases), encoding="utf-8")
+        write_whole(job.output.page, as_page(cases, job.params.study, job.params.first_seed))
+        write_whole(job.output.table, as_markdown(cases))
 
 
 if "snakemake" in globals():

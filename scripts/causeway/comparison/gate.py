@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from causeway.core.formatting import elided
 from causeway.core.vocabulary import INCONCLUSIVE, NEW
 
+MISSING = "missing_data"
+"""Stands in place of a limit's key where data are missing: no setting opens the gate then."""
 BROKEN = "broken"
 HELD = "held"
 LIMITS = {
@@ -70,6 +72,35 @@ def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[d
     return found
 
 
+def missing(document: Mapping, exports: Mapping[str, Sequence[Mapping]]) -> list[dict]:
+    """Return a state for each thing that a comparison lacks: an export that was refused or read in part, or ranks that
+    only one side has. Whatever the limits, a gate does not open on them.
+
+    Parameters
+    ----------
+    document : mapping
+        `comparison.json`.
+    exports : mapping of str to sequence of mapping
+        Each dataset's `capabilities.json`, all exports.
+    """
+    names = f"{document['baseline']['dataset']} -> {document['candidate']['dataset']}"
+    found = []
+    ranks = []
+    for side in ("baseline", "candidate"):
+        main = document[side]["dataset"]
+        repeats = document[side].get("repeats", [])
+        for export in (export for dataset in (main, *repeats) for export in exports.get(dataset, ())):
+            if export["status"] != "read":
+                word = "could not be read" if export["status"] == "refused" else "could be read in part only"
+                why = export["error"]["found"] if export["error"] else "see its capabilities.json"
+                found.append(f"export {export['export']} of the {side} {word}: {elided(' '.join(why.split()), 200)}")
+        ranks.append(sorted({rank for export in exports.get(main, ()) for rank in export["ranks"] or ()}))
+    if ranks[0] != ranks[1]:
+        found.append(f"the baseline has ranks {ranks[0]}, the candidate {ranks[1]}")
+    sentences = [f"{names}: {sentence}; the gate stays closed." for sentence in found]
+    return [_state(names, MISSING, None, INCONCLUSIVE, sentence) for sentence in sentences]
+
+
 def _share(row: Mapping, totals: Sequence[int]) -> float:
     return max(
         (row[f"{side}_total_ns"] or 0) / max(total, 1)
@@ -131,8 +162,8 @@ def _quoted(name: str) -> str:
 
 
 def reasons(states: Sequence[Mapping], strict: bool) -> list[str]:
-    """Return one sentence per limit that stops the job: the broken ones; with `strict` also those that the data do
-    not decide.
+    """Return one sentence per limit that stops the job: the broken ones and missing data; with `strict` also those that
+    the data do not decide.
     """
     stops = (BROKEN, INCONCLUSIVE) if strict else (BROKEN,)
-    return [state["sentence"] for state in states if state["state"] in stops]
+    return [state["sentence"] for state in states if state["state"] in stops or state["limit"] == MISSING]

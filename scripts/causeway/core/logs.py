@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from causeway.core.errors import CausewayError
+from causeway.core.machine_errors import fault_behind, in_words
 
 LOG = logging.getLogger("causeway")
 PROGRESS_EVERY_S = 5.0
@@ -35,8 +36,8 @@ def log_to(path: str | Path | None) -> None:
 def failing_clearly(log: str | Path | None) -> Iterator[None]:
     """Run an entry script's work and end the process with one sentence if it fails.
 
-    A `CausewayError` gives its own sentence; of any other error the traceback goes to the log only. Snakemake shows the
-    end of the log, so the sentence is its last line.
+    A `CausewayError` gives its own sentence, and a fault of the machine that of `machine_errors`; of any other error
+    the traceback goes to the log only. Snakemake shows the end of the log, so the sentence is its last line.
 
     Raises
     ------
@@ -52,7 +53,11 @@ def failing_clearly(log: str | Path | None) -> Iterator[None]:
         raise SystemExit(1) from None
     except Exception as error:
         LOG.error("%s", traceback.format_exc())
-        LOG.error("internal error: %s: %s. Please report it with this log.", type(error).__name__, error)
+        if fault_behind(error) is not None:
+            LOG.error("%s", in_words(error))
+            sys.stderr.write(f"error: {in_words(error)}\n")
+            raise SystemExit(1) from None
+        LOG.error("%s", in_words(error))
         sys.stderr.write(f"internal error: {type(error).__name__}: {error}. The log has the details: {log}\n")
         raise SystemExit(1) from None
 

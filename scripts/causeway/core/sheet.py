@@ -66,6 +66,10 @@ def violation_of(error: Exception) -> str:
     return " ".join(filter(None, [keys and f"{keys}:", what.group(1) if what else str(error)]))
 
 
+RESERVED = re.compile(r"[{}<>\x00-\x1f\x7f\x85\u2028\u2029]")
+"""Wildcards and path variables of Snakemake, and what ends a line."""
+
+
 def find_file(name: str, folders: Iterable[Path], what: str) -> Path:
     """Return the first existing file `name`, absolute or under one of `folders`.
 
@@ -101,7 +105,8 @@ def _rows(sheet: Path) -> list[tuple[int, dict[str, str]]]:
         For a file that is no UTF-8 text or has no row, unknown, missing or repeated columns, or a row that is too long.
     """
     try:
-        lines = sheet.read_text(encoding="utf-8-sig").splitlines()
+        # not splitlines: a vertical tab or U+2028 in a field does not end the row
+        lines = sheet.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise CausewayError(f"{sheet}: cannot be read as UTF-8 text ({error})") from None
     kept = [(number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")]
@@ -118,7 +123,14 @@ def _rows(sheet: Path) -> list[tuple[int, dict[str, str]]]:
             f" {' '.join(COLUMNS)}, each once, separated by tabs; rank, format, node and series may be left out"
         )
     rows = []
-    for (number, _), values in zip(kept[1:], csv.reader((line for _, line in kept[1:]), delimiter="\t"), strict=True):
+    for number, line in kept[1:]:
+        try:
+            values = next(csv.reader([line], delimiter="\t", strict=True))
+        except csv.Error as error:
+            raise CausewayError(
+                f"{sheet}: line {number}: is no row of tab-separated fields ({error}); a field that opens a quotation"
+                " mark closes it on the same line"
+            ) from None
         if len(values) > len(header):
             raise CausewayError(
                 f"{sheet}: line {number}: {len(values)} fields, the header has {len(header)}; separate fields by"
@@ -190,6 +202,13 @@ def read_sheet(sheet: Path, check_row, simulated: Iterable[str] = ()) -> list[Ex
         elif not path.exists():
             raise CausewayError(
                 f"{where}: source {row['source']} does not exist (looked for {path}); sources are relative to the sheet"
+            )
+        elif not (path.is_file() or path.is_dir()):
+            raise CausewayError(f"{where}: source {row['source']} is a pipe or a device; expected a file or a folder")
+        if found := RESERVED.search(str(path)):
+            raise CausewayError(
+                f"{where}: the path {str(path)!r} holds {found[0]!r}, which means something else to Snakemake; rename"
+                " it, or name a link to it"
             )
         exports.append(
             Export(

@@ -6,7 +6,6 @@ tables made from an export, the source and its SHA-256.
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -14,9 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from causeway.core.checked_parquet import ADVICE, CheckedParquet
 from causeway.core.codes import COPY_KINDS, KERNEL_CLASSES, MEMORY_KINDS
 from causeway.core.errors import TableError
+from causeway.core.machine_errors import fail_if_of_the_machine
 from causeway.core.schemas import LAUNCH_SHAPE, OPEN_ENDED, SCHEMA_VERSION, SCHEMAS, STATISTICS
+from causeway.core.whole_files import finish, partial_of, write_whole
 
 __all__ = [
     "COPY_KINDS",
@@ -82,7 +84,7 @@ def extended(name: str, extra: Iterable[pa.Field] = ()) -> pa.Schema:
 
 def _encoding(schema: pa.Schema) -> dict[str, object]:
     """Return Parquet options: deltas for the ordered time, split bytes for other numbers, dictionaries for text; lz4;
-    statistics for time only.
+    statistics for time only; a CRC32 of every page, which reading checks.
 
     As measured, the files are as small as with zstd-1 and are read twice as fast (`tests/bench`).
     """
@@ -103,6 +105,7 @@ def _encoding(schema: pa.Schema) -> dict[str, object]:
         "use_dictionary": dictionaries,
         "column_encoding": encodings,
         "write_statistics": times or False,
+        "write_page_checksum": True,
     }
 
 
@@ -137,9 +140,13 @@ class TableWriter:
         facts |= {f"causeway.{key}": str(value) for key, value in sorted((metadata or {}).items())}
         self.schema = extended(name, extra).with_metadata(facts)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.partial = self.path.with_name(self.path.name + ".partial")
+        self.partial = partial_of(self.path)
         self.rows = 0
-        self._writer = pq.ParquetWriter(self.partial, self.schema, **_encoding(self.schema))
+        try:
+            self._writer = pq.ParquetWriter(self.partial, self.schema, **_encoding(self.schema))
+        except BaseException:  # a full disk takes the name, and not the first bytes
+            self.partial.unlink(missing_ok=True)
+            raise
 
     def write(self, table: pa.Table) -> None:
         """Append the rows of `table`, whose columns are matched by name and cast to the schema's types.
@@ -158,10 +165,11 @@ class TableWriter:
         return self
 
     def __exit__(self, failure: object, *_: object) -> None:
-        self._writer.close()
-        if failure is None:
-            os.replace(self.partial, self.path)
-        else:
+        try:
+            self._writer.close()
+            if failure is None:
+                finish(self.path)
+        finally:
             self.partial.unlink(missing_ok=True)
 
 
@@ -210,17 +218,12 @@ def open_table(path: str | Path, name: str) -> pq.ParquetFile:
     TableError
         If the file is missing, damaged, or not the table `name` of this schema version.
     """
-    try:
-        file = pq.ParquetFile(path, pre_buffer=False)  # a buffer would hold every row group that is asked for at once
-    except (pa.ArrowInvalid, OSError) as error:
-        raise TableError(f"{path}: not a readable Parquet file ({error}); delete it and run again") from None
+    file = CheckedParquet(path)
     schema = file.schema_arrow
     facts = file.schema_arrow.metadata or {}
     found = facts.get(b"causeway.table", b"?").decode()
     if found != name or facts.get(b"causeway.schema_version", b"?").decode() != SCHEMA_VERSION:
-        raise TableError(
-            f"{path}: holds table {found}, expected {name} of schema version {SCHEMA_VERSION}; delete it and run again"
-        )
+        raise TableError(f"{path}: holds table {found}, expected {name} of schema version {SCHEMA_VERSION}; {ADVICE}")
     wanted = SCHEMAS[name]
     wrong = [
         field.name for field in wanted if field.name not in schema.names or schema.field(field.name).type != field.type
@@ -337,12 +340,7 @@ def write_json(value: object, path: str | Path, schema: str | None = None) -> No
     path = Path(path)
     if schema is not None:
         _check_document(value, schema, path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(
-        json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8"
-    )
-    os.replace(partial, path)
+    write_whole(path, json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def _check_document(value: object, schema: str, path: Path) -> None:
@@ -363,5 +361,6 @@ def read_json(path: str | Path) -> dict:
     """
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError) as error:
-        raise TableError(f"{path}: not a readable JSON document ({error}); delete it and run again") from None
+    except (OSError, ValueError, RecursionError) as error:
+        fail_if_of_the_machine(error, f"reading {path}")
+        raise TableError(f"{path}: not a readable JSON document ({error}); {ADVICE}") from None

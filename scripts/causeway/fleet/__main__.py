@@ -17,6 +17,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     programs = parser.add_subparsers(dest="program", required=True)
     agent = programs.add_parser("agent", help="send one protected report of an export's tables")
     agent.add_argument("--tables", type=Path, required=True, help="folder of one export's normalised tables")
+    agent.add_argument("--pin", required=True, help="the designer's public key, 64 hex digits, published elsewhere")
     agent.add_argument("--token", type=Path, required=True, help="file with a token from the issuer")
     reader = programs.add_parser("read", help="end the epoch and read what may be released")
     reader.add_argument("--own", type=Path, required=True, help="the designer's folder")
@@ -60,9 +61,8 @@ def main(argv: list[str] | None = None) -> None:
         if options.program == "agent":
             from causeway.fleet.deployment.agent import read_tokens, report
 
-            print(
-                json.dumps(report(options.tables, options.public, read_tokens(options.token)[0], tuple(options.ports)))
-            )
+            token = read_tokens(options.token)[0]
+            print(json.dumps(report(options.tables, options.public, token, tuple(options.ports), options.pin)))
         elif options.program == "server":
             from causeway.fleet.deployment.server import ServerOptions, serve
 
@@ -70,11 +70,12 @@ def main(argv: list[str] | None = None) -> None:
             serve(ServerOptions(**given, port=options.ports[0], peer_port=options.ports[1]))
         elif options.program == "tokens":
             from causeway.fleet.deployment.deploy import issue
+            from causeway.fleet.deployment.transport import write_secret
 
             lines = [
                 json.dumps(token, sort_keys=True) for token in issue(options.issuer, options.user, options.epoch, 1)
             ]
-            options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+            write_secret(options.out, ("\n".join(lines) + "\n").encode())
         elif options.program == "overhead":
             from causeway.fleet.study.overhead import measure_on_gpu
 

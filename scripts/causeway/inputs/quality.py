@@ -220,7 +220,11 @@ def _kernels(usable: list[tuple[dict, Path]]) -> list[dict]:
 
 
 def _clocks(documents: list[dict]) -> list[dict]:
-    timed = [document for document in documents if document["time"] and document["time"]["has_start"]]
+    timed = [
+        document
+        for document in documents
+        if document["time"] and document["time"]["has_start"] and document["time"]["first_ns"] is not None
+    ]
     if len(timed) < 2:
         return []
     if any(document["time"]["session_start_ns"] is None for document in timed):

@@ -25,7 +25,11 @@ def align(dataset: str, folders: Iterable[Path]) -> dict:
     """
     documents = [read_json(Path(folder) / "capabilities.json") for folder in folders]
     usable = [document for document in documents if document["status"] != "refused"]
-    timed = [document for document in usable if document["time"] and document["time"]["has_start"]]
+    timed = [
+        document
+        for document in usable
+        if document["time"] and document["time"]["has_start"] and document["time"]["first_ns"] is not None
+    ]
     shifts = {document["export"]: 0 for document in usable}
     if len(usable) == 1 or len(timed) == 1:
         method = "one_export"

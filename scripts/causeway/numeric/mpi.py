@@ -18,6 +18,7 @@ import numpy as np
 
 from causeway.core.errors import CausewayError
 from causeway.core.logs import LOG, log_to
+from causeway.core.machine_errors import in_words
 
 T = TypeVar("T")
 LONGEST_NAP_S = 2e-3
@@ -192,10 +193,7 @@ class Ranks:
         except CausewayError as error:
             failure = (str(error), None)
         except Exception as error:
-            failure = (
-                f"internal error: {type(error).__name__}: {error}. Please report it with the log.",
-                traceback.format_exc(),
-            )
+            failure = (in_words(error), traceback.format_exc())
         failures = [(rank, *found) for rank, found in enumerate(self.exchange(failure)) if found]
         if failures:
             rank, sentence, trace = failures[0]
@@ -261,7 +259,7 @@ def ending_together(requested: int, log: str | None) -> Iterator[Ranks]:
         _end(ranks, str(error), agreed=isinstance(error, _AgreedError))
     except Exception as error:
         LOG.error("%s", traceback.format_exc())
-        _end(ranks, f"internal error: {type(error).__name__}: {error}. Please report it with the log.", agreed=False)
+        _end(ranks, in_words(error), agreed=False)
 
 
 def _log(ranks: Ranks, log: str | None) -> None:

@@ -20,6 +20,7 @@ from typing import IO
 import numpy as np
 from numba import int64, types
 
+from causeway.core.whole_files import written_whole
 from causeway.numeric.compiled import U1, compiled
 
 MAGIC = b"PAR1"
@@ -72,8 +73,7 @@ def join_row_groups(path: Path, pieces: list[tuple[Path, int]]) -> None:
     for file, numbers in wanted.items():
         found = _groups(file)
         groups |= {position: found[number] for position, number in numbers}
-    partial = path.with_name(path.name + ".partial")
-    with open(partial, "wb") as sink:
+    with written_whole(path) as partial, open(partial, "wb") as sink:
         sink.write(MAGIC)
         texts = []
         rows = 0
@@ -85,7 +85,6 @@ def join_row_groups(path: Path, pieces: list[tuple[Path, int]]) -> None:
                 _copy(source, group.begin, group.size, sink)
         footer = _refilled(_footer(path), texts, rows)
         sink.write(footer + struct.pack("<I", len(footer)) + MAGIC)
-    os.replace(partial, path)
 
 
 @dataclass

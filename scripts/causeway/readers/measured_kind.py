@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from causeway.core.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.files import first_bytes, open_text
 from causeway.readers.registry import FORMATS
 
@@ -46,7 +47,8 @@ def kind_of(word: str, path: Path | None = None) -> str:
             return "counters" if _only_ranges(path) else kind
         if word in ("rocprof", "rocprofv3"):
             return "counters" if _only_counters(path) else kind
-    except (OSError, EOFError, zlib.error, csv.Error):
+    except (OSError, EOFError, zlib.error, csv.Error) as error:
+        fail_if_of_the_machine(error)
         pass
     return kind
 

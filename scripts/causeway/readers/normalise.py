@@ -1,5 +1,6 @@
 """One export to a folder of tables and its `capabilities.json`; a bad export is refused there, with the reason, and
-never fails the rule.
+does not fail the rule. What the machine lacks, and an export that changes while it is read, do fail it: nothing is
+written then, and the same command reads the export again.
 """
 
 import importlib
@@ -10,7 +11,8 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from causeway.core.errors import ExportError
+from causeway.core.errors import CausewayError, ExportError
+from causeway.core.machine_errors import MachineError, fail_if_of_the_machine, fault_behind, sentence
 from causeway.core.tables import sha256_of, write_json
 from causeway.readers.capabilities import describe
 from causeway.readers.common.options import Options
@@ -53,12 +55,20 @@ def normalise(
     -------
     dict
         The capabilities, as written.
+
+    Raises
+    ------
+    MachineError
+        For a fault of the machine, see `machine_errors`; nothing is written.
+    CausewayError
+        If the export changed while it was read; nothing is written.
     """
     partial = folder.with_name(folder.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     began = time.monotonic()
     try:
+        before = _state(path, source)
         document = _read(
             path,
             partial,
@@ -70,6 +80,11 @@ def normalise(
             node=node,
             targets=targets,
         )
+        if _state(path, source) != before:
+            raise CausewayError(
+                f"{source}: it changed while it was read; expected a file that nothing writes to. Run again once the"
+                " profiler, or the copy, has finished."
+            )
         write_json(document, partial / "capabilities.json", schema="capabilities")
         shutil.rmtree(folder, ignore_errors=True)
         partial.rename(folder)
@@ -101,9 +116,15 @@ def _read(path: Path, folder: Path, *, export: str, source: str, rank, position,
             )
         write_star(sink)
         return describe(identity, sink, error)
+    except MachineError:
+        raise
     except ExportError as error:
+        fail_if_of_the_machine(error, f"reading {source}")
         return _refused(folder, identity, sink, error)
     except OSError as error:
+        fault = fault_behind(error, path)
+        if fault is not None:
+            raise MachineError(sentence(fault, f"reading {source}")) from error
         reason = ExportError(
             source,
             f"it cannot be read ({error.strerror or type(error).__name__})",
@@ -114,6 +135,7 @@ def _read(path: Path, folder: Path, *, export: str, source: str, rank, position,
     except (MemoryError, ImportError, SyntaxError):
         raise
     except Exception as error:
+        fail_if_of_the_machine(error, f"reading {source}")
         # what no reader foresaw: the line of our code is logged, the message is not, since it may quote the export
         LOG.warning("%s: stopped by %s at %s", source, type(error).__name__, _line_of(error))
         found = f"it has content that the reader did not foresee ({type(error).__name__} at {_line_of(error)})"
@@ -128,6 +150,28 @@ def _read(path: Path, folder: Path, *, export: str, source: str, rank, position,
         hashing.shutdown()
         if sink is not None:
             sink.close()
+
+
+def _state(path: Path, source: str) -> list[tuple]:
+    """Return what shows that a file, or any file of a folder, was written to: name, inode, size, time of change.
+
+    Raises
+    ------
+    CausewayError
+        If it is gone.
+    """
+    try:
+        files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+        # the index of a write-ahead log is made and removed by reading
+        facts = [(str(file), file.stat()) for file in files if not file.name.endswith("-shm")]
+    except FileNotFoundError:
+        raise CausewayError(
+            f"{source}: it is gone; expected the file or folder that the sheet names. Is its disk still there?"
+        ) from None
+    except OSError as error:  # a name that leads nowhere, or a folder that may not be read, is refused below
+        fail_if_of_the_machine(error, f"reading {source}")
+        return []
+    return [(name, fact.st_ino, fact.st_size, fact.st_mtime_ns) for name, fact in facts]
 
 
 def _line_of(error: Exception) -> str:

@@ -1,8 +1,10 @@
 """A limit is broken only if the whole interval lies beyond it."""
 
+import re
+
 import pytest
 
-from causeway.comparison.gate import LIMITS, judge, reasons
+from causeway.comparison.gate import LIMITS, judge, missing, reasons
 
 NONE = {
     **dict.fromkeys(LIMITS),
@@ -88,3 +90,27 @@ def test_a_metric_that_was_not_compared_is_not_decided():
     (found,) = judge(DOCUMENT, [], {**NONE, "max_span_increase_percent": 5})
     assert found["state"] == "inconclusive"
     assert "was not compared" in found["sentence"]
+
+
+def export(name, ranks, status="read", found=None):
+    return {"export": name, "ranks": ranks, "status": status, "error": found and {"found": found}}
+
+
+@pytest.mark.parametrize(
+    ("candidate", "said"),
+    [
+        ([export("0", [0]), export("1", [1])], None),
+        (
+            [export("0", [0]), export("1", None, "refused", "the file\nends")],
+            "export 1 .* could not be read: the file ends",
+        ),
+        ([export("0", [0]), export("1", [1], "partial", "cut")], "could be read in part only: cut"),
+        ([export("0", [0])], r"the baseline has ranks \[0, 1\], the candidate \[0\]"),
+    ],
+)
+def test_missing_data_close_the_gate_whatever_else_is_held(candidate, said):
+    exports = {"baseline": [export("0", [0]), export("1", [1])], "candidate": candidate}
+    held = judge(DOCUMENT, [row(2, 1, 3)], {**NONE, "max_slowdown_percent": 5})
+    stops = reasons(held + missing(DOCUMENT, exports), strict=False)
+    assert bool(stops) == (said is not None)
+    assert said is None or re.search(said, stops[0])

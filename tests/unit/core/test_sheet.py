@@ -1,5 +1,7 @@
 """The sheet of exports: names, positions and errors that name the line and the value."""
 
+import os
+
 import pytest
 
 from causeway.core.errors import CausewayError
@@ -65,3 +67,28 @@ def test_a_misspelt_column_is_named(tmp_path):
 def test_a_missing_sheet_says_where_it_was_looked_for(tmp_path):
     with pytest.raises(CausewayError, match=r"the sheet none.tsv does not exist; looked for it as .*none.tsv"):
         find_file("none.tsv", [tmp_path], "the sheet")
+
+
+@pytest.mark.parametrize("name", ["{x}.csv", "<results>.csv", "<abc>.csv", "a{.csv", "a\x0b.csv", "a\u2028.csv"])
+def test_names_that_mean_something_else_to_snakemake_are_refused_in_one_sentence(tmp_path, name):
+    (tmp_path / name).write_text("x")
+    with pytest.raises(CausewayError, match=r"line 3: .*(means something else to Snakemake)"):
+        read_sheet(sheet_of(tmp_path, f"x\t\t{name}\t\t"), accept)
+
+
+def test_a_pipe_is_refused_before_anything_opens_it(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(CausewayError, match="is a pipe or a device"):
+        read_sheet(sheet_of(tmp_path, "x\t\tpipe\t\t"), accept)
+
+
+@pytest.mark.parametrize("line", ['x\t\t"a.sqlite\t\t', "x\t\t" + "a" * 200_000 + "\t\t"])
+def test_an_open_quotation_and_an_endless_field_name_their_line(tmp_path, line):
+    with pytest.raises(CausewayError, match="line 3: is no row of tab-separated fields"):
+        read_sheet(sheet_of(tmp_path, line, 'y\t\tb.sqlite"\t\t'), accept)
+
+
+@pytest.mark.parametrize("mark", ["\x0b", "\x0c", "\x85", "\u2028"])
+def test_a_row_ends_at_its_line_break_alone(tmp_path, mark):
+    (export,) = read_sheet(sheet_of(tmp_path, f"x\t\ta.sqlite\t\tn{mark}1"), accept)
+    assert export.node == f"n{mark}1"

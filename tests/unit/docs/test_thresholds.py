@@ -67,7 +67,7 @@ NO_THRESHOLDS = {
     "fleet/protection/homomorphic.py": "PLAIN_MODULUS PLAIN_BITS",
     "fleet/protection/local_dp.py": "_ONE",
     "fleet/protection/secret_sharing.py": "KEY_BYTES",
-    "fleet/release/release.py": "WHOLE",
+    "fleet/protection/ledger.py": "WHOLE",
     "fleet/report_layout.py": "WORD_BITS",
     "fleet/study/attacks.py": "EPOCH",
     "fleet/study/evaluation.py": "HOURS ALONE_DRAWS",

@@ -59,6 +59,10 @@ class Deployment:
     def public(self):
         return self.folder / "public"
 
+    @property
+    def pin(self):
+        return (self.folder / "designer" / "pin").read_text().strip()
+
     def start(self, role):
         own, other = self.ports if role == "leader" else self.ports[::-1]
         command = [

@@ -81,7 +81,7 @@ def test_from_real_exports_to_the_designers_tables(deployed, tables, monkeypatch
     """What leaves an agent is kept here and searched; the release is the exact sum and bounded noise; asking again
     changes nothing.
     """
-    known = agent.read_public_parameters(deployed.public)
+    known = agent.read_public_parameters(deployed.public, deployed.pin)
     sent = []
     vectors = []
     monkeypatch.setattr(type(known.layout), "check", lambda layout, vector: vectors.append(vector.copy()))
@@ -125,7 +125,7 @@ def test_from_real_exports_to_the_designers_tables(deployed, tables, monkeypatch
 
 def test_a_server_killed_mid_epoch_comes_back_with_what_it_had(deployed, tables):
     """Group 5; a report whose second half met a dead server counts for nobody."""
-    known = agent.read_public_parameters(deployed.public)
+    known = agent.read_public_parameters(deployed.public, deployed.pin)
     found = windows_of(tables)
     for number in range(6):
         agent.send(
@@ -160,7 +160,7 @@ def test_a_server_killed_mid_epoch_comes_back_with_what_it_had(deployed, tables)
 
 
 def test_below_the_threshold_the_servers_say_nothing(deployed, tables):
-    known = agent.read_public_parameters(deployed.public)
+    known = agent.read_public_parameters(deployed.public, deployed.pin)
     found = windows_of(tables)
     for number in range(SETTINGS["release_threshold"] - 1):
         agent.send(
@@ -230,15 +230,20 @@ def test_the_programs_from_the_command_line_and_their_latency(deployed, tables):
     assert refused.returncode == 1
     assert "tokens" in refused.stderr
     places = ["--public", deployed.public, "--ports", *deployed.ports]
-    sent = program("agent", "--tables", tables["training_after"], "--token", token, *places)
+    sent = program("agent", "--pin", deployed.pin, "--tables", tables["training_after"], "--token", token, *places)
     assert sent.returncode == 0, sent.stderr
     assert json.loads(sent.stdout)["bytes"] < 25_000
-    assert "duplicate" in program("agent", "--tables", tables["training_after"], "--token", token, *places).stderr
+    assert (
+        "duplicate"
+        in program(
+            "agent", "--pin", deployed.pin, "--tables", tables["training_after"], "--token", token, *places
+        ).stderr
+    )
 
     given = [deployed.token(f"load{number}") for number in range(20)]
 
     def load(token):
-        return agent.report(tables["gaussian_again"], deployed.public, token, deployed.ports)["seconds"]
+        return agent.report(tables["gaussian_again"], deployed.public, token, deployed.ports, deployed.pin)["seconds"]
 
     with ThreadPoolExecutor(max_workers=4) as pool:
         seconds = list(pool.map(load, given))
@@ -254,7 +259,7 @@ def test_a_tampered_public_folder_is_refused(deployed):
     facts = json.loads((deployed.public / "deployment.json").read_text())
     (deployed.public / "deployment.json").write_text(json.dumps(facts | {"pin": "0" * 64}))
     with pytest.raises(CausewayError, match="pinned"):
-        agent.read_public_parameters(deployed.public)
+        agent.read_public_parameters(deployed.public, deployed.pin)
 
 
 def test_an_export_without_launches_gives_a_clear_message(tmp_path):

@@ -196,3 +196,9 @@ def test_the_schema_of_capabilities_refuses_a_rank_that_is_no_number(tmp_path):
     with pytest.raises(TableError, match=r"\$\.ranks\[0\]"):
         write_json(capabilities("0", ranks=["zero"]), tmp_path / "bad.json", schema="capabilities")
     assert not (tmp_path / "bad.json").exists()
+
+
+def test_an_export_that_a_filter_emptied_does_not_stop_the_check(tmp_path):
+    """It has start times, and no first launch."""
+    exports = [capabilities("0", session=0), capabilities("1", ranks=[1], first=None, last=None, session=0)]
+    assert "not_concurrent" not in kinds(quality(tmp_path, *exports))

@@ -56,3 +56,17 @@ def test_the_schema_refuses_a_fraction_of_a_nanosecond(tmp_path):
     found["exports"]["0"]["shift_ns"] = 0.5
     with pytest.raises(TableError, match="shift_ns"):
         write_json(found, tmp_path / "x.json", schema="clocks")
+
+
+@pytest.mark.parametrize("session", [None, 100])
+def test_an_export_that_a_filter_emptied_has_no_time_line_of_its_own(tmp_path, session):
+    """It keeps that it has start times, and has no first launch: the others' clocks do not need it."""
+    for name, first in (("0", 5), ("1", None), ("2", 7)):
+        folder = tmp_path / name
+        folder.mkdir()
+        time = {"first_ns": first, "last_ns": first, "session_start_ns": session, "has_start": True}
+        document = {"export": name, "status": "read", "time": time, "ranks": [int(name)]}
+        (folder / "capabilities.json").write_text(json.dumps(document))
+    found = align("d", [tmp_path / name for name in "012"])
+    assert found["method"] == ("zero" if session is None else "session_start")
+    assert found["exports"]["1"]["shift_ns"] == 0

@@ -1,5 +1,7 @@
 """Metrics of the analyst's own: expressions that are checked, and their sums in every level."""
 
+import tracemalloc
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -8,6 +10,7 @@ from levels_reference import write_run
 from causeway.core.errors import CausewayError
 from causeway.core.tables import read_table, write_table
 from causeway.levels.explorer.query import Levels
+from causeway.levels.pyramid import custom_metrics
 from causeway.levels.pyramid.build import build
 from causeway.levels.pyramid.custom_metrics import COLUMNS, expressions
 from causeway.levels.pyramid.expressions import parse
@@ -252,3 +255,37 @@ def test_metrics_across_tables_are_those_of_a_look_at_every_pair(tmp_path, monke
 def test_joins_and_conditions_are_checked_too(change, reason):
     with pytest.raises(CausewayError, match=reason):
         expressions([{"name": "m", "table": "launches", "value": "duration_ns"} | change])
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("n * n * n / 1000000000000", [27_000_000.0]),  # 2.7e19, beyond 2**63
+        ("n * n * n * n", [8.1e25]),
+        ("1/0", [np.nan]),
+        ("5//0", [np.nan]),
+        ("n + 1/0", [np.nan]),
+        ("(0 - 1)/0", [np.nan]),
+    ],
+)
+def test_integers_do_not_wrap_and_divisions_by_zero_are_null(text, wanted):
+    found = parse(text, {"n": "number"}, "here").of({"n": np.array([3_000_000])})
+    np.testing.assert_allclose(found, wanted, rtol=1e-15)
+
+
+@pytest.mark.parametrize("text", ["1" * 200 + "0" * 200, "1e400", "n + 1e999"])
+def test_numbers_beyond_double_precision_are_refused(text):
+    with pytest.raises(CausewayError, match=r"too large|characters"):
+        parse(text, {"n": "number"}, "here")
+
+
+def test_a_long_name_is_held_once_however_many_rows_have_it():
+    names = pa.array(["x" * 100_000, "y", None]).take(pa.array(np.arange(30_000) % 3)).dictionary_encode()
+    tracemalloc.start()
+    texts = custom_metrics._texts(names)
+    holds = parse("kernel == 'y'", {"kernel": "text"}, "here").holds({"kernel": texts})
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert holds.sum() == 10_000
+    assert most < 5_000_000
+    assert texts[2] == ""

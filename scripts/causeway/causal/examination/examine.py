@@ -21,6 +21,7 @@ from causeway.causal.examination.context_nodes import context_graph
 from causeway.causal.examination.falsification import falsify, refuted_by
 from causeway.causal.examination.heterogeneity import heterogeneity
 from causeway.core.logs import LOG
+from causeway.core.machine_errors import fail_if_of_the_machine
 from causeway.core.vocabulary import REFUTED, SUPPORTED
 from causeway.numeric.process import single_threaded
 from causeway.numeric.seeds import derived_seed
@@ -156,6 +157,7 @@ class _Steps:
         try:
             return compute()
         except Exception as error:
+            fail_if_of_the_machine(error, f"{step} of {self.outcome.scope.scope}")
             LOG.warning("%s: %s failed", self.outcome.scope.scope, step, exc_info=True)
             self.failures.append(f"{step} could not be computed: {type(error).__name__}: {error}"[:300])
             return otherwise

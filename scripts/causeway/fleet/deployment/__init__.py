@@ -2,5 +2,6 @@
 
 What they compute stands in `attribution`, `protection` and `release`.
 
-Imports run from left to right: `reader` > `agent` > `deploy`, `server` > `transport`.
+Imports run from left to right: `reader` > `agent` > `deploy`, `server` > `public_folder`,
+`store`, `transport`.
 """

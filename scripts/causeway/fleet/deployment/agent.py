@@ -15,13 +15,13 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 
 from causeway.core.errors import CausewayError
-from causeway.core.tables import read_json
 from causeway.fleet.attribution.attribution import UNKNOWN, attribute, cluster
 from causeway.fleet.attribution.catalogue import Catalogue, layout_of, read_verified
 from causeway.fleet.attribution.encoding import RANDOM_STARTS, WindowMeasurements, encode, kernel_cells
 from causeway.fleet.attribution.exports import SampledWindow, sampled_window, streams
 from causeway.fleet.deployment import server as servers
 from causeway.fleet.deployment import transport
+from causeway.fleet.deployment.public_folder import read_signed
 from causeway.fleet.protection.modes import Client
 from causeway.fleet.report_layout import ReportLayout
 
@@ -48,9 +48,9 @@ class PublicParameters:
     settings: Mapping
 
 
-def read_public_parameters(public: Path, simulation: bool = False) -> PublicParameters:
-    """Read the public folder; raises `CausewayError` if the catalogue is not the signed and pinned one."""
-    facts = read_json(public / "deployment.json")
+def read_public_parameters(public: Path, pin: str, simulation: bool = False) -> PublicParameters:
+    """Read the public folder; raises `CausewayError` if not every file is the one that the pinned key signed."""
+    facts = read_signed(public, pin)
     found = read_verified(public, facts["pin"], simulation=simulation)
     layout = layout_of(found, facts["fleet"])
     leader, helper = (
@@ -111,7 +111,7 @@ def vector_of(window: SampledWindow, parameters: PublicParameters) -> np.ndarray
     return counts.vector(0, parameters.layout.cells)
 
 
-def report(tables: Path, public: Path, token: Mapping, ports: tuple[int, int]) -> dict:
+def report(tables: Path, public: Path, token: Mapping, ports: tuple[int, int], pin: str) -> dict:
     """Sample, attribute, encode, protect and send one report.
 
     Parameters
@@ -124,6 +124,8 @@ def report(tables: Path, public: Path, token: Mapping, ports: tuple[int, int]) -
         `serial` and `signature` from the issuer, hexadecimal.
     ports : tuple of int
         Of leader and helper.
+    pin : str
+        The designer's public key, 64 hex digits, from another place than the public folder.
 
     Returns
     -------
@@ -135,7 +137,7 @@ def report(tables: Path, public: Path, token: Mapping, ports: tuple[int, int]) -
     CausewayError
         If the catalogue or the tables are refused, a server is out of reach, or it refuses the report.
     """
-    parameters = read_public_parameters(public)
+    parameters = read_public_parameters(public, pin)
     window = sample(tables, parameters.settings["launches"])
     begun = time.monotonic()
     messages = protected(window, parameters, token)

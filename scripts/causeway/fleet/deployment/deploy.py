@@ -5,6 +5,7 @@ loopback address: a real deployment replaces them, keeps each party's folder on 
 `public/`.
 """
 
+import fcntl
 import secrets
 import time
 from collections.abc import Mapping
@@ -15,7 +16,9 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from causeway.core.errors import CausewayError
 from causeway.core.tables import read_json, write_json
+from causeway.core.whole_files import write_whole
 from causeway.fleet.attribution import catalogue as catalogues
+from causeway.fleet.deployment.public_folder import publish
 from causeway.fleet.deployment.transport import Party, make_certificates, write_secret
 from causeway.fleet.protection.envelope import SERIAL_BYTES, Issuer
 from causeway.fleet.protection.modes import WINDOWS
@@ -33,7 +36,8 @@ def prepare(
     window_s: float,
     most_reports: int,
 ) -> None:
-    """Write the folders `public`, `leader`, `helper`, `designer` and `issuer`.
+    """Write the folders `public`, `leader`, `helper`, `designer` and `issuer`; each party's own holds the pin of the
+    public one.
 
     Parameters
     ----------
@@ -86,7 +90,9 @@ def prepare(
         "most_reports": most_reports,
     }
     facts |= {"pin": catalogues.digest_of(text), "begun": time.time(), "epoch_key": secrets.token_hex(32)}
-    write_json(facts, public / "deployment.json")
+    pin = publish(public, facts, signer)
+    for part in PARTIES:
+        write_whole(folder / part / "pin", pin + "\n")
 
 
 def issue(folder: Path, user: str, epoch: int, count: int) -> list[dict]:
@@ -102,10 +108,13 @@ def issue(folder: Path, user: str, epoch: int, count: int) -> list[dict]:
     except (OSError, ValueError) as error:
         raise CausewayError(f"{folder}: holds no issuer's key ({error})") from None
     state = folder / f"issued_{epoch}.json"
-    issuer = Issuer(key, issued=read_json(state) if state.exists() else {})
     tokens = []
-    for _ in range(count):
-        serial = secrets.token_bytes(SERIAL_BYTES)
-        tokens.append({"epoch": epoch, "serial": serial.hex(), "signature": issuer.issue(user, epoch, serial).hex()})
-        write_json(issuer.issued, state)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # of two requests racing, the second sees what the first was given
+        issuer = Issuer(key, issued=read_json(state) if state.exists() else {})
+        for _ in range(count):
+            serial = secrets.token_bytes(SERIAL_BYTES)
+            signature = issuer.issue(user, epoch, serial)
+            write_json(issuer.issued, state)
+            tokens.append({"epoch": epoch, "serial": serial.hex(), "signature": signature.hex()})
     return tokens

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import CausewayError
-from causeway.core.tables import read_json
+from causeway.core.whole_files import write_whole
 from causeway.fleet.deployment import server as servers
 from causeway.fleet.deployment import transport
 from causeway.fleet.deployment.agent import PublicParameters, read_public_parameters
+from causeway.fleet.deployment.public_folder import read_signed
 from causeway.fleet.protection.ledger import composed_epsilon
 from causeway.fleet.release import designer
 from causeway.fleet.release.release import Release, Request, assemble, encoded, requests
@@ -35,8 +36,9 @@ def read(public: Path, own: Path, ports: tuple[int, int], out: Path) -> Release:
     CausewayError
         If a server is out of reach or refuses, or the two disagree whether a release is above the threshold.
     """
-    parameters = read_public_parameters(public)
-    facts = read_json(public / "deployment.json")
+    pin = (own / "pin").read_text(encoding="ascii")
+    parameters = read_public_parameters(public, pin)
+    facts = read_signed(public, pin)
     party = transport.Party("designer", own)
     parts = {}
     with (
@@ -63,7 +65,7 @@ def read(public: Path, own: Path, ports: tuple[int, int], out: Path) -> Release:
         "simulated": False,
         "delta": parameters.settings["delta"],
     }
-    (out / "release.bin").write_bytes(encoded(made, head))
+    write_whole(out / "release.bin", encoded(made, head))
     designer.write(
         made, scales, parameters.layout, parameters.catalogue, out / "estimates.parquet", out / "applications.parquet"
     )

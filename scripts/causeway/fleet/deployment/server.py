@@ -6,13 +6,17 @@ share of every release within threshold and budget. Shares are opened when they 
 reads its store.
 """
 
+import contextlib
 import json
 import os
+import resource
+import socket
 import socketserver
 import ssl
-import struct
+import sys
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -25,18 +29,24 @@ from causeway.core.errors import CausewayError
 from causeway.core.logs import LOG
 from causeway.fleet.attribution.catalogue import layout_of, read_verified
 from causeway.fleet.deployment import transport
+from causeway.fleet.deployment.public_folder import read_signed
+from causeway.fleet.deployment.store import ReportStore, packed_windows, unpacked_windows
 from causeway.fleet.protection.aggregator import Aggregator, join
 from causeway.fleet.protection.envelope import ReportRefusedError
 from causeway.fleet.protection.ledger import Ledger
 from causeway.fleet.protection.noise import SecureNoise
-from causeway.fleet.release.release import Request, Server, released_cells, reports_behind
+from causeway.fleet.release.release import Request, Server, released_cells, reports_behind, requests
 
 REPORT, SERIALS, RELEASE, STATUS, CLOSE = range(1, 6)
 """Kinds of requests."""
 TAKEN, REFUSED, ANSWER, BELOW, FAILED = range(16, 21)
 """Kinds of replies; `BELOW`: the release is below the threshold."""
-_ENTRY = struct.Struct("<IB")
-_RECORD = struct.Struct("<16sB")
+HANDSHAKE_S = 5.0
+"""Seconds in which a connection must have finished its TLS handshake: a hundred times what one takes here."""
+MOST_CONNECTIONS = 64
+"""Connections at a time; beyond, the oldest that has shown no certificate and asked nothing is closed. An agent's lasts
+well under a second, so that this serves more than a hundred reports a second.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,17 +86,17 @@ class ServerState:
     Raises
     ------
     CausewayError
-        If the catalogue is not the signed and pinned one, sums of `most_reports` reports could overflow, or the ledger
-        is damaged.
+        If the public folder is not the one that the pinned key signed, sums of `most_reports` reports could overflow,
+        or the ledger is damaged.
     """
 
     def __init__(self, options: ServerOptions) -> None:
         self.options = options
         self.lock = threading.RLock()
-        self.open = True
+        self._joining = threading.Lock()
         public = options.public
         folder = options.folder
-        facts = json.loads((public / "deployment.json").read_text(encoding="utf-8"))
+        facts = read_signed(public, (folder / "pin").read_text(encoding="ascii"))
         self.settings = facts["fleet"]
         self.epoch = facts["epoch"]
         self.windows = facts["windows"]
@@ -102,35 +112,27 @@ class ServerState:
             Fraction(str(self.settings["budget"])),
             self.settings["delta"],
             simulated=False,
+            windows=self.windows,
         )
         ledger.entries()
         threshold = self.settings["release_threshold"]
         self.server = Server(options.role, ledger, SecureNoise(), self.layout, threshold, facts["name"])
-        self.joined: dict[bytes, int] | None = None
-        self._store = folder / f"epoch_{self.epoch}.store"
+        self.store = ReportStore(folder, self.epoch, self.windows)
+        self.joined = self.store.joined()
+        self.open = not self.store.closed
         self._window_s = facts["window_s"]
         self._begun = facts["begun"]
         self._restore()
-        self._handle = open(self._store, "ab")  # noqa: SIM115 - open as long as the server
 
     def _restore(self) -> None:
-        """Read the store of an earlier process; an incomplete message at its end is dropped."""
-        if not self._store.exists():
-            return
-        content = self._store.read_bytes()
-        at = 0
-        while at + _ENTRY.size <= len(content):
-            size, window = _ENTRY.unpack_from(content, at)
-            message = content[at + _ENTRY.size : at + _ENTRY.size + size]
-            if len(message) < size:
-                break
+        """Read the store of an earlier process."""
+        for message, window in self.store.messages():
             try:
                 self.aggregator.receive(message, window)
             except ReportRefusedError as error:
                 LOG.warning("%s: a stored report is damaged (%s) and left out", self.options.role, error.reason)
-            at += _ENTRY.size + size
-        os.truncate(self._store, at)
-        LOG.info("%s: %d reports restored", self.options.role, len(self.aggregator.input_shares))
+        if self.aggregator.input_shares:
+            LOG.info("%s: %d reports restored", self.options.role, len(self.aggregator.input_shares))
 
     def window(self) -> int:
         """Return the current window."""
@@ -144,15 +146,18 @@ class ServerState:
             if len(self.aggregator.input_shares) >= self.most:
                 raise ReportRefusedError("full")
             window = self.window()
-            self.aggregator.receive(message, window)
-            self._handle.write(_ENTRY.pack(len(message), window) + message)
-            self._handle.flush()
+            serial = self.aggregator.receive(message, window)
+            try:
+                self.store.append(message, window)
+            except OSError:
+                self.aggregator.forget(serial)  # not acknowledged, so not counted either
+                raise
 
     def close(self) -> None:
-        """End the epoch: further reports are refused."""
+        """End the epoch for good, also for a later process: further reports are refused."""
         with self.lock:
             self.open = False
-            os.fsync(self._handle.fileno())
+            self.store.close()
 
     def serials(self) -> bytes:
         """Return the serials with their windows, in order; the epoch ends with it, so that both servers join the
@@ -160,32 +165,59 @@ class ServerState:
         """
         with self.lock:
             self.close()
-            return b"".join(_RECORD.pack(serial, window) for serial, window in sorted(self.aggregator.windows.items()))
+            return packed_windows(self.aggregator.windows if self.joined is None else self.joined)
 
     def join(self) -> dict[bytes, int]:
-        """Return the reports that both servers have; the other server is asked once."""
-        with self.lock:
-            self.close()
+        """Return the reports that both servers have. The other server is asked once in the life of the epoch: what
+        was joined is on the disk before anything of it is released, so that no later answer moves a report to another
+        window.
+        """
+        self.close()
+        with self._joining:  # not the state's lock: the other server may ask us meanwhile
             if self.joined is None:
                 role = self.options.role
                 other = self.options.other
                 me = transport.Party(role, self.options.folder)
                 with transport.connected(self.options.peer_port, self.options.public, other, me) as connection:
                     content = transport.exchange(connection, SERIALS, b"", {ANSWER: bytes})
-                theirs = dict(_RECORD.iter_unpack(content))
-                mine = self.aggregator.windows
-                leader, helper = (mine, theirs) if role == "leader" else (theirs, mine)
-                self.joined = join(leader, helper)
+                theirs = unpacked_windows(content, self.windows)
+                with self.lock:
+                    mine = self.aggregator.windows
+                    leader, helper = (mine, theirs) if role == "leader" else (theirs, mine)
+                    joined = join(leader, helper)
+                    self.store.fix_joined(joined)
+                    self.joined = joined
             return self.joined
 
     def release(self, request: Request) -> bytes | None:
-        """Return this server's noisy share of a release, or None below the threshold."""
+        """Return this server's noisy share of a release, or None below the threshold; after the last one, the shares
+        of single reports are deleted.
+
+        Raises
+        ------
+        CausewayError
+            If the request is none of the epoch's, the ledger refuses, or shares of joined reports are lost.
+        """
+        wanted = requests(self.epoch, self.windows)
+        if request not in wanted:
+            raise CausewayError(f"{request.part} of window {request.window} is not a release of this epoch")
         joined = self.join()
         with self.lock:
             reports = np.bincount(list(joined.values()), minlength=self.windows).astype(np.int64)
-            part = released_cells(self.aggregator.sums(joined, self.windows), request, self.layout)
-            share = self.server.noisy_share(part, reports_behind(reports, request), request)
-            return None if share is None else share.tobytes()
+            share = self.server.released(request)
+            if share is None and reports_behind(reports, request) >= self.server.threshold:
+                if lost := set(joined) - self.aggregator.serials:
+                    raise CausewayError(f"the shares of {len(lost)} joined reports are lost; nothing is released")
+                part = released_cells(self.aggregator.sums(joined, self.windows), request, self.layout)
+                share = self.server.noisy_share(part, reports_behind(reports, request), request).tobytes()
+            if all(self._done(reports, one) for one in wanted):
+                self.store.remove()
+                self.aggregator.input_shares.clear()
+            return share
+
+    def _done(self, reports: np.ndarray, request: Request) -> bool:
+        few = reports_behind(reports, request) < self.server.threshold
+        return few or self.server.released(request) is not None
 
     def status(self) -> bytes:
         """Return the epoch's counts of reports and refusals, as JSON; nothing of a single report."""
@@ -200,15 +232,16 @@ class ServerState:
 
 class _Handler(socketserver.BaseRequestHandler):
     def handle(self) -> None:
-        self.request.settimeout(transport.TIMEOUT_S)
         state: ServerState = self.server.state
         try:
-            self.request.do_handshake()
+            with self.server.deadline(self.request, HANDSHAKE_S):
+                self.request.do_handshake()
             peer = transport.peer_of(self.request)
             while True:
-                kind, body = transport.receive(self.request, longest=1 << 21)
+                with self.server.deadline(self.request, transport.TIMEOUT_S, known=peer is not None):
+                    kind, body = transport.receive(self.request, longest=1 << 21)
                 transport.send(self.request, *_answer(state, peer, kind, body))
-        except (transport.ConnectionLostError, ssl.SSLError, OSError):
+        except (transport.ConnectionLostError, ssl.SSLError, OSError, ValueError):
             return
 
 
@@ -236,26 +269,86 @@ def _answer(state: ServerState, peer: str | None, kind: int, body: bytes) -> tup
         return REFUSED, error.reason.encode()
     except CausewayError as error:
         return FAILED, str(error).encode()
-    except (ValueError, KeyError, TypeError):
+    except OSError:  # of our own disk: without an answer, the agent knows that its report does not count
+        raise
+    except Exception as error:
+        LOG.warning("%s: a malformed request (%s)", state.options.role, type(error).__name__)
         return FAILED, b"malformed request"
 
 
 class _Listener(socketserver.ThreadingTCPServer):
+    """Takes connections, each in a thread; a connection that keeps its thread waiting too long is closed, however it
+    trickles its bytes.
+    """
+
     allow_reuse_address = True
     daemon_threads = True
     request_queue_size = 256
 
     def __init__(self, state: ServerState) -> None:
         self.state = state
+        self._waiting: dict[socket.socket, tuple[float, bool]] = {}
+        self._connections: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        # half of the open files that this process may have: the other half is for the ledger, the store and libraries
+        self._most = min(MOST_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
         super().__init__(("127.0.0.1", state.options.port), _Handler)
         me = transport.Party(state.options.role, state.options.folder)
         secure = transport.context(state.options.public, me, serving=True)
         # the handshake runs in the connection's own thread: a silent client holds up nobody
         self.socket = secure.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
 
+    @contextlib.contextmanager
+    def deadline(self, connection: socket.socket, seconds: float, known: bool = False) -> Iterator[None]:
+        """Close a connection whose block lasts longer than `seconds`; `known` ones never make room for others."""
+        connection.settimeout(seconds)
+        with self._lock:
+            self._waiting[connection] = (time.monotonic() + seconds, known)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiting.pop(connection, None)
+
+    def service_actions(self) -> None:
+        """Close what waited too long; called several times a second."""
+        now = time.monotonic()
+        with self._lock:
+            late = [connection for connection, (until, _) in self._waiting.items() if until < now]
+        for connection in late:
+            _shut(connection)
+
+    def process_request(self, request: socket.socket, client_address: object) -> None:
+        """Start a connection's thread; beyond the most connections, the one that waited longest makes room."""
+        with self._lock:
+            waiting = [connection for connection, (_, known) in self._waiting.items() if not known]
+            oldest = waiting[0] if len(self._connections) >= self._most and waiting else None
+            self._connections.add(request)
+        if oldest is not None:
+            _shut(oldest)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: socket.socket) -> None:
+        """Close a connection."""
+        with self._lock:
+            self._connections.discard(request)
+            self._waiting.pop(request, None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: socket.socket, client_address: object) -> None:
+        """Say that a connection failed, without the address: agents are anonymous."""
+        LOG.warning("%s: a connection ended with %s", self.state.options.role, sys.exc_info()[0].__name__)
+
+
+def _shut(connection: socket.socket) -> None:
+    # the thread that waits for it closes it; plain, since OpenSSL's own would wait for the other side
+    with contextlib.suppress(OSError):
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
 
 def serve(options: ServerOptions) -> None:
-    """Run a server until it is terminated."""
+    """Run a server until it is terminated; all that it writes is readable by its own account alone."""
+    os.umask(0o077)
     state = ServerState(options)
     with _Listener(state) as listener:
         LOG.info("%s: listening on port %d", options.role, listener.server_address[1])

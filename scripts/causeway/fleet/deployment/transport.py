@@ -98,6 +98,7 @@ def make_certificates(authority_folder: Path, parties: list[Party]) -> None:
 def write_secret(path: Path, content: bytes) -> None:
     """Write a file that its owner alone can read."""
     path.touch(mode=0o600)
+    path.chmod(0o600)
     path.write_bytes(content)
 
 

@@ -81,6 +81,10 @@ class Aggregator:
         self.input_shares[envelope.serial] = (window, share)
         return envelope.serial
 
+    def forget(self, serial: bytes) -> None:
+        """Drop a share that could not be stored."""
+        self.input_shares.pop(serial, None)
+
     @property
     def serials(self) -> frozenset[bytes]:
         """Serials of the shares that arrived."""

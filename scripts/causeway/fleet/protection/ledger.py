@@ -5,21 +5,26 @@ other server), holds the chain's head: without it, deleting the ledger would res
 are stored before they are handed out, so that a retry gives the same bytes and noise is drawn once.
 
 Privacy accounting: a user's report of an epoch lies in one window, so the windows of a part cost their largest epsilon,
-not their sum (parallel composition, McSherry 2009); parts are composed by dp-accounting (sequential composition).
+not their sum (parallel composition, McSherry 2009); a release of the whole epoch overlaps them and is added. Parts are
+composed by dp-accounting (sequential composition).
 """
 
 import contextlib
 import fcntl
 import hashlib
 import json
-import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 
 from causeway.core.errors import CausewayError
+from causeway.core.whole_files import write_whole
 
 START = "0" * 64
+WHOLE = -1
+"""The window that stands for the whole epoch."""
+WINDOWS = 24
+"""Windows of an epoch: the hours of a day."""
 
 
 class LedgerError(CausewayError):
@@ -48,13 +53,12 @@ def composed_epsilon(epsilons: Iterable[Fraction], delta: float) -> float:
     return min(float(total.get_epsilon_for_delta(delta)), float(sum(each)))
 
 
-def _write_durably(path: Path, content: bytes) -> None:
-    partial = path.with_name(path.name + ".partial")
-    with open(partial, "wb") as handle:
-        handle.write(content)
-        handle.flush()
-        os.fsync(handle.fileno())
-    os.replace(partial, path)
+def _cost(windows: Mapping[int, Fraction]) -> Fraction:
+    """Return the epsilon of a part: the windows are disjoint, so they cost their largest; the whole epoch overlaps each
+    of them and is added.
+    """
+    each = [epsilon for window, epsilon in windows.items() if window != WHOLE]
+    return max(each, default=Fraction(0)) + windows.get(WHOLE, Fraction(0))
 
 
 class Ledger:
@@ -72,9 +76,20 @@ class Ledger:
         At which parts are composed.
     simulated : bool
         Whether releases with noise from a seed are allowed; such a ledger never serves production, nor the reverse.
+    windows : int
+        Of an epoch.
     """
 
-    def __init__(self, folder: Path, anchors: list[Path], budget: Fraction, delta: float, simulated: bool) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        anchors: list[Path],
+        budget: Fraction,
+        delta: float,
+        simulated: bool,
+        windows: int = WINDOWS,
+    ) -> None:
+        self.windows = windows
         self.folder = Path(folder)
         self.anchors = [Path(anchor) for anchor in anchors]
         self.budget = Fraction(budget)
@@ -124,6 +139,11 @@ class Ledger:
     def spent(self, epoch: int, more: tuple[str, int, Fraction] | None = None) -> float:
         """Return the epsilon, at delta, that users of an epoch have spent; with `more` (part, window, epsilon),
         after that release.
+
+        Raises
+        ------
+        LedgerError
+            As `entries`, or for a window that is none of the epoch's.
         """
         costs: dict[str, dict[int, Fraction]] = {}
         released = [
@@ -132,9 +152,36 @@ class Ledger:
             if entry["epoch"] == epoch
         ]
         for part, window, epsilon in released + ([more] if more else []):
+            if window != WHOLE and not 0 <= window < self.windows:
+                raise LedgerError(
+                    f"window {window} is none of the epoch's: expected 0 to {self.windows - 1}, or {WHOLE} for all"
+                )
             windows = costs.setdefault(part, {})
             windows[window] = windows.get(window, Fraction(0)) + epsilon
-        return composed_epsilon([max(windows.values()) for _, windows in sorted(costs.items())], self.delta)
+        return composed_epsilon([_cost(windows) for _, windows in sorted(costs.items())], self.delta)
+
+    def released(self, name: str) -> bytes | None:
+        """Return the bytes of an earlier release, None if there is none of that name.
+
+        Raises
+        ------
+        LedgerError
+            As `entries`, or if the stored release is gone or is not the one that was drawn.
+        """
+        return self._stored(name, self.entries())
+
+    def _stored(self, name: str, entries: list[dict]) -> bytes | None:
+        entry = next((entry for entry in entries if entry["release"] == name), None)
+        if entry is None:
+            return None
+        path = self.folder / f"{name}.release"
+        content = path.read_bytes() if path.exists() else b""
+        if hashlib.sha256(content).hexdigest() != entry["sha256"]:
+            raise LedgerError(
+                f"{path}: was released before and is gone or changed; it is not drawn again, since two draws average"
+                " out the noise"
+            )
+        return content
 
     def release(
         self,
@@ -174,13 +221,9 @@ class Ledger:
         with self._locked():
             entries = self.entries()
             stored = self.folder / f"{name}.release"
-            if any(entry["release"] == name for entry in entries):
-                if not stored.exists():
-                    raise LedgerError(
-                        f"{stored}: was released before and is gone; it is not drawn again, since two draws average out"
-                        " the noise"
-                    )
-                return stored.read_bytes()
+            earlier = self._stored(name, entries)
+            if earlier is not None:
+                return earlier
             latest = max((entry["epoch"] for entry in entries), default=epoch)
             if epoch < latest:
                 raise LedgerError(
@@ -195,11 +238,11 @@ class Ledger:
             if (
                 not stored.exists()
             ):  # else drawn before a crash that kept it from being entered: those bytes, not new ones
-                _write_durably(stored, draw())
-            self._append(
-                {"epoch": epoch, "part": part, "window": window, "epsilon": str(epsilon), "release": name}, entries
-            )
-            return stored.read_bytes()
+                write_whole(stored, draw())
+            content = stored.read_bytes()
+            entry = {"epoch": epoch, "part": part, "window": window, "epsilon": str(epsilon), "release": name}
+            self._append(entry | {"sha256": hashlib.sha256(content).hexdigest()}, entries)
+            return content
 
     def _append(self, entry: dict, entries: list[dict]) -> None:
         stored = self.path.read_bytes() if self.path.exists() else b""
@@ -209,10 +252,10 @@ class Ledger:
             "number": len(entries),
         }
         line = json.dumps(entry, sort_keys=True)
-        _write_durably(self.path, stored + line.encode() + b"\n")
+        write_whole(self.path, stored + line.encode() + b"\n")
         for anchor in self.anchors:
             anchor.parent.mkdir(parents=True, exist_ok=True)
-            _write_durably(
+            write_whole(
                 anchor,
                 json.dumps({"head": hashlib.sha256(line.encode()).hexdigest(), "entries": len(entries) + 1}).encode(),
             )

@@ -18,10 +18,8 @@ from causeway.fleet.draws import words
 from causeway.fleet.protection import local_dp, secret_sharing
 from causeway.fleet.protection.aggregator import Aggregator, join
 from causeway.fleet.protection.envelope import SERIAL_BYTES, Envelope, Issuer, hpke_info
+from causeway.fleet.protection.ledger import WINDOWS
 from causeway.fleet.report_layout import WORD, ReportLayout
-
-WINDOWS = 24
-"""Windows of an epoch: the hours of a day."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,6 @@ hash and with what it was made from: a run that was killed goes on where it stop
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import numpy as np
 from causeway.core.errors import CausewayError
 from causeway.core.logs import LOG, Progress
 from causeway.core.tables import read_table, sha256_of
+from causeway.core.whole_files import write_whole, written_whole
 from causeway.fleet.attribution.encoding import Counts
 from causeway.fleet.protection import modes
 from causeway.fleet.protection.modes import Shard, Subtotal
@@ -174,15 +174,13 @@ def _vectors(counts: Counts, rows: range, layout: ReportLayout) -> np.ndarray:
 
 
 def _write(path: Path, subtotal: Subtotal, origin: str) -> None:
-    partial = path.with_name(path.name + ".partial")
     facts = {
         "origin": np.array(origin),
         "bytes_per_report": np.array(subtotal.bytes_per_report),
         "hash": np.array(_hash(subtotal.arrays, origin)),
     }
-    with open(partial, "wb") as handle:
+    with written_whole(path) as partial, open(partial, "wb") as handle:
         np.savez(handle, **subtotal.arrays, **facts)
-    os.replace(partial, path)
 
 
 def _hash(arrays: dict[str, np.ndarray], origin: str) -> str:
@@ -227,7 +225,7 @@ def _is_valid_shard(path: Path, origin: str) -> bool:
 
 
 def _finish(partial: Path, out: Path, facts: dict) -> None:
-    (partial / "shards.json").write_text(json.dumps(facts, sort_keys=True) + "\n", encoding="utf-8")
+    write_whole(partial / "shards.json", json.dumps(facts, sort_keys=True) + "\n")
     shutil.rmtree(out, ignore_errors=True)
     partial.rename(out)
 

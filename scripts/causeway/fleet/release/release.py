@@ -12,13 +12,10 @@ import numpy as np
 
 from causeway.core.errors import CausewayError
 from causeway.fleet.protection.aggregator import centred
-from causeway.fleet.protection.ledger import Ledger
+from causeway.fleet.protection.ledger import WHOLE, Ledger, LedgerError
 from causeway.fleet.protection.modes import WINDOWS, cells_of_part
 from causeway.fleet.protection.noise import Noise
 from causeway.fleet.report_layout import DETAIL, TRAFFIC, WORD, ReportLayout
-
-WHOLE = -1
-"""The window that stands for the whole epoch."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +94,10 @@ class Server:
         self.threshold = threshold
         self.population = population
 
+    def released(self, request: Request) -> bytes | None:
+        """Return the bytes of an earlier answer to a request, None if there was none; see `Ledger.released`."""
+        return self.ledger.released(request.name(self.population, self.layout))
+
     def noisy_share(self, part: np.ndarray, reports: int, request: Request) -> np.ndarray | None:
         """Return this server's noisy share of a release, or None below the threshold, which spends no budget.
 
@@ -115,8 +116,10 @@ class Server:
         Raises
         ------
         LedgerError
-            If the ledger refuses; see `Ledger.release`.
+            If the request is none of the epoch's (`requests`), or the ledger refuses; see `Ledger.release`.
         """
+        if request not in requests(request.epoch, self.ledger.windows):
+            raise LedgerError(f"{request.part} of window {request.window} is not a release of this fleet")
         if reports < self.threshold:
             return None
         name = request.name(self.population, self.layout)

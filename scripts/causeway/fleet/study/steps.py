@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from causeway.core.errors import CausewayError
 from causeway.core.logs import LOG
 from causeway.core.tables import TableWriter, open_table, read_table, sha256_of, write_table
+from causeway.core.whole_files import write_whole
 from causeway.fleet.attribution import catalogue as catalogues
 from causeway.fleet.attribution.attribution import UNKNOWN, attribute, cluster
 from causeway.fleet.attribution.catalogue import layout_of
@@ -109,10 +110,10 @@ def build_catalogue(
     signer = Ed25519PrivateKey.from_private_bytes(words(seed, "simulated signer", 0, 1, 4).tobytes())
     text = found.encoded()
     out.mkdir(parents=True, exist_ok=True)
-    (out / "catalogue.json").write_bytes(text)
-    (out / "catalogue.sig").write_bytes(catalogues.sign(text, signer))
-    (out / "catalogue.pin").write_text(catalogues.digest_of(text) + "\n", encoding="ascii")
-    (out / "designer.pub").write_bytes(signer.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw))
+    write_whole(out / "catalogue.json", text)
+    write_whole(out / "catalogue.sig", catalogues.sign(text, signer))
+    write_whole(out / "catalogue.pin", catalogues.digest_of(text) + "\n")
+    write_whole(out / "designer.pub", signer.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw))
     return found
 
 
@@ -283,7 +284,7 @@ def release_day(
         "test_seed": settings["test_seed"],
         "delta": settings["delta"] if mode in ("share2", "ahe") else 0.0,
     }
-    Path(out[0]).write_bytes(release.encoded(outcome.release, facts))
+    write_whole(out[0], release.encoded(outcome.release, facts))
     designer.write(outcome.release, outcome.scales, layout, found, Path(out[1]), Path(out[2]))
     LOG.info(
         "%s: epsilon %.4g, %d windows released", mode, outcome.release.epsilon, int(outcome.release.released.sum())

@@ -13,6 +13,7 @@ import numpy as np
 from causeway.core.errors import CausewayError
 from causeway.core.logs import LOG
 from causeway.core.tables import read_table
+from causeway.core.whole_files import write_whole
 from causeway.levels.explorer.query import Levels
 from causeway.levels.explorer.tiles import (
     BLOCK_ROWS,
@@ -86,12 +87,12 @@ def write_explorer(
         }
     index |= {"tile_cells": TILE_CELLS, "block_rows": BLOCK_ROWS, "own_from": BUILT_IN}
     text = json.dumps(index, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
-    (out / "index.js").write_text(f"CW.start({text})\n", encoding="utf-8")
+    write_whole(out / "index.js", f"CW.start({text})\n")
     for name in ("uPlot.iife.min.js", "uPlot.min.css", "uPlot.LICENSE", "explorer.css"):
-        shutil.copyfile(ASSETS / name, out / name)
-    (out / "explorer.js").write_text(program(), encoding="utf-8")
+        write_whole(out / name, (ASSETS / name).read_bytes())
+    write_whole(out / "explorer.js", program())
     page = (ASSETS / "explorer.html").read_text(encoding="utf-8").replace("{{dataset}}", escape(folder.name))
-    (out / "index.html").write_text(page, encoding="utf-8")
+    write_whole(out / "index.html", page)
     size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
     LOG.info(
         "%d tiles of launches, %d levels, %.1f MB in all", len(index["launches"]), len(index["levels"]), size / 1e6

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.clock import Clock, clocks_of
+from causeway.core.whole_files import write_whole
 from causeway.levels.explorer.query import Levels
 from causeway.levels.pyramid import cells
 from causeway.levels.pyramid.ordered_rows import chunks
@@ -60,8 +61,7 @@ def write_tile(path: Path, key: str, arrays: list[np.ndarray]) -> int:
     """Write `arrays` of any shape, all of one kind of number, behind one another; return the size of the file."""
     packed = gzip.compress(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays), 6, mtime=0)
     text = f'CW.tile("{key}","{base64.b64encode(packed).decode()}")\n'
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="ascii")
+    write_whole(path, text)
     return len(text)
 
 

@@ -146,7 +146,7 @@ class CustomSums:
             for index, column in enumerate(LAUNCH_SHAPE)
         }
         self._text = {
-            column: np.array(["" if key is None else key[index] for key in known])
+            column: np.array(["" if key is None else key[index] for key in known], object)  # not as wide as the longest
             for index, column in ((0, "kernel_class"), (1, "kernel"))
         }
         self._inside = [_inside(metric, folder, clock, link) for metric in metrics]
@@ -198,8 +198,15 @@ def _values(batch: pa.RecordBatch, name: str) -> np.ndarray:
     """Return a column: numbers, NaN for null, or texts, '' for null."""
     column = batch.column(name)
     if pa.types.is_dictionary(column.type) or pa.types.is_string(column.type):
-        return np.array(["" if text is None else text for text in column.to_pylist()])
+        return _texts(column)
     return column.to_numpy(zero_copy_only=False)
+
+
+def _texts(column: pa.Array) -> np.ndarray:
+    """Return texts, '' for null, as references to one object for each distinct text: a name of 100 kB is held once."""
+    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    words = np.array([*("" if word is None else word for word in coded.dictionary.to_pylist()), ""], object)
+    return words[coded.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False)]
 
 
 def _key(batch: pa.RecordBatch, table: str) -> np.ndarray:
@@ -242,7 +249,7 @@ def _inside(metric: Metric, folder: Path, clock: Clock, link: LinkFunction | Non
     empty = (
         np.empty(0, np.int64),
         np.empty(0, np.int64),
-        *(np.empty(0, "U1" if kinds[name] == "text" else float) for name in named),
+        *(np.empty(0, object if kinds[name] == "text" else float) for name in named),
     )
     return EnclosingIntervals(rows(), (*empty, np.empty(0, np.int64)), link)
 
@@ -253,7 +260,7 @@ def _of_intervals(
     """Return the columns of each row's interval, null without one."""
     found = {OVERLAP: np.where(index >= 0, shared, np.nan)}
     for name, column in zip(_named(metric), theirs[2:-1], strict=True):
-        nothing = np.array([""]) if INTERVALS[metric.inside][name] == "text" else np.array([np.nan])
+        nothing = np.array([""], object) if INTERVALS[metric.inside][name] == "text" else np.array([np.nan])
         found[PREFIX + name] = np.concatenate((column, nothing))[index]  # -1 is the last
     return found
 

@@ -7,6 +7,7 @@ list is refused and quoted, and what is left is worked out with numpy, column by
 
 import ast
 import operator
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -62,7 +63,7 @@ class Expression:
             Of equal length: float64 or int64, NaN for null, or texts.
         """
         rows = next(iter(columns.values())).size if columns else 0
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             value = np.broadcast_to(np.asarray(_value(self.tree, columns), np.float64), rows)
         return np.where(np.isfinite(value), value, np.nan)
 
@@ -111,6 +112,8 @@ def _kind(node: ast.expr, columns: Mapping[str, str], where: str, depth: int) ->
             raise CausewayError(f"{where}: there is no column {node.id}; there are {', '.join(sorted(columns))}")
         return columns[node.id]
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float | bool):
+        if not abs(node.value) <= sys.float_info.max:
+            raise CausewayError(f"{where}: a number in it is too large; the largest is {sys.float_info.max:.3g}")
         return "number"
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return "text"
@@ -153,9 +156,11 @@ def _comparison(node: ast.Compare, columns: Mapping[str, str], where: str, depth
 
 def _value(node: ast.expr, columns: Mapping[str, np.ndarray]) -> np.ndarray | float | str:
     if isinstance(node, ast.Name):
-        return columns[node.id]
+        column = columns[node.id]
+        # integers would wrap at 2**63 without a word; texts stay
+        return column if column.dtype.kind in "OU" else column.astype(np.float64, copy=False)
     if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else float(node.value)
+        return node.value if isinstance(node.value, str) else np.float64(node.value)
     if isinstance(node, ast.BinOp):
         return OPERATORS[type(node.op)](_value(node.left, columns), _value(node.right, columns))
     if isinstance(node, ast.UnaryOp):

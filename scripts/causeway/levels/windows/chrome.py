@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from causeway.core.whole_files import written_whole
 from causeway.levels.windows.viewer_rows import flows, swim_lanes
 from causeway.levels.windows.window import TimeWindow
 
@@ -17,15 +18,16 @@ FLOW = "launch"
 
 def write_chrome(window: TimeWindow, path: Path) -> None:
     """Write `path` (`.json.gz`); times count from the dataset's first launch, and equal windows give equal bytes."""
-    partial = path.with_name(path.name + ".partial")
-    path.parent.mkdir(parents=True, exist_ok=True)
     about = {"dataset": window.dataset, "window": window.name, "first_launch_ns": window.origin_ns}
-    with open(partial, "wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
+    with (
+        written_whole(path) as partial,
+        open(partial, "wb") as raw,
+        gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
+    ):
         packed.write(b'{"displayTimeUnit":"ns","otherData":' + _text(about) + b',"traceEvents":[\n')
         for index, event in enumerate(_events(window)):
             packed.write((b",\n" if index else b"") + _text(event))
         packed.write(b"\n]}\n")
-    partial.replace(path)
 
 
 def _text(value: dict) -> bytes:

@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from causeway.core.codes import MEMSET_KIND
+from causeway.core.whole_files import written_whole
 from causeway.levels.windows.window import TimeWindow
 
 TABLES = {
@@ -77,17 +78,15 @@ class _Strings:
 
 def write_nsys(window: TimeWindow, path: Path) -> None:
     """Write `path` (`.sqlite`); times are those of the dataset's time line, moved only if one would be negative."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    partial.unlink(missing_ok=True)
     zero = min(window.earliest_ns, 0)
-    with closing(sqlite3.connect(partial)) as base:
-        base.execute("PRAGMA journal_mode = OFF")
-        for name, columns in TABLES.items():
-            base.execute(f"CREATE TABLE {name} ({columns})")
-        _fill(base, window, zero)
-        base.commit()
-    partial.replace(path)
+    with written_whole(path) as partial:
+        partial.unlink(missing_ok=True)
+        with closing(sqlite3.connect(partial)) as base:
+            base.execute("PRAGMA journal_mode = OFF")
+            for name, columns in TABLES.items():
+                base.execute(f"CREATE TABLE {name} ({columns})")
+            _fill(base, window, zero)
+            base.commit()
 
 
 def _fill(base: sqlite3.Connection, window: TimeWindow, zero: int) -> None:

@@ -7,6 +7,7 @@ ranges; events name the kernel; communication records lead from a launch call to
 
 from pathlib import Path
 
+from causeway.core.whole_files import write_whole
 from causeway.levels.windows.viewer_rows import SwimLane, flows, swim_lanes
 from causeway.levels.windows.window import TimeWindow
 
@@ -70,9 +71,9 @@ def write_paraver(window: TimeWindow, path: Path) -> None:
     header = (
         f"#Paraver ({DATE}):{window.latest_ns - window.earliest_ns}_ns:{len(nodes)}({cpus}):1:{len(ranks)}({tasks})"
     )
-    path.write_text("\n".join([header, *records]) + "\n", encoding="utf-8")
-    path.with_suffix(".pcf").write_text(_pcf(names, metrics), encoding="utf-8")
-    path.with_suffix(".row").write_text(_row(lanes, ranks, nodes), encoding="utf-8")
+    write_whole(path, "\n".join([header, *records]) + "\n")
+    write_whole(path.with_suffix(".pcf"), _pcf(names, metrics))
+    write_whole(path.with_suffix(".row"), _row(lanes, ranks, nodes))
 
 
 def _node(window: TimeWindow, rank: int) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import jinja2
 from markupsafe import Markup
 
+from causeway.core.whole_files import write_whole
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.markup import joined
 
@@ -62,9 +63,7 @@ def rendered(template: str, **values: object) -> Markup:
 def write(drawing: "Markup | Figure", path: str | Path) -> None:
     """Write a page, an SVG, or a figure of matplotlib as SVG; its folder is made."""
     text = f"{drawing}\n" if isinstance(drawing, Markup) else theme.svg_text(drawing)
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    write_whole(path, text)
 
 
 def svg_of(path: str | Path) -> Markup:

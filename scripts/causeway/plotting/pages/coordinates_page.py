@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from causeway.core.whole_files import write_whole
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.markup import escape
 from causeway.plotting.drawing.page import rendered
@@ -39,8 +40,7 @@ def write_plotly_script(folder: Path) -> None:
     """Write plotly's own script beside the page: it needs no network."""
     from plotly.offline import get_plotlyjs
 
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "plotly.min.js").write_text(get_plotlyjs(), encoding="utf-8")
+    write_whole(folder / "plotly.min.js", get_plotlyjs())
 
 
 def interactive(coordinates: "Coordinates"):

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import ExportError
+from causeway.core.machine_errors import fail_if_of_the_machine
 from causeway.readers.amd.counter_passes import CounterStore, checked
 from causeway.readers.amd.rocprofv3_ids import RecordNames, finite, handle, inner, inner_object, product, values_of
 from causeway.readers.amd.trace_events import RocmEvents, device_facts
@@ -42,7 +43,8 @@ def _files(path: Path) -> list[Path]:
             for file in files
             if re.match(rb'\s*\{\s*"' + ROOT.encode() + rb'"', first_bytes(file, 256).removeprefix(b"\xef\xbb\xbf"))
         ]
-    except OSError:
+    except OSError as error:
+        fail_if_of_the_machine(error)
         return []
 
 

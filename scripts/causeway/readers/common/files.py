@@ -5,6 +5,8 @@ import io
 import zlib
 from pathlib import Path
 
+from causeway.core.machine_errors import fail_if_of_the_machine
+
 HEAD_BYTES = 64 * 1024
 """Enough for the longest preamble seen before a CSV header (204 lines) and for Kineto's device list before its
 events.
@@ -26,7 +28,8 @@ def first_bytes(path: Path, size: int = HEAD_BYTES) -> bytes:
     try:
         with gzip.open(path, "rb") as handle:
             return handle.read(size)
-    except (OSError, EOFError, zlib.error):
+    except (OSError, EOFError, zlib.error) as error:
+        fail_if_of_the_machine(error)
         # a file of which even the first kilobytes are cut: a bare decompressor gives what there is
         try:
             return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, size)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from causeway.core.errors import ExportError
+from causeway.core.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.numbers import integers
 from causeway.readers.containers.arrow_tables import (
@@ -66,6 +67,7 @@ class ArrowExport:
             try:
                 tables[path.stem] = ParquetTable(path) if path.suffix == ".parquet" else whole_file(path)
             except READ_ERRORS as error:
+                fail_if_of_the_machine(error)
                 broken[path.stem] = _reason(error)
         return cls(tables, broken, source)
 
@@ -89,6 +91,7 @@ class ArrowExport:
                 if last and last not in closed:
                     tables.setdefault(last, StreamTable(file, offset, schema, size))
         except READ_ERRORS as error:
+            fail_if_of_the_machine(error)
             if not number:
                 raise ExportError(
                     source, f"its first Arrow stream cannot be read ({_reason(error)})", "Arrow streams", ADVICE_CUT
@@ -100,7 +103,8 @@ class ArrowExport:
         """Return about how many rows a table has."""
         try:
             return self._tables[table].estimated_rows()
-        except READ_ERRORS:
+        except READ_ERRORS as error:
+            fail_if_of_the_machine(error)
             return 0
 
     def pairs(self, table: str, key: str, value: str) -> list[tuple]:
@@ -124,7 +128,8 @@ class ArrowExport:
                 found += zip(*[cells.get(name, absent) for name in columns], strict=True)
                 if len(found) >= limit:
                     break
-        except READ_ERRORS:
+        except READ_ERRORS as error:
+            fail_if_of_the_machine(error)
             return []
         return found[:limit]
 
@@ -145,7 +150,8 @@ class ArrowExport:
                     for one, text in zip(keys.filter(hit).to_pylist(), texts.to_pylist(), strict=True):
                         if text is not None:
                             found.setdefault(one, text if isinstance(text, bytes) else str(text).encode())
-        except READ_ERRORS:
+        except READ_ERRORS as error:
+            fail_if_of_the_machine(error)
             return found
         return found
 
@@ -172,6 +178,7 @@ class ArrowExport:
                 yield bad, ours
                 done += batch.num_rows
         except READ_ERRORS as error:
+            fail_if_of_the_machine(error)
             found = f"table {table} is damaged after {done} rows ({_reason(error)})"
             raise ExportError(self.source, found, "complete Parquet or Arrow files", ADVICE_CUT) from None
 

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from causeway.core.machine_errors import fail_if_of_the_machine
+
 BATCH_ROWS = 1 << 16
 RELEASE_BYTES = 16 << 20
 """Mapped bytes that may be read before the pages are released."""
@@ -187,7 +189,8 @@ class MappedFile:
                     reader.read_next_batch()
             except StopIteration:
                 size = source.tell()
-            except READ_ERRORS:
+            except READ_ERRORS as error:
+                fail_if_of_the_machine(error)
                 yield offset, len(self.map) - offset, reader.schema
                 raise
             yield offset, size, reader.schema

@@ -17,6 +17,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from causeway.core.errors import ExportError
+from causeway.core.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.kernel_names import clean_text
 
 BLOCK_BYTES = 8 << 20
@@ -219,7 +220,8 @@ class PlainParquet:
         self.size = path.stat().st_size
         try:
             self._file = pq.ParquetFile(path)
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, OSError) as error:
+            fail_if_of_the_machine(error)
             raise ExportError(
                 source, "its footer cannot be read", "a complete Parquet file", "Write or copy the table again."
             ) from None
@@ -250,7 +252,8 @@ class PlainParquet:
                         for name, column, kind in zip(self.columns, batch.columns, self._kinds, strict=True)
                     },
                 )
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, OSError) as error:
+            fail_if_of_the_machine(error)
             found = f"it is damaged after row {done:,}"
             raise ExportError(self.source, found, "a complete Parquet file", "Write or copy the table again.") from None
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import ExportError
+from causeway.core.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import open_text
 from causeway.readers.common.issues import Issues
@@ -43,7 +44,8 @@ def header_of(path: Path) -> list[str]:
         raw, text = open_text(path)
         with raw, text:
             return _cells(text.readline(LINE_CHARS))
-    except (OSError, EOFError, zlib.error):
+    except (OSError, EOFError, zlib.error) as error:
+        fail_if_of_the_machine(error)
         return []
 
 

@@ -16,18 +16,24 @@ import pyarrow.compute as pc
 
 from causeway.core.errors import ExportError
 from causeway.core.logs import LOG
+from causeway.core.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.background import prefetched
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.numbers import integers
-from causeway.readers.containers.sqlite_names import has_journal
+from causeway.readers.containers.sqlite_names import PLAIN_TABLES, has_journal
 
 BATCH_ROWS = 1 << 16
+LONGEST_VALUE = 1 << 26
+"""Bytes of the longest text or blob that is taken from a database; the longest kernel names seen have 0.6 MB."""
+STEPS_PER_CALL = 1_000_000
+MOST_STEPS = 2 * 10**9
+"""Steps of SQLite's virtual machine without a row, half a minute: skipping the rows of a table takes three for each, so
+this is a table of 6e8 rows, above all that were seen.
+"""
 LARGE_ROWS = 100_000
 """Rows from which on reading pages is worth loading its compiled code."""
-DAMAGE = (sqlite3.Error, UnicodeDecodeError, MemoryError)
-"""What sqlite3 raises for a damaged file: its messages may quote undecodable bytes, and a record may claim to be
-larger than memory.
-"""
+DAMAGE = (sqlite3.Error, UnicodeDecodeError)
+"""What sqlite3 raises for a damaged file: its messages may quote undecodable bytes."""
 
 ADVICE_CUT = "Export it again from the report file, or copy it again: a copy that was cut short is the usual cause."
 
@@ -58,23 +64,19 @@ class SqliteExport:
         self._index = path.with_name(path.name + "-shm")
         self._had_index = self._index.exists()
         self._missing = missing_pages(path)
+        self._steps = 0
         try:
             self._connection = self._open()
-            names = [
-                name.decode("utf-8", "replace")
-                for (name,) in self._connection.execute(
-                    "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
-                )
-            ]
+            names = [name.decode("utf-8", "replace") for (name,) in self._connection.execute(PLAIN_TABLES)]
         except DAMAGE as error:
+            fail_if_of_the_machine(error)
             raise ExportError(
                 source, f"the database cannot be read ({error})", "a complete SQLite file", ADVICE_CUT
             ) from None
         self.tables = {name: self._columns(name) for name in names}
 
     def _open(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._uri, uri=True)
-        connection.text_factory = bytes
+        connection = self._guarded()
         if self._missing:
             # SQLite then opens a file that is cut, and fails only where pages are missing; the file stays read-only
             connection.execute("PRAGMA writable_schema = ON")
@@ -84,24 +86,41 @@ class SqliteExport:
             # a write-ahead log beside a file in a folder that cannot be written: read the file without its log
             connection.close()
             self._uri += "&immutable=1"
-            connection = sqlite3.connect(self._uri, uri=True)
-            connection.text_factory = bytes
+            connection = self._guarded()
             log = self.path.with_name(self.path.name + "-wal")
             self.wal_ignored = log.exists() and log.stat().st_size > 0
         return connection
 
+    def _guarded(self) -> sqlite3.Connection:
+        """Connect with limits on what a hostile schema can make SQLite do (sqlite.org/security.html)."""
+        connection = sqlite3.connect(self._uri, uri=True)
+        connection.text_factory = bytes
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.set_progress_handler(self._watch, STEPS_PER_CALL)
+        return connection
+
+    def _watch(self) -> bool:
+        """Count SQLite's steps since the last rows came; True, which ends the query, if there are too many."""
+        self._steps += STEPS_PER_CALL
+        return self._steps > MOST_STEPS
+
     def _columns(self, table: str) -> list[str]:
+        self._steps = 0
         try:
             rows = self._connection.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
-        except DAMAGE:
+        except DAMAGE as error:
+            fail_if_of_the_machine(error)
             return []
         return [row[1].decode("utf-8", "replace") for row in rows]
 
     def estimated_rows(self, table: str) -> int:
         """Return the highest row id, at once: the number of rows unless some were deleted."""
+        self._steps = 0
         try:
             return int(self._connection.execute(f"SELECT max(rowid) FROM {quoted(table)}").fetchone()[0] or 0)  # noqa: S608 - quoted name
-        except (*DAMAGE, TypeError, ValueError):
+        except (*DAMAGE, TypeError, ValueError) as error:
+            fail_if_of_the_machine(error)
             return 0
 
     def pairs(self, table: str, key: str, value: str) -> list[tuple]:
@@ -111,10 +130,14 @@ class SqliteExport:
     def rows(self, table: str, columns: list[str], limit: int = 100_000) -> list[tuple]:
         """Return columns of a small table, absent columns as None, text as str; [] if it cannot be read."""
         present = self.tables.get(table, [])
+        if not present:  # also a view of that name, which is not run
+            return []
         names = ", ".join(quoted(name) if name in present else "NULL" for name in columns)
+        self._steps = 0
         try:
             found = self._connection.execute(f"SELECT {names} FROM {quoted(table)} LIMIT {limit:d}").fetchall()  # noqa: S608
-        except DAMAGE:
+        except DAMAGE as error:
+            fail_if_of_the_machine(error)
             return []
         return [
             tuple(cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell for cell in row) for row in found
@@ -131,9 +154,11 @@ class SqliteExport:
         query = f"SELECT {quoted(key)}, {quoted(value)} FROM {quoted(table)} WHERE {quoted(key)} IN "  # noqa: S608 - quoted names
         for at in range(0, len(wanted), 500):
             part = wanted[at : at + 500]
+            self._steps = 0
             try:
                 found.update(self._connection.execute(f"{query} ({', '.join('?' * len(part))})", part).fetchall())
-            except DAMAGE:
+            except DAMAGE as error:
+                fail_if_of_the_machine(error)
                 for one in part:
                     with contextlib.suppress(*DAMAGE):
                         found.update(self._connection.execute(f"{query} (?)", (one,)).fetchall())
@@ -195,6 +220,7 @@ class SqliteExport:
                 ).fetchall()
                 declared = lock.execute(f"PRAGMA table_xinfo({quoted(table)})").fetchall()
             except DAMAGE as error:
+                fail_if_of_the_machine(error)
                 raise NotSimpleError("an unreadable schema") from error
             if len(roots) != 1 or any(hidden for *_, hidden in declared):
                 raise NotSimpleError("no plain table")
@@ -253,6 +279,7 @@ class SqliteExport:
         try:
             cursor = self._connection.execute(query)
         except DAMAGE as error:
+            fail_if_of_the_machine(error)
             raise self._damage(table, done, error) from None
         while True:
             rows = []
@@ -263,7 +290,9 @@ class SqliteExport:
                     if len(rows) == BATCH_ROWS:
                         break
             except DAMAGE as error:
+                fail_if_of_the_machine(error)
                 failure = error
+            self._steps = 0
             if rows:
                 bad = 0
                 batch = {}

@@ -5,8 +5,13 @@ detection runs at workflow start.
 import sqlite3
 from pathlib import Path
 
+from causeway.core.machine_errors import fail_if_of_the_machine
+
 SQLITE = b"SQLite format 3\x00"
 """The first bytes of every SQLite database (sqlite.org/fileformat2.html, section 1.3.1)."""
+
+PLAIN_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
+"""Asks for the tables that hold rows: every profiler's data lie in such (checked on each real export)."""
 
 
 def is_database(path: Path) -> bool:
@@ -14,7 +19,8 @@ def is_database(path: Path) -> bool:
     try:
         with open(path, "rb") as handle:
             return handle.read(len(SQLITE)) == SQLITE
-    except OSError:
+    except OSError as error:
+        fail_if_of_the_machine(error)
         return False
 
 
@@ -24,20 +30,23 @@ def has_journal(path: Path) -> bool:
         try:
             if path.with_name(path.name + end).stat().st_size:
                 return True
-        except OSError:
+        except OSError as error:
+            fail_if_of_the_machine(error)
             continue
     return False
 
 
 def sqlite_tables(path: str | Path) -> list[str]:
-    """Return the names of a database's tables and views, sorted, without changing the file; [] if it cannot be read."""
+    """Return the names of a database's tables, sorted, without changing the file; [] if it cannot be read.
+
+    Views and virtual tables are left out: they are programs of the file's author, which may run without end.
+    """
     try:
         connection = sqlite3.connect(f"{Path(path).resolve().as_uri()}?mode=ro&immutable=1", uri=True)
     except (sqlite3.Error, ValueError):
         return []
     try:
-        query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
-        return [name for (name,) in connection.execute(query)]
+        return [name for (name,) in connection.execute(PLAIN_TABLES)]
     except (sqlite3.Error, UnicodeDecodeError):  # a message may quote undecodable bytes of a damaged schema
         return []
     finally:

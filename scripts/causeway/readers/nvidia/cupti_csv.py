@@ -16,6 +16,7 @@ import numpy as np
 
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
+from causeway.core.machine_errors import fail_if_of_the_machine
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL
@@ -59,7 +60,8 @@ def _files(path: Path) -> list[Path]:
             with raw, text:
                 if file.is_file() and find_header(CsvLines(text)) is not None:
                     found.append(file)
-        except (OSError, EOFError, zlib.error):
+        except (OSError, EOFError, zlib.error) as error:
+            fail_if_of_the_machine(error)
             continue
     return found
 

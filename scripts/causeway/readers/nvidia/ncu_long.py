@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import ExportError
+from causeway.core.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import first_bytes
@@ -44,7 +45,8 @@ def probe(path: Path) -> bool:
     """Return whether the file is text with Nsight Compute's header or messages."""
     try:
         head = first_bytes(path)
-    except OSError:
+    except OSError as error:
+        fail_if_of_the_machine(error)
         return False
     return bool(re.search(rb'^(?:\xef\xbb\xbf)?"?ID"?,"?Process ID"?,', head, re.MULTILINE) or _MESSAGE.search(head))
 

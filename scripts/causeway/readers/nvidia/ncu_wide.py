@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.errors import ExportError
+from causeway.core.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.kernel_names import clean_text
@@ -48,7 +49,8 @@ def probe(path: Path) -> bool:
     """Return whether the file has the header of a wide page or of a pivot."""
     try:
         head = b"" if path.is_dir() else first_bytes(path)
-    except OSError:
+    except OSError as error:
+        fail_if_of_the_machine(error)
         return False
     return _find_header(CsvLines(io.StringIO(head.decode("utf-8-sig", "replace"), newline=""))) is not None
 

@@ -8,6 +8,7 @@ graph node 0.
 from pathlib import Path
 
 from causeway.core.errors import ExportError
+from causeway.core.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.options import Options
 from causeway.readers.containers.arrow_export import ArrowExport
@@ -30,7 +31,8 @@ def probe(path: Path) -> bool:
             marks = ("CUPTI_ACTIVITY_KIND_*", "StringIds", "META_DATA_EXPORT", "EXPORT_META_DATA")
             return any(next(path.glob(mark + suffix), None) for mark in marks for suffix in (".parquet", ".arrow"))
         return first_bytes(path, 8).startswith((_STREAM, _HDF))
-    except OSError:
+    except OSError as error:
+        fail_if_of_the_machine(error)
         return False
 
 

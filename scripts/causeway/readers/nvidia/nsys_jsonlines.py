@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from causeway.core.errors import ExportError
 from causeway.core.logs import Progress
+from causeway.core.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import first_bytes
@@ -48,7 +49,8 @@ def probe(path: Path) -> bool:
     """Return whether the file begins like JSON lines of Nsight Systems."""
     try:
         head = b"" if path.is_dir() else first_bytes(path, 4096)
-    except OSError:
+    except OSError as error:
+        fail_if_of_the_machine(error)
         return False
     head = head.removeprefix(codecs.BOM_UTF8).lstrip()
     event = _EVENT.match(head)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from causeway.core.errors import ExportError
+from causeway.core.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL, UNNAMED_RANGE
 from causeway.readers.common.files import first_bytes
@@ -39,7 +40,8 @@ def probe(path: Path) -> bool:
             and first_bytes(trace, 4) == b"PAR1"
             and {"Projected Start", "NumGPUOps"} <= set(ParquetTable(trace).columns)
         )
-    except READ_ERRORS:
+    except READ_ERRORS as error:
+        fail_if_of_the_machine(error)
         return path.is_dir()
 
 
@@ -64,7 +66,8 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         )
     try:
         table = ParquetTable(trace)
-    except READ_ERRORS:
+    except READ_ERRORS as error:
+        fail_if_of_the_machine(error)
         raise ExportError(options.source, "trace.parquet cannot be opened", "a complete Parquet file", advice) from None
     known = column_map("nsys_recipe")["tables"]["trace.parquet"]
     lacking = [name for name in known["required"] if name not in table.columns]
@@ -134,7 +137,8 @@ def _reported_rank(trace: Path) -> int | None:
         if file.is_file():
             try:
                 export = ArrowExport({"devices": ParquetTable(file)}, {}, "")
-            except READ_ERRORS:
+            except READ_ERRORS as error:
+                fail_if_of_the_machine(error)
                 continue
             found = {
                 int(match[1])

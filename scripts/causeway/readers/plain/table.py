@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from causeway.core.errors import ExportError
+from causeway.core.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.column_maps import column_map, metric_field
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import first_bytes
@@ -34,7 +35,8 @@ def probe(path: Path) -> bool:
     """Return whether the file is Parquet, or text that is no JSON."""
     try:
         head = first_bytes(path) if path.is_file() else b""
-    except OSError:
+    except OSError as error:
+        fail_if_of_the_machine(error)
         return False
     line = head.lstrip(b"\r\n").split(b"\n", 1)[0]
     return head.startswith(b"PAR1") or (

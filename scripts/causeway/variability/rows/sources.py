@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numba import int32, int64
 
+from causeway.core.checked_parquet import CheckedParquet
 from causeway.core.clock import Clock
 from causeway.core.errors import TableError
 from causeway.core.tables import ROW_GROUP_ROWS, extremes, open_table, read_json
@@ -105,7 +106,7 @@ class TableRows:
         if not groups:
             return
         size = max(LEAST_ROWS, min(CHUNK_ROWS, CHUNK_VALUES // max(len(wanted), 1)))
-        with pq.ParquetFile(self.path, metadata=self._known, pre_buffer=False) as file:
+        with CheckedParquet(self.path, self._known) as file:
             for group in groups:
                 row = group.row
                 before = group.first

@@ -1,0 +1,138 @@
+"""Parquet files of our own, read with the checksum of every page: a flipped bit is an error, never another number."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from causeway.core.errors import TableError
+from causeway.core.machine_errors import fail_if_of_the_machine
+
+ADVICE = "delete it, or the whole folder where a rule writes a folder (such as `tables/{export}`), and run again"
+"""What helps against any damaged result: a file in a folder that is one output is made again with that folder only."""
+DAMAGE = (pa.ArrowException, OSError, ValueError)
+"""What pyarrow raises for damaged files."""
+
+
+def damage(path: str | Path, error: BaseException) -> str:
+    """Return in one sentence that a table cannot be read.
+
+    Raises
+    ------
+    MachineError
+        If the machine could not read it, rather than the file being damaged.
+    """
+    fail_if_of_the_machine(error, f"reading {path}")
+    return f"{path}: not a readable Parquet file ({str(error)[:200]}); {ADVICE}"
+
+
+class CheckedParquet(pq.ParquetFile):
+    """A Parquet file whose pages are checked as they are read.
+
+    Parameters
+    ----------
+    path : path
+    metadata : FileMetaData or None
+        Of the same file, if it was read before.
+
+    Raises
+    ------
+    TableError
+        If the file is missing or damaged.
+    MachineError
+        If the machine cannot read it.
+    """
+
+    def __init__(self, path: str | Path, metadata: pq.FileMetaData | None = None) -> None:
+        self.path = path
+        try:
+            # a buffer would hold every row group that is asked for at once
+            super().__init__(path, metadata=metadata, pre_buffer=False, page_checksum_verification=True)
+        except DAMAGE as error:
+            raise TableError(damage(path, error)) from None
+
+    def read(self, *args: object, **options: object) -> pa.Table:
+        """Read as `ParquetFile` does, with checked pages.
+
+        Returns
+        -------
+        Table
+            The rows and columns that were asked for.
+
+        Raises
+        ------
+        TableError
+            If the file is damaged.
+        MachineError
+            If the machine cannot read it.
+        """
+        try:
+            return super().read(*args, **options)
+        except DAMAGE as error:
+            raise TableError(damage(self.path, error)) from None
+
+    def read_row_group(self, *args: object, **options: object) -> pa.Table:
+        """Read as `ParquetFile` does, with checked pages.
+
+        Returns
+        -------
+        Table
+            The rows and columns that were asked for.
+
+        Raises
+        ------
+        TableError
+            If the file is damaged.
+        MachineError
+            If the machine cannot read it.
+        """
+        try:
+            return super().read_row_group(*args, **options)
+        except DAMAGE as error:
+            raise TableError(damage(self.path, error)) from None
+
+    def read_row_groups(self, *args: object, **options: object) -> pa.Table:
+        """Read as `ParquetFile` does, with checked pages.
+
+        Returns
+        -------
+        Table
+            The rows and columns that were asked for.
+
+        Raises
+        ------
+        TableError
+            If the file is damaged.
+        MachineError
+            If the machine cannot read it.
+        """
+        try:
+            return super().read_row_groups(*args, **options)
+        except DAMAGE as error:
+            raise TableError(damage(self.path, error)) from None
+
+    def iter_batches(self, *args: object, **options: object) -> Iterator[pa.RecordBatch]:
+        """Read as `ParquetFile` does, with checked pages.
+
+        Yields
+        ------
+        RecordBatch
+            The rows and columns that were asked for.
+
+        Raises
+        ------
+        TableError
+            If the file is damaged.
+        MachineError
+            If the machine cannot read it.
+        """
+        batches = super().iter_batches(*args, **options)
+        while True:
+            try:
+                batch = next(batches)
+            except StopIteration:
+                return
+            except DAMAGE as error:
+                raise TableError(damage(self.path, error)) from None
+            yield batch

@@ -1,0 +1,126 @@
+"""What a server keeps on disk of an epoch until its release: the sealed shares, that the epoch is closed, and which
+reports were joined.
+
+Each is on the disk before anything that rests on it leaves the server; only the server's own account can read them.
+"""
+
+import os
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from causeway.core.errors import CausewayError
+from causeway.core.whole_files import write_whole
+from causeway.fleet.protection.envelope import SERIAL_BYTES
+
+_ENTRY = struct.Struct("<IB")
+_RECORD = struct.Struct(f"<{SERIAL_BYTES}sB")
+
+
+def packed_windows(windows: Mapping[bytes, int]) -> bytes:
+    """Return serials with their windows, as bytes, in order of serials."""
+    return b"".join(_RECORD.pack(serial, window) for serial, window in sorted(windows.items()))
+
+
+def unpacked_windows(content: bytes, windows: int) -> dict[bytes, int]:
+    """Return serials with their windows.
+
+    Parameters
+    ----------
+    content : bytes
+        Of `packed_windows`, perhaps from another party.
+    windows : int
+        Of the epoch.
+
+    Raises
+    ------
+    CausewayError
+        If its length is wrong, a serial comes twice, or a window is not one of the epoch.
+    """
+    if len(content) % _RECORD.size:
+        raise CausewayError("the other server's serials are cut; nothing is joined")
+    found = dict(_RECORD.iter_unpack(content))
+    if len(found) * _RECORD.size != len(content) or any(window >= windows for window in found.values()):
+        raise CausewayError("the other server's serials come twice or lie outside the epoch; nothing is joined")
+    return found
+
+
+class ReportStore:
+    """The files of one epoch in a server's folder.
+
+    Parameters
+    ----------
+    folder : Path
+    epoch : int
+    windows : int
+        Of the epoch.
+    """
+
+    def __init__(self, folder: Path, epoch: int, windows: int) -> None:
+        self.path = folder / f"epoch_{epoch}.store"
+        self._closed = folder / f"epoch_{epoch}.closed"
+        self._joined = folder / f"epoch_{epoch}.joined"
+        self._windows = windows
+        self._handle: int | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether the epoch has ended, also for an earlier process."""
+        return self._closed.exists()
+
+    def close(self) -> None:
+        """End the epoch for good."""
+        if not self.closed:
+            write_whole(self._closed, b"")
+
+    def joined(self) -> dict[bytes, int] | None:
+        """Return the joined set of an earlier process, None if nothing was joined."""
+        return unpacked_windows(self._joined.read_bytes(), self._windows) if self._joined.exists() else None
+
+    def fix_joined(self, joined: Mapping[bytes, int]) -> None:
+        """Fix the joined set for good: a user's report is in the same window ever after."""
+        write_whole(self._joined, packed_windows(joined))
+        self._joined.chmod(0o600)
+
+    def messages(self) -> Iterator[tuple[bytes, int]]:
+        """Give the stored messages with their windows; an incomplete one at the end is cut off the file."""
+        if not self.path.exists():
+            return
+        content = self.path.read_bytes()
+        at = 0
+        while at + _ENTRY.size <= len(content):
+            size, window = _ENTRY.unpack_from(content, at)
+            message = content[at + _ENTRY.size : at + _ENTRY.size + size]
+            if len(message) < size:
+                break
+            yield message, window
+            at += _ENTRY.size + size
+        os.truncate(self.path, at)
+
+    def append(self, message: bytes, window: int) -> None:
+        """Store a message; it is on the disk afterwards.
+
+        Raises
+        ------
+        OSError
+            If it cannot be stored; the file is as it was then.
+        """
+        if self._handle is None:
+            self._handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            os.fchmod(self._handle, 0o600)
+        size = os.fstat(self._handle).st_size
+        entry = memoryview(_ENTRY.pack(len(message), window) + message)
+        try:
+            while entry:
+                entry = entry[os.write(self._handle, entry) :]
+            os.fsync(self._handle)
+        except OSError:
+            os.ftruncate(self._handle, size)
+            raise
+
+    def remove(self) -> None:
+        """Delete the messages: after the release nothing of a single report stays."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+        self.path.unlink(missing_ok=True)

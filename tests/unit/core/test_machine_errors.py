@@ -1,0 +1,114 @@
+"""Which errors are the machine's, decided by their numbers; each fails a rule with one sentence."""
+
+import errno
+import os
+import sqlite3
+import threading
+
+import pyarrow as pa
+import pytest
+
+from causeway.core import machine_errors
+from causeway.core.errors import ExportError, TableError
+from causeway.core.logs import failing_clearly
+from causeway.core.machine_errors import MachineError, fail_if_of_the_machine, fault_behind, is_of_the_machine
+
+OF_THE_MACHINE = [
+    *(OSError(number, os.strerror(number)) for number in (
+        errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ESTALE, errno.EFBIG, errno.EROFS,
+        errno.ENFILE, errno.EAGAIN, errno.ETIMEDOUT,
+    )),
+    MemoryError(),
+    pa.ArrowMemoryError("malloc of size 64 failed"),
+    RuntimeError("can't start new thread"),
+]  # fmt: skip
+OF_THE_EXPORT = [
+    OSError("Corrupt Lz4 compressed data."),
+    OSError(errno.EINVAL, "Invalid argument"),
+    pa.ArrowInvalid("Parquet magic bytes not found"),
+    pa.ArrowMemoryError("malloc of size 1099511627776 failed"),
+    sqlite3.DatabaseError("database disk image is malformed"),
+    RuntimeError("generator raised StopIteration"),
+    ValueError("not a number"),
+    EOFError(),
+]
+
+
+@pytest.mark.parametrize("error", OF_THE_MACHINE, ids=repr)
+def test_errors_of_the_machine(error, tmp_path, capsys):
+    assert is_of_the_machine(error)
+    with pytest.raises(MachineError, match=r"the machine stopped reading x: .* run the same command again"):
+        fail_if_of_the_machine(error, "reading x")
+    with pytest.raises(SystemExit, match="1"), failing_clearly(tmp_path / "log"):
+        raise error
+    said = capsys.readouterr().err
+    assert said.startswith("error: the machine stopped the job: ")
+    assert "internal error" not in said
+    assert (tmp_path / "log").read_text().splitlines()[-1].endswith("run the same command again.")
+
+
+@pytest.mark.parametrize("error", OF_THE_EXPORT, ids=repr)
+def test_errors_of_an_export(error):
+    assert not is_of_the_machine(error)
+    fail_if_of_the_machine(error)
+
+
+def raised(first, then):
+    """Return the exception that comes of raising `then`, without a cause, while `first` is handled."""
+    try:
+        try:
+            raise first
+        except type(first):
+            raise then from None
+    except type(then) as error:
+        return error
+
+
+def test_a_fault_is_found_behind_the_error_that_hides_it():
+    full = OSError(errno.ENOSPC, "no space")
+    refusal = ExportError("a", "b", "c", "d")
+    assert fault_behind(raised(full, refusal)) is full
+    assert fault_behind(ExportError("a", "b", "c", "d")) is None
+    assert fault_behind(raised(ValueError("x"), TableError("y"))) is None
+
+
+def test_access_is_the_exports_fault_where_its_own_file_is_meant(tmp_path):
+    export = tmp_path / "in"
+    for number in (errno.EACCES, errno.ENOENT, errno.EPERM):
+        own = OSError(number, os.strerror(number), str(export / "a.csv"))
+        ours = OSError(number, os.strerror(number), str(tmp_path / "in2" / "launches.parquet.partial"))
+        assert fault_behind(own, export) is None
+        assert fault_behind(ours, export) is ours
+        assert fault_behind(ours) is None
+    assert fault_behind(OSError(errno.EACCES, f"Failed to open local file '{export}'"), export) is None
+
+
+def test_sqlite_says_which(tmp_path):
+    base = sqlite3.connect(tmp_path / "a.sqlite")
+    base.execute("CREATE TABLE t (x)")
+    base.commit()
+    base.execute("PRAGMA max_page_count = 4")
+    with pytest.raises(sqlite3.OperationalError, match="full") as found:
+        base.execute("INSERT INTO t VALUES (zeroblob(1000000))")
+    assert is_of_the_machine(found.value)
+    with pytest.raises(sqlite3.OperationalError) as found:
+        base.execute("SELECT nothing FROM t")
+    assert not is_of_the_machine(found.value)
+    base.close()
+
+
+def test_a_thread_that_cannot_start_is_known_by_pythons_own_words(monkeypatch):
+    monkeypatch.setattr(threading, "_start_new_thread", lambda *_: (_ for _ in ()).throw(RuntimeError(WORDS)))
+    with pytest.raises(RuntimeError, match=WORDS) as found:
+        threading.Thread(target=print).start()
+    assert is_of_the_machine(found.value)
+
+
+WORDS = "can't start new thread"
+
+
+def test_the_numbers_are_the_systems():
+    assert {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ESTALE} <= (
+        machine_errors.MACHINE_ERRNOS
+    )
+    assert not machine_errors.MACHINE_ERRNOS & machine_errors.ACCESS_ERRNOS

@@ -1,0 +1,334 @@
+"""What a designer, a lying server, racing users, silent clients and a changed folder try against real servers."""
+
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from deployment import EPOCH, SCRIPTS, SETTINGS, Deployment
+
+from causeway.core import whole_files
+from causeway.core.errors import CausewayError
+from causeway.fleet.attribution.catalogue import TrainingRun
+from causeway.fleet.deployment import agent, deploy, public_folder, reader, server, store, transport
+from causeway.fleet.protection import secret_sharing
+from causeway.fleet.protection.envelope import ReportRefusedError, hpke_info
+from causeway.fleet.protection.ledger import Ledger, LedgerError
+from causeway.fleet.report_layout import WORD
+
+RUNS = [
+    TrainingRun(
+        application=name,
+        family=name,
+        version="",
+        names=[f"{name}_{number % 7}" for number in range(64)],
+        durations=np.full(64, 1e5),
+    )
+    for name in ("first", "second")
+]
+
+
+@pytest.fixture
+def prepared(tmp_path):
+    return Deployment(tmp_path / "d", RUNS)
+
+
+@pytest.fixture
+def deployed(prepared):
+    with prepared.running():
+        yield prepared
+
+
+def send_reports(deployed, count, first=0):
+    """Send reports of the first application; return the messages."""
+    known = agent.read_public_parameters(deployed.public, deployed.pin)
+    vector = np.zeros(known.layout.cells, WORD)
+    vector[0] = 1
+    sent = []
+    for number in range(first, first + count):
+        token = deployed.token(f"user{number}")
+        signature = bytes.fromhex(token["signature"])
+        sent.append(known.client.messages(vector, lambda _, s=signature: s, serial=bytes.fromhex(token["serial"])))
+        agent.send(sent[-1], deployed.public, deployed.ports)
+    return sent
+
+
+def asked(deployed, role, part, window):
+    party = transport.Party("designer", deployed.folder / "designer")
+    port = deployed.ports[role == "helper"]
+    with transport.connected(port, deployed.public, role, party) as connection:
+        return reader.request_from(connection, server.RELEASE, json.dumps({"part": part, "window": window}).encode())
+
+
+def test_a_designer_gets_each_report_once_whatever_windows_it_names(deployed):
+    """Negative and foreign windows alias others: each would be the same reports with fresh noise."""
+    send_reports(deployed, 8)
+    first = {role: asked(deployed, role, "traffic", 0) for role in ("leader", "helper")}
+    assert all(first.values())
+    for role in ("leader", "helper"):
+        for part, window in [("traffic", -1), ("traffic", -24), ("traffic", 24), ("detail", 0), ("detail", -24)]:
+            with pytest.raises(CausewayError, match="not a release of this epoch"):
+                asked(deployed, role, part, window)
+        with pytest.raises(CausewayError, match="malformed"):
+            asked(deployed, role, "traffic", float("inf"))
+        assert asked(deployed, role, "traffic", 0) == first[role]
+        assert asked(deployed, role, "detail", -1)
+    lines = (deployed.folder / "leader" / "ledger" / "ledger.jsonl").read_text().splitlines()
+    assert [json.loads(line)["window"] for line in lines] == [0, -1]
+
+
+def test_the_whole_epoch_is_added_to_its_windows(tmp_path):
+    ledger = Ledger(tmp_path / "l", [], Fraction(10), 0.0, simulated=True)
+
+    def release(window, epsilon):
+        ledger.release(
+            f"r{window}", epoch=1, part="p", window=window, epsilon=epsilon, simulated=True, draw=lambda: b"x"
+        )
+
+    for window, epsilon in ((0, Fraction(1)), (5, Fraction(2)), (-1, Fraction(3))):
+        release(window, epsilon)
+    assert ledger.spent(1) == 5.0  # max(1, 2) + 3
+    for window in (-2, -24, 24, 1000):
+        with pytest.raises(LedgerError, match="none of the epoch's"):
+            release(window, Fraction(1, 100))
+
+
+def test_a_lying_leader_and_restarts_move_no_report_to_another_window(deployed, tmp_path):
+    """The leader answers SERIALS with another window each time; the helper is restarted between the requests."""
+    send_reports(deployed, 8)
+    asked(deployed, "helper", "traffic", 0)
+    joined = deployed.folder / "helper" / f"epoch_{EPOCH}.joined"
+    fixed = joined.read_bytes()
+    deployed.kill("leader")
+    answers = []
+
+    def lie(window):
+        me = transport.Party("leader", deployed.folder / "leader")
+        with socket.socket() as plain:
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            plain.bind(("127.0.0.1", deployed.ports[0]))
+            plain.listen()
+            plain.settimeout(3)
+            try:
+                connection, _ = plain.accept()
+            except TimeoutError:
+                return
+            with transport.context(deployed.public, me, serving=True).wrap_socket(connection, server_side=True) as one:
+                transport.receive(one)
+                answers.append(window)
+                records = store.unpacked_windows(fixed, 24)
+                transport.send(one, server.ANSWER, store.packed_windows(dict.fromkeys(records, window)))
+
+    for window in (3,):
+        deployed.kill("helper")
+        deployed.start("helper")
+        liar = threading.Thread(target=lie, args=(window,))
+        liar.start()
+        assert asked(deployed, "helper", "traffic", window) is None  # nobody is in that window
+        liar.join()
+    assert answers == []
+    assert joined.read_bytes() == fixed
+    lines = (deployed.folder / "helper" / "ledger" / "ledger.jsonl").read_text().splitlines()
+    assert len(lines) == 1
+
+
+@pytest.mark.parametrize("content", [b"x" * 16, b"x" * 16 + b"\x18", (b"x" * 16 + b"\x01") * 2])
+def test_serials_that_are_cut_doubled_or_of_no_window_are_refused(content):
+    with pytest.raises(CausewayError, match="nothing is joined"):
+        store.unpacked_windows(content, 24)
+    good = {b"a" * 16: 0, b"b" * 16: 23}
+    assert store.unpacked_windows(store.packed_windows(good), 24) == good
+
+
+def _one_token(folder, go, results):
+    go.wait()
+    try:
+        results.put(len(deploy.issue(folder, "somebody", 1, 1)))
+    except CausewayError:
+        results.put(0)
+
+
+def test_of_racing_requests_for_one_user_one_gets_a_token(prepared):
+    context = multiprocessing.get_context("fork")
+    for _ in range(3):
+        folder = prepared.folder / "issuer"
+        (folder / "issued_1.json").unlink(missing_ok=True)
+        go = context.Event()
+        results = context.Queue()
+        racers = [context.Process(target=_one_token, args=(folder, go, results)) for _ in range(6)]
+        for racer in racers:
+            racer.start()
+        go.set()
+        assert sum(results.get(timeout=30) for _ in racers) == 1
+        for racer in racers:
+            racer.join(30)
+
+
+def test_an_agent_trusts_what_the_pinned_key_signed_and_nothing_else(prepared, tmp_path):
+    public = prepared.public
+    pin = prepared.pin
+    agent.read_public_parameters(public, pin)
+    with pytest.raises(CausewayError, match="no public key"):
+        agent.read_public_parameters(public, "zz")
+    other = Deployment(tmp_path / "other", RUNS)
+    with pytest.raises(CausewayError, match="did not sign"):
+        agent.read_public_parameters(other.public, pin)
+    for name in sorted(file.name for file in public.iterdir() if not file.name.startswith("deployment")):
+        copy = tmp_path / f"copy_of_{name}"
+        shutil.copytree(public, copy)
+        (copy / name).write_bytes((other.public / name).read_bytes())
+        with pytest.raises(CausewayError, match=f"{name} changed"):
+            agent.read_public_parameters(copy, pin)
+    swapped = tmp_path / "swapped"
+    shutil.copytree(public, swapped)
+    (swapped / "leader.pub").rename(swapped / "third")
+    (swapped / "helper.pub").rename(swapped / "leader.pub")
+    (swapped / "third").rename(swapped / "helper.pub")
+    with pytest.raises(CausewayError, match=r"helper\.pub, leader\.pub changed"):
+        agent.read_public_parameters(swapped, pin)
+    facts = json.loads((public / "deployment.json").read_text())
+    for change in ({"most_reports": 10**6}, {"fleet": SETTINGS | {"budget": 100.0, "release_threshold": 1}}):
+        (swapped / "deployment.json").write_text(json.dumps(facts | change))
+        with pytest.raises(CausewayError, match="did not sign"):
+            agent.read_public_parameters(swapped, pin)
+    own = Ed25519PrivateKey.generate()
+    public_folder.publish(swapped, facts, own)  # signed anew by somebody else
+    with pytest.raises(CausewayError, match="did not sign"):
+        agent.read_public_parameters(swapped, pin)
+
+
+def test_after_the_release_nothing_of_a_single_report_stays(deployed):
+    send_reports(deployed, 8)
+    stores = [deployed.folder / role / f"epoch_{EPOCH}.store" for role in ("leader", "helper")]
+    assert [path.stat().st_mode & 0o777 for path in stores] == [0o600, 0o600]
+    made = reader.read(deployed.public, deployed.folder / "designer", deployed.ports, deployed.folder / "out")
+    assert made.released.sum() == 1
+    assert not any(path.exists() for path in stores)
+    for role in ("leader", "helper"):
+        deployed.kill(role)
+    for role in ("leader", "helper"):
+        deployed.start(role)
+    again = reader.read(deployed.public, deployed.folder / "designer", deployed.ports, deployed.folder / "again")
+    assert (again.traffic == made.traffic).all()
+    assert (again.detail == made.detail).all()
+
+
+def test_a_closed_epoch_stays_closed_and_a_changed_release_is_not_handed_out(deployed):
+    send_reports(deployed, 6)
+    asked(deployed, "leader", "traffic", 0)
+    deployed.kill("leader")
+    (stored,) = (deployed.folder / "leader" / "ledger").glob("*.release")
+    content = bytearray(stored.read_bytes())
+    content[5] ^= 1
+    stored.write_bytes(content)
+    deployed.start("leader")
+    with pytest.raises(CausewayError, match="closed"):
+        send_reports(deployed, 1, first=100)
+    with pytest.raises(CausewayError, match="gone or changed"):
+        asked(deployed, "leader", "traffic", 0)
+
+
+def test_both_servers_asked_at_once_answer(deployed):
+    send_reports(deployed, 6)
+    begun = time.monotonic()
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda role: asked(deployed, role, "traffic", 0), ("leader", "helper")))
+    assert all(found)
+    assert time.monotonic() - begun < 20
+
+
+def test_silent_and_trickling_clients_hold_up_nobody(prepared):
+    """80 connections that say nothing against a server of 64 open files, and one that sends a byte now and then."""
+    with prepared.running():
+        prepared.kill("leader")
+        program = "import resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)); "
+        program += "from causeway.fleet.__main__ import main; main(sys.argv[1:])"
+        words = [
+            "server", "--role", "leader", "--folder", prepared.folder / "leader", "--public", prepared.public,
+            "--anchor", prepared.folder / "anchor_of_leader.json", "--ports", *prepared.ports,
+        ]  # fmt: skip
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, *map(str, words)], cwd=SCRIPTS, stdout=subprocess.PIPE, text=True
+        )
+        try:
+            assert process.stdout.readline() == "ready\n"
+            silent = [socket.create_connection(("127.0.0.1", prepared.ports[0]), 10) for _ in range(80)]
+            begun = time.monotonic()
+            send_reports(prepared, 1)
+            assert time.monotonic() - begun < 8
+            slow = silent[-1]
+            deadline = time.monotonic() + 2 * server.HANDSHAKE_S + 5
+            closed = False
+            while not closed and time.monotonic() < deadline:
+                try:
+                    slow.sendall(b"\x16")
+                    slow.settimeout(0.5)
+                    closed = slow.recv(100) == b""
+                except TimeoutError:
+                    continue
+                except OSError:
+                    closed = True
+            assert closed, "a connection that trickles its handshake is open for ever"
+            for one in silent:
+                one.close()
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.wait(30)
+            process.stdout.close()
+
+
+def test_a_half_cannot_be_moved_to_another_token_epoch_layout_role_or_mode():
+    """The seal binds a share to its place: removing the context on both sides would pass every other test."""
+    key = X25519PrivateKey.generate()
+    place = {"role": "leader", "mode": "share2", "epoch": 1, "serial": b"s" * 16, "layout": b"l" * 16}
+    sealed = secret_sharing.seal(b"share", key.public_key(), hpke_info(**place))
+    assert secret_sharing.open_sealed(sealed, key, hpke_info(**place)) == b"share"
+    for change in (
+        {"role": "helper"}, {"mode": "ahe"}, {"epoch": 2}, {"serial": b"t" * 16}, {"layout": b"m" * 16},
+    ):  # fmt: skip
+        with pytest.raises(ReportRefusedError, match="seal"):
+            secret_sharing.open_sealed(sealed, key, hpke_info(**(place | change)))
+
+
+def test_keystream_keys_are_32_bytes_of_the_systems_entropy(monkeypatch):
+    """Equal keys would come up among 2,000 of two random bytes with probability above 1 - 1e-13."""
+    vector = np.zeros(4, WORD)
+    keys = [secret_sharing.split(vector)[0] for _ in range(2000)]
+    assert {len(key) for key in keys} == {32}
+    assert len(set(keys)) == len(keys)
+    bits = np.unpackbits(np.frombuffer(b"".join(keys), np.uint8)).reshape(2000, 256).mean(0)
+    # every bit varies: 6 standard deviations of a fair one, 256 of them
+    assert np.abs(bits - 0.5).max() < 6 * 0.5 / np.sqrt(2000)
+
+
+def test_a_release_is_on_the_disk_before_it_is_handed_out(tmp_path, monkeypatch):
+    synced = []
+    plain = whole_files.on_disk
+    monkeypatch.setattr(whole_files, "on_disk", lambda path: (synced.append(os.path.basename(path)), plain(path)))
+    ledger = Ledger(tmp_path / "l", [tmp_path / "anchor.json"], Fraction(1), 0.0, simulated=True)
+    ledger.release("r", epoch=1, part="p", window=0, epsilon=Fraction(1, 2), simulated=True, draw=lambda: b"noisy")
+    files = [name for name in synced if name.endswith(".partial")]
+    assert files == ["r.release.partial", "ledger.jsonl.partial", "anchor.json.partial"]
+
+
+def test_a_store_that_is_full_counts_no_report_and_stays_readable(tmp_path, monkeypatch):
+    kept = store.ReportStore(tmp_path, 1, 24)
+    kept.append(b"first", 3)
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(OSError, match="No space"):
+        kept.append(b"second", 4)
+    monkeypatch.undo()
+    kept.append(b"third", 5)
+    assert list(store.ReportStore(tmp_path, 1, 24).messages()) == [(b"first", 3), (b"third", 5)]
