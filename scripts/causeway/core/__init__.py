@@ -4,5 +4,5 @@ results.
 Numeric methods stand in `numeric`, everything that belongs to one stage in its wing.
 
 Imports run from left to right: `reduced`, `results` > `logs`, `sheet`, `tables` > `clock`, `codes`, `errors`,
-`feature_registry`, `formatting`, `queries`, `schemas` > `vocabulary`.
+`feature_registry`, `formatting`, `installation`, `queries`, `schemas` > `vocabulary`.
 """
