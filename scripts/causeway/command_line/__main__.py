@@ -70,7 +70,7 @@ def _run(options: argparse.Namespace) -> int:
     """Analyse exports, and compare two of them if asked for."""
     sides = [find_exports([side]) for side in options.compare]
     listed = {export.path for side in sides for export in side}
-    rest = find_exports([name for name in options.exports if Path(name).absolute() not in listed])
+    rest = find_exports([name for name in options.exports if Path(os.path.abspath(name)) not in listed])
     if not rest and not sides:
         raise CausewayError("no export is named; give files or folders, for example `causeway run trace.json.gz`")
     return _analysed(options, rest, sides, [], {}, report=True)

@@ -1,5 +1,6 @@
 """Files and folders as rows of a sheet: which exports there are, which of them are the ranks of one run."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -81,7 +82,7 @@ def find_exports(arguments: Iterable[str]) -> list[FoundExport]:
     for argument in arguments:
         name, _, rest = argument.partition("=")
         named = bool(rest) and not Path(argument).exists()
-        path = Path(rest if named else argument).absolute()
+        path = Path(os.path.abspath(rest if named else argument))
         if not path.exists():
             raise CausewayError(f"{path}: there is no such file or folder")
         exports = list(_exports_at(path))
