@@ -94,5 +94,8 @@ def test_the_wheel_holds_the_workflow_once_and_no_tests(installed):
     listed = called("git", "ls-files", "Snakefile", "rules", "config", "envs", "profiles", "scripts", cwd=ROOT).stdout
     wanted = {name for name in listed.split() if not name.startswith("scripts/causeway/")}
     assert wanted - workflow == set()
-    assert workflow - wanted == {"LICENSE", "setup.py"}  # setuptools takes modules beside the Snakefile for the package's
+    assert workflow - wanted == {
+        "LICENSE",
+        "setup.py",
+    }  # setuptools takes modules beside the Snakefile for the package's
     assert not [name for name in names if "tests" in name.split("/")]

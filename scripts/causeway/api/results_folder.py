@@ -59,7 +59,7 @@ class TableFile:
             return file.read(columns=None if columns is None else list(columns))
 
     def batches(self, columns: Sequence[str] | None = None, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
-        """Yield the table in batches of at most `rows` rows, in the file's order."""
+        """Yield the table in batches of at most `rows` rows, in the file's order; columns in the order asked for."""
         with pq.ParquetFile(self.path) as file:
             yield from file.iter_batches(batch_size=rows, columns=None if columns is None else list(columns))
 
@@ -166,7 +166,7 @@ class ResultsFolder:
         return list(_document(self.folder, "findings")["findings"])
 
     def query(self, statement: str) -> pa.Table:
-        """Return the rows of one SELECT statement as a report cites it: paths count from the results folder.
+        """Return the rows of one SELECT statement, columns named as in it; paths count from the results folder.
 
         Raises
         ------

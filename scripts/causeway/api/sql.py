@@ -35,7 +35,7 @@ def connect(folder: str | Path) -> duckdb.DuckDBPyConnection:
 
 
 def run_query(folder: str | Path, statement: str) -> pa.Table:
-    """Return the rows of one SELECT statement, in the order that it gives.
+    """Return the rows of one SELECT statement in its order; columns are named as in the statement.
 
     Parameters
     ----------

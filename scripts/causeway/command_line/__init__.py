@@ -3,5 +3,5 @@
 It stands on the top floor beside the entry scripts. It writes a sheet and a configuration, calls Snakemake as a user
 would, and shows what comes of it; nothing is analysed here.
 
-Imports run from left to right: `__main__` > `check`, `run_workflow` > `analysis_folder` > `inputs`; `progress`.
+Imports run from left to right: `__main__` > `check`, `run_workflow` > `analysis_folder` > `exports_found`, `progress`.
 """

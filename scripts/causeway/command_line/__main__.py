@@ -14,7 +14,7 @@ from pathlib import Path
 
 from causeway.command_line.analysis_folder import existing_configuration, settings_of, write_analysis
 from causeway.command_line.check import describe_export
-from causeway.command_line.inputs import FoundExport, find_exports
+from causeway.command_line.exports_found import FoundExport, find_exports
 from causeway.command_line.run_workflow import run_workflow, snakemake_command
 from causeway.core.errors import CausewayError
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from causeway.command_line.inputs import FoundExport
+from causeway.command_line.exports_found import FoundExport
 from causeway.core.errors import CausewayError
 
 WRITTEN_BY = "# written by causeway; the same command writes it again"

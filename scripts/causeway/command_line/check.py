@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from causeway.command_line.inputs import FoundExport
+from causeway.command_line.exports_found import FoundExport
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.normalise import normalise
 

@@ -3,7 +3,7 @@
 import pytest
 
 from causeway.command_line.analysis_folder import settings_of, write_analysis
-from causeway.command_line.inputs import dataset_name, find_exports
+from causeway.command_line.exports_found import dataset_name, find_exports
 from causeway.core.errors import CausewayError
 
 TABLE = "y,size\n1,2\n2,3\n"
