@@ -18,16 +18,15 @@ def stamp(name, files):
 
 def modules(*parts):
     """Return the digests of the code that a job runs: the ground floor's, and those of the named wings or modules."""
-    package = BASE / "scripts" / "causeway"
     return [
-        stamp(".".join(Path(part).parts), sorted([*(package / part).rglob("*.py"), *package.glob(f"{part}.py")]))
+        stamp(".".join(Path(part).parts), sorted([*(PACKAGE / part).rglob("*.py"), *PACKAGE.glob(f"{part}.py")]))
         for part in (*GROUND, *parts)
     ]
 
 
 def assets(room):
     """Return what stands for the templates, style sheets and scripts of the pages that a room of the package writes."""
-    files = (BASE / "scripts" / "causeway" / room / "assets").iterdir()
+    files = (PACKAGE / room / "assets").iterdir()
     return stamp(f"{room.replace(os.sep, '.')}.assets", sorted(files))
 
 

@@ -25,6 +25,7 @@ if sys.prefix != sys.base_prefix and "VIRTUAL_ENV" not in os.environ:
 
 from causeway import GROUND
 from causeway.core.errors import CausewayError
+from causeway.core.installation import PACKAGE
 from causeway.readers.detect import detect
 from causeway.readers.measured_kind import kind_of
 from causeway.core.sheet import find_file, read_sheet, violation_of, with_reduced

@@ -70,6 +70,7 @@ def test_the_container_installs_the_lock_with_a_python_that_it_covers():
     assert "COPY requirements.lock" in recipe
     assert re.search(r"pip install [^\n]*--require-hashes -r requirements\.lock", recipe)
     assert "==" not in recipe
+    assert re.findall(r"^USER (.+)$", recipe, re.M)[-1] not in ("root", "0")
 
 
 def test_the_container_leaves_results_and_caches_out():
@@ -99,7 +100,12 @@ def test_an_environment_pins_the_locked_versions(path):
     assert pins
     assert pins == {name: LOCKED.get(name) for name in pins}
     by_pip = [pin for entry in environment["dependencies"] if isinstance(entry, dict) for pin in entry["pip"]]
-    assert by_pip in ([], [f"{name}=={version}" for name, version in sorted(LOCKED_FOR_FLEET.items())])
+    assert sorted(by_pip) == by_pip
+    assert set(by_pip) == {
+        f"{name}=={version}"
+        for name, version in (LOCKED | LOCKED_FOR_FLEET).items()
+        if name in {pin.split("==")[0] for pin in by_pip}
+    }
 
 
 def test_every_environment_serves_a_rule_and_every_rule_names_one():

@@ -22,6 +22,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 ROOMS = [path for path in MODULES if path.name == "__init__.py"]
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 WINGS = {room.parent.name for room in ROOMS if room.parent.parent == PACKAGE} - {*GROUND}
+TOP = {"command_line": ("api", "readers"), "__init__.py": ("api",)}
+"""What stands on the top floor beside the entry scripts, and the wings that it opens."""
 MOST_MODULES = 15
 MOST_LINES = 400
 MOST_POSITIONAL = 6
@@ -112,7 +114,7 @@ def edges_within(room):
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_no_wing_imports_another_and_the_ground_floor_imports_no_wing(module):
     room = module.relative_to(PACKAGE).parts[0]
-    allowed = {*GROUND} if room in GROUND else {*GROUND, room}
+    allowed = {*GROUND} if room in GROUND else {*GROUND, room, *TOP.get(room, ())}
     assert rooms_used(module) <= allowed, (
         f"{room} imports {sorted(rooms_used(module) - allowed)}; what a wing needs from another travels as a table"
     )

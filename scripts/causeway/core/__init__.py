@@ -4,6 +4,6 @@ results.
 Numeric methods stand in `numeric`, everything that belongs to one stage in its wing.
 
 Imports run from left to right: `reduced`, `results` > `logs`, `sheet`, `tables` > `checked_parquet`,
-`clock`, `codes`, `feature_registry`, `formatting`, `queries`, `schemas` > `machine_errors`, `whole_files` >
-`errors`, `vocabulary`.
+`clock`, `codes`, `feature_registry`, `formatting`, `installation`, `queries`, `schemas` > `machine_errors`,
+`whole_files` > `errors`, `vocabulary`.
 """

@@ -111,30 +111,30 @@ def _rows(sheet: Path) -> list[tuple[int, dict[str, str]]]:
         raise CausewayError(f"{sheet}: cannot be read as UTF-8 text ({error})") from None
     kept = [(number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")]
     if not kept:
-        raise CausewayError(
-            f"{sheet}: is empty; expected a header line with the tab-separated columns {' '.join(COLUMNS)}"
-        )
-    header = [name.strip() for name in kept[0][1].split("\t")]
+        raise CausewayError(f"{sheet}: is empty; expected a header line with the columns {' '.join(COLUMNS)}")
+    delimiter = "\t" if "\t" in kept[0][1] else ","
+    header = [name.strip() for name in kept[0][1].split(delimiter)]
     unknown = [name for name in header if name not in COLUMNS]
     missing = [name for name in ("dataset", "source") if name not in header]
     if unknown or missing or len(set(header)) != len(header):
         raise CausewayError(
             f"{sheet}: line {kept[0][0]}: unknown columns {unknown}, missing columns {missing}; expected"
-            f" {' '.join(COLUMNS)}, each once, separated by tabs; rank, format, node and series may be left out"
+            f" {' '.join(COLUMNS)}, each once, separated by tabs or by commas; rank, format, node and series"
+            " may be left out"
         )
     rows = []
     for number, line in kept[1:]:
         try:
-            values = next(csv.reader([line], delimiter="\t", strict=True))
+            values = next(csv.reader([line], delimiter=delimiter, strict=True))
         except csv.Error as error:
             raise CausewayError(
-                f"{sheet}: line {number}: is no row of tab-separated fields ({error}); a field that opens a quotation"
+                f"{sheet}: line {number}: is no row of separated fields ({error}); a field that opens a quotation"
                 " mark closes it on the same line"
             ) from None
         if len(values) > len(header):
             raise CausewayError(
                 f"{sheet}: line {number}: {len(values)} fields, the header has {len(header)}; separate fields by"
-                " one tab"
+                f" one {'tab' if delimiter != ',' else 'comma'}"
             )
         rows.append((number, dict.fromkeys(COLUMNS, "") | {k: v.strip() for k, v in zip(header, values, strict=False)}))
     if not rows:
@@ -148,7 +148,8 @@ def read_sheet(sheet: Path, check_row, simulated: Iterable[str] = ()) -> list[Ex
     Parameters
     ----------
     sheet : Path
-        Tab-separated text with a header; `rank`, `format`, `node` and `series` may be left out.
+        Text with a header, separated by tabs, or by commas where the header has no tab; `rank`, `format`, `node` and
+        `series` may be left out.
     check_row : callable
         Called with each row (a dict of str); raises for a value that the schema forbids.
     simulated : iterable of str

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from causeway.core.checked_parquet import ADVICE, CheckedParquet
 from causeway.core.codes import COPY_KINDS, KERNEL_CLASSES, MEMORY_KINDS
 from causeway.core.errors import TableError
+from causeway.core.installation import workflow_folder
 from causeway.core.machine_errors import fail_if_of_the_machine
 from causeway.core.schemas import LAUNCH_SHAPE, OPEN_ENDED, SCHEMA_VERSION, SCHEMAS, STATISTICS
 from causeway.core.whole_files import finish, partial_of, write_whole
@@ -44,7 +45,7 @@ __all__ = [
     "write_table",
 ]
 
-SCHEMA_FOLDER = Path(__file__).resolve().parents[3] / "config" / "schemas"
+SCHEMA_FOLDER = workflow_folder() / "config" / "schemas"
 ROW_GROUP_ROWS = 512 * 1024
 """Rows per row group: large enough to decode at full speed, small enough to stream (`tests/bench`)."""
 

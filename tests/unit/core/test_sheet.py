@@ -37,6 +37,13 @@ def test_columns_may_be_left_out_and_come_in_any_order(tmp_path):
     assert (exports[0].dataset, exports[0].export, exports[0].format) == ("x", "e0", "auto")
 
 
+def test_a_sheet_may_have_commas(tmp_path):
+    sheet = sheet_of(tmp_path, 'x,"a.sqlite"', "y,b.sqlite", header="dataset,source")
+    assert [(e.dataset, e.path.name) for e in read_sheet(sheet, accept)] == [("x", "a.sqlite"), ("y", "b.sqlite")]
+    with pytest.raises(CausewayError, match="line 3: 3 fields, the header has 2; separate fields by one comma"):
+        read_sheet(sheet_of(tmp_path, "x,a.sqlite,nsys", header="dataset,source"), accept)
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [

@@ -4,12 +4,13 @@ needs no code.
 
 import functools
 import re
-from pathlib import Path
 
 import pyarrow as pa
 import yaml
 
-FOLDER = Path(__file__).resolve().parents[4] / "config" / "columns"
+from causeway.core.installation import workflow_folder
+
+FOLDER = workflow_folder() / "config" / "columns"
 
 
 @functools.cache

@@ -1,0 +1,202 @@
+"""A results folder with its datasets, findings and tables, each read when it is asked for."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from causeway.api.sql import connect, run_query
+from causeway.core.errors import CausewayError
+from causeway.core.tables import read_json
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+
+BATCH_ROWS = 65536
+"""Rows of a batch: a few MB of each column, so that a table larger than memory can be read."""
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """One Parquet table of the results; nothing is read before a method is called.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    root : Path
+        The results folder.
+    """
+
+    path: Path
+    root: Path
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns, in the file's order; reads the footer alone."""
+        return list(pq.read_schema(self.path).names)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows; reads the footer alone."""
+        return int(pq.read_metadata(self.path).num_rows)
+
+    def arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the table, or some of its columns, in the file's order of rows; units stand in the fields' metadata.
+
+        Raises
+        ------
+        CausewayError
+            If a column is not there.
+        """
+        if missing := sorted({*(columns or ())} - {*self.columns}):
+            raise CausewayError(f"{self.path}: has no column {', '.join(missing)}; it has {', '.join(self.columns)}")
+        with pq.ParquetFile(self.path) as file:
+            return file.read(columns=None if columns is None else list(columns))
+
+    def batches(self, columns: Sequence[str] | None = None, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+        """Yield the table in batches of at most `rows` rows, in the file's order; columns in the order asked for."""
+        with pq.ParquetFile(self.path) as file:
+            yield from file.iter_batches(batch_size=rows, columns=None if columns is None else list(columns))
+
+    def pandas(self, columns: Sequence[str] | None = None) -> "pd.DataFrame":
+        """Return the table, or some of its columns, as a data frame."""
+        return self.arrow(columns).to_pandas()
+
+    def relation(self) -> "duckdb.DuckDBPyRelation":
+        """Return a DuckDB relation, which reads what a query of it needs; it may open files of the results alone."""
+        return connect(self.root).read_parquet(str(self.path.resolve()))
+
+
+@dataclass(frozen=True)
+class DatasetResults:
+    """What a run made of one dataset.
+
+    Attributes
+    ----------
+    name : str
+        The dataset's name in the sheet.
+    folder : Path
+    root : Path
+        The results folder.
+    """
+
+    name: str
+    folder: Path
+    root: Path
+
+    @property
+    def targets(self) -> list[str]:
+        """Targets whose causes were searched, by name."""
+        return sorted(path.parent.name for path in self.folder.glob("*/kernels.parquet"))
+
+    @property
+    def exports(self) -> list[str]:
+        """Names of the exports whose tables were written."""
+        return sorted(path.parent.name for path in self.folder.glob("tables/*/capabilities.json"))
+
+    @property
+    def tables(self) -> dict[str, TableFile]:
+        """Every Parquet table by its path in the dataset's folder without the ending, in order of the paths.
+
+        For example `kernel_variability/kernels` or `tables/0/launches`.
+        """
+        found = sorted(self.folder.rglob("*.parquet"))
+        return {path.relative_to(self.folder).with_suffix("").as_posix(): TableFile(path, self.root) for path in found}
+
+    def table(self, name: str) -> TableFile:
+        """Return one of `tables`.
+
+        Raises
+        ------
+        CausewayError
+            If the run made no such table.
+        """
+        path = self.folder / f"{name}.parquet"
+        if not path.resolve().is_relative_to(self.folder.resolve()) or not path.is_file():
+            raise CausewayError(f"{self.name}: there is no table {name}; `tables` lists those that the run made")
+        return TableFile(path, self.root)
+
+    def document(self, name: str) -> dict[str, Any]:
+        """Return a JSON document of the dataset, for example `quality`, `clocks` or `efficiency`.
+
+        Raises
+        ------
+        CausewayError
+            If the run made no such document, or it is damaged.
+        """
+        return _document(self.folder, name)
+
+    @property
+    def figures(self) -> list[Path]:
+        """Figures and pages of the dataset: files ending in .svg, and the first pages of folders of pages."""
+        return sorted([*self.folder.rglob("*.svg"), *self.folder.rglob("index.html")])
+
+
+@dataclass(frozen=True)
+class ResultsFolder:
+    """The results of a run.
+
+    Attributes
+    ----------
+    folder : Path
+    """
+
+    folder: Path
+
+    @property
+    def datasets(self) -> dict[str, DatasetResults]:
+        """Datasets by name: the folders that hold `quality.json`."""
+        found = sorted(path.parent for path in self.folder.glob("*/quality.json"))
+        return {path.name: DatasetResults(path.name, path, self.folder) for path in found}
+
+    @property
+    def findings(self) -> list[dict[str, Any]]:
+        """The findings of `findings.json`, those worth most first.
+
+        Raises
+        ------
+        CausewayError
+            If the run has not made them, or the document is damaged.
+        """
+        return list(_document(self.folder, "findings")["findings"])
+
+    def query(self, statement: str) -> pa.Table:
+        """Return the rows of one SELECT statement, columns named as in it; paths count from the results folder.
+
+        Raises
+        ------
+        CausewayError
+            If the statement is not one SELECT, or reads anything but the results.
+        """
+        return run_query(self.folder, statement)
+
+
+def _document(folder: Path, name: str) -> dict[str, Any]:
+    path = folder / f"{name}.json"
+    if not path.resolve().is_relative_to(folder.resolve()) or not path.is_file():
+        raise CausewayError(f"{path}: there is no such document; the run may not have ended")
+    return dict(read_json(path))
+
+
+def open_results(folder: str | Path) -> ResultsFolder:
+    """Return the results of a run.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The folder `results`, or the one that holds it.
+
+    Raises
+    ------
+    CausewayError
+        If there are no results.
+    """
+    for candidate in (Path(folder), Path(folder) / "results"):
+        if (candidate / "findings.json").is_file() or next(candidate.glob("*/quality.json"), None):
+            return ResultsFolder(candidate)
+    raise CausewayError(f"{folder}: holds no results; expected findings.json, or a dataset's quality.json, in it")

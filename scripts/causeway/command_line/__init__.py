@@ -1,0 +1,7 @@
+"""The command `causeway`: from files to a report in one command, and questions to the results.
+
+It stands on the top floor beside the entry scripts. It writes a sheet and a configuration, calls Snakemake as a user
+would, and shows what comes of it; nothing is analysed here.
+
+Imports run from left to right: `__main__` > `check`, `run_workflow` > `analysis_folder` > `exports_found`, `progress`.
+"""

@@ -1,0 +1,196 @@
+"""The command `causeway`: `run`, `check`, `compare`, `gate`, `query` and `windows`.
+
+Exit codes: 0 done; 1 the gate is closed, or a checked export cannot be read; 2 a wrong argument or an analysis that
+failed, with a sentence that says why; 130 interrupted.
+"""
+
+import argparse
+import json
+import os
+import sys
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+
+from causeway.command_line.analysis_folder import existing_configuration, settings_of, write_analysis
+from causeway.command_line.check import describe_export
+from causeway.command_line.exports_found import FoundExport, find_exports
+from causeway.command_line.run_workflow import run_workflow, snakemake_command
+from causeway.core.errors import CausewayError
+
+MOST_ROWS = 50
+"""Rows of a query that are shown as text: more than a screen holds is for `--format csv` or `json`."""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="causeway", description="Where a GPU run loses time, what varies, and why.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(name: str, action, words: str) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=words, description=words)
+        command.set_defaults(action=action)
+        return command
+
+    def runs(command: argparse.ArgumentParser) -> None:
+        command.add_argument("--out", type=Path, default=Path("causeway-analysis"), metavar="DIR", help="its folder")
+        command.add_argument("--cores", default="all", metavar="N", help="processes at a time (default: all)")
+        command.add_argument("--profile", metavar="NAME", help="a profile of Snakemake, for example slurm")
+        command.add_argument(
+            "--set", action="append", default=[], metavar="KEY=VALUE", help="a choice of the configuration"
+        )
+
+    both = "two runs: files or folders, the earlier one first"
+    run = add("run", _run, "Analyse exports and write the overview and the report.")
+    run.add_argument("exports", nargs="*", metavar="FILE_OR_FOLDER", help="an export, or a folder of them; NAME=PATH")
+    run.add_argument("--compare", nargs=2, default=[], metavar=("A", "B"), help=both)
+    run.add_argument("--open", action="store_true", help="open the overview in a browser")
+    runs(run)
+    check = add("check", _check, "Say what exports hold and which analyses they allow.")
+    check.add_argument("exports", nargs="+", metavar="FILE_OR_FOLDER")
+    compare = add("compare", _compare, "Compare two runs.")
+    gate = add("gate", _gate, "Compare two runs and fail where a limit is broken: exit code 1.")
+    for command in (compare, gate):
+        command.add_argument("compare", nargs=2, metavar="RUN", help=both)
+        runs(command)
+    gate.add_argument(
+        "--limit", action="append", default=[], metavar="KEY=VALUE", help="for example max_slowdown_percent=5"
+    )
+    query = add("query", _query, "Run a SELECT statement over the results, as the report cites it.")
+    query.add_argument("statement", metavar="SELECT")
+    query.add_argument("--results", type=Path, default=Path("causeway-analysis"), metavar="DIR")
+    query.add_argument("--format", choices=["text", "csv", "json"], default="text")
+    windows = add("windows", _windows, "Write windows of time for other viewers: Chrome trace, Paraver, SQLite.")
+    windows.add_argument("dataset")
+    windows.add_argument("window", nargs="+", help="whole, at_1000us_2500us, or finding_3")
+    runs(windows)
+    return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Analyse exports, and compare two of them if asked for."""
+    sides = [find_exports([side]) for side in options.compare]
+    listed = {export.path for side in sides for export in side}
+    rest = find_exports([name for name in options.exports if Path(os.path.abspath(name)) not in listed])
+    if not rest and not sides:
+        raise CausewayError("no export is named; give files or folders, for example `causeway run trace.json.gz`")
+    return _analysed(options, rest, sides, [], {}, report=True)
+
+
+def _compare(options: argparse.Namespace) -> int:
+    return _analysed(options, [], [find_exports([side]) for side in options.compare], ["compare"], {})
+
+
+def _gate(options: argparse.Namespace) -> int:
+    """Compare two runs and judge the limits; 1 if one is broken."""
+    limits = settings_of(options.limit)
+    document = options.out / "results" / "compare" / "gate.json"
+    sides = [find_exports([side]) for side in options.compare]
+    if code := _analysed(options, [], sides, ["results/compare/gate.json"], {"gate": limits} if limits else {}):
+        return code
+    verdicts = json.loads(document.read_text(encoding="utf-8"))
+    if not verdicts["states"]:
+        raise CausewayError("no limit applies; set one, for example --limit max_slowdown_percent=5")
+    for reason in verdicts["reasons"]:
+        print(reason)
+    print("the gate is closed" if verdicts["reasons"] else f"the gate is open: {len(verdicts['states'])} limits judged")
+    return 1 if verdicts["reasons"] else 0
+
+
+def _analysed(
+    options: argparse.Namespace,
+    exports: list[FoundExport],
+    sides: list[list[FoundExport]],
+    targets: Sequence[str],
+    settings: dict,
+    report: bool = False,
+) -> int:
+    """Write the folder of an analysis and run the workflow in it."""
+    chosen = {**settings, **settings_of(options.set)}
+    if sides:
+        names = [_one_run(side, exports, label) for side, label in zip(sides, ("before", "after"), strict=True)]
+        exports = [*exports, *(export for side in names for export in side)]
+        pair = {"baseline": names[0][0].dataset, "candidate": names[1][0].dataset}
+        chosen["compare"] = {**chosen.get("compare", {}), "pairs": [pair]}
+    configuration = write_analysis(options.out, exports, chosen)
+    extra = ["--report", "results/report.zip", "--report-after-run"] if report else []
+    command = snakemake_command(options.out, configuration, targets, options.cores, options.profile, extra)
+    if code := run_workflow(command):
+        return code
+    overview = (options.out / "results" / "overview.html").absolute()
+    if report:
+        print(f"open first   {overview}\nto forward   {overview.with_name('report.zip')}")
+        if options.open:
+            webbrowser.open(overview.as_uri())
+    elif sides:
+        print(options.out / "results" / "compare")
+    return 0
+
+
+def _one_run(side: list[FoundExport], others: list[FoundExport], label: str) -> list[FoundExport]:
+    """Return the exports of one side of a comparison as one run with a name of its own."""
+    from dataclasses import replace
+
+    names = {export.dataset for export in side}
+    if len(names) > 1:
+        raise CausewayError(f"{side[0].path.parent}: holds {len(names)} runs; name one, or NAME=FOLDER to join them")
+    name = f"{label}_{names.pop()}"
+    while name in {export.dataset for export in others}:
+        name += "_2"
+    return [replace(export, dataset=name) for export in side]
+
+
+def _check(options: argparse.Namespace) -> int:
+    """Say what each export holds; 1 if one cannot be read."""
+    readable = True
+    for export in find_exports(options.exports):
+        read, lines = describe_export(export)
+        readable = readable and read
+        print("\n".join(lines))
+    return 0 if readable else 1
+
+
+def _query(options: argparse.Namespace) -> int:
+    import pyarrow.csv
+
+    from causeway.api.results_folder import open_results
+
+    table = open_results(options.results).query(options.statement)
+    if options.format == "json":
+        print(json.dumps(table.to_pylist(), default=str, indent=1))
+    elif options.format == "csv":
+        pyarrow.csv.write_csv(table, sys.stdout.buffer)
+    else:
+        print(*table.column_names, sep="\t")
+        for row in table.slice(0, MOST_ROWS).to_pylist():
+            print(*(ascii(value) if isinstance(value, str) else value for value in row.values()), sep="\t")
+        if table.num_rows > MOST_ROWS:
+            print(f"... {table.num_rows - MOST_ROWS} rows more; --format csv writes all")
+    return 0
+
+
+def _windows(options: argparse.Namespace) -> int:
+    """Write windows of a dataset of an analysis that was begun."""
+    files = [f"results/{options.dataset}/windows/{window}.json.gz" for window in options.window]
+    configuration = existing_configuration(options.out)
+    command = snakemake_command(options.out, configuration, files, options.cores, options.profile, [])
+    code = run_workflow(command)
+    if not code:
+        print(*(options.out / file for file in files), sep="\n")
+    return code
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit code, as the module's docstring lists them."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.action(options))
+    except CausewayError as error:
+        sys.stderr.write(f"causeway: {error}\n")
+        return 2
+    except BrokenPipeError:  # the reader of our output, for example `head`, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""The folder of an analysis: the sheet and the configuration that a command writes, and the results that it reads."""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import yaml
+
+from causeway.command_line.exports_found import FoundExport
+from causeway.core.errors import CausewayError
+
+WRITTEN_BY = "# written by causeway; the same command writes it again"
+
+
+def settings_of(pairs: Iterable[str]) -> dict:
+    """Return settings `key.key=value` as a nested configuration; a value is read as YAML.
+
+    Raises
+    ------
+    CausewayError
+        If a setting has no `=` or no key, if its value is no YAML, or if one key is both a value and a group.
+    """
+    settings: dict = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        parts = key.strip().split(".")
+        if not equals or not all(parts):
+            raise CausewayError(f"--set {pair}: expected key=value, for example bins.width_us=1000")
+        try:
+            value = yaml.safe_load(text)
+        except yaml.YAMLError:
+            raise CausewayError(f"--set {pair}: the value is no YAML") from None
+        group = settings
+        for part in parts[:-1]:
+            group = group.setdefault(part, {})
+            if not isinstance(group, dict):
+                raise CausewayError(f"--set {pair}: {part} has a value already")
+        group[parts[-1]] = value
+    return settings
+
+
+def write_analysis(folder: Path, exports: list[FoundExport], settings: Mapping) -> Path:
+    """Write the sheet and the configuration of an analysis; return the configuration's path.
+
+    A file is left alone if it would not change, so that an analysis that was interrupted goes on.
+
+    Raises
+    ------
+    CausewayError
+        If the folder holds a sheet or a configuration that this command did not write.
+    """
+    sheet = io.StringIO()
+    rows = csv.writer(sheet, delimiter="\t", lineterminator="\n")
+    rows.writerow(["dataset", "rank", "source", "format"])
+    for export in exports:
+        if any(character in str(export.path) for character in '\t\n\r"'):
+            raise CausewayError(f"{export.path}: a path with tabs, line ends or quotes cannot stand in a sheet")
+        rows.writerow([export.dataset, "" if export.rank is None else export.rank, export.path, export.format])
+    document = yaml.safe_dump({"datasets": "datasets.tsv", **settings}, sort_keys=True, allow_unicode=True)
+    texts = {"datasets.tsv": sheet.getvalue(), "config.yaml": document}
+    paths = {folder / name: f"{WRITTEN_BY}\n{text}" for name, text in texts.items()}
+    for path in paths:
+        if path.exists() and not path.read_text(encoding="utf-8", errors="replace").startswith(WRITTEN_BY):
+            raise CausewayError(f"{path} was not written by this command; name another folder with --out")
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, text in paths.items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+    return folder / "config.yaml"
+
+
+def existing_configuration(folder: Path) -> Path:
+    """Return the configuration of an analysis that was begun.
+
+    Raises
+    ------
+    CausewayError
+        If there is none.
+    """
+    path = folder / "config.yaml"
+    if not path.is_file():
+        raise CausewayError(f"{folder}: holds no analysis; `causeway run FILE --out {folder}` begins one")
+    return path

@@ -1,0 +1,144 @@
+"""Files and folders as rows of a sheet: which exports there are, which of them are the ranks of one run."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from causeway.core.errors import CausewayError
+from causeway.readers.common.files import first_bytes
+from causeway.readers.detect import detect
+
+_RANK = re.compile(r"[._-]?\brank[._-]?(\d{1,9})(?!\d)|[._-]rank[._-]?(\d{1,9})(?!\d)", re.IGNORECASE)
+_KINETO_RANK = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]*?"rank"\s*:\s*(\d{1,9})')
+_ENDINGS = re.compile(
+    r"(?:\.(?:pt|trace|json|gz|sqlite|db|csv|parquet|rpd|jsonl|arrow|nsys-rep|ncu-rep|qdrep))+$", re.IGNORECASE
+)
+REPORTS = (".nsys-rep", ".qdrep", ".ncu-rep")
+"""Tools' own reports, which the workflow converts or refuses with advice."""
+
+
+@dataclass(frozen=True)
+class FoundExport:
+    """One file or folder that is an export.
+
+    Attributes
+    ----------
+    path : Path
+        Absolute.
+    format : str
+        A word of `readers.registry.FORMATS`, or `auto` for a report that only the profiler can read.
+    dataset : str
+        The run that it belongs to.
+    rank : int or None
+        From the file's name or the first bytes of a Kineto trace; None where neither has it.
+    """
+
+    path: Path
+    format: str
+    dataset: str
+    rank: int | None
+
+
+def rank_of(path: Path, word: str) -> int | None:
+    """Return the rank in a file's name (`rank3`, `rank_3`), else that in a Kineto trace's head, else None."""
+    if match := _RANK.search(path.name):
+        return int(match[1] or match[2])
+    if word == "kineto" and path.is_file() and (match := _KINETO_RANK.search(first_bytes(path, 1 << 16))):
+        return int(match[1])
+    return None
+
+
+def dataset_name(text: str) -> str:
+    """Return a text as a dataset's name: letters, digits, `_`, `.` and `-`, not empty."""
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "_", text).strip("_.-")[:80]
+    return name or "run"
+
+
+def find_exports(arguments: Iterable[str]) -> list[FoundExport]:
+    """Return the exports that arguments of the command line name, grouped into runs.
+
+    A folder that is no export by itself stands for the exports in it. Files of one folder whose names differ only in
+    their rank are one run; so are Kineto traces of one folder that hold different ranks. Every other file is a run of
+    its own. `NAME=PATH` makes all exports of PATH the run NAME.
+
+    Parameters
+    ----------
+    arguments : iterable of str
+        `PATH` or `NAME=PATH`.
+
+    Returns
+    -------
+    list of FoundExport
+        In the order of the arguments, files of a folder by name; names of runs are unique.
+
+    Raises
+    ------
+    CausewayError
+        If a path does not exist or holds no export.
+    """
+    found: list[FoundExport] = []
+    for argument in arguments:
+        name, _, rest = argument.partition("=")
+        named = bool(rest) and not Path(argument).exists()
+        path = Path(os.path.abspath(rest if named else argument))
+        if not path.exists():
+            raise CausewayError(f"{path}: there is no such file or folder")
+        exports = list(_exports_at(path))
+        if not exports:
+            raise CausewayError(
+                f"{path}: holds no export that is recognised; `causeway check` says of a file what it is"
+            )
+        group = [replace(export, dataset=dataset_name(name)) for export in exports] if named else _grouped(exports)
+        found += _with_own_names(group, {export.dataset for export in found}, path) if not named else group
+    return found
+
+
+def _exports_at(path: Path) -> Iterator[FoundExport]:
+    """Yield the export that a path is, else those in the folder."""
+    word = "auto" if path.suffix.lower() in REPORTS else detect(path)
+    if word or path.is_file():
+        yield FoundExport(path, word or "auto", dataset_name(_ENDINGS.sub("", path.name)), rank_of(path, word or ""))
+        return
+    for inner in sorted(path.iterdir()):
+        word = "auto" if inner.suffix.lower() in REPORTS else detect(inner)
+        if word and not inner.name.startswith("."):
+            yield FoundExport(inner, word, dataset_name(_ENDINGS.sub("", inner.name)), rank_of(inner, word))
+
+
+def _grouped(exports: list[FoundExport]) -> list[FoundExport]:
+    """Return exports of one argument with the ranks of a run under one name."""
+    ranks = [export.rank for export in exports]
+    if len(exports) > 1 and None not in ranks and len(set(ranks)) == len(ranks):
+        stems = {_RANK.sub("", _ENDINGS.sub("", export.path.name)) for export in exports}
+        if len(stems) == 1 or {export.format for export in exports} == {"kineto"}:
+            name = dataset_name(exports[0].path.parent.name)
+            return [replace(export, dataset=name) for export in exports]
+    groups: dict[tuple[str, str], list[FoundExport]] = {}
+    for export in exports:
+        stem = _RANK.sub("", _ENDINGS.sub("", export.path.name)) if export.rank is not None else export.path.name
+        groups.setdefault((stem, export.format), []).append(export)
+    result = []
+    for (stem, _), group in groups.items():
+        several = len({export.rank for export in group}) == len(group) > 1
+        result += [replace(export, dataset=dataset_name(stem)) for export in group] if several else group
+    return result
+
+
+def _with_own_names(exports: list[FoundExport], taken: set[str], path: Path) -> list[FoundExport]:
+    """Return exports whose runs have names that no earlier argument has: the folder's name is put before, then a
+    number.
+    """
+    names: dict[str, str] = {}
+    for export in exports:
+        if export.dataset not in names:
+            wanted = export.dataset
+            if wanted in taken:
+                wanted = dataset_name(f"{path.parent.name}_{wanted}")
+            number = 2
+            while wanted in taken or wanted in names.values():
+                wanted = f"{export.dataset}_{number}"
+                number += 1
+            names[export.dataset] = wanted
+    return [replace(export, dataset=names[export.dataset]) for export in exports]

@@ -1,0 +1,127 @@
+"""The command's arguments, refusals and exit codes."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from causeway.command_line import __main__ as command
+from causeway.command_line.progress import WorkflowProgress, seconds_in_words
+
+
+@pytest.fixture
+def export(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("y,size\n1,2\n2,3\n3,4\n")
+    return path
+
+
+def fake_run(monkeypatch, after=lambda: None, code=0):
+    """Let the workflow be a function, and return the commands it was given."""
+    calls = []
+
+    def run(given):
+        calls.append(given)
+        after()
+        return code
+
+    monkeypatch.setattr(command, "run_workflow", run)
+    return calls
+
+
+@pytest.mark.parametrize("name", ["", "run", "check", "compare", "gate", "query", "windows"])
+def test_help_is_given(name, capsys):
+    with pytest.raises(SystemExit) as end:
+        command.main([*([name] if name else []), "--help"])
+    assert end.value.code == 0
+    assert "usage: causeway" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run"], "no export is named"),
+        (["run", "/nowhere"], "no such file"),
+        (["run", "{export}", "--set", "seed"], "expected key=value"),
+        (["query", "SELECT 1", "--results", "/nowhere"], "holds no results"),
+        (["windows", "a", "whole", "--out", "/nowhere"], "holds no analysis"),
+        (["gate", "{export}", "{export}", "--limit", "x"], "expected key=value"),
+    ],
+)
+def test_a_refusal_is_one_sentence_and_code_two(arguments, words, export, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert command.main([argument.format(export=export) for argument in arguments]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("causeway: ")
+    assert words in said
+    assert said.count("\n") == 1
+
+
+def test_an_unknown_argument_ends_with_code_two():
+    with pytest.raises(SystemExit) as end:
+        command.main(["run", "--colour"])
+    assert end.value.code == 2
+
+
+def test_check_says_what_an_export_allows(export, tmp_path, capsys):
+    assert command.main(["check", str(export)]) == 0
+    assert "allows    counter_deviation, causes" in capsys.readouterr().out
+    (tmp_path / "b.nsys-rep").write_bytes(b"\0report")
+    assert command.main(["check", str(tmp_path / "b.nsys-rep")]) == 1
+    assert "nsys export --type sqlite" in capsys.readouterr().out
+
+
+def test_a_run_writes_sheet_and_configuration(export, tmp_path, monkeypatch):
+    calls = fake_run(monkeypatch)
+    out = tmp_path / "out"
+    assert command.main(["run", str(export), "--out", str(out), "--profile", "slurm", "--set", "seed=5"]) == 0
+    assert (out / "datasets.tsv").read_text().splitlines()[1:] == [
+        "dataset\trank\tsource\tformat",
+        f"a\t\t{export}\ttable",
+    ]
+    assert "seed: 5" in (out / "config.yaml").read_text()
+    assert calls[0][calls[0].index("--profile") + 1].endswith("profiles/slurm")
+    assert "--report-after-run" in calls[0]
+
+
+def test_an_interrupt_is_passed_on(export, tmp_path, monkeypatch):
+    fake_run(monkeypatch, code=130)
+    assert command.main(["run", str(export), "--out", str(tmp_path / "out")]) == 130
+
+
+@pytest.mark.parametrize(("reasons", "code"), [(["too slow"], 1), ([], 0)])
+def test_a_gate_has_exit_codes(reasons, code, export, tmp_path, monkeypatch, capsys):
+    verdicts = tmp_path / "out" / "results" / "compare" / "gate.json"
+    verdicts.parent.mkdir(parents=True)
+    calls = fake_run(monkeypatch, lambda: verdicts.write_text(json.dumps({"reasons": reasons, "states": [1]})))
+    arguments = ["gate", str(export), str(export), "--limit", "max_slowdown_percent=5", "--out", str(tmp_path / "out")]
+    assert command.main(arguments) == code
+    assert all(reason in capsys.readouterr().out for reason in reasons)
+    assert calls[0][-1] == "results/compare/gate.json"
+    written = (tmp_path / "out" / "config.yaml").read_text()
+    assert "max_slowdown_percent: 5" in written
+    assert "baseline: before_a" in written
+
+
+def test_a_query_is_printed_without_what_a_terminal_acts_on(tmp_path, capsys):
+    table = tmp_path / "results" / "run" / "kernels.parquet"
+    table.parent.mkdir(parents=True)
+    pq.write_table(pa.table({"name": ["\x1b[31mred"], "launches": [7]}), table)
+    (tmp_path / "results" / "findings.json").write_text("{}")
+    statement = "SELECT * FROM 'run/kernels.parquet'"
+    for form, words in {"text": "'\\x1b[31mred'\t7", "json": '"name": "\\u001b[31mred"'}.items():
+        assert command.main(["query", statement, "--results", str(tmp_path), "--format", form]) == 0
+        assert words in capsys.readouterr().out
+
+
+def test_progress_follows_the_lines_of_snakemake(capsys):
+    import sys
+
+    progress = WorkflowProgress(sys.stderr)
+    progress.began -= 60
+    for line in ("rule check_quality:", "    input: x", "2 of 8 steps (25%) done", "localrule all:"):
+        progress.follow(line)
+    assert capsys.readouterr().err == "2 of 8 steps, about 3 min 00 s left, check_quality\n"
+    assert progress.text().endswith("all")
+    assert [seconds_in_words(value) for value in (59.9, 61, 3661)] == ["59 s", "1 min 01 s", "1 h 01 min"]

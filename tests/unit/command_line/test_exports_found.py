@@ -1,0 +1,85 @@
+"""Files of a command line as rows of a sheet."""
+
+import pytest
+
+from causeway.command_line.analysis_folder import settings_of, write_analysis
+from causeway.command_line.exports_found import dataset_name, find_exports
+from causeway.core.errors import CausewayError
+
+TABLE = "y,size\n1,2\n2,3\n"
+
+
+def write(folder, *names, text=TABLE):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / name).write_text(text)
+    return folder
+
+
+def found(*arguments):
+    return [(export.path.name, export.dataset, export.rank) for export in find_exports(map(str, arguments))]
+
+
+def test_files_whose_names_differ_in_their_rank_are_one_run(tmp_path):
+    write(tmp_path / "job", "t_rank0.csv", "t_rank1.csv", "t_rank10.csv")
+    assert found(tmp_path / "job") == [
+        ("t_rank0.csv", "job", 0),
+        ("t_rank1.csv", "job", 1),
+        ("t_rank10.csv", "job", 10),
+    ]
+
+
+def test_other_files_of_a_folder_are_runs_of_their_own(tmp_path):
+    write(tmp_path / "job", "a.csv", "b.csv", "c_rank0.csv", "c_rank1.csv", "notes")
+    (tmp_path / "job" / "notes").write_text("nothing")
+    assert found(tmp_path / "job") == [
+        ("a.csv", "a", None),
+        ("b.csv", "b", None),
+        ("c_rank0.csv", "c", 0),
+        ("c_rank1.csv", "c", 1),
+    ]
+
+
+def test_kineto_traces_tell_their_rank(tmp_path):
+    for rank in (0, 3):
+        text = f'{{"schemaVersion": 1, "distributedInfo": {{"backend": "nccl", "rank": {rank}}}, "traceEvents": []}}'
+        write(tmp_path / "job", f"host_{7 - rank}.pt.trace.json", text=text)
+    assert sorted(found(tmp_path / "job")) == [("host_4.pt.trace.json", "job", 3), ("host_7.pt.trace.json", "job", 0)]
+
+
+def test_names_are_given_or_made_unique(tmp_path):
+    for folder in ("one", "two"):
+        write(tmp_path / folder, "a.csv")
+    assert [run for _, run, _ in found(tmp_path / "one" / "a.csv", tmp_path / "two" / "a.csv")] == ["a", "two_a"]
+    assert found(f"my run={tmp_path / 'one'}") == [("a.csv", "my_run", None)]
+    assert dataset_name("../x y") == "x_y"
+
+
+def test_what_is_no_export_is_refused(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CausewayError, match="no such file"):
+        find_exports([str(tmp_path / "absent")])
+    with pytest.raises(CausewayError, match="holds no export"):
+        find_exports([str(tmp_path / "empty")])
+
+
+def test_settings_are_nested_yaml():
+    assert settings_of(["bins.width_us=1000", "bins.mean=rank", "seed=3", "compare.pairs=[]"]) == {
+        "bins": {"width_us": 1000, "mean": "rank"},
+        "seed": 3,
+        "compare": {"pairs": []},
+    }
+    for wrong in (["bins"], [".=1"], ["a=[", "b=1"], ["a=1", "a.b=1"]):
+        with pytest.raises(CausewayError, match="--set"):
+            settings_of(wrong)
+
+
+def test_files_of_the_user_are_not_overwritten(tmp_path):
+    exports = find_exports([str(write(tmp_path / "job", "a.csv"))])
+    configuration = write_analysis(tmp_path / "out", exports, {"seed": 1})
+    before = configuration.stat().st_mtime_ns
+    write_analysis(tmp_path / "out", exports, {"seed": 1})
+    assert configuration.stat().st_mtime_ns == before
+    configuration.write_text("seed: 2\n")
+    with pytest.raises(CausewayError, match="not written by this command"):
+        write_analysis(tmp_path / "out", exports, {})
