@@ -20,7 +20,15 @@ def main(job) -> None:
         configurations = read_table(kept.with_name("configurations.parquet"), "configuration_summary")
         if filtered := why_not(folders, CONTEXT_FEATURES):
             LOG.info("context features: %s", filtered)
-        assemble(kept, exports, configurations, kept.parent.name, Path(job.output.features), with_context=not filtered)
+        assemble(
+            kept,
+            exports,
+            configurations,
+            kept.parent.name,
+            Path(job.output.features),
+            with_context=not filtered,
+            telemetry=Path(job.input.telemetry[0]) if job.input.telemetry else None,
+        )
 
 
 if "snakemake" in globals():

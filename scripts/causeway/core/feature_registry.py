@@ -286,15 +286,25 @@ ROLES = {
     **dict.fromkeys(("iteration_position", "since_start_ns"), CLOCK),
     "previous_deviation": LAG,
 }
+THROTTLE = "throttle_"
+"""Names of flags of what limits a device's clock begin with it: a state that a launch meets."""
 """What part a feature plays in how a launch came to take its time: one can set a lever; an exposure is the state that
 the launch met; a clock stands for whatever changes with time; a lag is an earlier outcome. All others are mediators,
 what a launch did on the way from these to its time: its counters, and what is sampled while it runs.
 """
 DEVICE_METRICS = "device metrics"
 """Group of the metrics that the profiler samples on a device."""
-SAMPLED_UNITS = {"_hz": "Hz", "_ratio": "ratio", "_bytes": "bytes", "_ns": "ns", "_w": "W", "_percent": "percent"}
+SAMPLED_UNITS = {
+    "_celsius": "°C",
+    "_hz": "Hz",
+    "_ratio": "ratio",
+    "_bytes": "bytes",
+    "_ns": "ns",
+    "_w": "W",
+    "_percent": "percent",
+}
 """Units of sampled metrics by the end of their name."""
-ACRONYMS = {word.lower(): word for word in "GPC SYS SM SMs GPU DRAM PCIE NVLINK RX TX L1 L2 HBM".split()}
+ACRONYMS = {word.lower(): word for word in "GPC SYS SM SMs HW SW GPU DRAM PCIE NVLINK RX TX L1 L2 HBM".split()}
 """Words in the names of sampled metrics that are written in capitals."""
 COUNTERS = "counters"
 """Group of a counter that no column map gives one, and of a column of a plain table."""
@@ -311,7 +321,11 @@ def role_of(name: str, tier: str) -> str:
 
     >>> role_of("block_x", "launch"), role_of("launches_in_flight", "context"), role_of("dram_bytes", "counter")
     ('lever', 'exposure', 'mediator')
+    >>> role_of("throttle_power_cap", "context"), role_of("sm_clock_hz", "context")
+    ('exposure', 'mediator')
     """
+    if name.startswith(THROTTLE) and tier == "context":
+        return EXPOSURE
     return ROLES.get(name, LEVER if tier == "launch" else MEDIATOR)
 
 

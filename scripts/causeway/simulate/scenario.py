@@ -172,6 +172,10 @@ class Scenario:
         that of one kernel (its short name), or `straggler`.
     effects : bool
         Whether the ground truth has what each removal does to the times; each costs a simulation more.
+    telemetry_ms : float or None, milliseconds
+        Sampling interval of what nvidia-smi would have recorded on each node beside the run; None writes none.
+    telemetry_skew_s : float, seconds
+        How far the clock of that record is ahead of the nodes'.
     format : {"nsys", "kineto"}
         What the exports are written as: Nsight Systems SQLite, or PyTorch profiler traces (without sampled metrics).
     """
@@ -202,6 +206,8 @@ class Scenario:
     input_bytes: int = 0
     without: tuple[str, ...] = ()
     effects: bool = False
+    telemetry_ms: float | None = None
+    telemetry_skew_s: float = 0.0
     format: str = "nsys"
 
 

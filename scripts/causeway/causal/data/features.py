@@ -20,6 +20,7 @@ from causeway.causal.data.launch_context import (
     COMPUTED_FROM,
     ChosenLaunches,
     add_launches_in_flight,
+    add_telemetry,
     sampled_metrics,
 )
 from causeway.core.clock import Clock
@@ -86,6 +87,7 @@ def assemble(
     path: Path,
     *,
     with_context: bool = True,
+    telemetry: Path | None = None,
 ) -> None:
     """Write the features of kept launches, in their order: the columns of `kept` that identify and weigh a row, then
     one per feature.
@@ -104,11 +106,13 @@ def assemble(
         Gets `features.parquet`; unit, tier and group of a feature stand in its field's metadata.
     with_context : bool
         False: what else was so when a launch began is left out, because the tables lack events.
+    telemetry : Path or None
+        `telemetry.parquet` of the dataset.
     """
     with open_table(kept, "kept") as file, contextlib.ExitStack() as opened:
         traced = _traced(file.schema_arrow.names)
         surroundings = (
-            LaunchContext(exports, configurations if target == KERNEL_VARIABILITY else None)
+            LaunchContext(exports, configurations if target == KERNEL_VARIABILITY else None, telemetry)
             if traced and with_context
             else None
         )
@@ -250,6 +254,8 @@ class LaunchContext:
     exports : list of Export
     configurations : Table or None
         Exact means for previous_deviation, columns of `configurations.parquet`; without them there is none.
+    telemetry : Path or None
+        Metrics that the site sampled, on the dataset's time line; those that an export samples too are left out.
 
     Attributes
     ----------
@@ -257,14 +263,16 @@ class LaunchContext:
         Features that the exports' tables can tell, in the order of the registry, sampled metrics last.
     """
 
-    def __init__(self, exports: list[Export], configurations: pa.Table | None) -> None:
+    def __init__(self, exports: list[Export], configurations: pa.Table | None, telemetry: Path | None = None) -> None:
         self.export_of = {rank: export for export in exports for rank in export.ranks}
         self.configurations = configurations
         self.begun = _run_starts(exports)
         folders = [export.folder for export in exports]
         available = {"launches"} | {path.stem for folder in folders for path in folder.glob("*.parquet")}
         available |= set() if configurations is None else {"configuration_summary"}
+        self.telemetry = telemetry
         sampled = {name for folder in folders for name in sampled_metrics(folder / "samples.parquet")}
+        sampled |= sampled_metrics(telemetry) if telemetry else set()
         self.names = [*(feature.name for feature in FEATURES if feature.table in available), *sorted(sampled)]
 
     def of(self, rank: int, pieces: Pieces) -> dict[str, np.ndarray]:
@@ -285,6 +293,8 @@ class LaunchContext:
         for table, compute in COMPUTED_FROM:
             if (path := export.folder / f"{table}.parquet").is_file():
                 compute(path, chosen)
+        if self.telemetry:
+            add_telemetry(self.telemetry, chosen, export.clock)
         found = {}
         for name in self.names:
             found[name] = np.empty(rows.size)
