@@ -27,6 +27,7 @@ rule assemble_features:
         runtime=input_minutes,
     params:
         nodes=nodes,
+        runs=runs,
     script:
         "../scripts/causal/assemble_features.py"
 

@@ -50,6 +50,11 @@ def nodes(wildcards):
     return {row.export: row.node for row in exports_of(wildcards.dataset)}
 
 
+def runs(wildcards):
+    """Return the repeat of the job that each export of a dataset was recorded in."""
+    return {row.export: row.run for row in exports_of(wildcards.dataset)}
+
+
 def table_folders(wildcards):
     """Return the folders of tables of a dataset, in the sheet's order."""
     return [f"results/{wildcards.dataset}/tables/{row.export}" for row in exports_of(wildcards.dataset)]

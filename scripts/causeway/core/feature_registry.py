@@ -267,6 +267,7 @@ FEATURES = (
     _placement("device"),
     _placement("node"),
     _placement("rank"),
+    _placement("run"),
 )
 """All features with a name of their own, in the order in which they stand in `features.parquet`; `rank` identifies the
 row there and becomes a feature where a dataset has several.
@@ -282,7 +283,7 @@ ROLES = {
     **dict.fromkeys(("stream", "transfer_bytes", "transfer_copy_kind"), LEVER),
     **dict.fromkeys(("launches_in_flight", "transfers_in_flight", "idle_before_ns", "queue_ns"), EXPOSURE),
     **{name: EXPOSURE for name in FEATURE_BY_NAME if FEATURE_BY_NAME[name].copy_kinds},
-    **dict.fromkeys(("last_h2d_bytes", "device", "node", "rank"), EXPOSURE),
+    **dict.fromkeys(("last_h2d_bytes", "device", "node", "rank", "run"), EXPOSURE),
     **dict.fromkeys(("iteration_position", "since_start_ns"), CLOCK),
     "previous_deviation": LAG,
 }

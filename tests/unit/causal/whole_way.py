@@ -62,7 +62,7 @@ def tables_of(out, files, one_each, telemetry=()):
     return names
 
 
-def documents_of(folder, files, target, whole=False, telemetry=(), **causes):
+def documents_of(folder, files, target, whole=False, telemetry=(), runs=None, **causes):
     """Return the documents of the kernels that matter, and the whole dataset's behind them if wanted: `graph` and the
     rows of each table.
     """
@@ -91,7 +91,7 @@ def documents_of(folder, files, target, whole=False, telemetry=(), **causes):
             drafts=root / "causal" / "drafts" / "0.json",
             draft=root / "causal" / "drafts" / "dataset.json",
         ),
-        params=SimpleNamespace(nodes={}, causes=CAUSES | causes, seed=1),
+        params=SimpleNamespace(nodes={}, runs=runs or {}, causes=CAUSES | causes, seed=1),
         wildcards=SimpleNamespace(dataset="d", target=target, batch="0"),
         log=[folder / "log"],
     )

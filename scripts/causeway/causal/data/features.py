@@ -50,15 +50,20 @@ from causeway.numeric.intervals import stretches
 
 @dataclass(frozen=True)
 class Export:
-    """An export of the dataset: its folder of tables, its clock, its ranks and its node."""
+    """An export of the dataset: its folder of tables, its clock, its ranks, its node, and the repeat of the job that it
+    was recorded in.
+    """
 
     folder: Path
     clock: Clock
     ranks: tuple[int, ...]
     node: str | None
+    run: str | None = None
 
 
-def exports_of(folders: list[str | Path], clocks: dict, nodes: dict[str, str | None]) -> list[Export]:
+def exports_of(
+    folders: list[str | Path], clocks: dict, nodes: dict[str, str | None], runs: dict[str, str] | None = None
+) -> list[Export]:
     """Return the readable exports of a dataset.
 
     Parameters
@@ -69,13 +74,16 @@ def exports_of(folders: list[str | Path], clocks: dict, nodes: dict[str, str | N
         `clocks.json`.
     nodes : dict of str to str or None
         Node per export, as in the sheet.
+    runs : dict of str to str or None
+        Repeat of the job per export, likewise; empty where the sheet does not say.
     """
     found = []
     for folder in map(Path, folders):
         entry = clocks["exports"].get(folder.name)
         if entry is not None and (folder / "kernels.parquet").is_file():
             node = nodes.get(folder.name) or read_json(folder / "capabilities.json").get("node")
-            found.append(Export(folder, Clock.of(entry), tuple(entry["ranks"]), node or None))
+            run = (runs or {}).get(folder.name) or None
+            found.append(Export(folder, Clock.of(entry), tuple(entry["ranks"]), node or None, run))
     return found
 
 
@@ -215,9 +223,10 @@ def features_of(
         add_kept("stream")
     if "device" in kept.column_names:
         add_kept("device")
-    node_of = {rank: export.node for export in exports for rank in export.ranks}
-    if any(node_of.values()):
-        add(FEATURE_BY_NAME["node"], [node_of.get(rank) for rank in kept.column("rank").to_pylist()])
+    for name in ("node", "run"):
+        place_of = {rank: getattr(export, name) for export in exports for rank in export.ranks}
+        if any(place_of.values()):
+            add(FEATURE_BY_NAME[name], [place_of.get(rank) for rank in kept.column("rank").to_pylist()])
     if not trace:
         _add_counters(kept, columns, add)
     return pa.table([*base.columns, *columns.values()], names=[*base.column_names, *columns]), fields
