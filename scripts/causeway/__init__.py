@@ -4,7 +4,7 @@ Two ground floors, `core` and `numeric`, and a wing for each stage. A wing impor
 one makes and another needs travels as a table on disk.
 
 Imports run from left to right: `readers`, `inputs`, `variability`, `efficiency`, `causal`, `levels`, `comparison`,
-`findings`, `plotting`, `fleet`, `scaling`, `simulate`, `validation` > `numeric` > `core`.
+`findings`, `plotting`, `fleet`, `scaling`, `simulate`, `telemetry`, `validation` > `numeric` > `core`.
 """
 
 GROUND = ("core", "numeric")

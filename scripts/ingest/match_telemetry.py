@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from causeway.core.logs import LOG, failing_clearly
 from causeway.core.tables import read_json
-from causeway.telemetry.match_telemetry import Source, match_telemetry
+from causeway.telemetry.match_telemetry import TelemetrySource, match_telemetry
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
-        rows = [Source(**row | {"path": Path(row["path"])}) for row in job.params.rows]
+        rows = [TelemetrySource(**row | {"path": Path(row["path"])}) for row in job.params.rows]
         folders = [Path(folder) for folder in job.input.tables]
         found = match_telemetry(
             job.wildcards.dataset,

@@ -266,8 +266,8 @@ FEATURES = (
     _placement("stream"),
     _placement("device"),
     _placement("node"),
-    _placement("rank"),
     _placement("run"),
+    _placement("rank"),
 )
 """All features with a name of their own, in the order in which they stand in `features.parquet`; `rank` identifies the
 row there and becomes a feature where a dataset has several.

@@ -2,6 +2,6 @@
 
 Metrics that a profiler samples itself stand in the exports and belong to `readers`.
 
-Imports run from left to right: `match_telemetry` > `sources`, `node_clocks`, `device_matching` > `delimited_text`,
-`device_rows`, `exporter_dump`, `busy_time_cells`, `clock_skew` > `readings` > `metric_names`, `text_values`.
+Imports run from left to right: `match_telemetry` > `telemetry_files`, `node_clocks` > `delimited_text`, `device_rows`,
+`exporter_dump`, `busy_time_cells`, `clock_skew`, `device_matching` > `readings` > `metric_names` > `text_values`.
 """

@@ -121,7 +121,8 @@ def estimate_skew(loads: Sequence[Load], interval_ns: int) -> Skew:
     if 2 * likelihood[at] < needed:
         return _none(largest, number, "the readings do not follow the load significantly at any shift")
     inside = shifts[2 * (likelihood[at] - likelihood) <= chi2.ppf(INTERVAL, 1)]
-    low, high = int(inside[0]) - interval_ns // 2, int(inside[-1]) + interval_ns // 2
+    low = int(inside[0]) - interval_ns // 2
+    high = int(inside[-1]) + interval_ns // 2
     if high - low > WIDEST * interval_ns:
         return _none(largest, number, "several shifts fit about as well: no clear maximum")
     if abs(int(shifts[at])) >= int(coarse[-1]) - interval_ns:
@@ -156,7 +157,8 @@ def _likelihood(
             total[at] = max(total[at], 0.0) - weight * share.size / 2 * np.log1p(-(min(max(r, 0.0), 0.999999) ** 2))
             counts[at] += share.size
             if share.size > largest[at]:
-                largest[at], correlation[at] = share.size, r
+                largest[at] = share.size
+                correlation[at] = r
     return total, correlation, counts
 
 
@@ -164,9 +166,9 @@ def _compared(load: Load, shift: int, interval_ns: int) -> tuple[np.ndarray, np.
     """Return the busy share of the time before each reading that lies in the time in question, and the readings."""
     ends = load.times - (shift + load.origin_ns)
     window = min(interval_ns, LONGEST_WINDOW_NS) if interval_ns < 2 * LONGEST_WINDOW_NS else interval_ns
-    first, last = np.searchsorted(ends, window), np.searchsorted(ends, load.span_ns, side="right")
-    ends = ends[first:last]
-    return (_before(load, ends) - _before(load, ends - window)) / window, load.values[first:last]
+    known = slice(np.searchsorted(ends, window), np.searchsorted(ends, load.span_ns, side="right"))
+    ends = ends[known]
+    return (_before(load, ends) - _before(load, ends - window)) / window, load.values[known]
 
 
 def _before(load: Load, times: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from causeway.core.errors import ExportError
-from causeway.telemetry.metric_names import Format, Metric, format_of, own_metric, raw_name
+from causeway.telemetry.metric_names import TelemetryFormat, TelemetryMetric, format_of, own_metric, raw_name
 from causeway.telemetry.readings import MOST_METRICS, Readings, frames
 
 LONGEST_LINE = 1 << 20
@@ -19,7 +19,7 @@ ADVICE = {
     "long": "Name the columns time, node, device, metric and value.",
 }
 PER_DEVICE = re.compile(r"^(?:gpu(?P<before>\d{1,3})[._:])?(?P<metric>.+?)(?:[#:](?:gpu)?(?P<after>\d{1,3}))?$")
-"""LDMS gives a metric of a device as `gpu0.sm_clock`, `sm_clock#0` or `sm_clock:gpu0`."""
+"""LDMS gives a metric of a device as gpu0.sm_clock, sm_clock#0 or sm_clock:gpu0."""
 
 
 def rows_of(lines: Iterator[str], delimiter: str, readings: Readings) -> Iterator[list[str]]:
@@ -89,10 +89,12 @@ def read_delimited(path: Path, lines: Iterator[str], name: str, readings: Readin
     (_read_long if name == "long" else _read_wide)(path, data(), columns, form, readings)
 
 
-def _read_wide(path: Path, rows: Iterator[list[str]], columns: list[str], form: Format, readings: Readings) -> None:
+def _read_wide(
+    path: Path, rows: Iterator[list[str]], columns: list[str], form: TelemetryFormat, readings: Readings
+) -> None:
     """Read rows that have one column per metric."""
     keys = {*form.time, *form.node, *form.device, *form.uuid}
-    metrics: dict[str, dict[str, Metric]] = {}  # by device that the column names, empty: that of the row
+    metrics: dict[str, dict[str, TelemetryMetric]] = {}  # by device that the column names, empty: that of the row
     for column in columns:
         if column in keys:
             continue
@@ -109,7 +111,9 @@ def _read_wide(path: Path, rows: Iterator[list[str]], columns: list[str], form: 
             readings.add(frame.assign(**{form.device[0]: device}) if device else frame, form, own)
 
 
-def _read_long(path: Path, rows: Iterator[list[str]], columns: list[str], form: Format, readings: Readings) -> None:
+def _read_long(
+    path: Path, rows: Iterator[list[str]], columns: list[str], form: TelemetryFormat, readings: Readings
+) -> None:
     """Read rows of one reading each, with the columns metric and value.
 
     Raises
@@ -119,7 +123,7 @@ def _read_long(path: Path, rows: Iterator[list[str]], columns: list[str], form: 
     """
     if missing := sorted({"metric", "value"} - set(columns)):
         raise ExportError(str(path), f"no column {' and '.join(missing)}", "the plain long form", ADVICE["long"])
-    known: dict[str, Metric | None] = {}
+    known: dict[str, TelemetryMetric | None] = {}
     for frame in frames(rows, columns, readings, path):
         for raw, mine in frame.groupby("metric", sort=False):
             if raw not in known and len(known) < 2 * MOST_METRICS:

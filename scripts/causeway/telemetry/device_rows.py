@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from causeway.core.errors import ExportError
-from causeway.telemetry.metric_names import Format, Metric, format_of
+from causeway.telemetry.metric_names import TelemetryFormat, TelemetryMetric, format_of
 from causeway.telemetry.readings import CHUNK_ROWS, Readings, frames
 
 ENTITY = "entity"
@@ -51,7 +51,7 @@ def read_dcgmi(path: Path, lines: Iterator[str], readings: Readings) -> None:
 
 def _of_gpu(path: Path, row: list[str], readings: Readings) -> list[str] | None:
     """Return time, index and values of the row of a whole GPU; None for others."""
-    at = next((place for place, word in enumerate(row) if word.upper().startswith("GPU")), None)
+    at = next((index for index, word in enumerate(row) if word.upper().startswith("GPU")), None)
     if at is None or at + 1 >= len(row):
         readings.note("no_row", 1, " ".join(row))
         return None
@@ -68,7 +68,9 @@ def _of_gpu(path: Path, row: list[str], readings: Readings) -> list[str] | None:
     return [" ".join(row[:at]), *row[at + 1 :]]
 
 
-def _metrics(columns: list[str], keys: tuple[str, ...], form: Format, readings: Readings) -> dict[str, Metric]:
+def _metrics(
+    columns: list[str], keys: tuple[str, ...], form: TelemetryFormat, readings: Readings
+) -> dict[str, TelemetryMetric]:
     """Return the metrics among columns; others but the keys are noted as ignored."""
     for name in columns:
         if name not in form.metrics and name not in keys:
@@ -90,7 +92,8 @@ def _blocks(lines: Iterator[str], mark: str) -> Iterator[tuple[list[str], list[l
             if mark in names and names != columns:
                 if rows:
                     yield columns, rows
-                columns, rows = names, []
+                columns = names
+                rows = []
         elif words and columns and "ID" not in words[:4]:
             rows.append(words)
             if len(rows) == CHUNK_ROWS:

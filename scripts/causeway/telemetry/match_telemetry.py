@@ -16,7 +16,7 @@ from causeway.telemetry.clock_skew import MAX_SKEW_S
 from causeway.telemetry.device_matching import DatasetDevice, SourceDevice, TimedExport, match_devices, timed_exports
 from causeway.telemetry.node_clocks import DeviceReadings, NodeSkew, sampling_interval, skew_of_node
 from causeway.telemetry.readings import Readings
-from causeway.telemetry.sources import read_source
+from causeway.telemetry.telemetry_files import read_source
 from causeway.telemetry.text_values import zone_of
 
 BESIDE_NS = 2 * MAX_SKEW_S * 1_000_000_000
@@ -26,7 +26,7 @@ LEAD = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class TelemetrySource:
     """A row of the sheet of telemetry: its source as written there, its path, and the other columns."""
 
     source: str
@@ -39,7 +39,7 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True)
 class Rows:
-    """Rows of `telemetry.parquet`: arrays of equal length."""
+    """Rows of `telemetry.parquet`: time, rank, device, metric and value; all arrays have shape (n,)."""
 
     time: np.ndarray
     rank: np.ndarray
@@ -53,7 +53,7 @@ def match_telemetry(
     folders: Sequence[Path],
     clocks: Mapping,
     nodes: Mapping[str, str],
-    sources: Sequence[Source],
+    sources: Sequence[TelemetrySource],
     table: Path,
     document: Path,
 ) -> dict:
@@ -68,7 +68,7 @@ def match_telemetry(
         `clocks.json`.
     nodes : mapping of str to str
         Node of each export as in the sheet.
-    sources : sequence of Source
+    sources : sequence of TelemetrySource
         In the order of the sheet; of readings of one device, metric and time those of the first count.
     table, document : Path
         Get the rows, in order of time, rank, device and metric, and what is known of them.
@@ -96,7 +96,7 @@ def match_telemetry(
     return report
 
 
-def _of_source(source: Source, exports: Sequence[TimedExport]) -> tuple[dict, list[Rows]]:
+def _of_source(source: TelemetrySource, exports: Sequence[TimedExport]) -> tuple[dict, list[Rows]]:
     """Return a source's entry of the document, and its rows."""
     entry = {
         "source": source.source,

@@ -17,7 +17,7 @@ OWN_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metric:
+class TelemetryMetric:
     """A metric of a format: our name, the factor to its unit, and how its text is read (see the map)."""
 
     name: str
@@ -37,7 +37,7 @@ class Metric:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Format:
+class TelemetryFormat:
     """The columns of a format: raw names, in small letters, of time, node, device and UUID, and its metrics by raw
     name.
     """
@@ -46,7 +46,7 @@ class Format:
     node: tuple[str, ...]
     device: tuple[str, ...]
     uuid: tuple[str, ...]
-    metrics: dict[str, Metric]
+    metrics: dict[str, TelemetryMetric]
 
 
 @functools.cache
@@ -56,7 +56,7 @@ def column_map() -> dict:
 
 
 @functools.cache
-def format_of(name: str) -> Format:
+def format_of(name: str) -> TelemetryFormat:
     """Return the columns of a format.
 
     Raises
@@ -66,15 +66,17 @@ def format_of(name: str) -> Format:
     """
     entry = column_map()["formats"][name]
     keys = {key: tuple(raw.lower() for raw in entry.get(key, ())) for key in ("time", "node", "device", "uuid")}
-    return Format(metrics={raw.lower(): Metric(**one) for raw, one in entry["metrics"].items()}, **keys)
+    return TelemetryFormat(
+        metrics={raw.lower(): TelemetryMetric(**one) for raw, one in entry["metrics"].items()}, **keys
+    )
 
 
 def raw_name(text: str) -> str:
-    """Return a column's name as the map has it: `clocks.current.sm [MHz]` gives `clocks.current.sm`."""
+    """Return a column's name as the map has it, without the unit in brackets and in small letters."""
     return re.sub(r"\s*\[[^\]]*\]\s*$", "", text).strip().lower()
 
 
-def own_metric(name: str) -> Metric | None:
+def own_metric(name: str) -> TelemetryMetric | None:
     """Return the metric of a name in the plain long form: one of ours, or one that any format of the map knows; None
     for a text that is no name.
     """
@@ -82,4 +84,4 @@ def own_metric(name: str) -> Metric | None:
         if (known := format_of(formats).metrics.get(name.strip().lower())) is not None:
             return known
     plain = name.strip().lower()
-    return Metric(name=plain) if OWN_NAME.fullmatch(plain) else None
+    return TelemetryMetric(name=plain) if OWN_NAME.fullmatch(plain) else None

@@ -23,16 +23,21 @@ MOST_READINGS = 4096
 PARTS = 16
 """Cells of a sampling interval in which the busy time is held."""
 BEYOND = 30
-"""Sampling intervals before the first and after the last launch that count as idle, where the load within does not tell
-the skew."""
+"""Sampling intervals before the first and after the last launch that count as idle, where the load within shows no
+skew."""
 WITHIN = "within"
 EDGES = "edges"
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceReadings:
-    """The readings of one device of the dataset: `series` has by metric times (int64, ns, UTC of the site's clock,
-    ascending) and values.
+    """The readings of one device of the dataset.
+
+    Attributes
+    ----------
+    device : DatasetDevice
+    series : mapping of str to pair of ndarray, shape (n,)
+        By metric times (int64, ns, UTC of the site's clock, ascending) and values (float).
     """
 
     device: DatasetDevice
@@ -51,7 +56,7 @@ class NodeSkew:
 
 
 def sampling_interval(times: np.ndarray) -> int | None:
-    """Return the median distance of readings, ns; None for fewer than three."""
+    """Return the median distance of readings at `times`, int64 of shape (n,), ns; None for fewer than three."""
     return int(np.median(np.diff(times))) or None if times.size >= 3 else None
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from causeway.telemetry.metric_names import Format, Metric
+from causeway.telemetry.metric_names import TelemetryFormat, TelemetryMetric
 from causeway.telemetry.text_values import UNKNOWN_TIME, times_of
 
 CHUNK_ROWS = 1 << 15
@@ -56,6 +56,8 @@ class Readings:
         By kind of defect: how many rows or values, and the first example.
     ignored : dict of str to None
         Columns that have no meaning here, the first `MOST_NAMED`.
+    parts : list of tuple of ndarray, shape (n,)
+        Time, device, metric and value of what was added last.
     """
 
     low_ns: int
@@ -82,15 +84,16 @@ class Readings:
         if len(self.ignored) < MOST_NAMED:
             self.ignored[column[:SHOWN]] = None
 
-    def add(self, rows: pd.DataFrame, form: Format, metrics: dict[str, Metric]) -> None:
+    def add(self, rows: pd.DataFrame, form: TelemetryFormat, metrics: dict[str, TelemetryMetric]) -> None:
         """Take rows of text.
 
         Parameters
         ----------
         rows : DataFrame of str
-            Columns `time` (or those of the format), and those of `metrics`; node, device and UUID where there are any.
-        form : Format
-        metrics : dict of str to Metric
+            The columns are `time` (or those of the format), and those of `metrics`; node, device and UUID where there
+            are any.
+        form : TelemetryFormat
+        metrics : dict of str to TelemetryMetric
             By column.
         """
         self.rows += len(rows)
@@ -112,10 +115,10 @@ class Readings:
             for name, values in found.items():
                 self._keep(times[inside], device, name, values)
 
-    def _devices(self, rows: pd.DataFrame, form: Format) -> np.ndarray:
+    def _devices(self, rows: pd.DataFrame, form: TelemetryFormat) -> np.ndarray:
         """Return the number of each row's device, -1 beyond the bound."""
-        node, index = _first(rows, form.node, self.node), _first(rows, form.device, self.device)
-        keys = pd.DataFrame({"node": node, "index": index, "uuid": _first(rows, form.uuid, "")})
+        columns = {"node": (form.node, self.node), "index": (form.device, self.device), "uuid": (form.uuid, "")}
+        keys = pd.DataFrame({name: _first(rows, *choice) for name, choice in columns.items()})
         keys["index"] = keys["index"].str.strip().str.lower().str.removeprefix("card").str.removeprefix("gpu")
         groups = keys.groupby(list(keys.columns), sort=False, dropna=False).ngroup().to_numpy()
         first = np.unique(groups, return_index=True)[1]
@@ -163,7 +166,9 @@ def _first(rows: pd.DataFrame, names: tuple[str, ...], default: str = "") -> pd.
 
 
 def frames(rows: Iterator[list[str]], columns: list[str], readings: Readings, path: Path) -> Iterator[pd.DataFrame]:
-    """Yield rows as frames of bounded size; a row of another length than the header is counted as bad."""
+    """Yield rows as frames of text with the given columns, of bounded size; a row of another length than the header is
+    counted as bad.
+    """
     held: list[list[str]] = []
     for row in rows:
         if len(row) == len(columns):

@@ -18,7 +18,7 @@ CLOCK_TIME = (
 UNIX_TIME = r"^\s*(\d{1,19})(?:\.(\d{1,9})\d*)?\s*$"
 LATEST = 2**63 - 2 * BILLION
 UNIX_UNITS = ((10**11, BILLION), (10**14, 10**6), (10**17, 10**3), (2**63 - 1, 1))
-"""Digits tell the unit of UNIX times: below each limit, nanoseconds per unit. Seconds reach it in the year 5138,
+"""The number of digits gives the unit of UNIX times: below each limit, nanoseconds per unit. Seconds reach it in the year 5138,
 milliseconds begin in 1973.
 """
 NUMBER = r"^[(\s]*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(?:[A-Za-z%°/]+)?[)\s]*$"
@@ -152,21 +152,49 @@ def numbers_of(texts: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
 
 def flags_of(texts: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Return 1 for what is active and 0 for what is not, likewise."""
+    """Return 1 for what is active and 0 for what is not; parameters and results as of `numbers_of`.
+
+    Parameters
+    ----------
+    texts : Series of str, shape (n,)
+
+    Returns
+    -------
+    values, bad : ndarray of float and of bool, shape (n,)
+    """
     plain = _plain(texts)
     values = plain.map(FLAGS).to_numpy(np.float64)
     return values, np.isnan(values) & ~plain.isin(ABSENT).to_numpy()
 
 
 def states_of(texts: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Return the numbers of performance states (`P0` gives 0), likewise."""
+    """Return the numbers of performance states, 0 for P0; otherwise as `numbers_of`.
+
+    Parameters
+    ----------
+    texts : Series of str, shape (n,)
+
+    Returns
+    -------
+    values, bad : ndarray of float and of bool, shape (n,)
+    """
     plain = _plain(texts)
     values = pd.to_numeric(plain.str.extract(r"^p?(\d{1,3})$")[0], errors="coerce").to_numpy(np.float64, copy=True)
     return values, np.isnan(values) & ~plain.isin(ABSENT).to_numpy()
 
 
 def masks_of(texts: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Return bit masks, decimal or with 0x, as int64, -1 where there is none; likewise."""
+    """Return bit masks from decimal numbers or those with 0x.
+
+    Parameters
+    ----------
+    texts : Series of str, shape (n,)
+
+    Returns
+    -------
+    values, bad : ndarray of int64 and of bool, shape (n,)
+        -1 where there is no mask.
+    """
     plain = _plain(texts)
 
     def one(text: str) -> int:

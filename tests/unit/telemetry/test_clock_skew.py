@@ -27,7 +27,8 @@ def test_busy_time_by_brute_force(tmp_path, monkeypatch):
     random = np.random.default_rng(3)
     start = np.sort(random.integers(0, 3000, 400))
     duration = random.integers(0, 40, 400)
-    rank, device = random.integers(0, 2, 400), random.integers(0, 2, 400)
+    rank = random.integers(0, 2, 400)
+    device = random.integers(0, 2, 400)
     launches_of(tmp_path / "launches.parquet", start, duration, rank, device)
     keys = [(0, 0), (0, 1), (1, 0), (1, 1), (5, 5)]
     found = busy_times(tmp_path / "launches.parquet", keys, -100, 70, 50)
@@ -41,7 +42,8 @@ def test_busy_time_by_brute_force(tmp_path, monkeypatch):
 def load_of(random, *, seconds=180, interval=SECOND, skew=0, noise=0.02, pattern="phases"):
     """Return the load of a device and what was read of it."""
     width = interval // 20
-    cells, beside = seconds * SECOND // width, MAX_SKEW_S * SECOND // width
+    cells = seconds * SECOND // width
+    beside = MAX_SKEW_S * SECOND // width
     time = np.arange(-beside, cells + beside) * width / SECOND
     if pattern == "phases":
         edges = np.cumsum(random.uniform(2, 12, 200))

@@ -14,7 +14,7 @@ from causeway.levels.pyramid.build import build
 from causeway.readers.normalise import normalise
 from causeway.simulate.runs import write_run
 from causeway.simulate.scenario import SimulatedKernel
-from causeway.telemetry.match_telemetry import Source, match_telemetry
+from causeway.telemetry.match_telemetry import TelemetrySource, match_telemetry
 
 SECOND = 1_000_000_000
 SKEW_S = 37.4
@@ -42,7 +42,7 @@ def simulated(folder, seed=5, **changes):
 def matched(tmp_path_factory):
     folder = tmp_path_factory.mktemp("telemetry")
     folders, clocks = simulated(folder)
-    source = Source(source="telemetry_node0.csv", path=folder / "run" / "telemetry_node0.csv")
+    source = TelemetrySource(source="telemetry_node0.csv", path=folder / "run" / "telemetry_node0.csv")
     out = folder / "telemetry.parquet"
     document = match_telemetry("d", folders, clocks, NODES, [source], out, folder / "telemetry.json")
     return folder, folders, clocks, document
@@ -66,7 +66,8 @@ def test_the_clock_drop_stands_where_it_was(matched):
     assert rows.time_ns.is_monotonic_increasing
     launches = read_table(folders[0] / "launches.parquet", "launches").to_pandas()
     shift = clocks["exports"]["0"]["shift_ns"]
-    first, last = launches.start_ns.min() + shift, launches.start_ns.max() + shift
+    first = launches.start_ns.min() + shift
+    last = launches.start_ns.max() + shift
     clock = rows[(rows["rank"] == 0) & (rows.metric == "sm_clock_hz")]
     dropped = clock[clock.value < 1.9e9].time_ns
     progress = (np.array([dropped.min(), dropped.max()]) - first) / (last - first)
@@ -78,7 +79,7 @@ def test_the_clock_drop_stands_where_it_was(matched):
 def test_equal_inputs_give_equal_bytes_and_a_second_source_adds_only_what_is_new(matched, tmp_path):
     folder, folders, clocks, document = matched
     path = folder / "run" / "telemetry_node0.csv"
-    twice = [Source(source="a", path=path), Source(source="b", path=path)]
+    twice = [TelemetrySource(source="a", path=path), TelemetrySource(source="b", path=path)]
     match_telemetry("d", folders, clocks, NODES, twice, tmp_path / "t.parquet", tmp_path / "t.json")
     assert (tmp_path / "t.parquet").read_bytes() == (folder / "telemetry.parquet").read_bytes()
     assert read_json(tmp_path / "t.json")["rows"] == document["rows"]
@@ -89,7 +90,8 @@ def test_launches_take_the_last_reading_unless_it_is_old(matched):
     launches = read_table(folders[0] / "launches.parquet", "launches").to_pandas()
     clock = Clock.of(clocks["exports"]["0"])
     chosen = ChosenLaunches(0, np.arange(len(launches)), np.full(len(launches), -1))
-    chosen.start, chosen.device = launches.start_ns.to_numpy(), launches.device.to_numpy().astype(np.int64)
+    chosen.start = launches.start_ns.to_numpy()
+    chosen.device = launches.device.to_numpy().astype(np.int64)
     chosen.features["power_w"] = np.zeros(len(launches))  # an export's own metric stays
     add_telemetry(folder / "telemetry.parquet", chosen, clock)
     assert not chosen.features["power_w"].any()
@@ -113,7 +115,7 @@ def test_levels_have_the_readings_as_metrics(matched, tmp_path):
     rows = read_table(folder / "telemetry.parquet", "samples").to_pandas()
     expected = rows[rows.metric == "power_w"].groupby("rank").value.sum()
     coarsest = max(index["levels"], key=lambda one: one["width_ns"])
-    path = tmp_path / "levels" / coarsest["folder"] / "level_statistics.parquet"
+    path = tmp_path / "levels" / coarsest["folder"] / "statistics.parquet"
     cells = read_table(path, "level_statistics").to_pandas()
     lanes = {one["lane"]: one["rank"] for one in index["lanes"] if one["stream"] is None}
     mine = cells[(cells.metric == names.index("power_w"))]
@@ -127,9 +129,9 @@ def test_what_does_not_fit_is_said(matched, tmp_path):
     (tmp_path / "broken.csv").write_text("\n".join([*text, "2026/01/02 00:00:30.000, 0, oops"]) + "\n")
     (tmp_path / "other.txt").write_text("nothing of the kind\n")
     sources = [
-        Source(source="broken.csv", path=tmp_path / "broken.csv", node="elsewhere"),
-        Source(source="other.txt", path=tmp_path / "other.txt"),
-        Source(source="zone.csv", path=tmp_path / "broken.csv", time_zone="Mars/Olympus"),
+        TelemetrySource(source="broken.csv", path=tmp_path / "broken.csv", node="elsewhere"),
+        TelemetrySource(source="other.txt", path=tmp_path / "other.txt"),
+        TelemetrySource(source="zone.csv", path=tmp_path / "broken.csv", time_zone="Mars/Olympus"),
     ]
     document = match_telemetry("d", folders, clocks, NODES, sources, tmp_path / "t.parquet", tmp_path / "t.json")
     assert document["rows"] == 0
@@ -147,7 +149,7 @@ def test_telemetry_of_another_day_has_no_skew_and_no_rows(matched, tmp_path):
     folder, folders, clocks, _ = matched
     text = (folder / "run" / "telemetry_node0.csv").read_text().replace("2026/01/02", "2026/01/03")
     (tmp_path / "late.csv").write_text(text)
-    source = Source(source="late.csv", path=tmp_path / "late.csv")
+    source = TelemetrySource(source="late.csv", path=tmp_path / "late.csv")
     document = match_telemetry("d", folders, clocks, NODES, [source], tmp_path / "t.parquet", tmp_path / "t.json")
     entry = document["sources"][0]
     assert (document["rows"], entry["readings"]) == (0, 0)
@@ -161,7 +163,7 @@ def test_the_skew_is_recovered_on_ten_seeds(tmp_path):
         folder = tmp_path / str(seed)
         skew = 30 + seed % 17
         folders, clocks = simulated(folder, seed, telemetry_skew_s=skew, telemetry_ms=1000, clock_rank=None)
-        source = Source(source="t", path=folder / "run" / "telemetry_node0.csv")
+        source = TelemetrySource(source="t", path=folder / "run" / "telemetry_node0.csv")
         out = Path(folder / "t.parquet")
         clock = match_telemetry("d", folders, clocks, NODES, [source], out, folder / "t.json")["sources"][0]["clocks"][
             0

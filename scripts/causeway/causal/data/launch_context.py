@@ -264,12 +264,14 @@ def add_telemetry(path: Path, chosen: ChosenLaunches, clock: Clock) -> None:
     starts = clock.aligned(chosen.start)
     device, times, values = (rows.column(name).to_numpy() for name in ("device", "time_ns", "value"))
     names = rows.column("metric").combine_chunks()
-    names, codes = names.dictionary.to_pylist(), names.indices.to_numpy()
+    codes = names.indices.to_numpy()
+    names = names.dictionary.to_pylist()
     own = set(chosen.features)
     for code, number in {(int(code), int(number)) for code, number in zip(codes, device, strict=True)}:
         if names[code] not in own:
             mine = (codes == code) & (device == number)
-            at, read = times[mine], values[mine]
+            at = times[mine]
+            read = values[mine]
             launches = np.flatnonzero(chosen.device == number)
             last = np.searchsorted(at, starts[launches], side="right") - 1
             oldest = STALE * float(np.median(np.diff(at))) if at.size > 1 else 0.0

@@ -6,7 +6,7 @@ import pytest
 
 from causeway.core.errors import ExportError
 from causeway.telemetry.readings import MOST_METRICS, Readings
-from causeway.telemetry.sources import detect_format, read_source
+from causeway.telemetry.telemetry_files import detect_format, read_source
 from causeway.telemetry.text_values import zone_of
 
 AT = 1_714_557_600_000_000_000

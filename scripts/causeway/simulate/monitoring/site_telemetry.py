@@ -30,7 +30,8 @@ CLOCK_STEP_MHZ = 15
 IDLE_W = 90.0
 BUSY_W = 520.0
 NOISE_W = 6.0
-IDLE_REASON, POWER_CAP = 0x1, 0x4
+IDLE_REASON = 0x1
+POWER_CAP = 0x4
 """Bits of the throttle reasons, as nvml.h has them."""
 
 
@@ -55,8 +56,9 @@ class SiteTelemetry:
 
     def take(self, batches: list[RankBatch]) -> None:
         """Take a batch of all ranks."""
-        first, last = int(batches[0].ranges["start"][0]), max(int(one.kernels["end"].max()) for one in batches)
-        low, high = first // self.part_ns, last // self.part_ns + 1
+        last = max(int(one.kernels["end"].max()) for one in batches)
+        low = int(batches[0].ranges["start"][0]) // self.part_ns
+        high = last // self.part_ns + 1
         edges = np.arange(low, high + 1, dtype=np.int64) * self.part_ns
         for one in batches:
             held = self.busy[one.rank]
@@ -73,7 +75,8 @@ class SiteTelemetry:
     def write(self, folder: Path) -> dict[str, int]:
         """Write `telemetry_node0.csv` and so on; return their numbers of rows."""
         per_node = -(-self.scenario.ranks // self.scenario.nodes)
-        begins, clocks = np.concatenate(self.begins), np.concatenate(self.clocks, axis=1)
+        begins = np.concatenate(self.begins)
+        clocks = np.concatenate(self.clocks, axis=1)
         written = {}
         for node in range(self.scenario.nodes):
             ranks = range(node * per_node, min((node + 1) * per_node, self.scenario.ranks))

@@ -13,7 +13,7 @@ from causeway.telemetry.metric_names import raw_name
 from causeway.telemetry.readings import Readings
 
 FIRST_LINES = 64
-"""Lines that tell the format."""
+"""Lines by which a format is recognised."""
 FORMATS = "nvidia-smi, nvidia-smi-dmon, dcgmi, dcgm-exporter, rocm-smi, amd-smi, ldms, long"
 
 
