@@ -84,15 +84,10 @@ def telemetry_by_dataset():
             [Path.cwd(), *configs, BASE],
             "the sheet of telemetry (`telemetry` in the configuration)",
         )
-        rows = read_telemetry_sheet(
-            sheet, check_telemetry_row, whole, config["simulated"]
-        )
+        rows = read_telemetry_sheet(sheet, check_telemetry_row, whole, config["simulated"])
     except CausewayError as error:
         raise WorkflowError(str(error)) from None
-    found = {
-        dataset: [row for row in rows if row.dataset in ("", dataset)]
-        for dataset in whole
-    }
+    found = {dataset: [row for row in rows if row.dataset in ("", dataset)] for dataset in whole}
     return {dataset: mine for dataset, mine in found.items() if mine}
 
 

@@ -64,10 +64,7 @@ def telemetry_files(wildcards):
     """Return the files of telemetry of a dataset, or the folders of the simulated runs that hold them."""
     rows = TELEMETRY[wildcards.dataset]
     return list(
-        dict.fromkeys(
-            f"results/simulated/{row.simulated_run}" if row.simulated_run else str(row.path)
-            for row in rows
-        )
+        dict.fromkeys(f"results/simulated/{row.simulated_run}" if row.simulated_run else str(row.path) for row in rows)
     )
 
 
@@ -76,13 +73,7 @@ def telemetry_rows(wildcards):
     names = ("source", "node", "device", "format", "time_zone")
     return [
         {name: getattr(row, name) for name in names}
-        | {
-            "path": (
-                f"results/simulated/{row.simulated_run}/{row.path}"
-                if row.simulated_run
-                else str(row.path)
-            )
-        }
+        | {"path": (f"results/simulated/{row.simulated_run}/{row.path}" if row.simulated_run else str(row.path))}
         for row in TELEMETRY[wildcards.dataset]
     ]
 

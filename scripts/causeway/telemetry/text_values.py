@@ -18,8 +18,8 @@ CLOCK_TIME = (
 UNIX_TIME = r"^\s*(\d{1,19})(?:\.(\d{1,9})\d*)?\s*$"
 LATEST = 2**63 - 2 * BILLION
 UNIX_UNITS = ((10**11, BILLION), (10**14, 10**6), (10**17, 10**3), (2**63 - 1, 1))
-"""The number of digits gives the unit of UNIX times: below each limit, nanoseconds per unit. Seconds reach it in the year 5138,
-milliseconds begin in 1973.
+"""The number of digits gives the unit of UNIX times: below each limit, nanoseconds per unit. Seconds reach it in the
+year 5138, milliseconds begin in 1973.
 """
 NUMBER = r"^[(\s]*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(?:[A-Za-z%°/]+)?[)\s]*$"
 """A number with or without its unit: `62.5`, `62.5 W`, `98 %`, `(500Mhz)`."""
