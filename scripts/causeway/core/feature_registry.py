@@ -311,6 +311,7 @@ COUNTERS = "counters"
 """Group of a counter that no column map gives one, and of a column of a plain table."""
 COUNTER_GROUPS = {
     "memory system activity": "memory_accesses",
+    "warp stalls": "counter",
     "temporal characteristics": "counter",
     COUNTERS: "counter",
 }

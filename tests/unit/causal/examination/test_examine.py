@@ -157,7 +157,7 @@ def test_an_effect_must_have_one_sign_everywhere_it_varies(place):
     for case, values, slope in (
         ("other", x, -4.0),
         ("same", x, 20.0),
-        ("jitter", np.where(first, x, 0.02 * x), -500.0),
+        ("jitter", np.where(first, x, 0.02 * x), -40.0),
     ):
         y = 1000 + np.where(first, 20.0, slope) * values + 10 * rng.standard_normal(4000)
         columns = [Feature("x", values), Feature(place, names, "context", "placement")]
