@@ -8,10 +8,18 @@ from reading import Read
 
 METRICS = {
     "gpu__time_duration.sum": ("nsecond", 1000.0, "gpu_time"),
-    "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio": ("inst", 8.25, "stall_global_memory"),
-    "smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio": ("inst", 0.5, "stall_shared_memory"),
-    "smsp__average_warp_latency_issue_stalled_barrier.ratio": ("cycle/instruction", 1.75, "stall_barrier"),
-    "smsp__average_warp_latency_issue_stalled_wait.ratio": ("", 2.0, "stall_fixed_latency"),
+    "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio": (
+        "inst",
+        8.25,
+        "stall_global_memory_per_issue",
+    ),
+    "smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio": (
+        "inst",
+        0.5,
+        "stall_shared_memory_per_issue",
+    ),
+    "smsp__average_warp_latency_issue_stalled_barrier.ratio": ("cycle/instruction", 1.75, "stall_barrier_per_issue"),
+    "smsp__average_warp_latency_issue_stalled_wait.ratio": ("", 2.0, "stall_fixed_latency_per_issue"),
 }
 LAUNCH = {"ID": "0", "Process ID": "1", "Process Name": "p", "Host Name": "h", "Kernel Name": "k()", "Context": "1"}
 LAUNCH |= {"Stream": "7", "Block Size": "(256, 1, 1)", "Grid Size": "(10, 1, 1)", "Device": "0", "CC": "9.0"}
