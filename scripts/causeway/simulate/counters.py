@@ -40,9 +40,7 @@ SIMPLIFIED = {
     "smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio": "stall_shared_memory_queue_per_issue",
     "smsp__average_warps_issue_stalled_wait_per_issue_active.ratio": "stall_fixed_latency_per_issue",
 }
-"""Names in Causeway's tables, of the counters here that config/columns/counters.yaml renames; a test checks that
-they are equal.
-"""
+"""Names that config/columns/counters.yaml gives to counters here; a test checks that they are equal."""
 CLOCK_GHZ = 1.755
 PEAK_BYTES_PER_NS = 3352.32
 RARE_SHARE = 0.15
