@@ -10,6 +10,7 @@ rule assemble_features:
     input:
         tables=table_folders,
         clocks="<results>/{dataset}/clocks.json",
+        telemetry=telemetry_of,
         kept="<results>/{dataset}/{target}/kept.parquet",
         configurations="<results>/{dataset}/{target}/configurations.parquet",
         lib=modules("causal"),
@@ -26,6 +27,7 @@ rule assemble_features:
         runtime=input_minutes,
     params:
         nodes=nodes,
+        runs=runs,
     script:
         "../scripts/causal/assemble_features.py"
 

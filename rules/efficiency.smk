@@ -52,6 +52,7 @@ rule find_stragglers:
         runtime=input_minutes,
     params:
         seed=config["seed"],
+        runs=runs,
     script:
         "../scripts/efficiency/find_stragglers.py"
 

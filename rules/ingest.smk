@@ -1,7 +1,7 @@
 """Exports to normalised tables, their quality, and the dataset's common time line.
 
-Required: the sheet's exports. Produces: tables/{export}/ with capabilities.json, quality.json, clocks.json.
-Steps: simulate_run (only for simulated exports), normalise_export, check_quality, align_clocks.
+Required: the sheet's exports. Produces: tables/{export}/ with capabilities.json, quality.json, clocks.json; with a sheet of telemetry also
+telemetry.parquet and telemetry.json. Steps: simulate_run (only for simulated exports), normalise_export, check_quality, align_clocks, match_telemetry.
 """
 
 
@@ -56,6 +56,7 @@ rule normalise_export:
 rule check_quality:
     input:
         tables=table_folders,
+        telemetry=telemetry_document,
         lib=modules("inputs/quality"),
     output:
         quality="<results>/{dataset}/quality.json",
@@ -89,3 +90,31 @@ rule align_clocks:
         runtime=10,
     script:
         "../scripts/ingest/align_clocks.py"
+
+
+rule match_telemetry:
+    input:
+        tables=table_folders,
+        clocks="<results>/{dataset}/clocks.json",
+        files=telemetry_files,
+        columns=column_maps(),
+        lib=modules("telemetry"),
+    output:
+        telemetry="<results>/{dataset}/telemetry.parquet",
+        document="<results>/{dataset}/telemetry.json",
+    log:
+        "<logs>/match_telemetry/{dataset}.log",
+    benchmark:
+        "<benchmarks>/match_telemetry/{dataset}.jsonl"
+    wildcard_constraints:
+        dataset=one_of(TELEMETRY),
+    conda:
+        "../envs/ingest.yaml"
+    resources:
+        mem_mb=input_mb,
+        runtime=input_minutes,
+    params:
+        rows=telemetry_rows,
+        nodes=nodes,
+    script:
+        "../scripts/ingest/match_telemetry.py"

@@ -47,6 +47,7 @@ rule build_levels:
     input:
         tables=table_folders,
         clocks="<results>/{dataset}/clocks.json",
+        telemetry=telemetry_of,
         lib=modules("levels", "variability"),
     output:
         levels=directory("<results>/{dataset}/levels"),

@@ -1,7 +1,7 @@
 """The checked configuration and the sheet with its indexes, which all rule files share.
 
 Required: `config` (the configuration as loaded). Sets: EXPORTS (rows of the sheet by dataset and export), TARGETS
-(targets by dataset), SERIES (datasets by series). Nothing here depends on time or chance: every cluster job parses
+(targets by dataset), SERIES (datasets by series), TELEMETRY (files of telemetry by dataset). Nothing here depends on time or chance: every cluster job parses
 these files again.
 """
 
@@ -29,6 +29,7 @@ from causeway.core.installation import PACKAGE
 from causeway.readers.detect import detect
 from causeway.readers.measured_kind import kind_of
 from causeway.core.sheet import find_file, read_sheet, violation_of, with_reduced
+from causeway.core.telemetry_sheet import read_telemetry_sheet
 
 
 def check_config():
@@ -64,12 +65,39 @@ def load_sheet():
     return {(row.dataset, row.export): row for row in rows}
 
 
+def check_telemetry_row(row):
+    """Validate one row of the sheet of telemetry."""
+    try:
+        validate(dict(row), "../../config/schemas/telemetry.schema.yaml", set_default=False)
+    except WorkflowError as error:
+        raise CausewayError(violation_of(error)) from None
+
+
+def telemetry_by_dataset():
+    """Return the files of telemetry of each traced dataset of the sheet that has any."""
+    if config["telemetry"] is None:
+        return {}
+    configs = [Path(path).parent for path in workflow.overwrite_configfiles]
+    whole = [dataset for dataset in TRACED if dataset not in config["filters"]]
+    try:
+        sheet = find_file(
+            config["telemetry"],
+            [Path.cwd(), *configs, BASE],
+            "the sheet of telemetry (`telemetry` in the configuration)",
+        )
+        rows = read_telemetry_sheet(sheet, check_telemetry_row, whole, config["simulated"])
+    except CausewayError as error:
+        raise WorkflowError(str(error)) from None
+    found = {dataset: [row for row in rows if row.dataset in ("", dataset)] for dataset in whole}
+    return {dataset: mine for dataset, mine in found.items() if mine}
+
+
 def kind_of_export(row):
     """Return an export's kind, `trace`, `counters` or `table`; an unrecognised file counts as a trace, and its reader
     refuses it.
     """
     name = row.format if row.format != "auto" else detect(row.path)
-    return kind_of(name, None if row.run else Path(row.path)) if name else "trace"
+    return kind_of(name, None if row.simulated_run else Path(row.path)) if name else "trace"
 
 
 def targets_by_dataset():
@@ -97,6 +125,7 @@ TARGETS = targets_by_dataset()
 DATASETS = list(TARGETS)
 TRACED = [dataset for dataset, kinds in TARGETS.items() if "trace" in kinds]
 SERIES = series_of_runs()
+TELEMETRY = telemetry_by_dataset()
 MEASURED = sorted(
     {target for kinds in TARGETS.values() for kind in ("counters", "table") for target in kinds.get(kind, [])}
 )

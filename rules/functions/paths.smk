@@ -17,13 +17,13 @@ def export_row(wildcards):
 def export_source(wildcards):
     """Return the input of a job: the export, or the folder of the simulated run that holds it."""
     row = export_row(wildcards)
-    return f"results/simulated/{row.run}" if row.run else str(row.path)
+    return f"results/simulated/{row.simulated_run}" if row.simulated_run else str(row.path)
 
 
 def export_path(wildcards):
     """Return the export itself."""
     row = export_row(wildcards)
-    return f"results/simulated/{row.run}/{row.path}" if row.run else str(row.path)
+    return f"results/simulated/{row.simulated_run}/{row.path}" if row.simulated_run else str(row.path)
 
 
 def sheet_value(name):
@@ -50,9 +50,43 @@ def nodes(wildcards):
     return {row.export: row.node for row in exports_of(wildcards.dataset)}
 
 
+def runs(wildcards):
+    """Return the repeat of the job that each export of a dataset was recorded in."""
+    return {row.export: row.run for row in exports_of(wildcards.dataset)}
+
+
 def table_folders(wildcards):
     """Return the folders of tables of a dataset, in the sheet's order."""
     return [f"results/{wildcards.dataset}/tables/{row.export}" for row in exports_of(wildcards.dataset)]
+
+
+def telemetry_files(wildcards):
+    """Return the files of telemetry of a dataset, or the folders of the simulated runs that hold them."""
+    rows = TELEMETRY[wildcards.dataset]
+    return list(
+        dict.fromkeys(f"results/simulated/{row.simulated_run}" if row.simulated_run else str(row.path) for row in rows)
+    )
+
+
+def telemetry_rows(wildcards):
+    """Return the rows of the sheet of telemetry for a dataset, each with the path of its file."""
+    names = ("source", "node", "device", "format", "time_zone")
+    return [
+        {name: getattr(row, name) for name in names}
+        | {"path": (f"results/simulated/{row.simulated_run}/{row.path}" if row.simulated_run else str(row.path))}
+        for row in TELEMETRY[wildcards.dataset]
+    ]
+
+
+def telemetry_of(wildcards, name="telemetry.parquet"):
+    """Return the telemetry of a dataset, that of the whole one for a reduced one; nothing where there is none."""
+    dataset = config["filters"].get(wildcards.dataset, {}).get("dataset", wildcards.dataset)
+    return [f"results/{dataset}/{name}"] if dataset in TELEMETRY else []
+
+
+def telemetry_document(wildcards):
+    """Return what is known of the telemetry of a dataset, likewise."""
+    return telemetry_of(wildcards, "telemetry.json")
 
 
 def targets_of(dataset):

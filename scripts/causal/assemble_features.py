@@ -16,11 +16,20 @@ def main(job) -> None:
     with failing_clearly(job.log[0]):
         kept = Path(job.input.kept)
         folders = [job.input.tables] if isinstance(job.input.tables, str) else list(job.input.tables)
-        exports = exports_of(folders, read_json(job.input.clocks), dict(job.params.nodes))
+        clocks = read_json(job.input.clocks)
+        exports = exports_of(folders, clocks, dict(job.params.nodes), dict(job.params.runs))
         configurations = read_table(kept.with_name("configurations.parquet"), "configuration_summary")
         if filtered := why_not(folders, CONTEXT_FEATURES):
             LOG.info("context features: %s", filtered)
-        assemble(kept, exports, configurations, kept.parent.name, Path(job.output.features), with_context=not filtered)
+        assemble(
+            kept,
+            exports,
+            configurations,
+            kept.parent.name,
+            Path(job.output.features),
+            with_context=not filtered,
+            telemetry=Path(job.input.telemetry[0]) if job.input.telemetry else None,
+        )
 
 
 if "snakemake" in globals():

@@ -4,7 +4,8 @@ Two ground floors, `core` and `numeric`, and a wing for each stage. A wing impor
 one makes and another needs travels as a table on disk. The command line and the Python interface stand above them.
 
 Imports run from left to right: `command_line` > `api`, `readers`, `inputs`, `variability`, `efficiency`, `causal`,
-`levels`, `comparison`, `findings`, `plotting`, `fleet`, `scaling`, `simulate`, `validation` > `numeric` > `core`.
+`levels`, `comparison`, `findings`, `plotting`, `fleet`, `scaling`, `simulate`, `telemetry`, `validation` > `numeric` >
+`core`.
 """
 
 from typing import TYPE_CHECKING

@@ -20,6 +20,7 @@ def main(job) -> None:
             job.params.seed,
             job.output.stragglers,
             job.output.table,
+            runs=dict(job.params.runs),
         )
 
 

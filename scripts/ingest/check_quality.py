@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from causeway.core.logs import LOG, failing_clearly
-from causeway.core.tables import write_json
+from causeway.core.tables import read_json, write_json
 from causeway.inputs.quality import check
 
 if TYPE_CHECKING:
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
-        quality = check(job.wildcards.dataset, job.input.tables)
+        telemetry = read_json(job.input.telemetry[0]) if job.input.telemetry else None
+        quality = check(job.wildcards.dataset, job.input.tables, telemetry)
         for issue in quality["issues"]:
             LOG.info("%s: %s %s", issue["export"] or "dataset", issue["severity"], issue["detail"])
         write_json(quality, job.output.quality, schema="quality")

@@ -26,6 +26,7 @@ def main(job) -> None:
             link_window_ns=round(job.params.link_window_us * 1000),
             link=link,
             metrics=job.params.levels["metrics"],
+            telemetry=Path(job.input.telemetry[0]) if job.input.telemetry else None,
         )
 
 

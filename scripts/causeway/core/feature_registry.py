@@ -266,6 +266,7 @@ FEATURES = (
     _placement("stream"),
     _placement("device"),
     _placement("node"),
+    _placement("run"),
     _placement("rank"),
 )
 """All features with a name of their own, in the order in which they stand in `features.parquet`; `rank` identifies the
@@ -282,24 +283,35 @@ ROLES = {
     **dict.fromkeys(("stream", "transfer_bytes", "transfer_copy_kind"), LEVER),
     **dict.fromkeys(("launches_in_flight", "transfers_in_flight", "idle_before_ns", "queue_ns"), EXPOSURE),
     **{name: EXPOSURE for name in FEATURE_BY_NAME if FEATURE_BY_NAME[name].copy_kinds},
-    **dict.fromkeys(("last_h2d_bytes", "device", "node", "rank"), EXPOSURE),
+    **dict.fromkeys(("last_h2d_bytes", "device", "node", "rank", "run"), EXPOSURE),
     **dict.fromkeys(("iteration_position", "since_start_ns"), CLOCK),
     "previous_deviation": LAG,
 }
+THROTTLE = "throttle_"
+"""Names of flags of what limits a device's clock begin with it: a state that a launch meets."""
 """What part a feature plays in how a launch came to take its time: one can set a lever; an exposure is the state that
 the launch met; a clock stands for whatever changes with time; a lag is an earlier outcome. All others are mediators,
 what a launch did on the way from these to its time: its counters, and what is sampled while it runs.
 """
 DEVICE_METRICS = "device metrics"
 """Group of the metrics that the profiler samples on a device."""
-SAMPLED_UNITS = {"_hz": "Hz", "_ratio": "ratio", "_bytes": "bytes", "_ns": "ns", "_w": "W", "_percent": "percent"}
+SAMPLED_UNITS = {
+    "_celsius": "°C",
+    "_hz": "Hz",
+    "_ratio": "ratio",
+    "_bytes": "bytes",
+    "_ns": "ns",
+    "_w": "W",
+    "_percent": "percent",
+}
 """Units of sampled metrics by the end of their name."""
-ACRONYMS = {word.lower(): word for word in "GPC SYS SM SMs GPU DRAM PCIE NVLINK RX TX L1 L2 HBM".split()}
+ACRONYMS = {word.lower(): word for word in "GPC SYS SM SMs HW SW GPU DRAM PCIE NVLINK RX TX L1 L2 HBM".split()}
 """Words in the names of sampled metrics that are written in capitals."""
 COUNTERS = "counters"
 """Group of a counter that no column map gives one, and of a column of a plain table."""
 COUNTER_GROUPS = {
     "memory system activity": "memory_accesses",
+    "warp stalls": "counter",
     "temporal characteristics": "counter",
     COUNTERS: "counter",
 }
@@ -311,7 +323,11 @@ def role_of(name: str, tier: str) -> str:
 
     >>> role_of("block_x", "launch"), role_of("launches_in_flight", "context"), role_of("dram_bytes", "counter")
     ('lever', 'exposure', 'mediator')
+    >>> role_of("throttle_power_cap", "context"), role_of("sm_clock_hz", "context")
+    ('exposure', 'mediator')
     """
+    if name.startswith(THROTTLE) and tier == "context":
+        return EXPOSURE
     return ROLES.get(name, LEVER if tier == "launch" else MEDIATOR)
 
 

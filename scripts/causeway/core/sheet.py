@@ -6,13 +6,14 @@ take a second to import.
 
 import csv
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from causeway.core.errors import CausewayError
 
-COLUMNS = ("dataset", "rank", "source", "format", "node", "series")
+COLUMNS = ("dataset", "rank", "source", "format", "node", "series", "run")
+REQUIRED = ("dataset", "source")
 SIMULATED = "simulated:"
 
 
@@ -34,10 +35,12 @@ class Export:
         As in the sheet; `auto` for an empty format.
     path : Path
         The resolved source; for a simulated export the file's name inside the run's folder.
-    run : str or None
-        The simulated run; None for other exports.
+    simulated_run : str or None
+        The simulated run that writes it; None for other exports.
     series : str
         As in the sheet.
+    run : str
+        As in the sheet: which repeat of the job it was recorded in; empty where the sheet does not say.
     """
 
     dataset: str
@@ -48,8 +51,9 @@ class Export:
     format: str
     node: str
     path: Path
-    run: str | None
+    simulated_run: str | None
     series: str = ""
+    run: str = ""
 
 
 def violation_of(error: Exception) -> str:
@@ -96,8 +100,17 @@ def find_file(name: str, folders: Iterable[Path], what: str) -> Path:
     )
 
 
-def _rows(sheet: Path) -> list[tuple[int, dict[str, str]]]:
-    """Return (line number from 1, row) pairs without lines that are empty or start with #.
+def sheet_rows(
+    sheet: Path, columns: Sequence[str] = COLUMNS, required: Sequence[str] = REQUIRED
+) -> list[tuple[int, dict[str, str]]]:
+    """Return (line number from 1, row) pairs of a sheet without lines that are empty or start with #.
+
+    Parameters
+    ----------
+    sheet : Path
+        Tab-separated text with a header.
+    columns, required : sequence of str
+        Columns that it may have, in the order of messages, and those that it must have; others are empty.
 
     Raises
     ------
@@ -111,16 +124,16 @@ def _rows(sheet: Path) -> list[tuple[int, dict[str, str]]]:
         raise CausewayError(f"{sheet}: cannot be read as UTF-8 text ({error})") from None
     kept = [(number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")]
     if not kept:
-        raise CausewayError(f"{sheet}: is empty; expected a header line with the columns {' '.join(COLUMNS)}")
+        raise CausewayError(f"{sheet}: is empty; expected a header line with the columns {' '.join(columns)}")
     delimiter = "\t" if "\t" in kept[0][1] else ","
     header = [name.strip() for name in kept[0][1].split(delimiter)]
-    unknown = [name for name in header if name not in COLUMNS]
-    missing = [name for name in ("dataset", "source") if name not in header]
+    unknown = [name for name in header if name not in columns]
+    missing = [name for name in required if name not in header]
     if unknown or missing or len(set(header)) != len(header):
         raise CausewayError(
             f"{sheet}: line {kept[0][0]}: unknown columns {unknown}, missing columns {missing}; expected"
-            f" {' '.join(COLUMNS)}, each once, separated by tabs or by commas; rank, format, node and series"
-            " may be left out"
+            f" {' '.join(columns)}, each once, separated by tabs or by commas; all but {' and '.join(required)} may be"
+            " left out"
         )
     rows = []
     for number, line in kept[1:]:
@@ -136,7 +149,7 @@ def _rows(sheet: Path) -> list[tuple[int, dict[str, str]]]:
                 f"{sheet}: line {number}: {len(values)} fields, the header has {len(header)}; separate fields by"
                 f" one {'tab' if delimiter != ',' else 'comma'}"
             )
-        rows.append((number, dict.fromkeys(COLUMNS, "") | {k: v.strip() for k, v in zip(header, values, strict=False)}))
+        rows.append((number, dict.fromkeys(columns, "") | {k: v.strip() for k, v in zip(header, values, strict=False)}))
     if not rows:
         raise CausewayError(f"{sheet}: has a header but no row; add one line per export")
     return rows
@@ -148,8 +161,8 @@ def read_sheet(sheet: Path, check_row, simulated: Iterable[str] = ()) -> list[Ex
     Parameters
     ----------
     sheet : Path
-        Text with a header, separated by tabs, or by commas where the header has no tab; `rank`, `format`, `node` and
-        `series` may be left out.
+        Text with a header, separated by tabs, or by commas where the header has no tab; only `dataset` and `source`
+        must be there.
     check_row : callable
         Called with each row (a dict of str); raises for a value that the schema forbids.
     simulated : iterable of str
@@ -168,7 +181,7 @@ def read_sheet(sheet: Path, check_row, simulated: Iterable[str] = ()) -> list[Ex
     """
     exports: list[Export] = []
     seen: dict[tuple[str, str], int] = {}
-    for number, row in _rows(sheet):
+    for number, row in sheet_rows(sheet):
         where = f"{sheet}: line {number}"
         try:
             check_row(row)
@@ -221,8 +234,9 @@ def read_sheet(sheet: Path, check_row, simulated: Iterable[str] = ()) -> list[Ex
                 format=row["format"] or "auto",
                 node=row["node"],
                 path=path,
-                run=run,
+                simulated_run=run,
                 series=row["series"],
+                run=row["run"],
             )
         )
     return exports

@@ -56,7 +56,7 @@ STRAGGLER_VERDICTS = (STRAGGLER, NETWORK, MIXED, INCONCLUSIVE)
 LATENESS_CAUSES = ("compute", "copies", "host")
 """What a late rank has more of than the others."""
 
-VARIANCE_PARTS = ("configuration", "node", "rank", "device", "time", "rest")
+VARIANCE_PARTS = ("configuration", "run", "node", "rank", "device", "time", "rest")
 """Components of the variance of durations, from the outermost level to what is left."""
 
 # Comparisons

@@ -1,7 +1,7 @@
 """What the exports of a dataset allow together: their own issues, and those that show when they are compared."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -36,6 +36,21 @@ MEANINGS = {
         "info",
         "not every export reports when its session started: each one's first launch is taken as the same moment",
     ),
+    "telemetry_refused": ("caution", "a file of telemetry could not be read"),
+    "telemetry_bad_rows": ("caution", "rows or values of telemetry that could not be read were left out"),
+    "telemetry_unmatched": (
+        "caution",
+        "devices of the telemetry that could not be matched to the dataset's were left out",
+    ),
+    "telemetry_by_rank_order": (
+        "info",
+        "telemetry was given to devices by the order of ranks on their node: no UUID or index tells which is which",
+    ),
+    "telemetry_clock": (
+        "caution",
+        "how far the clock of the telemetry is ahead could not be told: its times are taken as they are",
+    ),
+    "telemetry_zone": ("info", "times of telemetry without a time zone are taken as UTC"),
     "not_concurrent": ("caution", "the exports do not all overlap in time: separate runs rather than ranks of one"),
 }
 """Kinds of issues of a whole dataset: severity and meaning. Those of one export stand in its capabilities."""
@@ -63,7 +78,7 @@ def issue(kind: str, export: str | None, count: int, example: str, rules_out: It
     }
 
 
-def check(dataset: str, folders: Folders) -> dict:
+def check(dataset: str, folders: Folders, telemetry: Mapping | None = None) -> dict:
     """Return the quality of a dataset.
 
     Parameters
@@ -71,6 +86,8 @@ def check(dataset: str, folders: Folders) -> dict:
     dataset : str
     folders : iterable of Path
         The folders of tables of its exports, in the sheet's order; each holds a `capabilities.json`.
+    telemetry : mapping, optional
+        `telemetry.json`.
 
     Returns
     -------
@@ -90,6 +107,7 @@ def check(dataset: str, folders: Folders) -> dict:
             kind = "refused_export" if document["status"] == "refused" else "partial_export"
             issues.append(issue(kind, document["export"], 1, document["error"]["found"]))
         issues += [entry | {"export": document["export"]} for entry in document["issues"]]
+    issues += _telemetry(telemetry) if telemetry else []
     issues += _compared(usable, list(documents[0]["analyses"]) if documents else [])
     worst = max((SEVERITIES.index(entry["severity"]) for entry in issues), default=0)
     return {
@@ -240,6 +258,41 @@ def _clocks(documents: list[dict]) -> list[dict]:
             gaps.append(first - end)
         end = max(end, last)
     return [issue("not_concurrent", None, len(gaps), f"gaps of up to {max(gaps) / 1e9:,.1f} s")] if gaps else []
+
+
+UNMATCHED = {
+    "unknown_node": "no export has their node",
+    "unknown_device": "no export of their node has such a device",
+    "ambiguous_device": "several ranks of their node have a device of that number, and no UUID tells which",
+    "no_session_start": "no export says when its session started",
+}
+SKIPPED = ("same_time",)
+"""Kinds of rows of telemetry that are left out without being a defect."""
+
+
+def _telemetry(document: Mapping) -> list[dict]:
+    """Return the issues of a dataset's telemetry."""
+    issues = []
+    for entry in document["sources"]:
+        name = entry["source"]
+        if entry["error"]:
+            issues.append(issue("telemetry_refused", None, 1, f"{name}: {entry['error']['found']}"))
+            continue
+        bad = [one for one in entry["bad"] if one["kind"] not in SKIPPED]
+        if bad:
+            example = f"{name}: {bad[0]['kind'].replace('_', ' ')}, first {bad[0]['example']!r}"
+            issues.append(issue("telemetry_bad_rows", None, sum(one["count"] for one in bad), example))
+        reasons = Counter(one["reason"] for one in entry["devices"] if one["reason"])
+        for reason, count in sorted(reasons.items()):
+            issues.append(issue("telemetry_unmatched", None, count, f"{name}: {UNMATCHED[reason]}"))
+        if by_order := sum(one["matched_by"] == "rank_order" for one in entry["devices"]):
+            issues.append(issue("telemetry_by_rank_order", None, by_order, name))
+        unknown = [clock for clock in entry["clocks"] if clock["skew_ns"] is None]
+        if unknown:
+            issues.append(issue("telemetry_clock", None, len(unknown), f"{name}: {unknown[0]['reason']}"))
+        if entry["time_zone"].endswith("(assumed)"):
+            issues.append(issue("telemetry_zone", None, 1, name))
+    return issues
 
 
 def _analyses(documents: list[dict], issues: list[dict]) -> dict:

@@ -33,10 +33,14 @@ SIMPLIFIED = {
     "dram__bytes_read.sum": "dram_read_bytes",
     "dram__bytes_write.sum": "dram_write_bytes",
     "dram__bytes.sum.per_second": "dram_bytes_per_second",
+    "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio": "stall_global_memory_per_issue",
+    "smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio": "stall_shared_memory_per_issue",
+    "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio": "stall_barrier_per_issue",
+    "smsp__average_warps_issue_stalled_branch_resolving_per_issue_active.ratio": "stall_branch_per_issue",
+    "smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio": "stall_shared_memory_queue_per_issue",
+    "smsp__average_warps_issue_stalled_wait_per_issue_active.ratio": "stall_fixed_latency_per_issue",
 }
-"""Names in Causeway's tables, of the counters here that config/columns/counters.yaml renames; a test checks that
-they are equal.
-"""
+"""Names that config/columns/counters.yaml gives to counters here; a test checks that they are equal."""
 CLOCK_GHZ = 1.755
 PEAK_BYTES_PER_NS = 3352.32
 RARE_SHARE = 0.15

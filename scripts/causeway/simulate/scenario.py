@@ -155,6 +155,8 @@ class Scenario:
     clock_rank, clock_from, clock_to, clock_factor
         The rank whose device clock drops to `clock_factor` of its usual value, from and to these shares of the run.
         Only kernels with the cause `gpc_clock_frequency_hz` slow down, by clock ** -strength.
+    clock_drops : int
+        How often: the shares are then those of each of as many equal parts of the run.
     clock_error_us : float, microseconds
         Largest error of the ranks' session start times.
     clock_drift_ppm : float, parts per million
@@ -172,6 +174,10 @@ class Scenario:
         that of one kernel (its short name), or `straggler`.
     effects : bool
         Whether the ground truth has what each removal does to the times; each costs a simulation more.
+    telemetry_ms : float or None, milliseconds
+        Sampling interval of what nvidia-smi would have recorded on each node beside the run; None writes none.
+    telemetry_skew_s : float, seconds
+        How far the clock of that record is ahead of the nodes'.
     format : {"nsys", "kineto"}
         What the exports are written as: Nsight Systems SQLite, or PyTorch profiler traces (without sampled metrics).
     """
@@ -193,6 +199,7 @@ class Scenario:
     clock_from: float = 0.6
     clock_to: float = 0.75
     clock_factor: float = 0.8
+    clock_drops: int = 1
     clock_error_us: float = 0.0
     clock_drift_ppm: float = 0.0
     straggler: str = "none"
@@ -202,6 +209,8 @@ class Scenario:
     input_bytes: int = 0
     without: tuple[str, ...] = ()
     effects: bool = False
+    telemetry_ms: float | None = None
+    telemetry_skew_s: float = 0.0
     format: str = "nsys"
 
 
@@ -219,6 +228,11 @@ def check(scenario: Scenario) -> None:
     if not 0 < scenario.clock_factor <= 1 or not 0 <= scenario.clock_from < scenario.clock_to <= 1:
         raise CausewayError(
             "simulated trace: clock_factor, clock_from and clock_to are shares between 0 and 1, in this order of time"
+        )
+    if scenario.clock_drops < 1 or (scenario.telemetry_ms is not None and scenario.telemetry_ms <= 0):
+        raise CausewayError(
+            f"simulated trace: clock_drops is {scenario.clock_drops}, 1 is the least; telemetry_ms is"
+            f" {scenario.telemetry_ms}, which must be above 0"
         )
     if scenario.collective not in ("noise", "wait"):
         raise CausewayError(f"simulated trace: collective is {scenario.collective!r}; known are noise and wait")
@@ -297,6 +311,8 @@ def relative_clock(scenario: Scenario, first: int, count: int) -> np.ndarray:
     clock = np.ones((scenario.ranks, count))
     if scenario.clock_rank is not None:
         progress = (first + np.arange(count)) / scenario.iterations
+        if scenario.clock_drops > 1:
+            progress = progress * scenario.clock_drops % 1
         dropped = (progress >= scenario.clock_from) & (progress < scenario.clock_to)
         clock[scenario.clock_rank, dropped] = scenario.clock_factor
     return clock

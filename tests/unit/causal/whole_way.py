@@ -7,7 +7,7 @@ from causeway.causal.data.outcome_file import read_outcomes
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import graph_document, table_rows
 from causeway.readers.normalise import normalise
-from ingest import align_clocks
+from ingest import align_clocks, match_telemetry
 from variability import bin_launches
 
 CAUSES = {
@@ -22,8 +22,10 @@ CAUSES = {
 }
 
 
-def tables_of(out, files, one_each):
-    """Normalise exports, each a rank of its own if wanted, and align their clocks; return their names."""
+def tables_of(out, files, one_each, telemetry=()):
+    """Normalise exports, each a rank of its own if wanted, align their clocks, match files of telemetry; return their
+    names.
+    """
     names = [str(i) for i in range(len(files))]
     for i, file in enumerate(files):
         rank = i if one_each else None
@@ -47,15 +49,25 @@ def tables_of(out, files, one_each):
             log=[out / "log"],
         )
     )
+    if telemetry:
+        match_telemetry.main(
+            SimpleNamespace(
+                input=SimpleNamespace(tables=folders, clocks=out / "clocks.json"),
+                output=SimpleNamespace(telemetry=out / "telemetry.parquet", document=out / "telemetry.json"),
+                params=SimpleNamespace(rows=[{"source": path.name, "path": path} for path in telemetry], nodes={}),
+                wildcards=SimpleNamespace(dataset="d"),
+                log=[out / "log"],
+            )
+        )
     return names
 
 
-def documents_of(folder, files, target, whole=False, **causes):
+def documents_of(folder, files, target, whole=False, telemetry=(), runs=None, **causes):
     """Return the documents of the kernels that matter, and the whole dataset's behind them if wanted: `graph` and the
     rows of each table.
     """
     out = folder / "results"
-    names = tables_of(out, files, one_each=len(files) > 1)
+    names = tables_of(out, files, one_each=len(files) > 1, telemetry=telemetry)
     options = {
         "--ranks": "1",
         "--dataset": "d",
@@ -69,14 +81,17 @@ def documents_of(folder, files, target, whole=False, **causes):
     paths = {"features": root / "features.parquet", "kernels": root / "kernels.parquet", "kept": root / "kept.parquet"}
     job = SimpleNamespace(
         input=SimpleNamespace(
-            **paths, tables=[str(out / "tables" / name) for name in names], clocks=out / "clocks.json"
+            **paths,
+            tables=[str(out / "tables" / name) for name in names],
+            clocks=out / "clocks.json",
+            telemetry=[out / "telemetry.parquet"] if telemetry else [],
         ),
         output=SimpleNamespace(
             features=paths["features"],
             drafts=root / "causal" / "drafts" / "0.json",
             draft=root / "causal" / "drafts" / "dataset.json",
         ),
-        params=SimpleNamespace(nodes={}, causes=CAUSES | causes, seed=1),
+        params=SimpleNamespace(nodes={}, runs=runs or {}, causes=CAUSES | causes, seed=1),
         wildcards=SimpleNamespace(dataset="d", target=target, batch="0"),
         log=[folder / "log"],
     )

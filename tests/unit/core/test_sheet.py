@@ -91,7 +91,7 @@ def test_a_pipe_is_refused_before_anything_opens_it(tmp_path):
 
 @pytest.mark.parametrize("line", ['x\t\t"a.sqlite\t\t', "x\t\t" + "a" * 200_000 + "\t\t"])
 def test_an_open_quotation_and_an_endless_field_name_their_line(tmp_path, line):
-    with pytest.raises(CausewayError, match="line 3: is no row of tab-separated fields"):
+    with pytest.raises(CausewayError, match="line 3: is no row of separated fields"):
         read_sheet(sheet_of(tmp_path, line, 'y\t\tb.sqlite"\t\t'), accept)
 
 

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "scripts" / "causeway"
 PAGE = ROOT / "docs" / "thresholds.md"
-WINGS = ("causal", "comparison", "efficiency", "findings", "fleet", "levels", "variability")
+WINGS = ("causal", "comparison", "efficiency", "findings", "fleet", "levels", "telemetry", "variability")
 BESIDE = ("core/vocabulary.py", "numeric/block_resampling.py", "numeric/effective_size.py")
 """Modules of the ground that hold thresholds."""
 ROW = re.compile(r"^\| `([\w/]+\.py)` \| `([A-Z_0-9]+)` \| ([^|]+) \| [^|]+ \| ([^|]+) \|$", re.MULTILINE)
@@ -76,7 +76,7 @@ NO_THRESHOLDS = {
     "fleet/world/applications.py": "COMMON_KERNELS",
     "fleet/world/sessions.py": "DAY_S SESSIONS_AT_MOST",
     "levels/explorer/tiles.py": "TILE_CELLS BLOCK_ROWS TILE_LAUNCHES",
-    "levels/pyramid/build.py": "SAMPLE_SCALE LEAST_BYTES CELL_COST SPARE",
+    "levels/pyramid/build.py": "LEAST_BYTES CELL_COST SPARE",
     "levels/pyramid/busy_time.py": "BUSY",
     "levels/pyramid/cells.py": "LIMB STATE CLOSED EMPTY_LOW VARIABILITY STALL BYTES_IN VALUES LONG_AGO",
     "levels/pyramid/custom_metrics.py": "SCALE LARGEST",
@@ -85,6 +85,7 @@ NO_THRESHOLDS = {
     "levels/pyramid/level_files.py": "GROUP_ROWS",
     "levels/pyramid/ordered_rows.py": "CHUNK_ROWS SAMPLES SAMPLE_ROWS",
     "levels/pyramid/pyramid.py": "MOST_PIECES",
+    "levels/pyramid/sampled_metrics.py": "SAMPLE_SCALE",
     "levels/pyramid/side_tables.py": "NEVER",
     "levels/pyramid/sketch.py": "LARGEST SUB_BITS",
     "levels/pyramid/stream_numbers.py": "SLOTS",
@@ -92,6 +93,13 @@ NO_THRESHOLDS = {
     "levels/windows/paraver.py": "KERNEL COPY CALL MPI RANGE BYTES SAMPLES SAMPLE_SCALE",
     "levels/windows/window.py": "ALWAYS",
     "numeric/effective_size.py": "VALUES_AT_ONCE",
+    "telemetry/busy_time_cells.py": "CHUNK_ROWS",
+    "telemetry/clock_skew.py": "FINE",
+    "telemetry/delimited_text.py": "LONGEST_LINE",
+    "telemetry/node_clocks.py": "MOST_READINGS PARTS",
+    "telemetry/readings.py": "CHUNK_ROWS MOST_DEVICES MOST_METRICS MOST_NAMED SHOWN LONGEST_NAME",
+    "telemetry/telemetry_files.py": "FIRST_LINES",
+    "telemetry/text_values.py": "BILLION",
     "variability/bins/bins.py": "LARGE_ROWS",
     "variability/bins/kept.py": "GROUP_ROWS GROUP_VALUES LEAST_ROWS",
     "variability/bins/large_bins.py": "BLOCK",

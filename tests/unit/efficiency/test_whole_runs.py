@@ -262,3 +262,27 @@ def test_collectives_table_goes_before_names_of_kernels(tmp_path):
     rows = [event(10, 20, rank=0, name="broadcast", communicator="0", sequence=1, bytes=8)]
     folder = export(tmp_path / "0", 0, [(10, 20, {"kernel": "ncclDevKernel_AllReduce"})], collectives=rows)
     assert find_stragglers.collectives.rows_of(folder) == {0: [(10, 20, "broadcast", "0", 1, 8)]}
+
+
+def test_a_run_that_is_slower_is_a_component_above_its_nodes(tmp_path):
+    """Two repeats on two nodes each: one repeat is off by 0.1, and one node of the other by 0.1."""
+    random = np.random.default_rng(8)
+    offsets = {0: 0.1, 1: 0.1, 2: 0.1, 3: 0.1, 4: 0.0, 5: 0.0, 6: 0.1, 7: 0.1}
+    durations = {rank: 1000 * np.exp(0.1 * random.standard_normal(3000) + off) for rank, off in offsets.items()}
+    folders = []
+    for rank, values in durations.items():
+        kernels = [(10_000 * at, 10_000 * at + int(value)) for at, value in enumerate(values)]
+        folders.append(export(tmp_path / str(rank), rank, kernels))
+    clock = dict.fromkeys(durations, find_stragglers.Clock())
+    nodes = {rank: f"n{rank // 2 % 2}" for rank in durations}
+    runs = {rank: "first" if rank < 4 else "second" for rank in durations}
+    found = find_stragglers.components(folders, clock, nodes, 1, runs)["shares"]
+    offset = np.array(list(offsets.values()))
+    between_runs = np.var([offset[:4].mean(), offset[4:].mean()])
+    between_nodes = np.mean([np.var([offset[:2].mean(), offset[2:4].mean()]), np.var([0.0, 0.1])])
+    whole = between_runs + between_nodes + 0.01
+    assert found["run"]["value"] == pytest.approx(between_runs / whole, abs=0.02)
+    assert found["node"]["value"] == pytest.approx(between_nodes / whole, abs=0.03)
+    assert found["rank"]["value"] < 0.01
+    alone = find_stragglers.components(folders, clock, nodes, 1)["shares"]
+    assert alone["run"] == dict.fromkeys(("value", "low", "high"))

@@ -20,6 +20,7 @@ from causeway.causal.data.launch_context import (
     COMPUTED_FROM,
     ChosenLaunches,
     add_launches_in_flight,
+    add_telemetry,
     sampled_metrics,
 )
 from causeway.core.clock import Clock
@@ -49,15 +50,20 @@ from causeway.numeric.intervals import stretches
 
 @dataclass(frozen=True)
 class Export:
-    """An export of the dataset: its folder of tables, its clock, its ranks and its node."""
+    """An export of the dataset: its folder of tables, its clock, its ranks, its node, and the repeat of the job that it
+    was recorded in.
+    """
 
     folder: Path
     clock: Clock
     ranks: tuple[int, ...]
     node: str | None
+    run: str | None = None
 
 
-def exports_of(folders: list[str | Path], clocks: dict, nodes: dict[str, str | None]) -> list[Export]:
+def exports_of(
+    folders: list[str | Path], clocks: dict, nodes: dict[str, str | None], runs: dict[str, str] | None = None
+) -> list[Export]:
     """Return the readable exports of a dataset.
 
     Parameters
@@ -68,13 +74,16 @@ def exports_of(folders: list[str | Path], clocks: dict, nodes: dict[str, str | N
         `clocks.json`.
     nodes : dict of str to str or None
         Node per export, as in the sheet.
+    runs : dict of str to str or None
+        Repeat of the job per export, likewise; empty where the sheet does not say.
     """
     found = []
     for folder in map(Path, folders):
         entry = clocks["exports"].get(folder.name)
         if entry is not None and (folder / "kernels.parquet").is_file():
             node = nodes.get(folder.name) or read_json(folder / "capabilities.json").get("node")
-            found.append(Export(folder, Clock.of(entry), tuple(entry["ranks"]), node or None))
+            run = (runs or {}).get(folder.name) or None
+            found.append(Export(folder, Clock.of(entry), tuple(entry["ranks"]), node or None, run))
     return found
 
 
@@ -86,6 +95,7 @@ def assemble(
     path: Path,
     *,
     with_context: bool = True,
+    telemetry: Path | None = None,
 ) -> None:
     """Write the features of kept launches, in their order: the columns of `kept` that identify and weigh a row, then
     one per feature.
@@ -104,11 +114,13 @@ def assemble(
         Gets `features.parquet`; unit, tier and group of a feature stand in its field's metadata.
     with_context : bool
         False: what else was so when a launch began is left out, because the tables lack events.
+    telemetry : Path or None
+        `telemetry.parquet` of the dataset.
     """
     with open_table(kept, "kept") as file, contextlib.ExitStack() as opened:
         traced = _traced(file.schema_arrow.names)
         surroundings = (
-            LaunchContext(exports, configurations if target == KERNEL_VARIABILITY else None)
+            LaunchContext(exports, configurations if target == KERNEL_VARIABILITY else None, telemetry)
             if traced and with_context
             else None
         )
@@ -211,9 +223,10 @@ def features_of(
         add_kept("stream")
     if "device" in kept.column_names:
         add_kept("device")
-    node_of = {rank: export.node for export in exports for rank in export.ranks}
-    if any(node_of.values()):
-        add(FEATURE_BY_NAME["node"], [node_of.get(rank) for rank in kept.column("rank").to_pylist()])
+    for name in ("node", "run"):
+        place_of = {rank: getattr(export, name) for export in exports for rank in export.ranks}
+        if any(place_of.values()):
+            add(FEATURE_BY_NAME[name], [place_of.get(rank) for rank in kept.column("rank").to_pylist()])
     if not trace:
         _add_counters(kept, columns, add)
     return pa.table([*base.columns, *columns.values()], names=[*base.column_names, *columns]), fields
@@ -250,6 +263,8 @@ class LaunchContext:
     exports : list of Export
     configurations : Table or None
         Exact means for previous_deviation, columns of `configurations.parquet`; without them there is none.
+    telemetry : Path or None
+        Metrics that the site sampled, on the dataset's time line; those that an export samples too are left out.
 
     Attributes
     ----------
@@ -257,14 +272,16 @@ class LaunchContext:
         Features that the exports' tables can tell, in the order of the registry, sampled metrics last.
     """
 
-    def __init__(self, exports: list[Export], configurations: pa.Table | None) -> None:
+    def __init__(self, exports: list[Export], configurations: pa.Table | None, telemetry: Path | None = None) -> None:
         self.export_of = {rank: export for export in exports for rank in export.ranks}
         self.configurations = configurations
         self.begun = _run_starts(exports)
         folders = [export.folder for export in exports]
         available = {"launches"} | {path.stem for folder in folders for path in folder.glob("*.parquet")}
         available |= set() if configurations is None else {"configuration_summary"}
+        self.telemetry = telemetry
         sampled = {name for folder in folders for name in sampled_metrics(folder / "samples.parquet")}
+        sampled |= sampled_metrics(telemetry) if telemetry else set()
         self.names = [*(feature.name for feature in FEATURES if feature.table in available), *sorted(sampled)]
 
     def of(self, rank: int, pieces: Pieces) -> dict[str, np.ndarray]:
@@ -285,6 +302,8 @@ class LaunchContext:
         for table, compute in COMPUTED_FROM:
             if (path := export.folder / f"{table}.parquet").is_file():
                 compute(path, chosen)
+        if self.telemetry:
+            add_telemetry(self.telemetry, chosen, export.clock)
         found = {}
         for name in self.names:
             found[name] = np.empty(rows.size)

@@ -5,14 +5,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from causeway.causal.data.in_flight import InFlight, LastEnded, LastValue, idle_before, whole_instants
+from causeway.core.clock import Clock
 from causeway.core.feature_registry import FEATURES
 from causeway.core.tables import open_table
 
 BYTES_BY_KIND = {feature.name: feature.copy_kinds for feature in FEATURES if feature.copy_kinds}
 """CUPTI's copy kinds by direction."""
 LAST_INPUT = "last_h2d_bytes"
+STALE = 2.0
+"""Sampling intervals after which a reading of telemetry says nothing of a launch: one may be missing, not two."""
 
 
 @dataclass
@@ -234,6 +239,45 @@ def add_sampled_metrics(path: Path, chosen: ChosenLaunches) -> None:
             if metric_name == name:
                 values[by_device[device]] = state.values
         chosen.features[name] = values
+
+
+def add_telemetry(path: Path, chosen: ChosenLaunches, clock: Clock) -> None:
+    """Add each metric of the site's telemetry that the export does not sample itself: its last value at or before the
+    launch's start, NaN where that is more than `STALE` sampling intervals old.
+
+    Parameters
+    ----------
+    path : Path
+        `telemetry.parquet`, on the dataset's time line.
+    chosen : ChosenLaunches
+    clock : Clock
+        The export's.
+    """
+    parts = []
+    with open_table(path, "samples") as file:
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group)
+            parts.append(table.filter(pc.equal(table.column("rank"), chosen.rank)))
+    rows = pa.concat_tables(parts).unify_dictionaries().combine_chunks() if parts else None
+    if not rows:
+        return
+    starts = clock.aligned(chosen.start)
+    device, times, values = (rows.column(name).to_numpy() for name in ("device", "time_ns", "value"))
+    names = rows.column("metric").combine_chunks()
+    codes = names.indices.to_numpy()
+    names = names.dictionary.to_pylist()
+    own = set(chosen.features)
+    for code, number in {(int(code), int(number)) for code, number in zip(codes, device, strict=True)}:
+        if names[code] not in own:
+            mine = (codes == code) & (device == number)
+            at = times[mine]
+            read = values[mine]
+            launches = np.flatnonzero(chosen.device == number)
+            last = np.searchsorted(at, starts[launches], side="right") - 1
+            oldest = STALE * float(np.median(np.diff(at))) if at.size > 1 else 0.0
+            fresh = (last >= 0) & (starts[launches] - at[np.maximum(last, 0)] <= oldest)
+            found = chosen.features.setdefault(names[code], np.full(chosen.launch.size, np.nan))
+            found[launches[fresh]] = read[last[fresh]]
 
 
 COMPUTED_FROM: tuple[tuple[str, Callable[[Path, ChosenLaunches], None]], ...] = (

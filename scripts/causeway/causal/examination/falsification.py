@@ -5,8 +5,10 @@ search found it: its best combination of basis functions, fitted on other rows. 
 on that index given the other causes' indexes, both in standard deviations; it is positive if there is one.
 
 - *future exposure* (negative-control exposure): what the cause will be at the next launch cannot act on this one. Given
-  the cause now and before, its slope must be nil.
-- *thirds*, *ranks*: an effect of the cause keeps its sign in each third of the run and on each rank.
+  the cause now and before, its slope must be nil. A sampled metric is not asked: the reading that the next launch meets
+  may have been taken while this one ran.
+- *thirds*, *ranks*, *nodes*, *runs*: an effect of the cause keeps its sign in each third of the run, on each rank and
+  node, and in each repeat of the job; where there is one of them only, that is said.
 - *benchmark*: what a hidden cause as strong as the strongest measured one would leave of the effect.
 
 References
@@ -25,21 +27,32 @@ from scipy.special import ndtr
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Refutation
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.examination.heterogeneity import cochran, label_of
+from causeway.core.feature_registry import DEVICE_METRICS
 from causeway.core.vocabulary import FRAGILE_BELOW
 
 LEVEL = 0.01
-"""Of each test: an arrow undergoes three, so that some three in a hundred true ones fall, and less of few rows."""
+"""Of each test: an arrow undergoes three to five, so that some three in a hundred true ones fall, and less of few rows.
+"""
 LEAD_ABOVE = 0.2
 """Share of the effect that the slope on the future must exceed: what is smaller, the shape of the effect may leave."""
 MOST_ARROWS = 15
 FEWEST_ROWS = 50
 """Rows of a third or a rank that give a slope."""
+LEAST_SPREAD = 0.1
+"""Standard deviation that a cause must have in a third, rank, node or run, as a share of that over all rows: where it
+varies less, its slope is that of the jitter of its readings. Chosen: a clock that is capped on one of two ranks has .07
+on the other.
+"""
 NOTES = {
     "future_exposure": "slope on the cause at the next launch, given it now and before",
     "thirds": "largest difference from the slope of all rows, in three thirds of the run",
     "ranks": "largest difference from the slope of all rows, by rank",
+    "nodes": "largest difference from the slope of all rows, by node",
+    "runs": "largest difference from the slope of all rows, by repeat of the job",
 }
 """What the second number of a test is; the tests that may refute."""
+PLACES = {"rank": "ranks", "node": "nodes", "run": "runs"}
+"""Features that tell where a launch ran, and the test that asks whether an effect is the same everywhere."""
 
 
 def indexes(evidence: Evidence, arrows: Sequence[Arrow], stage: str) -> tuple[np.ndarray, np.ndarray, list[Arrow]]:
@@ -151,14 +164,19 @@ def _of_arrow(
     """Return the attempts to refute one arrow, whose cause is column `index`."""
     blocks = evidence.stages.blocks
     effect = float(block_slopes(response, columns, blocks)[0][index])
-    tests = {"future_exposure": _future(response, columns, index, evidence)}
+    sampled = any(one.name == arrow.name and one.group == DEVICE_METRICS for one in evidence.columns)
+    tests = {"future_exposure": None if sampled else _future(response, columns, index, evidence)}
     thirds = np.arange(response.size) * 3 // response.size
     tests["thirds"] = _invariant(response, columns, index, blocks, thirds)
-    rank = next((one.values for one in evidence.columns if one.name == "rank" and one.values.dtype == object), None)
-    if rank is not None and arrow.name != "rank":
-        numbers = np.unique(rank.astype(str), return_inverse=True)[1]
-        tests["ranks"] = _invariant(response, columns, index, blocks, numbers)
+    places = {one.name: one.values for one in evidence.columns if one.name in PLACES and one.values.dtype == object}
     found = []
+    for place, test in PLACES.items():
+        if place in places and arrow.name != place:
+            numbers = np.unique(places[place].astype(str), return_inverse=True)[1]
+            tests[test] = _invariant(response, columns, index, blocks, numbers)
+        if arrow.name != place and tests.get(test) is None:
+            note = f"not known whether it is the same on several {test}: fewer than two have rows in which it varies"
+            found.append(Refutation(feature=arrow.name, refuter=test, note=note))
     for name, result in tests.items():
         if result is None:
             continue
@@ -228,12 +246,12 @@ def _invariant(
     response: np.ndarray, columns: np.ndarray, index: int, blocks: np.ndarray, groups: np.ndarray
 ) -> tuple[float, float, bool] | None:
     """Return the largest difference of a group's slope from the pooled one, the p-value of Cochran's Q, and whether
-    groups contradict each other; None with fewer than two groups of enough rows.
+    groups contradict each other; None with fewer than two groups of enough rows in which the cause varies.
     """
     found = []
     for group in np.unique(groups):
         mine = groups == group
-        if mine.sum() >= FEWEST_ROWS and np.ptp(columns[mine, index]) > 0:
+        if mine.sum() >= FEWEST_ROWS and np.std(columns[mine, index]) > LEAST_SPREAD * np.std(columns[:, index]):
             own = columns[mine] - columns[mine].mean(axis=0)
             slopes, errors = block_slopes(response[mine] - response[mine].mean(), own, blocks[mine])
             if errors[index] > 0:

@@ -24,7 +24,14 @@ def matched(folders: Sequence[Path]) -> tuple[list[collectives.MatchedCollective
 
 
 def find_stragglers(
-    name: str, folders: Sequence[Path], clocks_file: Path, seed: int, out_json: Path, out_table: Path
+    name: str,
+    folders: Sequence[Path],
+    clocks_file: Path,
+    seed: int,
+    out_json: Path,
+    out_table: Path,
+    *,
+    runs: Mapping[str, str | None] | None = None,
 ) -> None:
     """Write `stragglers.json` and `stragglers.parquet` of a dataset; for a reduced one whose filter rules stragglers
     out, the reason takes the place of the collectives.
@@ -38,6 +45,8 @@ def find_stragglers(
     seed : int
         Of the resamples of the components of variance.
     out_json, out_table : Path
+    runs : mapping of str to str or None
+        The repeat of the job by export, as in the sheet.
     """
     document = read_json(clocks_file)
     documents = {Path(folder): read_json(Path(folder) / "capabilities.json") for folder in folders}
@@ -66,13 +75,14 @@ def find_stragglers(
         rows += _rows(group, times)
     traced = [folder for folder, one in documents.items() if one["status"] != "refused" and "launches" in one["tables"]]
     nodes = {rank: documents[folder]["node"] for rank, folder in folder_of.items()}
+    run_of = {rank: (runs or {}).get(folder.name) for rank, folder in folder_of.items()}
     result = {
         "dataset": name,
         "groups": found,
         "notes": notes,
         "clocks": {key: document[key] for key in ("method", "residual_ns", "reason")},
     }
-    write_json(result | {"variance": components(traced, clocks, nodes, seed)}, out_json, schema="stragglers")
+    write_json(result | {"variance": components(traced, clocks, nodes, seed, run_of)}, out_json, schema="stragglers")
     schema = SCHEMAS["stragglers"]
     table = pa.table(
         {field.name: pa.array([row[field.name] for row in rows], field.type) for field in schema}, schema=schema

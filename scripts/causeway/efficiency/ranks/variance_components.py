@@ -3,8 +3,9 @@ robustly, with intervals.
 
 The natural logarithm of a launch's duration is held against the median of its configuration and cut at `CUT` times its
 scale, so that a few outliers do not decide. The law of total variance then splits the squares: between configurations,
-between nodes, between ranks of a node, between devices of a rank, over time (blocks common to all ranks), and the rest,
-less what chance gives each of them. Intervals: bootstrap of whole blocks of time.
+between runs (repeats of a job), between nodes of a run, between ranks of a node, between devices of a rank, over time
+(blocks common to all ranks), and the rest, less what chance gives each of them. Intervals: bootstrap of whole blocks of
+time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +36,11 @@ LEVEL = 0.01
 
 
 def components(
-    folders: Sequence[Path], clocks: Mapping[int, Clock], nodes: Mapping[int, str | None], seed: int
+    folders: Sequence[Path],
+    clocks: Mapping[int, Clock],
+    nodes: Mapping[int, str | None],
+    seed: int,
+    runs: Mapping[int, str | None] | None = None,
 ) -> dict | None:
     """Return shares of the variance of log durations; None without launches.
 
@@ -49,6 +54,8 @@ def components(
         By rank.
     seed : int
         Of resamples and permutations.
+    runs : mapping of int to str or None
+        The repeat of the job, by rank; without it all are of one.
 
     Returns
     -------
@@ -65,17 +72,22 @@ def components(
         return None
     devices, edges, count, total, squares, medians, between = cells
     weight = count.sum()
-    node_of = np.array([str(nodes.get(rank) or "") for rank, _ in devices])
+    run_of = np.array([str((runs or {}).get(rank) or "") for rank, _ in devices])
+    node_of = np.array([f"{run}\n{nodes.get(rank) or ''}" for run, (rank, _) in zip(run_of, devices, strict=True)])
     ranks = np.array([rank for rank, _ in devices])
     random = np.random.Generator(np.random.PCG64(seed))
     draws = [random.integers(0, BLOCKS, BLOCKS) for _ in range(RESAMPLES)]
     configurations = len(medians), between
-    value = _shares(count, total, squares, configurations, node_of, ranks)
-    drawn = [
-        _shares(*(part[:, draw] for part in (count, total, squares)), configurations, node_of, ranks) for draw in draws
-    ]
+    levels = run_of, node_of, ranks
+    value = _shares(count, total, squares, configurations, levels)
+    drawn = [_shares(*(part[:, draw] for part in (count, total, squares)), configurations, levels) for draw in draws]
     drawn = [one for one in drawn if sum(one) > 0]
-    single = {"node": len(set(node_of)) < 2, "rank": len(set(ranks)) < 2, "device": len(devices) == len(set(ranks))}
+    single = {
+        "run": len(set(run_of)) < 2,
+        "node": len(set(node_of)) == len(set(run_of)),
+        "rank": len(set(ranks)) < 2,
+        "device": len(devices) == len(set(ranks)),
+    }
     known = {
         part: sum(value) > 0 and not single.get(part, False) for part in VARIANCE_PARTS
     }  # without variance there is nothing to share
@@ -176,7 +188,7 @@ def _spread(count: np.ndarray, total: np.ndarray) -> float:
     return float((count * (means - total.sum() / weight) ** 2).sum() / weight) if weight else 0.0
 
 
-def _shares(count, total, squares, configurations, nodes, ranks) -> list[float]:
+def _shares(count, total, squares, configurations, nested) -> list[float]:
     """Return shares by `VARIANCE_PARTS` of the whole variance: nested means of devices, then of blocks of time of all
     devices together.
 
@@ -190,7 +202,8 @@ def _shares(count, total, squares, configurations, nodes, ranks) -> list[float]:
         Of deviations from the medians of configurations.
     configurations : (int, float)
         How many there are, and the variance between their medians.
-    nodes, ranks : ndarray, shape (devices,)
+    nested : tuple of ndarray, shape (devices,)
+        Run, node of a run, and rank of each device.
     """
 
     def grouped(labels):
@@ -205,8 +218,7 @@ def _shares(count, total, squares, configurations, nodes, ranks) -> list[float]:
     free = weight - size - (devices - 1) - (blocks - 1)
     if weight == 0 or free < 1:
         return [0.0] * len(VARIANCE_PARTS)
-    node = _spread(*grouped(nodes))
-    rank = _spread(*grouped(ranks))
+    run, node, rank = (_spread(*grouped(labels)) for labels in nested)
     device = _spread(per_device, total.sum(axis=1))
     centred = (
         total
@@ -215,12 +227,13 @@ def _shares(count, total, squares, configurations, nodes, ranks) -> list[float]:
     time = _spread(count.sum(axis=0), centred.sum(axis=0))
     within = squares.sum() / weight - (total.sum() / weight) ** 2
     chance = max(within - device - time, 0.0) / free
-    levels = (len(np.unique(nodes)), len(np.unique(ranks)), devices)
+    levels = (*(len(np.unique(labels)) for labels in nested), devices)
     parts = [
         between - (size - 1) * chance,
-        node - (levels[0] - 1) * chance,
-        rank - node - (levels[1] - levels[0]) * chance,
-        device - rank - (levels[2] - levels[1]) * chance,
+        run - (levels[0] - 1) * chance,
+        node - run - (levels[1] - levels[0]) * chance,
+        rank - node - (levels[2] - levels[1]) * chance,
+        device - rank - (levels[3] - levels[2]) * chance,
         time - (blocks - 1) * chance,
         weight * chance,
     ]

@@ -16,7 +16,7 @@ from causeway.levels.pyramid import busy_time, cells
 from causeway.levels.pyramid.custom_metrics import Metric, expressions, measure
 from causeway.levels.pyramid.level import STEP, Level, merged, stacked
 from causeway.levels.pyramid.level_files import write_levels
-from causeway.levels.pyramid.ordered_rows import Means, chunks, launches_in, sampled_rows, span_of
+from causeway.levels.pyramid.ordered_rows import OWN_CLOCK, Means, chunks, launches_in, sampled_rows, span_of
 from causeway.levels.pyramid.pyramid import (
     FINEST_NS,
     NO_LAUNCHES,
@@ -25,15 +25,12 @@ from causeway.levels.pyramid.pyramid import (
     LaunchChunk,
     Sums,
 )
+from causeway.levels.pyramid.sampled_metrics import OF_EXPORT, SAMPLE_SCALE, metric_names, sums_of_samples
 from causeway.levels.pyramid.side_tables import LinkFunction, TransferRows
 from causeway.levels.pyramid.sketch import Buckets
 from causeway.levels.pyramid.stream_numbers import StreamNumbers
 from causeway.numeric.process import give_back
 
-SAMPLE_SCALE = 1024
-"""Sampled metrics are summed as whole multiples of 1/1024: exact for whole numbers and percent in steps of 1/8, at
-most 1/2048 off else.
-"""
 LEAST_BYTES = 16 << 20
 """A pyramid may always take this much: for small datasets the finest level is the finest there is."""
 CELL_COST = 500
@@ -54,6 +51,7 @@ def build(
     link_window_ns: int,
     link: LinkFunction | None = None,
     metrics: Sequence[dict] = (),
+    telemetry: Path | None = None,
 ) -> dict:
     """Write the levels of a dataset.
 
@@ -80,6 +78,8 @@ def build(
     metrics : sequence of dict
         Metrics of the analyst's own: `name`, `table`, `value`, `where` and `inside`
         (`causeway.levels.pyramid.custom_metrics`).
+    telemetry : Path, optional
+        `telemetry.parquet` of the dataset: metrics that the site sampled, on its time line.
 
     Returns
     -------
@@ -102,7 +102,8 @@ def build(
     means = Means(traced)
     facts = {export: _bytes(folder) for export, folder in traced.items()}
     budget = max(share * sum(facts.values()), LEAST_BYTES)
-    sampled = _sampled(traced)
+    beside = [telemetry] if telemetry else []
+    sampled = metric_names([*(folder / OF_EXPORT for folder in traced.values()), *beside])
     for metric in own:
         if metric.name in (*cells.VALUE_NAMES, *sampled):
             raise CausewayError(f"levels: metrics: {metric.name}: there is a metric of that name; give yours another")
@@ -110,8 +111,10 @@ def build(
     parts = []
     for export, folder in traced.items():
         part = budget * facts[export] / sum(facts.values())
+        clock = of_export[export]
+        tables = [(folder / OF_EXPORT, clock), *((path, OWN_CLOCK) for path in beside)]
         level, found = _sums(
-            export, folder, of_export[export], origin, means, buckets, part, sampled, link, link_window_ns, own
+            export, folder, clock, origin, means, buckets, part, sampled, link, link_window_ns, own, tables
         )
         parts.append((level, found, len(lanes)))
         lanes += [{"export": export, "node": nodes.get(export) or None, **lane} for lane in found]
@@ -144,17 +147,6 @@ def _bytes(folder: Path) -> int:
     return sum(file.stat().st_size for file in files if file.is_file())
 
 
-def _sampled(folders: Mapping[str, Path]) -> list[str]:
-    """Return the names of the sampled metrics of all exports, in order."""
-    names: set[str] = set()
-    for folder in folders.values():
-        path = folder / "samples.parquet"
-        if path.is_file():
-            for batch in chunks(path, "samples", ["metric"]):
-                names |= set(batch.column("metric").unique().to_pylist())
-    return sorted(names)
-
-
 def _sums(
     export: str,
     folder: Path,
@@ -167,6 +159,7 @@ def _sums(
     link: LinkFunction | None,
     window: int,
     own: list[Metric],
+    tables: Sequence[tuple[Path, Clock]],
 ) -> tuple[Level, list[dict]]:
     """Return the finest level of one export, and what its series belong to, in order: streams, then devices."""
     width = _initial_width(folder, clock, origin, means, export, buckets, budget)
@@ -216,7 +209,7 @@ def _sums(
         len(level.values),
         len(level.busy),
     )
-    sampled = _samples(folder, clock, origin, numbers, buckets, budget, metrics, sums.width)
+    sampled = sums_of_samples(tables, origin, numbers, buckets, budget, metrics, sums.width)
     mine = measure(own, folder, clock, numbers, mean, (buckets, origin, budget, sums.width), link)
     streams = [{"rank": rank, "device": device, "stream": stream} for rank, device, stream in numbers.streams]
     devices = [{"rank": rank, "device": device, "stream": None} for rank, device in numbers.devices]
@@ -258,41 +251,6 @@ def _initial_width(
     while level.size() * WHOLE_OVER_FINEST * rows / seen > SPARE * budget:
         level = level.coarser()
     return level.width
-
-
-def _samples(
-    folder: Path,
-    clock: Clock,
-    origin: int,
-    numbers: StreamNumbers,
-    buckets: Buckets,
-    budget: float,
-    metrics: list[str],
-    width: int,
-) -> Level | None:
-    """Return the sums of an export's sampled metrics, with series = device times metrics plus the metric's index."""
-    path = folder / "samples.parquet"
-    if not path.is_file():
-        return None
-    sums = Sums(buckets, origin, budget, width)
-    for batch in chunks(path, "samples", ["time_ns", "rank", "device", "metric", "value"], "time_ns", clock):
-        value = batch.column("value").to_numpy()
-        if not np.isfinite(value).all() or np.abs(value).max() > 1 << 52:
-            raise CausewayError(
-                f"{path}: holds a value that is no finite number below {1 << 52}; expected measured values"
-            )
-        rank = batch.column("rank").to_numpy()
-        device = batch.column("device").to_numpy()
-        pairs, inverse = np.unique(np.column_stack((rank, device)).astype(np.int64), axis=0, return_inverse=True)
-        device_number = np.array([numbers.device(*pair) for pair in pairs.tolist()], np.int64)[inverse.ravel()]
-        names = batch.column("metric")
-        metric = np.array([metrics.index(name) for name in names.dictionary.to_pylist()], np.int64)[
-            names.indices.to_numpy()
-        ]
-        sums.grow(len(numbers.devices) * len(metrics), 0)
-        scaled = np.rint(value * SAMPLE_SCALE).astype(np.int64)
-        sums.gather(batch.column("time_ns").to_numpy(), device_number * len(metrics) + metric, scaled)
-    return sums.finish()
 
 
 def _combined(level: Level, sampled: Level | None, own: list[Level], streams: int, metrics: int) -> Level:

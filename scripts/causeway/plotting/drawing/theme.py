@@ -37,7 +37,7 @@ CLASSES = {
     "idle": "#c9ced6",
 }
 """Fixed colours of the classes of GPU work; `memory` kernels and copies share one."""
-PARTS = ("#12343f", "#226374", "#3d8fa3", "#72b2c1", "#abd2db", "#e6ecef")
+PARTS = ("#12343f", "#1b4d5b", "#2b7183", "#4997aa", "#78b6c4", "#aed4dc", "#e6ecef")
 """Parts of a whole that are no classes of work, in one hue from dark to light: told apart in a grey print, and never
 taken for a class.
 """

@@ -18,6 +18,8 @@ REFUTERS = {
     "future_exposure": "future exposure",
     "thirds": "thirds of the run",
     "ranks": "ranks",
+    "nodes": "nodes",
+    "runs": "runs",
     "robustness_value": "robustness value",
     "benchmark": "benchmark",
 }

@@ -106,7 +106,12 @@ def dataset(tmp_path):
     facts = [SCHEMAS["launches"].field(name) for name in ("duration_ns", "device", "stream", "queue_ns", "range")]
     schema = pa.schema([*SCHEMAS["kept"], *facts, *(SCHEMAS["configurations"].field(name) for name in LAUNCH_SHAPE)])
     kept_table = pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in kept], schema=schema)
-    exports = exports_of([tmp_path / "tables" / "0", tmp_path / "tables" / "1"], clocks, {"0": "a", "1": "b"})
+    exports = exports_of(
+        [tmp_path / "tables" / "0", tmp_path / "tables" / "1"],
+        clocks,
+        {"0": "a", "1": "b"},
+        {"0": "first", "1": "second"},
+    )
     return raw, kept, kept_table, exports, table(summary, "configuration_summary"), means
 
 

@@ -136,8 +136,48 @@ def test_true_causes_survive_every_test(known):
     rows = falsify(evidence, outcome.arrows)
     for arrow in outcome.arrows:
         own = {row.refuter: row for row in rows if row.feature == arrow.name}
-        assert set(own) == {"future_exposure", "thirds", "robustness_value", "benchmark"}
+        assert {name for name, row in own.items() if row.passed is not None} == {
+            "future_exposure",
+            "thirds",
+            "robustness_value",
+            "benchmark",
+        }
+        assert all("not known" in own[name].note for name in ("ranks", "nodes", "runs"))  # there is one of each
         assert refuted_by(rows, arrow.name) == []
+
+
+@pytest.mark.parametrize("place", ["rank", "node", "run"])
+def test_an_effect_must_have_one_sign_everywhere_it_varies(place):
+    """x raises the time in the first place; in the second it lowers it, does the same, or hardly varies."""
+    rng = np.random.default_rng(77)
+    first = rng.random(4000) < 0.5
+    names = np.where(first, "a", "b").astype(object)
+    x = rng.standard_normal(4000)
+    scope = Scope("d", "kernel_variability", "k", resamples=0)
+    for case, values, slope in (
+        ("other", x, -4.0),
+        ("same", x, 20.0),
+        ("jitter", np.where(first, x, 0.02 * x), -40.0),
+    ):
+        y = 1000 + np.where(first, 20.0, slope) * values + 10 * rng.standard_normal(4000)
+        columns = [Feature("x", values), Feature(place, names, "context", "placement")]
+        outcome, evidence = discover(columns, rows_of(y), scope)
+        assert "x" in [arrow.name for arrow in outcome.arrows]
+        rows = falsify(evidence, outcome.arrows)
+        assert (f"{place}s" in refuted_by(rows, "x")) == (case == "other")
+        (mine,) = (row for row in rows if (row.feature, row.refuter) == ("x", f"{place}s"))
+        assert (mine.passed is None) == (case == "jitter")
+
+
+def test_the_next_reading_of_a_sampled_metric_is_not_asked():
+    rng = np.random.default_rng(78)
+    x = rng.standard_normal(3000)
+    y = 1000 + 20 * x + 10 * rng.standard_normal(3000)
+    scope = Scope("d", "kernel_variability", "k", resamples=0)
+    for group, asked in (("device metrics", False), ("contention", True)):
+        outcome, evidence = discover([Feature("x", x, "context", group)], rows_of(y), scope)
+        rows = falsify(evidence, outcome.arrows)
+        assert ("future_exposure" in {row.refuter for row in rows if row.feature == "x"}) == asked
 
 
 def test_a_column_that_a_slow_hidden_cause_moves_fails_on_its_future():

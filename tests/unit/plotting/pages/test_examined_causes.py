@@ -119,7 +119,7 @@ def test_tables_of_refutations_and_baselines():
     ]
     ((feature, attempts),) = refutations_of(rows)
     assert feature == "x"
-    assert attempts == ["✓ 0.40 → 0.01", "–", "–", "–", "✗ 0.40 → 1.10"]
+    assert attempts == ["✓ 0.40 → 0.01", "–", "–", "–", "–", "–", "✗ 0.40 → 1.10"]
     assert refutations_of([]) == []
     named = {
         "method": "lasso",

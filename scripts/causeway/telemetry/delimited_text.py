@@ -1,0 +1,134 @@
+"""Telemetry in delimited text with a header: nvidia-smi's query, rocm-smi, amd-smi, LDMS's store_csv, the long form."""
+
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from causeway.core.errors import ExportError
+from causeway.telemetry.metric_names import TelemetryFormat, TelemetryMetric, format_of, own_metric, raw_name
+from causeway.telemetry.readings import MOST_METRICS, Readings, frames
+
+LONGEST_LINE = 1 << 20
+"""Characters of a line; a longer one is no row."""
+ADVICE = {
+    "nvidia-smi": "Record with --query-gpu=timestamp,index,uuid,... --format=csv, which writes the header.",
+    "rocm-smi": "rocm-smi writes no time: put one before each row, in a column named timestamp.",
+    "amd-smi": "Record with amd-smi metric --csv --watch 1, which writes the column timestamp.",
+    "ldms": "Keep the header of store_csv, in the file or in the file beside it that ends with .HEADER.",
+    "long": "Name the columns time, node, device, metric and value.",
+}
+PER_DEVICE = re.compile(r"^(?:gpu(?P<before>\d{1,3})[._:])?(?P<metric>.+?)(?:[#:](?:gpu)?(?P<after>\d{1,3}))?$")
+"""LDMS gives a metric of a device as gpu0.sm_clock, sm_clock#0 or sm_clock:gpu0."""
+
+
+def rows_of(lines: Iterator[str], delimiter: str, readings: Readings) -> Iterator[list[str]]:
+    """Yield the fields of lines that are not empty; lines that are no rows are counted."""
+    csv.field_size_limit(LONGEST_LINE)
+    reader = csv.reader((line for line in lines if line.strip()), delimiter=delimiter, skipinitialspace=True)
+    while True:
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            readings.note("no_row", 1, error)
+            continue
+        yield row
+
+
+def header_of(path: Path, text: str) -> list[str] | None:
+    """Return the fields of a header line, without the # that LDMS puts before it; None for a line of data."""
+    fields = next(csv.reader([text.strip().removeprefix("#").lstrip()], skipinitialspace=True), [])
+    names = [raw_name(field) for field in fields]
+    return names if names and not any(re.fullmatch(r"[\d./: T+-]+", name) for name in names) else None
+
+
+def read_delimited(path: Path, lines: Iterator[str], name: str, readings: Readings) -> None:
+    """Read a file of a format with a header; a header that comes again is left out.
+
+    Parameters
+    ----------
+    path : Path
+        For messages, and for LDMS's file of the header.
+    lines : iterator of str
+    name : str
+        nvidia-smi, rocm-smi, amd-smi, ldms or long.
+    readings : Readings
+        Takes what is read.
+
+    Raises
+    ------
+    ExportError
+        Without a header, or without a column of times.
+    """
+    form = format_of(name)
+    rows = rows_of(lines, ",", readings)
+    first = next(rows, [])
+    columns = header_of(path, ",".join(first))
+    beside = path.with_name(path.name + ".HEADER")
+    pending = [first] if columns is None and first else []
+    if columns is None and name == "ldms" and beside.is_file():
+        with open(beside, encoding="utf-8", errors="replace") as file:
+            columns = header_of(path, file.readline(LONGEST_LINE))
+    if columns is None or not set(form.time) & set(columns):
+        raise ExportError(
+            str(path),
+            f"no header with a column of times ({', '.join(form.time)})",
+            f"telemetry of the format {name}",
+            ADVICE[name],
+        )
+    columns = [column if columns.index(column) == at else f"{column}\0{at}" for at, column in enumerate(columns)]
+
+    def data() -> Iterator[list[str]]:
+        yield from pending
+        for row in rows:
+            if [raw_name(field.removeprefix("#").lstrip()) for field in row[:2]] != columns[:2]:
+                yield row
+
+    (_read_long if name == "long" else _read_wide)(path, data(), columns, form, readings)
+
+
+def _read_wide(
+    path: Path, rows: Iterator[list[str]], columns: list[str], form: TelemetryFormat, readings: Readings
+) -> None:
+    """Read rows that have one column per metric."""
+    keys = {*form.time, *form.node, *form.device, *form.uuid}
+    metrics: dict[str, dict[str, TelemetryMetric]] = {}  # by device that the column names, empty: that of the row
+    for column in columns:
+        if column in keys:
+            continue
+        parts = PER_DEVICE.match(column)
+        direct = form.metrics.get(column)
+        metric = direct or (form.metrics.get(parts["metric"]) if parts else None)
+        if metric is None:
+            readings.ignore(column.partition("\0")[0])
+        else:
+            device = "" if direct or parts is None else parts["before"] or parts["after"] or ""
+            metrics.setdefault(device, {})[column] = metric
+    for frame in frames(rows, columns, readings, path):
+        for device, own in metrics.items():
+            readings.add(frame.assign(**{form.device[0]: device}) if device else frame, form, own)
+
+
+def _read_long(
+    path: Path, rows: Iterator[list[str]], columns: list[str], form: TelemetryFormat, readings: Readings
+) -> None:
+    """Read rows of one reading each, with the columns metric and value.
+
+    Raises
+    ------
+    ExportError
+        Without these columns.
+    """
+    if missing := sorted({"metric", "value"} - set(columns)):
+        raise ExportError(str(path), f"no column {' and '.join(missing)}", "the plain long form", ADVICE["long"])
+    known: dict[str, TelemetryMetric | None] = {}
+    for frame in frames(rows, columns, readings, path):
+        for raw, mine in frame.groupby("metric", sort=False):
+            if raw not in known and len(known) < 2 * MOST_METRICS:
+                known[raw] = own_metric(str(raw))
+            if (metric := known.get(raw)) is None:
+                readings.ignore(str(raw))
+            else:
+                readings.add(mine, form, {"value": metric})

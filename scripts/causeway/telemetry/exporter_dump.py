@@ -1,0 +1,68 @@
+"""Telemetry in dumps of the DCGM exporter: lines of the Prometheus text format, one per metric and device."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from causeway.core.errors import ExportError
+from causeway.telemetry.metric_names import format_of
+from causeway.telemetry.readings import CHUNK_ROWS, Readings
+
+LINE = re.compile(r"^\s*([A-Za-z_:][\w:]*)\s*(?:\{(.*)\})?\s+(\S+)(?:\s+(-?\d+))?\s*$")
+"""name{labels} value [time in ms]: the text format of Prometheus (exposition format 0.0.4)."""
+LABEL = re.compile(r'(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"')
+TIME_COMMENT = re.compile(r"^#\s*time:?\s+(\S.*)$", re.IGNORECASE)
+"""What a loop that saves dumps may write before each: `# time: 2024-05-01T12:00:00Z`."""
+COLUMNS = ("time", "hostname", "gpu", "uuid", "metric", "value")
+
+
+def read_exporter(path: Path, lines: Iterator[str], readings: Readings) -> None:
+    """Read dumps one after the other in a file.
+
+    Raises
+    ------
+    ExportError
+        If no line has a time, neither its own nor in a comment before it.
+    """
+    rows: list[tuple[str, ...]] = []
+    time = ""
+    timeless = 0
+    timed = False
+    for line in lines:
+        if line.startswith("#"):
+            comment = TIME_COMMENT.match(line)
+            time = comment[1].strip() if comment else time
+        elif line.strip():
+            found = LINE.match(line)
+            if found is None:
+                readings.note("no_row", 1, line)
+                continue
+            at = found[4] or time
+            labels = {key.lower(): value for key, value in LABEL.findall(found[2] or "")}
+            timeless += not at
+            timed |= bool(at)
+            rows.append((at, *(labels.get(key, "") for key in ("hostname", "gpu", "uuid")), found[1].lower(), found[3]))
+            if len(rows) == CHUNK_ROWS:
+                _add(rows, readings)
+                rows = []
+    _add(rows, readings)
+    if timeless and not timed:
+        raise ExportError(
+            str(path),
+            "no line has a time",
+            "lines that end with a time in ms, or a comment such as # time: 2024-05-01T12:00:00Z before each dump",
+            'Save dumps with: echo "# time: $(date +%s.%N)"; curl -s localhost:9400/metrics',
+        )
+
+
+def _add(rows: list[tuple[str, ...]], readings: Readings) -> None:
+    """Give rows to the readings, metric by metric."""
+    form = format_of("dcgm-exporter")
+    frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=str)
+    for raw, mine in frame.groupby("metric", sort=False):
+        if (metric := form.metrics.get(str(raw))) is None:
+            readings.ignore(str(raw))
+        else:
+            readings.add(mine, form, {"value": metric})

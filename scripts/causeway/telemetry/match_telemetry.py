@@ -1,0 +1,272 @@
+"""Telemetry of a site on a dataset's time line: `telemetry.parquet` in the form of samples, and `telemetry.json`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from causeway.core.errors import CausewayError, ExportError
+from causeway.core.logs import LOG
+from causeway.core.tables import SCHEMAS, write_json, write_table
+from causeway.telemetry.clock_skew import MAX_SKEW_S
+from causeway.telemetry.device_matching import DatasetDevice, SourceDevice, TimedExport, match_devices, timed_exports
+from causeway.telemetry.node_clocks import DeviceReadings, NodeSkew, sampling_interval, skew_of_node
+from causeway.telemetry.readings import Readings
+from causeway.telemetry.telemetry_files import read_source
+from causeway.telemetry.text_values import zone_of
+
+BESIDE_NS = 2 * MAX_SKEW_S * 1_000_000_000
+"""Readings this long before and after a dataset are read: what a skew may bring into it, and what shows its edges."""
+LEAD = 2
+"""Sampling intervals before the first launch that are kept: a launch takes the last reading before it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TelemetrySource:
+    """A row of the sheet of telemetry: its source as written there, its path, and the other columns."""
+
+    source: str
+    path: Path
+    node: str = ""
+    device: str = ""
+    format: str = "auto"
+    time_zone: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """Rows of `telemetry.parquet`: time, rank, device, metric and value; all arrays have shape (n,)."""
+
+    time: np.ndarray
+    rank: np.ndarray
+    device: np.ndarray
+    metric: np.ndarray
+    value: np.ndarray
+
+
+def match_telemetry(
+    dataset: str,
+    folders: Sequence[Path],
+    clocks: Mapping,
+    nodes: Mapping[str, str],
+    sources: Sequence[TelemetrySource],
+    table: Path,
+    document: Path,
+) -> dict:
+    """Write a dataset's telemetry, on its time line.
+
+    Parameters
+    ----------
+    dataset : str
+    folders : sequence of Path
+        Folders of tables of its exports.
+    clocks : mapping
+        `clocks.json`.
+    nodes : mapping of str to str
+        Node of each export as in the sheet.
+    sources : sequence of TelemetrySource
+        In the order of the sheet; of readings of one device, metric and time those of the first count.
+    table, document : Path
+        Get the rows, in order of time, rank, device and metric, and what is known of them.
+
+    Returns
+    -------
+    dict
+        As `config/schemas/telemetry.schema.json` describes it.
+    """
+    exports = timed_exports(folders, clocks, nodes)
+    placed = [export for export in exports if export.session_start_ns is not None]
+    found = [_of_source(source, placed) for source in sources]
+    rows = _joined([rows for _, parts in found for rows in parts])
+    metrics = sorted(set(rows.metric.tolist()))
+    report = {
+        "dataset": dataset,
+        "session_starts": len(placed),
+        "exports": len(exports),
+        "sources": [entry for entry, _ in found],
+        "metrics": metrics,
+        "rows": int(rows.time.size),
+    }
+    _write(rows, table)
+    write_json(report, document, schema="telemetry")
+    return report
+
+
+def _of_source(source: TelemetrySource, exports: Sequence[TimedExport]) -> tuple[dict, list[Rows]]:
+    """Return a source's entry of the document, and its rows."""
+    entry = {
+        "source": source.source,
+        "format": source.format,
+        "time_zone": source.time_zone or "UTC (assumed)",
+        "error": None,
+        "rows": 0,
+        "readings": 0,
+        "outside": 0,
+        "unmatched_readings": 0,
+        "bad": [],
+        "ignored": [],
+        "devices": [],
+        "clocks": [],
+    }
+    starts = [export.session_start_ns + export.first_ns for export in exports]
+    ends = [export.session_start_ns + export.last_ns for export in exports]
+    readings = Readings(
+        low_ns=min(starts, default=0) - BESIDE_NS,
+        high_ns=max(ends, default=-1) + BESIDE_NS,
+        zone=UTC,
+        node=source.node,
+        device=source.device,
+    )
+    try:
+        readings.zone = zone_of(source.time_zone)
+        entry["format"] = read_source(source.path, source.format, readings)
+    except ExportError as error:
+        LOG.warning("%s", error)
+        return entry | {"error": {**error.as_dict(), "source": source.source}}, []
+    except CausewayError as error:
+        LOG.warning("%s", error)
+        part = {"source": source.source, "found": str(error), "expected": "a time zone", "advice": "Correct the sheet."}
+        return entry | {"error": part}, []
+    time, device, metric, value = readings.columns()
+    matched, unmatched = match_devices(list(readings.devices), exports) if exports else ({}, {})
+    names = list(readings.metrics)
+    by_number = {index: one for one, index in readings.devices.items()}
+    series = _series(time, device, metric, value, names)
+    parts, clocks, used = _placed(series, by_number, matched, {export.name: export for export in exports})
+    LOG.info("%s: %d rows, %d readings of %d devices", source.source, readings.rows, time.size, len(by_number))
+    bad = [{"kind": kind, "count": count, "example": text} for kind, (count, text) in sorted(readings.bad.items())]
+    return entry | {
+        "rows": readings.rows,
+        "readings": int(sum(rows.time.size for rows in parts)),
+        "outside": readings.outside,
+        "unmatched_readings": int(sum(times.size for (code, _), (times, _) in series.items() if code not in used)),
+        "bad": bad,
+        "ignored": list(readings.ignored),
+        "devices": [_device(by_number[code], code, matched, unmatched) for code in sorted(by_number)],
+        "clocks": clocks,
+    }, parts
+
+
+def _device(
+    one: SourceDevice,
+    number: int,
+    matched: Mapping[SourceDevice, tuple[DatasetDevice, str]],
+    unmatched: Mapping[SourceDevice, str],
+) -> dict:
+    """Return the entry of a source's device; the names of unknown machines stay in the source."""
+    if one in matched:
+        device, rests_on = matched[one]
+        return {
+            "number": number,
+            "export": device.export,
+            "rank": device.rank,
+            "device": device.device,
+            "matched_by": rests_on,
+            "reason": None,
+        }
+    reason = unmatched.get(one, "no_session_start")
+    return {"number": number, "export": None, "rank": None, "device": None, "matched_by": None, "reason": reason}
+
+
+def _series(
+    time: np.ndarray, device: np.ndarray, metric: np.ndarray, value: np.ndarray, names: Sequence[str]
+) -> dict[tuple[int, str], tuple[np.ndarray, np.ndarray]]:
+    """Return times and values by device and metric of columns that are in order of these."""
+    cuts = np.flatnonzero((np.diff(device) != 0) | (np.diff(metric) != 0)) + 1
+    bounds = [0, *cuts.tolist(), time.size] if time.size else [0]
+    return {(int(device[low]), names[metric[low]]): (time[low:high], value[low:high]) for low, high in pairwise(bounds)}
+
+
+def _placed(
+    series: Mapping[tuple[int, str], tuple[np.ndarray, np.ndarray]],
+    by_number: Mapping[int, SourceDevice],
+    matched: Mapping[SourceDevice, tuple[DatasetDevice, str]],
+    exports: Mapping[str, TimedExport],
+) -> tuple[list[Rows], list[dict], set[int]]:
+    """Return the rows of matched devices on the dataset's time line, the clocks by node, and the devices' numbers."""
+    nodes: dict[str, list[int]] = {}
+    for number, one in by_number.items():
+        if one in matched:
+            nodes.setdefault(exports[matched[one][0].export].node, []).append(number)
+    rows = []
+    clocks = []
+    for node, numbers in sorted(nodes.items()):
+        own = [
+            DeviceReadings(
+                device=matched[by_number[number]][0],
+                series={name: one for (code, name), one in series.items() if code == number},
+            )
+            for number in numbers
+        ]
+        found = skew_of_node(own, exports)
+        clocks.append(_clock(node, found))
+        shift = found.skew.skew_ns or 0
+        for one in own:
+            export = exports[one.device.export]
+            for name, (times, values) in one.series.items():
+                rows.append(_on_time_line(export, one.device, name, times - shift, values))
+    return rows, clocks, {number for numbers in nodes.values() for number in numbers}
+
+
+def _clock(node: str, found: NodeSkew) -> dict:
+    """Return the entry of a node's clock."""
+    skew = found.skew
+    return {
+        "node": node or None,
+        "skew_ns": skew.skew_ns,
+        "low_ns": skew.low_ns,
+        "high_ns": skew.high_ns,
+        "applied_ns": skew.skew_ns or 0,
+        "metric": found.metric,
+        "basis": found.basis,
+        "correlation": skew.correlation,
+        "readings": skew.readings,
+        "reason": skew.reason or None,
+    }
+
+
+def _on_time_line(export: TimedExport, device: DatasetDevice, name: str, utc: np.ndarray, values: np.ndarray) -> Rows:
+    """Return the readings of a metric within its export, and the last ones before it."""
+    own = utc - (export.session_start_ns or 0)
+    lead = LEAD * (sampling_interval(utc) or 0)
+    kept = (own >= export.first_ns - lead) & (own <= export.last_ns)
+    size = int(kept.sum())
+    return Rows(
+        time=export.clock.aligned(own[kept]),
+        rank=np.full(size, device.rank, np.int64),
+        device=np.full(size, device.device, np.int64),
+        metric=np.full(size, name, dtype=object),
+        value=values[kept],
+    )
+
+
+def _joined(parts: Sequence[Rows]) -> Rows:
+    """Return all rows in order of time, rank, device and metric; of those alike in these, the first."""
+    if not parts:
+        empty = np.empty(0, np.int64)
+        return Rows(time=empty, rank=empty, device=empty, metric=np.empty(0, object), value=np.empty(0))
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in Rows.__dataclass_fields__}
+    codes = np.unique(columns["metric"].astype(str), return_inverse=True)[1]
+    order = np.lexsort((codes, columns["device"], columns["rank"], columns["time"]))
+    keys = [columns["time"][order], columns["rank"][order], columns["device"][order], codes[order]]
+    new = np.ones(order.size, bool)
+    new[1:] = np.any([np.diff(key) != 0 for key in keys], axis=0)
+    return Rows(**{name: column[order][new] for name, column in columns.items()})
+
+
+def _write(rows: Rows, path: Path) -> None:
+    """Write `telemetry.parquet`."""
+    schema = SCHEMAS["samples"]
+    columns = {
+        "time_ns": rows.time,
+        "rank": rows.rank,
+        "device": rows.device,
+        "metric": pa.array(rows.metric.astype(object), pa.string()).dictionary_encode(),
+        "value": rows.value,
+    }
+    arrays = [pa.array(columns[name]).cast(schema.field(name).type) for name in schema.names]
+    write_table(pa.table(arrays, names=schema.names), path, "samples")

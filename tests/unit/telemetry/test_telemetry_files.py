@@ -1,0 +1,227 @@
+"""Files as the tools write them: recognised, read to the values that stand in them, defects counted and named."""
+
+import gzip
+
+import pytest
+
+from causeway.core.errors import ExportError
+from causeway.telemetry.readings import MOST_METRICS, Readings
+from causeway.telemetry.telemetry_files import detect_format, read_source
+from causeway.telemetry.text_values import zone_of
+
+AT = 1_714_557_600_000_000_000
+"""2024-05-01 10:00:00 UTC."""
+SMI = """timestamp, index, uuid, power.draw [W], clocks.current.sm [MHz], utilization.gpu [%], clocks_event_reasons.active, name
+2024/05/01 10:00:00.123, 0, GPU-1a, 62.50 W, 1980 MHz, 98 %, 0x0000000000000004, NVIDIA H100
+2024/05/01 10:00:00.125, 1, GPU-1b, [N/A], [Not Supported], 7 %, 0x0000000000000001, NVIDIA H100
+timestamp, index, uuid, power.draw [W], clocks.current.sm [MHz], utilization.gpu [%], clocks_event_reasons.active, name
+2024/05/01 10:00:01.123, 0, GPU-1a, 63
+2024/05/01 10:00:01.123, 0, GPU-1a, oops, 1200 MHz, 97 %, 0x0, NVIDIA H100
+"""
+DMON = """#Date       Time        gpu   pwr gtemp mtemp    sm   mem  mclk  pclk pviol tviol
+#YYYYMMDD   HH:MM:SS    Idx     W     C     C     %     %   MHz   MHz     %  bool
+ 20240501   10:00:00      0    31    34     -    50     0   715  1189    20     1
+#Date       Time        gpu   pwr gtemp mtemp    sm   mem  mclk  pclk pviol tviol
+#YYYYMMDD   HH:MM:SS    Idx     W     C     C     %     %   MHz   MHz     %  bool
+ 20240501   10:00:01      1    33    34     -     0     0   715  1189     0     0
+"""
+DCGMI = """2024-05-01T12:00:00.5+0200 #Entity   GPUTL   POWER   SMCLK   XXXXX
+2024-05-01T12:00:00.5+0200 ID                  W
+2024-05-01T12:00:00.5+0200 GPU 0     75      42.5    N/A     1
+2024-05-01T12:00:01.5+0200 GPU 1     50      43.5    1980    1
+2024-05-01T12:00:01.5+0200 GPU-I 3   50      43.5    1980    1
+"""
+EXPORTER = """# HELP DCGM_FI_DEV_SM_CLOCK SM clock frequency (in MHz).
+# TYPE DCGM_FI_DEV_SM_CLOCK gauge
+# time: 1714557600.25
+DCGM_FI_DEV_SM_CLOCK{gpu="0", UUID="GPU-8c", device="nvidia0", modelName="a, } \\"b\\"", Hostname="n1"} 885
+DCGM_FI_DEV_MEMORY_TEMP{gpu="0",UUID="GPU-8c",Hostname="n1"} 9223372036854775794
+DCGM_FI_DEV_POWER_USAGE{gpu="0",UUID="GPU-8c",Hostname="n1"} 23.528000 1714557600500
+DCGM_FI_DEV_UNHEARD_OF{gpu="0",UUID="GPU-8c",Hostname="n1"} 1
+broken line {
+"""
+AMD = """timestamp,gpu,gfx_activity,umc_activity,vcn_activity,socket_power,gfx_0_clk,mem_0_clk,hotspot,mem,throttle_status
+1714557600,0,95,80,"['N/A', 'N/A']",1180,2100,2000,78,60,THROTTLED
+1714557601,1,0,0,"[0, 0]",N/A,N/A,2000,44,24,UNTHROTTLED
+"""
+ROCM = """timestamp,device,GPU use (%),Average Graphics Package Power (W),Temperature (Sensor junction) (C),sclk clock speed:
+2024-05-01T10:00:00,card0,12,75.0,42.0,(500Mhz)
+"""
+LDMS = """#Time,Time_usec,ProducerName,component_id,job_id,app_id,gpu_id,sm_clock,power_usage
+1714557600.500000,500000,nid000001,1,2,0,3,1980,300.5
+"""
+LDMS_WIDE = """#Time,Time_usec,ProducerName,gpu0.sm_clock,gpu1.sm_clock,power_usage#1
+1714557600.500000,500000,nid000001,1980,1200,300
+"""
+LONG = """time,node,device,metric,value
+2024-05-01T10:00:00Z,n1,0,power_w,300
+1714557600000000123,n1,0,DCGM_FI_DEV_SM_CLOCK,1980
+1714557601,n1,0,my_own_metric,7
+1714557601,n1,0,<b>bad</b> name,7
+"""
+
+
+def read(tmp_path, text, name="auto", zone="", low=0, high=2**62, **row):
+    """Read a text; return the readings, and (ns since `AT`, node, index, metric) -> value."""
+    path = tmp_path / "telemetry.csv"
+    path.write_text(text)
+    readings = Readings(low_ns=low, high_ns=high, zone=zone_of(zone), **row)
+    readings.found = read_source(path, name, readings)
+    devices = {number: one for one, number in readings.devices.items()}
+    metrics = list(readings.metrics)
+    values = {
+        (int(time) - AT, devices[device].node, devices[device].index, metrics[metric]): float(value)
+        for time, device, metric, value in zip(*readings.columns(), strict=True)
+    }
+    return readings, values
+
+
+def test_nvidia_smi(tmp_path):
+    readings, values = read(tmp_path, SMI)
+    assert readings.found == "nvidia-smi"
+    assert values[123_000_000, "", "0", "power_w"] == 62.5
+    assert values[123_000_000, "", "0", "sm_clock_hz"] == 1.98e9
+    assert values[123_000_000, "", "0", "gpu_utilisation_ratio"] == 0.98
+    assert values[123_000_000, "", "0", "throttle_power_cap"] == 1
+    assert values[123_000_000, "", "0", "throttle_hw_slowdown"] == 0
+    assert values[125_000_000, "", "1", "throttle_power_cap"] == 0
+    assert (125_000_000, "", "1", "power_w") not in values
+    assert values[1_123_000_000, "", "0", "sm_clock_hz"] == 1.2e9
+    assert readings.bad["wrong_length"][0] == 1
+    assert readings.bad["no_number"] == [1, "oops"]
+    assert list(readings.ignored) == ["name"]
+    assert {one.uuid for one in readings.devices} == {"GPU-1a", "GPU-1b"}
+
+
+def test_nvidia_smi_without_units_and_in_another_zone(tmp_path):
+    text = "timestamp, power.draw [W], utilization.gpu [%]\n2024/05/01 12:00:00.000, 50.1, 97\n"
+    _, values = read(tmp_path, text, zone="Europe/Berlin", node="n7", device="3")
+    assert values == {(0, "n7", "3", "power_w"): 50.1, (0, "n7", "3", "gpu_utilisation_ratio"): 0.97}
+
+
+def test_nvidia_smi_dmon(tmp_path):
+    readings, values = read(tmp_path, DMON)
+    assert readings.found == "nvidia-smi-dmon"
+    assert values[0, "", "0", "gpu_utilisation_ratio"] == 0.5
+    assert values[0, "", "0", "throttle_power_ratio"] == 0.2
+    assert values[0, "", "0", "throttle_thermal"] == 1
+    assert values[10**9, "", "1", "power_w"] == 33
+    assert (0, "", "0", "memory_temperature_celsius") not in values
+    assert not readings.bad
+
+
+def test_dmon_without_dates_says_how_to_record_them(tmp_path):
+    text = "# gpu   pwr gtemp    sm\n# Idx     W     C     %\n    0    31    34     5\n"
+    with pytest.raises(ExportError, match="-o DT"):
+        read(tmp_path, text)
+
+
+def test_dcgmi_dmon(tmp_path):
+    readings, values = read(tmp_path, DCGMI)
+    assert readings.found == "dcgmi"
+    assert values == {
+        (500_000_000, "", "0", "gpu_utilisation_ratio"): 0.75,
+        (500_000_000, "", "0", "power_w"): 42.5,
+        (1_500_000_000, "", "1", "gpu_utilisation_ratio"): 0.5,
+        (1_500_000_000, "", "1", "power_w"): 43.5,
+        (1_500_000_000, "", "1", "sm_clock_hz"): 1.98e9,
+    }
+    assert readings.bad["part_of_a_gpu"][0] == 1
+    plain = "\n".join(line.split(" ", 1)[1] for line in DCGMI.splitlines())
+    with pytest.raises(ExportError, match="no time before its rows"):
+        read(tmp_path, plain)
+
+
+def test_exporter_dumps(tmp_path):
+    readings, values = read(tmp_path, EXPORTER)
+    assert readings.found == "dcgm-exporter"
+    assert values == {
+        (250_000_000, "n1", "0", "sm_clock_hz"): 8.85e8,
+        (500_000_000, "n1", "0", "power_w"): 23.528,
+    }
+    assert readings.bad["no_row"][0] == 1
+    assert list(readings.ignored) == ["dcgm_fi_dev_unheard_of"]
+    timeless = EXPORTER.replace("# time: 1714557600.25\n", "").replace(" 1714557600500", "")
+    with pytest.raises(ExportError, match="no line has a time"):
+        read(tmp_path, timeless)
+
+
+def test_amd_smi_rocm_smi_and_ldms(tmp_path):
+    readings, values = read(tmp_path, AMD)
+    assert readings.found == "amd-smi"
+    assert values[0, "", "0", "power_w"] == 1180
+    assert values[0, "", "0", "throttle_any"] == 1
+    assert values[10**9, "", "1", "gpu_utilisation_ratio"] == 0
+    assert (10**9, "", "1", "sm_clock_hz") not in values
+    readings, values = read(tmp_path, ROCM)
+    assert readings.found == "rocm-smi"
+    assert values[0, "", "0", "sm_clock_hz"] == 5e8
+    assert values[0, "", "0", "temperature_celsius"] == 42
+    readings, values = read(tmp_path, LDMS)
+    assert readings.found == "ldms"
+    assert values == {
+        (500_000_000, "nid000001", "3", "sm_clock_hz"): 1.98e9,
+        (500_000_000, "nid000001", "3", "power_w"): 300.5,
+    }
+    _, values = read(tmp_path, LDMS_WIDE)
+    assert values == {
+        (500_000_000, "nid000001", "0", "sm_clock_hz"): 1.98e9,
+        (500_000_000, "nid000001", "1", "sm_clock_hz"): 1.2e9,
+        (500_000_000, "nid000001", "1", "power_w"): 300.0,
+    }
+
+
+def test_an_ldms_header_in_a_file_beside(tmp_path):
+    header, row = LDMS.splitlines()
+    (tmp_path / "telemetry.csv.HEADER").write_text(header + "\n")
+    _, values = read(tmp_path, row + "\n", "ldms")
+    assert values[500_000_000, "nid000001", "3", "power_w"] == 300.5
+
+
+def test_the_long_form(tmp_path):
+    readings, values = read(tmp_path, LONG)
+    assert readings.found == "long"
+    assert values == {
+        (0, "n1", "0", "power_w"): 300.0,
+        (123, "n1", "0", "sm_clock_hz"): 1.98e9,
+        (10**9, "n1", "0", "my_own_metric"): 7.0,
+    }
+    assert list(readings.ignored) == ["<b>bad</b> name"]
+
+
+def test_packed_files_and_only_the_window(tmp_path):
+    path = tmp_path / "smi.csv.gz"
+    path.write_bytes(gzip.compress(SMI.encode()))
+    readings = Readings(low_ns=AT, high_ns=AT + 500_000_000, zone=zone_of(""))
+    assert read_source(path, "auto", readings) == "nvidia-smi"
+    assert set((readings.columns()[0] - AT).tolist()) == {123_000_000, 125_000_000}
+    assert readings.outside == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\n\n",
+        "hello\nworld\n",
+        "\x00\x01\x02" * 999,
+        "a" * 3_000_000,
+        "timestamp\n",
+        "<html><body>\n</body></html>",
+    ],
+)
+def test_other_files_are_refused_with_what_to_do(tmp_path, text):
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    with pytest.raises(ExportError, match="expected"):
+        detect_format(path)
+
+
+def test_names_and_metrics_without_end_stay_bounded(tmp_path):
+    rows = [f"{AT + i},n1,0,metric_{i},1" for i in range(5000)]
+    rows += [f"{AT},{'n' * 100_000}{i},0,power_w,1" for i in range(3)]
+    readings, _ = read(tmp_path, "\n".join(["time,node,device,metric,value", *rows, "x" * 3_000_000]) + "\n")
+    assert len(readings.metrics) <= MOST_METRICS
+    assert max(len(one.node) for one in readings.devices) <= 200
+    assert readings.bad["too_long"][0] == 1
+    assert len(readings.ignored) <= 20
