@@ -17,6 +17,7 @@ from causeway.simulate.ncu_csv import write_ncu_csv
 from causeway.simulate.nsys_sqlite import NsysSqlite
 from causeway.simulate.scenario import Scenario, causes_of, clock_of, delayed_iterations, is_collective
 from causeway.simulate.schedule import simulate_batches
+from causeway.simulate.step_job import write_step_job
 from causeway.simulate.truth.removals import effects_of, without
 
 KIND = "kind"
@@ -33,8 +34,8 @@ def write_run(values: Mapping[str, object], folder: str | Path) -> dict:
     Parameters
     ----------
     values : mapping
-        `kind`, `trace` or `counters`, and what differs from the demonstration of that kind: fields of `Scenario` or
-        `CounterScenario`.
+        `kind`, `trace`, `counters` or `steps`, and what differs from the demonstration of that kind: fields of
+        `Scenario`, `CounterScenario` or `StepJob`.
     folder : str or Path
 
     Raises
@@ -45,6 +46,7 @@ def write_run(values: Mapping[str, object], folder: str | Path) -> dict:
     kinds: dict[str, Callable[[Mapping[str, object], Path], dict]] = {
         "trace": _write_trace,
         "counters": _write_counters,
+        "steps": write_step_job,
     }
     kind = values.get(KIND, "trace")
     if kind not in kinds:

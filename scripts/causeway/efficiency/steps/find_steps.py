@@ -11,7 +11,7 @@ from causeway.core.reduced import EFFICIENCY, why_not
 from causeway.core.tables import SCHEMAS, read_json, write_json, write_table
 from causeway.efficiency.device_time.measure import Opened, open_export
 from causeway.efficiency.steps.annotated import Family, annotated_steps, choose_family
-from causeway.efficiency.steps.launch_moments import launch_moments
+from causeway.efficiency.steps.launch_moments import ends_of_calls, launch_moments
 from causeway.efficiency.steps.rank_steps import RankSteps
 from causeway.efficiency.steps.repeats import MOST_LAUNCHES, find_repeats, windows_of
 from causeway.efficiency.steps.step_causes import slow_steps, warm_up
@@ -24,8 +24,8 @@ REPEATS = "repeats"
 def find_steps(
     name: str, folders: Sequence[Path], clocks_file: Path, seed: int, out_json: Path, out_table: Path, out_causes: Path
 ) -> None:
-    """Write `steps.json`, `steps.parquet` and `step_causes.parquet` of a dataset; without steps the tables are empty and
-    the document says why.
+    """Write `steps.json`, `steps.parquet` and `step_causes.parquet` of a dataset; without steps the tables are empty
+    and the document says why.
 
     Parameters
     ----------
@@ -108,7 +108,8 @@ def _repeated(opened: Opened, judged: Mapping[int, dict]) -> dict[int, RankSteps
             "reason": repeats.reason,
         }
         if repeats.first.size:
-            start, end = windows_of(repeats, moment, until)
+            free = ends_of_calls(opened.folder, rank, moment[repeats.first])
+            start, end = windows_of(repeats, moment, until, free)
             found[rank] = RankSteps(rank=rank, number=np.arange(start.size), start=start, end=end)
     return found
 

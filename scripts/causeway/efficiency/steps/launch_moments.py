@@ -50,3 +50,19 @@ def launch_moments(folder: Path) -> Iterator[event_streams.Block]:
         block["moment"] = np.where(known, called, block["start"])
         block["until"] = np.where(known, returned, block["end"])
         yield block
+
+
+def ends_of_calls(folder: Path, rank: int, moments: np.ndarray) -> np.ndarray:
+    """Return the latest end of the runtime calls of a rank that began before each moment; the least int64 without any.
+
+    Parameters
+    ----------
+    folder : Path
+    rank : int
+    moments : ndarray of int64, shape (n,), ascending, ns
+    """
+    latest = np.full(moments.size + 1, np.iinfo(np.int64).min)
+    for block in event_streams.calls(folder):
+        mine = block["rank"] == rank
+        np.maximum.at(latest, np.searchsorted(moments, block["start"][mine], "right"), block["end"][mine])
+    return np.maximum.accumulate(latest)[:-1]

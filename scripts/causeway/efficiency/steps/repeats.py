@@ -1,9 +1,9 @@
 """Steps without annotations: the longest part of the launches that repeats, by the order of the kernels alone.
 
 The first launches of steps are found by a pair of successive kernels that occurs once per step. For each pair the
-launches are cut before each of its occurrences; the better the pieces agree in how often each kernel occurs in them, the
-better is the pair. A piece that is part of a step (a layer) leaves out the kernels that occur once per step; several
-steps together make fewer pieces.
+launches are cut before each of its occurrences; the better the pieces agree in how often each kernel occurs in them,
+the better is the pair. A piece that is part of a step (a layer) leaves out the kernels that occur once per step;
+several steps together make fewer pieces.
 """
 
 from dataclasses import dataclass
@@ -227,22 +227,26 @@ def _judged(kernel: np.ndarray, ends: tuple[np.ndarray, int], kinds: int) -> Rep
     return Repeats(first=first, stop=stop, **known)
 
 
-def windows_of(repeats: Repeats, moment: np.ndarray, until: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return start and end of each step, ns: a step begins where what went before it ended (the last call, or without
-    calls the last launch), at its own first launch at the latest.
+def windows_of(
+    repeats: Repeats, moment: np.ndarray, until: np.ndarray, free: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return start and end of each step, ns: a step begins where what went before it ended (the last call, also one
+    that waits for the device; without calls the last launch), at its own first launch at the latest.
 
     Parameters
     ----------
     repeats : Repeats
     moment, until : ndarray of int64, shape (launches,), ns
         In the order of the moments: when each launch's call began and returned; without calls the launch itself.
+    free : ndarray of int64, shape (steps,), ns
+        End of the calls that began before each step's first launch; the earliest time where there is none.
     """
-    free = np.maximum.accumulate(until)
+    ends = np.maximum.accumulate(until)
     first = repeats.first
     before = np.maximum(first - 1, 0)
-    start = np.where(first > 0, np.maximum(np.minimum(free[before], moment[first]), moment[before] + 1), moment[first])
-    start = np.minimum(start, moment[first])
-    stop = int(free[repeats.stop - 1])
+    start = np.maximum(np.maximum(ends[before], free), moment[before] + 1)
+    start = np.where(first > 0, np.minimum(start, moment[first]), moment[first])
+    stop = int(ends[repeats.stop - 1])
     if repeats.stop < moment.size:
         stop = min(stop, int(moment[repeats.stop]))
     return start, np.append(start[1:], max(stop, int(moment[repeats.stop - 1]) + 1))

@@ -122,7 +122,7 @@ def measure_parts(opened: Opened, steps: Mapping[int, RankSteps]) -> dict[int, S
         By rank.
     """
     launches = count_launches(opened.folder, steps)
-    for rank, one in launches.items():
+    for one in launches.values():
         used = one.count.sum(axis=1) > 0
         if not used.all():
             one.steps = one.steps.kept(used)
