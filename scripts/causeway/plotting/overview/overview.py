@@ -25,6 +25,7 @@ from causeway.plotting.overview.heat_map import heat_map
 from causeway.plotting.overview.inputs import facts, kernel_table, quality_strip
 from causeway.plotting.overview.late_ranks import which_rank
 from causeway.plotting.overview.methods import methods_values, provenance
+from causeway.plotting.overview.steps import which_steps
 from causeway.plotting.overview.time_lost import where_the_time_goes
 from causeway.plotting.overview.what_if import what_would_help
 
@@ -61,6 +62,8 @@ class DatasetView:
     efficiency: Mapping | None = None
     efficiency_table: "pa.Table | None" = None
     stragglers: Mapping | None = None
+    steps: Mapping | None = None
+    steps_table: "pa.Table | None" = None
 
 
 def draw_overview(
@@ -143,6 +146,7 @@ def _dataset(
         if view.efficiency
         else None,
         "targets": [_target(view, target, found, links) for target, found in kernels],
+        "steps": which_steps(view.steps, view.steps_table, view.name) if view.steps else None,
         "late_ranks": which_rank(view.stragglers, view.name) if view.stragglers else None,
         "what_if": what_if,
     }
@@ -153,6 +157,7 @@ def _parts(view: DatasetView, with_findings: bool, with_what_if: bool) -> list[t
     parts = [("what to know first", "findings")] if with_findings else []
     parts += [("where the time goes", "efficiency")] if view.efficiency else []
     parts += [(target_name(one.target), one.target) for one in view.targets]
+    parts += [("which step", "steps")] if view.steps else []
     parts += [("which rank", "stragglers")] if view.stragglers else []
     parts += [("what would help", "help")] if with_what_if else []
     return [(words, anchor(view.name, part)) for words, part in parts]
