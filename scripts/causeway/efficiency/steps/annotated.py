@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -159,8 +159,3 @@ def _numbers(names: Sequence[str]) -> np.ndarray:
         if (np.diff(number) > 0).all():
             return number
     return np.arange(len(names))
-
-
-def left_out(found: Mapping[int, RankSteps], ranks: Iterable[int]) -> list[int]:
-    """Return the ranks without steps."""
-    return sorted(set(ranks) - set(found))

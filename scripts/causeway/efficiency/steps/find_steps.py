@@ -98,7 +98,8 @@ def _repeated(opened: Opened, judged: Mapping[int, dict]) -> dict[int, RankSteps
     for rank in sorted(opened.windows):
         mine = np.flatnonzero(rows["rank"] == rank)
         mine = mine[np.argsort(rows["moment"][mine], kind="stable")]
-        moment, until = rows["moment"][mine], rows["until"][mine]
+        moment = rows["moment"][mine]
+        until = rows["until"][mine]
         gap = np.append(np.zeros(1, np.int64), moment[1:] - np.maximum.accumulate(until)[:-1]) if mine.size else moment
         repeats = find_repeats(rows["kernel"][mine], gap)
         judged[rank] |= {

@@ -60,6 +60,10 @@ def ends_of_calls(folder: Path, rank: int, moments: np.ndarray) -> np.ndarray:
     folder : Path
     rank : int
     moments : ndarray of int64, shape (n,), ascending, ns
+
+    Returns
+    -------
+    ndarray of int64, shape (n,), ns
     """
     latest = np.full(moments.size + 1, np.iinfo(np.int64).min)
     for block in event_streams.calls(folder):

@@ -24,10 +24,21 @@ class RankSteps:
     end: np.ndarray
 
     def of(self, moments: np.ndarray) -> np.ndarray:
-        """Return the position of the step in whose window each moment lies, -1 in none; int64, shape (moments,)."""
+        """Return the position of the step in whose window each moment lies, -1 in none; int64, shape (n,).
+
+        Parameters
+        ----------
+        moments : ndarray of int64, shape (n,), ns
+            In any order.
+        """
         at = np.searchsorted(self.start, moments, "right") - 1
         return np.where((at >= 0) & (moments < self.end[np.maximum(at, 0)]), at, -1)
 
     def kept(self, chosen: np.ndarray) -> "RankSteps":
-        """Return the steps that a mask chooses."""
+        """Return the steps that a mask chooses.
+
+        Parameters
+        ----------
+        chosen : ndarray of bool, shape (steps,)
+        """
         return RankSteps(rank=self.rank, number=self.number[chosen], start=self.start[chosen], end=self.end[chosen])

@@ -158,7 +158,19 @@ def _begin_of_step(kernel: np.ndarray, gap: np.ndarray, chosen: _Cut, kinds: int
             cut = _cut(kernel, first, kinds)
             if cut.score >= chosen.score - NEARLY_BEST:
                 best = (pause, cut)
-    return best[1]
+    return _earlier(kernel, gap, best[1], kinds)
+
+
+def _earlier(kernel: np.ndarray, gap: np.ndarray, cut: _Cut, kinds: int) -> _Cut:
+    """Return the cut a few launches earlier where the pause is longer there: what precedes a step's first launch may
+    differ from step to step, as after a step that writes a log.
+    """
+    best = (float(np.median(gap[cut.first])), 0)
+    for back in range(1, min(MIN_LAUNCHES, int(cut.first[0]) + 1)):
+        first = cut.first - back
+        same = np.bincount(kernel[first]).max() >= ONCE * first.size
+        best = max(best, (float(np.median(gap[first])) if same else -1.0, -back))
+    return _cut(kernel, cut.first + best[1], kinds) if best[1] else cut
 
 
 def find_repeats(kernel: np.ndarray, gap: np.ndarray) -> Repeats:
@@ -240,6 +252,10 @@ def windows_of(
         In the order of the moments: when each launch's call began and returned; without calls the launch itself.
     free : ndarray of int64, shape (steps,), ns
         End of the calls that began before each step's first launch; the earliest time where there is none.
+
+    Returns
+    -------
+    start, end : ndarray of int64, shape (steps,), ns
     """
     ends = np.maximum.accumulate(until)
     first = repeats.first

@@ -37,7 +37,8 @@ MORE_THREADS = 1.02
 """Ratio of threads per launch from which a kernel's launches are larger than usual."""
 LOWER_CLOCK = 0.97
 """Ratio to the usual clock below which the clock is lower than usual."""
-EXPECTED = (0.3, 2.0)
+LEAST_EXPECTED = 0.3
+MOST_EXPECTED = 2.0
 """What kernels lose at a lower clock, over what they would lose if their time were inverse to it; between these bounds
 the clock is their cause: memory does not slow down with it, and the mean of few samples is imprecise.
 """
@@ -49,13 +50,15 @@ LEVEL = 0.05
 """False discovery rate over all parts of all slow steps of a dataset."""
 DRAWS = 400
 """Resamples behind an interval."""
-IDLE_BEFORE, IDLE_INSIDE, COMMUNICATION, COPIES = (
-    "idle_before_first_launch",
-    "idle_inside",
-    "exposed_communication",
-    "exposed_copies",
-)
-ADDED, LARGER, CLOCK, SLOWER, OTHER = "added_launches", "larger_launches", "lower_clock", "slower_kernels", "other"
+IDLE_BEFORE = "idle_before_first_launch"
+IDLE_INSIDE = "idle_inside"
+COMMUNICATION = "exposed_communication"
+COPIES = "exposed_copies"
+ADDED = "added_launches"
+LARGER = "larger_launches"
+CLOCK = "lower_clock"
+SLOWER = "slower_kernels"
+OTHER = "other"
 OF_PARTS = {
     IDLE_BEFORE: "idle_before",
     IDLE_INSIDE: "idle_inside",
@@ -86,7 +89,12 @@ def warm_up(parts: StepParts) -> np.ndarray:
 
 
 def deviation(values: np.ndarray) -> float:
-    """Return the robust standard deviation of values, from their median absolute deviation."""
+    """Return the robust standard deviation of values, from their median absolute deviation.
+
+    Parameters
+    ----------
+    values : ndarray of int64 or float64, shape (n,), n at least 1
+    """
     return NORMAL_MAD * float(np.median(np.abs(values - np.median(values))))
 
 
@@ -223,7 +231,7 @@ def _clock(parts: StepParts, at: int, usual: np.ndarray, rest: np.ndarray) -> tu
     before = float(np.median(parts.kernel_ns[usual][:, rest].sum(axis=1)))
     lost = float(parts.kernel_ns[at, rest].sum()) - before
     expected = before * (1 / ratio - 1)
-    return (CLOCK if EXPECTED[0] * expected <= lost <= EXPECTED[1] * expected else SLOWER), ratio
+    return (CLOCK if LEAST_EXPECTED * expected <= lost <= MOST_EXPECTED * expected else SLOWER), ratio
 
 
 def _name_main(judged: Sequence[dict], rows: Sequence[Mapping]) -> None:

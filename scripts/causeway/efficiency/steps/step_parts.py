@@ -27,23 +27,23 @@ or a whole graph; idle time is that before the start of the first launch that be
 
 @dataclass(kw_only=True)
 class StepParts:
-    """The parts of one rank's steps; arrays int64, ns, shape (steps,) or (steps, kernels).
+    """The parts of one rank's steps.
 
     Attributes
     ----------
     steps : RankSteps
     devices : int
-    parts : dict of str to ndarray
+    parts : dict of str to ndarray of int64, shape (steps,), ns
         By `PARTS`, sums over the rank's devices.
-    busy : ndarray
-    launches, bytes : ndarray
+    busy : ndarray of int64, shape (steps,), ns
+    launches, bytes : ndarray of int64, shape (steps,)
         Launches that belong to each step; bytes of copies that start in it.
     kernels : list of str
         Names of the columns below.
-    count, kernel_ns, threads : ndarray, shape (steps, kernels)
+    count, kernel_ns, threads : ndarray of int64, shape (steps, kernels)
         Launches that belong to the step; the time of compute kernels inside its window, launches that run beside each
         other both counted; threads of its launches, 0 where not known.
-    clock_hz : ndarray of float64
+    clock_hz : ndarray of float64, shape (steps,), Hz
         Mean of the samples in the step; -1 without any.
     """
 
@@ -68,6 +68,12 @@ class StepParts:
 def overlaps(steps: RankSteps, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return for each pair of an event and a step that overlap: position of the event, of the step, and the overlap,
     ns; int64, shape (pairs,).
+
+    Parameters
+    ----------
+    steps : RankSteps
+    start, end : ndarray of int64, shape (events,), ns
+        In any order.
     """
     first = np.searchsorted(steps.end, start, "right")
     many = np.maximum(np.searchsorted(steps.start, end, "left") - first, 0)

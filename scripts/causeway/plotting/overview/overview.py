@@ -52,7 +52,13 @@ class TargetView:
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetView:
-    """One dataset: the documents about its inputs, and its targets in the order of the page."""
+    """One dataset: the documents about its inputs, and its targets in the order of the page.
+
+    Attributes
+    ----------
+    efficiency_table, steps_table : Table or None
+        The tables `efficiency` and `steps`, with their columns; None where the dataset has no times.
+    """
 
     name: str
     quality: Mapping

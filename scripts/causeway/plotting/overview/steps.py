@@ -19,7 +19,17 @@ MOST_ROWS = 8
 
 
 def which_steps(document: Mapping, table: "pa.Table", name: str) -> list[Markup]:
-    """Return the steps of a dataset: where they come from, the figure, and the slowest with their causes."""
+    """Return the steps of a dataset: where they come from, the figure, and the slowest with their causes.
+
+    Parameters
+    ----------
+    document : mapping
+        The document `steps.json`.
+    table : Table
+        The table `steps`, of which the columns rank, step, start_ns, duration_ns and warm_up are drawn.
+    name : str
+        The dataset.
+    """
     path = f"{name}/steps.json"
     parts = [tag("h3", "Which step", id=f"{name}--steps")]
     if not table.num_rows:

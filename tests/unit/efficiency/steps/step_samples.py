@@ -9,8 +9,8 @@ from efficiency_samples import write
 from causeway.core.tables import read_json, read_table
 from causeway.efficiency.steps.find_steps import find_steps
 from causeway.readers.normalise import normalise
+from causeway.simulate.jobs.step_job import BASE_NS
 from causeway.simulate.runs import write_run
-from causeway.simulate.step_job import BASE_NS
 
 
 def analysed(folder: Path, **values) -> tuple[dict, list[dict], list[dict], dict]:
