@@ -57,7 +57,7 @@ def test_steps_of_one_rank_and_cause_are_one_finding(tmp_path, monkeypatch):
         assert word_count(finding.headline, finding.subject) <= MOST_WORDS
         assert len(finding.headline) < 200
         assert "alert" not in finding.evidence.query
-    assert findings[1].headline == "Steps 4, 9 of rank 0 took 50 % longer (1.00 ms): the first launch comes late."
+    assert findings[1].headline == "Steps 4, 9 of rank 0 took 50 % longer (1 ms): the first launch comes late."
     assert findings[2].headline.endswith("rank 0 is late.")
     result = summarise(findings, {"d": DatasetTime(gpu_ns=10**8, steps=80)}, "0" * 16)
     write_json(result, tmp_path / "findings.json", "findings")

@@ -20,6 +20,7 @@ from causeway.plotting.figures.kernels import Kernel, kernels_of
 from causeway.plotting.overview.causes import anchor, why
 from causeway.plotting.overview.comparisons import COMPARED, compared_runs
 from causeway.plotting.overview.datasets import datasets_table
+from causeway.plotting.overview.effects_in_kernels import effects_in_kernels
 from causeway.plotting.overview.findings_list import answers, findings_list
 from causeway.plotting.overview.heat_map import heat_map
 from causeway.plotting.overview.inputs import facts, kernel_table, quality_strip
@@ -41,13 +42,16 @@ on a click.
 
 @dataclass(frozen=True, kw_only=True)
 class TargetView:
-    """One target of a dataset: its tables and causal searches (objects with `graph` and `contributions`)."""
+    """One target of a dataset: its tables, causal searches (objects with `graph` and `contributions`), and what their
+    causes amount to over the kernels (rows of `across_kernels.parquet`).
+    """
 
     target: str
     kernels: "pa.Table"
     bins: "pa.Table"
     ranking: "pa.Table"
     searches: Sequence[object]
+    across_kernels: Sequence[Mapping] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,5 +221,6 @@ def _target(
         ),
         "kernels": kernel_table(kernels, view.name, one.target, unit_stated(one.kernels)),
         "causes": why(view.name, one.target, one.searches, kernels),
+        "effects_in_kernels": effects_in_kernels(view.name, one.target, one.across_kernels, kernels),
         "figures": joined(figure_links(links, "target", f"{view.name}/{one.target}"), ", "),
     }
