@@ -53,7 +53,7 @@ def test_steps_of_one_rank_and_cause_are_one_finding(tmp_path, monkeypatch):
     ]
     monkeypatch.chdir(tmp_path)
     for finding in findings:
-        assert duckdb.sql(finding.evidence.query).fetchall() == [(finding.evidence.value,)]
+        assert duckdb.connect().execute(finding.evidence.query).fetchall() == [(finding.evidence.value,)]
         assert word_count(finding.headline, finding.subject) <= MOST_WORDS
         assert len(finding.headline) < 200
         assert "alert" not in finding.evidence.query

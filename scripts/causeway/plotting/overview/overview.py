@@ -26,7 +26,7 @@ from causeway.plotting.overview.heat_map import heat_map
 from causeway.plotting.overview.inputs import facts, kernel_table, quality_strip
 from causeway.plotting.overview.late_ranks import which_rank
 from causeway.plotting.overview.methods import methods_values, provenance
-from causeway.plotting.overview.steps import which_steps
+from causeway.plotting.overview.slow_steps import which_steps
 from causeway.plotting.overview.time_lost import where_the_time_goes
 from causeway.plotting.overview.what_if import what_would_help
 

@@ -12,7 +12,8 @@ from causeway.readers.normalise import normalise
 
 def transformer(random, steps, layers=12, extra=0.0, every=0):
     """Return a sequence of kernels, and where each step begins: embedding, layers forward and backward, optimizer."""
-    first, launches = [], []
+    first = []
+    launches = []
     for step in range(steps):
         first.append(len(launches))
         launches += [0, 1]
@@ -39,7 +40,8 @@ def test_steps_are_found_and_not_their_layers(extra, every):
 def test_launches_before_and_behind_the_steps_are_no_steps():
     random = np.random.default_rng(2)
     launches, first = transformer(random, 12)
-    before, behind = random.integers(20, 90, 200), random.integers(20, 90, 60)
+    before = random.integers(20, 90, 200)
+    behind = random.integers(20, 90, 60)
     gap = np.zeros(launches.size + 260, np.int64)
     gap[np.array(first) + 200] = 1000
     repeats = find_repeats(np.concatenate([before, launches, behind]), gap)

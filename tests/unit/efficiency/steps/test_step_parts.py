@@ -14,7 +14,8 @@ def test_parts_are_exact(tmp_path, seed):
     random = np.random.default_rng(seed)
     edges = np.sort(random.choice(np.arange(100, 900), 6, replace=False)).tolist()
     names = ("gemm", "ncclDevKernel_AllReduce", "softmax")
-    kernels, copies = [], []
+    kernels = []
+    copies = []
     for device in (0, 1):
         for _ in range(25):
             start = int(random.integers(0, 950))
