@@ -45,7 +45,7 @@ class StepJob:
         Of `PLANTS`.
     slow : sequence of int
         Steps that are different; two drawn ones if empty.
-    rank : int
+    slow_rank : int
         The rank in which they are.
     annotated : bool
         Whether the trace names its steps.
@@ -57,7 +57,7 @@ class StepJob:
     layers: int = 6
     plant: str = "none"
     slow: Sequence[int] = ()
-    rank: int = 0
+    slow_rank: int = 0
     annotated: bool = True
     noise: float = 0.02
 
@@ -77,9 +77,9 @@ def step_job(values: Mapping[str, object]) -> StepJob:
     job = StepJob(**values)
     if job.plant not in PLANTS:
         raise CausewayError(f"simulated steps: unknown plant {job.plant!r}; known are {', '.join(PLANTS)}")
-    if not 0 <= job.rank < job.ranks or any(not 0 <= step < job.iterations for step in job.slow):
+    if not 0 <= job.slow_rank < job.ranks or any(not 0 <= step < job.iterations for step in job.slow):
         raise CausewayError(
-            f"simulated steps: rank {job.rank} and steps {list(job.slow)} must lie within {job.ranks} ranks and"
+            f"simulated steps: rank {job.slow_rank} and steps {list(job.slow)} must lie within {job.ranks} ranks and"
             f" {job.iterations} iterations"
         )
     if job.plant != "none" and not job.slow:
@@ -112,7 +112,7 @@ def write_step_job(values: Mapping[str, object], folder: Path) -> dict:
         samples += rank.samples()
     (folder / "samples.csv").write_text("\n".join(samples) + "\n", encoding="utf-8")
     planted = [] if job.plant == "none" else list(job.slow)
-    return {"plant": job.plant, "rank": job.rank, "slow": planted, "operator": OPERATOR[0], "seed": job.seed}
+    return {"plant": job.plant, "rank": job.slow_rank, "slow": planted, "operator": OPERATOR[0], "seed": job.seed}
 
 
 class _Rank:
@@ -128,7 +128,7 @@ class _Rank:
         self.kernels: list[tuple[str, float, float, int, int]] = []
 
     def _planted(self, step: int, plant: str) -> bool:
-        return self.job.plant == plant and self.number == self.job.rank and step in self.job.slow
+        return self.job.plant == plant and self.number == self.job.slow_rank and step in self.job.slow
 
     def _launch(self, step: int, kernel: tuple[str, float, int]) -> None:
         name, mean_us, grid = kernel
