@@ -1,7 +1,7 @@
 """Where the time goes: efficiency trees, idle, overlap, launch path, copies, stragglers, and their figures.
 
 Required: tables/{export}/, clocks.json. Produces: efficiency.json, efficiency.parquet, stragglers.json, stragglers.parquet,
-figures/{efficiency,lost_time,rank_map,stragglers}.svg. Steps: measure_efficiency, find_stragglers, plot_efficiency; measure_series
+steps.json, steps.parquet, step_causes.parquet, figures/{efficiency,lost_time,rank_map,stragglers,steps}.svg. Steps: measure_efficiency, find_stragglers, find_steps, plot_efficiency, plot_steps; measure_series
 and plot_series for datasets with a series in the sheet (series.json, figures/series.svg).
 """
 
@@ -55,6 +55,54 @@ rule find_stragglers:
         runs=runs,
     script:
         "../scripts/efficiency/find_stragglers.py"
+
+
+rule find_steps:
+    input:
+        tables=table_folders,
+        clocks="<results>/{dataset}/clocks.json",
+        lib=modules("efficiency"),
+    output:
+        steps="<results>/{dataset}/steps.json",
+        table="<results>/{dataset}/steps.parquet",
+        causes="<results>/{dataset}/step_causes.parquet",
+    log:
+        "<logs>/find_steps/{dataset}.log",
+    benchmark:
+        "<benchmarks>/find_steps/{dataset}.jsonl"
+    wildcard_constraints:
+        dataset=one_of(TRACED),
+    conda:
+        "../envs/ingest.yaml"
+    resources:
+        mem_mb=input_mb,
+        runtime=input_minutes,
+    params:
+        seed=config["seed"],
+    script:
+        "../scripts/efficiency/find_steps.py"
+
+
+rule plot_steps:
+    input:
+        steps="<results>/{dataset}/steps.json",
+        table="<results>/{dataset}/steps.parquet",
+        lib=modules("plotting"),
+    output:
+        svg=shown("steps"),
+    log:
+        "<logs>/plot_steps/{dataset}.log",
+    benchmark:
+        "<benchmarks>/plot_steps/{dataset}.jsonl"
+    wildcard_constraints:
+        dataset=one_of(TRACED),
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=rows_mb,
+        runtime=20,
+    script:
+        "../scripts/efficiency/plot_steps.py"
 
 
 rule plot_efficiency:

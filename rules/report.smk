@@ -122,6 +122,8 @@ rule summarise_findings:
         scopes=each_target("<results>/{dataset}/{target}/causal/scopes.json"),
         efficiency=expand("<results>/{dataset}/efficiency.json", dataset=TRACED),
         stragglers=expand("<results>/{dataset}/stragglers.json", dataset=TRACED),
+        steps=expand("<results>/{dataset}/steps.json", dataset=TRACED),
+        step_causes=expand("<results>/{dataset}/step_causes.parquet", dataset=TRACED),
         comparisons=[f"<results>/compare/{pair}/comparison.json" for pair in PAIRS],
         lib=modules("findings"),
     output:
@@ -154,6 +156,8 @@ rule write_overview:
         efficiency=expand("<results>/{dataset}/efficiency.json", dataset=TRACED),
         efficiency_tables=expand("<results>/{dataset}/efficiency.parquet", dataset=TRACED),
         stragglers=expand("<results>/{dataset}/stragglers.json", dataset=TRACED),
+        steps=expand("<results>/{dataset}/steps.json", dataset=TRACED),
+        step_tables=expand("<results>/{dataset}/steps.parquet", dataset=TRACED),
         comparisons=[f"<results>/compare/{pair}/comparison.json" for pair in PAIRS],
         findings="<results>/findings.json",
         assets=assets("plotting/drawing"),

@@ -81,6 +81,13 @@ FIGURES = {
             label="who holds the others back",
         ),
         Figure(
+            name="steps",
+            per="dataset",
+            file="figures/steps.svg",
+            category=WHERE,
+            label="duration of each step",
+        ),
+        Figure(
             name="series",
             per="run",
             file="figures/series.svg",

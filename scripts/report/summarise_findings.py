@@ -13,6 +13,7 @@ from causeway.findings.efficiency import efficiency_findings, gpu_time_ns
 from causeway.findings.kernels import variability_findings
 from causeway.findings.quality import quality_findings
 from causeway.findings.record import Analysis
+from causeway.findings.steps import step_findings
 from causeway.findings.stragglers import straggler_findings
 
 if TYPE_CHECKING:
@@ -41,10 +42,12 @@ def analyses(job) -> list[Analysis]:
     return found
 
 
-def times(measured: list[Analysis], efficiencies: list[dict], qualities: list[dict]) -> dict[str, DatasetTime]:
+def times(
+    measured: list[Analysis], efficiencies: list[dict], qualities: list[dict], steps: list[dict]
+) -> dict[str, DatasetTime]:
     """Return what the findings of every dataset are measured against: its GPU time, of its devices, which the explorer
-    shows, or else of the launches that were measured in ns; the analyses that its inputs rule out, and what a filter
-    kept of them.
+    shows, or else of the launches that were measured in ns; the analyses that its inputs rule out, what a filter
+    kept of them, and its steps.
     """
     found = {
         one.dataset: DatasetTime(gpu_ns=sum(row["value_sum"] for row in one.kernels))
@@ -54,6 +57,9 @@ def times(measured: list[Analysis], efficiencies: list[dict], qualities: list[di
     for document in efficiencies:
         if gpu_ns := gpu_time_ns(document):
             found[document["dataset"]] = DatasetTime(gpu_ns=gpu_ns, explorer=True)
+    for document in steps:
+        known = found.get(document["dataset"], DatasetTime())
+        found[document["dataset"]] = replace(known, steps=sum(rank["steps"] for rank in document["ranks"]))
     for quality in qualities:
         states = quality["analyses"].items()
         impossible = frozenset(name for name, state in states if not state["possible"])
@@ -72,8 +78,11 @@ def main(job) -> None:
         found += [finding for one in measured for search in one.searches for finding in cause_findings(one, search)]
         found += [finding for one in efficiencies for finding in efficiency_findings(one)]
         found += [finding for path in job.input.stragglers for finding in straggler_findings(read_json(path))]
+        steps = [read_json(path) for path in job.input.steps]
+        for document, path in zip(steps, job.input.step_causes, strict=True):
+            found += step_findings(document, read_table(path, "step_causes").to_pylist())
         found += [finding for pair in read_comparisons(job.input.comparisons) for finding in comparison_findings(*pair)]
-        document = summarise(found, times(measured, efficiencies, qualities), job.params.config_hash)
+        document = summarise(found, times(measured, efficiencies, qualities, steps), job.params.config_hash)
         left_out = sum(one["count"] for one in document["dropped"])
         LOG.info("%d findings; %d statements left out", len(document["findings"]), left_out)
         write_json(document, job.output.findings, "findings")

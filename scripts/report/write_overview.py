@@ -38,6 +38,8 @@ def views(job) -> list[DatasetView]:
     efficiency = {dataset_of(path): read_json(path) for path in job.input.efficiency}
     tables = {dataset_of(path): read_table(path, "efficiency") for path in job.input.efficiency_tables}
     stragglers = {dataset_of(path): read_json(path) for path in job.input.stragglers}
+    steps = {dataset_of(path): read_json(path) for path in job.input.steps}
+    step_tables = {dataset_of(path): read_table(path, "steps") for path in job.input.step_tables}
     found = []
     for path in job.input.quality:
         dataset = dataset_of(path)
@@ -62,6 +64,8 @@ def views(job) -> list[DatasetView]:
             efficiency=efficiency.get(dataset),
             efficiency_table=tables.get(dataset),
             stragglers=stragglers.get(dataset),
+            steps=steps.get(dataset),
+            steps_table=step_tables.get(dataset),
         )
         found.append(view)
     return found

@@ -59,6 +59,20 @@ LATENESS_CAUSES = ("compute", "copies", "host")
 VARIANCE_PARTS = ("configuration", "run", "node", "rank", "device", "time", "rest")
 """Components of the variance of durations, from the outermost level to what is left."""
 
+# Steps
+
+SLOW_STEP_CAUSES = {
+    "idle_before_first_launch": "late first launch",
+    "idle_inside": "idle between launches",
+    "exposed_communication": "exposed communication",
+    "exposed_copies": "exposed copies",
+    "added_launches": "other launches than usual",
+    "larger_launches": "larger launches",
+    "lower_clock": "lower clock",
+    "slower_kernels": "slower kernels",
+}
+"""Causes of slow steps in `step_causes.parquet`, with their names in figures and tables."""
+
 # Comparisons
 
 EXACT = "exact"

@@ -1,7 +1,7 @@
 """Where the time goes: efficiency trees, idle time and overlap, collectives, clocks, stragglers, components of
-variance.
+variance, steps.
 
 What varies from launch to launch stands in `variability`.
 
-Imports run from left to right: `measure_efficiency` > `ranks`, `trees` > `device_time`.
+Imports run from left to right: `measure_efficiency` > `ranks`, `steps`, `trees` > `device_time`.
 """

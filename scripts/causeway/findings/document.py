@@ -9,7 +9,7 @@ from causeway.findings.invariants import CheckBasis, checked
 from causeway.findings.record import NOTICEABLE, Finding
 
 SCHEMA_VERSION = "3"
-WITHOUT_BOUND = ("comparison", "efficiency", "straggler", "cause", "variability")
+WITHOUT_BOUND = ("comparison", "efficiency", "straggler", "step", "cause", "variability")
 """Kinds of supported claims of a whole dataset whose worth is not known, in their order."""
 UNDECIDED = {
     ("cause", INCONCLUSIVE): 0,
@@ -39,6 +39,8 @@ class DatasetTime:
         neither is known.
     explorer : bool
         Whether the dataset has an explorer.
+    steps : int
+        Steps of the dataset, those of all ranks added up; 0 where none were found.
     impossible : frozenset of str
         Analyses that the dataset's inputs rule out.
     based_on : str or None
@@ -47,6 +49,7 @@ class DatasetTime:
 
     gpu_ns: int | None = None
     explorer: bool = False
+    steps: int = 0
     impossible: frozenset[str] = frozenset()
     based_on: str | None = None
 
@@ -143,5 +146,14 @@ def _placed(finding: Finding, index: int, time: DatasetTime) -> Finding:
         severity=severity(finding),
         explorer=f"{finding.dataset}/explorer/index.html#finding_{index}" if is_explored else None,
         based_on=time.based_on,
-        also=tuple(replace(one, severity=severity(one), based_on=time.based_on) for one in finding.also),
+        worth_per_step_ns=_per_step(finding, time.steps),
+        also=tuple(
+            replace(one, severity=severity(one), based_on=time.based_on, worth_per_step_ns=_per_step(one, time.steps))
+            for one in finding.also
+        ),
     )
+
+
+def _per_step(finding: Finding, steps: int) -> int | None:
+    """Return what a finding is worth in one step of one rank, rounded to ns; None where either is not known."""
+    return None if finding.worth is None or not steps else (2 * finding.worth.ns + steps) // (2 * steps)

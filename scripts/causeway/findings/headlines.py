@@ -4,10 +4,10 @@ The page, `findings.json`, the explorer and the comparison show them as they are
 and robustness stand in fields beside them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from causeway.core.feature_registry import record_of
-from causeway.core.formatting import elided, significant, time
+from causeway.core.formatting import elided, first_of, significant, time
 from causeway.core.vocabulary import INCONCLUSIVE, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED
 from causeway.findings.record import LOWERS, NOT_MONOTONE, RAISES, Effect, Worth
 
@@ -50,6 +50,18 @@ LATE = {
     "copies": "its memcpy takes longer",
     "compute": "its kernels run longer",
 }
+
+SLOW = {
+    "idle_before_first_launch": "the first launch comes late",
+    "idle_inside": "the device waits between launches",
+    "exposed_communication": "communication takes longer",
+    "exposed_copies": "copies take longer",
+    "added_launches": "there are other launches than usual",
+    "larger_launches": "launches are larger than usual",
+    "lower_clock": "the clock is lower",
+    "slower_kernels": "kernels run longer",
+}
+"""Why a step is slow."""
 
 
 def short(name: str) -> str:
@@ -196,6 +208,17 @@ def of_slow_network(excess_ns: int, ranks: int) -> str:
 def of_no_straggler(ranks: int, threshold_ns: int) -> str:
     """Return the headline of a communicator in which no rank is late."""
     return f"None of {ranks} ranks is late by more than {time(threshold_ns)}."
+
+
+def of_slow_steps(rank: int, steps: Sequence[int], percent: float, excess_ns: int, largest: Mapping) -> str:
+    """Return the headline of slow steps of a rank, by the one with the largest excess."""
+    which = f"Step {steps[0]}" if len(steps) == 1 else f"Steps {first_of(steps, 2)}"
+    why = SLOW[largest["cause"]]
+    if largest["waits_for"] is not None:
+        why = f"rank {largest['waits_for']} is late"
+    elif largest["name"] is not None:
+        why += f", most of all {short(largest['name'])}"
+    return f"{which} of rank {rank} took {_percent(percent)} longer ({time(excess_ns)}): {why}."
 
 
 def of_input(subject: str, is_refused: bool) -> str:

@@ -53,6 +53,7 @@ SHARE_OF_TIME = "percent of the GPU time"
 NEEDS = {
     "efficiency": ("efficiency",),
     "straggler": ("stragglers",),
+    "step": ("efficiency",),
     "cause": ("causes",),
     "no_cause": ("causes",),
 }
@@ -157,7 +158,7 @@ def too_small(finding: Finding, basis: CheckBasis) -> bool:
     """The statement is about less than is worth stating: see `LEAST_CHANGE` and those that follow."""
     gpu_ns = basis.gpu_ns.get(finding.dataset)
     share = finding.worth.ns / gpu_ns if finding.worth is not None and gpu_ns else None
-    if finding.kind in ("efficiency", "straggler"):
+    if finding.kind in ("efficiency", "straggler", "step"):
         return share is not None and share < LEAST_COST
     if finding.kind != "cause" or finding.effect is None:
         return False

@@ -122,7 +122,7 @@ class Finding:
     scope_name : str or None
         Full name of the kernel.
     kind : str
-        `cause`, `no_cause`, `variability`, `quality`, `efficiency`, `straggler` or `comparison`.
+        `cause`, `no_cause`, `variability`, `quality`, `efficiency`, `straggler`, `step` or `comparison`.
     key : str
         Distinguishes claims of one kind and scope; part of the id, which stays the same from run to run.
     subject : str
@@ -159,6 +159,8 @@ class Finding:
     worth : Worth or None
         What the claim is worth: of a cause the GPU time that it costs, of a loss all of it, of a late rank the time
         that the others waited.
+    worth_per_step_ns : int or None
+        What it is worth in one step of one rank; None without steps, and before the findings are ranked.
     recoverable_ns : int or None
         The same where the claim is supported, never below 0.
     recoverable_query : str or None
@@ -210,6 +212,7 @@ class Finding:
     n_effective: float | None = None
     assumption: str | None = None
     worth: Worth | None = None
+    worth_per_step_ns: int | None = None
     recoverable_ns: int | None = None
     recoverable_query: str | None = None
     suggestion: str | None = None

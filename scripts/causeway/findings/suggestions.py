@@ -91,6 +91,16 @@ LATE = {
     "host": "Look at the host of this rank: input pipeline, pinning of threads, other processes on its node.",
 }
 LATE_UNKNOWN = "Compare this rank with another one in the explorer, just before a late collective."
+SLOW_STEPS = {
+    "idle_before_first_launch": "Look at what the host does before the step's first launch: loader, checkpoint, log.",
+    "idle_inside": "Look at what the host does between launches of this step: synchronisation, allocation, Python.",
+    "exposed_communication": "Look at the rank that is late in this step, else at links and other jobs on the network.",
+    "exposed_copies": "Look at the copies of this step: their size, pinned memory, other traffic on the link.",
+    "added_launches": "Look at what runs in this step alone: evaluation, logging, a rare branch, a recompilation.",
+    "larger_launches": "Look at the input of this step: length of sequences, size of the batch; pack by length.",
+    "lower_clock": "Look at power cap and temperature of this device at that time.",
+    "slower_kernels": "Compare this step with a usual one in the explorer: other work on the device, clock, memory.",
+}
 NETWORK = (
     "Check links and transport (NCCL or RCCL debug output, topology), other jobs on the network, and message sizes."
 )

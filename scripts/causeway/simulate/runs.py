@@ -12,6 +12,7 @@ from causeway.core.tables import write_json
 from causeway.simulate import counters
 from causeway.simulate.demo import trace_scenario
 from causeway.simulate.device_metrics import METRICS
+from causeway.simulate.jobs.step_job import write_step_job
 from causeway.simulate.kineto_json import KinetoJson
 from causeway.simulate.monitoring.site_telemetry import SiteTelemetry
 from causeway.simulate.ncu_csv import write_ncu_csv
@@ -34,8 +35,8 @@ def write_run(values: Mapping[str, object], folder: str | Path) -> dict:
     Parameters
     ----------
     values : mapping
-        `kind`, `trace` or `counters`, and what differs from the demonstration of that kind: fields of `Scenario` or
-        `CounterScenario`.
+        `kind`, `trace`, `counters` or `steps`, and what differs from the demonstration of that kind: fields of
+        `Scenario`, `CounterScenario` or `StepJob`.
     folder : str or Path
 
     Raises
@@ -46,6 +47,7 @@ def write_run(values: Mapping[str, object], folder: str | Path) -> dict:
     kinds: dict[str, Callable[[Mapping[str, object], Path], dict]] = {
         "trace": _write_trace,
         "counters": _write_counters,
+        "steps": write_step_job,
     }
     kind = values.get(KIND, "trace")
     if kind not in kinds:

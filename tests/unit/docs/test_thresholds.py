@@ -57,6 +57,8 @@ NO_THRESHOLDS = {
     "efficiency/ranks/clock_alignment.py": "MOST",
     "efficiency/ranks/lateness_causes.py": "MOST_KERNELS MOST_CONFIGURATIONS",
     "efficiency/ranks/variance_components.py": "NS_PER_HOUR STEPS OCTAVES",
+    "efficiency/steps/annotated.py": "MOST_NAMES",
+    "efficiency/steps/step_parts.py": "MOST_CELLS",
     "efficiency/trees/launch_path.py": "ON_THE_BUS",
     "fleet/attribution/attribution.py": "UNKNOWN ROWS_AT_ONCE MINHASH_PERMUTATIONS",
     "fleet/attribution/catalogue.py": "OTHER",

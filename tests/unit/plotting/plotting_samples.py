@@ -210,6 +210,9 @@ def job_of(root, out, datasets=("demo",)):
             efficiency=[str(path) for name in datasets for path in (root / name).glob("efficiency.json")],
             efficiency_tables=[str(path) for name in datasets for path in (root / name).glob("efficiency.parquet")],
             stragglers=[str(path) for name in datasets for path in (root / name).glob("stragglers.json")],
+            steps=[str(path) for name in datasets for path in (root / name).glob("steps.json")],
+            step_tables=[str(path) for name in datasets for path in (root / name).glob("steps.parquet")],
+            step_causes=[str(path) for name in datasets for path in (root / name).glob("step_causes.parquet")],
             comparisons=[str(path) for path in sorted(root.glob("compare/*/comparison.json"))],
         )
         params = Named(

@@ -113,6 +113,33 @@ MEASURED_TABLES: dict[str, pa.Schema] = {
             column("verdict", TEXT),
         ]
     ),
+    # one row per step of a rank, ordered; times are sums over the devices of the rank, whose busy and idle time is
+    # duration times devices
+    "steps": pa.schema(
+        [
+            column("rank", U32),
+            column("step", I64),
+            *columns("start_ns duration_ns", I64, "ns"),
+            column("warm_up", FLAG),
+            *columns("busy_ns exposed_communication_ns exposed_copies_ns idle_ns", I64, "ns"),
+            column("launches", I64),
+        ]
+    ),
+    # one row per slow step of a rank and part of its excess over the usual step; the parts of a step sum to the excess
+    "step_causes": pa.schema(
+        [
+            column("rank", U32),
+            column("step", I64),
+            column("cause", TEXT),
+            column("name", TEXT, nullable=True),
+            column("excess_ns", I64, "ns"),
+            *columns("low_ns high_ns", I64, "ns", nullable=True),
+            column("share", F64, "ratio"),
+            column("launches", I64, nullable=True),
+            *columns("ratio q_value", F64, nullable=True),
+            column("verdict", TEXT),
+        ]
+    ),
     # one row per level, metric and matched group of two datasets, then one per group that only one of them has
     "comparison": pa.schema(
         [

@@ -26,6 +26,7 @@ from causeway.plotting.overview.heat_map import heat_map
 from causeway.plotting.overview.inputs import facts, kernel_table, quality_strip
 from causeway.plotting.overview.late_ranks import which_rank
 from causeway.plotting.overview.methods import methods_values, provenance
+from causeway.plotting.overview.slow_steps import which_steps
 from causeway.plotting.overview.time_lost import where_the_time_goes
 from causeway.plotting.overview.what_if import what_would_help
 
@@ -55,7 +56,13 @@ class TargetView:
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetView:
-    """One dataset: the documents about its inputs, and its targets in the order of the page."""
+    """One dataset: the documents about its inputs, and its targets in the order of the page.
+
+    Attributes
+    ----------
+    efficiency_table, steps_table : Table or None
+        The tables `efficiency` and `steps`, with their columns; None where the dataset has no times.
+    """
 
     name: str
     quality: Mapping
@@ -65,6 +72,8 @@ class DatasetView:
     efficiency: Mapping | None = None
     efficiency_table: "pa.Table | None" = None
     stragglers: Mapping | None = None
+    steps: Mapping | None = None
+    steps_table: "pa.Table | None" = None
 
 
 def draw_overview(
@@ -147,6 +156,7 @@ def _dataset(
         if view.efficiency
         else None,
         "targets": [_target(view, target, found, links) for target, found in kernels],
+        "steps": which_steps(view.steps, view.steps_table, view.name) if view.steps else None,
         "late_ranks": which_rank(view.stragglers, view.name) if view.stragglers else None,
         "what_if": what_if,
     }
@@ -157,6 +167,7 @@ def _parts(view: DatasetView, with_findings: bool, with_what_if: bool) -> list[t
     parts = [("what to know first", "findings")] if with_findings else []
     parts += [("where the time goes", "efficiency")] if view.efficiency else []
     parts += [(target_name(one.target), one.target) for one in view.targets]
+    parts += [("which step", "steps")] if view.steps else []
     parts += [("which rank", "stragglers")] if view.stragglers else []
     parts += [("what would help", "help")] if with_what_if else []
     return [(words, anchor(view.name, part)) for words, part in parts]

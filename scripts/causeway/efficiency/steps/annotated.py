@@ -1,0 +1,161 @@
+"""Steps from annotations: which ranges of the host are the steps, and the window of each."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from causeway.efficiency.device_time import event_streams
+from causeway.efficiency.device_time.regions import HOST_KINDS, MOST_INSTANCES, without_numbers
+from causeway.efficiency.steps.rank_steps import RankSteps
+
+FEWEST_RANGES = 2
+"""Ranges of one name that one thread needs to count as steps: a single one is no iteration."""
+PROFILER_STEP = "ProfilerStep#*"
+"""The step of PyTorch's profiler (torch.profiler.profile.step), numbers left out."""
+MOST_NAMES = 10_000
+"""Names that look like steps and are remembered in one export; names come from outside."""
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_NUMBER = re.compile(r"\d+")
+_STEP_WORDS = frozenset({"step", "iteration"})
+_NUMBERED_WORDS = _STEP_WORDS | {"iter"}
+_OTHER_WORDS = frozenset({"optimizer", "scheduler", "substep"})
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Family:
+    """Ranges of one name, numbers left out; the least one of several is the best choice.
+
+    Attributes
+    ----------
+    form : int
+        0 for PyTorch's profiler steps, 1 for names with a number, 2 for a name that repeats.
+    missing_ranks : int
+        Ranks of the dataset that have no such range.
+    negative_ns : int
+        Less the time inside the ranges: the longer, the further out.
+    name : str
+    """
+
+    form: int
+    missing_ranks: int
+    negative_ns: int
+    name: str
+
+
+def form_of(name: str) -> int | None:
+    """Return the form of a range's name (`Family.form`), None where it does not name a step.
+
+    A step is named by the word `step` or `iteration`, or by `iter` and a number; words end where letters or cases do.
+    Steps of an optimizer are parts of a step.
+
+    >>> [form_of(name) for name in ("ProfilerStep#7", "iter 12", "train_step", "Optimizer.step#SGD.step", "forward")]
+    [0, 1, 2, None, None]
+    """
+    family = without_numbers(name)
+    if family == PROFILER_STEP:
+        return 0
+    words = {word.lower() for word in _WORD.findall(family[:1000])}
+    is_numbered = "*" in family
+    if words & _OTHER_WORDS or not words & (_NUMBERED_WORDS if is_numbered else _STEP_WORDS):
+        return None
+    return 1 if is_numbered else 2
+
+
+def _step_like(folder: Path):
+    """Give rank, thread, start, end and name of the host's ranges that name a step, piece by piece."""
+    columns = ["start_ns", "duration_ns", "kind", "name", "rank", "thread"]
+    forms: dict[str, int | None] = {}
+    for batch in event_streams.chunks(folder, "ranges", columns):
+        kinds = batch.column("kind").dictionary_encode()
+        is_host = np.isin(np.array(kinds.dictionary.to_pylist(), object), HOST_KINDS)[kinds.indices.to_numpy()]
+        names = batch.column("name").dictionary_encode()
+        texts = names.dictionary.to_pylist()
+        for text in texts:
+            if text not in forms and len(forms) < MOST_NAMES * 10:
+                forms[text] = form_of(text)
+        is_step = np.array([forms.get(text) is not None for text in texts], bool)
+        chosen = np.flatnonzero(is_host & is_step[names.indices.to_numpy()]) if texts else np.empty(0, np.int64)
+        if chosen.size:
+            block = event_streams.times(batch)
+            code = names.indices.to_numpy()[chosen]
+            rank = batch.column("rank").to_numpy()[chosen].tolist()
+            thread = event_streams.numbers(batch.column("thread"), 0)[chosen].tolist()
+            start, end = (block[key][chosen].tolist() for key in ("start", "end"))
+            yield zip(rank, thread, start, end, (texts[one] for one in code.tolist()), strict=True)
+
+
+def choose_family(folders: Iterable[Path], ranks: int) -> Family | None:
+    """Return the ranges that are the steps of a dataset: PyTorch's profiler steps, else ranges whose names count, else
+    ranges of a name that repeats; of equals those that most ranks have, then with the most time, then by name.
+
+    Parameters
+    ----------
+    folders : iterable of Path
+    ranks : int
+        Ranks of the dataset.
+    """
+    count: Counter = Counter()
+    time: Counter = Counter()
+    for folder in folders:
+        for rows in _step_like(folder):
+            for rank, thread, start, end, name in rows:
+                key = (form_of(name), without_numbers(name)[:1000])
+                if key in time or len(time) < MOST_NAMES:
+                    count[key, rank, thread] += 1
+                    time[key] += end - start
+    having: dict[tuple[int, str], set[int]] = {}
+    for (key, rank, _), many in count.items():
+        if many >= FEWEST_RANGES:
+            having.setdefault(key, set()).add(rank)
+    found = [
+        Family(form=key[0], missing_ranks=ranks - len(of), negative_ns=-time[key], name=key[1])
+        for key, of in having.items()
+    ]
+    return min(found, default=None)
+
+
+def annotated_steps(folder: Path, family: Family) -> dict[int, RankSteps]:
+    """Return the steps of each rank of an export that has ranges of the family.
+
+    Those of the thread with the most of them, ranges inside another one left out. A step lasts until the next one
+    starts; until its own range ends where it is the last one, or where the next number does not follow.
+    """
+    rows: dict[int, dict[int, list[tuple[int, int, str]]]] = {}
+    for block in _step_like(folder):
+        for rank, thread, start, end, name in block:
+            if without_numbers(name)[:1000] == family.name:
+                mine = rows.setdefault(rank, {}).setdefault(thread, [])
+                if len(mine) < MOST_INSTANCES:
+                    mine.append((start, end, name))
+    found = {}
+    for rank, threads in sorted(rows.items()):
+        thread = min(threads, key=lambda one: (-len(threads[one]), one))
+        if len(threads[thread]) >= FEWEST_RANGES:
+            found[rank] = _windows(rank, threads[thread])
+    return found
+
+
+def _windows(rank: int, ranges: Sequence[tuple[int, int, str]]) -> RankSteps:
+    outer: list[tuple[int, int, str]] = []
+    for start, end, name in sorted(ranges, key=lambda one: (one[0], -one[1], one[2])):
+        if not outer or end > outer[-1][1]:
+            outer.append((start, end, name))
+    start, end = (np.array([one[at] for one in outer], np.int64) for at in (0, 1))
+    number = _numbers([name for _, _, name in outer])
+    follows = np.diff(number) == 1
+    end[:-1] = np.where(follows, start[1:], np.minimum(end[:-1], start[1:]))
+    return RankSteps(rank=rank, number=number, start=start, end=end)
+
+
+def _numbers(names: Sequence[str]) -> np.ndarray:
+    """Return the numbers in the names where each holds exactly one and they ascend, else 0, 1, 2 ..."""
+    inside = [_NUMBER.findall(name) for name in names]
+    if all(len(one) == 1 and len(one[0]) < 19 for one in inside):
+        number = np.array([int(one[0]) for one in inside], np.int64)
+        if (np.diff(number) > 0).all():
+            return number
+    return np.arange(len(names))

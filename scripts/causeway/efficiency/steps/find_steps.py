@@ -1,0 +1,149 @@
+"""What `find_steps` does: choose where the steps of a dataset come from, measure them, and say why some are slow."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from causeway.core.clock import Clock, clocks_of
+from causeway.core.reduced import EFFICIENCY, why_not
+from causeway.core.tables import SCHEMAS, read_json, write_json, write_table
+from causeway.efficiency.device_time.measure import Opened, open_export
+from causeway.efficiency.steps.annotated import Family, annotated_steps, choose_family
+from causeway.efficiency.steps.launch_moments import ends_of_calls, launch_moments
+from causeway.efficiency.steps.rank_steps import RankSteps
+from causeway.efficiency.steps.repeats import MOST_LAUNCHES, find_repeats, windows_of
+from causeway.efficiency.steps.step_causes import slow_steps, warm_up
+from causeway.efficiency.steps.step_parts import StepParts, measure_parts
+
+ANNOTATIONS = "annotations"
+REPEATS = "repeats"
+
+
+def find_steps(
+    name: str, folders: Sequence[Path], clocks_file: Path, seed: int, out_json: Path, out_table: Path, out_causes: Path
+) -> None:
+    """Write `steps.json`, `steps.parquet` and `step_causes.parquet` of a dataset; without steps the tables are empty
+    and the document says why.
+
+    Parameters
+    ----------
+    name : str
+    folders : sequence of Path
+        Folders of tables, in the sheet's order.
+    clocks_file : Path
+    seed : int
+        Of the resamples behind the intervals of causes.
+    out_json, out_table, out_causes : Path
+    """
+    clocks = clocks_of(read_json(clocks_file))
+    filtered = why_not(folders, EFFICIENCY)
+    opened = [] if filtered else [one for folder in folders if (one := open_export(Path(folder))) is not None]
+    opened = [one for one in opened if (one.folder / "launches.parquet").is_file()]
+    ranks = sorted({rank for one in opened for rank in one.windows})
+    family = choose_family([one.folder for one in opened], len(ranks))
+    parts: dict[int, tuple[StepParts, Clock]] = {}
+    judged: dict[int, dict] = {rank: {"rank": rank} for rank in ranks}
+    for one in opened:
+        steps = _annotated(one, family, judged) if family else _repeated(one, judged)
+        parts |= {rank: (found, clocks[one.export]) for rank, found in measure_parts(one, steps).items()}
+    reason = filtered or ("no export has launches with times" if not opened else None)
+    if family and not parts:
+        reason = f"no launch lies in the ranges {family.name}"
+    if not family and opened and not parts:
+        reason = "no range names a step, and no part of the launches repeats"
+    rows = [row for rank in sorted(parts) for row in _rows(*parts[rank])]
+    causes = slow_steps({rank: found for rank, (found, _) in parts.items()}, seed, name)
+    document = {
+        "dataset": name,
+        "source": None if not parts else ANNOTATIONS if family else REPEATS,
+        "ranges": family.name if family and parts else None,
+        "reason": reason,
+        "ranks": [_entry(entry, parts.get(rank)) for rank, entry in judged.items()],
+        "slow": causes.slow,
+    }
+    write_json(document, out_json, schema="steps")
+    _write(rows, out_table, "steps", name)
+    _write(causes.rows, out_causes, "step_causes", name)
+
+
+def _write(rows: Sequence[Mapping], path: Path, table: str, dataset: str) -> None:
+    schema = SCHEMAS[table]
+    columns = {field.name: pa.array([row[field.name] for row in rows], field.type) for field in schema}
+    write_table(pa.table(columns, schema=schema), path, table, metadata={"dataset": dataset})
+
+
+def _annotated(opened: Opened, family: Family, judged: Mapping[int, dict]) -> dict[int, RankSteps]:
+    found = annotated_steps(opened.folder, family)
+    for rank in opened.windows:
+        judged[rank] |= {"reason": None if rank in found else f"it has no ranges {family.name}"}
+    return {rank: steps for rank, steps in found.items() if rank in opened.windows}
+
+
+def _repeated(opened: Opened, judged: Mapping[int, dict]) -> dict[int, RankSteps]:
+    """Return the steps that repeats of the launches show, by rank, and note how sure they are."""
+    held: dict[str, list[np.ndarray]] = {"rank": [], "kernel": [], "moment": [], "until": []}
+    n = 0
+    for block in launch_moments(opened.folder):
+        n += block["start"].size
+        for key, blocks in held.items():
+            blocks.append(block[key])
+        if n > MOST_LAUNCHES:
+            for rank in opened.windows:
+                judged[rank] |= {"reason": f"more than {MOST_LAUNCHES:,} launches are not searched; annotate the steps"}
+            return {}
+    rows = {key: np.concatenate(blocks) if blocks else np.empty(0, np.int64) for key, blocks in held.items()}
+    found = {}
+    for rank in sorted(opened.windows):
+        mine = np.flatnonzero(rows["rank"] == rank)
+        mine = mine[np.argsort(rows["moment"][mine], kind="stable")]
+        moment = rows["moment"][mine]
+        until = rows["until"][mine]
+        gap = np.append(np.zeros(1, np.int64), moment[1:] - np.maximum.accumulate(until)[:-1]) if mine.size else moment
+        repeats = find_repeats(rows["kernel"][mine], gap)
+        judged[rank] |= {
+            "period": repeats.period,
+            "confidence": repeats.confidence,
+            "coverage": repeats.coverage,
+            "reason": repeats.reason,
+        }
+        if repeats.first.size:
+            free = ends_of_calls(opened.folder, rank, moment[repeats.first])
+            start, end = windows_of(repeats, moment, until, free)
+            found[rank] = RankSteps(rank=rank, number=np.arange(start.size), start=start, end=end)
+    return found
+
+
+def _rows(parts: StepParts, clock: Clock) -> list[dict]:
+    """Return the rows of `steps.parquet` of one rank."""
+    steps = parts.steps
+    columns = {
+        "step": steps.number,
+        "start_ns": clock.aligned(steps.start),
+        "duration_ns": steps.end - steps.start,
+        "warm_up": warm_up(parts),
+        "busy_ns": parts.busy,
+        "exposed_communication_ns": parts.parts["exposed_communication"],
+        "exposed_copies_ns": parts.parts["exposed_copies"],
+        "idle_ns": parts.idle,
+        "launches": parts.launches,
+    }
+    values = [column.tolist() for column in columns.values()]
+    return [{"rank": steps.rank, **dict(zip(columns, row, strict=True))} for row in zip(*values, strict=True)]
+
+
+def _entry(entry: Mapping, found: tuple[StepParts, Clock] | None) -> dict:
+    """Return what the document says of a rank."""
+    known = {"period": None, "confidence": None, "coverage": None, "reason": None} | dict(entry)
+    if found is None:
+        return known | {"steps": 0, "warm_up": 0, "devices": 0, "median_ns": None}
+    parts = found[0]
+    first = warm_up(parts)
+    usual = (parts.steps.end - parts.steps.start)[~first]
+    return known | {
+        "steps": int(first.size),
+        "warm_up": int(first.sum()),
+        "devices": parts.devices,
+        "median_ns": int(np.median(usual)) if usual.size else None,
+    }

@@ -1,0 +1,230 @@
+"""What each step's time consists of: states of its devices, time and launches of each kernel, sampled clocks."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from causeway.core.tables import read_table
+from causeway.efficiency.device_time import event_streams
+from causeway.efficiency.device_time.measure import Opened
+from causeway.efficiency.device_time.states import time_in
+from causeway.efficiency.device_time.sweep import Sweep
+from causeway.efficiency.steps.launch_moments import launch_moments
+from causeway.efficiency.steps.rank_steps import RankSteps
+
+MOST_CELLS = 2_000_000
+"""Numbers that are held for each quantity of kernels in steps; kernels that do not fit are counted together."""
+CLOCK = re.compile(r"(?<!memory_)clock(?!.*(memory|video|display)).*_hz$")
+"""Names of sampled clocks of the processors."""
+PARTS = ("idle_before", "idle_inside", "exposed_communication", "exposed_copies", "compute")
+"""Disjoint parts of a step: their sum is its duration times the rank's devices. `compute` is time with a compute kernel
+or a whole graph; idle time is that before the start of the first launch that belongs to the step, and the rest.
+"""
+
+
+@dataclass(kw_only=True)
+class StepParts:
+    """The parts of one rank's steps.
+
+    Attributes
+    ----------
+    steps : RankSteps
+    devices : int
+    parts : dict of str to ndarray of int64, shape (steps,), ns
+        By `PARTS`, sums over the rank's devices.
+    busy : ndarray of int64, shape (steps,), ns
+    launches, bytes : ndarray of int64, shape (steps,)
+        Launches that belong to each step; bytes of copies that start in it.
+    kernels : list of str
+        Names of the columns below.
+    count, kernel_ns, threads : ndarray of int64, shape (steps, kernels)
+        Launches that belong to the step; the time of compute kernels inside its window, launches that run beside each
+        other both counted; threads of its launches, 0 where not known.
+    clock_hz : ndarray of float64, shape (steps,), Hz
+        Mean of the samples in the step; -1 without any.
+    """
+
+    steps: RankSteps
+    devices: int
+    parts: dict[str, np.ndarray]
+    busy: np.ndarray
+    launches: np.ndarray
+    bytes: np.ndarray
+    kernels: list[str]
+    count: np.ndarray
+    kernel_ns: np.ndarray
+    threads: np.ndarray
+    clock_hz: np.ndarray
+
+    @property
+    def idle(self) -> np.ndarray:
+        """Time without any work, int64, shape (steps,), ns, summed over devices."""
+        return self.parts["idle_before"] + self.parts["idle_inside"]
+
+
+def overlaps(steps: RankSteps, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return for each pair of an event and a step that overlap: position of the event, of the step, and the overlap,
+    ns; int64, shape (pairs,).
+
+    Parameters
+    ----------
+    steps : RankSteps
+    start, end : ndarray of int64, shape (events,), ns
+        In any order.
+    """
+    first = np.searchsorted(steps.end, start, "right")
+    many = np.maximum(np.searchsorted(steps.start, end, "left") - first, 0)
+    event = np.repeat(np.arange(start.size), many)
+    step = np.arange(event.size) - np.repeat(np.cumsum(many) - many, many) + first[event]
+    return event, step, np.minimum(end[event], steps.end[step]) - np.maximum(start[event], steps.start[step])
+
+
+class _Launches:
+    """Launches of one rank's steps by kernel."""
+
+    def __init__(self, steps: RankSteps, kernels: int) -> None:
+        self.steps = steps
+        self.columns = max(1, min(kernels, MOST_CELLS // max(steps.start.size, 1)))
+        self.count, self.kernel_ns, self.threads = (
+            np.zeros((steps.start.size, self.columns), np.int64) for _ in range(3)
+        )
+        self.first = steps.end.copy()
+
+    def take(self, block: event_streams.Block, is_compute: np.ndarray) -> None:
+        column = np.minimum(block["kernel"], self.columns - 1)
+        at = self.steps.of(block["moment"])
+        inside = at >= 0
+        np.add.at(self.count, (at[inside], column[inside]), 1)
+        np.add.at(self.threads, (at[inside], column[inside]), block["threads"][inside])
+        np.minimum.at(self.first, at[inside], block["start"][inside])
+        computes = is_compute[block["kernel"]]
+        event, step, ns = overlaps(self.steps, block["start"][computes], block["end"][computes])
+        np.add.at(self.kernel_ns, (step, column[computes][event]), ns)
+
+
+def count_launches(folder: Path, steps: Mapping[int, RankSteps]) -> dict[int, _Launches]:
+    """Return the launches of each rank's steps by kernel."""
+    names = read_table(folder / "kernels.parquet", "kernels", ["class"]).column("class").to_pylist()
+    is_compute = np.array([name == "compute" for name in names], bool)
+    found = {rank: _Launches(one, len(names)) for rank, one in steps.items()}
+    for block in launch_moments(folder):
+        for rank in found:
+            mine = block["rank"] == rank
+            if mine.any():
+                found[rank].take({key: values[mine] for key, values in block.items()}, is_compute)
+    return found
+
+
+def measure_parts(opened: Opened, steps: Mapping[int, RankSteps]) -> dict[int, StepParts]:
+    """Return the parts of the steps of each rank of an export; steps without any launch are left out.
+
+    Parameters
+    ----------
+    opened : Opened
+    steps : mapping of int to RankSteps
+        By rank.
+    """
+    launches = count_launches(opened.folder, steps)
+    for one in launches.values():
+        used = one.count.sum(axis=1) > 0
+        if not used.all():
+            one.steps = one.steps.kept(used)
+            for name in ("count", "kernel_ns", "threads", "first"):
+                setattr(one, name, getattr(one, name)[used])
+        one.first = np.clip(one.first, one.steps.start, one.steps.end)
+    launches = {rank: one for rank, one in launches.items() if one.steps.start.size}
+    swept = _sweep(opened, launches)
+    names = read_table(opened.folder / "kernels.parquet", "kernels", ["name"]).column("name").to_pylist()
+    clocks = _clocks(opened.folder, {rank: one.steps for rank, one in launches.items()})
+    return {
+        rank: _parts(one, *swept[rank], names=names, clock_hz=clocks[rank]) for rank, one in sorted(launches.items())
+    }
+
+
+def _sweep(opened: Opened, launches: Mapping[int, _Launches]) -> dict[int, tuple[int, np.ndarray, np.ndarray]]:
+    """Return by rank: its devices; the time of its devices in each state before and after the first launch of each
+    step, int64, shape (steps, 2, 16), ns; the bytes of copies by step.
+    """
+    devices = {rank: [number for of, number in opened.devices if of == rank] for rank in launches}
+    sweeps = {}
+    for rank, one in launches.items():
+        edges = np.stack([one.steps.start, one.first, one.steps.end], axis=1).reshape(-1)
+        ends = np.array([edges[[0, -1]]] * len(devices[rank]))
+        sweeps[rank] = Sweep(ends[:, 0], ends[:, 1], edges)
+    moved = {rank: np.zeros(one.steps.start.size, np.int64) for rank, one in launches.items()}
+    folder = opened.folder
+    sources = [event_streams.launches(folder), event_streams.transfers(folder), event_streams.graphs(opened.graphs)]
+    for block in event_streams.merged(sources):
+        for rank, sweep in sweeps.items():
+            mine = block["rank"] == rank
+            if not mine.any():
+                continue
+            row = np.searchsorted(devices[rank], block["device"][mine]).astype(np.int32)
+            start = np.ascontiguousarray(block["start"][mine])
+            sweep.take(row, block["kind"][mine], start, np.ascontiguousarray(block["end"][mine]))
+            at = launches[rank].steps.of(start)
+            sized = (at >= 0) & (block["bytes"][mine] > 0)
+            np.add.at(moved[rank], at[sized], block["bytes"][mine][sized])
+    found = {}
+    for rank, sweep in sweeps.items():
+        sweep.finish()
+        steps = launches[rank].steps.start.size
+        by_step = np.zeros((3 * steps, sweep.binned.shape[2]), np.int64)
+        by_step[: 3 * steps - 1] = sweep.binned.sum(axis=0)
+        found[rank] = len(devices[rank]), by_step.reshape(steps, 3, -1)[:, :2], moved[rank]
+    return found
+
+
+def _parts(
+    one: _Launches, devices: int, states: np.ndarray, moved: np.ndarray, *, names: list[str], clock_hz: np.ndarray
+) -> StepParts:
+    steps = one.steps
+    busy = time_in(states, "busy")
+    length = np.stack([one.first - steps.start, steps.end - one.first], axis=1) * devices
+    parts = {
+        "idle_before": (length - busy)[:, 0],
+        "idle_inside": (length - busy)[:, 1],
+        "exposed_communication": time_in(states, "exposed_communication").sum(axis=1),
+        "exposed_copies": time_in(states, "exposed_memory").sum(axis=1),
+        "compute": time_in(states, "compute").sum(axis=1),
+    }
+    return StepParts(
+        steps=steps,
+        devices=devices,
+        parts=parts,
+        busy=busy.sum(axis=1),
+        launches=one.count.sum(axis=1),
+        bytes=moved,
+        kernels=[*names[: one.columns - 1], names[-1] if one.columns == len(names) else "other kernels"],
+        count=one.count,
+        kernel_ns=one.kernel_ns,
+        threads=one.threads,
+        clock_hz=clock_hz,
+    )
+
+
+def _clocks(folder: Path, steps: Mapping[int, RankSteps]) -> dict[int, np.ndarray]:
+    """Return the mean sampled clock of each step, -1 without a sample; of several clocks the first by name."""
+    total: dict[int, dict[str, np.ndarray]] = {rank: {} for rank in steps}
+    for batch in event_streams.chunks(folder, "samples", ["time_ns", "rank", "metric", "value"]):
+        metrics = batch.column("metric").dictionary.to_pylist()
+        code = batch.column("metric").indices.to_numpy()
+        rank = batch.column("rank").to_numpy()
+        time = batch.column("time_ns").to_numpy()
+        value = batch.column("value").to_numpy()
+        for number, metric in enumerate(metrics):
+            for one in steps if CLOCK.search(metric) else ():
+                at = steps[one].of(time)
+                mine = (code == number) & (rank == one) & (at >= 0) & np.isfinite(value)
+                if mine.any():
+                    sums = total[one].setdefault(metric, np.zeros((2, steps[one].start.size)))
+                    np.add.at(sums[0], at[mine], value[mine])
+                    np.add.at(sums[1], at[mine], 1)
+    found = {}
+    for rank, one in steps.items():
+        sums = total[rank][min(total[rank])] if total[rank] else np.zeros((2, one.start.size))
+        found[rank] = np.where(sums[1] > 0, sums[0] / np.maximum(sums[1], 1), -1.0)
+    return found

@@ -1,0 +1,71 @@
+"""Findings of slow steps: per rank and cause the steps that are slow because of it."""
+
+from collections.abc import Mapping, Sequence
+
+from causeway.core.formatting import first_of, name_in_sentence, time_three_digits
+from causeway.core.queries import of_table, rows_where
+from causeway.core.vocabulary import SUPPORTED
+from causeway.findings import headlines, suggestions
+from causeway.findings.record import Effect, Evidence, Finding, Worth, link_to
+
+
+def step_findings(document: Mapping, causes: Sequence[Mapping]) -> list[Finding]:
+    """Return the findings of one dataset's `steps.json` and the rows of its `step_causes.parquet`: one for each rank
+    and cause that is the main cause of a slow step.
+    """
+    groups: dict[tuple[int, str], list[Mapping]] = {}
+    for step in document["slow"]:
+        if step["cause"] is not None:
+            groups.setdefault((step["rank"], step["cause"]), []).append(step)
+    return [_slow(document, causes, rank, cause, steps) for (rank, cause), steps in sorted(groups.items())]
+
+
+def _slow(document: Mapping, causes: Sequence[Mapping], rank: int, cause: str, steps: Sequence[Mapping]) -> Finding:
+    table = f"{document['dataset']}/step_causes.parquet"
+    where = rows_where({"rank": rank, "cause": cause, "verdict": SUPPORTED})
+    query = of_table("sum(excess_ns)::BIGINT", table, where)
+    rows = [row for row in causes if (row["rank"], row["cause"], row["verdict"]) == (rank, cause, SUPPORTED)]
+    value = sum(row["excess_ns"] for row in rows)
+    longer = sum(step["duration_ns"] for step in steps) / sum(step["usual_ns"] for step in steps) - 1
+    excess = sum(step["duration_ns"] - step["usual_ns"] for step in steps)
+    largest = max(steps, key=lambda step: (step["cause_ns"], -step["step"]))
+    numbers = [step["step"] for step in steps]
+    source = "" if document["source"] == "annotations" else " (steps found by repeats of the launches)"
+    return Finding(
+        dataset=document["dataset"],
+        target="step_time",
+        kind="step",
+        key=f"rank{rank}/{cause}",
+        subject=f"rank {rank}",
+        quantity="time of slow steps",
+        headline=headlines.of_slow_steps(rank, numbers, 100 * longer, excess, largest),
+        sentence=(
+            f"{'Steps' if len(numbers) > 1 else 'Step'} {first_of(numbers)} of rank {rank} took {100 * longer:.0f} %"
+            f" longer than usual, {time_three_digits(excess)} in all{source}; {time_three_digits(value)} of GPU time is"
+            f" because {headlines.SLOW[cause]}{_named(largest)}."
+        ),
+        verdict=SUPPORTED,
+        effect=Effect(value=value, unit="ns"),
+        evidence=Evidence(table=table, query=query, value=value, filter=where),
+        n=len(numbers),
+        assumption="What differs in a slow step from the usual steps of its rank is why it is slow.",
+        worth=Worth(ns=value),
+        recoverable_ns=max(value, 0),
+        recoverable_query=query,
+        suggestion=suggestions.SLOW_STEPS[cause],
+        link=link_to(document["dataset"], "steps"),
+    )
+
+
+def _named(step: Mapping) -> str:
+    """Return what is known of the cause, as the end of a sentence: launches, the kernel that loses most, ratio."""
+    words = ""
+    if step["cause"] == "added_launches" and step["launches"] is not None:
+        words += f" ({step['launches']:+,} in step {step['step']})"
+    if step["name"] is not None:
+        words += f", most of all {name_in_sentence(step['name'])}"
+    if step["cause"] in ("larger_launches", "lower_clock") and step["ratio"] is not None:
+        words += f", by a factor of {step['ratio']:.2f}"
+    if step["waits_for"] is not None:
+        words += f"; rank {step['waits_for']} is slow in the same step for a reason of its own"
+    return words

@@ -1,0 +1,94 @@
+"""The overview's section "Which step": how long steps take, where they come from, and why some are slow."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from causeway.core import formatting
+from causeway.core.queries import in_document, of_table, value_at, within
+from causeway.core.vocabulary import SLOW_STEP_CAUSES
+from causeway.plotting.drawing import citations
+from causeway.plotting.drawing.markup import tag
+from causeway.plotting.figures.steps import draw_steps
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_ROWS = 8
+
+
+def which_steps(document: Mapping, table: "pa.Table", name: str) -> list[Markup]:
+    """Return the steps of a dataset: where they come from, the figure, and the slowest with their causes.
+
+    Parameters
+    ----------
+    document : mapping
+        The document `steps.json`.
+    table : Table
+        The table `steps`, of which the columns rank, step, start_ns, duration_ns and warm_up are drawn.
+    name : str
+        The dataset.
+    """
+    path = f"{name}/steps.json"
+    parts = [tag("h3", "Which step", id=f"{name}--steps")]
+    if not table.num_rows:
+        reason = document["reason"] or "no rank has any"
+        cited = citations.said(reason, in_document(path, "reason", kind="text")) if document["reason"] else reason
+        return [*parts, tag("p", "No steps were found: ", cited, ".")]
+    parts.append(tag("p", _source(document, table, path)))
+    parts.append(tag("div", draw_steps(document, table, name), class_="wide"))
+    slow = sorted(enumerate(document["slow"]), key=lambda one: (-one[1]["excess_ns"], one[0]))
+    if not slow:
+        return [*parts, tag("p", "No step after the warm-up is slow against the others of its rank.")]
+    heads = [("rank", "n"), ("step", "n"), ("duration", "n"), ("longer", "n"), ("main cause", ""), ("its part", "n")]
+    head = tag("thead", tag("tr", [tag("th", word, class_=kind or None) for word, kind in heads]))
+    body = [_row(path, place, step) for place, step in slow[:MOST_ROWS]]
+    if len(slow) > MOST_ROWS:
+        words = "further ones stand in the table of causes of slow steps"
+        body.append(tag("tr", tag("td", words, colspan=len(heads), class_="note")))
+    return [*parts, tag("div", tag("table", head, tag("tbody", body)), class_="wide")]
+
+
+def _source(document: Mapping, table: "pa.Table", path: str) -> list[object]:
+    rows = f"{path.removesuffix('.json')}.parquet"
+    many = citations.count(table.num_rows, of_table("count(*)", rows))
+    first = sum(rank["warm_up"] for rank in document["ranks"])
+    words: list[object] = [many, " steps over all ranks, "]
+    if document["ranges"] is None:
+        words.append("from repeats of the launches: no range of the host names a step")
+        sure = [(place, rank) for place, rank in enumerate(document["ranks"]) if rank["confidence"] is not None]
+        if sure:
+            place, least = min(sure, key=lambda one: one[1]["confidence"])
+            query = within(path, f"100 * {value_at('ranks', place, 'confidence')}")
+            words += ["; at least ", citations.percent(100 * least["confidence"], query)]
+            words.append(" of a rank's launches match the usual step")
+    else:
+        ranges = formatting.elided(document["ranges"], 80)
+        words += ["from the ranges ", citations.name(ranges)]
+    words += ["; ", citations.count(first, of_table("count(*)", rows, "warm_up")), " of them warm-up."]
+    return words
+
+
+def _row(path: str, place: int, step: Mapping) -> Markup:
+    def at(key: str, kind: str = "integer") -> str:
+        return in_document(path, "slow", place, key, kind=kind)
+
+    value = 100 * (step["duration_ns"] / step["usual_ns"] - 1)
+    times = f"{value_at('slow', place, 'duration_ns')} / {value_at('slow', place, 'usual_ns')}"
+    cause: object = "no part of it stands out"
+    if step["cause"] is not None:
+        cause = [SLOW_STEP_CAUSES[step["cause"]]]
+        if step["waits_for"] is not None:
+            cause += ["; it waits for rank ", citations.count(step["waits_for"], at("waits_for"))]
+        if step["name"] is not None:
+            cause += [", most of all ", citations.name(formatting.elided(step["name"], 60))]
+    cells = [
+        tag("td", citations.count(step["rank"], at("rank")), class_="n"),
+        tag("td", citations.count(step["step"], at("step")), class_="n"),
+        tag("td", citations.time(step["duration_ns"], at("duration_ns")), class_="n"),
+        tag("td", citations.percent(value, within(path, f"100 * ({times} - 1)")), class_="n"),
+        tag("td", cause),
+        tag("td", citations.time(step["cause_ns"], at("cause_ns")) if step["cause"] else "", class_="n"),
+    ]
+    return tag("tr", cells)

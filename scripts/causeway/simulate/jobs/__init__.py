@@ -1,0 +1,6 @@
+"""Simulated jobs with a course of their own: which steps of a training job are slow, and why.
+
+Runs whose launches vary because of what runs beside them stand one folder above.
+
+Imports run from left to right: `step_job`.
+"""

@@ -1,0 +1,98 @@
+"""Steps from annotations: which ranges they are, their windows, and the launches that belong to them."""
+
+import gzip
+import json
+
+import pytest
+from efficiency_samples import export
+from step_samples import found
+
+from causeway.efficiency.steps.annotated import annotated_steps, choose_family, form_of
+from causeway.readers.normalise import normalise
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("ProfilerStep#12", 0),
+        ("step 12", 1),
+        ("Iteration#3", 1),
+        ("iter_7", 1),
+        ("train_step", 2),
+        ("CG_Single_Iteration", 2),
+        ("Optimizer.step#Adam.step", None),
+        ("GpuLower::Lower::validateIterDomainUse", None),
+        ("forward", None),
+        ("footstep", None),
+    ],
+)
+def test_names_that_name_a_step(name, form):
+    assert form_of(name) == form
+
+
+def test_windows_last_until_the_next_number_that_follows(tmp_path):
+    ranges = [(0, 80, {"name": "step 3"}), (100, 190, {"name": "step 4"}), (300, 350, {"name": "step 9"})]
+    ranges += [(s, s + 10, {"name": "train_step"}) for s in (0, 20, 40)]  # what counts comes first
+    folder = export(tmp_path / "0", kernels=[(10, 20), (120, 130), (320, 330)], ranges=ranges)
+    family = choose_family([folder], 1)
+    steps = annotated_steps(folder, family)[0]
+    assert family.name == "step *"
+    assert steps.number.tolist() == [3, 4, 9]
+    assert steps.start.tolist() == [0, 100, 300]
+    assert steps.end.tolist() == [100, 190, 350]
+    assert steps.of([-1, 0, 99, 100, 190, 310]).tolist() == [-1, 0, 0, 1, -1, 2]
+
+
+def test_ranges_inside_others_and_other_threads_are_left_out(tmp_path):
+    names = {"name": "train_step"}
+    ranges = [(0, 90, names), (10, 50, names), (100, 190, names), (5, 95, names | {"thread": 7})]
+    folder = export(tmp_path / "0", kernels=[(10, 20), (120, 130)], ranges=ranges)
+    steps = annotated_steps(folder, choose_family([folder], 1))[0]
+    assert list(zip(steps.start.tolist(), steps.end.tolist(), strict=True)) == [(0, 100), (100, 190)]
+
+
+def test_a_launch_belongs_to_the_step_of_its_call_and_time_to_the_window(tmp_path):
+    ranges = [(0, 100, {"name": "step 0"}), (100, 200, {"name": "step 1"}), (200, 250, {"name": "step 2"})]
+    kernels = [(50, 60, {"correlation": 1}), (90, 130, {"correlation": 2}), (150, 160, {"correlation": 3})]
+    calls = [(10, 15, {"correlation": 1}), (20, 25, {"correlation": 2}), (95, 99, {"correlation": 3})]
+    folder = export(tmp_path / "0", kernels=kernels, calls=calls, ranges=ranges)
+    document, rows, _ = found(tmp_path, [folder], **{"0": 1000})
+    assert document["source"] == "annotations"
+    (row,) = rows  # no launch belongs to steps 1 and 2
+    assert row == {
+        "rank": 0,
+        "step": 0,
+        "start_ns": 1000,
+        "duration_ns": 100,
+        "warm_up": False,
+        "busy_ns": 20,
+        "exposed_communication_ns": 0,
+        "exposed_copies_ns": 0,
+        "idle_ns": 80,
+        "launches": 3,
+    }
+
+
+TRACES = ("hta/nccl_data", "hta/sampled_rank-0", "hta/sampled_rank-1", "hta/trace_diff_control")
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_real_traces_agree_with_a_plain_reading(data, tmp_path, name):
+    path = data / "kineto" / f"{name}.json.gz"
+    events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+    ranges = [e for e in events if e.get("cat") == "user_annotation" and e["name"].startswith("ProfilerStep#")]
+    ranges = sorted((e["ts"], e["dur"], int(e["name"].split("#")[1])) for e in ranges)
+    calls = {e["args"]["correlation"]: e["ts"] for e in events if e.get("cat") == "cuda_runtime" and e["ph"] == "X"}
+    kernels = [e["args"]["correlation"] for e in events if e.get("cat") == "kernel"]
+    ends = [ts for ts, _, _ in ranges[1:]] + [ranges[-1][0] + ranges[-1][1]]
+    launches = [
+        sum(start <= calls[number] < end for number in kernels) for (start, _, _), end in zip(ranges, ends, strict=True)
+    ]
+    normalise(path, tmp_path / "0", export="0", source=name)
+    document, rows, _ = found(tmp_path, [tmp_path / "0"])
+    assert document["ranges"] == "ProfilerStep#*"
+    assert [row["step"] for row in rows] == [number for _, _, number in ranges]
+    assert [row["launches"] for row in rows] == launches
+    for row, (start, _, _), end in zip(rows, ranges, ends, strict=True):
+        assert abs(row["duration_ns"] - 1000 * (end - start)) <= 600  # doubles of 10^15 us keep a quarter of one
+        assert row["busy_ns"] + row["idle_ns"] == row["duration_ns"]

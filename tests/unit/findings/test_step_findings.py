@@ -1,0 +1,76 @@
+"""Slow steps as findings: numbers that their queries give, words, what is shared among steps, names from outside."""
+
+import duckdb
+import pyarrow as pa
+
+from causeway.core.tables import SCHEMAS, write_json, write_table
+from causeway.findings.document import DatasetTime, summarise
+from causeway.findings.headlines import MOST_WORDS, SLOW, word_count
+from causeway.findings.steps import step_findings
+from causeway.findings.suggestions import SLOW_STEPS
+
+HOSTILE = "<script>alert(1)</script>' OR 1=1 --" + "x" * 100_000
+RANK = {"steps": 40, "warm_up": 0, "devices": 1, "median_ns": 1_000_000, "reason": None}
+RANK |= dict.fromkeys(("period", "confidence", "coverage"))
+
+
+def slow(rank, step, cause, excess=400_000, **more):
+    known = {"rank": rank, "step": step, "usual_ns": 1_000_000, "duration_ns": 1_000_000 + excess, "excess_ns": excess}
+    known |= dict.fromkeys(("name", "launches", "ratio", "waits_for"))
+    return known | {"cause": cause, "cause_ns": excess - 1} | more
+
+
+def row(step, verdict="supported"):
+    known = {"rank": step["rank"], "step": step["step"], "cause": step["cause"], "name": step["name"]}
+    known |= {"excess_ns": step["cause_ns"], "low_ns": 1, "high_ns": 10**9, "share": 0.9, "q_value": 0.001}
+    return known | {"launches": None, "ratio": None, "verdict": verdict}
+
+
+def made(steps):
+    document = {"dataset": "d", "source": "annotations", "ranges": "step *", "reason": None, "slow": steps}
+    document["ranks"] = [{"rank": rank, **RANK} for rank in (0, 1)]
+    return document, [row(step) for step in steps if step["cause"]]
+
+
+def test_steps_of_one_rank_and_cause_are_one_finding(tmp_path, monkeypatch):
+    steps = [
+        slow(0, 4, "idle_before_first_launch"),
+        slow(0, 9, "idle_before_first_launch", 600_000),
+        slow(0, 11, "added_launches", name=HOSTILE, launches=4),
+        slow(1, 4, "exposed_communication", waits_for=0),
+        slow(1, 5, None, cause_ns=None),
+    ]
+    document, rows = made(steps)
+    rows.append(row(steps[0], "inconclusive"))
+    write_json(document, tmp_path / "d" / "steps.json", "steps")
+    schema = SCHEMAS["step_causes"]
+    write_table(pa.Table.from_pylist(rows, schema=schema), tmp_path / "d" / "step_causes.parquet", "step_causes")
+    findings = step_findings(document, rows)
+    assert [(one.subject, one.n, one.worth.ns) for one in findings] == [
+        ("rank 0", 1, 399_999),
+        ("rank 0", 2, 999_998),
+        ("rank 1", 1, 399_999),
+    ]
+    monkeypatch.chdir(tmp_path)
+    for finding in findings:
+        assert duckdb.connect().execute(finding.evidence.query).fetchall() == [(finding.evidence.value,)]
+        assert word_count(finding.headline, finding.subject) <= MOST_WORDS
+        assert len(finding.headline) < 200
+        assert "alert" not in finding.evidence.query
+    assert findings[1].headline == "Steps 4, 9 of rank 0 took 50 % longer (1 ms): the first launch comes late."
+    assert findings[2].headline.endswith("rank 0 is late.")
+    result = summarise(findings, {"d": DatasetTime(gpu_ns=10**8, steps=80)}, "0" * 16)
+    write_json(result, tmp_path / "findings.json", "findings")
+    assert [one["worth_per_step_ns"] for one in result["findings"]] == [12_500, 5_000, 5_000]
+    assert result["dropped"] == []
+
+
+def test_without_steps_nothing_is_worth_per_step():
+    document, rows = made([slow(0, 4, "lower_clock", name="gemm", ratio=0.8)])
+    (finding,) = summarise(step_findings(document, rows), {}, "0" * 16)["findings"]
+    assert finding["worth_per_step_ns"] is None
+    assert "by a factor of 0.80" in finding["sentence"]
+
+
+def test_every_cause_has_words_and_advice():
+    assert SLOW.keys() == SLOW_STEPS.keys()

@@ -1,0 +1,72 @@
+"""Steps drawn: every step of few, the longest of many, labels, names from outside, and nothing to draw."""
+
+import pyarrow as pa
+from plotting_samples import parsed
+
+from causeway.core.tables import SCHEMAS
+from causeway.plotting.figures.steps import COLUMNS, MOST_RANKS, draw_steps
+from causeway.plotting.overview.slow_steps import which_steps
+
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = "<script>alert(1)</script> step *"
+
+
+def table(ranks, steps, long=None):
+    rows = [
+        {
+            "rank": rank,
+            "step": step,
+            "start_ns": step * 1000,
+            "duration_ns": 3000 if step == long else 1000 + rank,
+            "warm_up": step == 0,
+            "busy_ns": 900,
+            "exposed_communication_ns": 0,
+            "exposed_copies_ns": 0,
+            "idle_ns": 100,
+            "launches": 5,
+        }
+        for rank in range(ranks)
+        for step in range(steps)
+    ]
+    return pa.Table.from_pylist(rows, schema=SCHEMAS["steps"])
+
+
+def document(ranks, steps, slow=()):
+    known = {"steps": steps, "warm_up": 1, "devices": 1, "median_ns": 1000, "reason": None}
+    known |= {"period": None, "confidence": 0.99, "coverage": 1.0}
+    found = {"dataset": "d", "source": "annotations", "ranges": HOSTILE, "reason": None, "slow": list(slow)}
+    return found | {"ranks": [{"rank": rank, **known} for rank in range(ranks)]}
+
+
+SLOW = {"rank": 1, "step": 7, "duration_ns": 3000, "usual_ns": 1000, "excess_ns": 2000, "cause": "added_launches"}
+SLOW |= {"name": HOSTILE, "cause_ns": 1900, "launches": 3, "ratio": None, "waits_for": None}
+
+
+def test_each_step_is_drawn_and_slow_ones_are_named():
+    svg = parsed(str(draw_steps(document(2, 20, [SLOW]), table(2, 20, long=7), "d")))
+    circles = list(svg.iter(f"{SVG}circle"))
+    assert len(circles) == 40
+    assert [circle.find(f"{SVG}title").text for circle in circles if circle.get("r") == "4"] == ["step 7: 3 µs"]
+    words = [element.text for element in svg.iter(f"{SVG}text")]
+    assert "step 7: +200 %, other launches than usual" in words
+    assert any("ranges <script>" in word for word in words)  # as text, not as markup
+
+
+def test_of_many_steps_the_longest_stay_and_ranks_are_bounded():
+    svg = parsed(str(draw_steps(document(12, 5000, [SLOW | {"step": 4321}]), table(12, 5000, long=4321), "d")))
+    titles = [element.text for element in svg.iter(f"{SVG}title")]
+    assert len(titles) <= MOST_RANKS * COLUMNS + 1
+    assert titles.count("step 4321: 3 µs") == MOST_RANKS
+
+
+def test_no_steps_say_why():
+    empty = document(0, 0) | {"source": None, "ranges": None, "reason": "no range names a step"}
+    assert "no range names a step" in str(draw_steps(empty, table(0, 0), "d"))
+    assert "No steps were found" in "".join(map(str, which_steps(empty, table(0, 0), "d")))
+
+
+def test_the_section_escapes_names_and_cites_numbers():
+    page = "".join(map(str, which_steps(document(2, 20, [SLOW]), table(2, 20, long=7), "d")))
+    assert "<script>" not in page
+    assert "d/steps.json" in page
+    assert 'id="d--steps"' in page
