@@ -8,8 +8,6 @@ from numba import int64, types, void
 from causeway.numeric.compiled import I8, compiled
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
-_LATE = 5
-"""Fields of an open range: start, end, name, flags, inputs."""
 
 
 class Stacks:
@@ -22,7 +20,7 @@ class Stacks:
     """
 
     def __init__(self, deepest: int) -> None:
-        self.open = np.empty((0, deepest, _LATE), np.int64)
+        self.open = np.empty((0, deepest, 5), np.int64)  # start, end, name, flags, inputs
         self.depth = np.empty(0, np.int64)
 
     def room_for(self, threads: int) -> None:

@@ -141,7 +141,8 @@ class LaunchOperators:
         more["end"] = rows["start_ns"] + rows["duration_ns"]
         for column in ("process", "thread"):
             more[column] = rows[column]
-        more["name"], more["flags"], more["inputs"] = name, flags, inputs
+        for column, values in (("name", name), ("flags", flags), ("inputs", inputs)):
+            more[column] = values
         keep = (more["end"] > more["start"]) & (more["thread"] != NULL)
         self._pending = np.concatenate([self._pending, more[keep]])
 
@@ -181,7 +182,8 @@ class LaunchOperators:
         self._load_until(until)
         self._pending = self._pending[np.lexsort((-self._pending["end"], self._pending["start"]))]
         cut = int(np.searchsorted(self._pending["start"], until, "right"))
-        scopes, self._pending = self._pending[:cut], self._pending[cut:]
+        scopes = self._pending[:cut]
+        self._pending = self._pending[cut:]
         scope_thread = self._thread_numbers(scopes["process"], scopes["thread"], True)
         call_thread = self._thread_numbers(calls["process"], calls["thread"], False)
         call_thread = np.where((calls["thread"] == NULL) | (calls["correlation"] < 0), -1, call_thread)

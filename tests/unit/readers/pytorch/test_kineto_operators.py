@@ -21,9 +21,12 @@ def expected(path):
     """Return for each launch, in the order of their starts, its innermost and outermost operator's name."""
     with gzip.open(path) as file:
         events = json.load(file, parse_float=Decimal)["traceEvents"]
-    calls, operators, kernels = {}, {}, []
+    calls = {}
+    operators = {}
+    kernels = []
     for event in events:
-        category, args = (event.get("cat") or "").lower(), event.get("args", {})
+        category = (event.get("cat") or "").lower()
+        args = event.get("args", {})
         if event.get("ph") != "X":
             continue
         start = round(event["ts"] * 1000)
