@@ -18,7 +18,7 @@ from causeway.core.codes import COPY_KINDS, KERNEL_CLASSES, MEMORY_KINDS
 from causeway.core.errors import TableError
 from causeway.core.installation import workflow_folder
 from causeway.core.machine_errors import fail_if_of_the_machine
-from causeway.core.schemas import LAUNCH_SHAPE, OPEN_ENDED, SCHEMA_VERSION, SCHEMAS, STATISTICS
+from causeway.core.schemas import LAUNCH_SHAPE, OPEN_ENDED, OPTIONAL_COLUMNS, SCHEMA_VERSION, SCHEMAS, STATISTICS
 from causeway.core.whole_files import finish, partial_of, write_whole
 
 __all__ = [
@@ -175,13 +175,17 @@ class TableWriter:
 
 
 def conform(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
-    """Return `table` with the columns of `schema`, in its order and exact types.
+    """Return `table` with the columns of `schema`, in its order and exact types; `OPTIONAL_COLUMNS` that it lacks are
+    null.
 
     Raises
     ------
     TableError
         For a missing or surplus column, a value that does not fit its type, or a null where none is allowed.
     """
+    for column in OPTIONAL_COLUMNS.get(name, ()):
+        if column not in table.column_names:
+            table = table.append_column(column, pa.nulls(table.num_rows, schema.field(column).type))
     wanted = schema.names  # taken once: with thousands of columns, asking anew for each takes half a minute
     present = table.column_names
     known = set(wanted)
@@ -214,6 +218,8 @@ def write_table(
 def open_table(path: str | Path, name: str) -> pq.ParquetFile:
     """Open a table for reading row group by row group, after the checks of `read_table`. The caller closes it.
 
+    It may lack `OPTIONAL_COLUMNS`.
+
     Raises
     ------
     TableError
@@ -227,7 +233,10 @@ def open_table(path: str | Path, name: str) -> pq.ParquetFile:
         raise TableError(f"{path}: holds table {found}, expected {name} of schema version {SCHEMA_VERSION}; {ADVICE}")
     wanted = SCHEMAS[name]
     wrong = [
-        field.name for field in wanted if field.name not in schema.names or schema.field(field.name).type != field.type
+        field.name
+        for field in wanted
+        if (field.name not in schema.names and field.name not in OPTIONAL_COLUMNS.get(name, ()))
+        or (field.name in schema.names and schema.field(field.name).type != field.type)
     ]
     if wrong:
         raise TableError(f"{path}: table {name} lacks columns {wrong} or has them with another type")

@@ -27,6 +27,7 @@ STAR_TABLES: dict[str, pa.Schema] = {
             column("queue_ns", I64, "ns", nullable=True),
             column("range", U32, nullable=True),
             column("correlation", I64, nullable=True),
+            *columns("operator shape", U32, nullable=True),  # of the call that made it; null: not known
         ]
     ),
     "transfers": pa.schema(
@@ -109,6 +110,18 @@ STAR_TABLES: dict[str, pa.Schema] = {
             column("label", TEXT, nullable=True),
         ]
     ),
+    # what the host was doing when it launched: the innermost and the outermost operator around the launching call, the
+    # path of modules and annotations, and forward, backward or optimizer
+    "operators": pa.schema([column("operator", U32), *columns("name outermost module phase", TEXT, nullable=True)]),
+    # of the inputs of the innermost operator that gives any; elements and bytes are of all its tensors together
+    "shapes": pa.schema(
+        [
+            column("shape", U32),
+            *columns("dims types", TEXT),
+            column("elements", I64, nullable=True),
+            column("bytes", I64, "bytes", nullable=True),
+        ]
+    ),
     "kernels": pa.schema([column("kernel", U32), *columns("id name short_name class", TEXT)]),
     "devices": pa.schema(
         [
@@ -122,3 +135,5 @@ STAR_TABLES: dict[str, pa.Schema] = {
         ]
     ),
 }
+OPTIONAL_COLUMNS = {"launches": ("operator", "shape")}
+"""Columns that a table may lack: they were not written before, and other programs' tables have none."""

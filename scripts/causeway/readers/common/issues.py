@@ -51,6 +51,9 @@ CATALOGUE = {
     "merged_names": Kind(
         "info", "ranges of so many names that those that differ in numbers alone share one, with # in their place"
     ),
+    "operators_left_out": Kind(
+        "info", "launches of so many operators or input sizes that those of the later ones were not kept"
+    ),
     "altered_text": Kind("info", "texts with control or undecodable characters, which were replaced"),
     "no_launches": Kind(
         "caution",

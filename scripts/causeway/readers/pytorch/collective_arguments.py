@@ -8,27 +8,8 @@ import numpy as np
 
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer, with_null
+from causeway.readers.common.operators import ELEMENT_BYTES
 from causeway.readers.sink.sink import Sink
-
-_TYPES = {
-    1: (
-        "byte",
-        "char",
-        "bool",
-        "unsigned char",
-        "signed char",
-        "float8_e4m3fn",
-        "float8_e5m2",
-        "float8_e4m3fnuz",
-        "float8_e5m2fnuz",
-    ),
-    2: ("short", "half", "bfloat16", "c10::half", "c10::bfloat16"),
-    4: ("int", "float"),
-    8: ("long", "long int", "double", "complexfloat"),
-    16: ("complexdouble",),
-}
-ELEMENT_BYTES = {name: size for size, names in _TYPES.items() for name in names}
-"""Size of an element by its type's name, in lower case."""
 
 
 def take_collectives(

@@ -25,6 +25,7 @@ from causeway.readers.containers.chrome_json import Event, TraceText
 from causeway.readers.detect import detect
 from causeway.readers.pytorch.collective_arguments import take_collectives
 from causeway.readers.pytorch.event_fields import ArgumentDecoder, all_arguments, mentions, times_ns
+from causeway.readers.pytorch.operator_events import OperatorCodes, is_module
 from causeway.readers.sink.counter_table import CounterTable
 from causeway.readers.sink.processes import MOST_RANKS
 from causeway.readers.sink.sink import Sink
@@ -77,6 +78,8 @@ class KinetoReader:
         self.pending: dict[str, list[Event]] = {}
         self.flush = {kind: getattr(self, f"_{kind}") for kind in self.map["categories"].values()}
         self.arguments = ArgumentDecoder(self.map["arguments"])
+        self.operator_arguments = ArgumentDecoder(self.map["operator_arguments"])
+        self.operator_codes = OperatorCodes(sink.operator_names)
         self.metrics = CounterTable()
         self.counter_rows: list[tuple] = []
         self.threads: dict[str, int] = {}
@@ -136,6 +139,8 @@ class KinetoReader:
             for category in {event.cat for event in events} - kinds.keys():
                 kinds[category] = self.map["categories"].get((category or "").lower())
             for event in [event for event in events if kinds[event.cat] and event.ph == "X"]:
+                if kinds[event.cat] == "modules" and not is_module(event.name):
+                    continue
                 pending.setdefault(event.cat, []).append(event)
             for category, rows in pending.items():
                 if len(rows) >= BATCH:
@@ -146,13 +151,14 @@ class KinetoReader:
         """Take events of one category."""
         category = category.lower()
         self.seen[category] = self.seen.get(category, 0) + len(events)
-        args = self.arguments.decode(events)
+        kind = self.map["categories"][category]
+        args = (self.operator_arguments if kind == "operators" else self.arguments).decode(events)
         process = []
         for one in args:
             rank = one.rank
             known = type(rank) is int and 0 <= rank < MOST_RANKS
             process.append(self.sink.processes.code(("rank", rank), rank) if known else self._only_process())
-        self.flush[self.map["categories"][category]](CategoryEvents(events, args, np.array(process)))
+        self.flush[kind](CategoryEvents(events, args, np.array(process)))
 
     def _only_process(self) -> int:
         return self.sink.processes.code(("rank", -1))
@@ -273,6 +279,19 @@ class KinetoReader:
         ]
         kind = [self.sink.range_kinds.code("device annotation" if gpu else "annotation") for gpu in on_device]
         self.sink.ranges(start, end, rows.process, thread, np.array(name), np.array(kind))
+
+    def _operators(self, rows: CategoryEvents) -> None:
+        """Take the operators of the host."""
+        self._take_operators(rows, *self.operator_codes.of_operators(rows.events, rows.args))
+
+    def _modules(self, rows: CategoryEvents) -> None:
+        """Take calls of modules."""
+        self._take_operators(rows, *self.operator_codes.of_modules(rows.events))
+
+    def _take_operators(self, rows: CategoryEvents, name: np.ndarray, flags: np.ndarray, inputs: np.ndarray) -> None:
+        start, end = self._times(rows)
+        thread = np.array([self._thread(event.tid) for event in rows.events])
+        self.sink.operators(start, end, rows.process, thread, name, flags, inputs)
 
     def _clean(self, name: object) -> str:
         """Return a name as clean text; most names are repeated."""

@@ -17,6 +17,9 @@ AHEAD_NS = 1_000_000_000
 CALLS_HELD = 1 << 18
 """Launch calls held while their launches are awaited; a device is at most a few thousand launches behind."""
 
+_LINKED = ("range", "operator", "inputs")
+"""What a launch takes over from the call that made it."""
+
 
 def innermost(start: np.ndarray, end: np.ndarray, times: np.ndarray) -> np.ndarray:
     """Return for each time the index of the latest-started range that holds it, or -1.
@@ -113,8 +116,9 @@ class LaunchCalls:
 
     Parameters
     ----------
-    blocks : iterator of (EventBatch, ndarray of int64)
-        Events with start_ns, duration_ns, process, correlation, ordered by start; and each one's range or `NULL`.
+    blocks : iterator of (EventBatch, ndarray of int64, ndarray of int64, ndarray of int64)
+        Events with start_ns, duration_ns, process, correlation, ordered by start; and each one's range, operator and
+        inputs, or `NULL`.
     launching : ndarray of bool, shape (names,), or None
         Whether a call of that name (by the events' `name`) launches a kernel; for `unanswered`.
 
@@ -124,12 +128,12 @@ class LaunchCalls:
         Calls that launch a kernel, none of which was found; complete after `drain`.
     """
 
-    def __init__(self, blocks: Iterator[tuple[EventBatch, np.ndarray]], launching: np.ndarray | None = None) -> None:
+    def __init__(self, blocks: Iterator[tuple[EventBatch, ...]], launching: np.ndarray | None = None) -> None:
         self._blocks = blocks
         self._done = False
         self._latest = None
         self._launching = launching
-        self._held = np.empty(0, [("key", "<i8"), ("end", "<i8"), ("range", "<i8"), ("launching", "?")])
+        self._held = np.empty(0, [*((name, "<i8") for name in ("key", "end", *_LINKED)), ("launching", "?")])
         self.unanswered = 0
 
     @staticmethod
@@ -146,12 +150,13 @@ class LaunchCalls:
             if block is None:
                 self._done = True
                 break
-            rows, ranges = block
+            rows, *linked = block
             self._latest = int(rows["start_ns"][-1])
             more = np.empty(len(rows), self._held.dtype)
             more["key"] = self._keys(rows)
             more["end"] = rows["start_ns"] + rows["duration_ns"]
-            more["range"] = ranges
+            for name, values in zip(_LINKED, linked, strict=True):
+                more[name] = values
             more["launching"] = False if self._launching is None else self._launching[rows["name"]]
             fresh.append(more[more["key"] >= 0])
             if sum(map(len, fresh)) > CALLS_HELD:
@@ -168,12 +173,12 @@ class LaunchCalls:
                 self.unanswered += int(self._held["launching"][~keep].sum())
                 self._held = self._held[keep]
 
-    def find(self, launches: EventBatch) -> tuple[np.ndarray, np.ndarray]:
-        """Return for each launch (ordered by start) its call's end in ns and its range, both int64 of shape (n,) and
-        `NULL` where unknown.
+    def find(self, launches: EventBatch) -> tuple[np.ndarray, ...]:
+        """Return for each launch (ordered by start) its call's end in ns, and its range, operator and inputs, all
+        int64 of shape (n,) and `NULL` where unknown.
         """
         end = np.full(len(launches), NULL)
-        ranges = np.full(len(launches), NULL)
+        linked = [np.full(len(launches), NULL) for _ in _LINKED]
         if len(launches):
             self._load_until(int(launches["start_ns"][-1]) + AHEAD_NS)
             if len(self._held):
@@ -181,9 +186,10 @@ class LaunchCalls:
                 at = np.minimum(np.searchsorted(self._held["key"], keys), len(self._held) - 1)
                 hit = (self._held["key"][at] == keys) & (keys >= 0)
                 end[hit] = self._held["end"][at[hit]]
-                ranges[hit] = self._held["range"][at[hit]]
+                for name, values in zip(_LINKED, linked, strict=True):
+                    values[hit] = self._held[name][at[hit]]
                 self._held["launching"][at[hit]] = False  # answered
-        return end, ranges
+        return end, *linked
 
     def drain(self) -> None:
         """Read the stream to its end."""

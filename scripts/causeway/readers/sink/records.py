@@ -58,6 +58,17 @@ RECORDS = {
             ("kind", "<i4"),
         ]
     ),
+    "operators": np.dtype(
+        [
+            ("start_ns", "<i8"),
+            ("duration_ns", "<i8"),
+            ("process", "<i4"),
+            ("thread", "<i8"),
+            ("name", "<i4"),
+            ("flags", "u1"),
+            ("inputs", "<i4"),
+        ]
+    ),
     "collectives": np.dtype(
         [
             (name, "<i8")

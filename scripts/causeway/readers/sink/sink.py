@@ -29,6 +29,7 @@ from causeway.readers.common.vocabularies import BoundedVocabulary, Vocabulary
 from causeway.readers.sink.batches import EventBatch, repeated
 from causeway.readers.sink.event_times import COARSE_NS, COARSE_ROWS, ClockTick, possible_events
 from causeway.readers.sink.external_sort import ExternalSort
+from causeway.readers.sink.launch_operators import OperatorNames
 from causeway.readers.sink.processes import Processes
 from causeway.readers.sink.profiler_overhead import ProfilerOverhead
 from causeway.readers.sink.records import RECORDS, CounterRows, FittingIds, RowCodes, event_batch
@@ -85,6 +86,7 @@ class Sink:
         self.call_names = Vocabulary()
         self.range_names = BoundedVocabulary()
         self.range_kinds = Vocabulary()
+        self.operator_names = OperatorNames()
         self.metrics = Vocabulary()
         self.mpi_names = Vocabulary()
         self.collective_names = Vocabulary()
@@ -214,6 +216,16 @@ class Sink:
         if n:
             self._fit(columns, "thread")
             self._events["ranges"].add(event_batch("ranges", n, columns))
+
+    def operators(self, start_ns, end_ns, process, thread, name, flags, inputs) -> None:
+        """Take operators and modules of the host; `name` and `inputs` are codes of `operator_names`, `flags` those of
+        `common.operators`; conventions as `launches`.
+        """
+        columns = {"process": process, "thread": thread, "name": name, "flags": flags, "inputs": inputs}
+        n, columns = self._possible(start_ns, end_ns, columns)
+        if n:
+            self._fit(columns, "thread")
+            self._events["operators"].add(event_batch("operators", n, columns))
 
     def mpi(self, start_ns, end_ns, process, thread, name, size=NULL, peer=NULL, communicator=NULL) -> None:
         """Take MPI calls; `name` are codes of `mpi_names`, `peer` the other rank or the root, `size` the bytes sent

@@ -15,6 +15,7 @@ from causeway.readers.common.constants import NO_KIND, NULL
 from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up, repeated
 from causeway.readers.sink.distinct import distinct, distinct_rows
 from causeway.readers.sink.joins import LaunchCalls, OpenRanges
+from causeway.readers.sink.launch_operators import LaunchOperators, OperatorNumbers
 from causeway.readers.sink.profiler_overhead import HEAVY_SHARE
 from causeway.readers.sink.records import CounterRows
 from causeway.readers.sink.sink import Facts, Sink
@@ -48,11 +49,12 @@ class StarWriter:
 
     def write(self) -> None:
         """Write every table that has rows."""
-        with _RangesAndCalls(self) as (ranges, calls):
-            self._write_launches(calls)
-            calls.drain()
-            ranges.drain()
-            self._check(calls.unanswered)
+        with _RangesAndCalls(self) as joined:
+            self._write_launches(joined.launch_calls, joined.operators)
+            joined.launch_calls.drain()
+            joined.operators.close()
+            joined.open_ranges.drain()
+            self._check(joined.launch_calls.unanswered)
         self._write_events("transfers", self._transfer_columns)
         self._write_events("samples", self._sample_columns)
         self._write_events("mpi", self._mpi_columns)
@@ -103,19 +105,20 @@ class StarWriter:
         self.used_processes.update(process[first].tolist())
         self.used_devices.update(zip(process[first].tolist(), device[first].tolist(), strict=True))
 
-    def _write_launches(self, calls: LaunchCalls) -> None:
+    def _write_launches(self, calls: LaunchCalls, operators: LaunchOperators) -> None:
         if not self.sink.n_launches:
             return
         early = without = 0
+        numbers = OperatorNumbers(operators)
         with self.sink.writer("launches") as writer:
             for block in self.sink.events("launches"):
                 rows = self._of_ranks(block)
                 if not len(rows):
                     continue
                 queue = rows["queue_ns"]
-                ranges = repeated(NULL, len(rows))
+                ranges = operator = inputs = repeated(NULL, len(rows))
                 if self.sink.count_of("calls"):
-                    end, ranges = calls.find(rows)
+                    end, ranges, operator, inputs = calls.find(rows)
                     waited = np.where(end == NULL, NULL, rows["start_ns"] - end)
                     early += int(((waited < 0) & (end != NULL)).sum())
                     without += int((end == NULL).sum())
@@ -138,13 +141,24 @@ class StarWriter:
                             "queue_ns": nullable(queue, pa.int64()),
                             "range": nullable(ranges, pa.uint32()),
                             "correlation": nullable(rows["correlation"], pa.int64()),
+                            **numbers.columns(operator, inputs),
                         }
                     )
                 )
             self.facts.tables["launches"] = writer.rows
+        self._write_operators(numbers)
         if self.sink.count_of("calls"):
             self.sink.issues.add("started_before_call_returned", early)
             self.sink.issues.add("no_launch_calls", without)
+
+    def _write_operators(self, numbers: OperatorNumbers) -> None:
+        """Write the operators and shapes that launches refer to."""
+        for name, table in (("operators", numbers.operator_table()), ("shapes", numbers.shape_table())):
+            if table.num_rows:
+                with self.sink.writer(name) as writer:
+                    writer.write(table)
+                self.facts.tables[name] = table.num_rows
+        self.sink.issues.add("operators_left_out", numbers.lost)
 
     def _write_events(self, kind: str, columns_of: Callable[[EventBatch], dict]) -> None:
         """Write the events of a kind, block by block, with the columns that `columns_of` makes of a block's rows."""
@@ -277,13 +291,20 @@ class _RangesAndCalls:
         self.sink = star.sink
         self.writers: dict = {}
 
-    def __enter__(self) -> tuple[OpenRanges, LaunchCalls]:
+    def __enter__(self) -> "_RangesAndCalls":
         for table in ("ranges", "calls"):
             if self.sink.count_of(table):
                 self.writers[table] = self.sink.writer(table)
         self.open_ranges = OpenRanges(self._ranges())
         launching = np.array([bool(_LAUNCHING.search(name)) for name in self.sink.call_names.texts], bool)
-        return self.open_ranges, LaunchCalls(self._calls(), launching)
+        known = self.sink.operator_names
+        texts = self.sink.range_names.texts
+        own = bool(self.sink.count_of("operators"))
+        self.operators = LaunchOperators(self.sink.events("operators"), known, texts.__getitem__, not own)
+        if "calls" not in self.writers:
+            self.operators.close()
+        self.launch_calls = LaunchCalls(self._calls(), launching)
+        return self
 
     def __exit__(self, *failure: object) -> None:
         for table, writer in self.writers.items():
@@ -315,9 +336,10 @@ class _RangesAndCalls:
                     }
                 )
             )
+            self.operators.take(rows)
             yield rows
 
-    def _calls(self) -> Iterator[tuple[EventBatch, np.ndarray]]:
+    def _calls(self) -> Iterator[tuple[EventBatch, ...]]:
         if "calls" not in self.writers:
             return
         for block in self.sink.events("calls"):
@@ -336,4 +358,4 @@ class _RangesAndCalls:
                     }
                 )
             )
-            yield rows, self.open_ranges.find(rows)
+            yield rows, self.open_ranges.find(rows), *self.operators.find(rows)

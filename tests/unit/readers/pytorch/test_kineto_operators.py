@@ -1,0 +1,123 @@
+"""Operators around launches in Kineto traces, beside a plain script: the innermost and the outermost `cpu_op` around
+the launching call, on its thread.
+"""
+
+import gzip
+import json
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from reading import Read
+
+from support import DATA
+
+FILES = {path.name: path for path in sorted((DATA / "kineto").rglob("*.json.gz"))} if DATA.is_dir() else {}
+CHECKED = sorted(set(FILES) - {"cupti_profiler.json.gz", "rank_non_gpu.json.gz"})  # those without a launch
+CALLS = {"cuda_runtime", "runtime", "cuda_driver", "hip_runtime"}
+
+
+def expected(path):
+    """Return for each launch, in the order of their starts, its innermost and outermost operator's name."""
+    with gzip.open(path) as file:
+        events = json.load(file, parse_float=Decimal)["traceEvents"]
+    calls = {}
+    operators = {}
+    kernels = []
+    for event in events:
+        category = (event.get("cat") or "").lower()
+        args = event.get("args", {})
+        if event.get("ph") != "X":
+            continue
+        start = round(event["ts"] * 1000)
+        end = start + round(event["dur"] * 1000)
+        thread = (args.get("rank"), int(event["tid"])) if str(event["tid"]).lstrip("-").isdigit() else None
+        if category in CALLS and "correlation" in args:
+            key = args.get("rank"), args["correlation"]
+            calls[key] = max(calls.get(key, (0,)), (end, start, thread))
+        elif category in ("cpu_op", "operator"):
+            operators.setdefault(thread, []).append((start, -end, event["name"]))
+        elif category == "kernel":
+            kernels.append((start, (args.get("rank"), args.get("correlation"))))
+    for thread, found in operators.items():
+        found.sort(key=lambda one: one[:2])
+        starts, ends, names = zip(*found, strict=True)
+        operators[thread] = np.array(starts), -np.array(ends), names
+    answers = []
+    for _, key in sorted(kernels, key=lambda one: one[0]):
+        _, start, thread = calls.get(key, (None, None, None))
+        around = []
+        if start is not None:
+            starts, ends, names = operators.get(thread, (np.empty(0), np.empty(0), ()))
+            around = [names[at] for at in np.flatnonzero((starts <= start) & (start < ends))]
+        answers.append((around[-1], around[0]) if around else (None, None))
+    return answers
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if "4ranks_all" in name else ()) for name in CHECKED]
+)
+def test_every_launch_has_the_operators_around_its_call(name, tmp_path):
+    read = Read(FILES[name], tmp_path / "out")
+    rows = read.operators.to_pylist() if "operators" in read.names else []
+    ours = [
+        (None, None) if number is None else (rows[number]["name"], rows[number]["outermost"])
+        for number in read.launches.column("operator").to_pylist()
+    ]
+    assert ours == [tuple(one and one.strip() for one in pair) for pair in expected(FILES[name])]
+
+
+def event(category, name, start, duration, thread, **args):
+    return {
+        "ph": "X",
+        "cat": category,
+        "name": name,
+        "pid": 1,
+        "tid": thread,
+        "ts": start,
+        "dur": duration,
+        "args": args,
+    }
+
+
+def test_names_modules_phases_and_input_sizes_are_taken_from_the_stack(tmp_path):
+    sizes = {"Input Dims": [[4, 8], [8, 2], []], "Input type": ["float", "float", "Scalar"], "Sequence number": 3}
+    events = [
+        event("user_annotation", "ProfilerStep#12", 0, 100, 7),
+        event("python_function", "nn.Module: Linear_0", 1, 40, 7),
+        event("python_function", "model.py(3): forward", 1, 40, 7),
+        event("cpu_op", "aten::mm", 2, 10, 7, **sizes),  # starts with the one around it, and is written first
+        event("cpu_op", "aten::linear", 2, 20, 7),
+        event("cuda_runtime", "cudaLaunchKernel", 3, 1, 7, correlation=1),
+        event("kernel", "gemm", 10, 5, 0, device=0, stream=7, correlation=1),
+        event("cpu_op", "AddmmBackward0", 50, 10, 7),
+        event("cuda_runtime", "cudaLaunchKernel", 55, 1, 7, correlation=2),
+        event("kernel", "gemm", 60, 5, 0, device=0, stream=7, correlation=2),
+        event("cuda_runtime", "cudaLaunchKernel", 55, 1, 8, correlation=3),  # on another thread
+        event("kernel", "gemm", 70, 5, 0, device=0, stream=7, correlation=3),
+        event("kernel", "gemm", 80, 5, 0, device=0, stream=7, correlation=4),  # without its call
+    ]
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    read = Read(path, tmp_path / "out")
+    assert read.launches.column("operator").to_pylist() == [0, 1, None, None]
+    assert read.launches.column("shape").to_pylist() == [0, None, None, None]
+    assert read.operators.to_pylist() == [
+        {
+            "operator": 0,
+            "name": "aten::mm",
+            "outermost": "aten::linear",
+            "module": "ProfilerStep/Linear_0",
+            "phase": "forward",
+        },
+        {
+            "operator": 1,
+            "name": "AddmmBackward0",
+            "outermost": "AddmmBackward0",
+            "module": "ProfilerStep",
+            "phase": "backward",
+        },
+    ]
+    assert read.shapes.to_pylist() == [
+        {"shape": 0, "dims": "[4,8] [8,2] []", "types": "float float Scalar", "elements": 48, "bytes": 192}
+    ]
