@@ -122,6 +122,7 @@ rule summarise_findings:
         scopes=each_target("<results>/{dataset}/{target}/causal/scopes.json"),
         efficiency=expand("<results>/{dataset}/efficiency.json", dataset=TRACED),
         stragglers=expand("<results>/{dataset}/stragglers.json", dataset=TRACED),
+        waiting=expand("<results>/{dataset}/waiting.parquet", dataset=TRACED),
         comparisons=[f"<results>/compare/{pair}/comparison.json" for pair in PAIRS],
         lib=modules("findings"),
     output:
@@ -153,6 +154,7 @@ rule write_overview:
         efficiency=expand("<results>/{dataset}/efficiency.json", dataset=TRACED),
         efficiency_tables=expand("<results>/{dataset}/efficiency.parquet", dataset=TRACED),
         stragglers=expand("<results>/{dataset}/stragglers.json", dataset=TRACED),
+        waiting=expand("<results>/{dataset}/waiting.parquet", dataset=TRACED),
         comparisons=[f"<results>/compare/{pair}/comparison.json" for pair in PAIRS],
         findings="<results>/findings.json",
         assets=assets("plotting/drawing"),

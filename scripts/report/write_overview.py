@@ -26,6 +26,7 @@ def views(job) -> list[DatasetView]:
     efficiency = {dataset_of(path): read_json(path) for path in job.input.efficiency}
     tables = {dataset_of(path): read_table(path, "efficiency") for path in job.input.efficiency_tables}
     stragglers = {dataset_of(path): read_json(path) for path in job.input.stragglers}
+    waiting = {dataset_of(path): read_table(path, "waiting") for path in job.input.waiting}
     found = []
     for path in job.input.quality:
         dataset = dataset_of(path)
@@ -49,6 +50,7 @@ def views(job) -> list[DatasetView]:
             efficiency=efficiency.get(dataset),
             efficiency_table=tables.get(dataset),
             stragglers=stragglers.get(dataset),
+            waiting=waiting.get(dataset),
         )
         found.append(view)
     return found

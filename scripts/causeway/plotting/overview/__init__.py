@@ -3,5 +3,5 @@
 Figures stand in `figures`.
 
 Imports run from left to right: `overview` > `findings_list`, `inputs`, `time_lost` > `causes`, `comparisons`,
-`datasets`, `heat_map`, `late_ranks`, `methods`, `what_if`.
+`datasets`, `heat_map`, `late_ranks`, `methods`, `waiting`, `what_if`.
 """

@@ -25,6 +25,7 @@ from causeway.plotting.overview.inputs import facts, kernel_table, quality_strip
 from causeway.plotting.overview.late_ranks import which_rank
 from causeway.plotting.overview.methods import methods_values, provenance
 from causeway.plotting.overview.time_lost import where_the_time_goes
+from causeway.plotting.overview.waiting import why_devices_wait
 from causeway.plotting.overview.what_if import what_would_help
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class DatasetView:
     efficiency: Mapping | None = None
     efficiency_table: "pa.Table | None" = None
     stragglers: Mapping | None = None
+    waiting: "pa.Table | None" = None
 
 
 def draw_overview(
@@ -138,13 +140,16 @@ def _dataset(
         "findings": first,
         "findings_id": anchor(view.name, "findings"),
         "is_folded": folded,
-        "time_lost": where_the_time_goes(view.efficiency, view.efficiency_table, view.name)
-        if view.efficiency
-        else None,
+        "time_lost": _time_lost(view) if view.efficiency else None,
         "targets": [_target(view, target, found, links) for target, found in kernels],
         "late_ranks": which_rank(view.stragglers, view.name) if view.stragglers else None,
         "what_if": what_if,
     }
+
+
+def _time_lost(view: DatasetView) -> list[Markup]:
+    waiting = why_devices_wait(view.waiting, view.name) if view.waiting is not None else []
+    return [*where_the_time_goes(view.efficiency, view.efficiency_table, view.name), *waiting]
 
 
 def _parts(view: DatasetView, with_findings: bool, with_what_if: bool) -> list[tuple[str, str]]:
