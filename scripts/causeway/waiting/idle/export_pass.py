@@ -183,8 +183,9 @@ class ExportPass:
             gaps.QUEUED_START: reasons.BETWEEN_QUEUED,
         }
         code_of = np.zeros(8, np.int64)
-        for number in sorted(plain.keys() & set(np.unique(meaning).tolist())):
-            code_of[number] = self.details.code(plain[number])
+        for number in np.flatnonzero(np.bincount(meaning, minlength=8)).tolist():
+            if number in plain:
+                code_of[number] = self.details.code(plain[number])
         detail = np.where(meaning == gaps.HOST, pieces[:, _FIELD["code"]], code_of[meaning])
         stalled = np.flatnonzero(meaning == gaps.QUEUED)
         detail[stalled] = self._dependencies(pieces[stalled], block, before)
@@ -196,7 +197,7 @@ class ExportPass:
         slots = self.host.slots
         key = block["key"][at]
         slot = (key + (key >> 40) * RANK_SPREAD) & (len(slots) - 1)
-        start = np.where((key >= 0) & (slots[slot, 0] == key), slots[slot, 1], block["returned"][at])
+        start = np.where((key >= 0) & (slots[slot, 0] == key + 1), slots[slot, 1], block["returned"][at])
         rank, stream = (block[name][at].astype(np.int64) for name in ("rank", "stream"))
         source = self.waits.find(rank, stream, before[at], start)
         which = np.where(source == NONE, pieces[:, _FIELD["code"]], -1 - (source - NONE))

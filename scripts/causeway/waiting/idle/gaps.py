@@ -138,7 +138,7 @@ def take_events(
         known = state[d]
         key = keys[i]
         at = slot_of(key, mask)
-        found = key >= 0 and slots[at, 0] == key
+        found = key >= 0 and slots[at, 0] == key + 1
         if known[0] == ABSENT:
             known[0] = start
             known[1] = start

@@ -47,8 +47,7 @@ class HostTimeline:
     def __init__(self, folder: Path, activities: Activities) -> None:
         self.activities = activities
         self.threads = Rows()
-        self.slots = np.full((CALL_SLOTS, len(SLOT)), -1)
-        self.slots[:, SLOT.index("user")] = 0
+        self.slots = np.zeros((CALL_SLOTS, len(SLOT)), np.int64)
         self.segments = np.zeros((0, len(SEGMENT)), np.int64)
         self.offsets = np.zeros(1, np.int64)
         self._new: list[np.ndarray] = []

@@ -11,8 +11,8 @@ DEPTH = 64
 SEGMENT = ("thread", "begin", "end", "code")
 OPEN = ("begin", "end", "code")
 SLOT = ("key", "start", "end", "code", "thread", "user")
-"""Fields of a segment, of an open activity, and of a call; the user of a call is 1 + the device that last ran its
-work.
+"""Fields of a segment, of an open activity, and of a call, whose key is 1 + `call_keys` (0: none) and whose user is
+1 + the device that last ran its work.
 """
 RANK_SPREAD = 648_055
 """Slots between the calls of two ranks: 2^20 over the golden ratio, which keeps any number of ranks apart."""
@@ -124,10 +124,10 @@ def remember_calls(keys, starts, ends, codes, threads, slots):
         if key < 0:
             continue
         slot = slots[slot_of(key, mask)]
-        if slot[0] != key or ends[i] > slot[2]:
-            if slot[0] != key:
+        if slot[0] != key + 1 or ends[i] > slot[2]:
+            if slot[0] != key + 1:
                 slot[5] = 0
-            slot[0] = key
+            slot[0] = key + 1
             slot[1] = starts[i]
             slot[2] = ends[i]
             slot[3] = codes[i]

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+REASONS = 8
+CODES = 512
+"""Places for reasons and for codes of details, of which an export has some 400 (`activities.MOST_TEXTS`)."""
 Steps = Mapping[int, tuple[np.ndarray, np.ndarray, np.ndarray]]
 """By rank: start, end (ns, the export's clock) and number of its steps, in order and without overlap."""
 
@@ -13,15 +16,13 @@ class Totals:
 
     Attributes
     ----------
-    whole : dict of (int, int, int) to int
-        By device's row, reason and detail's code: ns.
     steps : dict of (int, int, int, int) to int
         By device's row, step, reason and detail's code: ns.
     """
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
-        self.whole: dict[tuple[int, ...], int] = {}
+        self._whole = np.zeros((0, REASONS * CODES), np.int64)
         self.steps: dict[tuple[int, ...], int] = {}
 
     def take(
@@ -34,12 +35,23 @@ class Totals:
         rank_of: list[int],
     ) -> None:
         """Take pieces, int64 arrays of shape (n,); `rank_of` gives the rank of each device's row."""
-        _add(self.whole, [device, reason, detail], end - begin)
+        if len(rank_of) > len(self._whole):
+            fresh = np.zeros((len(rank_of) - len(self._whole), REASONS * CODES), np.int64)
+            self._whole = np.concatenate([self._whole, fresh])
+        np.add.at(self._whole.reshape(-1), (device * REASONS + reason) * CODES + detail, end - begin)
+        if not self._steps:
+            return
         ranks = np.array(rank_of, np.int64)[device]
-        for rank in np.unique(ranks).tolist() if self._steps else ():
+        for rank in np.unique(ranks).tolist():
             if rank in self._steps:
                 mine = ranks == rank
                 self._split([column[mine] for column in (device, reason, detail, begin, end)], *self._steps[rank])
+
+    @property
+    def whole(self) -> dict[tuple[int, int, int], int]:
+        """Ns by device's row, reason and detail's code."""
+        rows = self._whole.reshape(-1, REASONS, CODES)
+        return {tuple(key): int(rows[tuple(key)]) for key in np.argwhere(rows).tolist()}
 
     def _split(self, pieces: list[np.ndarray], low: np.ndarray, high: np.ndarray, number: np.ndarray) -> None:
         """Count the parts of pieces that lie in steps."""
