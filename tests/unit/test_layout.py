@@ -159,6 +159,7 @@ TWICE = {
     "nsys_sqlite": "the same form of file: `simulate` writes whole exports, `levels` a window",
     "quality": "a kind of finding",
     "stragglers": "a figure and a kind of finding",
+    "waiting": "a figure, a section of the overview and a kind of finding",
 }
 """Names that several folders give a module, with the reason."""
 

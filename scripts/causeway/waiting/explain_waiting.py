@@ -11,7 +11,7 @@ from causeway.core.logs import LOG
 from causeway.core.reduced import EFFICIENCY, why_not
 from causeway.core.tables import read_json, read_table, write_table
 from causeway.waiting.idle.export_pass import Explained, explain_export
-from causeway.waiting.idle.reasons import NAMES
+from causeway.waiting.idle.reason_words import NAMES
 from causeway.waiting.idle.totals import Steps
 
 Sums = dict[tuple[int, int, int, int, str], int]

@@ -9,7 +9,7 @@ import pytest
 from waiting_samples import CALLS, explained, random_export, write_export
 
 from causeway.waiting.idle import export_pass
-from causeway.waiting.idle.reasons import AFTER_LAST, BEFORE_FIRST, NAMES
+from causeway.waiting.idle.reason_words import AFTER_LAST, BEFORE_FIRST, NAMES
 
 RANKS = 100
 
@@ -39,7 +39,9 @@ def test_random_ranks_agree_with_the_definition_in_each_nanosecond(tmp_path, mon
 def test_the_sums_of_steps_are_the_idle_time_within_them(tmp_path, monkeypatch):
     each = random_export(tmp_path / "e0", 77, 40)
     monkeypatch.setattr(export_pass, "start_up_bound", lambda folder: 3)
-    low, high, number = np.array([0, 25, 40]), np.array([20, 40, 10_000]), np.array([5, 6, 9])
+    low = np.array([0, 25, 40])
+    high = np.array([20, 40, 10_000])
+    number = np.array([5, 6, 9])
     found = export_pass.explain_export(tmp_path / "e0", dict.fromkeys(range(0, 40, 2), (low, high, number)))
     assert {found.devices[device][0] % 2 for device, *_ in found.totals.steps} == {0}
     for device, (rank, _) in enumerate(found.devices):
@@ -57,7 +59,8 @@ def test_the_sums_of_steps_are_the_idle_time_within_them(tmp_path, monkeypatch):
 
 
 def test_the_start_up_latency_is_the_median_of_launches_on_an_idle_device(tmp_path):
-    calls, launches = [], []
+    calls = []
+    launches = []
     latencies = [*range(100, 125), 60_000, 70_000]  # a few work items that waited for something else
     for number, latency in enumerate(latencies):
         at = 1_000_000 * number

@@ -35,7 +35,7 @@ COLOURS = dict(
 
 
 def waiting_by_device(table: "pa.Table") -> dict[tuple[int, int], Counter]:
-    """Return ns by reason of the whole run, by rank and device, ascending."""
+    """Return ns by reason of the whole run, by rank and device; `table` has the columns of `waiting`."""
     found: dict[tuple[int, int], Counter] = {}
     for row in table.to_pylist():
         if row["step"] is None:
@@ -71,7 +71,8 @@ def draw_waiting(table: "pa.Table", *, dataset: str, why: str | None = None) -> 
         text(MARGIN, 45, below, theme.SMALL, colour=theme.MUTED),
         *_legend(used),
     ]
-    left, top = 150.0, 92.0
+    left = 150.0
+    top = 92.0
     scale = (WIDTH - left - 130) / most
     for number, key in enumerate(chosen):
         y = top + ROW * number

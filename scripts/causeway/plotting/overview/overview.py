@@ -51,7 +51,13 @@ class TargetView:
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetView:
-    """One dataset: the documents about its inputs, and its targets in the order of the page."""
+    """One dataset: the documents about its inputs, and its targets in the order of the page.
+
+    Attributes
+    ----------
+    efficiency_table, waiting : Table or None
+        `efficiency.parquet` and `waiting.parquet` with their columns.
+    """
 
     name: str
     quality: Mapping

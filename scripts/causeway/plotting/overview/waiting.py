@@ -21,7 +21,15 @@ OUTSIDE = ("before_first", "after_last")
 
 
 def why_devices_wait(table: "pa.Table", name: str) -> list[Markup]:
-    """Return a sentence, the largest details as a table, and the figure; nothing where no device is idle."""
+    """Return a sentence, the largest details as a table, and the figure; nothing where no device is idle.
+
+    Parameters
+    ----------
+    table : Table
+        `waiting.parquet`.
+    name : str
+        The dataset.
+    """
     path = f"{name}/waiting.parquet"
     rows = [row for row in table.to_pylist() if row["step"] is None and row["reason"] not in OUTSIDE]
     by_reason: Counter = Counter()

@@ -3,5 +3,5 @@
 What becomes of the sums stands in `explain_waiting`.
 
 Imports run from left to right: `export_pass` > `event_waits` > `host_timeline`, `totals` > `device_events` >
-`activities`, `gaps` > `reasons`, `stack_sweep`.
+`activities`, `gaps` > `reason_words`, `stack_sweep`.
 """

@@ -4,12 +4,12 @@ import re
 
 import numpy as np
 
-from causeway.waiting.idle.reasons import NOT_RECORDED, OTHER
+from causeway.waiting.idle.reason_words import NOT_RECORDED, OTHER
 
 MOST_TEXTS = 400
 """Different texts per export; what comes later counts as `other`."""
 LONGEST_TEXT = 120
-PLAIN, CAUSE, BLOCKING = 0, 1, 2
+PLAIN, CAUSE, BLOCKING = range(3)
 """Of activities at one moment the one with the highest priority counts: of blocking calls the outermost, of others the
 innermost.
 """
@@ -39,7 +39,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 class Activities:
-    """Texts of activities, each with a code: its place in the order of first appearance.
+    """Texts of activities, each with a code: its position in the order of first appearance.
 
     Attributes
     ----------

@@ -14,8 +14,8 @@ from causeway.waiting.idle.gaps import ABSENT, GRAPH_KIND
 GRAPH_RANGES = "cuda_graph"
 """Kind of the ranges that are executions of whole graphs."""
 COPY = 2
-FIRST_COPY, FIRST_KERNEL = 2, 258
-"""Where the names of copies, by kind, and of communicating kernels begin."""
+FIRST_COPY = 2
+"""Where the names of copies, by kind, begin."""
 
 
 class DeviceEvents:
@@ -117,7 +117,17 @@ def _identity(batch: pa.RecordBatch) -> Block:
 
 
 def call_keys(rank: np.ndarray, correlation: np.ndarray) -> np.ndarray:
-    """Return rank and correlation, both of shape (n,), as one int64 each, -1 where there is no correlation."""
+    """Return rank and correlation as one number each.
+
+    Parameters
+    ----------
+    rank, correlation : ndarray of integers, shape (n,)
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        -1 where there is no correlation.
+    """
     usable = (correlation >= 0) & (correlation < 1 << 40)
     return np.where(usable, rank.astype(np.int64) << 40 | np.where(usable, correlation, 0), -1)
 
@@ -130,7 +140,7 @@ class Rows:
         self._of: dict[int, int] = {}
 
     def of(self, keys: np.ndarray) -> np.ndarray:
-        """Return the number of each key; int32, shape (n,)."""
+        """Return the number of each key, int32 of shape (n,); `keys` are int64 of shape (n,)."""
         if keys.size and (keys == keys[0]).all():
             return np.full(keys.size, self._row(int(keys[0])), np.int32)
         used, first, inverse = np.unique(keys, return_index=True, return_inverse=True)

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.event_blocks import Block
-from causeway.waiting.idle import gaps, reasons
+from causeway.waiting.idle import gaps, reason_words
 from causeway.waiting.idle.activities import Activities
 from causeway.waiting.idle.device_events import DeviceEvents, Rows
 from causeway.waiting.idle.event_waits import NONE, UNRECORDED, EventWaits
 from causeway.waiting.idle.gaps import ABSENT, PIECE, STATE
 from causeway.waiting.idle.host_timeline import HostTimeline
 from causeway.waiting.idle.stack_sweep import RANK_SPREAD
-from causeway.waiting.idle.totals import Steps, Totals
+from causeway.waiting.idle.totals import IdleSums, Steps
 
 BOUND_BLOCKS = 4
 """Blocks of events, 65,536 each at most, from which the start-up latency is taken."""
@@ -40,14 +40,14 @@ class Explained:
         Rank and device of each row.
     texts : list of str
         Details by code.
-    totals : Totals
+    totals : IdleSums
     start_up_ns : int
         The bound that was used.
     """
 
     devices: list[tuple[int, int]]
     texts: list[str]
-    totals: Totals
+    totals: IdleSums
     start_up_ns: int
 
 
@@ -84,7 +84,15 @@ def start_up_bound(folder: Path) -> int:
 
 @dataclass
 class Known:
-    """What is known of the devices and streams so far; arrays grow with them."""
+    """What is known of the devices and streams so far.
+
+    Attributes
+    ----------
+    state : ndarray of int64, shape (devices, 6)
+        `gaps.STATE`.
+    called : ndarray of int64, shape (streams,), ns
+        When the call of the latest event of each stream began.
+    """
 
     state: np.ndarray = field(default_factory=lambda: np.zeros((0, len(STATE)), np.int64))
     called: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -108,7 +116,7 @@ class ExportPass:
     bound : int
         Longest start-up latency, ns.
     steps : Steps
-    latencies : list or None
+    latencies : list of ndarray of int64, each of shape (launches,), ns, or None
         Takes the start-up latencies on idle devices, where they are wanted.
     """
 
@@ -122,8 +130,8 @@ class ExportPass:
         self.devices = Rows()
         self.streams = Rows()
         self.known = Known()
-        self.totals = Totals(steps)
-        self._no_call = reasons.NO_CORRELATION if (folder / "calls.parquet").is_file() else reasons.NO_CALLS
+        self.totals = IdleSums(steps)
+        self._no_call = reason_words.NO_CORRELATION if (folder / "calls.parquet").is_file() else reason_words.NO_CALLS
         self._pieces = np.empty((FIRST_PIECES, len(PIECE)), np.int64)
 
     def take(self, block: Block) -> None:
@@ -176,11 +184,11 @@ class ExportPass:
         meaning = pieces[:, _FIELD["meaning"]]
         plain = {
             gaps.NO_CALL: self._no_call,
-            gaps.NO_THREAD: reasons.NO_THREAD,
-            gaps.NODES: reasons.BETWEEN_NODES,
-            gaps.WHOLE: reasons.WHOLE_GRAPH,
-            gaps.IDLE_START: reasons.ON_IDLE_DEVICE,
-            gaps.QUEUED_START: reasons.BETWEEN_QUEUED,
+            gaps.NO_THREAD: reason_words.NO_THREAD,
+            gaps.NODES: reason_words.BETWEEN_NODES,
+            gaps.WHOLE: reason_words.WHOLE_GRAPH,
+            gaps.IDLE_START: reason_words.ON_IDLE_DEVICE,
+            gaps.QUEUED_START: reason_words.BETWEEN_QUEUED,
         }
         code_of = np.zeros(8, np.int64)
         for number in np.flatnonzero(np.bincount(meaning, minlength=8)).tolist():
@@ -228,7 +236,7 @@ class ExportPass:
         pieces = np.empty((len(self.devices.keys), len(PIECE)), np.int64)
         pieces = pieces[: gaps.close_graphs(self.known.state, pieces)]
         if len(pieces):
-            detail = np.full(len(pieces), self.details.code(reasons.WHOLE_GRAPH))
+            detail = np.full(len(pieces), self.details.code(reason_words.WHOLE_GRAPH))
             columns = [pieces[:, _FIELD[name]] for name in ("device", "reason")]
             limits = [pieces[:, _FIELD[name]] for name in ("begin", "end")]
             self.totals.take(*columns, detail, *limits, [key >> 16 for key in self.devices.keys])
@@ -244,7 +252,7 @@ class ExportPass:
         begin = np.array([first[rank == one].min() for one in ranks], np.int64)
         end = np.array([last[rank == one].max() for one in ranks], np.int64)
         nothing = np.full(len(ranks), self.details.code(""))
-        for reason, low, high in ((reasons.BEFORE_FIRST, begin, first), (reasons.AFTER_LAST, last, end)):
+        for reason, low, high in ((reason_words.BEFORE_FIRST, begin, first), (reason_words.AFTER_LAST, last, end)):
             mine = high > low
             parts = [column[mine] for column in (rows, np.full(len(ranks), reason), nothing, low, high)]
             self.totals.take(*parts, ranks)

@@ -9,7 +9,7 @@ import numpy as np
 from numba import int64
 
 from causeway.numeric.compiled import I4, I8, U1, compiled
-from causeway.waiting.idle.reasons import (
+from causeway.waiting.idle.reason_words import (
     BLOCKED_HOST,
     DEPENDENCY_STALLED,
     GRAPH_INTERNAL,
@@ -108,6 +108,7 @@ def take_events(
 
     Parameters
     ----------
+    begin_at : int
     devices, streams, kinds, starts, ends, returned, names, keys : arrays, shape (n,)
         Rows of device and stream, kind of work, ns, the end of the call by the queue time or `ABSENT`, a number that
         stands for the event's name, and the key of its call or -1; ordered by start.

@@ -51,7 +51,9 @@ def _advance(row, until, now, depth, opened, activities, segments, n):
         best = 0
         stop = until
         for k in range(kept):
-            begin, end, code = opened[row, k, 0], opened[row, k, 1], opened[row, k, 2]
+            begin = opened[row, k, 0]
+            end = opened[row, k, 1]
+            code = opened[row, k, 2]
             stop = min(stop, end)
             mine = activities[code, 0]
             held = activities[opened[row, best, 2], 0]

@@ -11,7 +11,7 @@ Steps = Mapping[int, tuple[np.ndarray, np.ndarray, np.ndarray]]
 """By rank: start, end (ns, the export's clock) and number of its steps, in order and without overlap."""
 
 
-class Totals:
+class IdleSums:
     """Exact sums of pieces.
 
     Attributes
@@ -34,7 +34,16 @@ class Totals:
         end: np.ndarray,
         rank_of: list[int],
     ) -> None:
-        """Take pieces, int64 arrays of shape (n,); `rank_of` gives the rank of each device's row."""
+        """Take pieces.
+
+        Parameters
+        ----------
+        device, reason, detail : ndarray of int64, shape (n,)
+            Row of the device, number of the reason, code of the detail.
+        begin, end : ndarray of int64, shape (n,), ns
+        rank_of : list of int
+            Rank of each device's row.
+        """
         if len(rank_of) > len(self._whole):
             fresh = np.zeros((len(rank_of) - len(self._whole), REASONS * CODES), np.int64)
             self._whole = np.concatenate([self._whole, fresh])

@@ -25,6 +25,3 @@ ON_IDLE_DEVICE = "from the end of the launch call to the start"
 BETWEEN_QUEUED = "between queued work"
 OTHER = "other"
 """Details that are not names of an export."""
-
-NO_ACTIVITY = 0
-"""Code of host time about which the export says nothing."""

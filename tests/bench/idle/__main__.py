@@ -1,4 +1,4 @@
-"""How fast the reasons of idle time are found: `python -m tests.bench.waiting [MILLIONS]` writes an export of that many
+"""How fast the reasons of idle time are found: `python -m tests.bench.idle [MILLIONS]` writes an export of that many
 launches with their calls, in which every launch ends a gap, and prints launches per CPU-second and peak memory.
 """
 
