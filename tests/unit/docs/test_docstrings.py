@@ -22,7 +22,7 @@ MISSING = {
     "levels/explorer": 1,
     "levels/pyramid": 50,
     "plotting/figures": 21,
-    "plotting/overview": 9,
+    "plotting/overview": 8,
     "readers/amd": 13,
     "readers/common": 3,
     "readers/containers": 14,
