@@ -85,6 +85,7 @@ rule correct_causes:
     output:
         scopes="<results>/{dataset}/{target}/causal/scopes.json",
         agreement="<results>/{dataset}/{target}/causal/agreement.parquet",
+        across_kernels="<results>/{dataset}/{target}/causal/across_kernels.parquet",
         graph="<results>/{dataset}/{target}/causal/dataset/graph.json",
         contributions="<results>/{dataset}/{target}/causal/dataset/contributions.parquet",
         refutations="<results>/{dataset}/{target}/causal/dataset/refutations.parquet",

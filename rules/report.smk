@@ -151,6 +151,7 @@ rule write_overview:
         ranking=each_target("<results>/{dataset}/{target}/ranking.parquet"),
         kernels=each_target("<results>/{dataset}/{target}/kernels.parquet"),
         scopes=each_target("<results>/{dataset}/{target}/causal/scopes.json"),
+        across_kernels=each_target("<results>/{dataset}/{target}/causal/across_kernels.parquet"),
         efficiency=expand("<results>/{dataset}/efficiency.json", dataset=TRACED),
         efficiency_tables=expand("<results>/{dataset}/efficiency.parquet", dataset=TRACED),
         stragglers=expand("<results>/{dataset}/stragglers.json", dataset=TRACED),

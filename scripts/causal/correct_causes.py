@@ -8,8 +8,9 @@ from causeway.causal.data.outcome_file import read_outcomes
 from causeway.causal.data.scopes import DATASET_SCOPE, kernels_that_matter
 from causeway.causal.effects.user_interventions import user_interventions_of, without_scope
 from causeway.causal.report.across_kernels import correct
-from causeway.causal.report.documents import agreement_rows, write_rows, write_scope
+from causeway.causal.report.documents import across_kernels_rows, agreement_rows, write_rows, write_scope
 from causeway.causal.report.kernel_agreement import agreement, contradictions
+from causeway.causal.report.kernel_effects import effects_over_kernels
 from causeway.core.logs import LOG, failing_clearly
 from causeway.core.tables import write_json
 
@@ -44,6 +45,8 @@ def main(job) -> None:
             write_scope(outcome, manifest.parent / scope, reasons.get(scope, ()))
         facts = {"dataset": job.wildcards.dataset, "target": job.wildcards.target}
         write_rows(agreement_rows(rows), job.output.agreement, "agreement", facts)
+        effects = across_kernels_rows(effects_over_kernels(kernels))
+        write_rows(effects, job.output.across_kernels, "across_kernels", facts)
         write_json({"scopes": ids}, manifest, schema="scopes")
 
 

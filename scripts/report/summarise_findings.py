@@ -44,7 +44,8 @@ def analyses(job) -> list[Analysis]:
 
 def times(measured: list[Analysis], efficiencies: list[dict], qualities: list[dict]) -> dict[str, DatasetTime]:
     """Return what the findings of every dataset are measured against: its GPU time, of its devices, which the explorer
-    shows, or else of the launches that were measured in ns; and the analyses that its inputs rule out.
+    shows, or else of the launches that were measured in ns; the analyses that its inputs rule out, and what a filter
+    kept of them.
     """
     found = {
         one.dataset: DatasetTime(gpu_ns=sum(row["value_sum"] for row in one.kernels))
@@ -57,7 +58,8 @@ def times(measured: list[Analysis], efficiencies: list[dict], qualities: list[di
     for quality in qualities:
         states = quality["analyses"].items()
         impossible = frozenset(name for name, state in states if not state["possible"])
-        found[quality["dataset"]] = replace(found.get(quality["dataset"], DatasetTime()), impossible=impossible)
+        known = found.get(quality["dataset"], DatasetTime())
+        found[quality["dataset"]] = replace(known, impossible=impossible, based_on=quality["based_on"])
     return found
 
 

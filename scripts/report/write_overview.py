@@ -4,7 +4,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from causeway.core.logs import failing_clearly
-from causeway.core.results import dataset_of, read_capabilities, read_comparisons, read_searches, tables_by_target
+from causeway.core.results import (
+    dataset_and_target,
+    dataset_of,
+    read_capabilities,
+    read_comparisons,
+    read_searches,
+    tables_by_target,
+)
 from causeway.core.tables import read_json, read_table
 from causeway.plotting.drawing.page import write
 from causeway.plotting.overview.overview import DatasetView, TargetView, draw_overview
@@ -23,6 +30,10 @@ def views(job) -> list[DatasetView]:
     kernels = tables_by_target(job.input.kernels, "kernel_summary")
     bins = tables_by_target(job.input.bins, "bins")
     ranking = tables_by_target(job.input.ranking, "ranking")
+    across = {
+        dataset_and_target(Path(path).parent): read_table(path, "across_kernels").to_pylist()
+        for path in job.input.across_kernels
+    }
     efficiency = {dataset_of(path): read_json(path) for path in job.input.efficiency}
     tables = {dataset_of(path): read_table(path, "efficiency") for path in job.input.efficiency_tables}
     stragglers = {dataset_of(path): read_json(path) for path in job.input.stragglers}
@@ -37,6 +48,7 @@ def views(job) -> list[DatasetView]:
                 bins=bins[name, target],
                 ranking=ranking[name, target],
                 searches=searches.get((name, target), []),
+                across_kernels=across[name, target],
             )
             for (name, target), table in kernels.items()
             if name == dataset

@@ -1,6 +1,6 @@
 """What a filter rules out: analyses of a reduced dataset that would take dropped events for events that never were."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from causeway.core.tables import read_json
@@ -12,6 +12,8 @@ FILTERED = (CONTEXT_FEATURES, EFFICIENCY, STRAGGLERS)
 """Analyses that `capabilities.json` names for exports of reduced datasets alone: every other export allows them as far
 as its tables do.
 """
+MEASURED = ("launches", "transfers", "counters")
+"""Tables of what is measured; the others say what was beside it."""
 
 
 def why_not(folders: Iterable[str | Path], analysis: str) -> str | None:
@@ -34,3 +36,40 @@ def why_not(folders: Iterable[str | Path], analysis: str) -> str | None:
         if state and not state["possible"]:
             return state["why"]
     return None
+
+
+def based_on(folders: Iterable[str | Path]) -> str | None:
+    """Return what was kept of the launches, transfers and counters of a reduced dataset, in words; None where nothing
+    of them was dropped.
+
+    Parameters
+    ----------
+    folders : iterable of path
+        The folders of tables of the dataset's exports; of a reduced dataset each holds a `filter.json`.
+
+    Raises
+    ------
+    TableError
+        If a document cannot be read.
+    """
+    documents = [read_json(path) for folder in folders if (path := Path(folder) / "filter.json").is_file()]
+    kept = counted(documents, MEASURED, "kept")
+    return f"{kept} of {documents[0]['source_dataset']}" if kept else None
+
+
+def counted(documents: Sequence[Mapping], tables: Sequence[str], part: str) -> str:
+    """Return how many rows were `kept` or `dropped` of those tables of which some were dropped, in words.
+
+    Parameters
+    ----------
+    documents : sequence of mapping
+        `filter.json` of each export.
+    tables : sequence of str
+    part : {"kept", "dropped"}
+    """
+    said = []
+    for table in tables:
+        rows = [entry["rows"] for document in documents for entry in document["tables"].get(table, {}).values()]
+        if sum(row["dropped"] for row in rows):
+            said.append(f"{sum(row[part] for row in rows):,} of {sum(row['before'] for row in rows):,} {table}")
+    return " and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said)

@@ -41,11 +41,14 @@ class DatasetTime:
         Whether the dataset has an explorer.
     impossible : frozenset of str
         Analyses that the dataset's inputs rule out.
+    based_on : str or None
+        What a filter kept of the dataset's tables, in words; None where it is not a reduced one.
     """
 
     gpu_ns: int | None = None
     explorer: bool = False
     impossible: frozenset[str] = frozenset()
+    based_on: str | None = None
 
 
 def severity(finding: Finding) -> str:
@@ -131,11 +134,14 @@ def summarise(findings: Iterable[Finding], times: Mapping[str, DatasetTime], con
 
 
 def _placed(finding: Finding, index: int, time: DatasetTime) -> Finding:
-    """Return a finding, and those behind it, with severity and, by its index in the document, the explorer's window."""
+    """Return a finding, and those behind it, with severity and what they are based on; by its index in the document,
+    with the explorer's window.
+    """
     is_explored = time.explorer and finding.kind in ("cause", "variability")
     return replace(
         finding,
         severity=severity(finding),
         explorer=f"{finding.dataset}/explorer/index.html#finding_{index}" if is_explored else None,
-        also=tuple(replace(one, severity=severity(one)) for one in finding.also),
+        based_on=time.based_on,
+        also=tuple(replace(one, severity=severity(one), based_on=time.based_on) for one in finding.also),
     )

@@ -173,6 +173,8 @@ class Finding:
         `recoverable_ns` over the dataset's GPU time; None before the findings are ranked as well.
     explorer : str or None
         The explorer, opened at the window that shows the claim best.
+    based_on : str or None
+        On what the numbers are based, where a filter dropped events; None before the findings are ranked as well.
     also : sequence of Finding
         Further claims about the same kernel, in their order.
     is_time : bool
@@ -215,6 +217,7 @@ class Finding:
     severity: str | None = None
     recoverable_share: float | None = None
     explorer: str | None = None
+    based_on: str | None = None
     also: Sequence["Finding"] = ()
     is_time: bool = False
     sign: str | None = None

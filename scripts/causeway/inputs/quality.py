@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.compute as pc
 
 from causeway.core.formatting import first_of
-from causeway.core.reduced import FILTERED
+from causeway.core.reduced import FILTERED, based_on
 from causeway.core.tables import open_table, read_json, read_table
 
 SEVERITIES = ("info", "caution", "blocked")
@@ -98,6 +98,7 @@ def check(dataset: str, folders: Folders) -> dict:
         "exports": [_export(document) for document in documents],
         "issues": issues,
         "analyses": _analyses(documents, issues),
+        "based_on": based_on(folders),
     }
 
 

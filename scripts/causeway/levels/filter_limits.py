@@ -8,7 +8,7 @@ therefore not computed from tables that lack some, and `capabilities.json` says 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from causeway.core.reduced import CONTEXT_FEATURES, EFFICIENCY, FILTERED, STRAGGLERS
+from causeway.core.reduced import CONTEXT_FEATURES, EFFICIENCY, FILTERED, STRAGGLERS, counted
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
 
 NEEDS = {
@@ -56,24 +56,6 @@ class Left:
     last_ns: int | None
 
 
-def counted(numbers: Mapping, tables: Sequence[str], part: str) -> str:
-    """Return how many rows were `kept` or `dropped` of those tables of which some were dropped, in words.
-
-    Parameters
-    ----------
-    numbers : mapping
-        As `filter.json`.
-    tables : sequence of str
-    part : {"kept", "dropped"}
-    """
-    said = []
-    for table in tables:
-        rows = [entry["rows"] for entry in numbers["tables"].get(table, {}).values()]
-        if sum(row["dropped"] for row in rows):
-            said.append(f"{sum(row[part] for row in rows):,} of {sum(row['before'] for row in rows):,} {table}")
-    return " and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said)
-
-
 def ruled_out(numbers: Mapping) -> dict[str, str]:
     """Return the analyses that a filter rules out, each with the sentence that says why.
 
@@ -89,7 +71,7 @@ def ruled_out(numbers: Mapping) -> dict[str, str]:
     whole = len(keep) == 1 and {name for name, value in keep[0].items() if value is not None} <= ONLY_WHERE_AND_WHEN
     found = {}
     for analysis, tables in NEEDS.items():
-        dropped = counted(numbers, tables, "dropped")
+        dropped = counted([numbers], tables, "dropped")
         if dropped and (analysis == STRAGGLERS or not whole):
             found[analysis] = (
                 f"not computed: the filter dropped {dropped}; compute it on the unfiltered dataset"
@@ -147,7 +129,7 @@ def _analyses(document: Mapping, rows: Mapping[str, int], limits: Mapping[str, s
 def _note(numbers: Mapping) -> dict:
     """Return the issue that says on what the results of a reduced export are based."""
     dropped = sum(entry["rows"]["dropped"] for table in numbers["tables"].values() for entry in table.values())
-    kept = counted(numbers, tuple(numbers["tables"]), "kept") or "all events"
+    kept = counted([numbers], tuple(numbers["tables"]), "kept") or "all events"
     limits = ruled_out(numbers)
     cut = any(entry.get(name) is not None for entry in numbers["keep"] for name in CUT_BY)
     return {

@@ -134,6 +134,10 @@ def test_the_quality_says_on_what_the_results_are_based(cases):
     assert "chosen by their duration" in notes[0]["detail"]
     assert not any(found["analyses"][name]["possible"] for name in FILTERED)
     assert found["status"] == "caution"
+    rows = [entry["rows"] for entry in read_json(cases["reduced"] / "filter.json")["tables"]["launches"].values()]
+    before, kept = (sum(row[name] for row in rows) for name in ("before", "kept"))
+    assert found["based_on"].startswith(f"{kept:,} of {before:,} launches")
+    assert check("whole", [cases["whole"]])["based_on"] is None
 
 
 def test_one_export_without_its_events_is_enough_to_rule_out_what_adds_up_over_all(tmp_path):

@@ -4,12 +4,13 @@ from pathlib import Path
 from typing import ClassVar
 from xml.etree import ElementTree as ET
 
+import pyarrow as pa
 from causal_samples import contribution_rows, graph_of, write_scope
 from figure_records import overview_links
 from measured_samples import write_measured
 from variability_samples import FACTS, MS, NAMES, bins_table, kernels_table, ranking_table, write_rows
 
-from causeway.core.tables import write_json, write_table
+from causeway.core.tables import SCHEMAS, write_json, write_table
 
 
 def parsed(svg):
@@ -128,6 +129,7 @@ def write_dataset(
         "exports": exports,
         "issues": issues,
         "analyses": analyses(possible),
+        "based_on": None,
     }
     write_json(quality, folder / "quality.json", "quality")
     shifts = {str(rank): {"shift_ns": 0, "ranks": [rank]} for rank in range(ranks)}
@@ -156,7 +158,23 @@ def write_dataset(
             write_scope(place / "causal", scoped, contribution_rows(some, 10 + number)[0])
             written.append(row["kernel"])
         write_json({"scopes": written}, place / "causal" / "scopes.json")
+        across = pa.Table.from_pylist(across_kernels_rows(written, causes), schema=SCHEMAS["across_kernels"])
+        write_table(across, place / "causal" / "across_kernels.parquet", "across_kernels")
     return folder
+
+
+def across_kernels_rows(kernels, causes):
+    """Rows of `across_kernels.parquet`: the first cause acts in all kernels, each further one in one kernel less."""
+    rows = []
+    for number in range(min(causes, len(kernels))):
+        acts = kernels[: len(kernels) - number]
+        change = {"mean_change_percent": 4.0 - number, "mean_change_low": 1.0, "mean_change_high": 5.0}
+        spread = {"smallest_percent": 1.5, "largest_percent": 4.5, "between_std": 1.0, "i_squared": 40.0}
+        cost = {"cost_ns": 2e6, "cost_low": 1e6, "cost_high": 3e6}
+        name = f"feature_{number}"
+        words = {"feature": name, "level": None, "sentence": f"{name} acts in {len(acts)} of {len(kernels)} kernels."}
+        rows.append(words | {"kernels": acts, "searched": len(kernels)} | change | spread | cost)
+    return rows
 
 
 class Named(list):
@@ -186,6 +204,7 @@ def job_of(root, out, datasets=("demo",)):
             bins=each("bins.parquet"),
             ranking=each("ranking.parquet"),
             scopes=each("causal/scopes.json"),
+            across_kernels=each("causal/across_kernels.parquet"),
             contributions=each("causal/dataset/contributions.parquet"),
             findings=str(out / "findings.json"),
             efficiency=[str(path) for name in datasets for path in (root / name).glob("efficiency.json")],

@@ -24,9 +24,15 @@ MAX_ROWS = 5000
 OWN_MODEL = 300
 """Rows from which a kernel has a model of its own: ten for each of some thirty effective coefficients."""
 
-WIDER = {"mean": 1.25, "p50": 1.3, "p99": 1.6, "spread": 1.9, "target": 1.5}
+WIDER = {"mean": 1.25, "p50": 1.3, "p99": 1.9, "spread": 1.9, "target": 1.5}
 """Widening of intervals for what no draw shows: causes that were not found, and the form of the tail. Chosen on tables
 of the validation, judged on others of the same generators (docs/validation.md).
+"""
+
+REACH = 1.5
+"""Predicted times lie at most so many times as far from the mean of their configuration as the farthest that was
+observed, in logarithms: beyond, a model of products and steps is not to be believed. Chosen: 1 would cut the tail where
+few launches have the level that is set.
 """
 
 RowDonors = Mapping[str, np.ndarray]
@@ -185,6 +191,7 @@ class _Unit:
         self.logarithmic = bool(np.all(self.observed > 0))
         own = np.log(self.observed) if self.logarithmic else self.observed
         self.response = own - self._of_configuration(own, self.weights[:, None])[:, 0]
+        self.reach = self._reach()
         self._models: dict[tuple[str, ...], TimeModel] = {}
         self._now: dict[tuple[str, ...], np.ndarray] = {}
         codes = np.unique(observations.kernel[rows]) if observations.kernels else []
@@ -200,6 +207,12 @@ class _Unit:
         counts = np.add.reduceat(weights[self.order], self.firsts)
         return (sums / np.where(counts > 0, counts, 1.0))[self.configuration]
 
+    def _reach(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return how low and how high the response of each row may become, shape (n_rows, 1)."""
+        ordered = self.response[self.order]
+        lowest, highest = (reduce(ordered, self.firsts) for reduce in (np.minimum.reduceat, np.maximum.reduceat))
+        return REACH * lowest[self.configuration][:, None], REACH * highest[self.configuration][:, None]
+
     def _model(self, names: Sequence[str]) -> TimeModel:
         key = tuple(names)
         if key not in self._models:
@@ -211,10 +224,8 @@ class _Unit:
     def _times(self, model: TimeModel, names: Sequence[str], donors: RowDonors) -> np.ndarray:
         """Return the times with causes set, by the model and by each draw, shape (n_rows, 1 + DRAWS)."""
         own = {names.index(name): self.local[rows[self.where]] for name, rows in donors.items()}
-        moved = model.response_with(own) - self.response[:, None]
-        if self.logarithmic:
-            return self.observed[:, None] * np.exp(np.clip(moved, -20.0, 20.0))
-        return self.observed[:, None] + moved
+        moved = np.clip(model.response_with(own), *self.reach) - self.response[:, None]
+        return self.observed[:, None] * np.exp(moved) if self.logarithmic else self.observed[:, None] + moved
 
     def percent(self, names: Sequence[str], after: RowDonors, before: RowDonors | None) -> np.ndarray:
         """Return the changes of the statistics in percent, shape (n_statistics, 1 + DRAWS)."""

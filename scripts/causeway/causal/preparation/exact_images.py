@@ -37,6 +37,10 @@ ROUNDING = 1e-9
 """Relative error of double precision, some digits spared."""
 PROJECTIONS = 12
 """Directions on which columns are compared at first: equal ones are never missed, the others are looked at again."""
+FEWEST_VALUES = 50
+"""Different values in the order of the time from which a column is taken for a function of it: with fewer, a few groups
+of launches of different size would do.
+"""
 NEAREST = 6
 """So many columns are looked at beside each image, the nearest first: an exact one is among them."""
 TIME_UNITS = frozenset(
@@ -107,6 +111,31 @@ def error_of_time(image: np.ndarray, other: np.ndarray) -> float:
     design = np.column_stack([np.ones(rows.sum()), other[rows] / np.abs(other[rows]).max()]) / image[rows, None]
     misfit = 1.0 - design @ np.linalg.lstsq(design, np.ones(rows.sum()), rcond=None)[0]
     return float(np.quantile(np.abs(misfit), 0.9)) / 1.645  # the 90 % quantile of |z|, z standard normal
+
+
+def keeps_order(column: np.ndarray, time: np.ndarray) -> bool:
+    """Tell whether a column rises or falls with the time without exception over all launches, whatever their kernel.
+
+    A logarithm, a reciprocal or whole microseconds do, in kernels of any size. What determines the time does not: the
+    order of launches that take nearly the same time is that of noise.
+
+    Parameters
+    ----------
+    column, time : ndarray of float, shape (n_rows,)
+        As measured, without gaps.
+
+    Examples
+    --------
+    >>> time = np.arange(1.0, 101.0)
+    >>> keeps_order(np.log(time), time), keeps_order(np.round(1e4 / time), time), keeps_order(time % 7, time)
+    (True, True, False)
+    """
+    order = np.argsort(time, kind="stable")
+    steps = np.diff(column[order])
+    apart = np.diff(time[order]) > 0  # among launches of equal time there is no order
+    rising = bool(np.all(steps[apart] >= 0))
+    falling = bool(np.all(steps[apart] <= 0))
+    return (rising or falling) and np.unique(column).size >= FEWEST_VALUES
 
 
 def _images_of(column: np.ndarray, time: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

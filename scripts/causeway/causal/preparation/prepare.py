@@ -16,7 +16,7 @@ from causeway.causal.data.observations import Feature, Observations
 from causeway.causal.preparation.categorical import category_candidates
 from causeway.causal.preparation.collinearity import determined_columns, precedence
 from causeway.causal.preparation.counter_scale import better_standardised, standardised_within_configuration
-from causeway.causal.preparation.exact_images import has_time_unit, product_images
+from causeway.causal.preparation.exact_images import has_time_unit, keeps_order, product_images
 from causeway.causal.preparation.leak_attribution import LeakAttribution, calculated_from
 from causeway.causal.preparation.numeric_columns import NumericColumn, final_values, numeric_column, winsorised
 from causeway.causal.preparation.prepared import Prepared
@@ -141,7 +141,7 @@ def _without_leaked(
     """Drop counters that follow from the measured value; facts known at the launch's start cannot."""
     measured = rows.mean + rows.signed
     counters = [i for i, number in enumerate(numbers) if number.is_counter]
-    leaked = _products_with_time(numbers, measured)
+    leaked = _products_with_time(numbers, measured) | _in_order_of_time(numbers, measured)
     size = kish_size(rows.weight) * (1 - centring.n_groups / len(rows))
     scales = [(False, centring.centred(measured), [n.centred for n in numbers])]
     if np.all(measured > 0):  # before levels, in which a rate is tied to its amount only nearly
@@ -189,6 +189,18 @@ def _products_with_time(numbers: list[NumericColumn], measured: np.ndarray) -> n
         raw = [np.asarray(numbers[i].column.values, dtype=float) for i in whole]
         found[whole] = product_images(raw, [numbers[i].is_counter for i in whole], measured, calculated_from)
     return found
+
+
+def _in_order_of_time(numbers: list[NumericColumn], measured: np.ndarray) -> np.ndarray:
+    """Return which counters rise or fall with the time over all launches, shape (n_columns,)."""
+    raw = [np.asarray(number.column.values, dtype=float) for number in numbers]
+    return np.asarray(
+        [
+            number.is_counter and keeps_order(values[number.known], measured[number.known])
+            for number, values in zip(numbers, raw, strict=True)
+        ],
+        dtype=bool,
+    )
 
 
 def _choose_scales(numbers: list[NumericColumn], rows: Observations, prepared: Prepared) -> None:

@@ -2,6 +2,6 @@
 
 What the outcomes hold is found in `discovery` and `examination`; figures and pages stand in `plotting`.
 
-Imports run from left to right: `across_kernels`, `documents` > `kernel_agreement` > `reasons` > `sentences` >
-`probability`.
+Imports run from left to right: `across_kernels`, `documents` > `kernel_agreement`, `kernel_effects` > `reasons` >
+`sentences` > `probability`.
 """

@@ -8,6 +8,7 @@ import pyarrow as pa
 from causeway.causal.data.outcome import Arrow, Edge, Estimate, Node, Outcome, TimeEffect
 from causeway.causal.effects.share_method import SHARE_METHOD
 from causeway.causal.report.kernel_agreement import Agreement
+from causeway.causal.report.kernel_effects import KernelEffects
 from causeway.causal.report.reasons import dropped_of, nothing_sentence, reasons_of
 from causeway.causal.report.sentences import sentences_of, what_if_sentence
 from causeway.core.tables import SCHEMAS, write_json, write_table
@@ -255,6 +256,26 @@ def agreement_rows(rows: Sequence[Agreement]) -> list[dict]:
             "level": row.level or None,
             "state": row.state,
             "sign_of": row.sign_of,
+        }
+        for row in rows
+    ]
+
+
+def across_kernels_rows(rows: Sequence[KernelEffects]) -> list[dict]:
+    """Return the rows of `across_kernels.parquet`."""
+    return [
+        {
+            "feature": row.feature,
+            "level": row.level or None,
+            "kernels": list(row.kernels),
+            "searched": row.n_searched,
+            **_ends("mean_change", row.mean_change, "_percent"),
+            "smallest_percent": row.smallest,
+            "largest_percent": row.largest,
+            "between_std": row.between_std,
+            "i_squared": row.i_squared,
+            **_ends("cost", row.cost, "_ns"),
+            "sentence": row.sentence,
         }
         for row in rows
     ]

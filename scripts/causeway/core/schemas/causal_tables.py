@@ -103,4 +103,18 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             column("sign_of", TEXT, nullable=True),
         ]
     ),
+    # one row per cause that is supported in a kernel, what costs most GPU time first; intervals are 90 %
+    "across_kernels": pa.schema(
+        [
+            column("feature", TEXT),
+            column("level", TEXT, nullable=True),
+            column("kernels", pa.list_(TEXT)),
+            column("searched", I64),  # kernels, all but the refused ones
+            *columns("mean_change_percent mean_change_low mean_change_high", F64, "percent", nullable=True),
+            *columns("smallest_percent largest_percent between_std", F64, "percent", nullable=True),
+            column("i_squared", F64, "percent", nullable=True),
+            *columns("cost_ns cost_low cost_high", F64, "ns of GPU time over the run", nullable=True),
+            column("sentence", TEXT),
+        ]
+    ),
 }

@@ -195,6 +195,8 @@ def finding_item(number: int, finding: Mapping) -> Markup:
         what = "collectives" if finding["kind"] == "straggler" else "launches"
         query = in_document("findings.json", *place, "n", kind="integer")
         under.append(tag("span", citations.count(finding["n"], query), f" {what}"))
+    if finding["based_on"]:
+        under.append(tag("span", "based only on ", said(place, finding, "based_on")))
     under += _links(finding)
     tried = tag("div", tag("b", "Try: "), finding["suggestion"], class_="try") if finding["suggestion"] else None
     parts = [tag("div", said(place, finding), class_="said"), tried, tag("div", under, class_="under")]

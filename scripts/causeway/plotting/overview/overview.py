@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from causeway.core.formatting import elided
+from causeway.core.queries import in_document
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, target_name
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.citations import figure_links
@@ -19,6 +20,7 @@ from causeway.plotting.figures.kernels import Kernel, kernels_of
 from causeway.plotting.overview.causes import anchor, why
 from causeway.plotting.overview.comparisons import COMPARED, compared_runs
 from causeway.plotting.overview.datasets import datasets_table
+from causeway.plotting.overview.effects_in_kernels import effects_in_kernels
 from causeway.plotting.overview.findings_list import answers, findings_list
 from causeway.plotting.overview.heat_map import heat_map
 from causeway.plotting.overview.inputs import facts, kernel_table, quality_strip
@@ -40,13 +42,16 @@ on a click.
 
 @dataclass(frozen=True, kw_only=True)
 class TargetView:
-    """One target of a dataset: its tables and causal searches (objects with `graph` and `contributions`)."""
+    """One target of a dataset: its tables, causal searches (objects with `graph` and `contributions`), and what their
+    causes amount to over the kernels (rows of `across_kernels.parquet`).
+    """
 
     target: str
     kernels: "pa.Table"
     bins: "pa.Table"
     ranking: "pa.Table"
     searches: Sequence[object]
+    across_kernels: Sequence[Mapping] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,6 +173,20 @@ def _parts(view: DatasetView, with_findings: bool, with_what_if: bool) -> list[t
     return [(words, anchor(view.name, part)) for words, part in parts]
 
 
+def _based_on(view: DatasetView) -> Markup | None:
+    """Return on what the numbers of a reduced dataset are based, None for every other dataset."""
+    words = view.quality["based_on"]
+    if words is None:
+        return None
+    return joined(
+        [
+            "Based only on ",
+            citations.said(words, in_document(f"{view.name}/quality.json", "based_on", kind="text")),
+            ".",
+        ]
+    )
+
+
 def _why_empty(quality: Mapping, target: str) -> str:
     """Return why a target has no launches: the inputs' reason, or else what a launch needs to have it."""
     state = quality["analyses"].get(target) or quality["analyses"].get("counter_deviation") or {}
@@ -190,6 +209,7 @@ def _target(
         "name": name,
         "heading": f"{name[:1].upper()}{name[1:]}",
         "why_empty": None if kernels else _why_empty(view.quality, one.target),
+        "based_on": _based_on(view),
     }
     if not kernels:
         return shown
@@ -201,5 +221,6 @@ def _target(
         ),
         "kernels": kernel_table(kernels, view.name, one.target, unit_stated(one.kernels)),
         "causes": why(view.name, one.target, one.searches, kernels),
+        "effects_in_kernels": effects_in_kernels(view.name, one.target, one.across_kernels, kernels),
         "figures": joined(figure_links(links, "target", f"{view.name}/{one.target}"), ", "),
     }

@@ -11,6 +11,7 @@ from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.data.scopes import Totals
 from causeway.causal.discovery.discover import discover
+from causeway.causal.effects import scope_times
 from causeway.causal.effects.interventions import what_ifs
 from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.causal.effects.time_effects import quantile_donors, time_effects
@@ -233,3 +234,18 @@ def test_donors_have_the_weighted_quantile_of_their_configuration():
             expected = np.quantile(values[mine], share, weights=weight[mine], method="inverted_cdf")
             assert values[donor] == expected
             assert configuration[donor] == code
+
+
+def test_a_few_slow_launches_are_not_predicted_beyond_what_was_observed(monkeypatch):
+    """What scales the noise must not turn one launch of a hundred times the usual time into one of millions."""
+    random = np.random.default_rng(11)
+    wait = random.exponential(1.0, 287)
+    noise = random.standard_t(1.5, 287)
+    y = 1e4 * np.exp(0.4 * wait + 0.1 * np.exp(0.8 * wait) * noise)
+    columns = [Feature("wait", wait)]
+    effect = effects_of(columns, y)[2]["wait"]
+    middle = np.exp(np.log(y).mean())
+    most = 100 * middle * (y.max() / middle) ** 1.5 / y.mean()
+    assert abs(effect.mean.value) < most
+    monkeypatch.setattr(scope_times, "REACH", 1e9)
+    assert abs(effects_of(columns, y)[2]["wait"].mean.value) > 10 * abs(effect.mean.value)

@@ -7,7 +7,7 @@ from causal_tables import rows_of
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
-from causeway.causal.preparation.exact_images import has_time_unit, is_image, is_unit_copy, product_images
+from causeway.causal.preparation.exact_images import has_time_unit, is_image, is_unit_copy, keeps_order, product_images
 from causeway.causal.preparation.leak_attribution import calculated_from
 from causeway.causal.preparation.prepare import prepare
 
@@ -84,3 +84,18 @@ def test_the_time_in_another_unit_is_a_copy_whatever_its_overhead():
 )
 def test_units_of_times_are_known(unit, is_time):
     assert has_time_unit(unit) == is_time
+
+
+@pytest.mark.parametrize("image", [np.log, lambda y: np.round(1e9 / y, 3), lambda y: np.floor(y * 1.41 / 32)])
+def test_a_function_of_the_time_is_found_in_kernels_of_all_sizes(image):
+    """Over kernels that differ by factors no linear relation within configurations is exact, but the order is."""
+    random = np.random.default_rng(3)
+    time = 10 ** random.uniform(4, 6, 17)[np.arange(1200) % 17] * np.exp(0.1 * random.standard_normal(1200))
+    assert keeps_order(image(time), time)
+    assert not keeps_order(image(time * np.exp(0.003 * random.standard_normal(1200))), time)
+
+
+def test_a_few_levels_in_the_order_of_the_time_are_no_function_of_it():
+    time = np.sort(np.random.default_rng(4).uniform(1, 2, 500))
+    assert not keeps_order(np.floor(np.arange(500) / 20), time)
+    assert keeps_order(np.floor(np.arange(500) / 8), time)

@@ -1,0 +1,172 @@
+"""What the causes of single kernels amount to over a dataset: a random-effects summary of their effects.
+
+The search over all kernels together finds what only all of them can show. What acts in a few kernels alone is found in
+these, and its effect is summed up here: in how many kernels, how large there, how different between them.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtrit
+
+from causeway.causal.data.outcome import Arrow, Estimate, Outcome
+from causeway.causal.data.six_digits import six_digits
+from causeway.causal.effects.contributions import NORMAL_QUANTILE
+from causeway.causal.report.reasons import with_level
+from causeway.core import formatting
+from causeway.core.vocabulary import SUPPORTED
+
+UPPER = 0.95
+"""Probability below the upper end of a 90 % interval."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelEffects:
+    """A cause that acts in kernels of a dataset, with its effects there; a row of `across_kernels.parquet`.
+
+    Attributes
+    ----------
+    feature, level : str
+        `level` is that of a category; empty for numbers.
+    kernels : tuple of str
+        Those in which the cause is supported, in their order.
+    n_searched : int
+        Kernels that were searched: all but the refused ones.
+    mean_change : Estimate or None
+        Change of the mean duration, percent: the random-effects mean over the kernels; None if no kernel has one.
+    smallest, largest : float or None
+        The smallest and the largest change among the kernels, percent.
+    between_std : float or None
+        Standard deviation of the effect between kernels, percent; None with one kernel.
+    i_squared : float or None
+        Share of the effects' variance that is not error, percent; None with one kernel.
+    cost : Estimate or None
+        GPU time of the run, ns: the sum over the kernels; None if the value measured is no time.
+    """
+
+    feature: str
+    level: str
+    kernels: tuple[str, ...]
+    n_searched: int
+    mean_change: Estimate | None
+    smallest: float | None
+    largest: float | None
+    between_std: float | None
+    i_squared: float | None
+    cost: Estimate | None
+
+    @property
+    def sentence(self) -> str:
+        """The row in words."""
+        name = with_level(self.feature, self.level)
+        words = f"{name} acts in {len(self.kernels)} of {self.n_searched} kernels"
+        if self.mean_change is None:
+            return f"{words}."
+        value, low, high = formatting.signed(self.mean_change.value, self.mean_change.low, self.mean_change.high)
+        return f"{words}: mean time {value} % [{low}, {high}] there."
+
+
+def random_effects(effects: np.ndarray, errors: np.ndarray) -> tuple[Estimate, float, float]:
+    """Return the mean of effects that differ, their standard deviation between groups, and I² in percent.
+
+    Parameters
+    ----------
+    effects, errors : ndarray of float, shape (groups,)
+        Effect of each of two or more groups and its standard error, above 0.
+
+    Returns
+    -------
+    mean : Estimate
+        With its 90 % interval.
+    between_std, i_squared : float
+
+    References
+    ----------
+    R. DerSimonian, N. Laird, Meta-analysis in clinical trials, Controlled Clinical Trials 7 (1986) 177, for the
+    variance between groups. G. Knapp, J. Hartung, Improved tests for a random effects meta-regression with a single
+    covariate, Stat. Med. 22 (2003) 2693, for the interval, with their factor not below 1.
+    """
+    df = effects.size - 1
+    fixed = 1.0 / errors**2
+    q = float(fixed @ (effects - fixed @ effects / fixed.sum()) ** 2)
+    between = max(0.0, (q - df) / float(fixed.sum() - (fixed @ fixed) / fixed.sum()))
+    weights = 1.0 / (errors**2 + between)
+    mean = float(weights @ effects / weights.sum())
+    factor = max(1.0, float(weights @ (effects - mean) ** 2) / df)
+    half = float(stdtrit(df, UPPER)) * math.sqrt(factor / float(weights.sum()))
+    i_squared = 100.0 * max(0.0, (q - df) / q) if q > 0 else 0.0
+    return Estimate(value=mean, low=mean - half, high=mean + half), math.sqrt(between), i_squared
+
+
+def effects_over_kernels(outcomes: Sequence[Outcome]) -> list[KernelEffects]:
+    """Return each cause that is supported in a kernel, with what it does in all kernels together.
+
+    Parameters
+    ----------
+    outcomes : sequence of Outcome
+        Of the kernels of a dataset and target, corrected for their number.
+
+    Returns
+    -------
+    list of KernelEffects
+        What costs most GPU time first, then what acts in most kernels, then by name; empty with one kernel.
+    """
+    if len(outcomes) < 2:
+        return []
+    n_searched = sum(outcome.p_value is not None for outcome in outcomes)
+    found: dict[tuple[str, str], list[tuple[str, Arrow]]] = {}
+    for outcome in outcomes:
+        for arrow in outcome.arrows:
+            if arrow.verdict == SUPPORTED:
+                found.setdefault((arrow.name, arrow.level), []).append((outcome.scope.scope, arrow))
+    rows = [_summary(feature, level, own, n_searched) for (feature, level), own in found.items()]
+    return sorted(
+        rows, key=lambda row: (-(row.cost.value if row.cost else 0.0), -len(row.kernels), row.feature, row.level)
+    )
+
+
+def _summary(feature: str, level: str, own: Sequence[tuple[str, Arrow]], n_searched: int) -> KernelEffects:
+    """Return the summary of one cause, given with the kernels in which it acts."""
+    in_time = [arrow.in_time for _, arrow in own if arrow.in_time is not None]
+    means = [effect.mean for effect in in_time]
+    values = [mean.value for mean in means]
+    errors = np.array([_error_of(mean) for mean in means])
+    mean = means[0] if len(means) == 1 else None
+    between = None
+    i_squared = None
+    if len(means) > 1 and errors.min() > 0:
+        mean, between, i_squared = random_effects(np.array(values), errors)
+    return KernelEffects(
+        feature=feature,
+        level=level,
+        kernels=tuple(kernel for kernel, _ in own),
+        n_searched=n_searched,
+        mean_change=None if mean is None else _rounded(mean),
+        smallest=min(values, default=None),
+        largest=max(values, default=None),
+        between_std=None if between is None else six_digits(between),
+        i_squared=None if i_squared is None else six_digits(i_squared),
+        cost=_total([effect.cost for effect in in_time if effect.cost is not None]),
+    )
+
+
+def _error_of(estimate: Estimate) -> float:
+    """Return the standard error behind a 90 % interval."""
+    return (estimate.high - estimate.low) / (2 * NORMAL_QUANTILE)
+
+
+def _total(costs: Sequence[Estimate]) -> Estimate | None:
+    """Return the sum of costs of different launches, whose errors are independent; None without any."""
+    if not costs:
+        return None
+    value = math.fsum(cost.value for cost in costs)
+    below, above = (
+        math.sqrt(math.fsum((getattr(cost, end) - cost.value) ** 2 for cost in costs)) for end in ("low", "high")
+    )
+    return _rounded(Estimate(value=value, low=value - below, high=value + above))
+
+
+def _rounded(estimate: Estimate) -> Estimate:
+    return Estimate(**{end: six_digits(getattr(estimate, end)) for end in ("value", "low", "high")})

@@ -1,0 +1,152 @@
+"""What each rule of the search is worth: the scores with all rules, and with one of them switched off.
+
+    python -m tests.bench.causes.ablation run FILE [RULE ...]    scores of each table and rule, as JSON lines, two processes
+    python -m tests.bench.causes.ablation show FILE              F1, false and leaked statements by generator, without each rule
+
+A rule stays if it gains at least .02 F1, or keeps leaked features out, on a generator that it was not made on. The
+rules were made on `products`; seeds are those on which choices are made.
+"""
+
+import contextlib
+import json
+import sys
+import time
+from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+from tests.bench.inputs import ROOT
+
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from causeway.causal.data.outcome import Scope
+from causeway.causal.data.scopes import feature_columns, in_time_order, observations_of
+from causeway.causal.discovery import discover, leakage_recheck, stability_selection
+from causeway.causal.preparation import leak_attribution, prepare
+from causeway.causal.selection import backward, forward
+from causeway.validation.cases import CASES, GENERATORS, drawn
+from causeway.validation.features_file import features_table
+from causeway.validation.scores import f1, score_claims
+from validation.measure_method import claims_of
+
+TABLES = {"medium": 6, "hard": 5, "few_rows": 6, "slow": 2, "pooled": 3, "sized": 3, "null_slow": 3}
+TABLES |= {"additive": 10, "additive_null": 3}
+TABLES |= {"ratio": 4, "correlated": 3, "opaque": 3, "some_kernels": 2, "behind": 3, "determined": 3, "null_waves": 4}
+"""Cases with their number of tables."""
+FIRST = {"products": 190_000, "additive": 700_020, "special cases": 9_000}
+"""First seed of each generator."""
+RESAMPLES = 10
+ALL = "all rules"
+
+
+def _roots_alone(*parts):
+    """Return no mediated parent, but the roots that were searched."""
+    return [], MEDIATED(*parts)[1]
+
+
+MEDIATED = discover.mediated_parents
+RULES = {
+    "tests under own lags": [(discover, "without_slow_waves", lambda stages, *_: (stages, ()))],
+    "levers behind mediators": [(discover, "mediated_parents", _roots_alone)],
+    "whole class named": [(discover, "with_whole_class", lambda parents, *_: parents)],
+    "leaks rechecked by regression": [(leakage_recheck.LeakageRecheck, "drop_leaked", lambda *_: False)],
+    "determined columns reinstated": [(discover, "reinstate_determined", lambda *_: False)],
+    "determined columns set aside": [(prepare, "_determined", lambda *_: {})],
+    "better member of a cluster": [(discover, "promote_better_members", lambda *_: False)],
+    "counters standardised": [(prepare, "better_standardised", lambda one, *_: np.zeros(len(one), dtype=bool))],
+    "images of the time": [(prepare, "_products_with_time", lambda numbers, _: np.zeros(len(numbers), dtype=bool))],
+    "exact relations": [(prepare, "leaked_features", lambda columns, *_: np.zeros(columns.columns.shape[1], bool))],
+    "names of time": [(prepare, "leaked_by_name", lambda *_: False)],
+    "leak: rate beside what determines": [(leak_attribution, "rate_beside_determining", lambda *_: None)],
+    "leak: nearly the measured value": [(leak_attribution, "nearly_measured", lambda *_: None)],
+    "leak: calculated from": [(leak_attribution, "calculated_from", lambda *_: None)],
+    "leak: among related columns": [(leak_attribution, "leaked_among", lambda *_: None)],
+    "exchange": [(forward, "_exchange", lambda problem, response, chosen, given: chosen)],
+    "screening off": [(forward, "preferred", lambda problem, score, candidate: int(np.argmin(score)))],
+    "raw before computed": [(backward.Pruner, "prefer_raw", lambda self, response, chosen: chosen)],
+    "products in pruning": [
+        (backward.Pruner, "products", lambda self, others: np.zeros((self.problem.basis.columns.shape[0], 0)))
+    ],
+    "effects by kernel in pruning": [
+        (backward.Pruner, "by_kernel", lambda self, others: np.zeros((self.problem.basis.columns.shape[0], 0)))
+    ],
+    "stand-ins in stability": [(stability_selection, "stood_in", lambda *_: False)],
+    "stability": [(discover, "selection_frequencies", lambda *_: None)],
+}
+"""By the rule's name: what is replaced to switch it off."""
+
+
+@contextlib.contextmanager
+def without(rule):
+    """Switch a rule off."""
+    with contextlib.ExitStack() as patches:
+        for place, name, instead in RULES.get(rule, ()):
+            patches.enter_context(mock.patch.object(place, name, instead))
+        yield
+
+
+def scores(task):
+    """Return the scores of one table without one rule."""
+    name, seed, rule = task
+    case = CASES[name]
+    table = drawn(case.settings, seed)
+    features = in_time_order(features_table(table))
+    rows = observations_of(features, equal_kernels=True)
+    scope = Scope("validation", table.target, "dataset", seed=seed, resamples=RESAMPLES)
+    begun = time.process_time()
+    with without(rule):
+        outcome, _ = discover.discover(feature_columns(features), rows, scope)
+    spent = time.process_time() - begun
+    found = score_claims(claims_of(outcome), outcome.unexplained and outcome.unexplained.value, table)
+    return {"case": name, "seed": seed, "rule": rule, "cpu_s": spent} | {key: float(found[key]) for key in KEYS}
+
+
+KEYS = ("true", "false", "missed", "leaks", "signs_given", "signs_right", "share_error")
+
+
+def run(path, rules):
+    """Write the scores of all tables without each rule; what the file holds already is not repeated."""
+    file = Path(path)
+    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    known = {(row["case"], row["seed"], row["rule"]) for row in map(json.loads, lines)}
+    tables = [
+        (name, FIRST[GENERATORS[type(CASES[name].settings)][0]] + number)
+        for name, count in TABLES.items()
+        for number in range(count)
+    ]
+    tasks = [(*table, rule) for rule in rules or [ALL, *RULES] for table in tables]
+    tasks = [task for task in tasks if task not in known]
+    with ProcessPoolExecutor(2) as pool, file.open("a", encoding="utf-8") as out:
+        for row in pool.map(scores, tasks):
+            out.write(json.dumps(row) + "\n")
+            out.flush()
+
+
+def show(path):
+    """Print the scores by generator: with all rules, then what is lost without each."""
+    sums = defaultdict(lambda: defaultdict(float))
+    for line in Path(path).read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        generator = GENERATORS[type(CASES[row["case"]].settings)][0]
+        for key in (*KEYS, "cpu_s"):
+            sums[row["rule"], generator][key] += row[key]
+    generators = sorted({generator for _, generator in sums})
+    print("| without | " + " | ".join(f"{one}: F1, false, leaks" for one in generators) + " | CPU-s |")
+    print("|---|" + "---|" * (len(generators) + 1))
+    for rule in dict.fromkeys(rule for rule, _ in sums):
+        parts = []
+        for generator in generators:
+            one = sums[rule, generator]
+            value = f1(one["true"], one["false"], one["missed"])
+            parts.append(f"{value:.3f}, {one['false']:.0f}, {one['leaks']:.0f}" if value is not None else "-")
+        spent = sum(sums[rule, generator]["cpu_s"] for generator in generators)
+        print(f"| {rule} | " + " | ".join(parts) + f" | {spent:.0f} |")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "run":
+        run(sys.argv[2], sys.argv[3:])
+    else:
+        show(sys.argv[2])

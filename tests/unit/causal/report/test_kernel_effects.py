@@ -1,0 +1,88 @@
+"""The random-effects summary of what causes do in single kernels, against statsmodels and by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from causal_documents import arrow, estimate, outcome
+from scipy.stats import t
+from statsmodels.stats.meta_analysis import combine_effects
+
+from causeway.causal.data.outcome import TimeEffect
+from causeway.causal.report.documents import across_kernels_rows
+from causeway.causal.report.kernel_effects import effects_over_kernels, random_effects
+from causeway.core.vocabulary import INCONCLUSIVE
+
+
+def in_time(value, half, cost=None):
+    change = estimate(value, value - half, value + half)
+    cost = None if cost is None else estimate(cost, cost - 3e5, cost + 4e5)
+    return TimeEffect(mean=change, p50=change, p99=change, spread=change, cost=cost, launches=100, monotone=True)
+
+
+def kernel(scope, *causes, p_value=1e-6):
+    """Return a searched kernel with causes (name, change, half width, cost)."""
+    arrows = [replace(arrow(name), in_time=in_time(*numbers)) for name, *numbers in causes]
+    return outcome(scope, p_value, arrows)
+
+
+@pytest.mark.parametrize("seed", range(7))
+def test_the_mean_over_kernels_is_that_of_dersimonian_and_laird(seed):
+    random = np.random.default_rng(seed)
+    errors = random.uniform(0.2, 2.0, 6)
+    effects = 3.0 + random.normal(0, 2.5, 6) + errors * random.normal(0, 1, 6)
+    mean, between, i_squared = random_effects(effects, errors)
+    other = combine_effects(effects, errors**2, method_re="dl", use_t=True)
+    assert other.tau2 > 0
+    assert mean.value == pytest.approx(other.mean_effect_re)
+    assert between**2 == pytest.approx(other.tau2)
+    assert i_squared == pytest.approx(100 * other.i2)
+    half = t.ppf(0.95, 5) * max(other.sd_eff_w_re_hksj, other.sd_eff_w_re)  # the interval is not narrowed
+    assert (mean.low, mean.high) == pytest.approx((mean.value - half, mean.value + half))
+
+
+def test_effects_that_differ_less_than_their_errors_are_weighted_by_these_alone():
+    errors = np.array([1.0, 2.0, 1.0])
+    mean, between, i_squared = random_effects(np.array([3.0, 3.5, 3.2]), errors)
+    weights = 1 / errors**2
+    assert mean.value == pytest.approx(weights @ [3.0, 3.5, 3.2] / weights.sum())
+    assert mean.high - mean.value == pytest.approx(t.ppf(0.95, 2) / np.sqrt(weights.sum()))
+    assert (between, i_squared) == (0.0, 0.0)
+
+
+def test_a_cause_of_two_of_three_kernels_is_summed_up_over_these():
+    rows = effects_over_kernels(
+        [
+            kernel("a", ("dram_bytes", 4.0, 1.0, 2e6)),
+            kernel("b", ("dram_bytes", 6.0, 1.0, 1e6), ("rank", 1.0, 0.5, 1e5)),
+            kernel("c"),
+            outcome("refused", None),
+        ]
+    )
+    first, second = rows
+    assert (first.feature, first.kernels, first.n_searched) == ("dram_bytes", ("a", "b"), 3)
+    assert first.mean_change.value == pytest.approx(5.0)
+    assert (first.smallest, first.largest) == (4.0, 6.0)
+    assert first.cost.value == 3e6
+    assert first.cost.low == pytest.approx(3e6 - np.hypot(3e5, 3e5), rel=1e-5)
+    assert first.cost.high == pytest.approx(3e6 + np.hypot(4e5, 4e5), rel=1e-5)
+    assert first.sentence.startswith("dram_bytes acts in 2 of 3 kernels: mean time +5")
+    assert (second.kernels, second.mean_change.value, second.i_squared) == (("b",), 1.0, None)
+    table = across_kernels_rows(rows)
+    assert [row["searched"] for row in table] == [3, 3]
+    assert table[0]["cost_ns"] == 3e6
+
+
+def test_what_is_not_supported_does_not_count_as_acting():
+    doubtful = replace(arrow("x"), in_time=in_time(4.0, 1.0, 1e6), verdict=INCONCLUSIVE)
+    assert effects_over_kernels([outcome("a", 1e-6, [doubtful]), kernel("b")]) == []
+
+
+def test_a_cause_whose_effect_in_time_is_not_known_is_counted_only():
+    (row,) = effects_over_kernels([outcome("a", 1e-6, [arrow("x")]), kernel("b")])
+    assert row.sentence == "x acts in 1 of 2 kernels."
+    assert (row.mean_change, row.smallest, row.cost, row.between_std) == (None, None, None, None)
+
+
+def test_one_kernel_needs_no_summary():
+    assert effects_over_kernels([kernel("a", ("x", 4.0, 1.0, 1e6))]) == []
