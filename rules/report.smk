@@ -124,6 +124,7 @@ rule summarise_findings:
         stragglers=expand("<results>/{dataset}/stragglers.json", dataset=TRACED),
         steps=expand("<results>/{dataset}/steps.json", dataset=TRACED),
         step_causes=expand("<results>/{dataset}/step_causes.parquet", dataset=TRACED),
+        waiting=expand("<results>/{dataset}/waiting.parquet", dataset=TRACED),
         comparisons=[f"<results>/compare/{pair}/comparison.json" for pair in PAIRS],
         lib=modules("findings"),
     output:
@@ -158,6 +159,7 @@ rule write_overview:
         stragglers=expand("<results>/{dataset}/stragglers.json", dataset=TRACED),
         steps=expand("<results>/{dataset}/steps.json", dataset=TRACED),
         step_tables=expand("<results>/{dataset}/steps.parquet", dataset=TRACED),
+        waiting=expand("<results>/{dataset}/waiting.parquet", dataset=TRACED),
         comparisons=[f"<results>/compare/{pair}/comparison.json" for pair in PAIRS],
         findings="<results>/findings.json",
         assets=assets("plotting/drawing"),

@@ -74,6 +74,13 @@ FIGURES = {
             label="time lost, over time and ranks",
         ),
         Figure(
+            name="waiting",
+            per="dataset",
+            file="figures/waiting.svg",
+            category=WHERE,
+            label="why devices wait",
+        ),
+        Figure(
             name="efficiency_stragglers",
             per="dataset",
             file="figures/stragglers.svg",

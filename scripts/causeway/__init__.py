@@ -3,9 +3,9 @@
 Two ground floors, `core` and `numeric`, and a wing for each stage. A wing imports the ground, never another wing: what
 one makes and another needs travels as a table on disk. The command line and the Python interface stand above them.
 
-Imports run from left to right: `command_line` > `api`, `readers`, `inputs`, `variability`, `efficiency`, `causal`,
-`levels`, `comparison`, `findings`, `plotting`, `fleet`, `scaling`, `simulate`, `telemetry`, `validation` > `numeric` >
-`core`.
+Imports run from left to right: `command_line` > `api`, `readers`, `inputs`, `variability`, `efficiency`, `waiting`,
+`causal`, `levels`, `comparison`, `findings`, `plotting`, `fleet`, `scaling`, `simulate`, `telemetry`, `validation` >
+`numeric` > `core`.
 """
 
 from typing import TYPE_CHECKING

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from causeway.core.logs import LOG, failing_clearly
-from causeway.core.results import dataset_and_target, read_comparisons, read_searches, relative
+from causeway.core.results import dataset_and_target, dataset_of, read_comparisons, read_searches, relative
 from causeway.core.tables import read_json, read_table, table_metadata, write_json
 from causeway.findings.causes import cause_findings
 from causeway.findings.comparison import comparison_findings
@@ -12,9 +12,10 @@ from causeway.findings.document import DatasetTime, summarise
 from causeway.findings.efficiency import efficiency_findings, gpu_time_ns
 from causeway.findings.kernels import variability_findings
 from causeway.findings.quality import quality_findings
-from causeway.findings.record import Analysis
+from causeway.findings.record import Analysis, Finding
 from causeway.findings.steps import step_findings
 from causeway.findings.stragglers import straggler_findings
+from causeway.findings.waiting import waiting_findings
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -68,6 +69,16 @@ def times(
     return found
 
 
+def waiting(paths: list[str], efficiencies: list[dict]) -> list[Finding]:
+    """Return why the devices of each dataset wait."""
+    gpu_ns = {document["dataset"]: gpu_time_ns(document) for document in efficiencies}
+    found = []
+    for path in paths:
+        dataset = dataset_of(path)
+        found += waiting_findings(dataset, read_table(path, "waiting").to_pylist(), gpu_ns[dataset])
+    return found
+
+
 def main(job) -> None:
     with failing_clearly(job.log[0]):
         measured = analyses(job)
@@ -76,7 +87,10 @@ def main(job) -> None:
         found = [finding for quality in qualities for finding in quality_findings(quality)]
         found += [finding for one in measured for finding in variability_findings(one)]
         found += [finding for one in measured for search in one.searches for finding in cause_findings(one, search)]
-        found += [finding for one in efficiencies for finding in efficiency_findings(one)]
+        waits = waiting(job.input.waiting, efficiencies)
+        explained = {finding.dataset for finding in waits}  # its reasons replace the coarser ones of idle time
+        lost = [finding for one in efficiencies for finding in efficiency_findings(one)]
+        found += [finding for finding in lost if finding.key != "idle" or finding.dataset not in explained] + waits
         found += [finding for path in job.input.stragglers for finding in straggler_findings(read_json(path))]
         steps = [read_json(path) for path in job.input.steps]
         for document, path in zip(steps, job.input.step_causes, strict=True):

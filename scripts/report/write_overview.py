@@ -40,6 +40,7 @@ def views(job) -> list[DatasetView]:
     stragglers = {dataset_of(path): read_json(path) for path in job.input.stragglers}
     steps = {dataset_of(path): read_json(path) for path in job.input.steps}
     step_tables = {dataset_of(path): read_table(path, "steps") for path in job.input.step_tables}
+    waiting = {dataset_of(path): read_table(path, "waiting") for path in job.input.waiting}
     found = []
     for path in job.input.quality:
         dataset = dataset_of(path)
@@ -66,6 +67,7 @@ def views(job) -> list[DatasetView]:
             stragglers=stragglers.get(dataset),
             steps=steps.get(dataset),
             steps_table=step_tables.get(dataset),
+            waiting=waiting.get(dataset),
         )
         found.append(view)
     return found

@@ -3,6 +3,10 @@
 MEMSET_KIND = 255
 """The copy kind of a memory set; ours, beside CUPTI's: CUPTI keeps memory sets in a table of their own."""
 
+SYNCHRONISATIONS = ("unknown", "synchronise_event", "wait", "synchronise_stream", "synchronise_device")
+"""Kinds of synchronisation in CUPTI's order (`CUpti_ActivitySynchronizationType`): the host waits for an event, a
+stream for an event, the host for a stream or a device.
+"""
 COPY_KINDS = {
     0: "unknown",
     1: "host to device",

@@ -356,3 +356,17 @@ TREE_LEVELS = {"node": "nodes", "rank": "ranks", "device": "devices", "region": 
 
 IDLE_CAUSES = {"host": "waits for the host", "kernel_wait": "lies between two kernels", "other": "has other reasons"}
 """Why a device is idle, in the order of the columns of a sweep; the words continue "of the idle time ... %"."""
+
+WAITING_REASONS = {
+    "launch_starved": "nothing was queued: the host was late",
+    "dependency_stalled": "work was queued and waited for other work",
+    "blocked_host": "the host was inside a synchronising or allocating call",
+    "start_up": "start-up latency of queued work",
+    "graph_internal": "inside one launch of a CUDA graph",
+    "unknown": "the export does not record the launch call",
+    "before_first": "before the first work of the device",
+    "after_last": "after the last work of the device",
+}
+"""Why a device runs neither a launch nor a transfer, in the order of the rows of `waiting`; all but the last two lie
+between its first and its last work.
+"""

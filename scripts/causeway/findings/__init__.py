@@ -3,5 +3,5 @@
 Nothing is computed here that stands in a table, and nothing is drawn.
 
 Imports run from left to right: `document` > `comparison`, `efficiency`, `folding`, `invariants`, `kernels`, `quality`,
-`steps`, `stragglers` > `causes` > `headlines`, `suggestions` > `record`.
+`steps`, `stragglers`, `waiting` > `causes` > `headlines`, `suggestions` > `record`.
 """

@@ -178,6 +178,20 @@ def of_idle(cause: str, idle_ns: int, percent: float) -> str:
     return f"Devices are idle for {time(idle_ns)}, {_percent(percent)} of it {IDLE[cause]}."
 
 
+WAITING = {
+    "launch_starved": "nothing was queued, as the host was late",
+    "dependency_stalled": "work was queued and waited for other work",
+    "blocked_host": "the host was inside synchronising or allocating calls",
+    "start_up": "start-up latency of queued work",
+    "unknown": "unknown, as launch calls are not recorded",
+}
+
+
+def of_waiting(reason: str, idle_ns: int, percent: float) -> str:
+    """Return the headline of the main reason for which devices wait; `percent` is its part."""
+    return f"Devices wait for {time(idle_ns)} between their work, {_percent(percent)} of it: {WAITING[reason]}."
+
+
 def of_exposed_copies(alone_ns: int, percent: float) -> str:
     """Return the headline of copies that no kernel overlaps."""
     return f"Memcpy and memset run without a kernel beside them for {time(alone_ns)}, {_percent(percent)} of GPU time."

@@ -75,6 +75,20 @@ IDLE = {
     ),
     "other": "Look at the idle stretches in the explorer: what the streams wait for there is not in this trace.",
 }
+WAITING = {
+    "launch_starved": (
+        "The host is late: the table of waiting says what it did (data loader, locks, launch calls); try CUDA or HIP"
+        " graphs."
+    ),
+    "dependency_stalled": (
+        "Queued work waits for another stream or copy: split that work, start it earlier, or drop the event between."
+    ),
+    "blocked_host": (
+        "The host blocks while the device runs dry: drop the synchronisation, or allocate once and outside of the loop."
+    ),
+    "start_up": "Gaps between launches: capture the sequence in a graph, or fuse small kernels.",
+    "unknown": "Record runtime calls (nsys --trace cuda, ProfilerActivity.CPU) to see why devices wait.",
+}
 SMALL_KERNELS = (
     "Fuse small kernels or capture them in a CUDA or HIP graph: each costs about as much to launch as it runs."
 )

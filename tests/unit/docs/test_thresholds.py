@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "scripts" / "causeway"
 PAGE = ROOT / "docs" / "thresholds.md"
-WINGS = ("causal", "comparison", "efficiency", "findings", "fleet", "levels", "telemetry", "variability")
+WINGS = ("causal", "comparison", "efficiency", "findings", "fleet", "levels", "telemetry", "variability", "waiting")
 BESIDE = ("core/vocabulary.py", "numeric/block_resampling.py", "numeric/effective_size.py")
 """Modules of the ground that hold thresholds."""
 ROW = re.compile(r"^\| `([\w/]+\.py)` \| `([A-Z_0-9]+)` \| ([^|]+) \| [^|]+ \| ([^|]+) \|$", re.MULTILINE)
@@ -49,7 +49,7 @@ NO_THRESHOLDS = {
     "comparison/resampling.py": "GATHERED",
     "comparison/run_totals.py": "CELLS LEAST_CELLS FOLLOWED",
     "comparison/sides.py": "BLOCKS",
-    "efficiency/device_time/event_streams.py": "CHUNK_ROWS CALL_SLOTS",
+    "efficiency/device_time/event_streams.py": "CALL_SLOTS",
     "efficiency/device_time/measure.py": "COPY_KINDS ALWAYS",
     "efficiency/device_time/regions.py": "MOST_INSTANCES",
     "efficiency/device_time/states.py": "COMPUTE COMMUNICATION MEMORY GRAPH CALL MPI STATES",
@@ -111,6 +111,14 @@ NO_THRESHOLDS = {
     "variability/rows/transfer_links.py": "NONE MOST_DEVICES",
     "variability/rows/transfers.py": "HELD_GROUPS LONG_AGO",
     "variability/workers/partition.py": "OPEN_END",
+    "waiting/idle/activities.py": "LONGEST_TEXT MOST_TEXTS",
+    "waiting/idle/device_events.py": "COPY FIRST_COPY",
+    "waiting/idle/event_waits.py": "MOST_WAITS NONE UNRECORDED",
+    "waiting/idle/export_pass.py": "FIRST_PIECES NO_LIMIT",
+    "waiting/idle/gaps.py": "BLOCKING_PRIORITY GRAPH_KIND",
+    "waiting/idle/host_timeline.py": "CALL_SLOTS MOST_SEGMENTS NO_THREAD",
+    "waiting/idle/stack_sweep.py": "DEPTH RANK_SPREAD",
+    "waiting/idle/totals.py": "CODES REASONS",
 }
 """Numbers that decide nothing about the data: sizes of pieces of work and of tables for people, bounds of memory and
 time, codes and fields of formats, units, bounds of rounding errors.

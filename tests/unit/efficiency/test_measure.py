@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from efficiency_samples import clocks, export
 
+from causeway.core import event_blocks
 from causeway.core.errors import TableError
 from causeway.core.tables import read_json, read_table
 from causeway.core.vocabulary import BALANCE, COMMUNICATION, FLAVOUR_NAMES, ORCHESTRATION, PARALLEL
@@ -249,7 +250,7 @@ def test_bins_follow_the_clocks(tmp_path):
 
 def test_the_result_does_not_depend_on_pieces(tmp_path, monkeypatch):
     whole = measured(tmp_path, golden(tmp_path))
-    monkeypatch.setattr(event_streams, "CHUNK_ROWS", 1)
+    monkeypatch.setattr(event_blocks, "CHUNK_ROWS", 1)
     (tmp_path / "x").mkdir()
     assert measured(tmp_path / "x", [tmp_path / "0", tmp_path / "1"]) == whole
 

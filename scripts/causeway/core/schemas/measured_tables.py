@@ -140,6 +140,17 @@ MEASURED_TABLES: dict[str, pa.Schema] = {
             column("verdict", TEXT),
         ]
     ),
+    # one row per device, step (null: the whole run), reason and detail: how long the device ran neither a launch nor a
+    # transfer, and why (`vocabulary.WAITING_REASONS`)
+    "waiting": pa.schema(
+        [
+            column("rank", U32),
+            column("device", U16),
+            *columns("reason detail", TEXT),
+            column("step", I64, nullable=True),
+            column("wait_ns", I64, "ns"),
+        ]
+    ),
     # one row per level, metric and matched group of two datasets, then one per group that only one of them has
     "comparison": pa.schema(
         [

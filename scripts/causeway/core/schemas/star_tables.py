@@ -69,6 +69,26 @@ STAR_TABLES: dict[str, pa.Schema] = {
             *columns("bytes peer communicator", I64, nullable=True),
         ]
     ),
+    # calls of the operating system (files, locks, sleep) by threads of the host
+    "system_calls": pa.schema(
+        [
+            *columns("start_ns duration_ns", I64, "ns"),
+            column("rank", U32),
+            column("thread", U32, nullable=True),
+            column("name", pa.dictionary(pa.int32(), TEXT)),
+        ]
+    ),
+    # synchronisation as the host asked for it: streams that wait for an event (`source_stream`: where it was recorded),
+    # and waits of the host for an event, a stream or the device
+    "dependencies": pa.schema(
+        [
+            *columns("start_ns duration_ns", I64, "ns"),
+            column("rank", U32),
+            column("kind", TEXT),
+            *columns("stream source_stream", U32, nullable=True),
+            *columns("event correlation", I64, nullable=True),
+        ]
+    ),
     # one row per collective kernel, where the export identifies the collective; its launch has the same start, device
     # and stream
     "collectives": pa.schema(

@@ -5,82 +5,18 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from causeway.core.errors import TableError
-from causeway.core.tables import open_table, read_table
+from causeway.core.event_blocks import Block, chunks, merged, numbers, times
+from causeway.core.tables import read_table
 from causeway.efficiency.device_time import states
 from causeway.efficiency.device_time.sweep import UNKNOWN, recall, remember
 
-Block = dict[str, np.ndarray]
-CHUNK_ROWS = 1 << 16
+__all__ = ["Block", "Calls", "calls", "chunks", "graphs", "launches", "merged", "mpi_calls", "times", "transfers"]
+
 CALL_SLOTS = 1 << 20
 """Calls that are kept at once; a device is at most some thousand launches behind its host."""
 AHEAD_NS = 10_000_000
 """How much later than its launch a call may seem to begin: the clocks of host and device are converted, not shared."""
-
-
-def chunks(folder: Path, table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
-    """Give some columns of a table piece by piece; nothing if the export has no such table."""
-    path = folder / f"{table}.parquet"
-    if not path.is_file():
-        return
-    with open_table(path, table) as file:
-        for batch in file.iter_batches(CHUNK_ROWS, columns=columns, use_threads=False):
-            if batch.num_rows:
-                yield batch
-
-
-def numbers(column: pa.Array, absent: int) -> np.ndarray:
-    """Return a column as int64, shape (rows,), `absent` where null."""
-    return (
-        pc.fill_null(column, pa.scalar(absent, column.type)).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
-    )
-
-
-def times(batch: pa.RecordBatch) -> Block:
-    """Return start and end of the rows of a batch with the columns start_ns and duration_ns."""
-    start = batch.column("start_ns").to_numpy()
-    return {"start": start, "end": start + batch.column("duration_ns").to_numpy()}
-
-
-def merged(sources: list[Iterator[Block]]) -> Iterator[Block]:
-    """Give the rows of several ordered sources ordered by start; of equal starts those of earlier sources first.
-
-    Every piece ends where the first of the loaded pieces ends: all rows up to there are known.
-
-    Raises
-    ------
-    TableError
-        If a source is not ordered.
-    """
-    loaded = [next(source, None) for source in sources]
-    while any(block is not None for block in loaded):
-        bound = min(int(block["start"][-1]) for block in loaded if block is not None)
-        parts = []
-        for at, block in enumerate(loaded):
-            if block is None:
-                continue
-            cut = int(np.searchsorted(block["start"], bound, "right"))
-            parts.append({name: values[:cut] for name, values in block.items()})
-            loaded[at] = (
-                {name: values[cut:] for name, values in block.items()}
-                if cut < block["start"].size
-                else next(sources[at], None)
-            )
-        yield _joined(parts)
-
-
-def _joined(parts: list[Block]) -> Block:
-    if len(parts) == 1:
-        rows = parts[0]
-    else:
-        rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        order = np.argsort(rows["start"], kind="stable")
-        rows = {name: values[order] for name, values in rows.items()}
-    if rows["start"].size > 1 and (np.diff(rows["start"]) < 0).any():
-        raise TableError("a table's rows are not ordered by start_ns; delete it and run again")
-    return rows
 
 
 def class_bits(folder: Path) -> np.ndarray:

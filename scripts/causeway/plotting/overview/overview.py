@@ -23,6 +23,7 @@ from causeway.plotting.overview.datasets import datasets_table
 from causeway.plotting.overview.effects_in_kernels import effects_in_kernels
 from causeway.plotting.overview.findings_list import answers, findings_list
 from causeway.plotting.overview.heat_map import heat_map
+from causeway.plotting.overview.idle_reasons import why_devices_wait
 from causeway.plotting.overview.inputs import facts, kernel_table, quality_strip
 from causeway.plotting.overview.late_ranks import which_rank
 from causeway.plotting.overview.methods import methods_values, provenance
@@ -60,8 +61,8 @@ class DatasetView:
 
     Attributes
     ----------
-    efficiency_table, steps_table : Table or None
-        The tables `efficiency` and `steps`, with their columns; None where the dataset has no times.
+    efficiency_table, steps_table, waiting : Table or None
+        The tables `efficiency`, `steps` and `waiting`, with their columns; None where the dataset has no times.
     """
 
     name: str
@@ -74,6 +75,7 @@ class DatasetView:
     stragglers: Mapping | None = None
     steps: Mapping | None = None
     steps_table: "pa.Table | None" = None
+    waiting: "pa.Table | None" = None
 
 
 def draw_overview(
@@ -152,14 +154,17 @@ def _dataset(
         "findings": first,
         "findings_id": anchor(view.name, "findings"),
         "is_folded": folded,
-        "time_lost": where_the_time_goes(view.efficiency, view.efficiency_table, view.name)
-        if view.efficiency
-        else None,
+        "time_lost": _time_lost(view) if view.efficiency else None,
         "targets": [_target(view, target, found, links) for target, found in kernels],
         "steps": which_steps(view.steps, view.steps_table, view.name) if view.steps else None,
         "late_ranks": which_rank(view.stragglers, view.name) if view.stragglers else None,
         "what_if": what_if,
     }
+
+
+def _time_lost(view: DatasetView) -> list[Markup]:
+    waiting = why_devices_wait(view.waiting, view.name) if view.waiting is not None else []
+    return [*where_the_time_goes(view.efficiency, view.efficiency_table, view.name), *waiting]
 
 
 def _parts(view: DatasetView, with_findings: bool, with_what_if: bool) -> list[tuple[str, str]]:

@@ -23,7 +23,7 @@ from causeway.readers.common.options import Options
 from causeway.readers.containers.sqlite_database import SqliteExport
 from causeway.readers.containers.sqlite_names import is_database
 from causeway.readers.containers.table_source import TableSource, note_state
-from causeway.readers.nvidia import nsys_extras
+from causeway.readers.nvidia import nsys_extras, synchronisations
 from causeway.readers.nvidia.nsys_tables import KERNELS, NsysTables
 from causeway.readers.sink.batches import repeated
 from causeway.readers.sink.sink import Sink
@@ -92,6 +92,8 @@ class NsysReader(NsysTables):
         nsys_extras.read_samples(self)
         nsys_extras.read_mpi(self)
         nsys_extras.read_diagnostics(self)
+        synchronisations.read_synchronisations(self)
+        synchronisations.read_system_calls(self)
         self._devices()
         if self.failure:
             raise self.failure

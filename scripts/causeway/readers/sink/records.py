@@ -76,6 +76,24 @@ RECORDS = {
         ]
         + [(name, "<i4") for name in ("process", "device", "name", "communicator")]
     ),
+    "system_calls": np.dtype(
+        [("start_ns", "<i8"), ("duration_ns", "<i8"), ("process", "<i4"), ("thread", "<i8"), ("name", "<i4")]
+    ),
+    "dependencies": np.dtype(
+        [
+            (name, "<i8")
+            for name in (
+                "start_ns",
+                "duration_ns",
+                "stream",
+                "source_stream",
+                "event",
+                "correlation",
+                "process",
+                "kind",
+            )
+        ]
+    ),
     "samples": np.dtype(
         [("start_ns", "<i8"), ("value", "<f8"), ("process", "<i4"), ("metric", "<i4"), ("device", "<u2")]
     ),

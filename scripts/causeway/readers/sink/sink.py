@@ -89,6 +89,7 @@ class Sink:
         self.operator_names = OperatorNames()
         self.metrics = Vocabulary()
         self.mpi_names = Vocabulary()
+        self.system_call_names = BoundedVocabulary()
         self.collective_names = Vocabulary()
         self.communicators = Vocabulary()
         self._named: dict[str | bytes | None, tuple[int, bool]] = {}
@@ -245,6 +246,21 @@ class Sink:
             for what in ("bytes", "peer"):  # MPI_ANY_SOURCE, MPI_PROC_NULL and the like are negative
                 columns[what] = np.where(columns[what] < 0, NULL, columns[what])
             self._events["mpi"].add(event_batch("mpi", n, columns))
+
+    def system_calls(self, start_ns, end_ns, process, thread, name) -> None:
+        """Take calls of the operating system; `name` are codes of `system_call_names`; conventions as `launches`."""
+        n, columns = self._possible(start_ns, end_ns, {"process": process, "thread": thread, "name": name})
+        if n:
+            self._fit(columns, "thread")
+            self._events["system_calls"].add(event_batch("system_calls", n, columns))
+
+    def dependencies(self, start_ns, end_ns, process, kind, **columns) -> None:
+        """Take synchronisations: `kind` are places in `codes.SYNCHRONISATIONS`, `columns` are stream, source_stream,
+        event and correlation; conventions as `launches`.
+        """
+        n, columns = self._possible(start_ns, end_ns, {"process": process, "kind": kind, **columns})
+        if n:
+            self._events["dependencies"].add(event_batch("dependencies", n, columns))
 
     def collectives(
         self, start_ns, end_ns, process, device, stream, correlation, name, communicator, sequence, group_size, size

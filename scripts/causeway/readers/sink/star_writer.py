@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pyarrow as pa
 
+from causeway.core.codes import SYNCHRONISATIONS
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS
 from causeway.readers.common.constants import NO_KIND, NULL
 from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up, repeated
@@ -22,6 +23,8 @@ from causeway.readers.sink.sink import Facts, Sink
 from causeway.readers.sink.stream_order import StreamOrder
 from causeway.readers.sink.table_columns import FinalNumbers, coded_text, nullable
 
+NO_STREAM = (1 << 32) - 1
+"""Stream of synchronisations that concern no stream (CUPTI_SYNCHRONIZATION_INVALID_VALUE)."""
 _LAUNCHING = re.compile(r"Launch(?:Cooperative)?Kernel|ModuleLaunch|^cu(?:da)?Launch$")
 """Calls that launch one kernel each, of CUDA and HIP."""
 
@@ -59,6 +62,8 @@ class StarWriter:
         self._write_events("samples", self._sample_columns)
         self._write_events("mpi", self._mpi_columns)
         self._write_events("collectives", self._collective_columns)
+        self._write_events("system_calls", self._system_call_columns)
+        self._write_events("dependencies", self._dependency_columns)
         self._write_counters()
         self._write_dimensions()
         used = self.used_processes or self.other_processes
@@ -201,6 +206,19 @@ class StarWriter:
         for name in ("sequence", "group_size", "bytes", "correlation"):
             columns[name] = nullable(rows[name], pa.int64())
         return columns
+
+    def _system_call_columns(self, rows: EventBatch) -> dict:
+        columns = {name: rows[name] for name in ("start_ns", "duration_ns")}
+        name = coded_text(rows["name"], self.sink.system_call_names.texts)
+        return columns | {"thread": nullable(rows["thread"], pa.uint32()), "name": name}
+
+    def _dependency_columns(self, rows: EventBatch) -> dict:
+        columns = {name: rows[name] for name in ("start_ns", "duration_ns")}
+        columns["kind"] = coded_text(rows["kind"], list(SYNCHRONISATIONS)).cast(pa.string())
+        for name in ("stream", "source_stream"):
+            fits = (rows[name] >= 0) & (rows[name] < NO_STREAM)
+            columns[name] = nullable(np.where(fits, rows[name], NULL), pa.uint32())
+        return columns | {name: nullable(rows[name], pa.int64()) for name in ("event", "correlation")}
 
     def _write_counters(self) -> None:
         if not self.sink.has_counters:

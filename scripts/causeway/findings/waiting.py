@@ -1,0 +1,67 @@
+"""Findings about why devices wait: the main reason of their idle time, and what is behind it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from causeway.core.formatting import elided, time_three_digits
+from causeway.core.queries import of_table
+from causeway.core.vocabulary import SUPPORTED
+from causeway.findings import headlines, suggestions
+from causeway.findings.record import NOTICEABLE, Effect, Evidence, Finding, link_to
+
+OUTSIDE = ("before_first", "after_last", "graph_internal")
+"""Reasons that are no waiting between work: a graph that was traced as a whole may have been busy."""
+
+
+def waiting_findings(dataset: str, rows: Sequence[Mapping], gpu_ns: int) -> list[Finding]:
+    """Return the main reason why the devices of a dataset wait, if they do so for a noticeable part of its GPU time.
+
+    Parameters
+    ----------
+    dataset : str
+    rows : sequence of mapping
+        Rows of `waiting.parquet`.
+    gpu_ns : int
+        GPU time of the dataset.
+    """
+    inside = [row for row in rows if row["step"] is None and row["reason"] not in OUTSIDE]
+    by_reason: Counter = Counter()
+    for row in inside:
+        by_reason[row["reason"]] += row["wait_ns"]
+    idle = sum(by_reason.values())
+    if not idle or idle < NOTICEABLE * gpu_ns:
+        return []
+    main = min(by_reason, key=lambda reason: (-by_reason[reason], reason))
+    details: Counter = Counter()
+    for row in inside:
+        if row["reason"] == main:
+            details[row["detail"]] += row["wait_ns"]
+    detail = min(details, key=lambda one: (-details[one], one))
+    value = 100 * by_reason[main] / idle
+    path = f"{dataset}/waiting.parquet"
+    outside = ", ".join(f"'{reason}'" for reason in OUTSIDE)
+    query = of_table(
+        f"100 * sum(wait_ns) FILTER (reason = '{main}') / sum(wait_ns)",
+        path,
+        f"step IS NULL AND reason NOT IN ({outside})",
+    )
+    return [
+        Finding(
+            dataset=dataset,
+            kind="efficiency",
+            key="waiting",
+            subject=dataset,
+            quantity="idle time",
+            headline=headlines.of_waiting(main, idle, value),
+            sentence=(
+                f"Devices wait for {time_three_digits(idle)} of GPU time between their first and their last work;"
+                f" {value:.0f} % of it: {headlines.WAITING[main]}. Most of that, {time_three_digits(details[detail])}:"
+                f" {elided(detail, 80)}."
+            ),
+            verdict=SUPPORTED,
+            effect=Effect(value=value, unit="percent of the idle time"),
+            evidence=Evidence(table=path, query=query, value=value),
+            suggestion=suggestions.WAITING[main],
+            link=link_to(dataset, "waiting"),
+        )
+    ]

@@ -1,0 +1,75 @@
+"""The overview's part "Why devices wait": the idle time by reason in words, and the largest details as a table."""
+
+import hashlib
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from causeway.core.queries import of_table
+from causeway.core.vocabulary import WAITING_REASONS
+from causeway.plotting.drawing import citations
+from causeway.plotting.drawing.markup import joined, tag
+from causeway.plotting.figures.waiting import LABELS, draw_waiting
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_DETAILS = 8
+OUTSIDE = ("before_first", "after_last")
+"""Reasons of the time outside a device's first and last work."""
+
+
+def why_devices_wait(table: "pa.Table", name: str) -> list[Markup]:
+    """Return a sentence, the largest details as a table, and the figure; nothing where no device is idle.
+
+    Parameters
+    ----------
+    table : Table
+        `waiting.parquet`.
+    name : str
+        The dataset.
+    """
+    path = f"{name}/waiting.parquet"
+    rows = [row for row in table.to_pylist() if row["step"] is None and row["reason"] not in OUTSIDE]
+    by_reason: Counter = Counter()
+    by_detail: Counter = Counter()
+    for row in rows:
+        by_reason[row["reason"]] += row["wait_ns"]
+        by_detail[row["reason"], row["detail"]] += row["wait_ns"]
+    idle = sum(by_reason.values())
+    if not idle:
+        return []
+    inside = f"step IS NULL AND reason NOT IN ({', '.join(repr(one) for one in OUTSIDE)})"
+    whole = of_table("sum(wait_ns)::BIGINT", path, inside)
+    parts = []
+    for reason, ns in sorted(by_reason.items(), key=lambda item: (-item[1], item[0])):
+        share = f"100 * sum(wait_ns) FILTER (reason = '{reason}') / sum(wait_ns)"
+        value = citations.percent(100 * ns / idle, of_table(share, path, inside))
+        parts.append(joined([value, f" {WAITING_REASONS[reason]}"]))
+    sentence = [
+        "Between first and last work devices are idle for ",
+        citations.time(idle, whole),
+        ". Of it: ",
+        joined(parts, "; "),
+        ".",
+    ]
+    head = tag("thead", tag("tr", tag("th", "reason"), tag("th", "behind it"), tag("th", "time", class_="n")))
+    body = []
+    for (reason, detail), ns in sorted(by_detail.items(), key=lambda item: (-item[1], item[0]))[:MOST_DETAILS]:
+        digest = hashlib.md5(detail.encode(), usedforsecurity=False).hexdigest()
+        query = of_table(
+            "sum(wait_ns)::BIGINT", path, f"step IS NULL AND reason = '{reason}' AND md5(detail) = '{digest}'"
+        )
+        cells = [
+            tag("td", LABELS[reason]),
+            tag("td", citations.name(detail)),
+            tag("td", citations.time(ns, query), class_="n"),
+        ]
+        body.append(tag("tr", cells))
+    return [
+        tag("h4", "Why devices wait", id=f"{name}--waiting"),
+        tag("p", sentence),
+        tag("div", tag("table", head, tag("tbody", body)), class_="wide"),
+        draw_waiting(table, dataset=name),
+    ]

@@ -1,0 +1,90 @@
+"""Synchronisation in Nsight Systems exports: which stream waits for which event, what the host waits for, and calls of
+the operating system.
+"""
+
+import numpy as np
+
+from causeway.core.codes import SYNCHRONISATIONS
+from causeway.readers.common.constants import NULL, UNNAMED_CALL
+from causeway.readers.common.kernel_names import clean_text
+from causeway.readers.nvidia.nsys_tables import NsysTables
+
+MOST_RECORDS = 1 << 22
+"""Records of events that are held in memory to find a wait's; of an export with more the streams stay unknown."""
+NO_EVENT = (1 << 32) - 1
+"""Event of synchronisations that concern none (CUPTI_SYNCHRONIZATION_INVALID_VALUE)."""
+
+
+def read_synchronisations(tables: NsysTables) -> None:
+    """Take synchronisations; a wait's event was recorded by the latest record of that event before the wait."""
+    records = _records(tables)
+    for _, batch in tables.tables_giving("synchronisations"):
+        rows = len(batch["start_ns"])
+        process = np.broadcast_to(tables.process(batch, "process", rows), rows)
+        absent = np.full(rows, NULL)
+        kind = batch.get("kind", np.zeros(rows, np.int64))
+        event = batch.get("event", absent)
+        event = np.where(event == NO_EVENT, NULL, event)
+        correlation = batch.get("correlation", absent)
+        kind = np.where((kind < 0) | (kind >= len(SYNCHRONISATIONS)), 0, kind)
+        source = _source(records, process, event, correlation)
+        tables.sink.dependencies(
+            batch["start_ns"],
+            batch["end_ns"],
+            process,
+            kind,
+            stream=batch.get("stream", absent),
+            source_stream=np.where(SYNCHRONISATIONS.index("wait") == kind, source, NULL),
+            event=event,
+            correlation=correlation,
+        )
+
+
+def _records(tables: NsysTables) -> np.ndarray:
+    """Return the records of events: process, event, correlation and stream, int64 of shape (4, records), ordered."""
+    parts = [np.zeros((4, 0), np.int64)]
+    for _, batch in tables.tables_giving("recorded_events"):
+        rows = len(batch["event"])
+        process = np.broadcast_to(tables.process(batch, "process", rows), rows)
+        parts.append(np.stack([process, batch["event"], batch["correlation"], batch["stream"]]))
+        if sum(part.shape[1] for part in parts) > MOST_RECORDS:
+            parts = [parts[0]]
+            break
+    found = np.concatenate(parts, axis=1)
+    return found[:, np.lexsort(found[2::-1])]
+
+
+def _source(records: np.ndarray, process: np.ndarray, event: np.ndarray, correlation: np.ndarray) -> np.ndarray:
+    """Return the stream in which each event was last recorded before a call, `NULL` where that is not known."""
+    if not records.shape[1]:
+        return np.full(event.size, NULL)
+    fields = [("process", "<i8"), ("event", "<i8"), ("correlation", "<i8")]
+    table = np.empty(records.shape[1], fields)
+    asked = np.empty(event.size, fields)
+    for at, values in enumerate((process, event, correlation)):
+        table[fields[at][0]] = records[at]
+        asked[fields[at][0]] = values
+    at = np.searchsorted(table, asked) - 1
+    held = table[np.maximum(at, 0)]
+    known = (at >= 0) & (held["process"] == process) & (held["event"] == event)
+    return np.where(known & (correlation != NULL) & (event != NULL), records[3][np.maximum(at, 0)], NULL)
+
+
+def read_system_calls(tables: NsysTables) -> None:
+    """Take calls of the operating system (OSRT) with their threads."""
+    sink = tables.sink
+    names: dict[int, int] = {}
+
+    def code_of(_: int, text: bytes | None) -> int:
+        return sink.system_call_names.code(clean_text(text) if text else UNNAMED_CALL)
+
+    for _, batch in tables.tables_giving("system_calls"):
+        rows = len(batch["start_ns"])
+        thread = batch.get("global_thread", np.full(rows, NULL))
+        sink.system_calls(
+            batch["start_ns"],
+            batch["end_ns"],
+            tables.process(batch, "global_thread", rows),
+            np.where(thread == NULL, NULL, thread & 0xFFFFFF),
+            tables.text_codes(batch.get("name", np.full(rows, NULL)), names, code_of),
+        )

@@ -1,0 +1,100 @@
+"""What `explain_waiting` does: every idle nanosecond of each device of a dataset with its reason, as one table."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from causeway.core.clock import Clock, clocks_of
+from causeway.core.logs import LOG
+from causeway.core.reduced import EFFICIENCY, why_not
+from causeway.core.tables import read_json, read_table, write_table
+from causeway.waiting.idle.export_pass import Explained, explain_export
+from causeway.waiting.idle.reason_words import NAMES
+from causeway.waiting.idle.totals import Steps
+
+Sums = dict[tuple[int, int, int, int, str], int]
+"""Ns by rank, device, step (-1: the whole run), reason and detail."""
+
+
+def explain_waiting(
+    name: str, folders: Sequence[str | Path], clocks_file: str | Path, steps_file: str | Path | None, out: str | Path
+) -> None:
+    """Write `waiting.parquet` of a dataset; without rows for a reduced one whose filter dropped events, since time of
+    dropped events would count as idle: the file's metadata then say why.
+
+    Parameters
+    ----------
+    name : str
+    folders : sequence of path
+        Folders of tables, in the sheet's order.
+    clocks_file : path
+    steps_file : path or None
+        `steps.parquet`; None, or a file that does not exist: no steps are known.
+    out : path
+
+    Raises
+    ------
+    TableError
+        If a table is damaged or not ordered by start.
+    """
+    why = why_not(folders, EFFICIENCY)
+    clocks = clocks_of(read_json(clocks_file))
+    steps = _steps(steps_file)
+    sums: Sums = {}
+    bounds = {}
+    for folder in () if why else map(Path, folders):
+        document = read_json(folder / "capabilities.json")
+        if document["status"] == "refused" or not (document["time"] or {}).get("has_start"):
+            continue
+        clock = clocks[document["export"]]
+        found = explain_export(folder, {rank: _own(rows, clock) for rank, rows in steps.items()})
+        bounds[document["export"]] = found.start_up_ns
+        _add(sums, found)
+        LOG.info("%s: idle time of %d devices explained", document["export"], len(found.devices))
+    facts = {"dataset": name, "start_up_ns": ", ".join(f"{export}: {bound}" for export, bound in bounds.items())}
+    write_table(waiting_table(sums), out, "waiting", metadata=facts | ({"why": why} if why else {}))
+
+
+def _steps(path: str | Path | None) -> Steps:
+    """Return the steps of each rank on the dataset's time line."""
+    if path is None or not Path(path).is_file():
+        return {}
+    rows = read_table(path, "steps", ["rank", "step", "start_ns", "duration_ns"])
+    rank, number, start, duration = (rows.column(at).to_numpy() for at in range(4))
+    found = {}
+    for one in np.unique(rank).tolist():
+        mine = np.flatnonzero(rank == one)
+        mine = mine[np.argsort(start[mine], kind="stable")]
+        found[one] = (start[mine], start[mine] + duration[mine], number[mine])
+    return found
+
+
+def _own(rows: tuple[np.ndarray, np.ndarray, np.ndarray], clock: Clock) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    start, end, number = rows
+    return clock.own(start), clock.own(end), number
+
+
+def _add(sums: Sums, found: Explained) -> None:
+    whole = ((device, -1, reason, detail, ns) for (device, reason, detail), ns in found.totals.whole.items())
+    for device, step, reason, detail, ns in (*whole, *((*key, ns) for key, ns in found.totals.steps.items())):
+        key = (*found.devices[device], step, reason, found.texts[detail])
+        sums[key] = sums.get(key, 0) + ns
+
+
+def waiting_table(sums: Sums) -> pa.Table:
+    """Return the rows of `waiting`, ordered by rank, device, step (the whole run first), reason and detail."""
+    rows = sorted(sums.items())
+    columns = [list(column) for column in zip(*(key for key, _ in rows), strict=True)] or [[] for _ in range(5)]
+    rank, device, step, reason, detail = columns
+    return pa.table(
+        {
+            "rank": pa.array(rank, pa.uint32()),
+            "device": pa.array(device, pa.uint16()),
+            "reason": pa.array([NAMES[number] for number in reason], pa.string()),
+            "detail": pa.array(detail, pa.string()),
+            "step": pa.array([None if number < 0 else number for number in step], pa.int64()),
+            "wait_ns": pa.array([ns for _, ns in rows], pa.int64()),
+        }
+    )

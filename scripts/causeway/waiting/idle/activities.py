@@ -1,0 +1,109 @@
+"""What host threads do, as texts with a code and a priority: names of runtime calls, ranges, MPI and system calls."""
+
+import re
+
+import numpy as np
+
+from causeway.waiting.idle.reason_words import NOT_RECORDED, OTHER
+
+MOST_TEXTS = 400
+"""Different texts per export; what comes later counts as `other`."""
+LONGEST_TEXT = 120
+PLAIN, CAUSE, BLOCKING = range(3)
+"""Of activities at one moment the one with the highest priority counts: of blocking calls the outermost, of others the
+innermost.
+"""
+
+_BLOCKING = re.compile(
+    r"Synchronize(?!d)|^(?:cuda|hip)(?:Malloc|Free|Host(?:Alloc|Malloc|Free|Register|Unregister))(?!.*Async)"
+    r"|^cuMem(?:Alloc|Free|Host(?:Alloc|Register|Unregister)|Create|Map|Unmap|Release|SetAccess|Address)(?!.*Async)"
+    r"|^(?:cuda|hip)Memcpy(?!.*Async)|^cuMemcpy(?!.*Async)"
+)
+"""Calls of CUDA and HIP that return only when the device has come so far, or that allocate or free memory (CUDA Runtime
+API, "API synchronization behavior"; HIP API, "Memory management").
+"""
+_GRAPH_LAUNCH = re.compile(r"Graph_?Launch", re.IGNORECASE)
+_MODULE = re.compile(
+    r"(?:Module|Library)(?:Load|GetFunction|GetKernel|GetGlobal)|nvrtc|hiprtc|FatBinary", re.IGNORECASE
+)
+_CAUSES = (
+    (
+        "data loader",
+        re.compile(r"data[ _]?load|load_?batch|next_?batch|fetch_?batch|prefetch|get_?batch", re.IGNORECASE),
+    ),
+    ("garbage collection", re.compile(r"\bgc\b|garbage[ _]collect", re.IGNORECASE)),
+    ("compilation", re.compile(r"compil|inductor|autotun", re.IGNORECASE)),
+)
+_LOCK = re.compile(r"mutex|futex|cond_|sem_|rwlock|spin_lock|barrier", re.IGNORECASE)
+_NUMBER = re.compile(r"\d+")
+
+
+class Activities:
+    """Texts of activities, each with a code: its position in the order of first appearance.
+
+    Attributes
+    ----------
+    texts : list of str
+        By code; code 0 says that nothing is recorded.
+    """
+
+    def __init__(self) -> None:
+        self.texts = [NOT_RECORDED]
+        self._codes = {NOT_RECORDED: 0}
+        self._priorities = [PLAIN]
+        self._graphs = [False]
+        self._known: dict[tuple[str, str], int] = {}
+
+    def code(self, text: str, priority: int = PLAIN, graph: bool = False) -> int:
+        """Return the code of a text; `priority` and `graph` (whether it launches a graph) count when it is new."""
+        found = self._codes.get(text)
+        if found is None and len(self.texts) >= MOST_TEXTS:
+            text = (OTHER, "other causes", "other blocking calls")[priority]
+            found = self._codes.get(text)
+        if found is None:
+            found = self._codes[text] = len(self.texts)
+            self.texts.append(text)
+            self._priorities.append(priority)
+            self._graphs.append(graph)
+        return found
+
+    def of(self, table: str, name: str) -> int:
+        """Return the code of a row of the table `calls`, `ranges`, `mpi` or `system_calls` by its name."""
+        key = table, name[: 2 * LONGEST_TEXT]
+        if key not in self._known:
+            if len(self._known) >= 16 * MOST_TEXTS:
+                self._known.clear()
+            self._known[key] = self.code(*_described(*key))
+        return self._known[key]
+
+    def priorities(self) -> np.ndarray:
+        """Return the priority of each code; int64, shape (texts,)."""
+        return np.array(self._priorities, np.int64)
+
+    def graphs(self) -> np.ndarray:
+        """Return for each code whether it launches graphs; uint8, shape (texts,)."""
+        return np.array(self._graphs, np.uint8)
+
+
+def _described(table: str, name: str) -> tuple[str, int, bool]:
+    """Return the text, the priority and whether it launches a graph.
+
+    >>> _described("ranges", "enumerate(DataLoader)#1")
+    ('data loader: enumerate(DataLoader)#*', 1, False)
+    """
+    name = name[:LONGEST_TEXT]
+    if table == "calls":
+        if _BLOCKING.search(name):
+            return name, BLOCKING, False
+        if _MODULE.search(name):
+            return f"module loading: {name}", PLAIN, False
+        return f"in {name}", PLAIN, bool(_GRAPH_LAUNCH.search(name))
+    if table == "mpi":
+        return f"MPI: {name}", PLAIN, False
+    if table == "system_calls":
+        return f"{'lock' if _LOCK.search(name) else 'system call'}: {name}", PLAIN, False
+    plain = _NUMBER.sub("*", name)
+    for cause, pattern in _CAUSES:
+        if pattern.search(name):
+            return f"{cause}: {plain}", CAUSE, False
+    return f"range: {plain}", PLAIN, False

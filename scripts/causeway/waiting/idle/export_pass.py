@@ -1,0 +1,258 @@
+"""Why the devices of one export were idle: one pass over its device events and its host threads."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from causeway.core.event_blocks import Block
+from causeway.waiting.idle import gaps, reason_words
+from causeway.waiting.idle.activities import Activities
+from causeway.waiting.idle.device_events import DeviceEvents, Rows
+from causeway.waiting.idle.event_waits import NONE, UNRECORDED, EventWaits
+from causeway.waiting.idle.gaps import ABSENT, PIECE, STATE
+from causeway.waiting.idle.host_timeline import HostTimeline
+from causeway.waiting.idle.stack_sweep import RANK_SPREAD
+from causeway.waiting.idle.totals import IdleSums, Steps
+
+BOUND_BLOCKS = 4
+"""Blocks of events, 65,536 each at most, from which the start-up latency is taken."""
+LEAST_LATENCIES = 20
+"""Launches on an idle device that are needed for a median."""
+DEFAULT_START_UP_NS = 5_000
+"""Start-up latency of exports with fewer such launches."""
+MOST_START_UP_NS = 50_000
+"""The longest that counts as start-up, whatever the median: beyond, something else holds the work back."""
+NO_LIMIT = 1 << 60
+FIRST_PIECES = 1 << 18
+_FIELD = {name: at for at, name in enumerate(PIECE)}
+
+
+@dataclass(kw_only=True)
+class Explained:
+    """Idle time of an export's devices.
+
+    Attributes
+    ----------
+    devices : list of (int, int)
+        Rank and device of each row.
+    texts : list of str
+        Details by code.
+    totals : IdleSums
+    start_up_ns : int
+        The bound that was used.
+    """
+
+    devices: list[tuple[int, int]]
+    texts: list[str]
+    totals: IdleSums
+    start_up_ns: int
+
+
+def explain_export(folder: Path, steps: Steps) -> Explained:
+    """Return why each device of an export was idle, within the window of its rank: from the rank's first launch,
+    transfer or graph to its last one's end.
+
+    Raises
+    ------
+    TableError
+        If a table is not ordered by start.
+    """
+    bound = start_up_bound(folder)
+    one = ExportPass(folder, bound, steps)
+    for block in one.events.blocks():
+        one.take(block)
+    one.finish()
+    devices = [(key >> 16, key & 0xFFFF) for key in one.devices.keys]
+    return Explained(devices=devices, texts=one.details.texts, totals=one.totals, start_up_ns=bound)
+
+
+def start_up_bound(folder: Path) -> int:
+    """Return the start-up latency of an export, ns: the median time from the end of the launch call to the start of
+    work on an idle device, over the first `BOUND_BLOCKS` blocks, of work that started after its call had returned.
+    """
+    probe = ExportPass(folder, NO_LIMIT, {}, latencies=[])
+    for block in islice(probe.events.blocks(), BOUND_BLOCKS):
+        probe.take(block)
+    found = np.sort(np.concatenate([np.empty(0, np.int64), *probe.latencies]))
+    if found.size < LEAST_LATENCIES:
+        return DEFAULT_START_UP_NS
+    return min(int(found[(found.size - 1) // 2]), MOST_START_UP_NS)
+
+
+@dataclass
+class Known:
+    """What is known of the devices and streams so far.
+
+    Attributes
+    ----------
+    state : ndarray of int64, shape (devices, 6)
+        `gaps.STATE`.
+    called : ndarray of int64, shape (streams,), ns
+        When the call of the latest event of each stream began.
+    """
+
+    state: np.ndarray = field(default_factory=lambda: np.zeros((0, len(STATE)), np.int64))
+    called: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def grow(self, devices: int, streams: int) -> None:
+        """Make room for devices and streams that were not seen before."""
+        if devices > len(self.state):
+            fresh = np.full((devices - len(self.state), len(STATE)), ABSENT)
+            fresh[:, STATE.index("name") :] = 0
+            self.state = np.concatenate([self.state, fresh])
+        if streams > self.called.size:
+            self.called = np.append(self.called, np.full(streams - self.called.size, ABSENT))
+
+
+class ExportPass:
+    """The pass over one export.
+
+    Parameters
+    ----------
+    folder : Path
+    bound : int
+        Longest start-up latency, ns.
+    steps : Steps
+    latencies : list of ndarray of int64, each of shape (launches,), ns, or None
+        Takes the start-up latencies on idle devices, where they are wanted.
+    """
+
+    def __init__(self, folder: Path, bound: int, steps: Steps, latencies: list[np.ndarray] | None = None) -> None:
+        self.bound = bound
+        self.latencies = latencies
+        self.events = DeviceEvents(folder)
+        self.details = Activities()
+        self.host = HostTimeline(folder, self.details)
+        self.waits = EventWaits(folder)
+        self.devices = Rows()
+        self.streams = Rows()
+        self.known = Known()
+        self.totals = IdleSums(steps)
+        self._no_call = reason_words.NO_CORRELATION if (folder / "calls.parquet").is_file() else reason_words.NO_CALLS
+        self._pieces = np.empty((FIRST_PIECES, len(PIECE)), np.int64)
+
+    def take(self, block: Block) -> None:
+        """Take events ordered by start, after all that were taken before."""
+        device = self.devices.of(block["rank"].astype(np.int64) << 16 | block["device"])
+        stream = self.streams.of(device.astype(np.int64) << 32 | block["stream"])
+        self.known.grow(len(self.devices.keys), len(self.streams.keys))
+        latest = int(block["start"][-1])
+        self.host.read_until(latest)
+        self.waits.read_until(latest)
+        before = np.empty(block["start"].size, np.int64)
+        for pieces in self._pieces_of(block, device, stream, before):
+            self._count(pieces, block, before)
+        self._forget(latest)
+
+    def _pieces_of(
+        self, block: Block, device: np.ndarray, stream: np.ndarray, before: np.ndarray
+    ) -> Iterator[np.ndarray]:
+        """Give the idle pieces of a block's events, as many at once as there is room for."""
+        columns = (block[name] for name in ("kind", "start", "end", "returned", "name", "key"))
+        events = (device, stream, *columns)
+        host = self.host
+        if not host.threads.keys:
+            host.offsets = np.zeros(2, np.int64)
+        table = host.activity_table()
+        written = np.zeros(1, np.int64)
+        at = 0
+        while at < before.size:
+            reached = gaps.take_events(
+                at, *events, host.slots, host.segments, host.offsets, table, self.bound, self.known.state,
+                self.known.called, before, self._pieces, written,
+            )  # fmt: skip
+            if reached == at:
+                self._pieces = np.empty((2 * len(self._pieces), len(PIECE)), np.int64)
+            yield self._pieces[: written[0]] if reached > at else self._pieces[:0]
+            at = reached
+
+    def _count(self, pieces: np.ndarray, block: Block, before: np.ndarray) -> None:
+        if self.latencies is not None:
+            mine = pieces[pieces[:, _FIELD["meaning"]] == gaps.IDLE_START]
+            self.latencies.append(mine[:, _FIELD["end"]] - mine[:, _FIELD["begin"]])
+            return
+        detail = self._details(pieces, block, before)
+        columns = (np.ascontiguousarray(pieces[:, _FIELD[name]]) for name in ("device", "reason"))
+        limits = (pieces[:, _FIELD[name]] for name in ("begin", "end"))
+        self.totals.take(*columns, detail, *limits, [key >> 16 for key in self.devices.keys])
+
+    def _details(self, pieces: np.ndarray, block: Block, before: np.ndarray) -> np.ndarray:
+        """Return the code of each piece's detail; int64, shape (pieces,)."""
+        meaning = pieces[:, _FIELD["meaning"]]
+        plain = {
+            gaps.NO_CALL: self._no_call,
+            gaps.NO_THREAD: reason_words.NO_THREAD,
+            gaps.NODES: reason_words.BETWEEN_NODES,
+            gaps.WHOLE: reason_words.WHOLE_GRAPH,
+            gaps.IDLE_START: reason_words.ON_IDLE_DEVICE,
+            gaps.QUEUED_START: reason_words.BETWEEN_QUEUED,
+        }
+        code_of = np.zeros(8, np.int64)
+        for number in np.flatnonzero(np.bincount(meaning, minlength=8)).tolist():
+            if number in plain:
+                code_of[number] = self.details.code(plain[number])
+        detail = np.where(meaning == gaps.HOST, pieces[:, _FIELD["code"]], code_of[meaning])
+        stalled = np.flatnonzero(meaning == gaps.QUEUED)
+        detail[stalled] = self._dependencies(pieces[stalled], block, before)
+        return detail
+
+    def _dependencies(self, pieces: np.ndarray, block: Block, before: np.ndarray) -> np.ndarray:
+        """Return the code of what each dependency-stalled piece waited for."""
+        at = pieces[:, _FIELD["event"]]
+        slots = self.host.slots
+        key = block["key"][at]
+        slot = (key + (key >> 40) * RANK_SPREAD) & (len(slots) - 1)
+        start = np.where((key >= 0) & (slots[slot, 0] == key + 1), slots[slot, 1], block["returned"][at])
+        rank, stream = (block[name][at].astype(np.int64) for name in ("rank", "stream"))
+        source = self.waits.find(rank, stream, before[at], start)
+        which = np.where(source == NONE, pieces[:, _FIELD["code"]], -1 - (source - NONE))
+        found, inverse = np.unique(which, return_inverse=True)
+        codes = [self.details.code(self._waited_for(one)) for one in found.tolist()]
+        return np.array(codes, np.int64)[inverse.reshape(-1)]
+
+    def _waited_for(self, which: int) -> str:
+        if which < 0:
+            source = NONE - 1 - which
+            stream = "a stream that is not recorded" if source == UNRECORDED else f"stream {source}"
+            return f"event wait on {stream}"
+        stream = "its own stream" if which % 2 else "another stream"
+        after = f"queued behind {self.events.names[which // 2]} of {stream}"
+        return after if self.waits.recorded else f"{after}; events are not recorded"
+
+    def _forget(self, latest: int) -> None:
+        """Drop host time that no gap can ask for: a device's next gap begins where its events reach, or later."""
+        needed: dict[int, int] = {}
+        for key, reach in zip(self.devices.keys, self.known.state[:, STATE.index("reach")].tolist(), strict=True):
+            needed[key >> 16] = min(needed.get(key >> 16, latest), reach)
+        for key in self.host.threads.keys:
+            needed.setdefault(key >> 32, latest)
+        self.host.forget(needed)
+
+    def finish(self) -> None:
+        """Count what whole graphs last beyond other work, and the time before the first and after the last work."""
+        pieces = np.empty((len(self.devices.keys), len(PIECE)), np.int64)
+        pieces = pieces[: gaps.close_graphs(self.known.state, pieces)]
+        if len(pieces):
+            detail = np.full(len(pieces), self.details.code(reason_words.WHOLE_GRAPH))
+            columns = [pieces[:, _FIELD[name]] for name in ("device", "reason")]
+            limits = [pieces[:, _FIELD[name]] for name in ("begin", "end")]
+            self.totals.take(*columns, detail, *limits, [key >> 16 for key in self.devices.keys])
+        self._outside()
+
+    def _outside(self) -> None:
+        state = self.known.state
+        ranks = [key >> 16 for key in self.devices.keys]
+        first = state[:, STATE.index("first")]
+        last = state[:, [STATE.index("reach"), STATE.index("graph_reach")]].max(axis=1)
+        rows = np.arange(len(ranks))
+        rank = np.array(ranks, np.int64)
+        begin = np.array([first[rank == one].min() for one in ranks], np.int64)
+        end = np.array([last[rank == one].max() for one in ranks], np.int64)
+        nothing = np.full(len(ranks), self.details.code(""))
+        for reason, low, high in ((reason_words.BEFORE_FIRST, begin, first), (reason_words.AFTER_LAST, last, end)):
+            mine = high > low
+            parts = [column[mine] for column in (rows, np.full(len(ranks), reason), nothing, low, high)]
+            self.totals.take(*parts, ranks)

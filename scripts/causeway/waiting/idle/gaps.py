@@ -1,0 +1,210 @@
+"""The gaps of devices, split by reason, in one sweep over their events ordered by start.
+
+A gap [a, b) ends with the first launch or transfer that starts after all earlier ones of the device have ended. That
+work was enqueued when its launch call returned, at q, or at b where the call was still running. Up to q the time was
+the host's, from q on the device's; work enqueued before a waited for the device alone.
+"""
+
+import numpy as np
+from numba import int64
+
+from causeway.numeric.compiled import I4, I8, U1, compiled
+from causeway.waiting.idle.reason_words import (
+    BLOCKED_HOST,
+    DEPENDENCY_STALLED,
+    GRAPH_INTERNAL,
+    LAUNCH_STARVED,
+    START_UP,
+    UNKNOWN_REASON,
+)
+from causeway.waiting.idle.stack_sweep import slot_of
+
+ABSENT = np.iinfo(np.int64).min
+"""The absent time of a call or a device."""
+GRAPH_KIND = 3
+"""Kind of an event that is the execution of a whole graph; 0 to 2 are computing, communicating and copying work."""
+NO_CALL, NO_THREAD, HOST, QUEUED, NODES, WHOLE, IDLE_START, QUEUED_START = range(8)
+"""What a piece's code means, beside its reason. `HOST`: an activity. `QUEUED`: 2 x the event's name, + 1 if of the same
+stream, of the work that ended last before the gap. The others have no code.
+"""
+PIECE = ("device", "reason", "meaning", "code", "begin", "end", "event")
+STATE = ("first", "now", "reach", "graph_reach", "name", "stream")
+"""Fields of a piece of idle time, and of what is known of a device: its first start, the moment up to which its time
+is accounted for, how far its events and whole graphs reach, name and stream of the event that reaches farthest.
+"""
+BLOCKING_PRIORITY = 2
+_M2 = int64[:, ::1]
+_W = int64[::1]
+
+
+@compiled(int64(_M2, int64, int64, int64, int64, int64, int64, int64, int64))
+def _write(pieces, n, device, reason, meaning, code, begin, end, event):
+    """Write a piece that is not empty; return how many there are."""
+    if end > begin:
+        piece = pieces[n]
+        piece[0] = device
+        piece[1] = reason
+        piece[2] = meaning
+        piece[3] = code
+        piece[4] = begin
+        piece[5] = end
+        piece[6] = event
+        n += 1
+    return n
+
+
+@compiled(int64(_M2, int64, int64, int64))
+def _first_after(segments, low, high, moment):
+    """Return the first segment of a thread, in [low, high), that ends after a moment."""
+    while low < high:
+        middle = (low + high) // 2
+        if segments[middle, 2] > moment:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@compiled(int64(_M2, int64, int64, int64, int64, int64, int64, _M2, _W, _M2))
+def _host_time(pieces, n, device, thread, a, q, event, segments, offsets, activities):
+    """Split [a, q) by what the launching thread did; return how many pieces there are."""
+    at = _first_after(segments, offsets[thread], offsets[thread + 1], a)
+    moment = a
+    while moment < q and at < offsets[thread + 1] and segments[at, 1] < q:
+        begin = max(segments[at, 1], moment)
+        end = min(segments[at, 2], q)
+        code = segments[at, 3]
+        n = _write(pieces, n, device, LAUNCH_STARVED, HOST, 0, moment, begin, event)
+        reason = BLOCKED_HOST if activities[code, 0] == BLOCKING_PRIORITY else LAUNCH_STARVED
+        n = _write(pieces, n, device, reason, HOST, code, begin, end, event)
+        moment = max(moment, end)
+        at += 1
+    return _write(pieces, n, device, LAUNCH_STARVED, HOST, 0, moment, q, event)
+
+
+@compiled(int64(int64, I4, I4, U1, I8, I8, I8, I8, I8, _M2, _M2, _W, _M2, int64, _M2, _W, _W, _M2, _W))
+def take_events(
+    begin_at,
+    devices,
+    streams,
+    kinds,
+    starts,
+    ends,
+    returned,
+    names,
+    keys,
+    slots,
+    segments,
+    offsets,
+    activities,
+    bound,
+    state,
+    called,
+    before,
+    pieces,
+    written,
+):
+    """Take events from number `begin_at` on; return the number of the first that was not taken, as the pieces are full.
+
+    Parameters
+    ----------
+    begin_at : int
+    devices, streams, kinds, starts, ends, returned, names, keys : arrays, shape (n,)
+        Rows of device and stream, kind of work, ns, the end of the call by the queue time or `ABSENT`, a number that
+        stands for the event's name, and the key of its call or -1; ordered by start.
+    slots : array of int64, shape (a power of two, 6)
+        Calls, `stack_sweep.SLOT`.
+    segments, offsets : arrays of int64, shapes (segments, 4) and (threads + 1,)
+        `stack_sweep.SEGMENT`, ordered by thread and time; where each thread's begin.
+    activities : array of int64, shape (codes, 2)
+        Priority, and whether it launches graphs.
+    bound : int
+        Longest start-up latency, ns.
+    state : array of int64, shape (devices, 6), updated
+        `STATE`.
+    called : array of int64, shape (streams,), updated
+        When the call of the latest event of each stream began.
+    before : array of int64, shape (n,), output
+        `called` of the event's stream before the event.
+    pieces : array of int64, shape (rows, 7), output
+        `PIECE`.
+    written : array of int64, shape (1,), output
+        How many pieces were written.
+    """
+    mask = slots.shape[0] - 1
+    n = 0
+    for i in range(begin_at, starts.size):
+        d = int64(devices[i])
+        start = starts[i]
+        known = state[d]
+        key = keys[i]
+        at = slot_of(key, mask)
+        found = key >= 0 and slots[at, 0] == key + 1
+        if known[0] == ABSENT:
+            known[0] = start
+            known[1] = start
+        if start > known[1]:
+            a = min(max(known[1], known[2]), start)
+            stop = min(max(a, known[3]), start)
+            room = 8
+            if found:
+                thread = slots[at, 4]
+                q = min(slots[at, 2], start)
+                low = _first_after(segments, offsets[thread], offsets[thread + 1], stop)
+                high = _first_after(segments, low, offsets[thread + 1], max(q, stop))
+                room += 2 * (high - low + 1)
+            if n + room > pieces.shape[0]:
+                written[0] = n
+                return i
+            n = _write(pieces, n, d, GRAPH_INTERNAL, WHOLE, 0, a, stop, i)
+            a = stop
+            if a < start:
+                queued = 2 * known[4] + (known[5] == streams[i])
+                if not found and returned[i] == ABSENT:
+                    n = _write(pieces, n, d, UNKNOWN_REASON, NO_CALL, 0, a, start, i)
+                elif found and activities[slots[at, 3], 1] and slots[at, 5] == d + 1:
+                    n = _write(pieces, n, d, GRAPH_INTERNAL, NODES, 0, a, start, i)
+                else:
+                    q = min(slots[at, 2] if found else returned[i], start)
+                    if q <= a:
+                        ready = min(a + bound, start)
+                        n = _write(pieces, n, d, START_UP, QUEUED_START, 0, a, ready, i)
+                    else:
+                        if found:
+                            n = _host_time(pieces, n, d, slots[at, 4], a, q, i, segments, offsets, activities)
+                        else:
+                            n = _write(pieces, n, d, LAUNCH_STARVED, NO_THREAD, 0, a, q, i)
+                        ready = min(q + bound, start)
+                        n = _write(pieces, n, d, START_UP, IDLE_START, 0, q, ready, i)
+                    n = _write(pieces, n, d, DEPENDENCY_STALLED, QUEUED, queued, ready, start, i)
+            known[1] = start
+        stream = streams[i]
+        before[i] = called[stream]
+        if found:
+            slots[at, 5] = d + 1
+            called[stream] = slots[at, 1]
+        elif returned[i] != ABSENT:
+            called[stream] = returned[i]
+        whole = kinds[i] == GRAPH_KIND
+        if ends[i] > max(known[2], known[3]):
+            known[4] = names[i]
+            known[5] = -1 if whole else stream
+        reached = 3 if whole else 2
+        known[reached] = max(known[reached], ends[i])
+    written[0] = n
+    return starts.size
+
+
+@compiled(int64(_M2, _M2))
+def close_graphs(state, pieces):
+    """Write what whole graphs last beyond the last launch or transfer of each device; return how many pieces.
+
+    `pieces` has a row for each device at least.
+    """
+    n = 0
+    for d in range(state.shape[0]):
+        known = state[d]
+        a = max(known[1], known[2])
+        if known[0] != ABSENT and known[3] > a:
+            n = _write(pieces, n, d, GRAPH_INTERNAL, WHOLE, 0, a, known[3], -1)
+    return n

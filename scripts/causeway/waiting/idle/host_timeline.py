@@ -1,0 +1,137 @@
+"""What host threads did: calls, ranges, MPI and system calls as segments of their time, kept as long as a gap can
+ask for them.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from causeway.core.event_blocks import Block, chunks, merged, numbers, times
+from causeway.waiting.idle.activities import Activities
+from causeway.waiting.idle.device_events import Rows, call_keys
+from causeway.waiting.idle.stack_sweep import (
+    DEPTH,
+    OPEN,
+    SEGMENT,
+    SLOT,
+    close_segments,
+    remember_calls,
+    take_activities,
+)
+
+AHEAD_NS = 10_000_000
+"""How much later than its launch a call may seem to begin: the clocks of host and device are converted, not shared."""
+CALL_SLOTS = 1 << 20
+"""Calls that are kept at once; a device is at most some thousand launches behind its host."""
+MOST_SEGMENTS = 1 << 19
+"""Segments kept at once; of a longer gap the earlier host time counts as not recorded."""
+HOST_KINDS = ("nvtx", "roctx", "annotation")
+"""Kinds of ranges that a host thread opened and closed."""
+NO_THREAD = (1 << 32) - 1
+
+
+class HostTimeline:
+    """Host threads of an export up to a moment that moves on.
+
+    Attributes
+    ----------
+    threads : Rows
+        Keys are rank * 2^32 + thread.
+    slots : ndarray of int64, shape (CALL_SLOTS, 6)
+        `stack_sweep.SLOT`.
+    segments, offsets : ndarray of int64, shapes (segments, 4) and (threads + 1,)
+        `stack_sweep.SEGMENT`, ordered by thread and time; where each thread's begin.
+    """
+
+    def __init__(self, folder: Path, activities: Activities) -> None:
+        self.activities = activities
+        self.threads = Rows()
+        self.slots = np.zeros((CALL_SLOTS, len(SLOT)), np.int64)
+        self.segments = np.zeros((0, len(SEGMENT)), np.int64)
+        self.offsets = np.zeros(1, np.int64)
+        self._new: list[np.ndarray] = []
+        self._now = np.zeros(0, np.int64)
+        self._depth = np.zeros(0, np.int64)
+        self._open = np.zeros((0, DEPTH, len(OPEN)), np.int64)
+        self._latest: int | None = None
+        sources = [self._named(folder, table) for table in ("calls", "mpi", "system_calls")]
+        self._blocks = merged([self._ranges(folder), *sources])
+
+    def _named(self, folder: Path, table: str) -> Iterator[Block]:
+        extra = ["correlation"] if table == "calls" else []
+        for batch in chunks(folder, table, ["start_ns", "duration_ns", "rank", "thread", "name", *extra]):
+            names = batch.column("name")
+            codes = np.array([self.activities.of(table, text) for text in names.dictionary.to_pylist()], np.int64)
+            rank = batch.column("rank").to_numpy()
+            key = call_keys(rank, numbers(batch.column("correlation"), -1)) if extra else np.full(batch.num_rows, -1)
+            thread = numbers(batch.column("thread"), NO_THREAD)
+            code = codes[names.indices.to_numpy()]
+            yield times(batch) | {"rank": rank, "thread": thread, "code": code, "key": key}
+
+    def _ranges(self, folder: Path) -> Iterator[Block]:
+        for batch in chunks(folder, "ranges", ["start_ns", "duration_ns", "rank", "thread", "kind", "name"]):
+            kinds = batch.column("kind").dictionary_encode()
+            host = np.array([text in HOST_KINDS for text in kinds.dictionary.to_pylist()], bool)
+            chosen = host[kinds.indices.to_numpy()] & batch.column("thread").is_valid().to_numpy(zero_copy_only=False)
+            n = int(chosen.sum())
+            if not n:
+                continue
+            names = batch.column("name").dictionary_encode()
+            codes = np.array([self.activities.of("ranges", text) for text in names.dictionary.to_pylist()], np.int64)
+            block = times(batch) | {
+                "rank": batch.column("rank").to_numpy(),
+                "thread": numbers(batch.column("thread"), NO_THREAD),
+                "code": codes[names.indices.to_numpy()],
+            }
+            yield {name: values[chosen] for name, values in block.items()} | {"key": np.full(n, -1)}
+
+    def read_until(self, moment: int) -> None:
+        """Take what began up to a moment, and `AHEAD_NS` more for calls; segments are final up to the moment."""
+        while self._latest is None or self._latest <= moment + AHEAD_NS:
+            block = next(self._blocks, None)
+            if block is None:
+                self._latest = np.iinfo(np.int64).max
+                break
+            self._latest = int(block["start"][-1])
+            self._take(block)
+        table = self.activity_table()
+        room = np.zeros((2 * int(self._depth.sum()) + self._now.size + 1, len(SEGMENT)), np.int64)
+        n = close_segments(moment, self._now, self._depth, self._open, table, room)
+        self._new.append(room[:n])
+        self._order()
+
+    def _take(self, block: Block) -> None:
+        rows = self.threads.of(block["rank"].astype(np.int64) << 32 | block["thread"])
+        fresh = len(self.threads.keys) - self._now.size
+        if fresh:
+            self._now = np.append(self._now, np.full(fresh, np.iinfo(np.int64).min))
+            self._depth = np.append(self._depth, np.zeros(fresh, np.int64))
+            self._open = np.concatenate([self._open, np.zeros((fresh, DEPTH, len(OPEN)), np.int64)])
+        events = block["start"], block["end"], block["code"]
+        remember_calls(block["key"], *events, rows, self.slots)
+        room = np.empty((2 * (block["start"].size + int(self._depth.sum())) + 1, len(SEGMENT)), np.int64)
+        n = take_activities(rows, *events, self._now, self._depth, self._open, self.activity_table(), room)
+        self._new.append(room[:n].copy())
+
+    def activity_table(self) -> np.ndarray:
+        """Return priority, and whether it launches graphs, of each activity; int64, shape (codes, 2)."""
+        return np.ascontiguousarray(np.stack([self.activities.priorities(), self.activities.graphs()], axis=1))
+
+    def _order(self) -> None:
+        rows = np.concatenate([self.segments, *self._new])
+        self._new = []
+        if len(rows) > MOST_SEGMENTS:
+            latest = np.sort(np.argsort(rows[:, 1], kind="stable")[-MOST_SEGMENTS:])
+            rows = rows[latest]
+        thread = rows[:, 0].astype(np.int16 if len(self.threads.keys) < 1 << 15 else np.int64)
+        if (np.diff(thread) < 0).any():
+            rows = rows[np.argsort(thread, kind="stable")]
+        self.segments = rows
+        self.offsets = np.searchsorted(rows[:, 0], np.arange(len(self.threads.keys) + 1))
+
+    def forget(self, needed_from: dict[int, int]) -> None:
+        """Drop segments that end before the moment, by rank, from which on gaps can still be asked for."""
+        limit = np.array([needed_from.get(key >> 32, np.iinfo(np.int64).max) for key in self.threads.keys], np.int64)
+        if len(self.segments):
+            self.segments = self.segments[self.segments[:, 2] > limit[self.segments[:, 0]]]

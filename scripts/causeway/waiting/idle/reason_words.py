@@ -1,0 +1,27 @@
+"""The reasons for which a device is idle, and the words for what is behind them."""
+
+from causeway.core.vocabulary import WAITING_REASONS
+
+NAMES = tuple(WAITING_REASONS)
+(
+    LAUNCH_STARVED,
+    DEPENDENCY_STALLED,
+    BLOCKED_HOST,
+    START_UP,
+    GRAPH_INTERNAL,
+    UNKNOWN_REASON,
+    BEFORE_FIRST,
+    AFTER_LAST,
+) = range(len(NAMES))
+"""Numbers of the reasons, in the order of `WAITING_REASONS`."""
+
+NO_CALLS = "the export has no runtime calls"
+NO_CORRELATION = "no call is correlated with the work that ended the gap"
+NOT_RECORDED = "host code not recorded"
+NO_THREAD = "the launching thread is not recorded"
+WHOLE_GRAPH = "inside a CUDA graph that was traced as a whole: its kernels are not recorded"
+BETWEEN_NODES = "between nodes of one graph launch"
+ON_IDLE_DEVICE = "from the end of the launch call to the start"
+BETWEEN_QUEUED = "between queued work"
+OTHER = "other"
+"""Details that are not names of an export."""

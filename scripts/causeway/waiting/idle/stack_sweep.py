@@ -1,0 +1,136 @@
+"""Nested activities of host threads as disjoint segments, in one sweep over events ordered by start; and the calls that
+made launches, by their key.
+"""
+
+from numba import int64, void
+
+from causeway.numeric.compiled import I4, I8, compiled
+
+DEPTH = 64
+"""Activities open at once on one thread; further ones count as what encloses them."""
+SEGMENT = ("thread", "begin", "end", "code")
+OPEN = ("begin", "end", "code")
+SLOT = ("key", "start", "end", "code", "thread", "user")
+"""Fields of a segment, of an open activity, and of a call, whose key is 1 + `call_keys` (0: none) and whose user is
+1 + the device that last ran its work.
+"""
+RANK_SPREAD = 648_055
+"""Slots between the calls of two ranks: 2^20 over the golden ratio, which keeps any number of ranks apart."""
+_M2 = int64[:, ::1]
+_M3 = int64[:, :, ::1]
+_W = int64[::1]
+_R2 = int64[:, ::1]
+
+
+@compiled(int64(int64, int64))
+def slot_of(key, mask):
+    """Return the slot of a call's key: numbers of calls follow each other, so a rank's calls use slot after slot, and
+    one is used again after as many calls as there are slots.
+    """
+    return (key + (key >> 40) * RANK_SPREAD) & mask
+
+
+@compiled(int64(int64, int64, _W, _W, _M3, _R2, _M2, int64))
+def _advance(row, until, now, depth, opened, activities, segments, n):
+    """Write the segments of a thread up to a moment; return how many segments there are.
+
+    Of open activities the one with the highest priority counts; of equal ones the innermost (latest start, then
+    earliest end), of blocking calls the outermost.
+    """
+    while now[row] < until:
+        kept = 0
+        for k in range(depth[row]):
+            if opened[row, k, 1] > now[row]:
+                if kept < k:
+                    opened[row, kept] = opened[row, k]
+                kept += 1
+        depth[row] = kept
+        if kept == 0:
+            now[row] = until
+            break
+        best = 0
+        stop = until
+        for k in range(kept):
+            begin = opened[row, k, 0]
+            end = opened[row, k, 1]
+            code = opened[row, k, 2]
+            stop = min(stop, end)
+            mine = activities[code, 0]
+            held = activities[opened[row, best, 2], 0]
+            if mine != held:
+                inner = mine > held
+            elif begin == opened[row, best, 0]:
+                inner = end > opened[row, best, 1] if mine == 2 else end < opened[row, best, 1]
+            else:
+                inner = mine < 2 and begin > opened[row, best, 0]
+            if inner:
+                best = k
+        segments[n, 0] = row
+        segments[n, 1] = now[row]
+        segments[n, 2] = stop
+        segments[n, 3] = opened[row, best, 2]
+        n += 1
+        now[row] = stop
+    return n
+
+
+@compiled(int64(I4, I8, I8, I8, _W, _W, _M3, _R2, _M2))
+def take_activities(rows, begins, ends, codes, now, depth, opened, activities, segments):
+    """Take activities ordered by start; write the segments that are final and return how many.
+
+    Parameters
+    ----------
+    rows, begins, ends, codes : arrays, shape (n,)
+        Thread's row, ns, and the activity's code.
+    now, depth : arrays of int64, shape (threads,)
+        How far each thread is known, and how many activities are open.
+    opened : array of int64, shape (threads, DEPTH, 3)
+        `OPEN`.
+    activities : array of int64, shape (codes, 2)
+        Priority, and whether it launches graphs.
+    segments : array of int64, shape (rows, 4), output
+        `SEGMENT`; room for twice the activities and all that are open.
+    """
+    n = 0
+    for i in range(begins.size):
+        row = int64(rows[i])
+        if ends[i] <= begins[i]:
+            continue
+        n = _advance(row, begins[i], now, depth, opened, activities, segments, n)
+        k = depth[row]
+        if k < opened.shape[1]:
+            opened[row, k, 0] = begins[i]
+            opened[row, k, 1] = ends[i]
+            opened[row, k, 2] = codes[i]
+            depth[row] = k + 1
+    return n
+
+
+@compiled(int64(int64, _W, _W, _M3, _R2, _M2))
+def close_segments(until, now, depth, opened, activities, segments):
+    """Write the segments of all threads up to a moment; return how many; arrays as in `take_activities`."""
+    n = 0
+    for row in range(now.size):
+        n = _advance(row, until, now, depth, opened, activities, segments, n)
+    return n
+
+
+@compiled(void(I8, I8, I8, I8, I4, _M2))
+def remember_calls(keys, starts, ends, codes, threads, slots):
+    """Keep calls by key in a table in which each key has one slot; a later call with another key of that slot replaces
+    it. Of nested calls with one number (runtime and driver) the one that returns last is kept: it made the launch.
+    """
+    mask = slots.shape[0] - 1
+    for i in range(keys.size):
+        key = keys[i]
+        if key < 0:
+            continue
+        slot = slots[slot_of(key, mask)]
+        if slot[0] != key + 1 or ends[i] > slot[2]:
+            if slot[0] != key + 1:
+                slot[5] = 0
+            slot[0] = key + 1
+            slot[1] = starts[i]
+            slot[2] = ends[i]
+            slot[3] = codes[i]
+            slot[4] = threads[i]

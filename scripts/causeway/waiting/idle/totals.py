@@ -1,0 +1,85 @@
+"""Sums of idle pieces by device, reason and detail: of the whole run, and of each step."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+REASONS = 8
+CODES = 512
+"""Places for reasons and for codes of details, of which an export has some 400 (`activities.MOST_TEXTS`)."""
+Steps = Mapping[int, tuple[np.ndarray, np.ndarray, np.ndarray]]
+"""By rank: start, end (ns, the export's clock) and number of its steps, in order and without overlap."""
+
+
+class IdleSums:
+    """Exact sums of pieces.
+
+    Attributes
+    ----------
+    steps : dict of (int, int, int, int) to int
+        By device's row, step, reason and detail's code: ns.
+    """
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self._whole = np.zeros((0, REASONS * CODES), np.int64)
+        self.steps: dict[tuple[int, ...], int] = {}
+
+    def take(
+        self,
+        device: np.ndarray,
+        reason: np.ndarray,
+        detail: np.ndarray,
+        begin: np.ndarray,
+        end: np.ndarray,
+        rank_of: list[int],
+    ) -> None:
+        """Take pieces.
+
+        Parameters
+        ----------
+        device, reason, detail : ndarray of int64, shape (n,)
+            Row of the device, number of the reason, code of the detail.
+        begin, end : ndarray of int64, shape (n,), ns
+        rank_of : list of int
+            Rank of each device's row.
+        """
+        if len(rank_of) > len(self._whole):
+            fresh = np.zeros((len(rank_of) - len(self._whole), REASONS * CODES), np.int64)
+            self._whole = np.concatenate([self._whole, fresh])
+        np.add.at(self._whole.reshape(-1), (device * REASONS + reason) * CODES + detail, end - begin)
+        if not self._steps:
+            return
+        ranks = np.array(rank_of, np.int64)[device]
+        for rank in np.unique(ranks).tolist():
+            if rank in self._steps:
+                mine = ranks == rank
+                self._split([column[mine] for column in (device, reason, detail, begin, end)], *self._steps[rank])
+
+    @property
+    def whole(self) -> dict[tuple[int, int, int], int]:
+        """Ns by device's row, reason and detail's code."""
+        rows = self._whole.reshape(-1, REASONS, CODES)
+        return {tuple(key): int(rows[tuple(key)]) for key in np.argwhere(rows).tolist()}
+
+    def _split(self, pieces: list[np.ndarray], low: np.ndarray, high: np.ndarray, number: np.ndarray) -> None:
+        """Count the parts of pieces that lie in steps."""
+        device, reason, detail, begin, end = pieces
+        first = np.searchsorted(high, begin, "right")
+        last = np.searchsorted(low, end, "left")
+        parts = np.maximum(last - first, 0)
+        piece = np.repeat(np.arange(begin.size), parts)
+        step = np.arange(piece.size) - np.repeat(np.cumsum(parts) - parts, parts) + np.repeat(first, parts)
+        length = np.minimum(end[piece], high[step]) - np.maximum(begin[piece], low[step])
+        _add(self.steps, [device[piece], number[step], reason[piece], detail[piece]], length)
+
+
+def _add(sums: dict[tuple[int, ...], int], keys: list[np.ndarray], length: np.ndarray) -> None:
+    """Add lengths, int64 of shape (n,), to the sums of their keys."""
+    if not length.size:
+        return
+    order = np.lexsort(keys[::-1])
+    rows = np.stack(keys)[:, order]
+    first = np.flatnonzero(np.append(True, (rows[:, 1:] != rows[:, :-1]).any(axis=0)))
+    for key, value in zip(rows[:, first].T.tolist(), np.add.reduceat(length[order], first).tolist(), strict=True):
+        sums[tuple(key)] = sums.get(tuple(key), 0) + value

@@ -1,0 +1,1 @@
+"""How fast the reasons of idle time are found."""
