@@ -1,6 +1,6 @@
 """Why devices wait: one reason for every nanosecond in which a device ran neither a launch nor a transfer.
 
-Required: tables/{export}/, clocks.json. Produces: waiting.parquet, figures/waiting.svg. Steps: explain_waiting, plot_waiting.
+Required: tables/{export}/, clocks.json, steps.parquet. Produces: waiting.parquet, figures/waiting.svg. Steps: explain_waiting, plot_waiting.
 """
 
 
@@ -8,6 +8,7 @@ rule explain_waiting:
     input:
         tables=table_folders,
         clocks="<results>/{dataset}/clocks.json",
+        steps="<results>/{dataset}/steps.parquet",
         lib=modules("waiting"),
     output:
         waiting="<results>/{dataset}/waiting.parquet",

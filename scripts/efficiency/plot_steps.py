@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from causeway.core.logs import failing_clearly
 from causeway.core.tables import read_json, read_table
 from causeway.plotting.drawing.page import write
-from causeway.plotting.figures.steps import draw_steps
+from causeway.plotting.figures.device_time.steps import draw_steps
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from causeway.core.files.whole_files import write_whole
 from causeway.core.logs import failing_clearly
 from causeway.core.tables import read_json
-from causeway.core.whole_files import write_whole
 from causeway.validation.result_page import as_markdown, as_page
 
 if TYPE_CHECKING:

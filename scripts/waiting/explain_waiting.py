@@ -11,9 +11,7 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
-        explain_waiting(
-            job.wildcards.dataset, job.input.tables, job.input.clocks, job.input.get("steps"), job.output.waiting
-        )
+        explain_waiting(job.wildcards.dataset, job.input.tables, job.input.clocks, job.input.steps, job.output.waiting)
 
 
 if "snakemake" in globals():

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from causeway.core.logs import failing_clearly
 from causeway.core.tables import read_table, table_metadata
 from causeway.plotting.drawing.page import write
-from causeway.plotting.figures.waiting import draw_waiting
+from causeway.plotting.figures.device_time.waiting import draw_waiting
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake

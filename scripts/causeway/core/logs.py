@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from causeway.core.errors import CausewayError
-from causeway.core.machine_errors import fault_behind, in_words
+from causeway.core.files.machine_errors import fault_behind, in_words
 
 LOG = logging.getLogger("causeway")
 PROGRESS_EVERY_S = 5.0

@@ -13,13 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from causeway.core.checked_parquet import ADVICE, CheckedParquet
 from causeway.core.codes import COPY_KINDS, KERNEL_CLASSES, MEMORY_KINDS
 from causeway.core.errors import TableError
+from causeway.core.files.checked_parquet import ADVICE, CheckedParquet
+from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.core.files.whole_files import finish, partial_of, write_whole
 from causeway.core.installation import workflow_folder
-from causeway.core.machine_errors import fail_if_of_the_machine
 from causeway.core.schemas import LAUNCH_SHAPE, OPEN_ENDED, OPTIONAL_COLUMNS, SCHEMA_VERSION, SCHEMAS, STATISTICS
-from causeway.core.whole_files import finish, partial_of, write_whole
 
 __all__ = [
     "COPY_KINDS",

@@ -17,8 +17,8 @@ from typing import TypeVar
 import numpy as np
 
 from causeway.core.errors import CausewayError
+from causeway.core.files.machine_errors import in_words
 from causeway.core.logs import LOG, log_to
-from causeway.core.machine_errors import in_words
 
 T = TypeVar("T")
 LONGEST_NAP_S = 2e-3

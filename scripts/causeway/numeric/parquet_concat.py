@@ -20,7 +20,7 @@ from typing import IO
 import numpy as np
 from numba import int64, types
 
-from causeway.core.whole_files import written_whole
+from causeway.core.files.whole_files import written_whole
 from causeway.numeric.compiled import U1, compiled
 
 MAGIC = b"PAR1"

@@ -7,7 +7,7 @@ Names of columns, tables and files stand with each format in `registry`; pattern
 import re
 from pathlib import Path
 
-from causeway.core.machine_errors import fail_if_of_the_machine
+from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.files import HEAD_BYTES, first_bytes
 from causeway.readers.containers.sqlite_names import SQLITE, is_database, sqlite_tables
 from causeway.readers.registry import DETECTION_ORDER, FORMATS

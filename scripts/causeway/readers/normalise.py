@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from causeway.core.errors import CausewayError, ExportError
-from causeway.core.machine_errors import MachineError, fail_if_of_the_machine, fault_behind, sentence
+from causeway.core.files.machine_errors import MachineError, fail_if_of_the_machine, fault_behind, sentence
 from causeway.core.tables import sha256_of, write_json
 from causeway.readers.capabilities import describe
 from causeway.readers.common.options import Options

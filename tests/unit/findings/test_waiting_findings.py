@@ -9,7 +9,7 @@ import pytest
 
 from causeway.core.tables import SCHEMAS, write_table
 from causeway.findings.waiting import waiting_findings
-from causeway.plotting.figures.waiting import draw_waiting
+from causeway.plotting.figures.device_time.waiting import draw_waiting
 from causeway.plotting.overview.idle_reasons import why_devices_wait
 
 HOSTILE = "range: <script>alert('x')</script>\"; DROP TABLE t"

@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from deployment import EPOCH, SCRIPTS, SETTINGS, Deployment
 
-from causeway.core import whole_files
 from causeway.core.errors import CausewayError
+from causeway.core.files import whole_files
 from causeway.fleet.attribution.catalogue import TrainingRun
 from causeway.fleet.deployment import agent, deploy, public_folder, reader, server, store, transport
 from causeway.fleet.protection import secret_sharing

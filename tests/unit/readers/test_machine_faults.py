@@ -16,7 +16,7 @@ from layouts import LAYOUTS
 from reading import Read
 
 from causeway.core.errors import CausewayError
-from causeway.core.machine_errors import MachineError
+from causeway.core.files.machine_errors import MachineError
 from support import ROOT
 
 FAULTS = {

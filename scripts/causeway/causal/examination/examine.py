@@ -20,8 +20,8 @@ from causeway.causal.examination.baselines import baselines
 from causeway.causal.examination.context_nodes import context_graph
 from causeway.causal.examination.falsification import falsify, refuted_by
 from causeway.causal.examination.heterogeneity import heterogeneity
+from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.logs import LOG
-from causeway.core.machine_errors import fail_if_of_the_machine
 from causeway.core.vocabulary import REFUTED, SUPPORTED
 from causeway.numeric.process import single_threaded
 from causeway.numeric.seeds import derived_seed

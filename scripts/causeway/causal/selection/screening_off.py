@@ -120,17 +120,6 @@ class CorrelationCache:
         """
         return 0.0 if one == other else self._evidence(self.correlations(one), other, one)
 
-    def preference_of(self, column: np.ndarray, other: int) -> float:
-        """Return the same for a column that is no candidate, against one that is.
-
-        Parameters
-        ----------
-        column : ndarray of float, shape (n_rows,)
-            As in `correlations_of`.
-        other : int
-        """
-        return self._evidence(self.correlations_of(column), other, other)
-
     def _evidence(self, mine: np.ndarray, other: int, itself: int) -> float:
         mine = mine.copy()
         its = self.correlations(other).copy()

@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from causeway.core.errors import CausewayError
+from causeway.core.files.whole_files import write_whole
 from causeway.core.tables import read_json, write_json
-from causeway.core.whole_files import write_whole
 from causeway.fleet.attribution import catalogue as catalogues
 from causeway.fleet.deployment.public_folder import publish
 from causeway.fleet.deployment.transport import Party, make_certificates, write_secret

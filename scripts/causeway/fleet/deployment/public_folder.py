@@ -14,8 +14,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from causeway.core.errors import CausewayError
+from causeway.core.files.whole_files import write_whole
 from causeway.core.tables import write_json
-from causeway.core.whole_files import write_whole
 
 FACTS = "deployment.json"
 SIGNATURE = "deployment.sig"

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import CausewayError
-from causeway.core.whole_files import write_whole
+from causeway.core.files.whole_files import write_whole
 from causeway.fleet.deployment import server as servers
 from causeway.fleet.deployment import transport
 from causeway.fleet.deployment.agent import PublicParameters, read_public_parameters

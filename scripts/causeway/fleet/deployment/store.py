@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from causeway.core.errors import CausewayError
-from causeway.core.whole_files import write_whole
+from causeway.core.files.whole_files import write_whole
 from causeway.fleet.protection.envelope import SERIAL_BYTES
 
 _ENTRY = struct.Struct("<IB")

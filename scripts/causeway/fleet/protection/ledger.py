@@ -18,7 +18,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from causeway.core.errors import CausewayError
-from causeway.core.whole_files import write_whole
+from causeway.core.files.whole_files import write_whole
 
 START = "0" * 64
 WHOLE = -1

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import CausewayError
+from causeway.core.files.whole_files import write_whole, written_whole
 from causeway.core.logs import LOG, Progress
 from causeway.core.tables import read_table, sha256_of
-from causeway.core.whole_files import write_whole, written_whole
 from causeway.fleet.attribution.encoding import Counts
 from causeway.fleet.protection import modes
 from causeway.fleet.protection.modes import Shard, Subtotal

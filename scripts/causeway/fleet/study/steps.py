@@ -10,9 +10,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from causeway.core.errors import CausewayError
+from causeway.core.files.whole_files import write_whole
 from causeway.core.logs import LOG
 from causeway.core.tables import TableWriter, open_table, read_table, sha256_of, write_table
-from causeway.core.whole_files import write_whole
 from causeway.fleet.attribution import catalogue as catalogues
 from causeway.fleet.attribution.attribution import UNKNOWN, attribute, cluster
 from causeway.fleet.attribution.catalogue import layout_of

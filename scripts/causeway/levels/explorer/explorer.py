@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import CausewayError
+from causeway.core.files.whole_files import write_whole
 from causeway.core.logs import LOG
 from causeway.core.tables import read_table
-from causeway.core.whole_files import write_whole
 from causeway.levels.explorer.query import Levels
 from causeway.levels.explorer.tiles import (
     BLOCK_ROWS,

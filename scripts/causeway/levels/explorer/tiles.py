@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.clock import Clock, clocks_of
-from causeway.core.whole_files import write_whole
+from causeway.core.files.whole_files import write_whole
 from causeway.levels.explorer.query import Levels
 from causeway.levels.pyramid import cells
 from causeway.levels.pyramid.ordered_rows import chunks

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from causeway.core.whole_files import written_whole
+from causeway.core.files.whole_files import written_whole
 from causeway.levels.windows.viewer_rows import flows, swim_lanes
 from causeway.levels.windows.window import TimeWindow
 

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from causeway.core.codes import MEMSET_KIND
-from causeway.core.whole_files import written_whole
+from causeway.core.files.whole_files import written_whole
 from causeway.levels.windows.window import TimeWindow
 
 TABLES = {

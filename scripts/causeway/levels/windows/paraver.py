@@ -7,7 +7,7 @@ ranges; events name the kernel; communication records lead from a launch call to
 
 from pathlib import Path
 
-from causeway.core.whole_files import write_whole
+from causeway.core.files.whole_files import write_whole
 from causeway.levels.windows.viewer_rows import SwimLane, flows, swim_lanes
 from causeway.levels.windows.window import TimeWindow
 

@@ -10,7 +10,7 @@ from causeway.core.queries import of_table
 from causeway.core.vocabulary import WAITING_REASONS
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.markup import joined, tag
-from causeway.plotting.figures.waiting import LABELS, draw_waiting
+from causeway.plotting.figures.device_time.waiting import LABELS, draw_waiting
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,7 +10,7 @@ from causeway.core.queries import in_document, of_table, value_at, within
 from causeway.core.vocabulary import SLOW_STEP_CAUSES
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.markup import tag
-from causeway.plotting.figures.steps import draw_steps
+from causeway.plotting.figures.device_time.steps import draw_steps
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -25,8 +25,8 @@ from causeway.plotting.drawing import citations, theme
 from causeway.plotting.drawing.markup import joined, tag
 from causeway.plotting.drawing.merged_cells import merged_rows
 from causeway.plotting.drawing.svg import frame
+from causeway.plotting.figures.device_time.lost_time import PARTS, lost_shares
 from causeway.plotting.figures.efficiency import GROUPS
-from causeway.plotting.figures.lost_time import PARTS, lost_shares
 from causeway.plotting.overview.heat_map import draw_heat_map
 
 if TYPE_CHECKING:

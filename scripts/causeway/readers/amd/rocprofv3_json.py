@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import ExportError
-from causeway.core.machine_errors import fail_if_of_the_machine
+from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.amd.counter_passes import CounterStore, checked
 from causeway.readers.amd.rocprofv3_ids import RecordNames, finite, handle, inner, inner_object, product, values_of
 from causeway.readers.amd.trace_events import RocmEvents, device_facts

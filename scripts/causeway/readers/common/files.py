@@ -5,7 +5,7 @@ import io
 import zlib
 from pathlib import Path
 
-from causeway.core.machine_errors import fail_if_of_the_machine
+from causeway.core.files.machine_errors import fail_if_of_the_machine
 
 HEAD_BYTES = 64 * 1024
 """Enough for the longest preamble seen before a CSV header (204 lines) and for Kineto's device list before its

@@ -81,11 +81,13 @@ def described_range(text: str, is_operator: bool) -> tuple[str, int, tuple[str, 
     Parameters
     ----------
     text : str
-        Its name. Those of `torch.autograd.profiler.emit_nvtx` hold a sequence number and sizes
+        Its name. Those of PyTorch's emit_nvtx hold a sequence number and sizes
         (PyTorch 2.9, torch/csrc/profiler/util.cpp, `getNvtxStr`).
     is_operator : bool
         Whether a range is an operator, too: in exports that have no operators of their own.
 
+    Examples
+    --------
     >>> described_range("aten::mm, seq = 12, sizes = [[2, 3], [3, 4]]", True)
     ('aten::mm', 1, ('[[2, 3], [3, 4]]', '[]'))
     >>> described_range("decoder step 7", False)

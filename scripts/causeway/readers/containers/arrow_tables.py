@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from causeway.core.machine_errors import fail_if_of_the_machine
+from causeway.core.files.machine_errors import fail_if_of_the_machine
 
 BATCH_ROWS = 1 << 16
 RELEASE_BYTES = 16 << 20

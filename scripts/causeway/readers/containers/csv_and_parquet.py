@@ -17,7 +17,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from causeway.core.errors import ExportError
-from causeway.core.machine_errors import fail_if_of_the_machine
+from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.kernel_names import clean_text
 
 BLOCK_BYTES = 8 << 20

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import ExportError
-from causeway.core.machine_errors import fail_if_of_the_machine
+from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import open_text
 from causeway.readers.common.issues import Issues

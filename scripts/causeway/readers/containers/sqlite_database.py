@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from causeway.core.errors import ExportError
+from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.logs import LOG
-from causeway.core.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.background import prefetched
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.numbers import integers

@@ -5,7 +5,7 @@ detection runs at workflow start.
 import sqlite3
 from pathlib import Path
 
-from causeway.core.machine_errors import fail_if_of_the_machine
+from causeway.core.files.machine_errors import fail_if_of_the_machine
 
 SQLITE = b"SQLite format 3\x00"
 """The first bytes of every SQLite database (sqlite.org/fileformat2.html, section 1.3.1)."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
-from causeway.core.machine_errors import fail_if_of_the_machine
+from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL

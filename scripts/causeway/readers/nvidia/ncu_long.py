@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import ExportError
-from causeway.core.machine_errors import fail_if_of_the_machine
+from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import first_bytes

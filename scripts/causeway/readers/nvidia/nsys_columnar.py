@@ -8,7 +8,7 @@ graph node 0.
 from pathlib import Path
 
 from causeway.core.errors import ExportError
-from causeway.core.machine_errors import fail_if_of_the_machine
+from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.options import Options
 from causeway.readers.containers.arrow_export import ArrowExport

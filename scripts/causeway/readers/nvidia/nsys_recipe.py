@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from causeway.core.errors import ExportError
-from causeway.core.machine_errors import fail_if_of_the_machine
+from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL, UNNAMED_RANGE
 from causeway.readers.common.files import first_bytes

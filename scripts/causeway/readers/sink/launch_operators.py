@@ -251,7 +251,13 @@ class OperatorNumbers:
         self.lost = 0
 
     def columns(self, operator: np.ndarray, inputs: np.ndarray) -> dict[str, pa.Array]:
-        """Return the columns operator and shape of launches from codes of `LaunchOperators.find`, shape (n,)."""
+        """Return the columns operator and shape of launches.
+
+        Parameters
+        ----------
+        operator, inputs : ndarray of int64, shape (n,)
+            Codes of `LaunchOperators.find`.
+        """
         self.lost += int(((operator == LOST) | (inputs == LOST)).sum())
         found = {"operator": self._numbered(operator, self._operator), "shape": self._numbered(inputs, self._inputs)}
         return {

@@ -156,15 +156,8 @@ class Sink:
         label : ndarray of int64, shape (n,), or int
             Codes of `labels`.
         """
-        columns = {
-            "stream": stream,
-            "correlation": correlation,
-            "queue_ns": queue_ns,
-            "process": process,
-            "kernel": kernel,
-            "label": label,
-        }
-        columns |= {"device": device, **(shape or {})}
+        columns = {"stream": stream, "correlation": correlation, "queue_ns": queue_ns, "process": process}
+        columns |= {"kernel": kernel, "label": label, "device": device, **(shape or {})}
         n, columns = self._possible(start_ns, end_ns, columns)
         if not n:
             return
@@ -232,14 +225,8 @@ class Sink:
         """Take MPI calls; `name` are codes of `mpi_names`, `peer` the other rank or the root, `size` the bytes sent
         or received; conventions as `launches`.
         """
-        columns = {
-            "process": process,
-            "thread": thread,
-            "name": name,
-            "bytes": size,
-            "peer": peer,
-            "communicator": communicator,
-        }
+        columns = {"process": process, "thread": thread, "name": name}
+        columns |= {"bytes": size, "peer": peer, "communicator": communicator}
         n, columns = self._possible(start_ns, end_ns, columns)
         if n:
             self._fit(columns, "thread")

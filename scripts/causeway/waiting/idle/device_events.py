@@ -132,7 +132,7 @@ def call_keys(rank: np.ndarray, correlation: np.ndarray) -> np.ndarray:
     return np.where(usable, rank.astype(np.int64) << 40 | np.where(usable, correlation, 0), -1)
 
 
-class Rows:
+class EventRows:
     """Numbers of keys in the order of their first appearance."""
 
     def __init__(self) -> None:

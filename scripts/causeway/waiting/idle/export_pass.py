@@ -10,7 +10,7 @@ import numpy as np
 from causeway.core.event_blocks import Block
 from causeway.waiting.idle import gaps, reason_words
 from causeway.waiting.idle.activities import Activities
-from causeway.waiting.idle.device_events import DeviceEvents, Rows
+from causeway.waiting.idle.device_events import DeviceEvents, EventRows
 from causeway.waiting.idle.event_waits import NONE, UNRECORDED, EventWaits
 from causeway.waiting.idle.gaps import ABSENT, PIECE, STATE
 from causeway.waiting.idle.host_timeline import HostTimeline
@@ -127,8 +127,8 @@ class ExportPass:
         self.details = Activities()
         self.host = HostTimeline(folder, self.details)
         self.waits = EventWaits(folder)
-        self.devices = Rows()
-        self.streams = Rows()
+        self.devices = EventRows()
+        self.streams = EventRows()
         self.known = Known()
         self.totals = IdleSums(steps)
         self._no_call = reason_words.NO_CORRELATION if (folder / "calls.parquet").is_file() else reason_words.NO_CALLS

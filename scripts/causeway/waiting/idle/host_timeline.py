@@ -9,7 +9,7 @@ import numpy as np
 
 from causeway.core.event_blocks import Block, chunks, merged, numbers, times
 from causeway.waiting.idle.activities import Activities
-from causeway.waiting.idle.device_events import Rows, call_keys
+from causeway.waiting.idle.device_events import EventRows, call_keys
 from causeway.waiting.idle.stack_sweep import (
     DEPTH,
     OPEN,
@@ -36,7 +36,7 @@ class HostTimeline:
 
     Attributes
     ----------
-    threads : Rows
+    threads : EventRows
         Keys are rank * 2^32 + thread.
     slots : ndarray of int64, shape (CALL_SLOTS, 6)
         `stack_sweep.SLOT`.
@@ -46,7 +46,7 @@ class HostTimeline:
 
     def __init__(self, folder: Path, activities: Activities) -> None:
         self.activities = activities
-        self.threads = Rows()
+        self.threads = EventRows()
         self.slots = np.zeros((CALL_SLOTS, len(SLOT)), np.int64)
         self.segments = np.zeros((0, len(SEGMENT)), np.int64)
         self.offsets = np.zeros(1, np.int64)

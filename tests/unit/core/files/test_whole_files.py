@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from causeway.core import tables, whole_files
-from causeway.core.machine_errors import MachineError, is_of_the_machine
+from causeway.core import tables
+from causeway.core.files import whole_files
+from causeway.core.files.machine_errors import MachineError, is_of_the_machine
 from support import ROOT
 
 NUMBERS = pa.table({"kernel": range(5000), "id": map(str, range(5000)), "name": ["n"] * 5000,
@@ -25,7 +26,8 @@ WRITERS = {
 PROGRAM = """
 import os, sys, time, pathlib, resource
 import pyarrow as pa
-from causeway.core import tables, whole_files
+from causeway.core import tables
+from causeway.core.files import whole_files
 out = pathlib.Path(sys.argv[1])
 n = 200_000
 table = pa.table({"kernel": range(n), "id": map(str, range(n)), "name": map(str, range(n)),

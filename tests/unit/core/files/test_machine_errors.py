@@ -8,10 +8,10 @@ import threading
 import pyarrow as pa
 import pytest
 
-from causeway.core import machine_errors
 from causeway.core.errors import ExportError, TableError
+from causeway.core.files import machine_errors
+from causeway.core.files.machine_errors import MachineError, fail_if_of_the_machine, fault_behind, is_of_the_machine
 from causeway.core.logs import failing_clearly
-from causeway.core.machine_errors import MachineError, fail_if_of_the_machine, fault_behind, is_of_the_machine
 
 OF_THE_MACHINE = [
     *(OSError(number, os.strerror(number)) for number in (
