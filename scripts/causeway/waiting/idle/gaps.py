@@ -110,7 +110,7 @@ def take_events(
     ----------
     begin_at : int
     devices, streams, kinds, starts, ends, returned, names, keys : arrays, shape (n,)
-        EventRows of device and stream, kind of work, ns, the end of the call by the queue time or `ABSENT`, a number that
+        Rows of device and stream, kind of work, ns, the end of the call by the queue time or `ABSENT`, a number that
         stands for the event's name, and the key of its call or -1; ordered by start.
     slots : array of int64, shape (a power of two, 6)
         Calls, `stack_sweep.SLOT`.
