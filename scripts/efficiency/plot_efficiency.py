@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from causeway.core.logs import failing_clearly
 from causeway.core.tables import read_json, read_table
 from causeway.plotting.drawing.page import write
-from causeway.plotting.figures import efficiency, lost_time, stragglers
+from causeway.plotting.figures import efficiency, stragglers
+from causeway.plotting.figures.device_time import lost_time
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake

@@ -13,12 +13,13 @@ from variability_samples import bins_table, kernels_table, ranking_table, write_
 
 from causeway.plotting.drawing.kernel_labels import short_names
 from causeway.plotting.drawing.page import write
-from causeway.plotting.figures import efficiency, kernels, lost_time, series, stragglers
+from causeway.plotting.figures import efficiency, kernels, series, stragglers
 from causeway.plotting.figures.bins import draw_bins
 from causeway.plotting.figures.causal_graph import draw_causal_graph
 from causeway.plotting.figures.comparison import draw_changes, draw_ratios, draw_totals
 from causeway.plotting.figures.context_graph import draw_context_graph
 from causeway.plotting.figures.coordinate_axes import coordinates_of
+from causeway.plotting.figures.device_time import lost_time
 from causeway.plotting.figures.fleet import draw_coverage, draw_errors
 from causeway.plotting.figures.kernel_agreement import HEAD, draw_kernel_agreement
 from causeway.plotting.figures.parallel_coordinates import draw_parallel_coordinates

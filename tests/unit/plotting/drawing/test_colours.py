@@ -3,7 +3,8 @@
 import itertools
 
 from causeway.plotting.drawing import theme
-from causeway.plotting.figures import efficiency, lost_time, stragglers
+from causeway.plotting.figures import efficiency, stragglers
+from causeway.plotting.figures.device_time import lost_time
 
 WORK = {theme.CLASSES[name] for name in ("compute", "communication", "copy", "memset")}
 

@@ -14,7 +14,8 @@ from causeway.core.tables import SCHEMAS
 from causeway.core.vocabulary import DEVICE_RATIO_NAMES, FLAVOUR_NAMES, HOST_RATIOS
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.target_labels import percent_per, period_of
-from causeway.plotting.figures import efficiency, lost_time, series, stragglers
+from causeway.plotting.figures import efficiency, series, stragglers
+from causeway.plotting.figures.device_time import lost_time
 from causeway.plotting.overview import late_ranks, time_lost
 
 
