@@ -25,7 +25,7 @@ HEADS = (
 )
 NOTE = (
     "Causes that are supported in single kernels, and what they do there. Mean time: the mean over these kernels of a"
-    " random-effects model, in brackets the 90 % interval. I²: share of their differences that is not error."
+    " random-effects model, in brackets the interval. I²: share of their differences that is not error."
 )
 
 

@@ -71,5 +71,5 @@ def why_devices_wait(table: "pa.Table", name: str) -> list[Markup]:
         tag("h4", "Why devices wait", id=f"{name}--waiting"),
         tag("p", sentence),
         tag("div", tag("table", head, tag("tbody", body)), class_="wide"),
-        draw_waiting(table, dataset=name),
+        tag("figure", draw_waiting(table, dataset=name), data_repeats=""),
     ]

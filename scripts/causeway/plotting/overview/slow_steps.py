@@ -19,7 +19,7 @@ MOST_ROWS = 8
 
 
 def which_steps(document: Mapping, table: "pa.Table", name: str) -> list[Markup]:
-    """Return the steps of a dataset: where they come from, the figure, and the slowest with their causes.
+    """Return the steps of a dataset: where they come from, the slowest with their causes, and the figure.
 
     Parameters
     ----------
@@ -37,17 +37,17 @@ def which_steps(document: Mapping, table: "pa.Table", name: str) -> list[Markup]
         cited = citations.said(reason, in_document(path, "reason", kind="text")) if document["reason"] else reason
         return [*parts, tag("p", "No steps were found: ", cited, ".")]
     parts.append(tag("p", _source(document, table, path)))
-    parts.append(tag("div", draw_steps(document, table, name), class_="wide"))
+    figure = tag("figure", draw_steps(document, table, name), class_="wide", data_repeats="")
     slow = sorted(enumerate(document["slow"]), key=lambda one: (-one[1]["excess_ns"], one[0]))
     if not slow:
-        return [*parts, tag("p", "No step after the warm-up is slow against the others of its rank.")]
+        return [*parts, tag("p", "No step after the warm-up is slow against the others of its rank."), figure]
     heads = [("rank", "n"), ("step", "n"), ("duration", "n"), ("longer", "n"), ("main cause", ""), ("its part", "n")]
     head = tag("thead", tag("tr", [tag("th", word, class_=kind or None) for word, kind in heads]))
     body = [_row(path, place, step) for place, step in slow[:MOST_ROWS]]
     if len(slow) > MOST_ROWS:
         words = "further ones stand in the table of causes of slow steps"
         body.append(tag("tr", tag("td", words, colspan=len(heads), class_="note")))
-    return [*parts, tag("div", tag("table", head, tag("tbody", body)), class_="wide")]
+    return [*parts, tag("div", tag("table", head, tag("tbody", body)), class_="wide"), figure]
 
 
 def _source(document: Mapping, table: "pa.Table", path: str) -> list[object]:
