@@ -11,4 +11,4 @@ def workflow_folder() -> Path:
     A clone comes first, so that a change there acts although a package is installed.
     """
     clone = PACKAGE.parents[1]
-    return clone if (clone / "Snakefile").is_file() else PACKAGE / "workflow"
+    return clone if (clone / "config").is_dir() else PACKAGE / "workflow"

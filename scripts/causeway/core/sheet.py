@@ -12,6 +12,8 @@ from pathlib import Path
 
 from causeway.core.errors import CausewayError
 
+LONGEST_LINE = 1 << 16
+"""Characters of a line of a sheet."""
 COLUMNS = ("dataset", "rank", "source", "format", "node", "series", "run")
 REQUIRED = ("dataset", "source")
 SIMULATED = "simulated:"
@@ -138,6 +140,8 @@ def sheet_rows(
     rows = []
     for number, line in kept[1:]:
         try:
+            if len(line) > LONGEST_LINE:
+                raise csv.Error(f"{len(line)} characters")
             values = next(csv.reader([line], delimiter=delimiter, strict=True))
         except csv.Error as error:
             raise CausewayError(

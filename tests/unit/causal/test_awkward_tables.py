@@ -77,9 +77,10 @@ def graph_of(folder, frame, parquet=False):
             tables=[str(out / "tables/e0")],
             clocks=out / "clocks.json",
             configurations=root / "configurations.parquet",
+            telemetry=[],
         ),
         output=SimpleNamespace(features=paths["features"], draft=root / "causal/drafts/dataset.json"),
-        params=SimpleNamespace(nodes={}, causes=CAUSES, seed=1),
+        params=SimpleNamespace(nodes={}, runs={}, causes=CAUSES, seed=1),
         wildcards=SimpleNamespace(dataset="d", target="y"),
         log=[folder / "log"],
     )

@@ -35,7 +35,7 @@ def table(tmp_path, monkeypatch):
 def test_the_main_reason_with_the_largest_detail(table):
     (finding,) = waiting_findings("d", table.to_pylist(), 10_000)
     assert finding.effect.value == 70
-    assert duckdb.sql(finding.evidence.query).fetchall()[0][0] == 70
+    assert duckdb.connect().sql(finding.evidence.query).fetchall()[0][0] == 70
     assert "host was late" in finding.headline
     assert len(finding.headline.split()) <= 25
     assert "600 ns" in finding.sentence
@@ -52,7 +52,7 @@ def test_the_overview_cites_each_number_and_escapes_names(table):
     assert "70 %" in page
     assert "30 %" in page
     queries = re.findall(r'data-query="([^"]*)"', page)
-    found = [duckdb.sql(html.unescape(query)).fetchall()[0][0] for query in queries]
+    found = [duckdb.connect().sql(html.unescape(query)).fetchall()[0][0] for query in queries]
     assert found == [1_000, 70, 30, 600, 300, 100]
 
 

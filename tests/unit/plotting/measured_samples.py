@@ -185,7 +185,7 @@ def stragglers_of(dataset, ranks):
         "device": dict.fromkeys(share),
         "rest": share | {"value": 0.017},
     }
-    shares |= dict.fromkeys(("node", "rank", "time"), share)
+    shares |= dict.fromkeys(("run", "node", "rank", "time"), share)
     variance = {"launches": 24_000, "configurations": 22, "seed": 1, "change_points_ns": [5, 9], "shares": shares}
     variance |= {"within": {key: share for key, share in shares.items() if key != "configuration"}, "lanes": [lane]}
     return {

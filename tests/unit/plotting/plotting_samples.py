@@ -1,5 +1,6 @@
 """Made-up results of a dataset in the stable layout, and jobs that read them, for the tests of plotting and findings."""
 
+import json
 from pathlib import Path
 from typing import ClassVar
 from xml.etree import ElementTree as ET
@@ -213,11 +214,12 @@ def job_of(root, out, datasets=("demo",)):
             steps=[str(path) for name in datasets for path in (root / name).glob("steps.json")],
             step_tables=[str(path) for name in datasets for path in (root / name).glob("steps.parquet")],
             step_causes=[str(path) for name in datasets for path in (root / name).glob("step_causes.parquet")],
+            waiting=[str(path) for name in datasets for path in (root / name).glob("waiting.parquet")],
             comparisons=[str(path) for path in sorted(root.glob("compare/*/comparison.json"))],
         )
         params = Named(
             config_hash="0123456789abcdef" * 4,
-            settings={"seed": 1, "bins": {"width_us": 10000}, "causes": {"resamples": 20}},
+            settings=json.dumps({"seed": 1, "bins": {"width_us": 10000}, "causes": {"resamples": 20}}),
             links=overview_links(),
         )
         output = Named(findings=str(out / "findings.json"), page=str(out / "overview.html"))

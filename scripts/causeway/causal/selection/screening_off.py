@@ -100,20 +100,6 @@ class CorrelationCache:
         self.learn([candidate])
         return self._with[candidate]
 
-    def correlations_of(self, column: np.ndarray) -> np.ndarray:
-        """Return the correlations of any column with all candidates.
-
-        Parameters
-        ----------
-        column : ndarray of float, shape (n_rows,)
-            Of unit length, centred and weighted like the candidates'.
-
-        Returns
-        -------
-        ndarray of float, shape (n_candidates,)
-        """
-        return np.where(self.usable, self._firsts @ column.astype(np.float32), 0.0).astype(float)
-
     def preference(self, one: int, other: int) -> float:
         """Return `PREFERENCE` if the first screens the second off from the other candidates, minus it if the second
         does, else 0.

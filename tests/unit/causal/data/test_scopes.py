@@ -108,6 +108,7 @@ def job(tmp_path):
                 draft=folder / "drafts" / "dataset.json",
                 scopes=folder / "scopes.json",
                 agreement=folder / "agreement.parquet",
+                across_kernels=folder / "across_kernels.parquet",
                 graph=folder / "dataset" / "graph.json",
             ),
             params=SimpleNamespace(causes=CAUSES, seed=7),

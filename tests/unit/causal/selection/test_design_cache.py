@@ -141,15 +141,12 @@ def test_an_orthonormal_basis_spans_the_columns_and_leaves_out_what_adds_little(
     assert [part.shape for part in orthonormal(columns[:, :0], 0.02)] == [(N, 0), (0, 0)]
 
 
-def test_a_cluster_is_represented_by_another_member_once():
+def test_a_cluster_is_represented_by_another_member():
     prepared = Prepared("abc")
     prepared.add(number("a", np.ones(N)))
     prepared.merge("a", {name: number(name, np.ones(N)) for name in "bc"})
-    assert prepared.promote_once("b")
+    prepared.promote("b")
     assert (prepared.within[0].name, prepared.within[0].members) == ("b", ("b", "a", "c"))
-    assert not prepared.promote_once("a")
-    assert not prepared.promote_once("c")
-    assert prepared.within[0].name == "b"
 
 
 @pytest.mark.parametrize("logarithmic", [False, True])

@@ -47,7 +47,6 @@ def test_a_copy_with_noise_is_told_from_the_counter_and_strangers_are_left_open(
     assert cache.preference(0, 1) == PREFERENCE
     alone = cache_of(x, noisy, z)
     assert alone.preference(0, 1) == 0.0
-    assert cache.preference_of(cache.columns[:, 0], 1) == cache.preference(0, 1)
 
 
 def test_information_is_the_squared_partial_correlation():
