@@ -33,7 +33,7 @@ def names_of(path):
 
 def test_the_sheet_names_it_and_it_is_small_and_the_note_has_its_hash():
     sheet = read_sheet(ROOT / "config" / "datasets.tsv", lambda row: None, ("demo", "demo_counters"))
-    assert [row.path for row in sheet if row.run is None] == [EXAMPLE]
+    assert [row.path for row in sheet if row.simulated_run is None] == [EXAMPLE]
     assert [row.dataset for row in sheet][-1] == "h100"
     assert EXAMPLE.stat().st_size < MOST_BYTES
     assert hashlib.sha256(EXAMPLE.read_bytes()).hexdigest() in NOTE

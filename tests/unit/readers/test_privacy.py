@@ -45,7 +45,11 @@ def run_rules(path, folder):
     }
     normalise_export.main(job(folder, params=params, output={"tables": str(folder / "t")}))
     check_quality.main(
-        job(folder, input={"tables": [str(folder / "t")]}, output={"quality": str(folder / "quality.json")})
+        job(
+            folder,
+            input={"tables": [str(folder / "t")], "telemetry": []},
+            output={"quality": str(folder / "quality.json")},
+        )
     )
     return folder
 

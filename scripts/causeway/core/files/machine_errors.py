@@ -60,6 +60,10 @@ class MachineError(CausewayError):
     """A fault of the machine: the job fails, and is worth running again."""
 
 
+UNMAPPED = "failed to map segment from shared object"
+"""What the loader says of a library for which there is no memory; the error has no number."""
+
+
 def is_of_the_machine(error: BaseException) -> bool:
     """Return whether an error is the machine's, whatever file it met.
 
@@ -74,7 +78,7 @@ def is_of_the_machine(error: BaseException) -> bool:
         asked = _BLOCK.search(str(error))
         return asked is None or int(asked[1]) < LARGEST_BLOCK_BYTES
     if isinstance(error, OSError):
-        return error.errno in MACHINE_ERRNOS
+        return error.errno in MACHINE_ERRNOS or (error.errno is None and UNMAPPED in str(error))
     if isinstance(error, sqlite3.Error):
         code = getattr(error, "sqlite_errorcode", None) or 0
         # a read that ends early is a file that was cut

@@ -74,7 +74,7 @@ def test_the_same_run_as_csv_and_json_gives_equal_tables(tmp_path):
     assert (
         one.names
         == other.names
-        == {"launches", "transfers", "calls", "ranges", "counters", "configurations", "kernels", "devices"}
+        == {"launches", "transfers", "calls", "ranges", "operators", "counters", "configurations", "kernels", "devices"}
     )
     for table in one.names - {"transfers"}:
         assert getattr(one, table).equals(getattr(other, table)), table

@@ -149,7 +149,8 @@ def test_a_database_gives_launches_transfers_calls_and_ranges(database, tmp_path
     read = Read(database, tmp_path / "e")
     assert (read.status, read.capabilities["format"], read.capabilities["kind"]) == ("read", "cupti", "trace")
     assert read.capabilities["tables"] == {
-        "launches": 40, "transfers": 4, "calls": 41, "ranges": 2, "kernels": 2, "configurations": 2, "devices": 1
+        "launches": 40, "transfers": 4, "calls": 41, "ranges": 2, "operators": 2, "kernels": 2, "configurations": 2,
+        "devices": 1
     }  # fmt: skip
     assert read.total("launches") == sum(1000 + at for at in range(40))
     assert read.count("no_time") == 1  # start and end 0: CUPTI could not take the times

@@ -251,6 +251,7 @@ def test_transfers_ranges_and_calls(tmp_path):
         2,
     ]
     assert export.capabilities["rows_in"] == {
+        "cpu_op": 1,
         "cuda_runtime": 1,
         "gpu_memcpy": 2,
         "gpu_memset": 1,

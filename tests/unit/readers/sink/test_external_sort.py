@@ -160,7 +160,9 @@ def test_streamed_ranges_and_calls_equal_brute_force(monkeypatch):
             return mine[-1] if mine else NULL
 
         open_ranges = OpenRanges(blocks_of(ranges, rng))
-        made = LaunchCalls((block, open_ranges.find(block)) for block in blocks_of(calls, rng))
+        made = LaunchCalls(
+            (block, open_ranges.find(block), *np.full((2, len(block)), NULL)) for block in blocks_of(calls, rng)
+        )
         found = [made.find(block) for block in blocks_of(launches, rng)]
         made.drain()
         open_ranges.drain()

@@ -92,7 +92,7 @@ def test_calls_that_launch_nothing_are_counted():
         launches["start_ns"] = np.sort(rng.integers(0, 100, len(launches)))
         launches["correlation"] = rng.integers(0, 80, len(launches))
         made = LaunchCalls(
-            ((block, np.full(len(block), NULL)) for block in pieces(calls, rng)), np.array([False, True])
+            ((block, *np.full((3, len(block)), NULL)) for block in pieces(calls, rng)), np.array([False, True])
         )
         for block in pieces(launches, rng):
             made.find(block)
