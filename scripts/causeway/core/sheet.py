@@ -139,15 +139,12 @@ def sheet_rows(
         )
     rows = []
     for number, line in kept[1:]:
-        try:
-            if len(line) > LONGEST_LINE:
-                raise csv.Error(f"{len(line)} characters")
-            values = next(csv.reader([line], delimiter=delimiter, strict=True))
-        except csv.Error as error:
+        values = _fields(line, delimiter)
+        if values is None:
             raise CausewayError(
-                f"{sheet}: line {number}: is no row of separated fields ({error}); a field that opens a quotation"
-                " mark closes it on the same line"
-            ) from None
+                f"{sheet}: line {number}: is no row of separated fields; a field that opens a quotation mark closes it on"
+                f" the same line, of at most {LONGEST_LINE:,} characters"
+            )
         if len(values) > len(header):
             raise CausewayError(
                 f"{sheet}: line {number}: {len(values)} fields, the header has {len(header)}; separate fields by"
@@ -157,6 +154,14 @@ def sheet_rows(
     if not rows:
         raise CausewayError(f"{sheet}: has a header but no row; add one line per export")
     return rows
+
+
+def _fields(line: str, delimiter: str) -> list[str] | None:
+    """Return the fields of a line, None if it is too long or a quotation is left open."""
+    try:
+        return next(csv.reader([line], delimiter=delimiter, strict=True)) if len(line) <= LONGEST_LINE else None
+    except csv.Error:
+        return None
 
 
 def read_sheet(sheet: Path, check_row, simulated: Iterable[str] = ()) -> list[Export]:
