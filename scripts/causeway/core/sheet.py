@@ -142,8 +142,8 @@ def sheet_rows(
         values = _fields(line, delimiter)
         if values is None:
             raise CausewayError(
-                f"{sheet}: line {number}: is no row of separated fields; a field that opens a quotation mark closes it on"
-                f" the same line, of at most {LONGEST_LINE:,} characters"
+                f"{sheet}: line {number}: is no row of separated fields; a field that opens a quotation mark closes it"
+                f" on the same line, of at most {LONGEST_LINE:,} characters"
             )
         if len(values) > len(header):
             raise CausewayError(
