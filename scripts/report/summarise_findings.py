@@ -8,14 +8,14 @@ from causeway.core.results import dataset_and_target, dataset_of, read_compariso
 from causeway.core.tables import read_json, read_table, table_metadata, write_json
 from causeway.findings.causes import cause_findings
 from causeway.findings.comparison import comparison_findings
+from causeway.findings.device_time.efficiency import efficiency_findings, gpu_time_ns
+from causeway.findings.device_time.steps import step_findings
+from causeway.findings.device_time.stragglers import straggler_findings
+from causeway.findings.device_time.waiting import waiting_findings
 from causeway.findings.document import DatasetTime, summarise
-from causeway.findings.efficiency import efficiency_findings, gpu_time_ns
 from causeway.findings.kernels import variability_findings
 from causeway.findings.quality import quality_findings
 from causeway.findings.record import Analysis, Finding
-from causeway.findings.steps import step_findings
-from causeway.findings.stragglers import straggler_findings
-from causeway.findings.waiting import waiting_findings
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake

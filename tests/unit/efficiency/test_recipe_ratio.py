@@ -50,9 +50,9 @@ from efficiency_samples import clocks, export
 from causeway.core.tables import read_json, read_table
 from causeway.core.vocabulary import DEVICE_RATIO_NAMES, FLAVOUR_NAMES
 from causeway.efficiency.measure_efficiency import measure_efficiency
-from causeway.findings.efficiency import efficiency_findings
+from causeway.findings.device_time.efficiency import efficiency_findings
 from causeway.plotting.figures.efficiency import draw_efficiency_trees
-from causeway.plotting.overview.time_lost import where_the_time_goes
+from causeway.plotting.overview.device_time.time_lost import where_the_time_goes
 
 folder = Path(sys.argv[1])
 test_trees.test_busiest_device()

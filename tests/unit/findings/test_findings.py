@@ -11,12 +11,12 @@ from made_results import NOTHING, SENTENCE, analysis, cause, efficiency, kernel,
 from causeway.core.errors import TableError
 from causeway.core.tables import write_json
 from causeway.findings.causes import cause_findings, subject_of
+from causeway.findings.device_time.efficiency import efficiency_findings
+from causeway.findings.device_time.stragglers import straggler_findings
 from causeway.findings.document import DatasetTime, is_small, summarise
-from causeway.findings.efficiency import efficiency_findings
 from causeway.findings.kernels import variability_findings
 from causeway.findings.quality import quality_findings
 from causeway.findings.record import Effect, Evidence, Worth
-from causeway.findings.stragglers import straggler_findings
 
 SCHEMA = Path(__file__).resolve().parents[3] / "config" / "schemas" / "findings.schema.json"
 

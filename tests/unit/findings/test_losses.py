@@ -3,8 +3,8 @@
 import pytest
 from made_results import efficiency, stragglers
 
-from causeway.findings.efficiency import efficiency_findings
-from causeway.findings.stragglers import straggler_findings
+from causeway.findings.device_time.efficiency import efficiency_findings
+from causeway.findings.device_time.stragglers import straggler_findings
 
 
 def test_losses_of_gpu_time_are_findings_worth_all_that_is_lost():

@@ -4,9 +4,9 @@ import duckdb
 import pyarrow as pa
 
 from causeway.core.tables import SCHEMAS, write_json, write_table
+from causeway.findings.device_time.steps import step_findings
 from causeway.findings.document import DatasetTime, summarise
 from causeway.findings.headlines import MOST_WORDS, SLOW, word_count
-from causeway.findings.steps import step_findings
 from causeway.findings.suggestions import SLOW_STEPS
 
 HOSTILE = "<script>alert(1)</script>' OR 1=1 --" + "x" * 100_000

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from causeway.core.tables import SCHEMAS, write_table
-from causeway.findings.waiting import waiting_findings
+from causeway.findings.device_time.waiting import waiting_findings
 from causeway.plotting.figures.device_time.waiting import draw_waiting
-from causeway.plotting.overview.idle_reasons import why_devices_wait
+from causeway.plotting.overview.device_time.idle_reasons import why_devices_wait
 
 HOSTILE = "range: <script>alert('x')</script>\"; DROP TABLE t"
 ROWS = [

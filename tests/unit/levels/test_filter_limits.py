@@ -10,8 +10,8 @@ from causeway.core.tables import SCHEMAS, read_json, read_table, write_json, wri
 from causeway.core.vocabulary import KERNEL_VARIABILITY
 from causeway.efficiency.measure_efficiency import measure_efficiency
 from causeway.efficiency.ranks.find_stragglers import find_stragglers
-from causeway.findings.efficiency import efficiency_findings
-from causeway.findings.stragglers import straggler_findings
+from causeway.findings.device_time.efficiency import efficiency_findings
+from causeway.findings.device_time.stragglers import straggler_findings
 from causeway.inputs.quality import check
 from causeway.variability.rows.transfers import transfers_of
 

@@ -1,7 +1,7 @@
-"""The overview, one module per section.
+"""The overview, one module per section; those of device time and of variability in their own folders.
 
 Figures stand in `figures`.
 
-Imports run from left to right: `overview` > `effects_in_kernels`, `findings_list`, `inputs`, `slow_steps`,
-`time_lost` > `causes`, `comparisons`, `datasets`, `heat_map`, `idle_reasons`, `late_ranks`, `methods`, `what_if`.
+Imports run from left to right: `overview` > `device_time`, `findings_list`, `inputs` > `variability` > `comparisons`,
+`datasets`, `methods`.
 """

@@ -10,7 +10,7 @@ from causeway.core.vocabulary import MEMORY_STALL, SUPPORTED, target_name
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.markup import joined, tag
 from causeway.plotting.drawing.target_labels import MEMORY_STALL_EXPLAINED
-from causeway.plotting.overview.causes import verdict_tag
+from causeway.plotting.overview.variability.causes import verdict_tag
 
 FIRST = 3
 """Findings in sight."""

@@ -13,7 +13,7 @@ from causeway.plotting.drawing.kernel_labels import full_name
 from causeway.plotting.drawing.markup import joined, tag
 from causeway.plotting.drawing.svg import bar, histogram, sparkline
 from causeway.plotting.figures.kernels import Kernel, columns_of
-from causeway.plotting.overview.causes import anchor
+from causeway.plotting.overview.variability.causes import anchor
 
 SHOWN_ISSUES = 6
 """Issues above `info` that stand in sight."""

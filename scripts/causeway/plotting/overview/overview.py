@@ -17,19 +17,19 @@ from causeway.plotting.drawing.markup import joined
 from causeway.plotting.drawing.page import rendered
 from causeway.plotting.drawing.target_labels import MEMORY_STALL_EXPLAINED, target_axis, unit_stated
 from causeway.plotting.figures.kernels import Kernel, kernels_of
-from causeway.plotting.overview.causes import anchor, why
 from causeway.plotting.overview.comparisons import COMPARED, compared_runs
 from causeway.plotting.overview.datasets import datasets_table
-from causeway.plotting.overview.effects_in_kernels import effects_in_kernels
+from causeway.plotting.overview.device_time.heat_map import heat_map
+from causeway.plotting.overview.device_time.idle_reasons import why_devices_wait
+from causeway.plotting.overview.device_time.late_ranks import which_rank
+from causeway.plotting.overview.device_time.slow_steps import which_steps
+from causeway.plotting.overview.device_time.time_lost import where_the_time_goes
 from causeway.plotting.overview.findings_list import answers, findings_list
-from causeway.plotting.overview.heat_map import heat_map
-from causeway.plotting.overview.idle_reasons import why_devices_wait
 from causeway.plotting.overview.inputs import facts, kernel_table, quality_strip
-from causeway.plotting.overview.late_ranks import which_rank
 from causeway.plotting.overview.methods import methods_values, provenance
-from causeway.plotting.overview.slow_steps import which_steps
-from causeway.plotting.overview.time_lost import where_the_time_goes
-from causeway.plotting.overview.what_if import what_would_help
+from causeway.plotting.overview.variability.causes import anchor, why
+from causeway.plotting.overview.variability.effects_in_kernels import effects_in_kernels
+from causeway.plotting.overview.variability.what_if import what_would_help
 
 if TYPE_CHECKING:
     import pyarrow as pa

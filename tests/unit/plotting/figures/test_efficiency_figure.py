@@ -16,7 +16,7 @@ from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.target_labels import percent_per, period_of
 from causeway.plotting.figures import efficiency, series, stragglers
 from causeway.plotting.figures.device_time import lost_time
-from causeway.plotting.overview import late_ranks, time_lost
+from causeway.plotting.overview.device_time import late_ranks, time_lost
 
 
 def tree(*ratios, elapsed=100_000_000, devices=2):

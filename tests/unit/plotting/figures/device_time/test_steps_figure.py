@@ -5,7 +5,7 @@ from plotting_samples import parsed
 
 from causeway.core.tables import SCHEMAS
 from causeway.plotting.figures.device_time.steps import COLUMNS, MOST_RANKS, draw_steps
-from causeway.plotting.overview.slow_steps import which_steps
+from causeway.plotting.overview.device_time.slow_steps import which_steps
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "<script>alert(1)</script> step *"

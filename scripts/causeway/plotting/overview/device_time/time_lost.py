@@ -27,7 +27,7 @@ from causeway.plotting.drawing.merged_cells import merged_rows
 from causeway.plotting.drawing.svg import frame
 from causeway.plotting.figures.device_time.lost_time import PARTS, lost_shares
 from causeway.plotting.figures.efficiency import GROUPS
-from causeway.plotting.overview.heat_map import draw_heat_map
+from causeway.plotting.overview.device_time.heat_map import draw_heat_map
 
 if TYPE_CHECKING:
     import pyarrow as pa

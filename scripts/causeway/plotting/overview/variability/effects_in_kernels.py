@@ -9,7 +9,7 @@ from causeway.core.queries import cell, of_table, rows_where
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.markup import joined, tag
 from causeway.plotting.figures.kernels import Kernel
-from causeway.plotting.overview.causes import breakable
+from causeway.plotting.overview.variability.causes import breakable
 
 MOST_ROWS = 30
 """Causes shown; the table has all."""
