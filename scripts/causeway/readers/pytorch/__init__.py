@@ -2,5 +2,6 @@
 
 Chrome JSON as such is a container and stands in `containers`.
 
-Imports run from left to right: `kineto` > `collective_arguments`, `event_fields`, `operator_events`.
+Imports run from left to right: `kineto` > `collective_arguments`, `event_fields`, `operator_events`,
+`synchronisation_events`.
 """

@@ -26,6 +26,7 @@ from causeway.readers.detect import detect
 from causeway.readers.pytorch.collective_arguments import take_collectives
 from causeway.readers.pytorch.event_fields import ArgumentDecoder, all_arguments, mentions, times_ns
 from causeway.readers.pytorch.operator_events import OperatorCodes, is_module
+from causeway.readers.pytorch.synchronisation_events import kind_of, stream_or_event
 from causeway.readers.sink.counter_table import CounterTable
 from causeway.readers.sink.processes import MOST_RANKS
 from causeway.readers.sink.sink import Sink
@@ -78,7 +79,8 @@ class KinetoReader:
         self.pending: dict[str, list[Event]] = {}
         self.flush = {kind: getattr(self, f"_{kind}") for kind in self.map["categories"].values()}
         self.arguments = ArgumentDecoder(self.map["arguments"])
-        self.operator_arguments = ArgumentDecoder(self.map["operator_arguments"])
+        decoders = {"operators": "operator_arguments", "synchronisations": "synchronisation_arguments"}
+        self.own_arguments = {kind: ArgumentDecoder(self.map[names]) for kind, names in decoders.items()}
         self.operator_codes = OperatorCodes(sink.operator_names)
         self.metrics = CounterTable()
         self.counter_rows: list[tuple] = []
@@ -152,7 +154,7 @@ class KinetoReader:
         category = category.lower()
         self.seen[category] = self.seen.get(category, 0) + len(events)
         kind = self.map["categories"][category]
-        args = (self.operator_arguments if kind == "operators" else self.arguments).decode(events)
+        args = self.own_arguments.get(kind, self.arguments).decode(events)
         process = []
         for one in args:
             rank = one.rank
@@ -279,6 +281,17 @@ class KinetoReader:
         ]
         kind = [self.sink.range_kinds.code("device annotation" if gpu else "annotation") for gpu in on_device]
         self.sink.ranges(start, end, rows.process, thread, np.array(name), np.array(kind))
+
+    def _synchronisations(self, rows: CategoryEvents) -> None:
+        """Take waits of streams for events, and of the host for events, streams and devices."""
+        start, end = self._times(rows)
+        kind = np.array([kind_of(event.name) for event in rows.events])
+        columns = {
+            name: np.array([stream_or_event(getattr(args, name)) for args in rows.args])
+            for name in ("stream", "source_stream", "event")
+        }
+        correlation = self._numbers([args.correlation for args in rows.args])
+        self.sink.dependencies(start, end, rows.process, kind, correlation=correlation, **columns)
 
     def _operators(self, rows: CategoryEvents) -> None:
         """Take the operators of the host."""
