@@ -4,8 +4,9 @@
 Every method runs in a process of its own; methods of one bar take turns, so that a busy machine disturbs them alike,
 and their median CPU-seconds count. `--only` chooses parts: bars (rates beside other programs), intervals (rates of
 interval operations), trees (efficiency of four ranks of ten million launches), growth (time and memory from 2 to 20
-million rows), kept, parquet and sqlite (the three ways through 93 million launches per export), tower and tour (levels
-of detail: how large they are, how long they take, the explorer in a browser).
+million rows), kept, parquet and sqlite (the three ways through 93 million launches per export), way_parquet and
+way_sqlite (raw exports to the report: what each rule takes), tower and tour (levels of detail: how large they are, how
+long they take, the explorer in a browser).
 """
 
 import argparse
@@ -20,6 +21,7 @@ from tests.bench.interval_rates import interval_rates
 from tests.bench.levels import PARTS as LEVELS
 from tests.bench.methods import LANES
 from tests.bench.trees import trees
+from tests.bench.way.exports_to_report import PARTS as WAY
 from tests.bench.whole import PARTS as WHOLE
 
 BARS = (  # what, rows in millions, ours, the other, how many times as fast at least (below 1: of its time at most)
@@ -44,7 +46,7 @@ BARS = (  # what, rows in millions, ours, the other, how many times as fast at l
         for lanes in LANES
     ),
 )
-PARTS = {"intervals": interval_rates, "trees": trees, **WHOLE, **LEVELS}
+PARTS = {"intervals": interval_rates, "trees": trees, **WHOLE, **WAY, **LEVELS}
 TIMEOUT_S = 1800
 
 
@@ -114,6 +116,13 @@ def main():
     )
     parser.add_argument(
         "--rows", type=int, nargs="+", default=[2, 10, 93], help="sizes of the bars, in millions of rows"
+    )
+    parser.add_argument(
+        "--way-rows",
+        type=float,
+        nargs="+",
+        default=[1, 5],
+        help="sizes of way_parquet and way_sqlite, in millions of rows per export: two give the slope; 93 is published",
     )
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument(
