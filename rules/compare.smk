@@ -47,7 +47,7 @@ rule plot_comparison:
         comparison="<results>/compare/{pair}/comparison.json",
         table="<results>/compare/{pair}/comparison.parquet",
         assets=assets("plotting/drawing"),
-        lib=modules("plotting"),
+        lib=modules("findings", "plotting"),
     output:
         page=shown("comparison"),
         changes=shown("comparison_changes"),

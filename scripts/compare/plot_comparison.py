@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from causeway.core.logs import failing_clearly
 from causeway.core.tables import read_json, read_table
+from causeway.findings.comparison import comparison_findings
 from causeway.plotting.drawing.page import write
 from causeway.plotting.figures.comparison import draw_changes, draw_ratios, draw_totals
 from causeway.plotting.pages.comparison_page import draw_comparison
@@ -22,7 +23,8 @@ def main(job) -> None:
         write(changes, job.output.changes)
         write(totals, job.output.totals)
         write(ratios, job.output.efficiency)
-        write(draw_comparison(document, rows, changes=changes, totals=totals, ratios=ratios), job.output.page)
+        claims = [finding.headline for finding in comparison_findings(document, rows)]
+        write(draw_comparison(document, rows, claims, changes=changes, totals=totals, ratios=ratios), job.output.page)
 
 
 if "snakemake" in globals():

@@ -5,6 +5,7 @@ tables that sort.
 import pytest
 
 from causeway.core.results import read_comparisons
+from causeway.findings.comparison import comparison_findings
 from causeway.plotting.drawing.page import write
 from causeway.plotting.figures.comparison import draw_changes, draw_ratios, draw_totals
 from causeway.plotting.pages.comparison_page import draw_comparison
@@ -25,7 +26,10 @@ def page_of(tmp_path_factory):
         "totals": draw_totals(document),
         "ratios": draw_ratios(document, rows),
     }
-    write(draw_comparison(document, rows, **drawn), root / "comparison.html")
+    write(
+        draw_comparison(document, rows, [one.headline for one in comparison_findings(document, rows)], **drawn),
+        root / "comparison.html",
+    )
     return root / "comparison.html"
 
 

@@ -31,7 +31,7 @@ def write_comparison_page(count, folder):
         comparison.draw_ratios(document, rows),
     )
     page = comparison_page.draw_comparison(
-        document, rows, **dict(zip(("changes", "totals", "ratios"), drawn, strict=True))
+        document, rows, ["candidate is slower"], **dict(zip(("changes", "totals", "ratios"), drawn, strict=True))
     )
     write(page, folder / "page.html")
 

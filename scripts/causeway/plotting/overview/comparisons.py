@@ -15,25 +15,26 @@ from causeway.plotting.figures.comparison import of_kernels, unit_of
 
 COMPARED = "compared"
 """The section's place in the page."""
-SAID = {
-    **dict.fromkeys(CHANGE_WORDS["time_per_launch"], "{candidate} is {verdict} than {baseline}"),
-    SAME: "{candidate} is the same as {baseline}, within noise",
-    INCONCLUSIVE: "Whether {candidate} differs from {baseline} is not decided",
-}
+COMPARISON = "comparison"
+"""The kind of findings that say what changed."""
 METRICS = {"efficiency": "parallel efficiency of the devices", "span": "span", "variability": "variability"}
 KERNELS = (*CHANGE_WORDS["time_per_launch"], SAME, INCONCLUSIVE)
 OF_KERNELS = "level = 'kernel' AND metric = 'time_per_launch'"
 
 
 def compared_runs(
-    comparisons: Sequence[tuple[Mapping, Sequence[Mapping]]], links: Sequence[Mapping[str, str]]
+    comparisons: Sequence[tuple[Mapping, Sequence[Mapping]]],
+    findings: Sequence[Mapping],
+    links: Sequence[Mapping[str, str]],
 ) -> Markup | None:
-    """Return the section, None where no pair is compared.
+    """Return the section, None where no pair is compared. What is said of a pair are the headlines of its findings.
 
     Parameters
     ----------
     comparisons : sequence of (mapping, sequence of mapping)
         `comparison.json` and the rows of `comparison.parquet` of each pair, in the configuration's order.
+    findings : sequence of mapping
+        All findings of `findings.json`.
     links : sequence of mapping
         Figures and pages to link to, see `citations.figure_links`.
     """
@@ -47,12 +48,12 @@ def compared_runs(
         "section",
         tag("h2", "Compared runs"),
         tag("p", note, class_="note"),
-        tag("ul", [_pair(document, rows, links) for document, rows in comparisons], class_="pairs"),
+        tag("ul", [_pair(document, rows, findings, links) for document, rows in comparisons], class_="pairs"),
         id=COMPARED,
     )
 
 
-def _pair(document: Mapping, rows: Sequence[Mapping], links: Sequence[Mapping]) -> Markup:
+def _pair(document: Mapping, rows: Sequence[Mapping], findings: Sequence[Mapping], links: Sequence[Mapping]) -> Markup:
     names = {side: document[side]["dataset"] for side in ("baseline", "candidate")}
     folder = f"compare/{names['baseline']}__{names['candidate']}"
     whole = {
@@ -66,7 +67,8 @@ def _pair(document: Mapping, rows: Sequence[Mapping], links: Sequence[Mapping]) 
         citations.away("its table", f"{folder}/comparison.parquet"),
     ]
     said = [
-        _verdict(names, whole.get("time_per_launch"), folder),
+        _claims(findings, folder),
+        _time(names, whole.get("time_per_launch"), folder),
         _others(whole, folder),
         _kernels(document, rows, folder),
     ]
@@ -77,10 +79,20 @@ def _pair(document: Mapping, rows: Sequence[Mapping], links: Sequence[Mapping]) 
     )
 
 
-def _verdict(names: Mapping[str, str], found: tuple[int, Mapping] | None, folder: str) -> Markup:
-    """Return the verdict on the time for the same launches as a sentence."""
-    shown = {side: citations.name(name) for side, name in names.items()}
+def _claims(findings: Sequence[Mapping], folder: str) -> Markup | None:
+    """Return the headlines of a pair's findings on the whole run, or that nothing changed; None without findings."""
+    said = [
+        citations.said(one["headline"], in_document("findings.json", "findings", place, "headline", kind="text"))
+        for place, one in enumerate(findings)
+        if one["kind"] == COMPARISON and one["scope_name"] is None and one["link"] == f"{folder}/comparison.html"
+    ]
+    return tag("b", joined(said, " ")) if said else None
+
+
+def _time(names: Mapping[str, str], found: tuple[int, Mapping] | None, folder: str) -> Markup:
+    """Return the change of the time for the same launches, with its interval."""
     if found is None:
+        shown = {side: citations.name(name) for side, name in names.items()}
         return joined(
             [
                 shown["baseline"],
@@ -90,8 +102,7 @@ def _verdict(names: Mapping[str, str], found: tuple[int, Mapping] | None, folder
             ]
         )
     place, row = found
-    words = Markup(SAID[row["verdict"]]).format(verdict=row["verdict"], **shown)  # noqa: S704 - constants
-    return joined([tag("b", words), ": the time for the same launches changed by ", change(place, row, folder), "."])
+    return joined(["The time for the same launches changed by ", change(place, row, folder), "."])
 
 
 def change(place: int, row: Mapping, folder: str) -> Markup:

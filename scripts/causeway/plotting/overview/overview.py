@@ -113,7 +113,7 @@ def draw_overview(
         config_hash=findings["config_hash"],
         contents=_contents(datasets, bool(comparisons)),
         datasets_table=datasets_table(datasets, numbered) if len(datasets) > 1 else None,
-        compared_runs=compared_runs(comparisons, links),
+        compared_runs=compared_runs(comparisons, findings["findings"], links),
         datasets=[
             _dataset(view, [one for one in numbered if one[1]["dataset"] == view.name], links, folded)
             for view in datasets

@@ -60,7 +60,13 @@ HOW = {
 
 
 def draw_comparison(
-    comparison: Mapping, rows: Sequence[Mapping], *, changes: Markup, totals: Markup, ratios: Markup
+    comparison: Mapping,
+    rows: Sequence[Mapping],
+    claims: Sequence[str],
+    *,
+    changes: Markup,
+    totals: Markup,
+    ratios: Markup,
 ) -> Markup:
     """Return the page.
 
@@ -70,6 +76,8 @@ def draw_comparison(
         `comparison.json`.
     rows : sequence of mapping
         Rows of `comparison.parquet`.
+    claims : sequence of str
+        Headlines of the comparison's findings.
     changes, totals, ratios : Markup
         The figures, put into the page.
     """
@@ -80,7 +88,8 @@ def draw_comparison(
         title=f"Causeway: {pair_words(comparison)}",
         pair=pair_words(comparison),
         facts=_facts(comparison),
-        headline=headline(comparison, rows),
+        headline=" ".join(claims) or "The whole runs cannot be compared.",
+        counts=counts_of_verdicts(comparison, rows),
         assumption=comparison["assumption"],
         changes=changes,
         totals=totals,
@@ -103,20 +112,16 @@ def draw_comparison(
     )
 
 
-def headline(comparison: Mapping, rows: Sequence[Mapping]) -> str:
-    """Return the comparison in two sentences."""
-    whole = next((row for row in rows if row["level"] == "run" and row["metric"] == "time_per_launch"), None)
+def counts_of_verdicts(comparison: Mapping, rows: Sequence[Mapping]) -> str:
+    """Return how many kernels have which verdict, and how many only one side has."""
     kernels = of_kernels(rows)
     counts = {
         word: sum(row["verdict"] == word for row in kernels)
         for word in (*CHANGE_WORDS["time_per_launch"], SAME, INCONCLUSIVE)
     }
     matched = comparison["matched"]
-    first = "The whole runs cannot be compared."
-    if whole:
-        first = f"The time for the same launches changed by {change_words(whole)}: {whole['verdict']}."
     verdicts = ", ".join(f"{number} {word}" for word, number in counts.items() if number) or "none on both sides"
-    return f"{first} Of {len(kernels)} kernels on both sides: {verdicts}; {matched['new']} new, {matched['gone']} gone."
+    return f"Of {len(kernels)} kernels on both sides: {verdicts}; {matched['new']} new, {matched['gone']} gone."
 
 
 def _facts(comparison: Mapping) -> list[tuple[str, str]]:

@@ -83,7 +83,7 @@ def test_pages_show_hostile_texts_as_text(tmp_path):
     page.write(drawing, tmp_path / "a.svg")
     pages = [
         examined(HOSTILE),
-        draw_comparison(document, rows, changes=drawing, totals=drawing, ratios=drawing),
+        draw_comparison(document, rows, [HOSTILE], changes=drawing, totals=drawing, ratios=drawing),
         draw_fleet(EVALUATION | {"goals": [goal]}, ATTACKS, [hostile], {HOSTILE: tmp_path / "a.svg"}),
         draw_causal_graphs([graph], HOSTILE)["index.html"],
     ]
