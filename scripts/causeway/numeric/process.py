@@ -5,6 +5,7 @@ import ctypes
 import sys
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 
 M_TRIM_THRESHOLD = -1
@@ -19,12 +20,16 @@ def single_threaded() -> Iterator[None]:
     """Limit BLAS and OpenMP to one thread: our matrices are small, and the order of sums must not depend on the
     machine.
 
+    No warning of overflow, underflow or an invalid operation is given meanwhile: OpenBLAS may read past a matrix's
+    edge, and what it throws away there still raises the flag (numpy issue 24067). That all numbers of a result are
+    finite is checked where they are rounded (`causal.data.six_digits`).
+
     Libraries must be loaded to be limited, so the trees are imported here.
     """
     import sklearn.ensemble  # noqa: F401
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(limits=1):
+    with threadpool_limits(limits=1), np.errstate(over="ignore", under="ignore", invalid="ignore"):
         yield
 
 

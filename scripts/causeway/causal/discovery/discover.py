@@ -50,7 +50,7 @@ def discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple[
     evidence : Evidence or None
         What the arrows were read from; None for a refusal.
     """
-    with single_threaded(), np.errstate(over="ignore", under="ignore"):
+    with single_threaded():
         return _discover(columns, rows, scope)
 
 

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-import numpy as np
-
 from causeway.causal.data.outcome import Arrow, Edge, Examination, Node, Outcome, Refutation, WhatIf
 from causeway.causal.data.scopes import Totals
 from causeway.causal.data.six_digits import to_six_digits
@@ -68,7 +66,7 @@ def examine(outcome: Outcome, evidence: Evidence | None, extent: Extent | None =
     if evidence is None:
         examination = Examination(what_ifs=_without_model(outcome, extent))
         return to_six_digits(replace(outcome, examination=examination))
-    with single_threaded(), np.errstate(over="ignore", under="ignore"):
+    with single_threaded():
         return to_six_digits(_Steps(outcome, evidence, extent).examined())
 
 
