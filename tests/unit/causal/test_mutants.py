@@ -30,6 +30,12 @@ MUTANTS = {
     "intervals of durations are narrower by half": Mutant(
         "effects/scope_times.py", "half *= wider *", "half *= 0.5 * wider *", "effects/test_time_effects.py"
     ),
+    "intervals of shares are narrower by half": Mutant(
+        "effects/contributions.py",
+        "NORMAL_QUANTILE * WIDER *",
+        "NORMAL_QUANTILE * 0.5 *",
+        "effects/test_contributions.py",
+    ),
     "the level that takes most time is chosen": Mutant(
         "effects/interventions.py",
         "best = min(settings, key=lambda one: changes[id(one)].mean.value)",
