@@ -21,6 +21,7 @@ from causeway.efficiency.device_time.sweep import (
     take_streams,
 )
 from causeway.numeric import intervals
+from causeway.numeric.few_values import few_distinct, few_pairs
 
 COPY_KINDS = 256
 Device = tuple[int, int]
@@ -165,14 +166,11 @@ class _Host:
             yield block
 
     def take(self, block: event_streams.Block) -> None:
-        threads, inverse = np.unique(
-            np.stack([block["rank"].astype(np.int64), block["thread"]]), axis=1, return_inverse=True
-        )
-        inverse = inverse.reshape(-1)
-        for at, (rank, thread) in enumerate(threads.T.tolist()):
+        threads, code = few_pairs(block["rank"], block["thread"])
+        for at, (rank, thread) in enumerate(threads):
             if rank not in self.opened.windows:
                 continue
-            mine = inverse == at
+            mine = slice(None) if len(threads) == 1 else code == at
             if (rank, thread) not in self.sweeps:
                 window = tuple(np.array([edge], np.int64) for edge in self.opened.windows[rank])
                 self.sweeps[rank, thread] = Sweep([ALWAYS[0]], [ALWAYS[1]], regions=[[window, *self.sets[rank]]])
@@ -279,7 +277,7 @@ def measure(opened: Opened, names: Sequence[str], edges: np.ndarray, limits: Lim
 
 def _device_indices(block: event_streams.Block, index_of: Mapping[Device, int], folder: Path) -> np.ndarray:
     """Return the index of each event's device; int32."""
-    keys, inverse = np.unique(block["rank"].astype(np.int64) << 16 | block["device"], return_inverse=True)
+    keys, inverse = few_distinct(block["rank"].astype(np.int64) << 16 | block["device"])
     try:
         return np.array([index_of[key >> 16, key & 0xFFFF] for key in keys.tolist()], np.int32)[inverse]
     except KeyError as error:
@@ -300,7 +298,7 @@ class _StreamGaps:
 
     def take(self, block, device, called, returned, limits, path) -> None:
         """Take launches and transfers, ordered by start, with their device's index and the times of their calls."""
-        keys, inverse = np.unique(device.astype(np.int64) << 32 | block["stream"], return_inverse=True)
+        keys, inverse = few_distinct(device.astype(np.int64) << 32 | block["stream"])
         stream = np.array(
             [self.index_of.setdefault((key >> 32, key & 0xFFFFFFFF), len(self.index_of)) for key in keys.tolist()],
             np.int32,

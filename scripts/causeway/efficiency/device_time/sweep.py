@@ -104,66 +104,20 @@ class Sweep:
         call : ndarray of int64, shape (n,), ns, or None
             When the call that made it began, or `UNKNOWN`.
         """
-        call = np.full(start.size, UNKNOWN) if call is None else call
+        self._take(row, kind, start, end, np.full(start.size, UNKNOWN) if call is None else call, self.kernel_wait_ns)
+
+    def finish(self) -> None:
+        """Count what the last events have left open, up to the end of each window: idle time after it has the cause
+        `other`.
+        """
+        rows = np.arange(self.now.size, dtype=np.int32)
+        self._take(rows, np.zeros(rows.size, np.uint8), self.stop, self.begin, np.full(rows.size, UNKNOWN), 0)
+
+    def _take(self, row, kind, start, end, call, wait) -> None:
         events = (np.ascontiguousarray(row, np.int32), np.ascontiguousarray(kind, np.uint8), start, end, call)
         regions = (self.low, self.high, self.spans)
         found = (self.total, self.binned, self.within, self.idle)
-        _take(*events, self.now, self.stop, self.reach, self.edges, self.bin_at, *regions, *found, self.kernel_wait_ns)
-
-    def finish(self) -> None:
-        """Count what the last events have left open, up to the end of each window."""
-        rows = np.arange(self.now.size, dtype=np.int32)
-        regions = (self.low, self.high, self.spans)
-        found = (self.total, self.binned, self.within, self.idle)
-        _finish(rows, self.now, self.stop, self.reach, self.edges, self.bin_at, *regions, *found)
-
-
-@compiled(void(int64, int64, int64, int64, I8, int64[::1], I8, I8, _M3, _M2, _M3, _M3))
-def _count(row, state, begin, end, edges, bin_at, low, high, spans, total, binned, within):
-    """Count the time from begin to end in a state."""
-    total[row, state] += end - begin
-    if state == 0:
-        return
-    at = bin_at[row]
-    bins = edges.size - 1
-    while at < bins and edges[at + 1] <= begin:
-        at += 1
-    bin_at[row] = at
-    while at < bins and edges[at] < end:
-        left = max(begin, edges[at])
-        right = min(end, edges[at + 1])
-        if left < right:
-            binned[row, at, state] += right - left
-        at += 1
-    for region in range(spans.shape[1]):
-        at = spans[row, region, 2]
-        stop = spans[row, region, 1]
-        while at < stop and high[at] <= begin:
-            at += 1
-        spans[row, region, 2] = at
-        while at < stop and low[at] < end:
-            within[row, region, state] += min(end, high[at]) - max(begin, low[at])
-            at += 1
-
-
-@compiled(int64(int64, int64, int64[::1], _M2, I8, int64[::1], I8, I8, _M3, _M2, _M3, _M3))
-def _advance(row, until, now, reach, edges, bin_at, low, high, spans, total, binned, within):
-    """Count a row's time up to a moment; return when its idle time before that moment began, or the moment itself."""
-    moment = now[row]
-    while moment < until:
-        state = np.int64(0)
-        stop = until
-        for kind in range(4):
-            if reach[row, kind] > moment:
-                state |= np.int64(1) << kind
-                stop = min(stop, reach[row, kind])
-        _count(row, state, moment, stop, edges, bin_at, low, high, spans, total, binned, within)
-        if state == 0:
-            now[row] = until
-            return moment
-        moment = stop
-    now[row] = max(now[row], until)
-    return until
+        _take(*events, self.now, self.stop, self.reach, self.edges, self.bin_at, *regions, *found, wait)
 
 
 @compiled(void(I4, U1, I8, I8, I8, int64[::1], I8, _M2, I8, int64[::1], I8, I8, _M3, _M2, _M3, _M3, _M2, int64))
@@ -187,29 +141,59 @@ def _take(
     idle,
     wait,
 ):
+    """One body, no functions of its own: a compiled function counts references to every array it is given, for every
+    event, which takes several times as long as the work.
+    """
+    bins = edges.size - 1
+    regions = spans.shape[1]
     for i in range(starts.size):
         row = np.int64(rows[i])
-        start = min(starts[i], stops[row])
-        if start > now[row]:
-            since = _advance(row, start, now, reach, edges, bin_at, low, high, spans, total, binned, within)
-            if since < start:
+        until = min(starts[i], stops[row])
+        moment = now[row]
+        if until > moment:
+            since = until
+            while moment < until:
+                state = np.int64(0)
+                stop = until
+                for kind in range(KINDS):
+                    end = reach[row, kind]
+                    if end > moment:
+                        state |= np.int64(1) << kind
+                        stop = min(stop, end)
+                total[row, state] += stop - moment
+                if state == 0:
+                    since = moment
+                    break
+                at = bin_at[row]
+                while at < bins and edges[at + 1] <= moment:
+                    at += 1
+                bin_at[row] = at
+                while at < bins and edges[at] < stop:
+                    left = max(moment, edges[at])
+                    right = min(stop, edges[at + 1])
+                    if left < right:
+                        binned[row, at, state] += right - left
+                    at += 1
+                for region in range(regions):
+                    at = spans[row, region, 2]
+                    last = spans[row, region, 1]
+                    while at < last and high[at] <= moment:
+                        at += 1
+                    spans[row, region, 2] = at
+                    while at < last and low[at] < stop:
+                        within[row, region, state] += min(stop, high[at]) - max(moment, low[at])
+                        at += 1
+                moment = stop
+            now[row] = until
+            if since < until:
                 if calls[i] > since:
                     cause = 0
-                elif start - since < wait:
+                elif until - since < wait:
                     cause = 1
                 else:
                     cause = 2
-                idle[row, cause] += start - since
-        kind = kinds[i]
-        reach[row, kind] = max(reach[row, kind], ends[i])
-
-
-@compiled(void(I4, int64[::1], I8, _M2, I8, int64[::1], I8, I8, _M3, _M2, _M3, _M3, _M2))
-def _finish(rows, now, stops, reach, edges, bin_at, low, high, spans, total, binned, within, idle):
-    for row in rows:
-        since = _advance(np.int64(row), stops[row], now, reach, edges, bin_at, low, high, spans, total, binned, within)
-        if since < stops[row]:
-            idle[row, 2] += stops[row] - since
+                idle[row, cause] += until - since
+        reach[row, kinds[i]] = max(reach[row, kinds[i]], ends[i])
 
 
 @compiled(void(I8, I8, I8, int64[::1], int64[::1], int64[::1]))
