@@ -38,6 +38,12 @@ rows for the kernels inside. Each of its executions becomes a range of kind `cud
 number, so that its GPU time can be seen; it is no launch and takes no part in variability. Trace graphs with
 `--cuda-graph-trace=node` to get their kernels.
 
+Kineto traces name the operators around each launch. In other traces the ranges (NVTX, ROCTx) that are open on the
+launching thread stand for them, those of all NVTX domains in one order of time and without the domain's name. The name
+of the launching call itself (`hipLaunchKernel`) says nothing of what asked for the launch: an export without ranges has
+no operators. At most 65,536 operators and as many input sizes are kept; launches beyond have none, and are counted
+(`operators_left_out`).
+
 Of rocprof v1, launches and counters are read; its traces of HIP and HSA calls and of copies (`--hip-trace`,
 `--hsa-trace`) are not.
 """
