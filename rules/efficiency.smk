@@ -10,6 +10,7 @@ rule measure_efficiency:
     input:
         tables=table_folders,
         clocks="<results>/{dataset}/clocks.json",
+        program=os.path.relpath(f"{BASE}/scripts/efficiency/measure_efficiency.py"),
         lib=modules("efficiency"),
     output:
         efficiency="<results>/{dataset}/efficiency.json",
@@ -21,14 +22,25 @@ rule measure_efficiency:
     wildcard_constraints:
         dataset=one_of(TRACED),
     conda:
-        "../envs/ingest.yaml"
+        "../envs/mpi.yaml"
+    threads: 1
     resources:
-        mem_mb=input_mb,
+        mpi="mpiexec",
+        tasks=2,
+        mem_mb_per_cpu=2000,
         runtime=input_minutes,
     params:
-        choices=config["efficiency"],
-    script:
-        "../scripts/efficiency/measure_efficiency.py"
+        exports=export_names,
+        folder=dataset_folder,
+        options=[
+            text
+            for name, value in config["efficiency"].items()
+            for text in (f"--{name.replace('_', '-')}", str(value))
+        ],
+    shell:
+        "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks}"
+        " --dataset {wildcards.dataset:q} --tables {params.folder:q}/tables --exports {params.exports:q}"
+        " --clocks {input.clocks:q} --out {params.folder:q} {params.options:q} --log {log:q}"
 
 
 rule find_stragglers:

@@ -61,7 +61,7 @@ def own_profile(folder, **changes):
     """
     profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "profile.yaml").read_text())
     profile["slurm-init-seconds-before-status-checks"] = 6
-    for rule in ("bin_launches", "bin_measurements"):
+    for rule in ("bin_launches", "bin_measurements", "measure_efficiency"):
         profile["set-resources"][rule]["tasks"] = TASKS
     mpi = changes.pop("mpi", None)
     if mpi:

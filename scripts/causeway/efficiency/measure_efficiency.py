@@ -1,5 +1,5 @@
 """What `measure_efficiency` does: open the exports, choose regions and bins, measure each export, put them side by
-side.
+side; over MPI ranks, each of which reads some exports.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,6 +17,7 @@ from causeway.efficiency.device_time.shared_gpus import groups, measure_shared
 from causeway.efficiency.device_time.states import STATES
 from causeway.efficiency.device_time.sweep import CAUSES, COPY_FIELDS, PATH_FIELDS
 from causeway.efficiency.trees.assemble import MeasuredDataset, document, table
+from causeway.numeric.mpi import Ranks
 
 
 def bins_of(opened: Sequence[Opened], clocks: Mapping[str, Clock], count: int) -> np.ndarray:
@@ -30,10 +31,20 @@ def bins_of(opened: Sequence[Opened], clocks: Mapping[str, Clock], count: int) -
 
 
 def measure_efficiency(
-    name: str, folders: Sequence[Path], clocks_file: Path, choices: Mapping, out_json: Path, out_table: Path
+    name: str,
+    folders: Sequence[Path],
+    clocks_file: Path,
+    choices: Mapping,
+    out_json: Path,
+    out_table: Path,
+    *,
+    ranks: Ranks | None = None,
 ) -> None:
     """Write `efficiency.json` and `efficiency.parquet` of a dataset; for a reduced one whose filter rules them out
     only the reason: time of dropped events would count as idle.
+
+    Every export is measured whole by one rank, and only its sums travel: the results are the same, to the byte, on any
+    number of ranks.
 
     Parameters
     ----------
@@ -44,27 +55,56 @@ def measure_efficiency(
     choices : mapping
         bins, regions, kernel_wait_ns, small_kernel_us, as the configuration has them.
     out_json, out_table : Path
+    ranks : Ranks or None
+        The processes that share the work; None for this one alone. Rank 0 writes.
+
+    Raises
+    ------
+    CausewayError
+        On all ranks, if anything failed on one.
     """
-    document_of_clocks = read_json(clocks_file)
-    filtered = why_not(folders, EFFICIENCY)
-    usable = [] if filtered else folders
-    opened = [found for folder in usable if (found := open_export(Path(folder))) is not None]
-    clocks = clocks_of(document_of_clocks)
-    edges = bins_of(opened, clocks, choices["bins"])
+    ranks = ranks or Ranks()
     limits = Limits(choices["kernel_wait_ns"], round(1000 * choices["small_kernel_us"]))
+    with ranks.together():
+        document_of_clocks = read_json(clocks_file)
+        clocks = clocks_of(document_of_clocks)
+        filtered = why_not(folders, EFFICIENCY)
+        usable = [] if filtered else [Path(folder) for folder in folders]
+        mine = ranks.share_of([_bytes(folder) for folder in usable])
+        here = {at: (found, regions.times_of(found.folder)) for at in mine if (found := open_export(usable[at]))}
+    everywhere = dict(sorted(pair for part in ranks.exchange(here) for pair in part.items()))
+    opened = [one for one, _ in everywhere.values()]
+    edges = bins_of(opened, clocks, choices["bins"])
     least = sum(stop - begin for one in opened for begin, stop in one.windows.values()) // 1000
-    names = regions.choose([one.folder for one in opened], choices["regions"], least)
-    measured: list[Measured] = []
-    for one in opened:
-        measured.append(measure(one, names, clocks[one.export].own(edges), limits))
-        LOG.info("%s: %d ranks, %d devices measured", one.export, len(one.windows), len(one.devices))
-    shared = [measure_shared(members, names, edges, clocks) for members in groups(opened)]
-    dataset = MeasuredDataset(measured or [_nothing()], names, shared)
-    names_of = {(row["rank"], row["device"]): row["name"] for one in opened for row in _devices(one.folder)}
-    found = document(name, dataset, document_of_clocks, edges, limits.small_kernel_ns, names_of)
-    found["why"] = filtered or found["why"]
-    write_json(found, out_json, schema="efficiency")
-    write_table(table(dataset, edges if opened else edges[:1]), out_table, "efficiency", metadata={"dataset": name})
+    names = regions.choose([times for _, times in everywhere.values()], choices["regions"], least)
+    gpus = groups(opened)
+    with ranks.together():
+        measured = {}
+        for at, (one, _) in here.items():
+            measured[at] = measure(one, names, clocks[one.export].own(edges), limits)
+            LOG.info("%s: %d ranks, %d devices measured", one.export, len(one.windows), len(one.devices))
+        shared = {at: measure_shared(gpus[at], names, edges, clocks) for at in ranks.share_of([1] * len(gpus))}
+    parts = ranks.collect((measured, shared))
+    with ranks.together():
+        if ranks.first:
+            of_exports, of_gpus = ({at: one for part in parts for at, one in part[k].items()} for k in (0, 1))
+            dataset = MeasuredDataset(
+                [of_exports[at] for at in sorted(of_exports)] or [_nothing()],
+                names,
+                [of_gpus[at] for at in sorted(of_gpus)],
+            )
+            names_of = {(row["rank"], row["device"]): row["name"] for one in opened for row in _devices(one.folder)}
+            found = document(name, dataset, document_of_clocks, edges, limits.small_kernel_ns, names_of)
+            found["why"] = filtered or found["why"]
+            write_json(found, out_json, schema="efficiency")
+            write_table(
+                table(dataset, edges if opened else edges[:1]), out_table, "efficiency", metadata={"dataset": name}
+            )
+
+
+def _bytes(folder: Path) -> int:
+    """Return the size of an export's tables: what its pass reads."""
+    return sum(path.stat().st_size for path in folder.glob("*.parquet"))
 
 
 def _devices(folder: Path) -> list[dict]:

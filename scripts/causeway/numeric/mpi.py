@@ -7,11 +7,12 @@ MPI to be installed.
 """
 
 import contextlib
+import heapq
 import logging
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -45,6 +46,27 @@ class Ranks:
     def first(self) -> bool:
         """Whether this is rank 0, the one that writes."""
         return self.rank == 0
+
+    def share_of(self, costs: Sequence[float]) -> list[int]:
+        """Return the pieces that this rank works on, ascending, where whole pieces (exports, say) are dealt to ranks:
+        the largest first, each to the rank that has the least so far (R. L. Graham, SIAM J. Appl. Math. 17 (1969)
+        416: the busiest rank has at most 4/3 of the best possible).
+
+        Every rank computes the same from the same costs; nothing is exchanged.
+
+        Parameters
+        ----------
+        costs : sequence of float, shape (pieces,)
+            Proportional to the expected times.
+        """
+        loads = [(0, rank) for rank in range(self.size)]
+        mine = []
+        for piece in sorted(range(len(costs)), key=lambda piece: (-costs[piece], piece)):
+            load, rank = heapq.heappop(loads)
+            heapq.heappush(loads, (load + costs[piece], rank))
+            if rank == self.rank:
+                mine.append(piece)
+        return sorted(mine)
 
     def total(self, values: np.ndarray) -> np.ndarray:
         """Return the sum of each element over ranks.

@@ -1,0 +1,128 @@
+"""Efficiency over MPI ranks: the same bytes on 1, 2, 3, 4 and 7 ranks."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from causeway.core.files.checked_parquet import CheckedParquet
+from causeway.core.tables import read_json
+from causeway.efficiency.measure_efficiency import measure_efficiency
+from causeway.numeric.mpi import Ranks
+from support import ROOT
+from variability_tables import launcher
+
+sys.path.insert(0, str(ROOT / "tests" / "unit" / "efficiency"))
+
+from efficiency_samples import clocks, export
+
+SIZES = (1, 2, 3, 4, 7)
+CHOICES = {"bins": 40, "regions": 5, "kernel_wait_ns": 30, "small_kernel_us": 1}
+EXPORTS = 5
+
+
+def random_export(folder, rank):
+    """Write an export of a rank with all kinds of events; ranks 0 and 1 share a GPU, rank 3 has far more launches."""
+    rng = np.random.default_rng(rank)
+    n = 1500 if rank == 3 else 200
+    starts = np.sort(rng.integers(0, 400 * n, n)).tolist()
+    spans = rng.integers(1, 900, n).tolist()
+    names = rng.choice(["gemm", "softmax", "ncclDevKernel_AllReduce", "copyBuffer"], n).tolist()
+    kernels = [
+        (start, start + span, {"kernel": name, "stream": int(stream), "correlation": at, "device": 0})
+        for at, (start, span, name, stream) in enumerate(zip(starts, spans, names, rng.integers(0, 3, n), strict=True))
+    ]
+    calls = [(start - 50, start - 20, {"correlation": at, "thread": at % 2}) for at, start in enumerate(starts)]
+    copies = [(start + 100, start + 260, {"bytes": 100, "stream": 9}) for start in starts[::5]]
+    ranges = [(begin, begin + 3000, {"name": f"step {begin}"}) for begin in range(0, 400 * n, 10_000)]
+    return export(
+        folder / str(rank),
+        rank,
+        kernels,
+        copies,
+        calls=calls,
+        mpi=[(start + 300, start + 350) for start in starts[::7]],
+        ranges=ranges,
+        node=f"node{rank // 2}",
+        identity="GPU-1" if rank < 2 else None,
+    )
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Write a dataset and measure it on every number of ranks, in one session; return its folder."""
+    folder = tmp_path_factory.mktemp("ranks")
+    folders = [random_export(folder / "tables", rank) for rank in range(EXPORTS)]
+    clocks(folder / "clocks.json", {str(rank): 37 * rank for rank in range(EXPORTS)})
+    call = {
+        "module": "causeway.efficiency.measure_efficiency",
+        "function": "measure_efficiency",
+        "arguments": [
+            "d",
+            [str(one) for one in folders],
+            str(folder / "clocks.json"),
+            CHOICES,
+            "OUT/efficiency.json",
+            "OUT/efficiency.parquet",
+        ],
+        "out": str(folder / "efficiency"),
+    }
+    (folder / "calls.json").write_text(json.dumps([call]), encoding="utf-8")
+    program = Path(__file__).with_name("ranks_of_many_sizes.py")
+    line = [launcher(), "-n", "7", sys.executable, "-m", "mpi4py", str(program), str(folder / "calls.json")]
+    environment = dict(os.environ, OMP_NUM_THREADS="1", NUMBA_NUM_THREADS="1")
+    done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("name", ["efficiency/{}/efficiency.json", "efficiency/{}/efficiency.parquet"])
+def test_the_same_bytes(made, name):
+    first, *others = [(made / name.format(size)).read_bytes() for size in SIZES]
+    for size, other in zip(SIZES[1:], others, strict=True):
+        assert other == first, f"{size} ranks"
+
+
+def test_the_results_are_of_all_exports(made):
+    """Equal bytes of nothing would prove nothing."""
+    document = read_json(made / "efficiency" / "7" / "efficiency.json")
+    assert document["launch_path"]["launches"] == document["launch_path"]["called"] == 4 * 200 + 1500
+    assert "step *" in json.dumps(document)
+    assert len(document["shared"]) == 1
+    assert CheckedParquet(made / "efficiency" / "7" / "efficiency.parquet").metadata.num_rows > 40
+
+
+def test_one_damaged_export_ends_with_its_error(made, tmp_path):
+    broken = tmp_path / "0"
+    broken.mkdir()
+    for path in (made / "tables" / "0").iterdir():
+        (broken / path.name).write_bytes(path.read_bytes())
+    (broken / "launches.parquet").write_bytes(b"PAR1")
+    clocks(tmp_path / "clocks.json", {"0": 0})
+    with pytest.raises(Exception, match=r"launches.parquet"):
+        measure_efficiency(
+            "d", [broken], tmp_path / "clocks.json", CHOICES, tmp_path / "e.json", tmp_path / "e.parquet"
+        )
+
+
+class _Numbered(Ranks):
+    """A rank by number, without MPI."""
+
+    def __init__(self, rank, size):
+        super().__init__()
+        self.rank = rank
+        self.size = size
+
+
+@pytest.mark.parametrize("costs", [[], [5], [1] * 9, [100, 1, 1, 1, 50, 50], [3, 3, 2, 2, 2]])
+@pytest.mark.parametrize("size", SIZES)
+def test_pieces_are_dealt_once_each_and_evenly(costs, size):
+    shares = [_Numbered(rank, size).share_of(costs) for rank in range(size)]
+    assert sorted(piece for share in shares for piece in share) == list(range(len(costs)))
+    loads = [sum(costs[piece] for piece in share) for share in shares]
+    best = max(sum(costs) / size, max(costs, default=0))  # no division can be better
+    assert max(loads) <= 4 / 3 * best + (max(costs, default=0) if size > 1 else 0) / 3
