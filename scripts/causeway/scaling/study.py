@@ -19,6 +19,14 @@ LEAST_SHARE = 0.5
 """No projection from a model that misses a median by more, or where less of the largest run's time is due to its
 launches.
 """
+WALL = "wall time"
+WORK = "CPU time of the busiest rank"
+"""What the serial fraction, the model and the projection are made of: wall time where each rank has a core; else what
+wall time would be if each had one and messages took none. More ranks than cores cannot be faster.
+"""
+FREE_MESSAGES = (
+    " Messages between ranks and waiting for them are left out: they cannot be timed where ranks share cores."
+)
 ASSUMPTION = (
     "A projection, not a measurement: the model, fitted to at most {ranks} ranks and {launches} launches, is taken to"
     " hold far beyond. It assumes for every rank a core, memory bandwidth and a file system as fast as here, no"
@@ -43,16 +51,17 @@ def study(
     launcher : str
         The launcher's name.
     cores : int or None
-        Cores that the ranks share; None where the launcher gives each its own. More ranks than cores cannot be faster,
-        so such runs are shown, but neither the serial fraction nor the model is fitted to them.
+        Cores that the ranks share; None where the launcher gives each its own. Where they share cores, the serial
+        fraction and the model are fitted to the busiest rank's CPU time (`WORK`) rather than to wall time.
     load : float
         Processes that wanted a core before the study began: times of a busy machine are not its own.
     """
     by_key: dict[tuple[int, int], list[dict]] = {}
     for run in runs:
         by_key.setdefault((run["launches"], run["ranks"]), []).append(run)
-    own = {key: found for key, found in by_key.items() if cores is None or key[1] <= cores}
-    model = _model(own)
+    basis = WALL if cores is None else WORK
+    fitted = by_key if cores is None else {key: [_of_work(run) for run in found] for key, found in by_key.items()}
+    model = _model(fitted)
     document = {
         "schema_version": "1",
         "program": "bin_launches",
@@ -63,16 +72,30 @@ def study(
         **{kind: _points(by_key, size, kind, cores) for kind, size in sizes(settings).items()},
         "published": _published(),
     }
-    strong = [point for point in document["strong"] if not point["shares_cores"]]
-    fewest = min((point["ranks"] for point in strong), default=1)
-    relative = [(point["ranks"] / fewest, 1 / point["speedup"]) for point in strong]
-    projection, reason = _projection(own, model, seed)
+    strong = scaled(
+        {ranks: _median_wall(fitted[size, ranks]) for ranks, size in sizes(settings)["strong"].items()}, "strong"
+    )
+    fewest = min(strong)
+    relative = [(ranks / fewest, 1 / gains["speedup"]) for ranks, gains in strong.items()]
+    projection, reason = _projection(fitted, model, seed)
+    if projection and basis == WORK:
+        projection["assumption"] += FREE_MESSAGES
     return document | {
+        "basis": basis,
         "serial_fraction": amdahl(relative),
         "model": model,
         "projection": projection,
         "no_projection": reason,
     }
+
+
+def _of_work(run: Mapping) -> dict:
+    """Return a run as if it had taken the busiest rank's CPU time."""
+    return {"wall_s": sum(run["work"].values()), "phases": run["work"]}
+
+
+def _median_wall(runs: Sequence[Mapping]) -> float:
+    return median(run["wall_s"] for run in runs)
 
 
 def processor() -> str | None:
@@ -92,6 +115,10 @@ def cores_here() -> int:
 def _points(runs: dict[tuple[int, int], list[dict]], size: dict[int, int], kind: str, cores: int | None) -> list[dict]:
     times = {ranks: median(run["wall_s"] for run in runs[launches, ranks]) for ranks, launches in size.items()}
     gains = scaled(times, kind)
+    work = {
+        ranks: median(sum(run["work"].values()) for run in runs[launches, ranks]) for ranks, launches in size.items()
+    }
+    work_gains = scaled(work, kind)
     points = []
     for ranks, launches in size.items():
         found = runs[launches, ranks]
@@ -103,6 +130,8 @@ def _points(runs: dict[tuple[int, int], list[dict]], size: dict[int, int], kind:
                 "wall_s": times[ranks],
                 "wall_low_s": min(run["wall_s"] for run in found),
                 "wall_high_s": max(run["wall_s"] for run in found),
+                "work_s": work[ranks],
+                "work_efficiency": work_gains[ranks]["efficiency"],
                 "cpu_s": _median_known(run["cpu_s"] for run in found),
                 "peak_rss_mb": _median_known(run["peak_rss_mb"] for run in found),
                 "launches_per_s": launches / times[ranks],
@@ -138,7 +167,7 @@ def _projection(
 ) -> tuple[dict | None, str | None]:
     """Return the projection, or None and why there is none."""
     if model is None:
-        return None, "it needs at least two numbers of ranks that each have a core"
+        return None, "it needs at least two numbers of ranks"
     largest = max(runs, key=lambda key: (key[0], -key[1]))
     whole = seconds(model["phases"], *largest)
     empty = seconds(model["phases"], 0, largest[1])

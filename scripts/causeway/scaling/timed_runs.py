@@ -18,8 +18,11 @@ from causeway.core.logs import LOG
 
 REST = "start, ranking, writing"
 """What no pass over the rows covers: the launcher, Python and its imports, and what rank 0 does alone."""
-PASS = re.compile(r" INFO (?P<name>.+): \d+ rows in [\d.]+ CPU-s \((?P<seconds>[\d.]+) s\)")
-PEAK = re.compile(r"largest peak memory of a rank: (\d+) MB")
+PASS = re.compile(
+    r" INFO (?P<name>.+): \d+ rows in (?P<own>[\d.]+) CPU-s \((?P<seconds>[\d.]+) s\)"
+    r".*; the busiest rank (?P<busiest>[\d.]+) CPU-s"
+)
+PEAK = re.compile(r"largest peak memory of a rank: (\d+) MB; rank 0: (?P<whole>[\d.]+) CPU-s")
 """Lines of the program's log: one for each pass, one at its end."""
 
 
@@ -93,14 +96,16 @@ class Program:
             raise CausewayError(
                 f"{Path(self.script).name} on {ranks} ranks and {launches} launches failed: {errors[-1]}"
             )
-        memory = PEAK.search(log.read_text(encoding="utf-8"))
+        text = log.read_text(encoding="utf-8")
+        memory = PEAK.search(text)
         found = {
             "launches": launches,
             "ranks": ranks,
             "wall_s": round(wall, 4),
             "cpu_s": round(cpu, 4) if runs_here(self.launcher) else None,
             "peak_rss_mb": int(memory.group(1)) if memory else None,
-            "phases": phases(log.read_text(encoding="utf-8"), round(wall, 4)),
+            "phases": phases(text, round(wall, 4)),
+            "work": work(text),
         }
         digest = _digest(self.work / "out")
         shutil.rmtree(self.work)
@@ -121,6 +126,26 @@ def phases(log: str, wall_s: float) -> dict[str, float]:
     for match in PASS.finditer(log):
         found[match["name"]] = found.get(match["name"], 0.0) + float(match["seconds"])
     return found | {REST: max(0.0, round(wall_s - sum(found.values()), 4))}
+
+
+def work(log: str) -> dict[str, float]:
+    """Return the CPU-seconds of the busiest rank in each pass, and of rank 0 in the rest: what a run takes where each
+    rank has a core and waits for nothing.
+
+    Unlike wall time it can be measured with more ranks than cores.
+
+    Parameters
+    ----------
+    log : str
+        Of the program.
+    """
+    found: dict[str, float] = {}
+    own = 0.0
+    for match in PASS.finditer(log):
+        found[match["name"]] = found.get(match["name"], 0.0) + float(match["busiest"])
+        own += float(match["own"])
+    whole = PEAK.search(log)
+    return found | {REST: max(0.0, round(float(whole["whole"]) - own, 4)) if whole else 0.0}
 
 
 def runs_here(launcher: Sequence[str]) -> bool:

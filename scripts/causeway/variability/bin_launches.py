@@ -8,6 +8,7 @@ row groups on disk. The result is the same, to the byte, on any number of ranks 
 
 import contextlib
 import resource
+import time
 from pathlib import Path
 
 import numpy as np
@@ -65,7 +66,7 @@ def bin_launches(settings: BinningSettings, ranks: Ranks) -> None:
         for value, names in jobs:
             bin_value(settings, ranks, team, value, names)
     peak = max(ranks.exchange(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
-    LOG.info("done; largest peak memory of a rank: %.0f MB", peak / 1024)
+    LOG.info("done; largest peak memory of a rank: %.0f MB; rank 0: %.2f CPU-s", peak / 1024, time.process_time())
 
 
 def bin_value(settings: BinningSettings, ranks: Ranks, team: Team, value: Duration | Counter, names: list[str]) -> None:

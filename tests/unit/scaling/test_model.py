@@ -7,7 +7,7 @@ import pytest
 from causeway.core.tables import write_json
 from causeway.scaling import model, plan
 from causeway.scaling.study import PUBLISHED, study
-from causeway.scaling.timed_runs import REST, phases, runs_here
+from causeway.scaling.timed_runs import REST, phases, runs_here, work
 
 SETTINGS = {"launches": 4_000_000, "exports": 4, "ranks": [4, 1, 2], "repetitions": 2}
 
@@ -25,7 +25,8 @@ def made_runs(times, noise=(0.99, 1.01)):
                 "wall_s": sum(spent.values()),
                 "phases": spent,
             }
-            runs.setdefault((launches, ranks), []).append(run | {"cpu_s": None, "peak_rss_mb": 300.0})
+            more = {"cpu_s": None, "peak_rss_mb": 300.0, "work": {name: 0.9 * value for name, value in spent.items()}}
+            runs.setdefault((launches, ranks), []).append(run | more)
     return runs
 
 
@@ -107,7 +108,7 @@ def test_one_number_of_ranks_gives_no_model():
     assert model.identified_terms({key: runs for key, runs in made_runs(PLANTED).items() if key[1] == 1}) is None
 
 
-def test_the_study_fits_its_schema_and_leaves_out_runs_that_share_cores(tmp_path):
+def test_the_study_fits_its_schema_and_models_work_where_ranks_share_cores(tmp_path):
     runs = [run for found in made_runs(PLANTED).values() for run in found]
     whole = study(SETTINGS, 1, runs, launcher="srun", cores=None, load=0.0)
     here = study(SETTINGS, 1, runs, launcher="mpiexec", cores=2, load=3.0)
@@ -115,7 +116,15 @@ def test_the_study_fits_its_schema_and_leaves_out_runs_that_share_cores(tmp_path
         write_json(document, tmp_path / f"{place}.json", "scaling")
     assert [point["shares_cores"] for point in here["strong"]] == [False, False, True]
     assert [4_000_000, 4] in whole["model"]["runs"]
-    assert all(ranks < 4 for _, ranks in here["model"]["runs"])
+    assert (whole["basis"], here["basis"]) == ("wall time", "CPU time of the busiest rank")
+    assert here["model"]["runs"] == whole["model"]["runs"]
+    assert here["serial_fraction"] == pytest.approx(whole["serial_fraction"])
+    assert "left out" in here["projection"]["assumption"]
+    far, far_here = (document["projection"]["points"][-1]["wall_s"] for document in (whole, here))
+    assert far_here == pytest.approx(0.9 * far)
+    assert [point["work_s"] for point in here["strong"]] == pytest.approx(
+        [0.9 * point["wall_s"] for point in here["strong"]]
+    )
     assert {point["launches"] for point in whole["projection"]["points"]} == {PUBLISHED["launches"], 10_000_000_000}
     assert "projection, not a measurement" in whole["projection"]["assumption"]
 
@@ -152,14 +161,16 @@ def test_the_published_curve_stands_as_printed():
     assert published["points"][-1]["efficiency"] == 0.375
 
 
-def test_phases_are_what_the_log_says_and_the_rest():
+def test_phases_and_work_are_what_the_log_says_and_the_rest():
     log = (
         "10:00:00 INFO duration_ns: 5 launches in 1 exports; 2 rank(s)\n"
-        "10:00:01 INFO means: 5 rows in 0.40 CPU-s (0.50 s), 1.0 million rows per CPU-s\n"
-        "10:00:02 INFO bins: 5 rows in 0.90 CPU-s (1.00 s), 1.0 million rows per CPU-s\n"
-        "10:00:03 INFO bins: 5 rows in 0.10 CPU-s (0.25 s), 1.0 million rows per CPU-s\n"
+        "10:00:01 INFO means: 5 rows in 0.40 CPU-s (0.50 s), 1.0 million rows per CPU-s; the busiest rank 0.45 CPU-s\n"
+        "10:00:02 INFO bins: 5 rows in 0.90 CPU-s (1.00 s), 1.0 million rows per CPU-s; the busiest rank 0.90 CPU-s\n"
+        "10:00:03 INFO bins: 5 rows in 0.10 CPU-s (0.25 s), 1.0 million rows per CPU-s; the busiest rank 0.30 CPU-s\n"
+        "10:00:03 INFO done; largest peak memory of a rank: 300 MB; rank 0: 2.00 CPU-s\n"
     )
     assert phases(log, 3.0) == {"means": 0.5, "bins": 1.25, REST: 1.25}
+    assert work(log) == pytest.approx({"means": 0.45, "bins": 1.2, REST: 0.6})
 
 
 @pytest.mark.parametrize(("launcher", "here"), [(["mpiexec"], True), (["/opt/bin/srun", "--mpi=pmi2"], False)])

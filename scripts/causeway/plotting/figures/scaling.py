@@ -59,7 +59,8 @@ def _notes(study: Mapping) -> list[str]:
     notes = []
     if any(point["shares_cores"] for point in study["strong"]):
         notes.append(
-            "Hollow: more ranks than cores, which cannot be faster; not used for the serial fraction or the projection."
+            "Hollow: more ranks than cores, which cannot be faster. Diamonds: CPU time of the busiest rank: wall"
+            " time with a core each and free messages; serial fraction and projection are of it."
         )
     fractions = [
         f"{name} {formatting.significant(100 * value, 2)} %"
@@ -125,6 +126,14 @@ def _measured(axis: "Axes", points: Sequence[Mapping], key: str, colour: str, la
             axis.plot(point["ranks"], value, "o", color=colour, markersize=6, markerfacecolor=theme.PAPER)
 
 
+def _work(axis: "Axes", points: Sequence[Mapping], key: str, colour: str, label: str) -> None:
+    """Draw what the busiest rank computed, where ranks share cores: without waiting for one."""
+    if any(point["shares_cores"] for point in points):
+        ranks = [point["ranks"] for point in points]
+        values = [point[key] for point in points]
+        axis.plot(ranks, values, "D:", color=colour, markersize=4, linewidth=1.2, label=f"busiest rank, {label}")
+
+
 def _published(axis: "Axes", study: Mapping, key: str, scale: float = 1.0) -> None:
     points = study["published"]["points"]
     label = f"published, {formatting.large_count(study['published']['launches'])} launches"
@@ -166,6 +175,7 @@ def _draw_times(axis: "Axes", study: Mapping) -> None:
         label="ideal",
     )
     _measured(axis, strong, "wall_s", STRONG, f"measured, {formatting.large_count(first['launches'])} launches")
+    _work(axis, strong, "work_s", STRONG, "CPU time")
     _published(axis, study, "wall_s")
     for style, (launches, points) in zip((":", "-."), curves.items(), strict=False):
         label = f"projection, {formatting.large_count(launches)} launches"
@@ -211,8 +221,11 @@ def _draw_efficiency(axis: "Axes", study: Mapping) -> None:
         WEAK,
         f"measured, weak ({formatting.large_count(each['launches'] // each['ranks'])} launches for each rank)",
     )
+    _work(axis, points, "work_efficiency", STRONG, "strong")
+    _work(axis, study["weak"], "work_efficiency", WEAK, "weak")
     _published(axis, study, "efficiency")
-    axis.set_ylim(0, max(1.12, *(point["efficiency"] * 1.05 for point in [*points, *study["weak"]])))
+    highest = max(max(point[key] for key in ("efficiency", "work_efficiency")) for point in [*points, *study["weak"]])
+    axis.set_ylim(0, max(1.12, 1.05 * highest))
     axis.set_ylabel("against the fewest ranks of its curve")
     _legend(axis)
 

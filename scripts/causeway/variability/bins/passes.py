@@ -227,7 +227,9 @@ class Passes:
         clock = time.monotonic()
         with self.ranks.together():
             parts = self.team.map(task, plan or self.plan)
-        log_rate(what, self.plan.dataset.rows // self.ranks.size, time.process_time() - began, time.monotonic() - clock)
+            spent = time.process_time() - began
+        wall = time.monotonic() - clock
+        log_rate(what, self.plan.dataset.rows // self.ranks.size, spent, wall, max(self.ranks.exchange(spent)))
         return parts
 
     def _means(self, targets: list[str]) -> None:
@@ -315,7 +317,10 @@ class Passes:
         self.quartiles = plan.search.quartiles(value.from_keys(plan.search.order_statistics()))
 
 
-def log_rate(what: str, rows: int, seconds: float, wall: float) -> None:
-    """Log how fast rank 0 was; the log of other ranks goes nowhere."""
+def log_rate(what: str, rows: int, seconds: float, wall: float, busiest: float) -> None:
+    """Log how fast rank 0 was, and the CPU-seconds of the busiest rank; the log of other ranks goes nowhere."""
     rate = rows / max(seconds, 1e-6) / 1e6
-    LOG.info("%s: %d rows in %.2f CPU-s (%.2f s), %.1f million rows per CPU-s", what, rows, seconds, wall, rate)
+    LOG.info(
+        "%s: %d rows in %.2f CPU-s (%.2f s), %.1f million rows per CPU-s; the busiest rank %.2f CPU-s",
+        *(what, rows, seconds, wall, rate, busiest),
+    )
