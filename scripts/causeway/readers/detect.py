@@ -86,11 +86,9 @@ def _last_bytes(path: Path, size: int = HEAD_BYTES) -> bytes:
 
 def _detect_sqlite(path: Path) -> str | None:
     names = sqlite_tables(path)
-    if not names:  # damaged: the text of CREATE TABLE often stands in the pages that are left
-        with open(path, "rb") as handle:
-            names = [
-                match.decode() for match in re.findall(rb"CREATE (?:TABLE|VIEW) [\"'`]?(\w+)", handle.read(1 << 20))
-            ]
+    if not names:  # damaged or compressed: the text of CREATE TABLE often stands in the pages that are left
+        text = first_bytes(path, 1 << 20)
+        names = [match.decode() for match in re.findall(rb"CREATE (?:TABLE|VIEW) [\"'`]?(\w+)", text)]
     for record in DETECTION_ORDER:
         for sign in record.signs.tables:
             if any(name == sign or (sign.endswith("_") and name.startswith(sign)) for name in names):

@@ -25,7 +25,7 @@ REFUSED = {
         "one row per kernel, none per launch: name the trace beside them"
     ),
     "rocprofiler-compute's analysis database (tables compute_*)": "metrics per kernel: name the workload's folder",
-    "text in UTF-16, archives other than gzip": "convert or unpack them first",
+    "text in UTF-16, archives (zip, 7-Zip, tar)": "convert or unpack them first",
 }
 NOTES = """\
 Columns are found by name, in any order; a table or column that an export lacks costs only what needs it, and
@@ -37,6 +37,10 @@ A CUDA graph that was traced as a whole (`--cuda-graph-trace=graph`, the table C
 rows for the kernels inside. Each of its executions becomes a range of kind `cuda_graph`, named after the graph's
 number, so that its GPU time can be seen; it is no launch and takes no part in variability. Trace graphs with
 `--cuda-graph-trace=node` to get their kernels.
+
+A file of any format may be compressed with gzip, xz, bzip2 or zstd (`.rpd.gz`, `.csv.xz`, `.json.zst`). Traces in
+gzip (Kineto, rocprofv3, CUPTI) are read as they are; others are unpacked block by block beside their tables, which
+needs that much disk while they are read. A file that unpacks to more than 1 GiB and 200 times its size is refused.
 
 Kineto traces name the operators around each launch. In other traces the ranges (NVTX, ROCTx) that are open on the
 launching thread stand for them, those of all NVTX domains in one order of time and without the domain's name. The name

@@ -20,6 +20,7 @@ from causeway.readers.detect import detect
 from causeway.readers.registry import FORMATS
 from causeway.readers.sink.sink import Sink
 from causeway.readers.sink.star_writer import write_star
+from causeway.readers.unpacking import plain_file
 from causeway.readers.unsupported import other, unknown
 
 LOG = logging.getLogger("causeway")
@@ -102,20 +103,21 @@ def _read(path: Path, folder: Path, *, export: str, source: str, rank, position,
     try:
         identity["bytes"] = _size(path, source)
         digest = hashing.submit(sha256_of, path)
-        identity["format"] = word = _format_of(path, source, form)
-        options = Options(source, identity["bytes"], tuple(targets))
-        sink = Sink(folder, {"source": source}, rank, position)
-        try:
-            error = _run(word, path, sink, options)
-        finally:
-            identity["sha256"] = sink.metadata["source_sha256"] = digest.result()
-        other = sink.n_transfers or sink.count_of("samples") or sink.count_of("ranges")
-        if not (sink.n_launches or sink.has_counters) and (error or not other):
-            raise error or ExportError(
-                source, "no kernel launch was found in it", "at least one launch", "Profile again, with the GPU traced."
-            )
-        write_star(sink)
-        return describe(identity, sink, error)
+        with plain_file(path, folder.with_name(folder.name + ".unpacked"), source) as (plain, cut):
+            identity["format"] = word = _format_of(plain, source, form)
+            options = Options(source, _size(plain, source), tuple(targets))
+            sink = Sink(folder, {"source": source}, rank, position)
+            try:
+                error = _run(word, plain, sink, options) or cut
+            finally:
+                identity["sha256"] = sink.metadata["source_sha256"] = digest.result()
+            if cut:
+                sink.issues.add("truncated", 1, cut.found)
+            other = sink.n_transfers or sink.count_of("samples") or sink.count_of("ranges")
+            if not (sink.n_launches or sink.has_counters) and (error or not other):
+                raise error or _without_launch(source)
+            write_star(sink)
+            return describe(identity, sink, error)
     except MachineError:
         raise
     except ExportError as error:
@@ -150,6 +152,11 @@ def _read(path: Path, folder: Path, *, export: str, source: str, rank, position,
         hashing.shutdown()
         if sink is not None:
             sink.close()
+
+
+def _without_launch(source: str) -> ExportError:
+    found = "no kernel launch was found in it"
+    return ExportError(source, found, "at least one launch", "Profile again, with the GPU traced.")
 
 
 def _state(path: Path, source: str) -> list[tuple]:

@@ -12,13 +12,7 @@ from causeway.readers.registry import FORMATS
 FILES_LOOKED_AT = 256
 """Files of a folder that are examined, to name what it holds."""
 
-_PACKED = (
-    (b"\xfd7zXZ\x00", "xz"),
-    (b"BZh", "bzip2"),
-    (b"PK\x03\x04", "zip"),
-    (b"\x28\xb5\x2f\xfd", "zstd"),
-    (b"7z\xbc\xaf\x27\x1c", "7-Zip"),
-)
+_PACKED = ((b"PK\x03\x04", "zip"), (b"7z\xbc\xaf\x27\x1c", "7-Zip"), (b"\x04\x22\x4d\x18", "lz4"))
 _REPORTS = {
     ".nsys-rep": ("a report of Nsight Systems", "Export it: `nsys export --type sqlite REPORT` (or parquetdir)."),
     ".qdrep": ("a report of Nsight Systems", "Export it: `nsys export --type sqlite REPORT` (or parquetdir)."),
@@ -44,7 +38,10 @@ def unknown(path: Path, source: str) -> ExportError:
     packed = next((name for mark, name in _PACKED if head.startswith(mark)), None)
     if packed:
         return ExportError(
-            source, f"it is compressed with {packed}", expected, "Uncompress it first; only gzip is read as it is."
+            source,
+            f"it is compressed with {packed}",
+            expected,
+            "Uncompress it first; gzip, xz, bzip2 and zstd are read as they are.",
         )
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return ExportError(

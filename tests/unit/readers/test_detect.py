@@ -172,9 +172,9 @@ def test_detection_imports_nothing_heavy():
         ("report.nsys-rep", b"QDREP\x00\x01", "a report of Nsight Systems", "nsys export"),
         ("report.qdrep", b"\x00\x01\x02", "a report of Nsight Systems", "nsys export"),
         ("report.ncu-rep", b"NVR\x00\x01", "a report of Nsight Compute", "ncu --import"),
-        ("trace.csv.xz", b"\xfd7zXZ\x00\x00\x04", "compressed with xz", "Uncompress"),
+        ("trace.csv.xz", b"\xfd7zXZ\x00\x00\x04", "the compressed data ends early", "compress it again"),
         ("trace.zip", b"PK\x03\x04\x14\x00", "compressed with zip", "Uncompress"),
-        ("trace.json.zst", b"\x28\xb5\x2f\xfd\x04", "compressed with zstd", "Uncompress"),
+        ("trace.json.zst", b"\x28\xb5\x2f\xfd\x04", "the compressed data ends early", "compress it again"),
         ("notes.txt", b"nothing of the kind\n", "of no known format", "Name the right file"),
     ],
 )

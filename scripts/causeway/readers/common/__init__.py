@@ -1,8 +1,8 @@
-"""What readers of all formats share: column maps, names, numbers and units, operators, kinds of copies, issues, work in
-the background.
+"""What readers of all formats share: column maps, names, numbers and units, operators, kinds of copies, issues,
+compressed files, work in the background.
 
 Nothing here knows the sink or a file format.
 
 Imports run from left to right: `copy_kinds`, `operators` > `numbers` > `background`, `column_maps`, `constants`,
-`files`, `issues`, `kernel_names`, `operator_sweep`, `options`, `vocabularies`.
+`files`, `issues`, `kernel_names`, `operator_sweep`, `options`, `vocabularies` > `packed`.
 """

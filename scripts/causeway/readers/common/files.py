@@ -1,11 +1,10 @@
 """The first bytes of a file, and its text. Standard library only: detection runs at workflow start."""
 
-import gzip
+import contextlib
 import io
-import zlib
 from pathlib import Path
 
-from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.readers.common.packed import BLOCK_BYTES, DamagedError, UnpackedFile, packing, unpacked
 
 HEAD_BYTES = 64 * 1024
 """Enough for the longest preamble seen before a CSV header (204 lines) and for Kineto's device list before its
@@ -14,31 +13,28 @@ events.
 
 
 def first_bytes(path: Path, size: int = HEAD_BYTES) -> bytes:
-    """Return the first `size` bytes of a file, uncompressed if it is a gzip file (as many as a cut one gives).
+    """Return the first `size` bytes of a file, uncompressed if it is compressed (as many as a cut one gives).
 
     Raises
     ------
     OSError
         If the file cannot be opened.
     """
+    word = packing(path)
     with open(path, "rb") as handle:
-        head = handle.read(size)
-    if not head.startswith(b"\x1f\x8b"):
-        return head
-    try:
-        with gzip.open(path, "rb") as handle:
+        if word is None:
             return handle.read(size)
-    except (OSError, EOFError, zlib.error) as error:
-        fail_if_of_the_machine(error)
-        # a file of which even the first kilobytes are cut: a bare decompressor gives what there is
-        try:
-            return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, size)
-        except zlib.error:
-            return b""
+        head = b""
+        with contextlib.suppress(DamagedError):
+            for block in unpacked(handle, word, size):
+                head += block
+                if len(head) >= size:
+                    break
+    return head[:size]
 
 
 def open_text(path: Path) -> tuple[io.BufferedReader, io.TextIOWrapper]:
-    """Open a text file in UTF-8, perhaps compressed with gzip; what cannot be decoded becomes U+FFFD.
+    """Open a text file in UTF-8, perhaps compressed; what cannot be decoded becomes U+FFFD.
 
     Returns
     -------
@@ -52,7 +48,6 @@ def open_text(path: Path) -> tuple[io.BufferedReader, io.TextIOWrapper]:
         If the file cannot be opened.
     """
     raw = open(path, "rb")  # noqa: SIM115 - closed by the caller
-    packed = raw.read(2) == b"\x1f\x8b"
-    raw.seek(0)
-    stream = gzip.GzipFile(fileobj=raw) if packed else raw
+    word = packing(path)
+    stream = raw if word is None else io.BufferedReader(UnpackedFile(raw, word), BLOCK_BYTES)
     return raw, io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")

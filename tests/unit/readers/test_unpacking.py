@@ -1,0 +1,97 @@
+"""Compressed exports give the same tables as the files in them; cut ones what comes before the cut; bombs nothing."""
+
+import bz2
+import gzip
+import hashlib
+import lzma
+
+import pyarrow as pa
+import pytest
+from layouts import FAMILY, LAYOUTS
+from reading import Read
+
+from causeway.readers import unpacking
+from causeway.readers.common.files import first_bytes
+from causeway.readers.common.packed import packing, unpacked
+from causeway.readers.detect import detect
+
+PACK = {
+    ".gz": lambda content: gzip.compress(content, mtime=0),
+    ".xz": lzma.compress,
+    ".bz2": bz2.compress,
+    ".zst": lambda content: pa.compress(content, "zstd", asbytes=True),
+}
+FORMATS = ("nsys", "rocpd", "kineto", "rocprof", "ncu", "table", "cupti")
+
+
+def made(word, folder, rows=50):
+    """Return a made-up export of a format that is one file."""
+    for number, name in enumerate(LAYOUTS):
+        if FAMILY[name] == word:
+            folder.joinpath(str(number)).mkdir()
+            path = LAYOUTS[name](folder / str(number), "kernel", rows)
+            if path.is_file() and path.suffix != ".gz":
+                return path
+    raise LookupError(word)
+
+
+def tables(read):
+    return {name: getattr(read, name).to_pydict() for name in read.names}
+
+
+@pytest.mark.parametrize("ending", PACK)
+@pytest.mark.parametrize("word", FORMATS)
+def test_a_compressed_export_gives_the_tables_of_the_file_in_it(word, ending, tmp_path):
+    plain = made(word, tmp_path)
+    path = tmp_path / (plain.name + ending)
+    path.write_bytes(PACK[ending](plain.read_bytes()))
+    assert detect(path) == detect(plain) == word
+    read = Read(path, tmp_path / "packed")
+    assert read.status == "read"
+    assert tables(read) == tables(Read(plain, tmp_path / "plain"))
+    assert read.capabilities["bytes"] == path.stat().st_size
+    assert read.capabilities["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert not list(tmp_path.glob("*.unpacked"))
+
+
+@pytest.mark.parametrize("ending", PACK)
+def test_what_comes_before_a_cut_is_read_and_the_cut_is_said(ending, tmp_path):
+    lines = [f"{hashlib.sha256(bytes([n % 256, n // 256])).hexdigest()},{n}" for n in range(20_000)]
+    content = PACK[ending]("\n".join(["kernel,y", *lines]).encode())
+    path = tmp_path / f"t.csv{ending}"
+    path.write_bytes(content[: len(content) * 3 // 4])
+    read = Read(path, tmp_path / "t")
+    assert read.status == "partial"
+    assert read.count("truncated")
+    assert 9_000 < read.counters.num_rows < 20_000
+
+
+@pytest.mark.parametrize("ending", PACK)
+def test_members_one_after_the_other_are_one_file(ending, tmp_path):
+    path = tmp_path / f"two{ending}"
+    path.write_bytes(PACK[ending](b"first ") + PACK[ending](b"second"))
+    with open(path, "rb") as file:
+        assert b"".join(unpacked(file, packing(path))) == b"first second"
+    assert first_bytes(path, 8) == b"first se"
+
+
+@pytest.mark.parametrize("ending", PACK)
+def test_a_bomb_is_refused_before_it_fills_the_disk(ending, tmp_path, monkeypatch):
+    monkeypatch.setattr(unpacking, "ALWAYS_BYTES", 1 << 22)
+    monkeypatch.setattr(unpacking, "MOST_TIMES", 2)
+    path = tmp_path / f"bomb.rpd{ending}"
+    path.write_bytes(PACK[ending](b"SQLite format 3\x00" + bytes(1 << 24)))
+    read = Read(path, tmp_path / "t", form="rocpd")
+    assert read.status == "refused"
+    assert "unpacks to more than 4,194,304 bytes" in read.error["found"]
+    assert not list(tmp_path.glob("*.unpacked"))
+
+
+def test_blocks_are_small_whatever_the_ratio(tmp_path):
+    for ending, pack in PACK.items():
+        path = tmp_path / f"zeros{ending}"
+        path.write_bytes(pack(bytes(1 << 24)))
+        with open(path, "rb") as file:
+            sizes = [len(block) for block in unpacked(file, packing(path), 1 << 16)]
+        assert sum(sizes) == 1 << 24
+        assert max(sizes) <= 1 << 16
