@@ -1,6 +1,6 @@
 """Causes of variability, for each kernel that matters and for the whole dataset.
 
-Required: {target}/kept.parquet, kernels.parquet, tables/{export}/, clocks.json. Produces: {target}/features.parquet and
+Required: {target}/kept.parquet, kernels.parquet, tables/{export}/, clocks.json, steps.parquet. Produces: {target}/features.parquet and
 {target}/causal/{scope}/. Kernels are spread over a fixed number of batches, so that the plan is known before any of them runs; each batch
 leaves uncorrected outcomes, and one rule finds which causes are significant after all kernels were looked at.
 """
@@ -11,6 +11,7 @@ rule assemble_features:
         tables=table_folders,
         clocks="<results>/{dataset}/clocks.json",
         telemetry=telemetry_of,
+        steps=steps_of,
         kept="<results>/{dataset}/{target}/kept.parquet",
         configurations="<results>/{dataset}/{target}/configurations.parquet",
         lib=modules("causal"),

@@ -89,6 +89,11 @@ def telemetry_document(wildcards):
     return telemetry_of(wildcards, "telemetry.json")
 
 
+def steps_of(wildcards):
+    """Return the steps of a dataset of traces; nothing for other datasets."""
+    return [f"results/{wildcards.dataset}/steps.parquet"] if wildcards.dataset in TRACED else []
+
+
 def targets_of(dataset):
     """Return the targets of a dataset over all kinds of its exports."""
     return list(dict.fromkeys(target for targets in TARGETS[dataset].values() for target in targets))

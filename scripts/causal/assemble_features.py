@@ -29,6 +29,7 @@ def main(job) -> None:
             Path(job.output.features),
             with_context=not filtered,
             telemetry=Path(job.input.telemetry[0]) if job.input.telemetry else None,
+            steps=Path(job.input.steps[0]) if job.input.steps else None,
         )
 
 

@@ -46,8 +46,8 @@ class FeatureRecord:
     is_control : bool
         It takes part in the search so that others are not taken for it, and is never reported as a cause.
     table : str
-        Table of an export that it is computed from, or the dataset's `configuration_summary`, whose exact means it
-        needs: without that table there is no such column. Empty: it stands beside the kept launch already.
+        Table of an export that it is computed from, or the dataset's `steps` or `configuration_summary` (exact means):
+        without that table there is no such column. Empty: it stands beside the kept launch already.
     copy_kinds : tuple of int
         CUPTI's kinds of the copies whose bytes it counts.
     """
@@ -110,6 +110,50 @@ def _placement(name: str) -> FeatureRecord:
         everywhere=f"All launches as on {name} {{}}",
         suggestion="placement",
         is_category=True,
+    )
+
+
+def _moment(*, name: str, label: str, subject: str, suggestion: str, table: str, unit: str = "") -> FeatureRecord:
+    """Return the record of a time that cannot be set."""
+    return FeatureRecord(
+        name=name,
+        tier="context",
+        group="time",
+        unit=unit,
+        label=label,
+        subject=subject,
+        suggestion=suggestion,
+        is_lever=False,
+        table=table,
+    )
+
+
+def _operator(*, name: str, label: str, level: str) -> FeatureRecord:
+    """Return the record of what the host was doing at the call; `level` says how a launch relates to one of them."""
+    return FeatureRecord(
+        name=name,
+        tier="context",
+        group="operator",
+        label=label,
+        subject=f"Being launched {level}",
+        everywhere=f"All launches as those {level}",
+        suggestion="operator",
+        is_category=True,
+        table="operators",
+    )
+
+
+def _input_size(*, name: str, label: str, subject: str, unit: str = "") -> FeatureRecord:
+    """Return the record of a size of the operator's inputs."""
+    return FeatureRecord(
+        name=name,
+        tier="context",
+        group="input",
+        unit=unit,
+        label=label,
+        subject=subject,
+        suggestion="input_size",
+        table="shapes",
     )
 
 
@@ -203,26 +247,44 @@ FEATURES = (
         suggestion="idle_before",
         table="launches",
     ),
-    FeatureRecord(
+    _moment(
         name="iteration_position",
-        tier="context",
-        group="time",
         unit="ns",
         label="position in the iteration",
         subject="Later positions in the iteration",
         suggestion="iteration",
-        is_lever=False,
         table="ranges",
     ),
-    FeatureRecord(
+    _operator(name="operator", label="operator", level="by {}"),
+    _operator(name="outermost", label="outermost operator", level="within {}"),
+    _operator(name="module", label="module", level="in the module {}"),
+    _operator(name="phase", label="phase", level="in the phase {}"),
+    _input_size(name="shape_elements", label="elements of the operator's inputs", subject="Inputs of more elements"),
+    _input_size(name="shape_bytes", label="bytes of the operator's inputs", subject="Larger inputs", unit="bytes"),
+    _input_size(name="matmul_m", label="rows of the matrix product (m)", subject="Matrix products with larger m"),
+    _input_size(name="matmul_n", label="columns of the matrix product (n)", subject="Matrix products with larger n"),
+    _input_size(name="matmul_k", label="inner size of the matrix product (k)", subject="Matrix products with larger k"),
+    _moment(
+        name="step",
+        label="number of the step",
+        subject="Later steps",
+        suggestion="drift",
+        table="steps",
+    ),
+    _moment(
+        name="step_position",
+        unit="ns",
+        label="position in the step",
+        subject="Later positions in the step",
+        suggestion="iteration",
+        table="steps",
+    ),
+    _moment(
         name="since_start_ns",
-        tier="context",
-        group="time",
         unit="ns",
         label="time since the start of the run",
         subject="Later launches in the run",
         suggestion="drift",
-        is_lever=False,
         table="launches",
     ),
     FeatureRecord(
@@ -273,26 +335,6 @@ FEATURES = (
 row there and becomes a feature where a dataset has several.
 """
 FEATURE_BY_NAME = {feature.name: feature for feature in FEATURES}
-LEVER = "lever"
-EXPOSURE = "exposure"
-MEDIATOR = "mediator"
-CLOCK = "clock"
-LAG = "lag"
-ROLES = {
-    **{name: LEVER for name in FEATURE_BY_NAME if FEATURE_BY_NAME[name].tier == "launch"},
-    **dict.fromkeys(("stream", "transfer_bytes", "transfer_copy_kind"), LEVER),
-    **dict.fromkeys(("launches_in_flight", "transfers_in_flight", "idle_before_ns", "queue_ns"), EXPOSURE),
-    **{name: EXPOSURE for name in FEATURE_BY_NAME if FEATURE_BY_NAME[name].copy_kinds},
-    **dict.fromkeys(("last_h2d_bytes", "device", "node", "rank", "run"), EXPOSURE),
-    **dict.fromkeys(("iteration_position", "since_start_ns"), CLOCK),
-    "previous_deviation": LAG,
-}
-THROTTLE = "throttle_"
-"""Names of flags of what limits a device's clock begin with it: a state that a launch meets."""
-"""What part a feature plays in how a launch came to take its time: one can set a lever; an exposure is the state that
-the launch met; a clock stands for whatever changes with time; a lag is an earlier outcome. All others are mediators,
-what a launch did on the way from these to its time: its counters, and what is sampled while it runs.
-"""
 DEVICE_METRICS = "device metrics"
 """Group of the metrics that the profiler samples on a device."""
 SAMPLED_UNITS = {
@@ -316,19 +358,6 @@ COUNTER_GROUPS = {
     COUNTERS: "counter",
 }
 """Groups of counters (of `config/columns/counters.yaml`) with the key of what to try."""
-
-
-def role_of(name: str, tier: str) -> str:
-    """Return the role of a feature by its name and tier; a mediator where the name is not known.
-
-    >>> role_of("block_x", "launch"), role_of("launches_in_flight", "context"), role_of("dram_bytes", "counter")
-    ('lever', 'exposure', 'mediator')
-    >>> role_of("throttle_power_cap", "context"), role_of("sm_clock_hz", "context")
-    ('exposure', 'mediator')
-    """
-    if name.startswith(THROTTLE) and tier == "context":
-        return EXPOSURE
-    return ROLES.get(name, LEVER if tier == "launch" else MEDIATOR)
 
 
 def sampled_metric(name: str) -> FeatureRecord:

@@ -21,6 +21,14 @@ CAUSES = {
     ),
     "drift": "Look for drift in the run: clocks, temperature, growing data; leave the warm-up out or fix the clocks.",
     "iteration": "Compare early and late launches of an iteration: what runs beside them, and what is in the caches.",
+    "operator": (
+        "Look at this operator where the model calls it: what it launches there, and whether it can be fused, moved or"
+        " done in another way."
+    ),
+    "input_size": (
+        "Look at the input sizes of this operator: pad or bucket them to a few sizes, split the largest, batch the"
+        " smallest."
+    ),
     "lasting_state": (
         "Deviations of successive launches are correlated: look for a slow state of the device (clock, power) or of"
         " the data."

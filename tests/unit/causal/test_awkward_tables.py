@@ -78,6 +78,7 @@ def graph_of(folder, frame, parquet=False):
             clocks=out / "clocks.json",
             configurations=root / "configurations.parquet",
             telemetry=[],
+            steps=[],
         ),
         output=SimpleNamespace(features=paths["features"], draft=root / "causal/drafts/dataset.json"),
         params=SimpleNamespace(nodes={}, runs={}, causes=CAUSES, seed=1),

@@ -85,6 +85,7 @@ def documents_of(folder, files, target, whole=False, telemetry=(), runs=None, **
             tables=[str(out / "tables" / name) for name in names],
             clocks=out / "clocks.json",
             telemetry=[out / "telemetry.parquet"] if telemetry else [],
+            steps=[],
         ),
         output=SimpleNamespace(
             features=paths["features"],

@@ -23,6 +23,8 @@ from causeway.causal.data.launch_context import (
     add_telemetry,
     sampled_metrics,
 )
+from causeway.causal.data.operator_context import COMPUTED_FROM as COMPUTED_FROM_OPERATORS
+from causeway.causal.data.operator_context import add_steps
 from causeway.core.clock import Clock
 from causeway.core.feature_registry import (
     COUNTERS,
@@ -96,6 +98,7 @@ def assemble(
     *,
     with_context: bool = True,
     telemetry: Path | None = None,
+    steps: Path | None = None,
 ) -> None:
     """Write the features of kept launches, in their order: the columns of `kept` that identify and weigh a row, then
     one per feature.
@@ -114,13 +117,13 @@ def assemble(
         Gets `features.parquet`; unit, tier and group of a feature stand in its field's metadata.
     with_context : bool
         False: what else was so when a launch began is left out, because the tables lack events.
-    telemetry : Path or None
-        `telemetry.parquet` of the dataset.
+    telemetry, steps : Path or None
+        `telemetry.parquet` and `steps.parquet` of the dataset.
     """
     with open_table(kept, "kept") as file, contextlib.ExitStack() as opened:
         traced = _traced(file.schema_arrow.names)
         surroundings = (
-            LaunchContext(exports, configurations if target == KERNEL_VARIABILITY else None, telemetry)
+            LaunchContext(exports, configurations if target == KERNEL_VARIABILITY else None, telemetry, steps)
             if traced and with_context
             else None
         )
@@ -178,7 +181,7 @@ def features_of(
     ----------
     kept : Table
         `kept`, n rows.
-    context : dict of str to ndarray of float, shape (n,)
+    context : dict of str to ndarray of float, or of object (text) for categories, shape (n,)
     exports : list of Export
     target : str
 
@@ -265,6 +268,8 @@ class LaunchContext:
         Exact means for previous_deviation, columns of `configurations.parquet`; without them there is none.
     telemetry : Path or None
         Metrics that the site sampled, on the dataset's time line; those that an export samples too are left out.
+    steps : Path or None
+        Steps of the ranks, on the dataset's time line.
 
     Attributes
     ----------
@@ -272,7 +277,13 @@ class LaunchContext:
         Features that the exports' tables can tell, in the order of the registry, sampled metrics last.
     """
 
-    def __init__(self, exports: list[Export], configurations: pa.Table | None, telemetry: Path | None = None) -> None:
+    def __init__(
+        self,
+        exports: list[Export],
+        configurations: pa.Table | None,
+        telemetry: Path | None = None,
+        steps: Path | None = None,
+    ) -> None:
         self.export_of = {rank: export for export in exports for rank in export.ranks}
         self.configurations = configurations
         self.begun = _run_starts(exports)
@@ -280,18 +291,20 @@ class LaunchContext:
         available = {"launches"} | {path.stem for folder in folders for path in folder.glob("*.parquet")}
         available |= set() if configurations is None else {"configuration_summary"}
         self.telemetry = telemetry
+        self.steps = steps if steps and pq.read_metadata(steps).num_rows else None
+        available |= {"steps"} if self.steps else set()
         sampled = {name for folder in folders for name in sampled_metrics(folder / "samples.parquet")}
         sampled |= sampled_metrics(telemetry) if telemetry else set()
         self.names = [*(feature.name for feature in FEATURES if feature.table in available), *sorted(sampled)]
 
     def of(self, rank: int, pieces: Pieces) -> dict[str, np.ndarray]:
         """Return the context features of a rank's n kept launches, in their order: float, shape (n,), NaN where
-        unknown.
+        unknown; categories: text, None where unknown.
         """
-        kept = pa.concat_tables(pieces("launch", "start_ns", "range"))
+        kept = pa.concat_tables(pieces("launch", "start_ns", "range", "queue_ns"))
         export = self.export_of.get(rank)
         if export is None or kept.num_rows == 0:
-            return {name: np.full(kept.num_rows, np.nan) for name in self.names}
+            return {name: _unknown(name, kept.num_rows) for name in self.names}
         launch = kept.column("launch").to_numpy()
         rows = np.argsort(launch, kind="stable")
         ranges = kept.column("range").cast(pa.int64()).fill_null(-1).to_numpy()[rows]
@@ -299,17 +312,27 @@ class LaunchContext:
         LOG.info("%s, rank %d: context of %d launches", export.folder.name, rank, rows.size)
         means, kernel_of = _means(export, self.configurations, rank)
         add_launches_in_flight(export.folder / "launches.parquet", chosen, means, kernel_of)
-        for table, compute in COMPUTED_FROM:
+        for table, compute in (*COMPUTED_FROM, *COMPUTED_FROM_OPERATORS):
             if (path := export.folder / f"{table}.parquet").is_file():
                 compute(path, chosen)
         if self.telemetry:
             add_telemetry(self.telemetry, chosen, export.clock)
+        if self.steps:
+            queue = kept.column("queue_ns").cast(pa.float64()).to_numpy(zero_copy_only=False)[rows]
+            add_steps(self.steps, chosen, export.clock, queue)
         found = {}
         for name in self.names:
-            found[name] = np.empty(rows.size)
-            found[name][rows] = chosen.features.pop(name, np.nan)
+            found[name] = _unknown(name, rows.size)
+            if name in chosen.features:
+                found[name][rows] = chosen.features.pop(name)
         found["since_start_ns"] = kept.column("start_ns").to_numpy() - float(self.begun[export.folder])
         return found
+
+
+def _unknown(name: str, rows: int) -> np.ndarray:
+    """Return values of a feature that is not known: NaN, None for a category."""
+    is_category = name in FEATURE_BY_NAME and FEATURE_BY_NAME[name].is_category
+    return np.full(rows, None if is_category else np.nan, dtype=object if is_category else float)
 
 
 def _run_starts(exports: list[Export]) -> dict[Path, int]:

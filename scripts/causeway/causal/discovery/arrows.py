@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from causeway.causal.data.feature_roles import role_of
 from causeway.causal.data.observations import Candidate, Observations
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate, Node, Scope, UnstableCause
 from causeway.causal.discovery.stability_selection import MIN_FREQUENCY
@@ -22,7 +23,6 @@ from causeway.causal.selection.stages import Stages
 from causeway.causal.statistics.basis import GroupCentring
 from causeway.causal.statistics.multiple_testing import bonferroni
 from causeway.causal.statistics.sensitivity import robustness_value
-from causeway.core.feature_registry import role_of
 from causeway.numeric.seeds import generator
 
 

@@ -10,10 +10,10 @@ resemble it would take the place.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from causeway.causal.data.feature_roles import CLOCK, LAG, role_of
 from causeway.causal.data.observations import Candidate, Dropped, Observations
 from causeway.causal.selection.lagged import refused_under_lags
 from causeway.causal.selection.stages import Stages
-from causeway.core.feature_registry import CLOCK, LAG, role_of
 
 REASON = "refused under own lags: what is new in it at a launch goes with nothing that is new in the deviation"
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from causeway.causal.data.feature_roles import EXPOSURE, LEVER, MEDIATOR, role_of
 from causeway.causal.data.observations import Candidate, Observations
 from causeway.causal.discovery.arrows import Parent, parents_within
 from causeway.causal.discovery.lag_recheck import without_slow_waves
@@ -23,7 +24,6 @@ from causeway.causal.selection.forward import ALPHA
 from causeway.causal.selection.linear_model import LinearModel, effective_test_size
 from causeway.causal.selection.stages import Stages
 from causeway.causal.statistics.multiple_testing import bonferroni
-from causeway.core.feature_registry import EXPOSURE, LEVER, MEDIATOR, role_of
 
 MAX_P = 0.05
 """Largest p-value of a total effect, adjusted for the tests of the whole search: convention."""

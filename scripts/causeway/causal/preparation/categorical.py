@@ -8,6 +8,8 @@ from causeway.causal.data.observations import Candidate, Dropped, Feature
 
 MIN_LEVEL_SHARE = 0.01
 MAX_LEVELS = 30
+NOT_KNOWN = "(not known)"
+"""The level of rows without a value."""
 
 
 def category_candidates(columns: list[tuple[str, Feature]]) -> tuple[list[Candidate], list[Dropped]]:
@@ -16,7 +18,7 @@ def category_candidates(columns: list[tuple[str, Feature]]) -> tuple[list[Candid
     Parameters
     ----------
     columns : list of (name, Feature)
-        With values of type object: text, None where missing (a level of its own).
+        With values of type object: text, None where missing (a level of its own, `NOT_KNOWN`).
 
     Returns
     -------
@@ -29,10 +31,11 @@ def category_candidates(columns: list[tuple[str, Feature]]) -> tuple[list[Candid
     dropped: list[Dropped] = []
     alike: dict[bytes, list[Candidate]] = {}
     for name, column in columns:
-        text = np.asarray(["" if value is None else str(value) for value in column.values], dtype=str)
+        text = np.asarray([str(value) if value else NOT_KNOWN for value in column.values], dtype=str)
         levels, codes, counts = np.unique(text, return_inverse=True, return_counts=True)
         if levels.size < 2:
-            dropped.append(Dropped(name, "constant" if levels.size and levels[0] else "holds no value"))
+            is_known = levels.size and levels[0] != NOT_KNOWN
+            dropped.append(Dropped(name, "constant" if is_known else "holds no value"))
             continue
         indicators, names = _indicators(levels, codes, counts)
         if not names:

@@ -16,6 +16,15 @@ KERNELS = [
     {"kernel": k, "id": f"k{k}", "name": f"kernel {k}", "short_name": f"k{k}", "class": "compute"} for k in range(3)
 ]
 CONFIGURATIONS = [{"configuration": c, "kernel": c % 3, "grid_x": 10 * (c + 1), "label": None} for c in range(5)]
+HOST_SIDE = {
+    "operators": [
+        {"operator": o, "name": "aten::mm", "outermost": "aten::linear", "module": "net", "phase": "forward"}
+        for o in (0, 1)
+    ],
+    "shapes": [{"shape": s, "dims": "[4,2] [2,8]", "types": "", "elements": 24, "bytes": 96} for s in (0, 1)],
+}
+STEP = {"rank": 0, "step": 3, "start_ns": 2000, "duration_ns": 5000, "warm_up": False}
+"""What these features hold is checked in `test_operator_context`."""
 
 
 def table(rows, name):
@@ -43,6 +52,7 @@ def dataset(tmp_path):
                 "stream": 7,
                 "queue_ns": int(rng.integers(0, 50)) if rng.random() < 0.9 else None,
                 "range": int(rng.integers(0, 4)) if rng.random() < 0.8 else None,
+                **dict.fromkeys(("operator", "shape"), i % 3 if i % 3 < 2 else None),
             }
             for i in range(n)
         ]
@@ -69,6 +79,8 @@ def dataset(tmp_path):
             for m in ("gpc_clock_hz", "sm_ratio")
         ]
         for rows, name in ((launches, "launches"), (transfers, "transfers"), (ranges, "ranges"), (samples, "samples")):
+            write_table(table(rows, name), folder / f"{name}.parquet", name)
+        for name, rows in HOST_SIDE.items():
             write_table(table(rows, name), folder / f"{name}.parquet", name)
         write_table(table(KERNELS, "kernels"), folder / "kernels.parquet", "kernels")
         write_table(table(CONFIGURATIONS, "configurations"), folder / "configurations.parquet", "configurations")
@@ -168,7 +180,10 @@ def assembled(folder, kept, exports, configurations, target="kernel_variability"
     """Return the features of kept rows, as written, and their fields by name."""
     names = set(SCHEMAS["kept"].names)
     write_table(kept, folder / "kept.parquet", "kept", [field for field in kept.schema if field.name not in names])
-    assemble(folder / "kept.parquet", exports, configurations, target, folder / "features.parquet")
+    steps = folder / "steps.parquet"
+    step = {field.name: 0 for field in SCHEMAS["steps"]} | STEP
+    write_table(pa.Table.from_pylist([step], schema=SCHEMAS["steps"]), steps, "steps")
+    assemble(folder / "kept.parquet", exports, configurations, target, folder / "features.parquet", steps=steps)
     table = read_table(folder / "features.parquet", "features")
     return table, {field.name: field for field in table.schema if field.name not in names}
 

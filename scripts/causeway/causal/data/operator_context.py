@@ -1,0 +1,177 @@
+"""What the host was doing when it made a launch: operator, module, phase, sizes of the inputs, and the step."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from causeway.causal.data.launch_context import ChosenLaunches
+from causeway.core.clock import Clock
+from causeway.core.formatting import elided
+from causeway.core.tables import open_table, read_table
+
+OPERATOR_COLUMNS = {"operator": "name", "outermost": "outermost", "module": "module", "phase": "phase"}
+"""Features and the columns of `operators` that hold their values."""
+LONGEST_LEVEL = 120
+"""Characters of a name as a level of a category; of longer ones the middle is left out. A path of modules differs at
+its end, a generated name at its beginning.
+"""
+MATRIX_PRODUCTS = {
+    "aten::mm": (0, 1),
+    "aten::bmm": (0, 1),
+    "aten::_scaled_mm": (0, 1),
+    "aten::addmm": (1, 2),
+    "aten::_addmm_activation": (1, 2),
+    "aten::baddbmm": (1, 2),
+}
+"""Operators that multiply an m x k by a k x n matrix, a batch of them in the outer dimension, with the positions of the
+two among the inputs (PyTorch 2.9, aten/src/ATen/native/native_functions.yaml).
+"""
+LINEAR = ("aten::linear", "aten::_linear")
+"""Operators that multiply (..., k) by the transpose of n x k (same source)."""
+LONGEST_SIZES = 400
+"""Characters of input sizes within which the two matrices stand."""
+_SIZES = re.compile(r"\[\d+(,\d+)*\]")
+
+
+def _codes(folder: Path, column: str, chosen: ChosenLaunches) -> np.ndarray:
+    """Return a column of the export's launches that numbers a dimension, of the chosen launches; -1 where null or
+    without the column.
+    """
+    codes = np.full(chosen.launch.size, -1, np.int64)
+    first = 0
+    with open_table(folder / "launches.parquet", "launches") as file:
+        groups = range(file.num_row_groups) if column in file.schema_arrow.names else ()
+        for group in groups:
+            rows = file.metadata.row_group(group).num_rows
+            low, high = np.searchsorted(chosen.launch, [first, first + rows])
+            if high > low:
+                values = file.read_row_group(group, [column]).column(0).cast(pa.int64()).fill_null(-1).to_numpy()
+                codes[low:high] = values[chosen.launch[low:high] - first]
+            first += rows
+    return codes
+
+
+def add_operators(path: Path, chosen: ChosenLaunches) -> None:
+    """Add operator, outermost, module and phase: text, None where not known.
+
+    Parameters
+    ----------
+    path : Path
+        The export's `operators.parquet`.
+    chosen : ChosenLaunches
+    """
+    table = read_table(path, "operators")
+    codes = _codes(path.parent, "operator", chosen)
+    place = _places(table.column("operator").to_numpy(), codes)
+    for feature, column in OPERATOR_COLUMNS.items():
+        texts = [text and elided(text, LONGEST_LEVEL, tail=LONGEST_LEVEL // 2) for text in table[column].to_pylist()]
+        chosen.features[feature] = np.array([*texts, None], dtype=object)[place]
+
+
+def _places(numbers: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return the row of a dimension with each code, -1 where it has none; int64."""
+    order = np.argsort(numbers, kind="stable")
+    at = np.minimum(np.searchsorted(numbers[order], codes), max(numbers.size - 1, 0))
+    return np.where(numbers[order][at] == codes, order[at], -1) if numbers.size else np.full(codes.size, -1)
+
+
+def add_shapes(path: Path, chosen: ChosenLaunches) -> None:
+    """Add shape_elements and shape_bytes, and matmul_m, matmul_n and matmul_k where the operator is a known product of
+    two matrices and the sizes are those of one; float, NaN otherwise.
+
+    Parameters
+    ----------
+    path : Path
+        The export's `shapes.parquet`.
+    chosen : ChosenLaunches
+    """
+    table = read_table(path, "shapes")
+    shape = _places(table.column("shape").to_numpy(), _codes(path.parent, "shape", chosen))
+    for column in ("elements", "bytes"):
+        values = table[column].cast(pa.float64()).to_numpy(zero_copy_only=False)
+        chosen.features[f"shape_{column}"] = np.append(values, np.nan)[shape]
+    sizes = np.full((chosen.launch.size, 3), np.nan)
+    operators = path.with_name("operators.parquet")
+    if operators.is_file():
+        known = read_table(operators, "operators", ["operator", "name"])
+        operator = _places(known.column("operator").to_numpy(), _codes(path.parent, "operator", chosen))
+        names = known["name"].to_pylist()
+        dims = table["dims"].to_pylist()
+        pairs, inverse = np.unique(np.column_stack([operator, shape]), axis=0, return_inverse=True)
+        found = [
+            matrix_product(names[at], dims[of]) if at >= 0 and of >= 0 and names[at] else None
+            for at, of in pairs.tolist()
+        ]
+        sizes = np.array([one or (np.nan,) * 3 for one in found], float).reshape(-1, 3)[inverse.ravel()]
+    for column, name in enumerate("mnk"):
+        chosen.features[f"matmul_{name}"] = sizes[:, column]
+
+
+def matrix_product(operator: str, dims: str) -> tuple[int, int, int] | None:
+    """Return m, n and k of a product of an m x k by a k x n matrix.
+
+    Parameters
+    ----------
+    operator : str
+        Name of the innermost operator.
+    dims : str
+        Sizes of its inputs as in `shapes`: lists between spaces.
+
+    Returns
+    -------
+    tuple of int, int, int; or None
+        None for another operator, and where the sizes are no such product: they may be those of an operator around it.
+
+    >>> matrix_product("aten::addmm", "[64] [8,16] [16,64] [] []"), matrix_product("aten::mm", "[8,16] [8,16]")
+    ((8, 64, 16), None)
+    >>> matrix_product("aten::linear", "[2,8,16] [64,16] [64]"), matrix_product("aten::bmm", "[5,2,3] [5,3,4]")
+    ((16, 64, 16), (2, 4, 3))
+    """
+    is_linear = operator in LINEAR
+    if not is_linear and operator not in MATRIX_PRODUCTS:
+        return None
+    first, second = (0, 1) if is_linear else MATRIX_PRODUCTS[operator]
+    texts = dims[:LONGEST_SIZES].split(" ")
+    if len(texts) <= second or not all(_SIZES.fullmatch(texts[at]) for at in (first, second)):
+        return None
+    left, right = ([int(one) for one in texts[at][1:-1].split(",")] for at in (first, second))
+    if is_linear:
+        fits = len(right) == 2 and left[-1] == right[1]
+        return (int(np.prod(left[:-1], dtype=object)), right[0], right[1]) if fits else None
+    fits = len(left) == len(right) and len(left) in (2, 3) and left[:-2] == right[:-2] and left[-1] == right[-2]
+    return (left[-2], right[-1], left[-1]) if fits else None
+
+
+def add_steps(path: Path, chosen: ChosenLaunches, clock: Clock, queue: np.ndarray) -> None:
+    """Add step, the number of the step in whose window the call of the launch ended (where that is not known: in whose
+    window it started), and step_position, ns from the start of the step to that moment; float, NaN outside of steps.
+
+    Parameters
+    ----------
+    path : Path
+        `steps.parquet` of the dataset, on its time line.
+    chosen : ChosenLaunches
+    clock : Clock
+        The export's.
+    queue : ndarray of float, shape (n,), ns
+        From the end of each launch's call to its start; NaN where unknown.
+    """
+    table = read_table(path, "steps", ["rank", "step", "start_ns", "duration_ns"])
+    rank, number, start, duration = (column.to_numpy() for column in table.columns)
+    mine = np.flatnonzero(rank == chosen.rank)
+    mine = mine[np.argsort(start[mine], kind="stable")]
+    for name in ("step", "step_position"):
+        chosen.features[name] = np.full(chosen.launch.size, np.nan)
+    if not mine.size:
+        return
+    moment = clock.aligned(chosen.start - np.nan_to_num(queue).astype(np.int64))
+    at = mine[np.maximum(np.searchsorted(start[mine], moment, side="right") - 1, 0)]
+    inside = (moment >= start[at]) & (moment < start[at] + duration[at])
+    chosen.features["step"][inside] = number[at[inside]]
+    chosen.features["step_position"][inside] = (moment - start[at])[inside]
+
+
+COMPUTED_FROM = (("operators", add_operators), ("shapes", add_shapes))
+"""Table of an export, and what is computed from it."""
