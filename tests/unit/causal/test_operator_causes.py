@@ -51,8 +51,8 @@ def analysed(folder, seed, planted=True):
 def is_right(found):
     causes = {name: set(causes_of(one["graph"])) for name, one in found.items()}
     levels = {row["level"] for row in found["scale"]["contributions"] if row["feature"] != "unexplained"}
-    gemm, scale = causes["gemm"], causes["scale"]
-    return len(gemm) == 1 and gemm <= SIZES and scale == {"operator"} and levels == {"aten::mul"} and not causes["copy"]
+    is_size = len(causes["gemm"]) == 1 and causes["gemm"] <= SIZES
+    return is_size and causes["scale"] == {"operator"} and levels == {"aten::mul"} and not causes["copy"]
 
 
 def test_the_planted_size_and_the_planted_operator_are_named(tmp_path):
