@@ -224,9 +224,11 @@ def of_no_straggler(ranks: int, threshold_ns: int) -> str:
     return f"None of {ranks} ranks is late by more than {time(threshold_ns)}."
 
 
-def of_slow_steps(rank: int, steps: Sequence[int], percent: float, excess_ns: int, largest: Mapping) -> str:
-    """Return the headline of slow steps of a rank, by the one with the largest excess."""
-    which = f"Step {steps[0]}" if len(steps) == 1 else f"Steps {first_of(steps, 2)}"
+def of_slow_steps(
+    rank: int, steps: Sequence[int], percent: float, excess_ns: int, largest: Mapping, one: str = "Step"
+) -> str:
+    """Return the headline of slow steps of a rank, by the one with the largest excess, called `one`."""
+    which = f"{one} {steps[0]}" if len(steps) == 1 else f"{one}s {first_of(steps, 2)}"
     why = SLOW[largest["cause"]]
     if largest["waits_for"] is not None:
         why = f"rank {largest['waits_for']} is late"

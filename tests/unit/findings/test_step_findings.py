@@ -2,6 +2,7 @@
 
 import duckdb
 import pyarrow as pa
+import pytest
 
 from causeway.core.tables import SCHEMAS, write_json, write_table
 from causeway.findings.device_time.steps import step_findings
@@ -74,3 +75,27 @@ def test_without_steps_nothing_is_worth_per_step():
 
 def test_every_cause_has_words_and_advice():
     assert SLOW.keys() == SLOW_STEPS.keys()
+
+
+def repeated(times, steps=40, confidence=0.98):
+    """Return the findings of one slow repeat, which takes so many times as long as usual."""
+    document, rows = made([slow(0, 4, "idle_inside", int((times - 1) * 1_000_000))])
+    document |= {"source": "repeats", "ranges": None}
+    document["ranks"][0] |= {"steps": steps, "confidence": confidence}
+    return step_findings(document, rows)
+
+
+def test_repeats_are_called_so_and_count_as_steps_only_if_they_are_alike():
+    (finding,) = repeated(1.5)
+    assert (finding.verdict, finding.worth.ns, finding.recoverable_ns) == ("supported", 499_999, 499_999)
+    assert finding.headline.startswith("Repeat 4 of rank 0 took 50 % longer")
+    assert "repeats of the launch sequence (steps or layers; no annotation names steps)" in finding.sentence
+
+
+@pytest.mark.parametrize("case", [{"times": 12.4}, {"times": 1.5, "steps": 16}, {"times": 1.5, "confidence": 0.9}])
+def test_what_may_be_the_rest_of_a_step_among_layers_is_no_loss(case):
+    (finding,) = repeated(**case)
+    assert (finding.verdict, finding.worth, finding.recoverable_ns) == ("inconclusive", None, None)
+    assert finding.sentence.endswith("it may be the rest of a longer step.")
+    (ranked,) = summarise([finding], {"d": DatasetTime(gpu_ns=10**8, steps=80)}, "0" * 16)["findings"]
+    assert (ranked["verdict"], ranked["recoverable_share"]) == ("inconclusive", None)

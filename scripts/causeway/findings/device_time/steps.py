@@ -4,9 +4,18 @@ from collections.abc import Mapping, Sequence
 
 from causeway.core.formatting import first_of, name_in_sentence, time_three_digits
 from causeway.core.queries import of_table, rows_where
-from causeway.core.vocabulary import SUPPORTED
+from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
 from causeway.findings import headlines, suggestions
 from causeway.findings.record import Effect, Evidence, Finding, Worth, link_to
+
+FEWEST_REPEATS = 20
+LEAST_CONFIDENCE = 0.95
+MOST_TIMES_AS_LONG = 3.0
+"""Of a rank whose steps were found by repeats of its launches, where no annotation says that they are steps: fewer
+repeats, a smaller share of launches that match the usual one, or one that takes so many times as long say that the
+capture is shorter than a few steps and its layers repeat, with the rest of a step between some of them. Such an excess
+is no loss.
+"""
 
 
 def step_findings(document: Mapping, causes: Sequence[Mapping]) -> list[Finding]:
@@ -30,7 +39,10 @@ def _slow(document: Mapping, causes: Sequence[Mapping], rank: int, cause: str, s
     excess = sum(step["duration_ns"] - step["usual_ns"] for step in steps)
     largest = max(steps, key=lambda step: (step["cause_ns"], -step["step"]))
     numbers = [step["step"] for step in steps]
-    source = "" if document["source"] == "annotations" else " (steps found by repeats of the launches)"
+    is_annotated = document["source"] == "annotations"
+    is_loss = is_annotated or _are_steps(document, rank, steps)
+    one = "Step" if is_annotated else "Repeat"
+    source = "" if is_annotated else ", repeats of the launch sequence (steps or layers; no annotation names steps)"
     return Finding(
         dataset=document["dataset"],
         target="step_time",
@@ -38,23 +50,31 @@ def _slow(document: Mapping, causes: Sequence[Mapping], rank: int, cause: str, s
         key=f"rank{rank}/{cause}",
         subject=f"rank {rank}",
         quantity="time of slow steps",
-        headline=headlines.of_slow_steps(rank, numbers, 100 * longer, excess, largest),
+        headline=headlines.of_slow_steps(rank, numbers, 100 * longer, excess, largest, one),
         sentence=(
-            f"{'Steps' if len(numbers) > 1 else 'Step'} {first_of(numbers)} of rank {rank} took {100 * longer:.0f} %"
-            f" longer than usual, {time_three_digits(excess)} in all{source}; {time_three_digits(value)} of GPU time is"
+            f"{one}{'s' * (len(numbers) > 1)} {first_of(numbers)} of rank {rank}{source} took {100 * longer:.0f} %"
+            f" longer than usual, {time_three_digits(excess)} in all; {time_three_digits(value)} of GPU time is"
             f" because {headlines.SLOW[cause]}{_named(largest)}."
+            + ("" if is_loss else " Whether that is a loss is not known: it may be the rest of a longer step.")
         ),
-        verdict=SUPPORTED,
+        verdict=SUPPORTED if is_loss else INCONCLUSIVE,
         effect=Effect(value=value, unit="ns"),
         evidence=Evidence(table=table, query=query, value=value, filter=where),
         n=len(numbers),
         assumption="What differs in a slow step from the usual steps of its rank is why it is slow.",
-        worth=Worth(ns=value),
-        recoverable_ns=max(value, 0),
-        recoverable_query=query,
+        worth=Worth(ns=value) if is_loss else None,
+        recoverable_ns=max(value, 0) if is_loss else None,
+        recoverable_query=query if is_loss else None,
         suggestion=suggestions.SLOW_STEPS[cause],
         link=link_to(document["dataset"], "steps"),
     )
+
+
+def _are_steps(document: Mapping, rank: int, slow: Sequence[Mapping]) -> bool:
+    """Return whether repeats of a rank's launches are alike and many enough to be taken for steps."""
+    found = next(one for one in document["ranks"] if one["rank"] == rank)
+    is_sure = found["steps"] >= FEWEST_REPEATS and (found["confidence"] or 0.0) >= LEAST_CONFIDENCE
+    return is_sure and all(step["duration_ns"] <= MOST_TIMES_AS_LONG * step["usual_ns"] for step in slow)
 
 
 def _named(step: Mapping) -> str:

@@ -56,7 +56,9 @@ def _source(document: Mapping, table: "pa.Table", path: str) -> list[object]:
     first = sum(rank["warm_up"] for rank in document["ranks"])
     words: list[object] = [many, " steps over all ranks, "]
     if document["ranges"] is None:
-        words.append("from repeats of the launches: no range of the host names a step")
+        words.append(
+            "from repeats of the launch sequence, which may be steps or layers: no range of the host names a step"
+        )
         sure = [(place, rank) for place, rank in enumerate(document["ranks"]) if rank["confidence"] is not None]
         if sure:
             place, least = min(sure, key=lambda one: one[1]["confidence"])
