@@ -20,14 +20,14 @@ def kineto_events(n: int) -> list[str]:
     return [
         f"""  {{
     "ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 3143, "tid": 3143,
-    "ts": {ts - 9}.183, "dur": 7.211,
+    "ts": {ts - 9}.183, "dur": 13.211,
     "args": {{
       "External id": {n},"Record function id": 0, "Concrete Inputs": ["", ""], "Input type": ["float", "float"], "Input Strides": [[4096, 1], [1, 4096]], "Input Dims": [[1024, 4096], [4096, 4096]], "Ev Idx": {n}
     }}
   }}""",
         f"""  {{
     "ph": "X", "cat": "python_function", "name": "torch/nn/modules/linear.py({n % 700}): forward", "pid": 3143, "tid": 3143,
-    "ts": {ts - 10}.183, "dur": 9.001,
+    "ts": {ts - 10}.183, "dur": 15.001,
     "args": {{
       "Python parent id": {n}, "Python id": {n + 1}, "Ev Idx": {n}
     }}

@@ -65,11 +65,17 @@ class ArgumentDecoder:
     ----------
     names : mapping of str to str
         The map's arguments: raw name -> our name.
+    as_text : sequence of str
+        Of our names, those of values that are given as they are written, `msgspec.Raw`.
     """
 
-    def __init__(self, names: Mapping[str, str]) -> None:
+    def __init__(self, names: Mapping[str, str], as_text: Sequence[str] = ()) -> None:
         self._names = names
-        fields = [(ours, Any, msgspec.field(name=raw, default=None)) for raw, ours in names.items()]
+        self._as_text = frozenset(as_text)
+        fields = [
+            (ours, msgspec.Raw if ours in self._as_text else Any, msgspec.field(name=raw, default=None))
+            for raw, ours in names.items()
+        ]
         self._struct = msgspec.defstruct("Arguments", fields, gc=False)
         self._decode = msgspec.json.Decoder(list[self._struct], float_hook=str).decode
 
@@ -83,16 +89,31 @@ class ArgumentDecoder:
 
     def _one(self, args: msgspec.Raw | dict) -> msgspec.Struct:
         if isinstance(args, dict):
-            return self._struct(**{ours: args[raw] for raw, ours in self._names.items() if raw in args})
+            values = {ours: args[raw] for raw, ours in self._names.items() if raw in args}
+            texts = {ours: msgspec.Raw(msgspec.json.encode(values[ours])) for ours in values.keys() & self._as_text}
+            return self._struct(**values | texts)
         try:
             return self._decode(b"[%s]" % args)[0] if args else self._struct()
         except (ValueError, RecursionError, TypeError):
             return self._struct()
 
 
-def mentions(args: msgspec.Raw | dict, key: bytes) -> bool:
-    """Return whether arguments may have a key: those that are text are searched, not decoded."""
-    return key in bytes(args) if isinstance(args, msgspec.Raw) else isinstance(args, dict) and key.decode() in args
+def along_axes(sizes: list) -> list[Sequence]:
+    """Return the sizes of grids or blocks along x, y and z, None where an event has none.
+
+    >>> along_axes([[4, 2, 1], None, [8]])
+    [(4, None, 8), (2, None, None), (1, None, None)]
+    """
+    if set(map(type, sizes)) != {list} or set(map(len, sizes)) != {3}:
+        sizes = [[*one, None, None, None][:3] if isinstance(one, list) else (None, None, None) for one in sizes]
+    return list(zip(*sizes, strict=True)) or [(), (), ()]
+
+
+def mentioned(args: Sequence[msgspec.Raw | dict], key: bytes) -> bool:
+    """Return whether arguments of events may have a key: those that are text are searched, not decoded."""
+    if any(isinstance(one, dict) and key.decode() in one for one in args if type(one) is not msgspec.Raw):
+        return True
+    return key in b"\n".join([one for one in args if type(one) is msgspec.Raw])
 
 
 def all_arguments(args: msgspec.Raw | dict) -> dict:

@@ -7,6 +7,7 @@ by up to a nanosecond after six weeks of uptime. Only categories, arguments and 
 """
 
 import re
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,8 +25,8 @@ from causeway.readers.common.options import Options
 from causeway.readers.containers.chrome_json import Event, TraceText
 from causeway.readers.detect import detect
 from causeway.readers.pytorch.collective_arguments import take_collectives
-from causeway.readers.pytorch.event_fields import ArgumentDecoder, all_arguments, mentions, times_ns
-from causeway.readers.pytorch.operator_events import OperatorCodes, is_module
+from causeway.readers.pytorch.event_fields import ArgumentDecoder, all_arguments, along_axes, mentioned, times_ns
+from causeway.readers.pytorch.operator_events import MODULE_CALL, OperatorCodes
 from causeway.readers.pytorch.synchronisation_events import kind_of, stream_or_event
 from causeway.readers.sink.counter_table import CounterTable
 from causeway.readers.sink.processes import MOST_RANKS
@@ -80,7 +81,9 @@ class KinetoReader:
         self.flush = {kind: getattr(self, f"_{kind}") for kind in self.map["categories"].values()}
         self.arguments = ArgumentDecoder(self.map["arguments"])
         decoders = {"operators": "operator_arguments", "synchronisations": "synchronisation_arguments"}
-        self.own_arguments = {kind: ArgumentDecoder(self.map[names]) for kind, names in decoders.items()}
+        self.own_arguments = {
+            kind: ArgumentDecoder(self.map[names], as_text=("dims", "types")) for kind, names in decoders.items()
+        }
         self.operator_codes = OperatorCodes(sink.operator_names)
         self.metrics = CounterTable()
         self.counter_rows: list[tuple] = []
@@ -138,12 +141,18 @@ class KinetoReader:
         for events in self.text.events():
             if len(kinds) > MOST_CATEGORIES:
                 kinds.clear()
-            for category in {event.cat for event in events} - kinds.keys():
+            categories = [event.cat for event in events]
+            for category in set(categories) - kinds.keys():
                 kinds[category] = self.map["categories"].get((category or "").lower())
-            for event in [event for event in events if kinds[event.cat] and event.ph == "X"]:
-                if kinds[event.cat] == "modules" and not is_module(event.name):
-                    continue
-                pending.setdefault(event.cat, []).append(event)
+            # one pass over each category of the window: a loop over all events takes twice as long
+            for category in sorted(category for category in set(categories) if kinds[category]):
+                mine = [event for event in events if event.cat == category and event.ph == "X"]
+                if kinds[category] == "modules":
+                    mine = [
+                        event for event in mine if isinstance(event.name, str) and event.name.startswith(MODULE_CALL)
+                    ]
+                if mine:
+                    pending.setdefault(category, []).extend(mine)
             for category, rows in pending.items():
                 if len(rows) >= BATCH:
                     self._take(category, rows)
@@ -155,12 +164,20 @@ class KinetoReader:
         self.seen[category] = self.seen.get(category, 0) + len(events)
         kind = self.map["categories"][category]
         args = self.own_arguments.get(kind, self.arguments).decode(events)
-        process = []
-        for one in args:
-            rank = one.rank
-            known = type(rank) is int and 0 <= rank < MOST_RANKS
-            process.append(self.sink.processes.code(("rank", rank), rank) if known else self._only_process())
-        self.flush[kind](CategoryEvents(events, args, np.array(process)))
+        self.flush[kind](CategoryEvents(events, args, self._processes([one.rank for one in args])))
+
+    def _processes(self, ranks: list) -> np.ndarray:
+        """Return the process's code for each event by the rank in its arguments, which most traces leave out."""
+        if ranks.count(None) == len(ranks):
+            return np.full(len(ranks), self._only_process())
+        known = [type(rank) is int and 0 <= rank < MOST_RANKS for rank in ranks]
+        code = self.sink.processes.code
+        return np.array(
+            [
+                code(("rank", rank), rank) if is_known else self._only_process()
+                for rank, is_known in zip(ranks, known, strict=True)
+            ]
+        )
 
     def _only_process(self) -> int:
         return self.sink.processes.code(("rank", -1))
@@ -190,7 +207,8 @@ class KinetoReader:
             event.tid if args.stream is None else args.stream
             for event, args in zip(rows.events, rows.args, strict=True)
         ]
-        stream = [s.removeprefix("stream ").strip() if isinstance(s, str) else s for s in stream]
+        if str in set(map(type, stream)):
+            stream = [s.removeprefix("stream ").strip() if isinstance(s, str) else s for s in stream]
         correlation = [args.correlation for args in rows.args]
         return {
             "device": self._numbers(device),
@@ -205,19 +223,20 @@ class KinetoReader:
         self.sink.count_unnamed(kernel)
         shape: dict[str, list] = {}
         for ours in self.map["arguments"].values():
-            values = [getattr(args, ours) for args in rows.args]
             if ours in LAUNCH_SHAPE:
-                shape[ours] = values
+                shape[ours] = list(map(attrgetter(ours), rows.args))
             elif ours in ("grid", "block"):
-                for at, axis in enumerate("xyz"):
-                    shape[f"{ours}_{axis}"] = [s[at] if isinstance(s, list) and len(s) > at else None for s in values]
+                axes = along_axes(list(map(attrgetter(ours), rows.args)))
+                shape |= {f"{ours}_{axis}": values for axis, values in zip("xyz", axes, strict=True)}
         columns = {name: self._numbers(values) for name, values in shape.items()}
         origin = self._origin(rows)
         self.sink.launches(start, end, kernel, rows.process, shape=columns, **origin)
-        arguments = [
-            all_arguments(event.args) if mentions(event.args, b"Collective name") else {} for event in rows.events
-        ]
-        take_collectives(self.sink, start, end, rows.process, origin, arguments)
+        if mentioned([event.args for event in rows.events], b"Collective name"):
+            arguments = [
+                all_arguments(event.args) if mentioned([event.args], b"Collective name") else {}
+                for event in rows.events
+            ]
+            take_collectives(self.sink, start, end, rows.process, origin, arguments)
 
     def _copies(self, rows: CategoryEvents) -> None:
         kinds = self.map["copy_kinds"]
@@ -258,9 +277,14 @@ class KinetoReader:
             found = self.threads.setdefault(str(tid), -1 - len(self.threads)) if tid is not None else NULL
         return found
 
+    def _threads(self, tids: list) -> np.ndarray:
+        if set(map(type, tids)) == {int} and min(tids) >= 0 and max(tids) < 1 << 63:
+            return np.array(tids, np.int64)
+        return np.array([self._thread(tid) for tid in tids], np.int64)
+
     def _calls(self, rows: CategoryEvents) -> None:
         start, end = self._times(rows)
-        thread = np.array([self._thread(event.tid) for event in rows.events])
+        thread = self._threads([event.tid for event in rows.events])
         name = [
             self.sink.call_names.code(self._clean(UNNAMED_CALL if event.name is None else event.name))
             for event in rows.events
@@ -303,7 +327,7 @@ class KinetoReader:
 
     def _take_operators(self, rows: CategoryEvents, name: np.ndarray, flags: np.ndarray, inputs: np.ndarray) -> None:
         start, end = self._times(rows)
-        thread = np.array([self._thread(event.tid) for event in rows.events])
+        thread = self._threads([event.tid for event in rows.events])
         self.sink.operators(start, end, rows.process, thread, name, flags, inputs)
 
     def _clean(self, name: object) -> str:

@@ -18,14 +18,14 @@ from causeway.readers.common.operators import (
 from causeway.readers.containers.chrome_json import Event
 from causeway.readers.sink.launch_operators import OperatorNames
 
-_MODULE = "nn.Module: "
+MODULE_CALL = "nn.Module: "
+"""How the name of a Python function begins that is the call of a module; all other functions are left out."""
+
 MOST_NAMES = 1 << 16
-"""Names remembered to save work; others are coded anew each time."""
+MOST_CHARS = 1 << 24
+"""Names, and characters of input sizes, remembered to save work; others are coded anew each time."""
 
-
-def is_module(name: object) -> bool:
-    """Return whether a Python function of this name is the call of a module; all other functions are left out."""
-    return isinstance(name, str) and name.startswith(_MODULE)
+_VALUE = msgspec.json.Decoder(float_hook=str)
 
 
 class OperatorCodes:
@@ -40,13 +40,15 @@ class OperatorCodes:
     def __init__(self, known: OperatorNames) -> None:
         self._known = known
         self._names: dict[str, tuple[int, int]] = {}
+        self._sizes: dict[tuple[bytes, bytes], int] = {}
+        self._chars = 0
 
     def _name(self, name: object) -> tuple[int, int]:
         """Return the code of a name, and the flag of the phase that it states."""
         name = name[:LONGEST_OPERATOR] if isinstance(name, str) else ""
         found = self._names.get(name)
         if found is None:
-            clean = clean_text(name.removeprefix(_MODULE)) or "(unnamed operator)"
+            clean = clean_text(name.removeprefix(MODULE_CALL)) or "(unnamed operator)"
             found = self._known.names.code(clean), phase_of(clean)
             if len(self._names) < MOST_NAMES:
                 self._names[name] = found
@@ -73,10 +75,28 @@ class OperatorCodes:
             rows.append((name, OPERATOR | phase, self._inputs(one.dims, one.types)))
         return tuple(np.array(rows, np.int64).reshape(-1, 3).T)
 
-    def _inputs(self, dims: object, types: object) -> int:
-        """Return the code of input sizes, -1 where there are none."""
-        if not dims or not isinstance(dims, list) or not any(dims):
+    def _inputs(self, dims: msgspec.Raw | None, types: msgspec.Raw | None) -> int:
+        """Return the code of input sizes as they are written, -1 where there are none."""
+        if dims is None:
             return -1
-        sizes = msgspec.json.encode(dims)
-        kinds = msgspec.json.encode(types) if isinstance(types, list) and types else b""
-        return self._known.input_code(sizes, kinds) if len(sizes) + len(kinds) <= LONGEST_INPUTS else -2
+        key = bytes(dims), b"" if types is None else bytes(types)
+        code = self._sizes.get(key)
+        if code is None:
+            code = self._input_code(*key)
+            self._chars += len(key[0]) + len(key[1])
+            if code != -2 and self._chars < MOST_CHARS:
+                self._sizes[key] = code
+        return code
+
+    def _input_code(self, dims: bytes, types: bytes) -> int:
+        """Return the code of input sizes by their JSON text; blanks in it mean nothing."""
+        try:
+            sizes = _VALUE.decode(dims)
+            kinds = _VALUE.decode(types) if types else None
+        except (ValueError, RecursionError):
+            return -1
+        if not sizes or not isinstance(sizes, list) or not any(sizes):
+            return -1
+        dims = msgspec.json.encode(sizes)
+        types = msgspec.json.encode(kinds) if isinstance(kinds, list) and kinds else b""
+        return self._known.input_code(dims, types) if len(dims) + len(types) <= LONGEST_INPUTS else -2
