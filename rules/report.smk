@@ -160,6 +160,8 @@ rule write_overview:
         steps=expand("<results>/{dataset}/steps.json", dataset=TRACED),
         step_tables=expand("<results>/{dataset}/steps.parquet", dataset=TRACED),
         waiting=expand("<results>/{dataset}/waiting.parquet", dataset=TRACED),
+        critical_paths=expand("<results>/{dataset}/critical_path.parquet", dataset=TRACED),
+        replays=expand("<results>/{dataset}/replay.parquet", dataset=TRACED),
         comparisons=[f"<results>/compare/{pair}/comparison.json" for pair in PAIRS],
         findings="<results>/findings.json",
         assets=assets("plotting/drawing"),

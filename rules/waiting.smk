@@ -1,6 +1,7 @@
-"""Why devices wait: one reason for every nanosecond in which a device ran neither a launch nor a transfer.
+"""Why devices wait, what the time of a run had to wait for, and what a change would be worth.
 
-Required: tables/{export}/, clocks.json, steps.parquet. Produces: waiting.parquet, figures/waiting.svg. Steps: explain_waiting, plot_waiting.
+Required: tables/{export}/, clocks.json, steps.parquet. Produces: waiting.parquet, critical_path.parquet, replay.parquet,
+figures/waiting.svg. Steps: explain_waiting, find_critical_paths, plot_waiting.
 """
 
 
@@ -25,6 +26,30 @@ rule explain_waiting:
         runtime=input_minutes,
     script:
         "../scripts/waiting/explain_waiting.py"
+
+
+rule find_critical_paths:
+    input:
+        tables=table_folders,
+        clocks="<results>/{dataset}/clocks.json",
+        steps="<results>/{dataset}/steps.parquet",
+        lib=modules("waiting", "efficiency"),
+    output:
+        path="<results>/{dataset}/critical_path.parquet",
+        replay="<results>/{dataset}/replay.parquet",
+    log:
+        "<logs>/find_critical_paths/{dataset}.log",
+    benchmark:
+        "<benchmarks>/find_critical_paths/{dataset}.jsonl"
+    wildcard_constraints:
+        dataset=one_of(TRACED),
+    conda:
+        "../envs/ingest.yaml"
+    resources:
+        mem_mb=input_mb,
+        runtime=input_minutes,
+    script:
+        "../scripts/waiting/find_critical_paths.py"
 
 
 rule plot_waiting:

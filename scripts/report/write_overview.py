@@ -41,6 +41,8 @@ def views(job) -> list[DatasetView]:
     steps = {dataset_of(path): read_json(path) for path in job.input.steps}
     step_tables = {dataset_of(path): read_table(path, "steps") for path in job.input.step_tables}
     waiting = {dataset_of(path): read_table(path, "waiting") for path in job.input.waiting}
+    paths = {dataset_of(path): read_table(path, "critical_path") for path in job.input.critical_paths}
+    replays = {dataset_of(path): read_table(path, "replay") for path in job.input.replays}
     found = []
     for path in job.input.quality:
         dataset = dataset_of(path)
@@ -68,6 +70,8 @@ def views(job) -> list[DatasetView]:
             steps=steps.get(dataset),
             steps_table=step_tables.get(dataset),
             waiting=waiting.get(dataset),
+            critical_path=paths.get(dataset),
+            replay=replays.get(dataset),
         )
         found.append(view)
     return found

@@ -357,6 +357,18 @@ TREE_LEVELS = {"node": "nodes", "rank": "ranks", "device": "devices", "region": 
 IDLE_CAUSES = {"host": "waits for the host", "kernel_wait": "lies between two kernels", "other": "has other reasons"}
 """Why a device is idle, in the order of the columns of a sweep; the words continue "of the idle time ... %"."""
 
+REPLAYED_CHANGES = {
+    "nothing": "nothing changed",
+    "collectives_free": "collectives take no time once all ranks have arrived",
+    "collectives_at_best_bandwidth": "collectives at the best bandwidth that the run shows",
+    "copies_free": "copies take no time",
+    "launches_free": "launch calls take no time",
+    "host_free": "the host takes no time but for what it waits for",
+    "kernel_faster": "a kernel is 10 % faster",
+    "no_straggler": "the rank that delays the others runs as their median",
+}
+"""Changes with which a run is replayed, in words."""
+
 WAITING_REASONS = {
     "launch_starved": "nothing was queued: the host was late",
     "dependency_stalled": "work was queued and waited for other work",

@@ -1,6 +1,6 @@
-"""Why devices wait: the reason of every nanosecond in which a device ran neither a launch nor a transfer.
+"""Why devices wait: the reason of every idle nanosecond, the critical path of each rank, and what a change would save.
 
 How much time is idle, and what it costs in ratios, stands in `efficiency`.
 
-Imports run from left to right: `explain_waiting` > `idle`.
+Imports run from left to right: `explain_waiting`, `find_critical_paths` > `replay` > `path` > `graph`, `idle`.
 """

@@ -215,6 +215,8 @@ def job_of(root, out, datasets=("demo",)):
             step_tables=[str(path) for name in datasets for path in (root / name).glob("steps.parquet")],
             step_causes=[str(path) for name in datasets for path in (root / name).glob("step_causes.parquet")],
             waiting=[str(path) for name in datasets for path in (root / name).glob("waiting.parquet")],
+            critical_paths=[str(path) for name in datasets for path in (root / name).glob("critical_path.parquet")],
+            replays=[str(path) for name in datasets for path in (root / name).glob("replay.parquet")],
             comparisons=[str(path) for path in sorted(root.glob("compare/*/comparison.json"))],
         )
         params = Named(

@@ -151,6 +151,29 @@ MEASURED_TABLES: dict[str, pa.Schema] = {
             column("wait_ns", I64, "ns"),
         ]
     ),
+    # one row per rank, step (null: the whole run) and what its time had to wait for: the critical path, walked back
+    # from the last work; per rank and step the rows add up to the step's duration, those of the run to the rank's span
+    "critical_path": pa.schema(
+        [
+            column("rank", U32),
+            column("step", I64, nullable=True),
+            *columns("kind name", TEXT),
+            column("operator", TEXT, nullable=True),
+            column("path_ns", I64, "ns"),
+        ]
+    ),
+    # one row per change (`vocabulary.REPLAYED_CHANGES`) and step (null: the whole run): how long it would take; what
+    # then limits the run; and beside it what a bound without dependencies would save
+    "replay": pa.schema(
+        [
+            column("change", TEXT),
+            column("name", TEXT, nullable=True),
+            column("step", I64, nullable=True),
+            *columns("time_ns predicted_ns", I64, "ns"),
+            *columns("limited_by limited_name", TEXT, nullable=True),
+            column("naive_ns", I64, "ns", nullable=True),
+        ]
+    ),
     # one row per level, metric and matched group of two datasets, then one per group that only one of them has
     "comparison": pa.schema(
         [

@@ -22,6 +22,7 @@ from causeway.plotting.overview.datasets import datasets_table
 from causeway.plotting.overview.device_time.heat_map import heat_map
 from causeway.plotting.overview.device_time.idle_reasons import why_devices_wait
 from causeway.plotting.overview.device_time.late_ranks import which_rank
+from causeway.plotting.overview.device_time.limits import what_limits
 from causeway.plotting.overview.device_time.slow_steps import which_steps
 from causeway.plotting.overview.device_time.time_lost import where_the_time_goes
 from causeway.plotting.overview.findings_list import answers, findings_list
@@ -61,8 +62,8 @@ class DatasetView:
 
     Attributes
     ----------
-    efficiency_table, steps_table, waiting : Table or None
-        The tables `efficiency`, `steps` and `waiting`, with their columns; None where the dataset has no times.
+    efficiency_table, steps_table, waiting, critical_path, replay : Table or None
+        The tables of these names (`efficiency`, `steps`); None where the dataset has no times.
     """
 
     name: str
@@ -76,6 +77,8 @@ class DatasetView:
     steps: Mapping | None = None
     steps_table: "pa.Table | None" = None
     waiting: "pa.Table | None" = None
+    critical_path: "pa.Table | None" = None
+    replay: "pa.Table | None" = None
 
 
 def draw_overview(
@@ -164,7 +167,8 @@ def _dataset(
 
 def _time_lost(view: DatasetView) -> list[Markup]:
     waiting = why_devices_wait(view.waiting, view.name) if view.waiting is not None else []
-    return [*where_the_time_goes(view.efficiency, view.efficiency_table, view.name), *waiting]
+    limits = what_limits(view.critical_path, view.replay, view.name) if view.critical_path is not None else []
+    return [*where_the_time_goes(view.efficiency, view.efficiency_table, view.name), *waiting, *limits]
 
 
 def _parts(view: DatasetView, with_findings: bool, with_what_if: bool) -> list[tuple[str, str]]:

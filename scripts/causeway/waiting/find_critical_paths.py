@@ -1,0 +1,124 @@
+"""What `find_critical_paths` does: the graph of a dataset, the critical path of each rank, and replays with changes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from causeway.core.clock import Clock, clocks_of
+from causeway.core.logs import LOG
+from causeway.core.reduced import EFFICIENCY, why_not
+from causeway.core.tables import SCHEMAS, read_json, read_table, write_table
+from causeway.waiting.graph.read_graph import Matched, linked, read_graph
+from causeway.waiting.path.critical_path import Paths, measured
+from causeway.waiting.path.path_table import Steps, path_rows
+from causeway.waiting.replay.replay_table import Predicted, replay_rows
+
+MOST_EVENTS = 60_000_000
+"""Launches, transfers and calls of a dataset whose graph is built: it is held in memory, some 250 bytes each."""
+
+
+def find_critical_paths(
+    name: str,
+    folders: Sequence[str | Path],
+    clocks_file: str | Path,
+    steps_file: str | Path | None,
+    collectives: Sequence[Matched],
+    out_path: str | Path,
+    out_replay: str | Path,
+) -> None:
+    """Write `critical_path.parquet` and `replay.parquet` of a dataset; without rows, the reason in the metadata, where
+    a filter dropped events or the dataset has more than `MOST_EVENTS`.
+
+    Parameters
+    ----------
+    name : str
+    folders : sequence of path
+        Folders of tables, in the sheet's order.
+    clocks_file : path
+    steps_file : path or None
+        `steps.parquet`; None, or a file that does not exist: no steps are known.
+    collectives : sequence of Matched
+        Matched collectives; their times in the clocks of the exports.
+    out_path, out_replay : path
+
+    Raises
+    ------
+    TableError
+        If a table is damaged.
+    """
+    document = read_json(clocks_file)
+    clocks = clocks_of(document)
+    used = _usable([Path(folder) for folder in folders], clocks)
+    why = why_not(folders, EFFICIENCY) or _too_many(used)
+    rows, predicted, facts = [], [], {"dataset": name}
+    if not why:
+        of_rank = {rank: clocks[export] for export, entry in document["exports"].items() for rank in entry["ranks"]}
+        graph, explicit = read_graph(used, [_aligned(group, of_rank) for group in collectives])
+        links = linked(graph, explicit)
+        paths = Paths(graph, links)
+        steps = _steps(steps_file)
+        rows = path_rows(paths, measured(graph, links), steps)
+        predicted = replay_rows(graph, links, paths, steps)
+        facts |= {"start_up_ns": str(links.start_up), "between_ns": str(links.between)}
+        work, calls = graph.work.start.size, graph.calls.start.size
+        LOG.info("%d pieces of work and %d calls of %d ranks", work, calls, len(graph.ranks))
+    facts |= {"why": why} if why else {}
+    write_table(path_table(rows), out_path, "critical_path", metadata=facts)
+    write_table(replay_table(predicted), out_replay, "replay", metadata=facts)
+
+
+def _usable(folders: Sequence[Path], clocks: Mapping[str, Clock]) -> dict[Path, Clock]:
+    found = {}
+    for folder in folders:
+        document = read_json(folder / "capabilities.json")
+        if document["status"] != "refused" and (document["time"] or {}).get("has_start"):
+            found[folder] = clocks[document["export"]]
+    return found
+
+
+def _too_many(folders: Mapping[Path, Clock]) -> str | None:
+    tables = [folder / f"{table}.parquet" for folder in folders for table in ("launches", "transfers", "calls")]
+    events = sum(pq.ParquetFile(path).metadata.num_rows for path in tables if path.is_file())
+    if events <= MOST_EVENTS:
+        return None
+    return f"the dataset has {events} launches, transfers and calls; the graph is built for {MOST_EVENTS} at most"
+
+
+def _aligned(group: Matched, clocks: Mapping[int, Clock]) -> Matched:
+    rows = [clocks[rank].aligned(row) for rank, row in zip(group.ranks, group.start, strict=True)]
+    return replace(group, start=np.stack(rows))
+
+
+def _steps(path: str | Path | None) -> Steps:
+    """Return the steps of each rank, ordered by start."""
+    if path is None or not Path(path).is_file():
+        return {}
+    table = read_table(path, "steps", ["rank", "step", "start_ns", "duration_ns"])
+    rank, number, start, duration = (table.column(at).to_numpy() for at in range(4))
+    found = {}
+    for one in np.unique(rank).tolist():
+        mine = np.flatnonzero(rank == one)
+        mine = mine[np.argsort(start[mine], kind="stable")]
+        found[one] = (start[mine], start[mine] + duration[mine], number[mine])
+    return found
+
+
+def path_table(rows: Sequence[tuple[int, int, str, str, str, int]]) -> pa.Table:
+    """Return `critical_path` from rows of `path_rows`."""
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(6)]
+    columns[1] = [None if step < 0 else step for step in columns[1]]
+    columns[4] = [operator or None for operator in columns[4]]
+    schema = SCHEMAS["critical_path"]
+    return pa.table([pa.array(column, kind.type) for column, kind in zip(columns, schema, strict=True)], schema=schema)
+
+
+def replay_table(rows: Sequence[Predicted]) -> pa.Table:
+    """Return `replay` from its rows."""
+    schema = SCHEMAS["replay"]
+    return pa.table(
+        {kind.name: pa.array([getattr(row, kind.name) for row in rows], kind.type) for kind in schema}, schema=schema
+    )

@@ -1,0 +1,110 @@
+"""Device work of an export, read from its tables: launches, transfers and executions of whole graphs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from causeway.core.codes import COPY_KINDS
+from causeway.core.event_blocks import chunks, numbers, times
+from causeway.core.tables import open_table, read_table
+from causeway.waiting.graph.nodes import COLLECTIVE, COPY, GRAPH, KERNEL, Texts
+
+GRAPH_RANGES = "cuda_graph"
+FIELDS = ("start", "end", "rank", "device", "stream", "kind", "name", "operator", "correlation", "asked")
+LONGEST_NAME = 160
+"""Characters of a name that are kept."""
+NOT_KNOWN = np.iinfo(np.int64).min
+Rows = dict[str, np.ndarray]
+
+
+def device_work(folder: Path, texts: Texts) -> Rows:
+    """Return an export's device work, in its own clock: `FIELDS`, int64 of shape (n,); `asked` is when it was enqueued
+    as far as the queue time says, else `NOT_KNOWN`.
+
+    Raises
+    ------
+    TableError
+        If a table is damaged.
+    """
+    parts = [*_launches(folder, texts), *_transfers(folder, texts), *_graphs(folder, texts)]
+    return {name: np.concatenate([np.zeros(0, np.int64), *(part[name] for part in parts)]) for name in FIELDS}
+
+
+def _identity(batch: pa.RecordBatch) -> Rows:
+    rows = {name: batch.column(name).to_numpy().astype(np.int64) for name in ("rank", "device", "stream")}
+    return times(batch) | rows | {"correlation": numbers(batch.column("correlation"), -1)}
+
+
+def _launches(folder: Path, texts: Texts) -> Iterator[Rows]:
+    if not (folder / "launches.parquet").is_file():
+        return
+    kernels = read_table(folder / "kernels.parquet", "kernels").to_pylist()
+    of = read_table(folder / "configurations.parquet", "configurations", ["kernel"]).column(0).to_numpy()
+    kinds = {"compute": KERNEL, "communication": COLLECTIVE, "memory": COPY}
+    kind = np.array([kinds[row["class"]] for row in kernels], np.int64)[of]
+    name = np.array([texts.code(row["short_name"][:LONGEST_NAME]) for row in kernels], np.int64)[of]
+    operators = _operators(folder, texts)
+    wanted = ["start_ns", "duration_ns", "configuration", "rank", "device", "stream", "queue_ns", "correlation"]
+    with open_table(folder / "launches.parquet", "launches") as file:
+        known = operators.size > 0 and "operator" in file.schema_arrow.names
+    for batch in chunks(folder, "launches", [*wanted, "operator"] if known else wanted):
+        rows = _identity(batch)
+        configuration = batch.column("configuration").to_numpy()
+        queue = numbers(batch.column("queue_ns"), -1)
+        operator = numbers(batch.column("operator").cast("int64"), -1) if known else np.full(queue.size, -1)
+        yield rows | {
+            "kind": kind[configuration],
+            "name": name[configuration],
+            "operator": np.where(operator < 0, -1, operators[operator]) if known else operator,
+            "asked": np.where(queue < 0, NOT_KNOWN, rows["start"] - queue),
+        }
+
+
+def _operators(folder: Path, texts: Texts) -> np.ndarray:
+    path = folder / "operators.parquet"
+    if not path.is_file():
+        return np.zeros(0, np.int64)
+    names = read_table(path, "operators", ["name"]).column(0).to_pylist()
+    return np.array([-1 if name is None else texts.code(name[:LONGEST_NAME]) for name in names], np.int64)
+
+
+def _transfers(folder: Path, texts: Texts) -> Iterator[Rows]:
+    wanted = ["start_ns", "duration_ns", "copy_kind", "rank", "device", "stream", "correlation"]
+    codes = np.array([texts.code(f"copy ({COPY_KINDS.get(kind, 'unknown')})") for kind in range(256)], np.int64)
+    for batch in chunks(folder, "transfers", wanted):
+        n = batch.num_rows
+        yield _identity(batch) | {
+            "kind": np.full(n, COPY),
+            "name": codes[batch.column("copy_kind").to_numpy()],
+            "operator": np.full(n, -1),
+            "asked": np.full(n, NOT_KNOWN),
+        }
+
+
+def _graphs(folder: Path, texts: Texts) -> Iterator[Rows]:
+    """Give executions of whole graphs; they count for the lowest device of their rank, on a stream of their own."""
+    path = folder / "devices.parquet"
+    rows = read_table(path, "devices", ["rank", "device"]).to_pylist() if path.is_file() else []
+    lowest: dict[int, int] = {}
+    for row in rows:
+        lowest[row["rank"]] = min(row["device"], lowest.get(row["rank"], row["device"]))
+    for batch in chunks(folder, "ranges", ["start_ns", "duration_ns", "kind", "rank"]):
+        kinds = batch.column("kind").dictionary_encode()
+        wanted = np.array([text == GRAPH_RANGES for text in kinds.dictionary.to_pylist()], bool)
+        chosen = wanted[kinds.indices.to_numpy()] if wanted.any() else np.zeros(0, bool)
+        n = int(chosen.sum())
+        if not n:
+            continue
+        rank = batch.column("rank").to_numpy()[chosen].astype(np.int64)
+        yield {key: values[chosen] for key, values in times(batch).items()} | {
+            "rank": rank,
+            "device": np.array([lowest.get(one, 0) for one in rank.tolist()], np.int64),
+            "stream": np.full(n, 1 << 32),
+            "kind": np.full(n, GRAPH),
+            "name": np.full(n, texts.code("a whole graph")),
+            "operator": np.full(n, -1),
+            "correlation": np.full(n, -1),
+            "asked": np.full(n, NOT_KNOWN),
+        }

@@ -1,0 +1,103 @@
+"""Outermost calls of an export's host threads, and what synchronising calls wait for."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+from numba import int64, void
+
+from causeway.core.event_blocks import chunks, numbers, times
+from causeway.numeric.compiled import I8, compiled
+from causeway.waiting.graph.nodes import Texts
+
+NO_THREAD = (1 << 32) - 1
+NOTHING, OWN_STREAM, WHOLE_RANK = range(3)
+"""What a call waits for, by its name."""
+FIELDS = ("start", "end", "rank", "thread", "name", "waits", "correlation", "outer")
+LONGEST_NAME = 120
+
+_OWN = re.compile(r"^(?:cuda|hip|cu)Memcpy(?!.*Async)|^(?:cuda|hip)(?:Event|Stream)Synchronize|^cu(?:Event|Stream)Sync")
+_ALL = re.compile(
+    r"^(?:cuda|hip)(?:Device|Thread)Synchronize|^cuCtxSynchronize|^(?:cuda|hip)Free(?!.*Async)|^cuMemFree(?!.*Async)"
+)
+"""Calls that return when work has ended (CUDA Runtime API, "API synchronization behavior"; HIP API, the same)."""
+Rows = dict[str, np.ndarray]
+
+
+def waits_of(name: str) -> int:
+    """Return what a call of this name waits for.
+
+    >>> [waits_of(name) for name in ("cudaLaunchKernel", "hipMemcpy", "cudaDeviceSynchronize", "cudaMemcpyAsync")]
+    [0, 1, 2, 0]
+    """
+    return WHOLE_RANK if _ALL.search(name) else OWN_STREAM if _OWN.search(name) else NOTHING
+
+
+def host_calls(folder: Path, texts: Texts) -> Rows:
+    """Return an export's calls in its own clock, ordered by start: `FIELDS`, int64 of shape (m,); `outer` is the number
+    of the outermost call of the same thread around each, its own where there is none.
+
+    Raises
+    ------
+    TableError
+        If a table is damaged.
+    """
+    parts: list[Rows] = []
+    for batch in chunks(folder, "calls", ["start_ns", "duration_ns", "rank", "thread", "name", "correlation"]):
+        names = batch.column("name")
+        words = [text[:LONGEST_NAME] for text in names.dictionary.to_pylist()]
+        at = names.indices.to_numpy()
+        parts.append(
+            times(batch)
+            | {
+                "rank": batch.column("rank").to_numpy().astype(np.int64),
+                "thread": numbers(batch.column("thread"), NO_THREAD),
+                "name": np.array([texts.code(word) for word in words], np.int64)[at],
+                "waits": np.array([waits_of(word) for word in words], np.int64)[at],
+                "correlation": numbers(batch.column("correlation"), -1),
+            }
+        )
+    rows = {name: np.concatenate([np.zeros(0, np.int64), *(part[name] for part in parts)]) for name in FIELDS[:-1]}
+    order = np.lexsort((-rows["end"], rows["start"]))
+    rows = {name: values[order] for name, values in rows.items()}
+    _, threads = np.unique(rows["rank"] << 32 | rows["thread"], return_inverse=True)
+    outer = np.empty(order.size, np.int64)
+    _outermost(threads.astype(np.int64), rows["start"], rows["end"], np.full(threads.max(initial=-1) + 1, -1), outer)
+    return rows | {"outer": outer}
+
+
+@compiled(void(I8, I8, I8, int64[::1], int64[::1]))
+def _outermost(threads, starts, ends, latest, outer):
+    """Write for each call the outermost call of its thread that began before and still runs."""
+    for i in range(threads.size):
+        held = latest[threads[i]]
+        if held >= 0 and starts[i] < ends[held]:
+            outer[i] = held
+        else:
+            outer[i] = i
+            latest[threads[i]] = i
+
+
+def synchronised_streams(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return rank, correlation and stream of the calls that wait for one stream; int64, shape (k,) each."""
+    found = [np.zeros((3, 0), np.int64)]
+    for batch in chunks(folder, "dependencies", ["rank", "kind", "stream", "correlation"]):
+        rows = np.stack([numbers(batch.column(name).cast("int64"), -1) for name in ("rank", "correlation", "stream")])
+        kinds = np.array(batch.column("kind").to_pylist(), object)
+        one = np.isin(kinds, ("synchronise_stream", "synchronise_event"))
+        found.append(rows[:, one & (rows[1] >= 0) & (rows[2] >= 0)])
+    rank, correlation, stream = np.concatenate(found, axis=1)
+    return rank, correlation, stream
+
+
+def event_waits(folder: Path) -> np.ndarray:
+    """Return the waits of streams for events of other streams: rank, stream, start (own clock) and stream of the event;
+    int64, shape (4, k).
+    """
+    found = [np.zeros((4, 0), np.int64)]
+    for batch in chunks(folder, "dependencies", ["rank", "stream", "start_ns", "source_stream", "kind"]):
+        columns = [batch.column(name).cast("int64") for name in ("rank", "stream", "start_ns", "source_stream")]
+        rows = np.stack([numbers(column, -1) for column in columns])
+        waits = np.array(batch.column("kind").to_pylist(), object) == "wait"
+        found.append(rows[:, waits & (rows[1] >= 0) & (rows[3] >= 0) & (rows[1] != rows[3])])
+    return np.concatenate(found, axis=1)

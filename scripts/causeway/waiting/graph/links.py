@@ -1,0 +1,146 @@
+"""What each node waited for: in one sweep over work and calls in the order of time.
+
+Work waits for the work before it in its stream, for other work (an event), and for the call that made it: for its
+return, or, where it started earlier, for that moment (of a call that waits for its own work, such as a blocking copy:
+for its begin). It is bound by the one that was ready last. Where none explains a start, but other work of the rank
+ended just before it, the start is taken to have waited for that work: exports without events lack such dependencies.
+"""
+
+import numpy as np
+from numba import int32, int64, uint8, void
+
+from causeway.numeric.compiled import I4, I8, compiled
+from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE
+
+NO_BOUND, BY_STREAM, BY_WORK, BY_CALL = range(4)
+"""What bound the start of work: nothing known, its stream, work of another stream, its call."""
+INFERRED_NS = 10_000
+"""Longest time from the end of other work to a start that is taken to have waited for it: an event wait across streams
+takes some microseconds (CUPTI's and rocprof's traces at hand show 1 to 8).
+"""
+HAND_OVER_CALLS = 20
+"""Calls of another thread, made while a thread made none, after which the thread is taken to have waited for the
+other: PyTorch's backward pass runs on a thread of its own, and makes hundreds; a helper thread makes a few at a time.
+"""
+_W4 = int32[::1]
+_W8 = int64[::1]
+_W1 = uint8[::1]
+
+
+@compiled(int64(int64, int64, int64, int64, I8))
+def ended_by(moment, last, previous, absent, ends):
+    """Return the later of a stream's last two pieces of work that has ended by a moment; `absent` if none has."""
+    if last >= 0 and ends[last] <= moment:
+        return last
+    if previous >= 0 and ends[previous] <= moment:
+        return previous
+    return absent
+
+
+@compiled(int64(int64, int64, int64, int64, I8, int64[:, ::1], I4, I8))
+def latest_ended(scope, rank, moment, after, ends, recent, stream_rank, offsets):
+    """Return the work within a scope that ended last, after `after` and by `moment`; -1 if none did."""
+    first = scope if scope >= 0 else offsets[rank]
+    stop = scope + 1 if scope >= 0 else offsets[rank + 1]
+    best = -1
+    for s in range(first, stop):
+        found = ended_by(moment, recent[s, 0], recent[s, 1], -1, ends)
+        if found >= 0 and ends[found] > after and (best < 0 or ends[found] > ends[best]):
+            best = found
+    return best
+
+
+@compiled(int64(int64, int64, I8, I4, int64[:, ::1], I8, int64))
+def _call_before(call, rank, call_end, threads, latest, thread_offsets, begin):
+    """Return the call after which a thread went on: its own last one, or that of a thread it waited for."""
+    thread = int64(threads[call])
+    own = latest[thread, 0]
+    if own >= 0 and latest[thread, 2] < HAND_OVER_CALLS:
+        return own
+    best = own
+    for other in range(thread_offsets[rank], thread_offsets[rank + 1]):
+        held = latest[other, 0]
+        if held >= 0 and call_end[held] <= begin and (best < 0 or call_end[held] > call_end[best]):
+            best = held
+    return best
+
+
+@compiled(void(I8, I8, I8, I4, I4, I8, I8, I4, I4, I4, I4, I8, I8, int64, int64[:, ::1], _W8, _W4, _W4, _W1, _W4, _W4))
+def link(
+    order, start, end, stream, call, call_start, call_end, scope, thread, stream_rank, thread_rank, offsets,
+    thread_offsets, start_up, recent, counts, before, other, bound, call_before, call_work,
+):  # fmt: skip
+    """Write what each node waited for.
+
+    Parameters
+    ----------
+    order : array of int64
+        Nodes in the order of time: work i; the begin of call j as n + j, its return as n + m + j where it waits.
+    start, end : arrays of int64, shape (n,), ns
+    stream, call : arrays of int32, shape (n,)
+        Of work; `call` is -1 where it is not known.
+    call_start, call_end : arrays of int64, shape (m,), ns
+    scope, thread : arrays of int32, shape (m,)
+    stream_rank, thread_rank : arrays of int32
+    offsets, thread_offsets : arrays of int64, shape (ranks + 1,)
+        Where the streams and the threads of each rank begin.
+    start_up : int
+        Usual start-up latency, ns.
+    recent : array of int64, shape (streams, 2), filled with -1
+        Scratch: the last two pieces of work of each stream.
+    counts : array of int64, shape (threads * 3,), filled with -1
+        Scratch: last call of each thread, its calls, and calls of the rank since.
+    before, other : arrays of int32, shape (n,), output
+        Work before it in the stream; work of another stream (given for explicit waits, else -1).
+    bound : array of uint8, shape (n,), output
+    call_before, call_work : arrays of int32, shape (m,), output
+        The call after which the thread went on; the work whose end a waiting call returned after; -1: none.
+    """
+    n = start.size
+    m = call_start.size
+    latest = counts.reshape(-1, 3)
+    for node in order:
+        if node >= n + m:
+            c = node - n - m
+            rank = int64(thread_rank[thread[c]])
+            call_work[c] = latest_ended(
+                int64(scope[c]), rank, call_end[c], call_start[c], end, recent, stream_rank, offsets
+            )
+            continue
+        if node >= n:
+            c = node - n
+            rank = int64(thread_rank[thread[c]])
+            call_before[c] = _call_before(c, rank, call_end, thread, latest, thread_offsets, call_start[c])
+            for one in range(thread_offsets[rank], thread_offsets[rank + 1]):
+                latest[one, 2] += 1
+            latest[thread[c], 0] = c
+            latest[thread[c], 2] = 0
+            continue
+        s = int64(stream[node])
+        rank = int64(stream_rank[s])
+        previous = recent[s, 0]
+        before[node] = previous
+        ready = np.iinfo(np.int64).min
+        bound[node] = NO_BOUND
+        if previous >= 0:
+            ready = end[previous]
+            bound[node] = BY_STREAM
+        if other[node] >= 0 and end[other[node]] > ready:
+            ready = end[other[node]]
+            bound[node] = BY_WORK
+        made_by = call[node]
+        if made_by >= 0:
+            asked = call_end[made_by]
+            if asked > start[node]:
+                asked = start[node] if scope[made_by] == NO_SCOPE else call_start[made_by]
+            if asked > ready:
+                ready = asked
+                bound[node] = BY_CALL
+        if other[node] < 0 and (bound[node] == NO_BOUND or start[node] - ready > 2 * start_up):
+            after = max(ready, start[node] - INFERRED_NS) if bound[node] != NO_BOUND or made_by >= 0 else ready
+            found = latest_ended(ALL_STREAMS, rank, start[node], after, end, recent, stream_rank, offsets)
+            if found >= 0:
+                other[node] = found
+                bound[node] = BY_WORK
+        recent[s, 1] = previous
+        recent[s, 0] = node

@@ -1,0 +1,108 @@
+"""Walks back from the last node of a rank to its first, each time to what bound the node's start."""
+
+from numba import int64
+
+from causeway.numeric.compiled import I4, I8, U1, compiled
+from causeway.waiting.graph.links import BY_CALL, BY_STREAM, NO_BOUND
+
+(
+    KERNEL, COLLECTIVE, COPY, GRAPH, LAUNCH, HOST, START_UP, BETWEEN_CALLS, SAME_STREAM, OTHER_STREAM, LATE_RANK,
+    FIRST, QUEUED,
+) = range(13)  # fmt: skip
+"""What a piece of the path is: work by its kind; a call that launches; another call; from a call's return to the start
+of work, at most the usual start-up latency; host code between calls; a gap in a stream; a gap behind work of another
+stream; waiting for the last rank of a collective; before the first known node; enqueued on an idle stream and not
+started, the rest of that time.
+"""
+PIECE = ("begin", "end", "what", "code")
+"""Fields of a piece; its code is the number of the work or the call, for `LATE_RANK` of the work."""
+
+
+@compiled(int64(int64[:, ::1], int64, int64, int64, int64, int64))
+def _write(pieces, n, begin, end, what, code):
+    if end > begin:
+        pieces[n, 0] = begin
+        pieces[n, 1] = end
+        pieces[n, 2] = what
+        pieces[n, 3] = code
+        n += 1
+    return n
+
+
+@compiled(
+    int64(
+        int64, int64, int64, I8, I8, U1, I4, U1, I4, I4, I4, I8, I8, U1, I4, I4, I8, int64, int64[:, ::1]
+    )
+)  # fmt: skip
+def walk(
+    work, call, first, start, end, kind, made_by, bound, before, other, member, call_start, call_end, launches,
+    call_before, call_work, last_arrival, start_up, pieces,
+):  # fmt: skip
+    """Write the pieces of the path, the last first; return how many.
+
+    Parameters
+    ----------
+    work, call : int
+        Where the path ends: a piece of work or a call, the other -1.
+    first : int
+        When the rank's time begins, ns: the rest before the first known node counts from there.
+    start, end : arrays of int64, shape (n,), ns
+    kind, bound : arrays of uint8, shape (n,)
+    made_by, before, other, member : arrays of int32, shape (n,)
+    call_start, call_end : arrays of int64, shape (m,), ns
+    launches : array of uint8, shape (m,)
+    call_before, call_work : arrays of int32, shape (m,)
+        -1 in `call_work` where the return was not bound by work.
+    last_arrival : array of int64, shape (collectives,), ns
+        When the last rank arrived at each matched collective.
+    start_up : int
+        Usual start-up latency, ns.
+    pieces : array of int64, shape (3 * (n + m) + 2, 4), output
+        `PIECE`; they adjoin and none is empty.
+    """
+    moment = end[work] if work >= 0 else call_end[call]
+    n = 0
+    while True:
+        if work >= 0:
+            arrival = moment
+            if member[work] >= 0:
+                arrival = max(min(last_arrival[member[work]], moment), start[work])
+                n = _write(pieces, n, arrival, moment, COLLECTIVE, work)
+                n = _write(pieces, n, start[work], arrival, LATE_RANK, work)
+            else:
+                n = _write(pieces, n, start[work], moment, int64(kind[work]), work)
+            moment = min(moment, start[work])
+            how = bound[work]
+            if how == NO_BOUND:
+                break
+            if how == BY_CALL:
+                call = int64(made_by[work])
+                ready = min(call_end[call] + start_up, moment)
+                n = _write(pieces, n, ready, moment, QUEUED, work)
+                n = _write(pieces, n, call_end[call], ready, START_UP, work)
+                moment = min(moment, call_end[call])
+                work = -1
+                n = _write(pieces, n, call_start[call], moment, LAUNCH, call)
+                moment = min(moment, call_start[call])
+            else:
+                earlier = int64(before[work] if how == BY_STREAM else other[work])
+                n = _write(pieces, n, end[earlier], moment, SAME_STREAM if how == BY_STREAM else OTHER_STREAM, work)
+                moment = min(moment, end[earlier])
+                work = earlier
+                continue
+        elif call_work[call] >= 0:
+            work = int64(call_work[call])
+            n = _write(pieces, n, end[work], moment, HOST, call)
+            moment = min(moment, end[work])
+            call = -1
+            continue
+        else:
+            n = _write(pieces, n, call_start[call], moment, LAUNCH if launches[call] else HOST, call)
+            moment = min(moment, call_start[call])
+        earlier = int64(call_before[call])
+        if earlier < 0:
+            break
+        n = _write(pieces, n, call_end[earlier], moment, BETWEEN_CALLS, call)
+        moment = min(moment, call_end[earlier])
+        call = earlier
+    return _write(pieces, n, first, moment, FIRST, -1)

@@ -1,0 +1,127 @@
+"""Replays of a dataset: what each change would save, and what limits it then."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from causeway.waiting.graph.nodes import Graph
+from causeway.waiting.graph.read_graph import Links
+from causeway.waiting.path.critical_path import Paths, Schedule, measured
+from causeway.waiting.path.path_table import Steps, keys_of
+from causeway.waiting.replay.changes import Change, changes
+from causeway.waiting.replay.replayed import durations_of, replayed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predicted:
+    """A row of `replay`; times in ns.
+
+    Attributes
+    ----------
+    change : str
+    name : str or None
+    step : int or None
+    time_ns, predicted_ns : int
+    limited_by, limited_name : str or None
+        Kind and name with the longest time on the critical path after the change, on the slowest rank; None for steps.
+    naive_ns : int or None
+        The naive bound of what is saved; None for steps.
+    """
+
+    change: str
+    name: str | None
+    step: int | None
+    time_ns: int
+    predicted_ns: int
+    limited_by: str | None
+    limited_name: str | None
+    naive_ns: int | None
+
+
+def replay_rows(graph: Graph, links: Links, paths: Paths, steps: Steps) -> list[Predicted]:
+    """Return the rows of `replay`: for each change the whole run, then its steps.
+
+    The run's time goes from the first node of any rank to the end of the last; a step's is that of the rank on which
+    it lasts longest. A step begins with the first node that begins in it, wherever that moves.
+    """
+    before = measured(graph, links)
+    plain = durations_of(graph, links)
+    marks = {row: _Marks(graph, steps[graph.ranks[row]], row) for row in paths.ranks() if graph.ranks[row] in steps}
+    rows = []
+    for change in changes(graph, links, paths, before, plain):
+        rows += _rows_of(change, graph, paths, before, replayed(graph, links, change.durations), marks)
+    return rows
+
+
+def _rows_of(
+    change: Change, graph: Graph, paths: Paths, before: Schedule, after: Schedule, marks: dict[int, "_Marks"]
+) -> list[Predicted]:
+    spans = [[paths.span(schedule, rank) for rank in paths.ranks()] for schedule in (before, after)]
+    if not spans[0]:
+        return []
+    time, predicted = (max(end for _, end in one) - min(begin for begin, _ in one) for one in spans)
+    slowest = paths.ranks()[int(np.argmax([end for _, end in spans[1]]))]
+    kind, name = _limit(graph, after, paths.pieces(after, slowest))
+    whole = Predicted(
+        change=change.word, name=change.name, step=None, time_ns=time, predicted_ns=predicted, limited_by=kind,
+        limited_name=name, naive_ns=change.naive_ns,
+    )  # fmt: skip
+    longest: dict[int, tuple[int, int]] = {}
+    for mark in marks.values():
+        for step, was, now in mark.times(after):
+            held = longest.get(step, (0, 0))
+            longest[step] = max(held[0], was), max(held[1], now)
+    return [
+        whole,
+        *(
+            Predicted(
+                change=change.word, name=change.name, step=step, time_ns=was, predicted_ns=now, limited_by=None,
+                limited_name=None, naive_ns=None,
+            )
+            for step, (was, now) in sorted(longest.items())
+        ),
+    ]  # fmt: skip
+
+
+def _limit(graph: Graph, schedule: Schedule, pieces: np.ndarray) -> tuple[str | None, str | None]:
+    """Return kind and name with the longest time on a path; None for both on an empty one."""
+    number, keys = keys_of(graph, schedule, pieces)
+    if not keys:
+        return None, None
+    total: dict[tuple[str, str], int] = {}
+    ns = np.zeros(len(keys), np.int64)
+    np.add.at(ns, number, pieces[:, 1] - pieces[:, 0])
+    for (kind, name, _), one in zip(keys, ns.tolist(), strict=True):
+        total[kind, name] = total.get((kind, name), 0) + one
+    return min(total, key=lambda key: (-total[key], key))
+
+
+class _Marks:
+    """Steps of one rank, tied to the nodes with which they begin and to the last that end in them."""
+
+    def __init__(self, graph: Graph, steps: tuple[np.ndarray, np.ndarray, np.ndarray], rank: int) -> None:
+        self.start, self.end, self.step = steps
+        work = np.flatnonzero(graph.stream_rank[graph.work.stream] == rank)
+        calls = np.flatnonzero(graph.thread_rank[graph.calls.thread] == rank)
+        times = np.concatenate([graph.work.start[work], graph.calls.start[calls]])
+        n = graph.work.start.size
+        order = np.argsort(times, kind="stable")
+        self._nodes = np.concatenate([work, n + calls])[order]
+        self._times = times[order]
+        self._n = n
+        self._from, self._to = (self._tied(moments) for moments in (self.start, self.end))
+
+    def _tied(self, moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return for each moment the first node that begins then or later (the last of all if none does), and how much
+        earlier the moment is.
+        """
+        at = np.minimum(np.searchsorted(self._times, moments), self._times.size - 1)
+        return self._nodes[at], self._times[at] - moments
+
+    def times(self, after: Schedule) -> Sequence[tuple[int, int, int]]:
+        """Give number, time and predicted time of each step."""
+        begins = np.concatenate([after.start, after.call_start])
+        begin, end = (begins[node] - ahead for node, ahead in (self._from, self._to))
+        now = np.maximum(end - begin, 0)
+        return list(zip(self.step.tolist(), (self.end - self.start).tolist(), now.tolist(), strict=True))

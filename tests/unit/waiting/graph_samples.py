@@ -1,0 +1,165 @@
+"""Small random graphs, and what each node waited for by the rules as they are written down, node by node."""
+
+import numpy as np
+
+from causeway.waiting.graph.links import HAND_OVER_CALLS, INFERRED_NS
+from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE, Calls, Graph, Work
+from causeway.waiting.graph.read_graph import _order
+
+
+def random_graph(seed):
+    """Return a graph of one or two ranks, and the explicit waits of its work; kinds, names and times are random."""
+    rng = np.random.default_rng(seed)
+    ranks = int(rng.integers(1, 3))
+    streams, threads = int(rng.integers(1, 4)), int(rng.integers(1, 3))
+    calls, work = [], []
+    for rank in range(ranks):
+        for thread in range(threads):
+            now = int(rng.integers(0, 300))
+            for _ in range(rng.integers(1, 30 if thread == 0 else 12)):
+                now += int(rng.choice([0, rng.integers(0, 30), rng.integers(0, 2000)], p=[0.2, 0.6, 0.2]))
+                length = int(rng.integers(1, 60))
+                row = rank * threads + thread
+                waits = rng.random() < 0.25
+                stream = rank * streams + int(rng.integers(streams))
+                if waits:
+                    length += int(rng.integers(0, 2000))
+                scope = NO_SCOPE if not waits or not length else int(rng.choice([ALL_STREAMS, stream]))
+                call = [now, now + length, row, int(rng.integers(0, 5)), scope, 0]
+                if rng.random() < 0.7:
+                    call[5] = 1
+                    work.append([now, stream, len(calls)])
+                now += length
+                calls.append(call)
+    free = {}
+    rows = []
+    for begun, stream, call in work:
+        ready = max(begun + int(rng.integers(0, 80)), free.get(stream, 0) - int(rng.random() < 0.1) * 5)
+        start = max(ready + int(rng.choice([0, rng.integers(0, 20), rng.integers(0, 20000)], p=[0.5, 0.4, 0.1])), begun)
+        end = start + int(rng.integers(0, 800))
+        free[stream] = end
+        rows.append([start, end, stream, int(rng.integers(0, 4)), call if rng.random() < 0.9 else -1])
+    return built(rows, calls, ranks, streams, threads, rng)
+
+
+def built(rows, calls, ranks, streams, threads, rng):
+    """Return the graph of these rows, ordered, with collectives over both ranks, and explicit waits."""
+    order = sorted(range(len(rows)), key=lambda i: (rows[i][0], rows[i][2]))
+    by_start = sorted(range(len(calls)), key=lambda i: (calls[i][0], -calls[i][1]))
+    place = {old: new for new, old in enumerate(by_start)}
+    columns = np.array([rows[i] for i in order], np.int64).reshape(-1, 5)
+    host = np.array([calls[i] for i in by_start], np.int64).reshape(-1, 6)
+    call = np.array([place.get(one, -1) for one in columns[:, 4].tolist()], np.int32)
+    stream_rank = np.repeat(np.arange(ranks), streams).astype(np.int32)
+    member = np.full(len(rows), -1, np.int32)
+    each = [
+        [i for i in range(len(rows)) if stream_rank[columns[i, 2]] == r and columns[i, 3] == 1] for r in range(ranks)
+    ]
+    joint = min(map(len, each)) if ranks > 1 else 0
+    for items in each:
+        member[items[:joint]] = np.arange(joint)
+    work = Work(
+        start=columns[:, 0].copy(), end=columns[:, 1].copy(), stream=columns[:, 2].astype(np.int32),
+        kind=columns[:, 3].astype(np.uint8), name=columns[:, 3].astype(np.int32),
+        operator=np.full(len(rows), -1, np.int32), call=call, member=member,
+    )  # fmt: skip
+    host = Calls(
+        start=host[:, 0].copy(), end=host[:, 1].copy(), thread=host[:, 2].astype(np.int32),
+        name=host[:, 3].astype(np.int32), scope=host[:, 4].astype(np.int32), launches=host[:, 5].astype(bool),
+    )  # fmt: skip
+    graph = Graph(
+        ranks=list(range(ranks)), work=work, calls=host, stream_rank=stream_rank,
+        thread_rank=np.repeat(np.arange(ranks), threads).astype(np.int32), texts=[f"name {i}" for i in range(6)],
+        members=np.full(joint, ranks, np.int32), sizes=np.full(joint, -1, np.int64),
+    )  # fmt: skip
+    graph.order = _order(graph)
+    explicit = np.full(len(rows), -1, np.int32)
+    for i in range(len(rows)):
+        rank = stream_rank[work.stream[i]]
+        early = [j for j in range(i) if work.end[j] <= work.start[i] and stream_rank[work.stream[j]] == rank]
+        early = [j for j in early if work.stream[j] != work.stream[i]]
+        if early and rng.random() < 0.15:
+            explicit[i] = rng.choice(early)
+    return graph, explicit
+
+
+class PlainLinks:
+    """What each node waited for: (what bound it, work before it, other work), call before a call, work before its
+    return; looked up one by one among all nodes.
+    """
+
+    def __init__(self, graph, explicit, start_up):
+        self.g, self.start_up = graph, start_up
+        n, m = graph.work.start.size, graph.calls.start.size
+        self.position = {int(node): at for at, node in enumerate(graph.order)}
+        self.n, self.m = n, m
+        self.work = [self.of_work(i, int(explicit[i])) for i in range(n)]
+        self.calls = [self.of_call(c) for c in range(m)]
+
+    def two_latest(self, stream, before):
+        """Return the last two pieces of work of a stream before a position of the order."""
+        work = self.g.work
+        mine = [j for j in range(self.n) if work.stream[j] == stream and self.position[j] < before]
+        return sorted(mine, key=self.position.get)[-2:][::-1]
+
+    def last_ended(self, streams, moment, after, before):
+        """Return the work of these streams that ended last by a moment and after another; None if none did."""
+        end = self.g.work.end
+        found = None
+        for stream in streams:
+            ended = [j for j in self.two_latest(stream, before) if end[j] <= moment][:1]
+            for j in ended:
+                if end[j] > after and (found is None or end[j] > end[found]):
+                    found = j
+        return found
+
+    def streams_of(self, rank):
+        return [s for s in range(self.g.stream_rank.size) if self.g.stream_rank[s] == rank]
+
+    def of_work(self, i, other):
+        work, calls = self.g.work, self.g.calls
+        start = work.start[i]
+        previous = next(iter(self.two_latest(work.stream[i], self.position[i])), None)
+        options = []
+        if previous is not None:
+            options.append((work.end[previous], "stream"))
+        if other >= 0:
+            options.append((work.end[other], "work"))
+        c = work.call[i]
+        if c >= 0:
+            running = calls.end[c] > start
+            asked = calls.end[c] if not running else (calls.start[c] if calls.scope[c] != NO_SCOPE else start)
+            options.append((asked, "call"))
+        ready, how = None, None
+        for moment, word in options:  # of equal moments the first counts
+            if ready is None or moment > ready:
+                ready, how = moment, word
+        if other < 0 and (how is None or start - ready > 2 * self.start_up):
+            after = -(1 << 62) if how is None and c < 0 else max(ready, start - INFERRED_NS)
+            rank = self.g.stream_rank[work.stream[i]]
+            found = self.last_ended(self.streams_of(rank), start, after, self.position[i])
+            if found is not None:
+                other, how = found, "work"
+        return how, previous, other if other >= 0 else None
+
+    def of_call(self, c):
+        calls = self.g.calls
+        rank = self.g.thread_rank[calls.thread[c]]
+        here = self.position[self.n + c]
+        earlier = [j for j in range(self.m) if self.position[self.n + j] < here]
+        earlier = [j for j in earlier if self.g.thread_rank[calls.thread[j]] == rank]
+        latest = {}
+        for j in sorted(earlier, key=lambda j: self.position[self.n + j]):
+            latest[int(calls.thread[j])] = j
+        own = latest.get(int(calls.thread[c]))
+        since = [j for j in earlier if own is not None and self.position[self.n + j] > self.position[self.n + own]]
+        before = own
+        if own is None or len(since) >= HAND_OVER_CALLS:
+            for j in (latest[thread] for thread in sorted(latest)):
+                if calls.end[j] <= calls.start[c] and (before is None or calls.end[j] > calls.end[before]):
+                    before = j
+        waited = None
+        if calls.scope[c] != NO_SCOPE:
+            streams = self.streams_of(rank) if calls.scope[c] == ALL_STREAMS else [int(calls.scope[c])]
+            waited = self.last_ended(streams, calls.end[c], calls.start[c], self.position[self.n + self.m + c])
+        return before, waited

@@ -1,0 +1,90 @@
+"""Critical paths and replays of real exports, and as parts of the overview."""
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.unit.waiting.test_real_exports import CLOVERLEAF, EVENTS, tables_of
+
+from causeway.core.tables import read_table, table_metadata, write_json, write_table
+from causeway.plotting.overview.device_time.limits import what_limits
+from causeway.waiting import find_critical_paths as program
+from causeway.waiting.find_critical_paths import find_critical_paths
+
+SOURCES = (
+    CLOVERLEAF,
+    EVENTS,
+    "nsys_sqlite/nsys-ai/h100_2gpu_1s.sqlite",
+    "kineto/tracelens/mi300x_sglang_qwen3-8b.json.gz",
+)
+
+
+def tables(folder, source, steps=None):
+    exported = tables_of(source, folder)
+    ranks = np.unique(read_table(exported / "launches.parquet", "launches", ["rank"]).column(0)).tolist()
+    write_json({"exports": {"e0": {"shift_ns": 7, "ranks": ranks}}}, folder / "clocks.json")
+    outs = folder / "d" / "critical_path.parquet", folder / "d" / "replay.parquet"
+    find_critical_paths("d", [exported], folder / "clocks.json", steps, [], *outs)
+    return outs, exported, ranks
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_paths_of_real_exports_add_up_and_a_replay_without_change_gives_the_measured_time(tmp_path, source):
+    (path, replay), exported, ranks = tables(tmp_path, source)
+    total = Counter()
+    for row in read_table(path, "critical_path").to_pylist():
+        assert row["path_ns"] > 0
+        total[row["rank"]] += row["path_ns"]
+    for rank in ranks:
+        begins, ends = [], []
+        for table in ("launches", "transfers", "calls"):
+            if (exported / f"{table}.parquet").is_file():
+                part = read_table(exported / f"{table}.parquet", table, ["start_ns", "duration_ns", "rank"])
+                start, length, own = (column.to_numpy() for column in part.columns)
+                begins += start[own == rank].tolist()
+                ends += (start + length)[own == rank].tolist()
+        for row in _graphs(exported, rank):
+            begins.append(row[0])
+            ends.append(row[1])
+        assert total[rank] == max(ends) - min(begins)
+    rows = {(row["change"], row["name"]): row for row in read_table(replay, "replay").to_pylist()}
+    assert rows["nothing", None]["predicted_ns"] == rows["nothing", None]["time_ns"]
+    for (change, _), row in rows.items():
+        assert 0 <= row["predicted_ns"] <= row["time_ns"], change
+        assert row["time_ns"] - row["predicted_ns"] <= row["naive_ns"] or change in ("launches_free", "host_free")
+
+
+def _graphs(folder, rank):
+    if not (folder / "ranges.parquet").is_file():
+        return []
+    rows = read_table(folder / "ranges.parquet", "ranges", ["start_ns", "duration_ns", "rank", "kind"]).to_pylist()
+    return [
+        (row["start_ns"], row["start_ns"] + row["duration_ns"])
+        for row in rows
+        if row["kind"] == "cuda_graph" and row["rank"] == rank
+    ]
+
+
+def test_too_many_events_leave_tables_without_rows_that_say_why(tmp_path, monkeypatch):
+    monkeypatch.setattr(program, "MOST_EVENTS", 5)
+    (path, replay), _, _ = tables(tmp_path, CLOVERLEAF)
+    for file, name in ((path, "critical_path"), (replay, "replay")):
+        assert read_table(file, name).num_rows == 0
+        assert "5 at most" in table_metadata(file)["why"]
+
+
+def test_the_overview_escapes_names_and_gives_the_numbers_of_its_tables(tmp_path):
+    hostile = "<script>alert(1)</script>'; DROP TABLE t"
+    path = [(0, None, "kernel", hostile, None, 700), (0, None, "host", "x", None, 300), (0, 1, "host", "x", None, 9)]
+    replay = [("kernel_faster", hostile, None, 1000, 930, "kernel", hostile, 70)]
+    tables = []
+    for name, rows in (("critical_path", path), ("replay", replay)):
+        schema = program.SCHEMAS[name]
+        table = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema=schema)
+        write_table(table, tmp_path / f"{name}.parquet", name)
+        tables.append(table)
+    page = "".join(what_limits(*tables, "d"))
+    assert "<script>" not in page
+    assert [words in page for words in ("70 %", "930 ns")] == [True, True]
+    assert what_limits(tables[0].slice(0, 0), tables[1], "d") == []
