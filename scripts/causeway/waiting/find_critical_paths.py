@@ -13,7 +13,7 @@ from causeway.core.logs import LOG
 from causeway.core.reduced import EFFICIENCY, why_not
 from causeway.core.tables import SCHEMAS, read_json, read_table, write_table
 from causeway.waiting.graph.read_graph import Matched, linked, read_graph
-from causeway.waiting.path.critical_path import Paths, measured
+from causeway.waiting.path.critical_path import CriticalPaths, measured
 from causeway.waiting.path.path_table import Steps, path_rows
 from causeway.waiting.replay.replay_table import Predicted, replay_rows
 
@@ -54,17 +54,20 @@ def find_critical_paths(
     clocks = clocks_of(document)
     used = _usable([Path(folder) for folder in folders], clocks)
     why = why_not(folders, EFFICIENCY) or _too_many(used)
-    rows, predicted, facts = [], [], {"dataset": name}
+    rows = []
+    predicted = []
+    facts = {"dataset": name}
     if not why:
         of_rank = {rank: clocks[export] for export, entry in document["exports"].items() for rank in entry["ranks"]}
         graph, explicit = read_graph(used, [_aligned(group, of_rank) for group in collectives])
         links = linked(graph, explicit)
-        paths = Paths(graph, links)
+        paths = CriticalPaths(graph, links)
         steps = _steps(steps_file)
         rows = path_rows(paths, measured(graph, links), steps)
         predicted = replay_rows(graph, links, paths, steps)
         facts |= {"start_up_ns": str(links.start_up), "between_ns": str(links.between)}
-        work, calls = graph.work.start.size, graph.calls.start.size
+        work = graph.work.start.size
+        calls = graph.calls.start.size
         LOG.info("%d pieces of work and %d calls of %d ranks", work, calls, len(graph.ranks))
     facts |= {"why": why} if why else {}
     write_table(path_table(rows), out_path, "critical_path", metadata=facts)

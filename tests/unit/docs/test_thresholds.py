@@ -111,7 +111,7 @@ NO_THRESHOLDS = {
     "variability/rows/transfer_links.py": "NONE MOST_DEVICES",
     "variability/rows/transfers.py": "HELD_GROUPS LONG_AGO",
     "variability/workers/partition.py": "OPEN_END",
-    "waiting/graph/device_work.py": "LONGEST_NAME NOT_KNOWN",
+    "waiting/graph/device_work.py": "LONGEST_NAME",
     "waiting/graph/host_calls.py": "LONGEST_NAME NO_THREAD",
     "waiting/graph/nodes.py": "ALL_STREAMS NO_SCOPE",
     "waiting/graph/read_graph.py": "QUEUE_THREAD",

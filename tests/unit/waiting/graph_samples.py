@@ -3,7 +3,7 @@
 import numpy as np
 
 from causeway.waiting.graph.links import HAND_OVER_CALLS, INFERRED_NS
-from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE, Calls, Graph, Work
+from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE, Graph, HostCalls, Work
 from causeway.waiting.graph.read_graph import _order
 
 
@@ -11,8 +11,10 @@ def random_graph(seed):
     """Return a graph of one or two ranks, and the explicit waits of its work; kinds, names and times are random."""
     rng = np.random.default_rng(seed)
     ranks = int(rng.integers(1, 3))
-    streams, threads = int(rng.integers(1, 4)), int(rng.integers(1, 3))
-    calls, work = [], []
+    streams = int(rng.integers(1, 4))
+    threads = int(rng.integers(1, 3))
+    calls = []
+    work = []
     for rank in range(ranks):
         for thread in range(threads):
             now = int(rng.integers(0, 300))
@@ -63,7 +65,7 @@ def built(rows, calls, ranks, streams, threads, rng):
         kind=columns[:, 3].astype(np.uint8), name=columns[:, 3].astype(np.int32),
         operator=np.full(len(rows), -1, np.int32), call=call, member=member,
     )  # fmt: skip
-    host = Calls(
+    host = HostCalls(
         start=host[:, 0].copy(), end=host[:, 1].copy(), thread=host[:, 2].astype(np.int32),
         name=host[:, 3].astype(np.int32), scope=host[:, 4].astype(np.int32), launches=host[:, 5].astype(bool),
     )  # fmt: skip
@@ -89,10 +91,13 @@ class PlainLinks:
     """
 
     def __init__(self, graph, explicit, start_up):
-        self.g, self.start_up = graph, start_up
-        n, m = graph.work.start.size, graph.calls.start.size
+        self.g = graph
+        self.start_up = start_up
+        n = graph.work.start.size
+        m = graph.calls.start.size
         self.position = {int(node): at for at, node in enumerate(graph.order)}
-        self.n, self.m = n, m
+        self.n = n
+        self.m = m
         self.work = [self.of_work(i, int(explicit[i])) for i in range(n)]
         self.calls = [self.of_call(c) for c in range(m)]
 
@@ -117,7 +122,8 @@ class PlainLinks:
         return [s for s in range(self.g.stream_rank.size) if self.g.stream_rank[s] == rank]
 
     def of_work(self, i, other):
-        work, calls = self.g.work, self.g.calls
+        work = self.g.work
+        calls = self.g.calls
         start = work.start[i]
         previous = next(iter(self.two_latest(work.stream[i], self.position[i])), None)
         options = []
@@ -130,16 +136,19 @@ class PlainLinks:
             running = calls.end[c] > start
             asked = calls.end[c] if not running else (calls.start[c] if calls.scope[c] != NO_SCOPE else start)
             options.append((asked, "call"))
-        ready, how = None, None
+        ready = None
+        how = None
         for moment, word in options:  # of equal moments the first counts
             if ready is None or moment > ready:
-                ready, how = moment, word
+                ready = moment
+                how = word
         if other < 0 and (how is None or start - ready > 2 * self.start_up):
             after = -(1 << 62) if how is None and c < 0 else max(ready, start - INFERRED_NS)
             rank = self.g.stream_rank[work.stream[i]]
             found = self.last_ended(self.streams_of(rank), start, after, self.position[i])
             if found is not None:
-                other, how = found, "work"
+                other = found
+                how = "work"
         return how, previous, other if other >= 0 else None
 
     def of_call(self, c):

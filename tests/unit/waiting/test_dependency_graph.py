@@ -9,7 +9,7 @@ from tests.unit.waiting.graph_samples import PlainLinks, random_graph
 from causeway.waiting.graph.links import BY_CALL, BY_STREAM, BY_WORK, NO_BOUND
 from causeway.waiting.graph.read_graph import _sweep
 from causeway.waiting.path import walk
-from causeway.waiting.path.critical_path import Paths, measured
+from causeway.waiting.path.critical_path import CriticalPaths, measured
 from causeway.waiting.path.path_table import path_rows
 from causeway.waiting.replay.replayed import durations_of, replayed, returning_ns
 
@@ -21,7 +21,8 @@ SEEDS = range(2100)
 def links_of(seed):
     graph, explicit = random_graph(seed)
     links = _sweep(graph, explicit, START_UP, graph.order)
-    links.start_up, links.between = START_UP, 3
+    links.start_up = START_UP
+    links.between = 3
     return graph, explicit, links
 
 
@@ -34,11 +35,12 @@ def test_each_node_waited_for_what_the_rules_say_and_the_path_is_walked_back_by_
     for seed in SEEDS[part::7]:
         graph, explicit, links = links_of(seed)
         plain = PlainLinks(graph, explicit, START_UP)
-        n, m = plain.n, plain.m
+        n = plain.n
+        m = plain.m
         mine = [(WORDS[links.bound[i]], none(links.before[i]), none(links.other[i])) for i in range(n)]
         assert mine == plain.work, seed
         assert [(none(links.call_before[c]), none(links.call_work[c])) for c in range(m)] == plain.calls, seed
-        paths = Paths(graph, links)
+        paths = CriticalPaths(graph, links)
         schedule = measured(graph, links)
         for rank in paths.ranks():
             begin, end = paths.span(schedule, rank)
@@ -56,7 +58,8 @@ def test_each_node_waited_for_what_the_rules_say_and_the_path_is_walked_back_by_
 def painted(plain, schedule, paths, rank):
     """Return ns by what and code, from a recursion over nodes with the moment as its argument."""
     graph = plain.g
-    work, calls = graph.work, graph.calls
+    work = graph.work
+    calls = graph.calls
     found = Counter()
 
     def give(begin, end, what, code):
@@ -82,7 +85,8 @@ def painted(plain, schedule, paths, rank):
                 moment = give(calls.end[call] + START_UP, moment, walk.QUEUED, node)
                 moment = give(calls.end[call], moment, walk.START_UP, node)
                 moment = give(calls.start[call], moment, walk.LAUNCH, call)
-                is_work, node = 0, call
+                is_work = 0
+                node = call
             elif how is not None:
                 what = walk.SAME_STREAM if how == "stream" else walk.OTHER_STREAM
                 earlier = before if how == "stream" else other
@@ -94,7 +98,8 @@ def painted(plain, schedule, paths, rank):
         elif plain.calls[node][1] is not None:
             waited = plain.calls[node][1]
             moment = give(work.end[waited], moment, walk.HOST, node)
-            is_work, node = 1, waited
+            is_work = 1
+            node = waited
             continue
         else:
             moment = give(calls.start[node], moment, walk.LAUNCH if calls.launches[node] else walk.HOST, node)
@@ -130,10 +135,15 @@ def found(schedule):
 
 def longest(graph, links, durations):
     """Return starts and ends of work and calls: each the longest way to it, in plain Python."""
-    work, calls = graph.work, graph.calls
-    n, m = work.start.size, calls.start.size
+    work = graph.work
+    calls = graph.calls
+    n = work.start.size
+    m = calls.start.size
     returning = returning_ns(graph, links)
-    start, end, begin, back = [0] * n, [0] * n, [0] * m, [0] * m
+    start = [0] * n
+    end = [0] * n
+    begin = [0] * m
+    back = [0] * m
     done = []
     for node in graph.order.tolist():
         if node >= n + m:
@@ -190,7 +200,7 @@ def longest(graph, links, durations):
 def test_steps_add_up_to_their_durations_and_the_run_to_its_span():
     for seed in range(200):
         graph, _, links = links_of(seed)
-        paths = Paths(graph, links)
+        paths = CriticalPaths(graph, links)
         schedule = measured(graph, links)
         rng = np.random.default_rng(10_000 + seed)
         steps = {}

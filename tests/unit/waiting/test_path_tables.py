@@ -37,7 +37,8 @@ def test_paths_of_real_exports_add_up_and_a_replay_without_change_gives_the_meas
         assert row["path_ns"] > 0
         total[row["rank"]] += row["path_ns"]
     for rank in ranks:
-        begins, ends = [], []
+        begins = []
+        ends = []
         for table in ("launches", "transfers", "calls"):
             if (exported / f"{table}.parquet").is_file():
                 part = read_table(exported / f"{table}.parquet", table, ["start_ns", "duration_ns", "rank"])

@@ -41,7 +41,7 @@ class Work:
 
 
 @dataclass(kw_only=True)
-class Calls:
+class HostCalls:
     """Outermost calls of host threads, ordered by start.
 
     Attributes
@@ -73,7 +73,7 @@ class Graph:
     ranks : list of int
         By row.
     work : Work
-    calls : Calls
+    calls : HostCalls
     stream_rank, thread_rank : ndarray of int32, shapes (streams,) and (threads,)
         Row of the rank of each.
     texts : list of str
@@ -88,7 +88,7 @@ class Graph:
 
     ranks: list[int]
     work: Work
-    calls: Calls
+    calls: HostCalls
     stream_rank: np.ndarray
     thread_rank: np.ndarray
     texts: list[str]

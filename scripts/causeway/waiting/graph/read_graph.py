@@ -19,7 +19,7 @@ from causeway.waiting.graph.host_calls import (
     synchronised_streams,
 )
 from causeway.waiting.graph.links import BY_CALL, BY_STREAM, link
-from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE, Calls, Graph, Texts, Work
+from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE, Graph, HostCalls, Texts, Work
 
 DEFAULT_START_UP_NS = 5_000
 """Start-up latency of exports in which fewer than `LEAST_STARTS` launches show it: usual for CUDA and HIP."""
@@ -37,8 +37,9 @@ class Links:
 
     Attributes
     ----------
-    before, other, call_before, call_work : ndarray of int32
-    bound : ndarray of uint8
+    before, other : ndarray of int32, shape (n,)
+    bound : ndarray of uint8, shape (n,)
+    call_before, call_work : ndarray of int32, shape (m,)
     start_up, between : int, ns
         Usual time from a call's return to the start of work on an idle stream, and between work of one stream.
     """
@@ -72,13 +73,14 @@ class Matched:
 
 def read_graph(folders: Mapping[Path, Clock], collectives: Sequence[Matched] = ()) -> tuple[Graph, np.ndarray]:
     """Return the graph of a dataset, not yet linked, and for each work the work of another stream that it waited for
-    explicitly (int32, -1: none).
+    explicitly; int32, shape (n,), -1: none.
 
     Parameters
     ----------
     folders : mapping of Path to Clock
         Folders of the exports' tables, and their clocks.
     collectives : sequence of Matched
+        Their times on the dataset's time line.
 
     Raises
     ------
@@ -86,9 +88,12 @@ def read_graph(folders: Mapping[Path, Clock], collectives: Sequence[Matched] = (
         If a table is damaged.
     """
     texts = Texts()
-    work, calls, waits = [], [], [np.zeros((4, 0), np.int64)]
+    work = []
+    calls = []
+    waits = [np.zeros((4, 0), np.int64)]
     for folder, clock in folders.items():
-        one, of_host = device_work(folder, texts), host_calls(folder, texts)
+        one = device_work(folder, texts)
+        of_host = host_calls(folder, texts)
         of_host["scope"] = _scopes(of_host, folder)
         one["call"], of_host = _joined(one, of_host, texts)
         one["call"] = np.where(one["call"] >= 0, one["call"] + sum(part["start"].size for part in calls), -1)
@@ -100,7 +105,8 @@ def read_graph(folders: Mapping[Path, Clock], collectives: Sequence[Matched] = (
         work.append(one)
         calls.append(of_host)
         waits.append(asked)
-    rows, host = _together(work, (*WORK_FIELDS, "call")), _together(calls, (*CALL_FIELDS, "scope", "made"))
+    rows = _together(work, (*WORK_FIELDS, "call"))
+    host = _together(calls, (*CALL_FIELDS, "scope", "made"))
     return _graph(rows, host, texts, np.concatenate(waits, axis=1), collectives)
 
 
@@ -128,8 +134,8 @@ def _joined(work: dict, calls: dict, texts: Texts) -> tuple[np.ndarray, dict]:
     """
     outer = calls["outer"]
     top = np.flatnonzero(outer == np.arange(outer.size))
-    place = np.full(outer.size, -1)
-    place[top] = np.arange(top.size)
+    index = np.full(outer.size, -1)
+    index[top] = np.arange(top.size)
     keys = np.where(calls["correlation"] >= 0, calls["rank"] << 40 | calls["correlation"], -1)
     by_key = np.argsort(keys, kind="stable")
     wanted = work["rank"] << 40 | np.maximum(work["correlation"], 0)
@@ -137,11 +143,11 @@ def _joined(work: dict, calls: dict, texts: Texts) -> tuple[np.ndarray, dict]:
     found = (work["correlation"] >= 0) & (at >= 0)
     found[found] &= keys[by_key][at[found]] == wanted[found]
     call = np.full(wanted.size, -1)
-    call[found] = place[outer[by_key[at[found]]]]
+    call[found] = index[outer[by_key[at[found]]]]
     kept = {name: values[top] for name, values in calls.items()}
-    inner = np.flatnonzero(calls["waits"] > kept["waits"][place[outer]]) if outer.size else outer
-    kept["waits"][place[outer[inner]]] = calls["waits"][inner]
-    kept["scope"][place[outer[inner]]] = calls["scope"][inner]
+    inner = np.flatnonzero(calls["waits"] > kept["waits"][index[outer]]) if outer.size else outer
+    kept["waits"][index[outer[inner]]] = calls["waits"][inner]
+    kept["scope"][index[outer[inner]]] = calls["scope"][inner]
     call[call >= 0] = np.where(kept["start"][call[call >= 0]] <= work["start"][call >= 0], call[call >= 0], -1)
     own = (call < 0) & (work["asked"] != NOT_KNOWN)
     call[own] = top.size + np.arange(own.sum())
@@ -172,13 +178,14 @@ def _graph(
     call_order = np.argsort(host["start"], kind="stable")  # of equal starts of a thread the order of the export
     rows = {name: values[order] for name, values in rows.items()}
     host = {name: values[call_order] for name, values in host.items()}
-    place = np.empty(call_order.size, np.int64)
-    place[call_order] = np.arange(call_order.size)
-    rows["call"][rows["call"] >= 0] = place[rows["call"][rows["call"] >= 0]]
+    index = np.empty(call_order.size, np.int64)
+    index[call_order] = np.arange(call_order.size)
+    rows["call"][rows["call"] >= 0] = index[rows["call"][rows["call"] >= 0]]
     ranks = np.union1d(rows["rank"], host["rank"])
     lanes, stream = np.unique(np.stack([rows["rank"], rows["device"], rows["stream"]]), axis=1, return_inverse=True)
     threads, thread = np.unique(np.stack([host["rank"], host["thread"]]), axis=1, return_inverse=True)
-    stream, thread = stream.reshape(-1), thread.reshape(-1)
+    stream = stream.reshape(-1)
+    thread = thread.reshape(-1)
     scope = _rows_of_streams(host, lanes)
     scope[host["end"] <= host["start"]] = NO_SCOPE
     work = Work(
@@ -186,7 +193,7 @@ def _graph(
         name=rows["name"].astype(np.int32), operator=rows["operator"].astype(np.int32),
         call=rows["call"].astype(np.int32), member=np.full(order.size, -1, np.int32),
     )  # fmt: skip
-    calls = Calls(
+    calls = HostCalls(
         start=host["start"], end=host["end"], thread=thread.astype(np.int32), name=host["name"].astype(np.int32),
         scope=scope.astype(np.int32), launches=host["made"].astype(bool),
     )  # fmt: skip
@@ -201,7 +208,7 @@ def _graph(
 
 
 def _rows_of_streams(host: dict, lanes: np.ndarray) -> np.ndarray:
-    """Return the scope of each call with the row of the stream in place of its number; a stream without work: none."""
+    """Return the scope of each call with the row of the stream in index of its number; a stream without work: none."""
     scope = host["scope"].copy()
     one = np.flatnonzero(scope >= 0)
     if one.size:
@@ -217,7 +224,8 @@ def _give_members(graph: Graph, collectives: Sequence[Matched]) -> None:
     """Mark the work that belongs to matched collectives; `Matched.start` is on the dataset's time line here."""
     work = graph.work
     rank = graph.stream_rank[work.stream]
-    sizes, first = [], 0
+    sizes = []
+    first = 0
     for group in collectives:
         for row, number in zip(group.start, group.ranks, strict=True):
             if number not in graph.ranks:
@@ -235,7 +243,8 @@ def _give_members(graph: Graph, collectives: Sequence[Matched]) -> None:
 
 def _order(graph: Graph) -> np.ndarray:
     """Return the nodes in the order of time: returns of waiting calls, then begins of calls, then work."""
-    n, m = graph.work.start.size, graph.calls.start.size
+    n = graph.work.start.size
+    m = graph.calls.start.size
     waiting = np.flatnonzero(graph.calls.scope != NO_SCOPE)
     waiting = waiting[np.argsort(graph.calls.end[waiting], kind="stable")]
     keys = np.concatenate([graph.calls.end[waiting], graph.calls.start, graph.work.start])
@@ -247,7 +256,8 @@ def _explicit(graph: Graph, waits: np.ndarray, lanes: np.ndarray) -> np.ndarray:
     """Return for each work the work of another stream whose event it waited for: of the event's stream the last work
     that was launched before the wait, which the first work that is launched after it in the waiting stream needs.
     """
-    work, calls = graph.work, graph.calls
+    work = graph.work
+    calls = graph.calls
     found = np.full(work.start.size, -1, np.int32)
     rows = {}
     for row, (rank, _, stream) in enumerate(lanes.T.tolist()):
@@ -263,9 +273,11 @@ def _explicit(graph: Graph, waits: np.ndarray, lanes: np.ndarray) -> np.ndarray:
         target = np.searchsorted(np.maximum.accumulate(asked[mine]), moments)
         origin = np.searchsorted(np.maximum.accumulate(asked[theirs]), moments, "right") - 1
         usable = (target < mine.size) & (origin >= 0)
-        target, origin = known[mine[target[usable]]], known[theirs[origin[usable]]]
+        target = known[mine[target[usable]]]
+        origin = known[theirs[origin[usable]]]
         early = work.end[origin] <= work.start[target]
-        target, origin = target[early], origin[early]
+        target = target[early]
+        origin = origin[early]
         held = found[target]
         later = (held < 0) | (work.end[origin] > work.end[held])
         found[target[later]] = origin[later]
@@ -273,8 +285,16 @@ def _explicit(graph: Graph, waits: np.ndarray, lanes: np.ndarray) -> np.ndarray:
 
 
 def linked(graph: Graph, explicit: np.ndarray) -> Links:
-    """Return what each node of a graph waited for."""
-    work, calls = graph.work, graph.calls
+    """Return what each node of a graph waited for.
+
+    Parameters
+    ----------
+    graph : Graph
+    explicit : ndarray of int32, shape (n,)
+        For each work the work of another stream that it waited for by an event; -1: none.
+    """
+    work = graph.work
+    calls = graph.calls
     links = _sweep(graph, explicit, DEFAULT_START_UP_NS, graph.order[:PROBE])
     direct = np.flatnonzero((links.bound == BY_CALL) & (work.call >= 0))
     direct = direct[calls.end[work.call[direct]] <= work.start[direct]]
@@ -284,7 +304,8 @@ def linked(graph: Graph, explicit: np.ndarray) -> Links:
     queued = queued[asked <= work.end[links.before[queued]]]
     between = _median(work.start[queued] - work.end[links.before[queued]], 0)
     links = _sweep(graph, explicit, start_up, graph.order)
-    links.start_up, links.between = start_up, max(between, 0)
+    links.start_up = start_up
+    links.between = max(between, 0)
     return links
 
 
@@ -293,15 +314,28 @@ def _median(values: np.ndarray, default: int) -> int:
 
 
 def offsets_of(rows: np.ndarray, ranks: int) -> np.ndarray:
-    """Return where the rows of each rank begin; int64, shape (ranks + 1,)."""
+    """Return where the rows of each rank begin; int64, shape (ranks + 1,).
+
+    Parameters
+    ----------
+    rows : ndarray of integers, shape (n,)
+        Row of the rank of each, ascending.
+    ranks : int
+    """
     return np.searchsorted(rows, np.arange(ranks + 1)).astype(np.int64)
 
 
 def _sweep(graph: Graph, explicit: np.ndarray, start_up: int, order: np.ndarray) -> Links:
-    work, calls = graph.work, graph.calls
-    n, m, ranks = work.start.size, calls.start.size, len(graph.ranks)
-    before, call_before, call_work = np.full(n, -1, np.int32), np.full(m, -1, np.int32), np.full(m, -1, np.int32)
-    other, bound = explicit.copy(), np.zeros(n, np.uint8)
+    work = graph.work
+    calls = graph.calls
+    n = work.start.size
+    m = calls.start.size
+    ranks = len(graph.ranks)
+    before = np.full(n, -1, np.int32)
+    call_before = np.full(m, -1, np.int32)
+    call_work = np.full(m, -1, np.int32)
+    other = explicit.copy()
+    bound = np.zeros(n, np.uint8)
     link(
         order, work.start, work.end, work.stream, work.call, calls.start, calls.end, calls.scope, calls.thread,
         graph.stream_rank, graph.thread_rank, offsets_of(graph.stream_rank, ranks),

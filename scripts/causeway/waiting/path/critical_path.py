@@ -33,7 +33,8 @@ class Schedule:
 
 def measured(graph: Graph, links: Links) -> Schedule:
     """Return the schedule that was measured."""
-    work, calls = graph.work, graph.calls
+    work = graph.work
+    calls = graph.calls
     arrival = np.full(graph.members.size, np.iinfo(np.int64).min)
     joint = work.member >= 0
     np.maximum.at(arrival, work.member[joint], work.start[joint])
@@ -43,7 +44,7 @@ def measured(graph: Graph, links: Links) -> Schedule:
     )  # fmt: skip
 
 
-class Paths:
+class CriticalPaths:
     """Critical paths of the ranks of a graph.
 
     Parameters
@@ -61,7 +62,8 @@ class Paths:
 
     def span(self, schedule: Schedule, rank: int) -> tuple[int, int]:
         """Return when a rank's first node began and its last one ended, ns; its row must have nodes."""
-        work, calls = self._work[rank], self._calls[rank]
+        work = self._work[rank]
+        calls = self._calls[rank]
         starts = [
             times[rows].min() for times, rows in ((schedule.start, work), (schedule.call_start, calls)) if rows.size
         ]
@@ -73,7 +75,8 @@ class Paths:
 
         They adjoin, from the rank's first node to the end of its last one: of equal ends that of work, the latest.
         """
-        work, calls = self._work[rank], self._calls[rank]
+        work = self._work[rank]
+        calls = self._calls[rank]
         last_work = int(work[::-1][schedule.end[work][::-1].argmax()]) if work.size else -1
         last_call = int(calls[::-1][schedule.call_end[calls][::-1].argmax()]) if calls.size else -1
         if last_work >= 0 and (last_call < 0 or schedule.end[last_work] >= schedule.call_end[last_call]):
@@ -81,7 +84,8 @@ class Paths:
         else:
             last_work = -1
         room = np.empty((3 * (work.size + calls.size) + 2, len(PIECE)), np.int64)
-        graph, links = self.graph, self.links
+        graph = self.graph
+        links = self.links
         n = walk(
             last_work, last_call, self.span(schedule, rank)[0], schedule.start, schedule.end, graph.work.kind,
             graph.work.call, schedule.bound, links.before, links.other, graph.work.member, schedule.call_start,

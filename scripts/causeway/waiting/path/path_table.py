@@ -4,7 +4,7 @@ import numpy as np
 
 from causeway.waiting.graph.nodes import Graph
 from causeway.waiting.path import walk
-from causeway.waiting.path.critical_path import Paths, Schedule
+from causeway.waiting.path.critical_path import CriticalPaths, Schedule
 
 KINDS = {
     walk.KERNEL: "kernel",
@@ -47,7 +47,8 @@ def keys_of(graph: Graph, schedule: Schedule, pieces: np.ndarray) -> tuple[np.nd
     pieces : ndarray of int64, shape (pieces, 4)
         `walk.PIECE`.
     """
-    what, code = pieces[:, 2], pieces[:, 3]
+    what = pieces[:, 2]
+    code = pieces[:, 3]
     name = np.full(what.size, -1)
     operator = np.full(what.size, -1)
     of_work = (what <= walk.GRAPH) | (what == walk.LATE_RANK)
@@ -94,7 +95,8 @@ def step_sums(
         Start, end and number; they do not overlap.
     """
     start, end, step = steps
-    begin, stop = pieces[:, 0], pieces[:, 1]
+    begin = pieces[:, 0]
+    stop = pieces[:, 1]
     low = np.searchsorted(stop, start, "right")
     high = np.maximum(np.searchsorted(begin, end, "left"), low)
     counts = high - low
@@ -109,7 +111,7 @@ def step_sums(
     return {(one, key): ns for (one, key), ns in zip(used.T.tolist(), sums.tolist(), strict=True) if ns}
 
 
-def path_rows(paths: Paths, schedule: Schedule, steps: Steps) -> list[tuple[int, int, str, str, str, int]]:
+def path_rows(paths: CriticalPaths, schedule: Schedule, steps: Steps) -> list[tuple[int, int, str, str, str, int]]:
     """Return rank, step (-1: the whole run), kind, name, operator ('' where none is known) and ns, ordered.
 
     Per rank the rows of the whole run add up to the time from its first to its last node, and those of a step to the

@@ -47,8 +47,10 @@ def walk(
     first : int
         When the rank's time begins, ns: the rest before the first known node counts from there.
     start, end : arrays of int64, shape (n,), ns
-    kind, bound : arrays of uint8, shape (n,)
-    made_by, before, other, member : arrays of int32, shape (n,)
+    kind : array of uint8, shape (n,)
+    made_by : array of int32, shape (n,)
+    bound : array of uint8, shape (n,)
+    before, other, member : arrays of int32, shape (n,)
     call_start, call_end : arrays of int64, shape (m,), ns
     launches : array of uint8, shape (m,)
     call_before, call_work : arrays of int32, shape (m,)

@@ -7,7 +7,7 @@ import numpy as np
 
 from causeway.waiting.graph.nodes import COLLECTIVE, COPY, KERNEL, Graph
 from causeway.waiting.graph.read_graph import Links
-from causeway.waiting.path.critical_path import Paths, Schedule
+from causeway.waiting.path.critical_path import CriticalPaths, Schedule
 from causeway.waiting.replay.replayed import Durations
 
 FASTER = 10
@@ -23,7 +23,7 @@ LEAST_COLLECTIVES = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class OneChange:
     """One change of a graph.
 
     Attributes
@@ -43,21 +43,23 @@ class Change:
     naive_ns: int
 
 
-def changes(graph: Graph, links: Links, paths: Paths, schedule: Schedule, plain: Durations) -> Iterator[Change]:
+def changes(
+    graph: Graph, links: Links, paths: CriticalPaths, schedule: Schedule, plain: Durations
+) -> Iterator[OneChange]:
     """Give the changes that apply to a graph; the first is no change.
 
     Parameters
     ----------
     graph : Graph
     links : Links
-    paths : Paths
+    paths : CriticalPaths
     schedule : Schedule
         As measured.
     plain : Durations
         As measured.
     """
     work = graph.work
-    yield Change(word="nothing", name=None, durations=plain, naive_ns=0)
+    yield OneChange(word="nothing", name=None, durations=plain, naive_ns=0)
     options = [
         ("collectives_free", None, work.kind == COLLECTIVE),
         ("copies_free", None, work.kind == COPY),
@@ -80,7 +82,7 @@ def changes(graph: Graph, links: Links, paths: Paths, schedule: Schedule, plain:
         yield late
 
 
-def _of_work(graph: Graph, word: str, name: str | None, plain: Durations, work_ns: np.ndarray) -> Change:
+def _of_work(graph: Graph, word: str, name: str | None, plain: Durations, work_ns: np.ndarray) -> OneChange:
     """Return a change of work alone; of collectives the time of waiting for late ranks counts as saved, too, in the
     naive bound of those that are free.
     """
@@ -89,10 +91,10 @@ def _of_work(graph: Graph, word: str, name: str | None, plain: Durations, work_n
         saved = np.where(graph.work.kind == COLLECTIVE, graph.work.end - graph.work.start, 0)
     by_rank = np.zeros(len(graph.ranks), np.int64)
     np.add.at(by_rank, graph.stream_rank[graph.work.stream], saved)
-    return Change(word=word, name=name, durations=plain.but(work=work_ns), naive_ns=int(by_rank.max()))
+    return OneChange(word=word, name=name, durations=plain.but(work=work_ns), naive_ns=int(by_rank.max()))
 
 
-def _host(graph: Graph, plain: Durations) -> Iterator[Change]:
+def _host(graph: Graph, plain: Durations) -> Iterator[OneChange]:
     """Give launches without cost, then a host that takes no time at all but for what it waits for."""
     calls = graph.calls
     launching = np.where(calls.launches, 0, plain.call)
@@ -103,7 +105,7 @@ def _host(graph: Graph, plain: Durations) -> Iterator[Change]:
     ):
         saved = np.zeros(len(graph.ranks), np.int64)
         np.add.at(saved, rank, plain.call - call + plain.gap - gap)
-        yield Change(word=word, name=None, durations=plain.but(call=call, gap=gap), naive_ns=int(saved.max()))
+        yield OneChange(word=word, name=None, durations=plain.but(call=call, gap=gap), naive_ns=int(saved.max()))
 
 
 def _at_best_bandwidth(graph: Graph, plain: Durations) -> np.ndarray | None:
@@ -120,7 +122,7 @@ def _at_best_bandwidth(graph: Graph, plain: Durations) -> np.ndarray | None:
     return found
 
 
-def _top_kernels(graph: Graph, paths: Paths, schedule: Schedule) -> list[int]:
+def _top_kernels(graph: Graph, paths: CriticalPaths, schedule: Schedule) -> list[int]:
     """Return the names of the kernels with the longest time on the ranks' critical paths."""
     total = np.zeros(len(graph.texts), np.int64)
     for rank in paths.ranks():
@@ -131,11 +133,12 @@ def _top_kernels(graph: Graph, paths: Paths, schedule: Schedule) -> list[int]:
     return [int(code) for code in order if total[code] > 0]
 
 
-def _no_straggler(graph: Graph, links: Links, schedule: Schedule, plain: Durations) -> Change | None:
+def _no_straggler(graph: Graph, links: Links, schedule: Schedule, plain: Durations) -> OneChange | None:
     """Return a change in which the rank that delays the others longest lasts, item by item, as the median of the other
     ranks; None without such a rank, or where ranks do not run the same items in the same order.
     """
-    work, calls = graph.work, graph.calls
+    work = graph.work
+    calls = graph.calls
     if len(graph.ranks) < 3 or not graph.members.size:
         return None
     rank = graph.stream_rank[work.stream]
@@ -156,7 +159,7 @@ def _no_straggler(graph: Graph, links: Links, schedule: Schedule, plain: Duratio
         return None
     durations = plain.but(work=own, call=call, gap=gap)
     name = f"rank {graph.ranks[late]}"
-    return Change(word="no_straggler", name=name, durations=durations, naive_ns=int(delays[late]))
+    return OneChange(word="no_straggler", name=name, durations=durations, naive_ns=int(delays[late]))
 
 
 def _as_others(

@@ -7,9 +7,9 @@ import numpy as np
 
 from causeway.waiting.graph.nodes import Graph
 from causeway.waiting.graph.read_graph import Links
-from causeway.waiting.path.critical_path import Paths, Schedule, measured
+from causeway.waiting.path.critical_path import CriticalPaths, Schedule, measured
 from causeway.waiting.path.path_table import Steps, keys_of
-from causeway.waiting.replay.changes import Change, changes
+from causeway.waiting.replay.changes import OneChange, changes
 from causeway.waiting.replay.replayed import durations_of, replayed
 
 
@@ -39,7 +39,7 @@ class Predicted:
     naive_ns: int | None
 
 
-def replay_rows(graph: Graph, links: Links, paths: Paths, steps: Steps) -> list[Predicted]:
+def replay_rows(graph: Graph, links: Links, paths: CriticalPaths, steps: Steps) -> list[Predicted]:
     """Return the rows of `replay`: for each change the whole run, then its steps.
 
     The run's time goes from the first node of any rank to the end of the last; a step's is that of the rank on which
@@ -55,7 +55,7 @@ def replay_rows(graph: Graph, links: Links, paths: Paths, steps: Steps) -> list[
 
 
 def _rows_of(
-    change: Change, graph: Graph, paths: Paths, before: Schedule, after: Schedule, marks: dict[int, "_Marks"]
+    change: OneChange, graph: Graph, paths: CriticalPaths, before: Schedule, after: Schedule, marks: dict[int, "_Marks"]
 ) -> list[Predicted]:
     spans = [[paths.span(schedule, rank) for rank in paths.ranks()] for schedule in (before, after)]
     if not spans[0]:

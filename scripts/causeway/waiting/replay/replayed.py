@@ -39,7 +39,8 @@ class Durations:
 
 def durations_of(graph: Graph, links: Links) -> Durations:
     """Return the durations that were measured."""
-    work, calls = graph.work, graph.calls
+    work = graph.work
+    calls = graph.calls
     own = work.end - work.start
     joint = work.member >= 0
     own[joint] = work.end[joint] - measured(graph, links).last_arrival[work.member[joint]]
@@ -59,8 +60,10 @@ def returning_ns(graph: Graph, links: Links) -> int:
 
 def replayed(graph: Graph, links: Links, durations: Durations) -> Schedule:
     """Return when everything runs with these durations; with `durations_of` exactly when it ran."""
-    work, calls = graph.work, graph.calls
-    n, m = work.start.size, calls.start.size
+    work = graph.work
+    calls = graph.calls
+    n = work.start.size
+    m = calls.start.size
     found = Schedule(
         start=np.zeros(n, np.int64), end=np.zeros(n, np.int64), bound=np.zeros(n, np.uint8),
         call_start=np.zeros(m, np.int64), call_end=np.zeros(m, np.int64), call_work=np.full(m, -1, np.int32),
