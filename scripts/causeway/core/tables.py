@@ -30,6 +30,7 @@ __all__ = [
     "SCHEMAS",
     "SCHEMA_VERSION",
     "STATISTICS",
+    "STRETCH_ROWS",
     "TableWriter",
     "conform",
     "extended",
@@ -48,6 +49,11 @@ __all__ = [
 SCHEMA_FOLDER = workflow_folder() / "config" / "schemas"
 ROW_GROUP_ROWS = 512 * 1024
 """Rows per row group: large enough to decode at full speed, small enough to stream (`tests/bench`)."""
+STRETCH_ROWS = 64 * 1024
+"""The same of launches and transfers: stretches of time are read of them, and only whole row groups can be. Smaller
+ones make the file's footer, which every reader holds, larger than what they save.
+"""
+IN_STRETCHES = ("launches", "transfers")
 
 
 def sha256_of(path: str | Path) -> str:
@@ -159,7 +165,8 @@ class TableWriter:
         """
         table = conform(table, self.schema, self.name)
         if table.num_rows:
-            self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+            rows = STRETCH_ROWS if self.name in IN_STRETCHES else ROW_GROUP_ROWS
+            self._writer.write_table(table, row_group_size=rows)
             self.rows += table.num_rows
 
     def __enter__(self) -> "TableWriter":

@@ -48,7 +48,7 @@ def random_export(rng, folder, ranks, launches=400, transfers=120, span=40_000, 
 @pytest.fixture
 def dataset(tmp_path, monkeypatch):
     """Two exports, one with two ranks, on clocks of their own."""
-    monkeypatch.setattr(sources, "ROW_GROUP_ROWS", 1)
+    monkeypatch.setattr(sources, "STRETCH_ROWS", 1)
     rng = np.random.default_rng(11)
     random_export(rng, tmp_path / "tables" / "a", [0, 2])
     random_export(rng, tmp_path / "tables" / "b", [1], configurations=5)

@@ -14,7 +14,7 @@ from variability_tables import write_export
 @pytest.fixture(autouse=True)
 def small_groups(monkeypatch):
     """Small row groups and chunks, so that a few rows have many edges."""
-    monkeypatch.setattr(sources, "ROW_GROUP_ROWS", 1)
+    monkeypatch.setattr(sources, "STRETCH_ROWS", 1)
     monkeypatch.setattr(sources, "LEAST_ROWS", 1)
     monkeypatch.setattr(sources, "CHUNK_ROWS", 4)
 

@@ -22,7 +22,7 @@ ROWS = st.lists(
 @pytest.fixture(autouse=True)
 def small_groups(monkeypatch):
     """Row groups of the test's size are not joined to larger ones."""
-    monkeypatch.setattr(sources, "ROW_GROUP_ROWS", 1)
+    monkeypatch.setattr(sources, "STRETCH_ROWS", 1)
     monkeypatch.setattr(sources, "LEAST_ROWS", 1)
     monkeypatch.setattr(sources, "CHUNK_ROWS", 3)
     monkeypatch.setattr(transfers, "HELD_GROUPS", 2)

@@ -16,7 +16,7 @@ from numba import int32, int64
 from causeway.core.clock import Clock
 from causeway.core.errors import TableError
 from causeway.core.files.checked_parquet import CheckedParquet
-from causeway.core.tables import ROW_GROUP_ROWS, extremes, open_table, read_json
+from causeway.core.tables import STRETCH_ROWS, extremes, open_table, read_json
 from causeway.numeric.compiled import I8, U4, compiled
 from causeway.numeric.slice_statistics import first_fall
 
@@ -44,7 +44,7 @@ class RowGroups:
 
 
 class TableRows:
-    """The rows of one table, in groups of about `ROW_GROUP_ROWS`.
+    """The rows of one table, in groups of about `STRETCH_ROWS`.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class TableRows:
                     f"{self.path}: row {row} starts at {first} ns, before the row above it; expected rows ordered by"
                     " start_ns"
                 )
-            if before is not None and before.rows + rows <= ROW_GROUP_ROWS:
+            if before is not None and before.rows + rows <= STRETCH_ROWS:
                 groups[-1] = RowGroups((*before.members, index), before.row, before.rows + rows, before.first, last)
             else:
                 groups.append(RowGroups((index,), row, rows, first, last))
