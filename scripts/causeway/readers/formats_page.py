@@ -21,6 +21,9 @@ ROOT = Path(__file__).resolve().parents[3]
 REFUSED = {
     "HDF5 of Nsight Systems (`nsys export -t hdf`)": "it stores absent values as 0: export as `parquetdir` or `sqlite`",
     "reports (.nsys-rep, .qdrep, .ncu-rep)": "proprietary: export them with the tool that wrote them",
+    "JAX's XPlane (.xplane.pb) and Perfetto's binary traces": (
+        "profile with Nsight Systems, or write their kernels as a table (CSV)"
+    ),
     "summaries (`*_stats.csv`, results.stats.csv, nvprof's summary)": (
         "one row per kernel, none per launch: name the trace beside them"
     ),

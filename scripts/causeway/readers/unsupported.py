@@ -20,10 +20,22 @@ _REPORTS = {
         "a raw stream of Nsight Systems",
         "Import it with QdstrmImporter, then `nsys export --type sqlite REPORT`.",
     ),
+    ".pb": (
+        "a protobuf file, as JAX and TensorFlow write it (XPlane)",
+        "Profile with `nsys profile` and export that, or write its kernels as a table (CSV, one row per launch).",
+    ),
+    ".pftrace": (
+        "a binary trace of Perfetto",
+        "Query its slices with Perfetto's trace_processor, and write them as a table (CSV, one row per launch).",
+    ),
     ".ncu-rep": ("a report of Nsight Compute", "Export it: `ncu --import REPORT --csv --page raw > REPORT.csv`."),
+    ".perfetto-trace": (
+        "a binary trace of Perfetto",
+        "Query its slices with Perfetto's trace_processor, and write them as a table (CSV, one row per launch).",
+    ),
     ".ncu-repz": ("a report of Nsight Compute", "Export it: `ncu --import REPORT --csv --page raw > REPORT.csv`."),
 }
-"""Tools' own reports, by the ending of their name: their content is not documented."""
+"""Tools' own binary files, by the ending of their name."""
 
 
 def unknown(path: Path, source: str) -> ExportError:
@@ -33,7 +45,7 @@ def unknown(path: Path, source: str) -> ExportError:
     expected = f"an export of one of {', '.join(FORMATS)}"
     what, advice = _REPORTS.get(path.suffix.lower(), (None, None))
     if what:
-        return ExportError(source, f"it is {what}, which only the profiler itself can read", expected, advice)
+        return ExportError(source, f"it is {what}, which is not read", expected, advice)
     head = first_bytes(path, 16)
     packed = next((name for mark, name in _PACKED if head.startswith(mark)), None)
     if packed:
