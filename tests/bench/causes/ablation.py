@@ -1,6 +1,8 @@
 """What each rule of the search is worth: the scores with all rules, and with one of them switched off.
 
     python -m tests.bench.causes.ablation run FILE [RULE ...]    scores of each table and rule, as JSON lines, two processes
+                                                                 ("RULE + RULE": both off)
+    python -m tests.bench.causes.ablation other FILE [RULE ...]  the same on other tables, wide ones among them
     python -m tests.bench.causes.ablation show FILE              F1, false and leaked statements by generator, without each rule
 
 A rule stays if it gains at least .02 F1, or keeps leaked features out, on a generator that it was not made on. The
@@ -35,6 +37,19 @@ TABLES = {"medium": 6, "hard": 5, "few_rows": 6, "slow": 2, "pooled": 3, "sized"
 TABLES |= {"additive": 10, "additive_null": 3}
 TABLES |= {"ratio": 4, "correlated": 3, "opaque": 3, "some_kernels": 2, "behind": 3, "determined": 3, "null_waves": 4}
 """Cases with their number of tables."""
+OTHER_TABLES = {"large": 3, "medium": 5, "hard": 4, "few_rows": 5, "feedback": 3, "pooled": 4, "sized": 4, "null": 3}
+OTHER_TABLES |= {
+    "additive": 10,
+    "ratio": 3,
+    "correlated": 3,
+    "opaque": 3,
+    "determined": 4,
+    "energy": 4,
+    "null_waves": 6,
+}
+"""Those on which rules are switched off together."""
+FURTHER = 30
+"""Their seeds begin so much later."""
 FIRST = {"products": 190_000, "additive": 700_020, "special cases": 9_000}
 """First seed of each generator."""
 RESAMPLES = 10
@@ -78,9 +93,9 @@ RULES = {
 
 @contextlib.contextmanager
 def without(rule):
-    """Switch a rule off."""
+    """Switch a rule off, or several with " + " between them."""
     with contextlib.ExitStack() as patches:
-        for place, name, instead in RULES.get(rule, ()):
+        for place, name, instead in [one for part in rule.split(" + ") for one in RULES.get(part, ())]:
             patches.enter_context(mock.patch.object(place, name, instead))
         yield
 
@@ -104,14 +119,14 @@ def scores(task):
 KEYS = ("true", "false", "missed", "leaks", "signs_given", "signs_right", "share_error")
 
 
-def run(path, rules):
+def run(path, rules, numbers=None, further=0):
     """Write the scores of all tables without each rule; what the file holds already is not repeated."""
     file = Path(path)
     lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
     known = {(row["case"], row["seed"], row["rule"]) for row in map(json.loads, lines)}
     tables = [
-        (name, FIRST[GENERATORS[type(CASES[name].settings)][0]] + number)
-        for name, count in TABLES.items()
+        (name, FIRST[GENERATORS[type(CASES[name].settings)][0]] + further + number)
+        for name, count in (numbers or TABLES).items()
         for number in range(count)
     ]
     tasks = [(*table, rule) for rule in rules or [ALL, *RULES] for table in tables]
@@ -146,5 +161,7 @@ def show(path):
 if __name__ == "__main__":
     if sys.argv[1] == "run":
         run(sys.argv[2], sys.argv[3:])
+    elif sys.argv[1] == "other":
+        run(sys.argv[2], sys.argv[3:], OTHER_TABLES, FURTHER)
     else:
         show(sys.argv[2])
