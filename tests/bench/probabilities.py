@@ -1,9 +1,10 @@
 """Learns how probable a reported cause is, on the generators that choices were made on, and checks it on another.
 
 python -m tests.bench.probabilities collect FOLDER    statements with their facts and truth, two processes
-    python -m tests.bench.probabilities grade FOLDER      the same of the generator that grades
+python -m tests.bench.probabilities grade FOLDER      the same of the generator that grades
 python -m tests.bench.probabilities learn FOLDER      the coefficients of causal/report/probability.py
 python -m tests.bench.probabilities check FOLDER      how often statements of each probability were true
+python -m tests.bench.probabilities draw FOLDER       the figure docs/images/reliability.svg
 """
 
 import json
@@ -36,6 +37,7 @@ SITUATIONS = {"hidden": "hidden cause", "energy": "rough image of the time"}
 """Cases in which statements go wrong by what the data do not hold; all others are clean. In learning each situation
 weighs the same: nobody knows how often it is met, and a mix of clean tables alone would promise too much."""
 RESAMPLES = 10
+FIGURE = ROOT / "docs" / "images" / "reliability.svg"
 EDGES = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 
 
@@ -121,6 +123,36 @@ def check(folder):
         print({name: [len(found), *np.round(np.mean(found, axis=0), 2).tolist()] for name, found in by_case.items()})
 
 
+def draw(folder):
+    """Draw what was said against what was true, with 90 % intervals of the shares."""
+    import matplotlib
+    from scipy.stats import binomtest
+
+    matplotlib.use("svg")
+    matplotlib.rcParams |= {"svg.hashsalt": "reliability", "svg.fonttype": "none"}
+    from matplotlib import pyplot
+
+    figure, axis = pyplot.subplots(figsize=(4.8, 4.4), layout="constrained")
+    axis.plot([0, 100], [0, 100], color="#57606a", lw=0.8, zorder=0)
+    shown = ((CALIBRATION, "learnt on", "#bc4c00"), (GRADING, "another generator, not seen in learning", "#0969da"))
+    for use, label, colour in shown:
+        _, facts, true = read(folder, use)
+        said = np.asarray([probability_of(one) for one in facts])
+        for low, high in pairwise(EDGES):
+            inside = (said >= low) & (said < high)
+            if not inside.any():
+                continue
+            share = binomtest(int(true[inside].sum()), int(inside.sum())).proportion_ci(0.9, "wilson")
+            at, value = 100 * said[inside].mean(), 100 * true[inside].mean()
+            reach = [[value - 100 * share.low], [100 * share.high - value]]
+            axis.errorbar(at, value, yerr=reach, fmt="o", color=colour, label=label)
+            axis.annotate(f" n = {inside.sum()}", (at, value), fontsize=8, va="top")
+            label = None
+    axis.set(xlabel="probability said, %", ylabel="statements that were true, %", xlim=(0, 100), ylim=(0, 100))
+    axis.legend(frameon=False, loc="upper left", fontsize=8)
+    figure.savefig(FIGURE, metadata={"Date": None})
+
+
 def main(arguments):
     """Run the step that is asked for."""
     step, folder = arguments
@@ -130,7 +162,7 @@ def main(arguments):
     elif step == "grade":
         collect(folder, CHECKED_ON, GRADING)
     else:
-        {"learn": learn, "check": check}[step](folder)
+        {"learn": learn, "check": check, "draw": draw}[step](folder)
 
 
 if __name__ == "__main__":
