@@ -143,7 +143,8 @@ def draw(folder):
             if not inside.any():
                 continue
             share = binomtest(int(true[inside].sum()), int(inside.sum())).proportion_ci(0.9, "wilson")
-            at, value = 100 * said[inside].mean(), 100 * true[inside].mean()
+            at = 100 * said[inside].mean()
+            value = 100 * true[inside].mean()
             reach = [[value - 100 * share.low], [100 * share.high - value]]
             axis.errorbar(at, value, yerr=reach, fmt="o", color=colour, label=label)
             axis.annotate(f" n = {inside.sum()}", (at, value), fontsize=8, va="top")
