@@ -45,6 +45,7 @@ rule all:
     input:
         "<results>/findings.json",
         default_figures(),
+        "<results>/checksums.json",
 
 
 rule scaling:

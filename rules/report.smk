@@ -1,7 +1,11 @@
 """Figures, findings and the overview: finished tables drawn and put into words; no statistic is computed here.
 
-Required: quality.json, clocks.json, the tables of each {dataset}/{target}. Produces: {target}/figures/, findings.json, overview.html.
+Required: quality.json, clocks.json, the tables of each {dataset}/{target}. Produces: {target}/figures/, findings.json, overview.html, checksums.json.
 """
+
+
+localrules:
+    verify,
 
 
 rule plot_causal_graphs:
@@ -182,3 +186,36 @@ rule write_overview:
         links=overview_links(),
     script:
         "../scripts/report/write_overview.py"
+
+
+rule record_checksums:
+    input:
+        findings="<results>/findings.json",
+        figures=default_figures(),
+        lib=modules(),
+    output:
+        record="<results>/checksums.json",
+    log:
+        "<logs>/record_checksums.log",
+    benchmark:
+        "<benchmarks>/record_checksums.jsonl"
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=an_hour,
+    script:
+        "../scripts/report/record_checksums.py"
+
+
+rule verify:
+    input:
+        lib=modules(),
+    log:
+        "<logs>/verify.log",
+    conda:
+        "../envs/report.yaml"
+    params:
+        record=lambda wildcards: rules.record_checksums.output.record,  # no input: nothing is made, only looked at
+    script:
+        "../scripts/report/verify.py"

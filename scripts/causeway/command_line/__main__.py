@@ -1,7 +1,7 @@
-"""The command `causeway`: `run`, `check`, `compare`, `gate`, `query` and `windows`.
+"""The command `causeway`: `run`, `check`, `compare`, `gate`, `query`, `verify` and `windows`.
 
-Exit codes: 0 done; 1 the gate is closed, or a checked export cannot be read; 2 a wrong argument or an analysis that
-failed, with a sentence that says why; 130 interrupted.
+Exit codes: 0 done; 1 the gate is closed, a checked export cannot be read, or a result is not as it was recorded; 2 a
+wrong argument or an analysis that failed, with a sentence that says why; 130 interrupted.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from causeway.command_line.check import describe_export
 from causeway.command_line.exports_found import FoundExport, find_exports
 from causeway.command_line.run_workflow import run_workflow, snakemake_command
 from causeway.core.errors import CausewayError
+from causeway.core.files.checksums import RECORD, differences, in_words
 
 MOST_ROWS = 50
 """Rows of a query that are shown as text: more than a screen holds is for `--format csv` or `json`."""
@@ -59,6 +60,8 @@ def _parser() -> argparse.ArgumentParser:
     query.add_argument("statement", metavar="SELECT")
     query.add_argument("--results", type=Path, default=Path("causeway-analysis"), metavar="DIR")
     query.add_argument("--format", choices=["text", "csv", "json"], default="text")
+    verify = add("verify", _verify, "Compare all results with the checksums recorded at the end of their run.")
+    verify.add_argument("results", type=Path, nargs="?", default=Path("causeway-analysis"), metavar="DIR")
     windows = add("windows", _windows, "Write windows of time for other viewers: Chrome trace, Paraver, SQLite.")
     windows.add_argument("dataset")
     windows.add_argument("window", nargs="+", help="whole, at_1000us_2500us, or finding_3")
@@ -166,6 +169,17 @@ def _query(options: argparse.Namespace) -> int:
         if table.num_rows > MOST_ROWS:
             print(f"... {table.num_rows - MOST_ROWS} rows more; --format csv writes all")
     return 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    """Print what differs from the record of the results; 1 if a file is missing or changed."""
+    results = next((one for one in (options.results / "results", options.results) if (one / RECORD).is_file()), None)
+    if results is None:
+        raise CausewayError(f"{options.results}: holds no results with a record of checksums; let the analysis end")
+    known = json.loads((results / RECORD).read_text(encoding="utf-8"))["files"]
+    lines = in_words(results, differences(results, known))
+    print(*(lines or [f"{len(known)} files are as they were recorded"]), sep="\n")
+    return 1 if lines else 0
 
 
 def _windows(options: argparse.Namespace) -> int:

@@ -30,7 +30,7 @@ def fake_run(monkeypatch, after=lambda: None, code=0):
     return calls
 
 
-@pytest.mark.parametrize("name", ["", "run", "check", "compare", "gate", "query", "windows"])
+@pytest.mark.parametrize("name", ["", "run", "check", "compare", "gate", "query", "verify", "windows"])
 def test_help_is_given(name, capsys):
     with pytest.raises(SystemExit) as end:
         command.main([*([name] if name else []), "--help"])

@@ -2,5 +2,5 @@
 
 What the tables in them hold stands in `schemas`.
 
-Imports run from left to right: `checked_parquet` > `machine_errors`, `whole_files`.
+Imports run from left to right: `checked_parquet`, `checksums` > `machine_errors`, `whole_files`.
 """

@@ -1,6 +1,6 @@
 """The time of a step after a cause is removed: predicted from one simulated run, and observed in the run without it.
 
-    python -m tests.bench.step_time FOLDER [RUNS]    simulated runs analysed by the workflow; what was predicted and seen
+    python -m tests.bench.causes.step_time FOLDER [RUNS]    simulated runs analysed by the workflow; what was predicted and seen
 
 Predicted: the GPU time that the what-if saves, per rank and step, in percent of a step. Observed: the same run simulated
 without the cause, by `effects` of its truth file. Kernels of the neighbour stream run beside others, so that less than

@@ -1,0 +1,99 @@
+"""Checksums of all results: recorded at the end of a run, and compared with what is there later.
+
+Snakemake looks at times, and only at the outputs that rules name. It does not notice a file that is cut, changed by
+hand, or deleted inside a folder that is one output.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from causeway.core.files.whole_files import SUFFIX
+
+NOT_RESULTS = ("logs", "benchmarks")
+"""Folders of a results folder that differ from run to run."""
+RECORD = "checksums.json"
+MARKER = ".snakemake_timestamp"
+"""The file that Snakemake leaves in a folder that is one output of a rule."""
+NOT_RECORDED = (RECORD, MARKER, "report.zip", "report.html")
+"""Names of files that are no result: the record itself, and what is written after it."""
+MOST_NAMED = 20
+"""Files of one kind that are named in words; the rest is counted."""
+
+
+def result_files(results: Path) -> Iterator[Path]:
+    """Return the files of a results folder, relative to it, ordered by name; neither links nor unfinished files."""
+    for path in sorted(results.rglob("*")):
+        inside = path.relative_to(results)
+        hidden = inside.parts[0] in NOT_RESULTS or path.name in NOT_RECORDED or path.name.endswith(SUFFIX)
+        if not hidden and path.is_file() and not path.is_symlink():
+            yield inside
+
+
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a file's content, as 64 hexadecimal digits; the file is read in blocks."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def recorded(results: Path) -> dict[str, str]:
+    """Return the checksum of each file of a results folder, by its path in it."""
+    return {inside.as_posix(): checksum(results / inside) for inside in result_files(results)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Differences:
+    """What differs from the record; paths in the results folder, ordered.
+
+    Attributes
+    ----------
+    missing, changed : list of str
+        Files that are gone, and whose content is another.
+    unknown : list of str
+        Files that came later.
+    outputs : list of str
+        What a rule has to make again: the file, or the folder that is one output and holds it.
+    """
+
+    missing: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+
+
+def differences(results: Path, record: dict[str, str]) -> Differences:
+    """Compare a results folder with the record of it.
+
+    Parameters
+    ----------
+    results : Path
+    record : dict of str to str
+        Checksums by path, as `recorded` gives them.
+    """
+    present = {inside.as_posix() for inside in result_files(results)}
+    missing = sorted(set(record) - present)
+    changed = sorted(name for name in present & set(record) if checksum(results / name) != record[name])
+    outputs = sorted({_output_of(results, name) for name in (*missing, *changed)})
+    return Differences(missing=missing, changed=changed, unknown=sorted(present - set(record)), outputs=outputs)
+
+
+def in_words(results: Path, found: Differences) -> list[str]:
+    """Return a line for each missing or changed file, and the command that makes them again; nothing if none is."""
+    lines = [*_named("missing", found.missing), *_named("changed", found.changed)]
+    again = " ".join(str(results / output) for output in found.outputs)
+    return [*lines, f"to make them again: snakemake --forcerun {again}"] if lines else []
+
+
+def _named(what: str, names: list[str]) -> list[str]:
+    """Return a line for each of the first files, and one for the rest."""
+    lines = [f"{what}: {name}" for name in names[:MOST_NAMED]]
+    return lines + [f"{what}: {len(names) - MOST_NAMED} more"] * (len(names) > MOST_NAMED)
+
+
+def _output_of(results: Path, name: str) -> str:
+    """Return the outermost folder above a file that is one output of a rule; the file itself without one."""
+    for folder in reversed(Path(name).parents[:-1]):
+        if (results / folder / MARKER).is_file():
+            return folder.as_posix()
+    return name

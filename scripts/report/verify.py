@@ -1,0 +1,30 @@
+"""Compares all results with their recorded checksums; fails with what differs and the command that makes it again."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from causeway.core.errors import CausewayError
+from causeway.core.files.checksums import differences, in_words
+from causeway.core.logs import LOG, failing_clearly
+from causeway.core.tables import read_json
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+
+def main(job) -> None:
+    with failing_clearly(job.log[0]):
+        record = Path(job.params.record)
+        if not record.is_file():
+            raise CausewayError(f"{record}: there is no record of checksums yet; run `snakemake` to its end first")
+        known = read_json(record)["files"]
+        found = differences(record.parent, known)
+        for name in found.unknown:
+            LOG.info("%s: not in the record, it came later", name)
+        if lines := in_words(record.parent, found):
+            raise CausewayError("\n".join(lines))
+        LOG.info("%d files are as they were recorded", len(known))
+
+
+if "snakemake" in globals():
+    main(snakemake)

@@ -1,0 +1,82 @@
+"""A result that was deleted, cut or changed, also inside a folder that is one output, is noticed and named."""
+
+import hashlib
+import random
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from causeway.command_line.__main__ import main as causeway
+from causeway.core.files.checksums import MARKER, differences, recorded
+from causeway.core.tables import read_json
+from report import record_checksums, verify
+
+FOLDERS = ("demo/tables/0", "demo/levels", "demo/y/figures/causal_graphs")
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Return a results folder with three folders that are one output each, with folders in them, and its record."""
+    root = tmp_path / "results"
+    for folder in FOLDERS:
+        for number in range(40):
+            path = root / folder / f"part{number % 3}" / f"{number}.parquet"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(f"{folder} {number}".encode() * 50)
+        (root / folder / MARKER).touch()
+    (root / "findings.json").write_text("{}")
+    for name in ("logs/a.log", "benchmarks/a.jsonl", "demo/half.parquet.partial"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text("differs from run to run")
+    job(root, record_checksums)
+    return root
+
+
+def job(root, script):
+    """Run an entry script on a results folder."""
+    record = root / "checksums.json"
+    places = SimpleNamespace(record=record)
+    script.main(SimpleNamespace(log=[str(root / "logs" / "job.log")], output=places, params=places))
+
+
+def test_the_record_holds_the_checksum_of_every_result_and_nothing_else(results):
+    files = read_json(results / "checksums.json")["files"]
+    assert len(files) == 121
+    assert files["findings.json"] == hashlib.sha256(b"{}").hexdigest()
+    assert not [name for name in files if "logs" in name or "partial" in name or MARKER in name]
+    before = (results / "checksums.json").read_bytes()
+    job(results, record_checksums)
+    assert (results / "checksums.json").read_bytes() == before
+    job(results, verify)
+
+
+def test_each_of_sixty_damaged_files_is_noticed_and_its_output_named(results, capsys):
+    files = recorded(results)
+    chosen = random.Random(5).sample([name for name in sorted(files) if name != "findings.json"], 60)
+    for number, name in enumerate(chosen):
+        path = results / name
+        content = path.read_bytes()
+        if number % 3 == 0:
+            path.unlink()
+        elif number % 3 == 1:
+            path.write_bytes(content[:-1])
+        else:
+            path.write_bytes(content[:7] + bytes([content[7] ^ 1]) + content[8:])
+    (results / "later.json").write_text("{}")
+    found = differences(results, files)
+    assert sorted([*found.missing, *found.changed]) == sorted(chosen)
+    assert found.missing == sorted(chosen[::3])
+    assert found.unknown == ["later.json"]
+    assert found.outputs == sorted(FOLDERS)
+    with pytest.raises(SystemExit):
+        job(results, verify)
+    assert causeway(["verify", str(results.parent)]) == 1
+    said = capsys.readouterr().out
+    assert re.search(r"missing: demo/\S+\.parquet", said)
+    assert f"snakemake --forcerun {results / FOLDERS[1]}" in said
+
+
+def test_results_without_a_record_are_refused_in_a_sentence(tmp_path, capsys):
+    assert causeway(["verify", str(tmp_path)]) == 2
+    assert "holds no results with a record of checksums" in capsys.readouterr().err
