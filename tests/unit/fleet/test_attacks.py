@@ -62,10 +62,37 @@ def test_all_attacks_go_as_expected():
     sybils = attacks.sybils(LAYOUT, vectors)
     assert sybils.held
     assert sybils.figures["bias"] == pytest.approx(sybils.figures["sybils"], rel=0.2)  # the bound is tight
+    assert sybils.figures["beyond_bounds"] == 0
     assert attacks.reidentification(LAYOUT, vectors, np.random.default_rng(2)).held
     farm = attacks.many_gpus(LAYOUT, vectors[0], 100)
     assert farm.held
     assert farm.figures["taken"] == 1
+
+
+def test_sybils_that_no_client_holds_back_are_noticed(monkeypatch):
+    """Group 3; the attack can fail: a layout that lets any count through, and servers that count a report twice."""
+    vectors = vectors_of(30, LAYOUT)
+    with monkeypatch.context() as patch:
+        patch.setattr(attacks.ReportLayout, "check", lambda self, vector: None)
+        assert not attacks.sybils(LAYOUT, vectors).held
+    total = attacks.InProcessFleet.total
+    monkeypatch.setattr(attacks.InProcessFleet, "total", lambda self: 2 * total(self))
+    assert not attacks.sybils(LAYOUT, vectors).held
+
+
+def test_membership_is_guessed_as_often_as_epsilon_allows_and_more_often_with_less_noise():
+    """Group 15; the attack can fail: with a third of the noise the user is found more often than promised."""
+
+    class Weak:
+        simulated = True
+
+        def draw(self, sections, purpose):
+            return np.rint(SeededNoise(7).draw(sections, purpose) / 3).astype(np.int64)
+
+    found = attacks.membership(LAYOUT, SeededNoise(7))
+    assert found.held
+    assert 0.5 < found.figures["accuracy"] <= found.figures["most_accuracy"] + 0.02
+    assert not attacks.membership(LAYOUT, Weak()).held
 
 
 def test_tokens_resist_guessing_only_without_the_key():

@@ -146,6 +146,6 @@ def attack(settings: Mapping, seed: int, folder: Path, files: Mapping[str, Path]
         attacks.dictionary(found, names),
         attacks.many_gpus(layout, vectors[0]),
         *attacks.audits(layout, noise),
-        attacks.membership(layout, settings["budget"]),
+        attacks.membership(layout, noise),
     ]
     write_json(attacks.summary(made, {"reports": n, "simulated": True}), out, schema="fleet_attacks")
