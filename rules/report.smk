@@ -166,6 +166,7 @@ rule write_overview:
         waiting=expand("<results>/{dataset}/waiting.parquet", dataset=TRACED),
         critical_paths=expand("<results>/{dataset}/critical_path.parquet", dataset=TRACED),
         replays=expand("<results>/{dataset}/replay.parquet", dataset=TRACED),
+        operators=expand("<results>/{dataset}/operator_summary.parquet", dataset=TRACED),
         comparisons=[f"<results>/compare/{pair}/comparison.json" for pair in PAIRS],
         findings="<results>/findings.json",
         assets=assets("plotting/drawing"),

@@ -3,7 +3,8 @@
 Required: tables/{export}/, clocks.json. Produces: {target}/{bins,ranking,kept,kernels,configurations}.parquet; bins of
 further widths as bins_{width in ns}ns.parquet beside bins.parquet. `tasks` are MPI ranks, `threads` the workers inside
 each: neither changes a byte.
-Steps: bin_launches for the targets of traces (one job per dataset), bin_measurements for each counter or table column.
+Steps: bin_launches for the targets of traces (one job per dataset), bin_measurements for each counter or table column;
+summarise_operators for operator_summary.parquet of each traced dataset.
 """
 
 BINNED = ("bins", "ranking", "kept", "kernels", "configurations")
@@ -62,3 +63,24 @@ use rule bin_launches as bin_measurements with:
         targets="{target}",
         folder=dataset_folder,
         options=binning_options(),
+
+
+rule summarise_operators:
+    input:
+        tables=table_folders,
+        lib=modules("variability"),
+    output:
+        summary="<results>/{dataset}/operator_summary.parquet",
+    log:
+        "<logs>/summarise_operators/{dataset}.log",
+    benchmark:
+        "<benchmarks>/summarise_operators/{dataset}.jsonl"
+    wildcard_constraints:
+        dataset=one_of(TRACED),
+    conda:
+        "../envs/mpi.yaml"
+    resources:
+        mem_mb=input_mb,
+        runtime=input_minutes,
+    script:
+        "../scripts/variability/summarise_operators.py"

@@ -43,6 +43,7 @@ def views(job) -> list[DatasetView]:
     waiting = {dataset_of(path): read_table(path, "waiting") for path in job.input.waiting}
     paths = {dataset_of(path): read_table(path, "critical_path") for path in job.input.critical_paths}
     replays = {dataset_of(path): read_table(path, "replay") for path in job.input.replays}
+    operators = {dataset_of(path): read_table(path, "operator_summary") for path in job.input.operators}
     found = []
     for path in job.input.quality:
         dataset = dataset_of(path)
@@ -72,6 +73,7 @@ def views(job) -> list[DatasetView]:
             waiting=waiting.get(dataset),
             critical_path=paths.get(dataset),
             replay=replays.get(dataset),
+            operators=operators.get(dataset),
         )
         found.append(view)
     return found

@@ -11,6 +11,7 @@ import json
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -42,13 +43,16 @@ DATASETS = {
     "mfu after": ["nsys_sqlite/nsys-ai/mfu_2gpu_after.sqlite"],
     "jacc 14e6": ["nsys_parquetdir/jacc/14e6_cg"],
     "torchcodec 1": ["nsys_parquetdir/torchcodec/report1"],
-    "alpa": ["nsys_parquetdir/alpa/report1"],
+    **{f"torchcodec {number}": [f"nsys_parquetdir/torchcodec/report{number}"] for number in (2, 3, 6, 7)},
+    "jacc 1e5": ["nsys_parquetdir/jacc/1e5_cg"],
+    "jacc 1e8": ["nsys_parquetdir/jacc/1e8_cg"],
+    "graph benchmark": ["nsys_sqlite/jax-toolbox-cuda-graphs/graph_benchmark_gb200.sqlite"],
+    "stencils, 8 runs": [f"rocprof_v1/seismic-stencils/run{number}_*/results.csv" for number in range(8)],
     "flaggems": ["nsys_parquetdir/flaggems/report1"],
     "nukexc": ["nsys_sqlite/nukexc/report1.sqlite"],
     "cloverleaf": ["nsys_sqlite/pipit/perlmutter-cloverleaf-cuda.sqlite"],
     "aorta mi350x": ["rocprofv3/aorta-mi350x/908_results.json.gz"],
     "gaussian": ["nsys_sqlite/rodinia-gaussian/report3.sqlite", "nsys_sqlite/rodinia-gaussian/report5.sqlite"],
-    "nemo": ["nsys_sqlite/nemo-gpu-metrics/report2.sqlite"],
 }
 HOST_TABLES = ("operators", "shapes", "steps")
 """Tables whose features are left out of the analysis `before`."""
@@ -171,15 +175,15 @@ def share_of(kernels, kinds):
 
 def rest(line):
     """Return why the kernels without a supported cause have none, as shares in percent."""
-    reasons = {"too few launches": 0.0, "no column of the host": 0.0, "no effect above the limit": 0.0}
+    reasons = {"too few launches": 0.0, "no column": 0.0, "no effect above the limit": 0.0}
     limits = []
     for one in line["after"]:
         if one["causes"]:
             continue
-        if one["refused"] or one["effective"] < FEWEST:
+        if not is_searched(one):
             reasons["too few launches"] += 100 * one["share"]
-        elif not line["host"]:
-            reasons["no column of the host"] += 100 * one["share"]
+        elif not {"operator", "module"} & set(line["host"]):
+            reasons["no column"] += 100 * one["share"]
         else:
             reasons["no effect above the limit"] += 100 * one["share"]
             limits += [100 * one["detectable"]] if one["detectable"] is not None else []
@@ -189,8 +193,8 @@ def rest(line):
 def table_of(lines):
     """Return the table of docs/real-exports.md."""
     text = [
-        "| dataset | launches | to change or look up: before | after | causes after | too few launches | no column of"
-        " the host | no effect above |",
+        "| dataset | launches | to change or look up: before | after | causes after | inconclusive: too few launches |"
+        " no column | no effect above |",
         "|---|---:|---:|---:|---|---:|---:|---:|",
     ]
     for line in lines:
@@ -205,7 +209,31 @@ def table_of(lines):
         below += f" ({min(limits):.1f} to {max(limits):.1f} % of the variance)" if limits else ""
         cells = [line["dataset"], f"{line['launches']:,}", f"{before:.0f} %", f"{after:.0f} %", causes or "–"]
         text.append(f"| {' | '.join([*cells, few, none, below])} |")
-    return "\n".join(text)
+    return "\n".join([*text, "", totals(lines)])
+
+
+def totals(lines):
+    """Return sums over datasets, each of the same weight, in words."""
+    words = []
+    with_host = [line for line in lines if {"operator", "module"} & set(line["host"])]
+    for chosen, name in ((lines, "all"), (with_host, "that tell operators or ranges of the host")):
+        enough = sum(100 * one["share"] for line in chosen for one in line["after"] if is_searched(one))
+        few = sum(rest(line)[0]["too few launches"] for line in chosen)
+        before, after = (sum(share_of(line[side], ACTIONABLE) for line in chosen) for side in ("before", "after"))
+        words.append(
+            f"{len(chosen)} datasets ({name}): {few / len(chosen):.0f} % in kernels with too few launches; of the"
+            f" {enough / len(chosen):.0f} % in kernels with enough, {100 * before / enough:.0f} % before and"
+            f" {100 * after / enough:.0f} % after."
+        )
+    for side in ("before", "after"):
+        counts = Counter(cause["kind"] for line in lines for one in line[side] for cause in one["causes"])
+        words.append(f"Causes {side}: {', '.join(f'{kind} {count}' for kind, count in counts.most_common())}.")
+    return " ".join(words)
+
+
+def is_searched(kernel):
+    """Return whether a kernel has launches enough, or a cause all the same."""
+    return bool(kernel["causes"]) or not (kernel["refused"] or kernel["effective"] < FEWEST)
 
 
 def main(words=None):
@@ -220,7 +248,7 @@ def main(words=None):
         began = time.process_time()
         with tempfile.TemporaryDirectory() as folder:
             try:
-                line = {"dataset": name} | analysed([DATA / path for path in DATASETS[name]], Path(folder))
+                line = {"dataset": name} | analysed([next(DATA.glob(path)) for path in DATASETS[name]], Path(folder))
             except Exception as error:  # one export that fails must not end a batch of hours
                 print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
                 continue

@@ -72,11 +72,13 @@ def test_nothing_is_named_where_nothing_is_planted(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_nineteen_of_twenty_seeds_are_right(tmp_path):
     assert sum(is_right(analysed(tmp_path / str(seed), seed)) for seed in range(800, 820)) >= 19
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_false_causes_are_rare(tmp_path):
     found = [analysed(tmp_path / str(seed), seed, planted=False) for seed in range(820, 840)]
     assert sum(bool(causes_of(one["graph"])) for run in found for one in run.values()) <= 3

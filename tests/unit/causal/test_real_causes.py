@@ -67,7 +67,7 @@ def test_a_second_of_the_h100_job_is_too_short_to_blame_its_copies(tmp_path, dat
     found = explained(tmp_path, data, [f"{NSYS}/h100_2gpu_1s.sqlite"], what_if=[question])
     whole = found.pop("dataset")
     assert (causes_of(whole["graph"]), whole["graph"]["verdict"]) == ({}, "inconclusive")
-    assert whole["graph"]["sentences"][0].endswith("an effect above 0.8 % of the variance would have been seen.")
+    assert whole["graph"]["sentences"][0].endswith("an effect above 1.0 % of the variance would have been seen.")
     assert [row["reason"] for row in whole["whatif"]] == ["refused: no cause was found here that could be set"]
     with_cause = [documents for documents in found.values() if causes_of(documents["graph"])]
     assert len(found) == 10
@@ -77,7 +77,7 @@ def test_a_second_of_the_h100_job_is_too_short_to_blame_its_copies(tmp_path, dat
     assert [(edge["sign_of"], edge["level"]) for edge in edges] == [("target", "0"), ("value", "0")]
     assert all(edge["value_effect"] < -0.5 for edge in edges)
     refused = [documents for documents in found.values() if documents["graph"]["n_effective"] < 100]
-    assert len(refused) == 3
+    assert len(refused) == 2
     assert all(documents["graph"]["sentences"][0].startswith("Inconclusive: ") for documents in refused)
 
 
@@ -121,13 +121,17 @@ def test_the_stencils_slow_run_is_found_in_each_of_its_kernels(tmp_path, data):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "causes"), [("before", {"queue_ns": "?", "rank": "-"}), ("after", {"idle_before_ns": "?"})]
+    ("name", "causes", "of_kernels"),
+    [
+        ("before", {"queue_ns": "-", "rank": "-"}, set()),
+        ("after", {"idle_before_ns": "-"}, {"idle_before_ns", "operator"}),
+    ],
 )
-def test_the_training_jobs_copies_are_no_cause_and_what_is_found_is_fragile(tmp_path, data, name, causes):
+def test_the_training_jobs_copies_are_no_cause_and_what_is_found_is_weak(tmp_path, data, name, causes, of_kernels):
     found = explained(tmp_path, data, [f"{NSYS}/mfu_2gpu_{name}.sqlite"])
     whole = found.pop("dataset")
-    assert all(
-        documents["graph"]["n_effective"] < 100 and not causes_of(documents["graph"]) for documents in found.values()
-    )
+    graphs = [documents["graph"] for documents in found.values()]
+    assert {cause for graph in graphs for cause in causes_of(graph)} == of_kernels
+    assert all(graph["n_effective"] < 100 or causes_of(graph) for graph in graphs)
     assert causes_of(whole["graph"]) == causes
-    assert all("fragile" in sentence for sentence in whole["graph"]["sentences"])
+    assert all("robustness 0.2" in sentence for sentence in whole["graph"]["sentences"])

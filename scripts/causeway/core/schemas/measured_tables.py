@@ -59,6 +59,18 @@ MEASURED_TABLES: dict[str, pa.Schema] = {
             column("timeline", pa.list_(F64)),
         ]
     ),
+    # one row per name of each level (operator, outermost, module, phase): what the host was doing when it launched;
+    # `name` is null for launches of which it is not known, `kernel` has most of the row's GPU time, and one more row
+    # sums up the `names` with least GPU time where there are very many
+    "operator_summary": pa.schema(
+        [
+            column("level", TEXT),
+            column("name", TEXT, nullable=True),
+            *columns("names launches kernels", I64),
+            column("kernel", TEXT),
+            *columns("gpu_ns variability_ns", I64, "ns"),
+        ]
+    ),
     # one row per configuration of a dataset, numbered over all its exports
     "configuration_summary": pa.schema(
         [

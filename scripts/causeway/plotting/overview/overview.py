@@ -23,6 +23,7 @@ from causeway.plotting.overview.device_time.heat_map import heat_map
 from causeway.plotting.overview.device_time.idle_reasons import why_devices_wait
 from causeway.plotting.overview.device_time.late_ranks import which_rank
 from causeway.plotting.overview.device_time.limits import what_limits
+from causeway.plotting.overview.device_time.operator_times import gpu_time_by_operator
 from causeway.plotting.overview.device_time.slow_steps import which_steps
 from causeway.plotting.overview.device_time.time_lost import where_the_time_goes
 from causeway.plotting.overview.findings_list import answers, findings_list
@@ -62,8 +63,8 @@ class DatasetView:
 
     Attributes
     ----------
-    efficiency_table, steps_table, waiting, critical_path, replay : Table or None
-        The tables of these names (`efficiency`, `steps`); None where the dataset has no times.
+    efficiency_table, steps_table, waiting, critical_path, replay, operators : Table or None
+        The tables of these names (`efficiency`, `steps`, `operator_summary`); None where the dataset has no times.
     """
 
     name: str
@@ -79,6 +80,7 @@ class DatasetView:
     waiting: "pa.Table | None" = None
     critical_path: "pa.Table | None" = None
     replay: "pa.Table | None" = None
+    operators: "pa.Table | None" = None
 
 
 def draw_overview(
@@ -168,7 +170,9 @@ def _dataset(
 def _time_lost(view: DatasetView) -> list[Markup]:
     waiting = why_devices_wait(view.waiting, view.name) if view.waiting is not None else []
     limits = what_limits(view.critical_path, view.replay, view.name) if view.critical_path is not None else []
-    return [*where_the_time_goes(view.efficiency, view.efficiency_table, view.name), *waiting, *limits]
+    operators = gpu_time_by_operator(view.operators, view.name) if view.operators is not None else []
+    lost = where_the_time_goes(view.efficiency, view.efficiency_table, view.name)
+    return [*lost, *operators, *waiting, *limits]
 
 
 def _parts(view: DatasetView, with_findings: bool, with_what_if: bool) -> list[tuple[str, str]]:

@@ -1,0 +1,136 @@
+"""GPU time, launches and variability by what the host was doing: operator, outermost operator, module, phase."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from causeway.core.tables import SCHEMAS, open_table, read_table, write_table
+from causeway.variability.rows.configurations import Configurations
+
+LEVELS = {"operator": "name", "outermost": "outermost", "module": "module", "phase": "phase"}
+"""Levels of the summary, and the columns of `operators` that hold their names."""
+MOST_NAMES = 1000
+"""Rows per level; the names of least GPU time are summed up in one more."""
+Sums = dict[tuple[int, int], np.ndarray]
+"""By name and kernel: launches, GPU time and variability, the two in ns."""
+
+
+def summarise_operators(dataset: str, folders: Sequence[Path], path: Path) -> None:
+    """Write `operator_summary.parquet`: for each level the names with most GPU time first, ties by name; launches
+    whose name is not known are a row without one. Without operators in any export there is no row.
+
+    Parameters
+    ----------
+    dataset : str
+    folders : sequence of Path
+        Folders of tables.
+    path : Path
+
+    Notes
+    -----
+    The variability of a launch is `|t - mean|` of its configuration over all ranks, rounded to ns, so that sums do not
+    depend on the order of launches.
+    """
+    traced = {folder.name: folder for folder in folders if (folder / "launches.parquet").is_file()}
+    known = any((folder / "operators.parquet").is_file() for folder in traced.values())
+    rows = _rows(Configurations(traced), traced) if known else []
+    schema = SCHEMAS["operator_summary"]
+    columns = {field.name: pa.array([row[field.name] for row in rows], field.type) for field in schema}
+    write_table(pa.table(columns, schema=schema), path, "operator_summary", metadata={"dataset": dataset})
+
+
+def _blocks(folder: Path, numbers: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield configuration (the dataset's number), duration (ns) and operator (-1 where not known) of the launches of an
+    export, one row group after the other; int64.
+    """
+    with open_table(folder / "launches.parquet", "launches") as file:
+        names = ["configuration", "duration_ns", "operator"]
+        names = [name for name in names if name in file.schema_arrow.names]
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group, names)
+            duration = table["duration_ns"].to_numpy()
+            operator = np.full(duration.size, -1, np.int64)
+            if "operator" in names:
+                operator = table["operator"].cast(pa.int64()).fill_null(-1).to_numpy()
+            yield numbers[table["configuration"].to_numpy()].astype(np.int64), duration, operator
+
+
+def _means(configurations: Configurations, folders: Mapping[str, Path]) -> np.ndarray:
+    """Return the mean duration of each configuration, ns, float; 0 without launches."""
+    count, total = (np.zeros(len(configurations), np.int64) for _ in range(2))
+    for export, folder in folders.items():
+        for configuration, duration, _ in _blocks(folder, configurations.numbers(export)):
+            np.add.at(count, configuration, 1)
+            np.add.at(total, configuration, duration)
+    return total / np.maximum(count, 1)
+
+
+def _rows(configurations: Configurations, folders: Mapping[str, Path]) -> list[dict]:
+    means = _means(configurations, folders)
+    texts: dict[str, dict[str, int]] = {level: {} for level in LEVELS}
+    sums: dict[str, Sums] = {level: defaultdict(lambda: np.zeros(3, np.int64)) for level in LEVELS}
+    for export, folder in folders.items():
+        codes = _codes(folder, texts)
+        for configuration, duration, operator in _blocks(folder, configurations.numbers(export)):
+            kernel = configurations.kernel_of[configuration].astype(np.int64)
+            off = np.rint(np.abs(duration - means[configuration])).astype(np.int64)
+            pairs, inverse = np.unique(np.column_stack([operator, kernel]), axis=0, return_inverse=True)
+            part = np.zeros((len(pairs), 3), np.int64)
+            np.add.at(part, inverse.ravel(), np.column_stack([np.ones_like(off), duration, off]))
+            for (own, at), values in zip(pairs.tolist(), part, strict=True):
+                for level in LEVELS:
+                    sums[level][int(codes[level][own]), at] += values
+    ids = [kernel["id"] for kernel in configurations.kernels]
+    return [row for level in LEVELS for row in _of_level(level, list(texts[level]), sums[level], ids)]
+
+
+def _codes(folder: Path, texts: Mapping[str, dict[str, int]]) -> dict[str, np.ndarray]:
+    """Return for each level the number of each of an export's operators in `texts`, which gets new names; -1 where not
+    known. The last element is that of launches without an operator.
+    """
+    path = folder / "operators.parquet"
+    rows = read_table(path, "operators").to_pylist() if path.is_file() else []
+    size = max((row["operator"] for row in rows), default=-1) + 2
+    codes = {level: np.full(size, -1, np.int64) for level in LEVELS}
+    for row in rows:
+        for level, column in LEVELS.items():
+            if row[column] is not None:
+                codes[level][row["operator"]] = texts[level].setdefault(row[column], len(texts[level]))
+    return codes
+
+
+def _of_level(level: str, texts: Sequence[str], sums: Sums, ids: Sequence[str]) -> list[dict]:
+    """Return the rows of one level."""
+    by_name: dict[int, dict[int, np.ndarray]] = defaultdict(dict)
+    for (name, kernel), values in sums.items():
+        by_name[name][kernel] = values
+    rows = [_row(level, texts[name] if name >= 0 else None, [kernels], ids) for name, kernels in by_name.items()]
+    order = sorted(range(len(rows)), key=lambda at: (-rows[at]["gpu_ns"], rows[at]["name"] or ""))
+    found = [rows[at] for at in order[:MOST_NAMES]]
+    if len(order) > MOST_NAMES:
+        parts = list(by_name.values())
+        found.append(_row(level, "(others)", [parts[at] for at in order[MOST_NAMES:]], ids))
+    return found
+
+
+def _row(level: str, name: str | None, parts: Sequence[Mapping[int, np.ndarray]], ids: Sequence[str]) -> dict:
+    """Return the row of one name, or of several together, from their sums by kernel."""
+    kernels: dict[int, np.ndarray] = defaultdict(lambda: np.zeros(3, np.int64))
+    for part in parts:
+        for kernel, values in part.items():
+            kernels[kernel] = kernels[kernel] + values
+    launches, gpu_ns, variability_ns = np.sum(list(kernels.values()), axis=0).tolist()
+    largest = min(kernels, key=lambda kernel: (-int(kernels[kernel][1]), ids[kernel]))
+    return {
+        "level": level,
+        "name": name,
+        "names": len(parts),
+        "launches": launches,
+        "kernels": len(kernels),
+        "kernel": ids[largest],
+        "gpu_ns": gpu_ns,
+        "variability_ns": variability_ns,
+    }

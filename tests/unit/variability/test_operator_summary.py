@@ -1,0 +1,124 @@
+"""The summary by operator against a plain loop, over two ranks and many row groups; and its part of the overview."""
+
+from collections import defaultdict
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from causeway.core.tables import SCHEMAS, read_table, write_table
+from causeway.plotting.drawing import citations
+from causeway.plotting.overview.device_time.operator_times import gpu_time_by_operator
+from causeway.variability.operator_summary import MOST_NAMES, summarise_operators
+from cited_page import wrong_numbers
+
+HOSTILE = "<script>alert(1)</script>' OR 1=1 --" + "x" * 100_000
+NAMES = ("aten::mm", "aten::add", HOSTILE, None)
+MODULES = ("net/layer 0", None, "net/layer 1", "net/layer 0")
+LEVELS = ("operator", "outermost", "module", "phase")
+
+
+def table(rows, name):
+    schema = SCHEMAS[name]
+    return pa.Table.from_pylist([{field.name: row.get(field.name) for field in schema} for row in rows], schema)
+
+
+def write_export(folder, seed, names=NAMES, launches=500):
+    """Write an export of three kernels with five configurations; return what each launch is, by level."""
+    rng = np.random.default_rng(seed)
+    own = rng.permutation(3).tolist()
+    kernels = [
+        {"kernel": at, "id": f"k{k}", "name": f"kernel {k}", "short_name": f"k{k}", "class": "compute"}
+        for at, k in enumerate(own)
+    ]
+    configurations = [{"configuration": c, "kernel": c % 3, "grid_x": c // 3} for c in range(5)]
+    operators = [
+        {"operator": o, "name": name, "outermost": name, "module": MODULES[o % 4], "phase": ("forward", None)[o % 2]}
+        for o, name in enumerate(names)
+    ]
+    found = []
+    rows = []
+    for start in range(launches):
+        operator = int(rng.integers(0, len(names) + 1))
+        row = {"start_ns": start, "duration_ns": int(rng.integers(1, 10**6)), "configuration": int(rng.integers(0, 5))}
+        known = operators[operator] if operator < len(names) else {}
+        rows.append(row | dict.fromkeys(("rank", "device", "stream"), 0) | {"operator": known.get("operator")})
+        kernel = f"k{own[row['configuration'] % 3]}"
+        levels = {"operator": known.get("name")} | {level: known.get(level) for level in LEVELS[1:]}
+        found.append((kernel, row["configuration"] // 3, row["duration_ns"], levels))
+    tables = {"launches": rows, "kernels": kernels, "configurations": configurations, "operators": operators}
+    for name, content in tables.items():
+        write_table(table(content, name), folder / f"{name}.parquet", name)
+    return found
+
+
+def plain(launches):
+    """Return the expected sums by level and name."""
+    of_configuration = defaultdict(list)
+    for kernel, grid, duration, _ in launches:
+        of_configuration[kernel, grid].append(duration)
+    found = defaultdict(lambda: {"launches": 0, "gpu_ns": 0, "variability_ns": 0, "kernels": defaultdict(int)})
+    for kernel, grid, duration, levels in launches:
+        mean = sum(of_configuration[kernel, grid]) / len(of_configuration[kernel, grid])
+        for level, name in levels.items():
+            row = found[level, name]
+            row["launches"] += 1
+            row["gpu_ns"] += duration
+            row["variability_ns"] += round(abs(duration - mean))
+            row["kernels"][kernel] += duration
+    return found
+
+
+@pytest.mark.parametrize("rows_per_group", [None, 7])
+def test_the_sums_equal_a_plain_loop(tmp_path, monkeypatch, rows_per_group):
+    if rows_per_group:
+        monkeypatch.setattr("causeway.core.tables.ROW_GROUP_ROWS", rows_per_group)
+    folders = [tmp_path / "tables" / name for name in ("0", "1")]
+    launches = [launch for seed, folder in enumerate(folders) for launch in write_export(folder, seed)]
+    summarise_operators("d", folders, tmp_path / "operator_summary.parquet")
+    rows = read_table(tmp_path / "operator_summary.parquet", "operator_summary").to_pylist()
+    expected = plain(launches)
+    assert {(row["level"], row["name"]) for row in rows} == set(expected)
+    for row in rows:
+        own = expected[row["level"], row["name"]]
+        assert {key: row[key] for key in ("launches", "gpu_ns", "variability_ns")} | {"kernels": own["kernels"]} == own
+        assert (row["names"], row["kernels"]) == (1, len(own["kernels"]))
+        assert row["kernel"] == max(sorted(own["kernels"]), key=own["kernels"].get)
+    assert [row["gpu_ns"] for row in rows if row["level"] == "module"] == sorted(
+        (row["gpu_ns"] for row in rows if row["level"] == "module"), reverse=True
+    )
+    summarise_operators("d", folders[::-1], tmp_path / "again.parquet")
+    assert read_table(tmp_path / "again.parquet", "operator_summary").to_pylist() == rows
+
+
+def test_very_many_names_are_one_row(tmp_path):
+    launches = write_export(tmp_path / "0", 3, [f"op {number}" for number in range(MOST_NAMES + 50)], 6000)
+    summarise_operators("d", [tmp_path / "0"], tmp_path / "operator_summary.parquet")
+    rows = read_table(tmp_path / "operator_summary.parquet", "operator_summary").to_pylist()
+    own = [row for row in rows if row["level"] == "operator"]
+    used = {levels["operator"] for *_, levels in launches}
+    assert len(own) == MOST_NAMES + 1
+    assert own[-1]["name"] == "(others)"
+    assert sum(row["names"] for row in own) == len(used)
+    assert sum(row["gpu_ns"] for row in own) == sum(duration for _, _, duration, _ in launches)
+
+
+def test_the_part_of_the_overview_has_its_numbers_from_the_table(tmp_path):
+    write_export(tmp_path / "0", 4)
+    path = tmp_path / "d" / "operator_summary.parquet"
+    summarise_operators("d", [tmp_path / "0"], path)
+    page = "".join(map(str, gpu_time_by_operator(read_table(path, "operator_summary"), "d")))
+    assert "<script>" not in page
+    body, queries = citations.settled(page, "results")
+    found, wrong = wrong_numbers(f"<html><body>{body}{queries}</body></html>", tmp_path)
+    assert wrong == []
+    assert len(found.citations) > 30
+
+
+def test_without_operators_there_is_no_row_and_no_part(tmp_path):
+    write_export(tmp_path / "0", 5)
+    (tmp_path / "0" / "operators.parquet").unlink()
+    summarise_operators("d", [tmp_path / "0"], tmp_path / "operator_summary.parquet")
+    empty = read_table(tmp_path / "operator_summary.parquet", "operator_summary")
+    assert empty.num_rows == 0
+    assert gpu_time_by_operator(empty, "d") == []
