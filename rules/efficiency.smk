@@ -31,7 +31,7 @@ rule measure_efficiency:
         runtime=input_minutes,
     params:
         exports=export_names,
-        folder=dataset_folder,
+        folder=lambda wildcards, output: os.path.dirname(output.efficiency),
         options=[
             text
             for name, value in config["efficiency"].items()
