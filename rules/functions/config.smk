@@ -28,12 +28,16 @@ from causeway.core.errors import CausewayError
 from causeway.core.installation import PACKAGE
 from causeway.readers.detect import detect
 from causeway.readers.measured_kind import kind_of
-from causeway.core.sheet import find_file, read_sheet, violation_of, with_reduced
+from causeway.core.sheet import check_values, find_file, read_sheet, violation_of, with_reduced
 from causeway.core.telemetry_sheet import read_telemetry_sheet
 
 
 def check_config():
     """Validate the configuration and fill in its defaults."""
+    try:
+        check_values(config)
+    except CausewayError as error:
+        raise WorkflowError(f"configuration: {error}") from None
     try:
         validate(config, "../../config/schemas/config.schema.yaml")
     except WorkflowError as error:

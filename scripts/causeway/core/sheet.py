@@ -5,6 +5,7 @@ take a second to import.
 """
 
 import csv
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -56,6 +57,34 @@ class Export:
     simulated_run: str | None
     series: str = ""
     run: str = ""
+
+
+MOST_VALUES = 1_000_000
+"""Values of a configuration: more is no configuration, but aliases of YAML that stand for each other."""
+
+
+def check_values(settings: object) -> None:
+    """Check that a configuration is of a size that can be looked at, and that its numbers are finite.
+
+    Raises
+    ------
+    CausewayError
+        If it has more than `MOST_VALUES` values, counting each as often as an alias repeats it, or a number that is
+        infinite or not a number; with its place.
+    """
+    left = MOST_VALUES
+    waiting = [("", settings)]
+    while waiting:
+        place, value = waiting.pop()
+        left -= 1
+        if left < 0:
+            raise CausewayError(f"more than {MOST_VALUES:,} values; do its YAML aliases repeat each other?")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise CausewayError(f"{place}: {value} is no finite number")
+        if isinstance(value, Mapping):
+            waiting += [(f"{place}: {key}" if place else str(key), one) for key, one in value.items()]
+        elif isinstance(value, list):
+            waiting += [(place, one) for one in value]
 
 
 def violation_of(error: Exception) -> str:

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from causeway.core.errors import CausewayError
-from causeway.core.sheet import find_file, read_sheet
+from causeway.core.sheet import check_values, find_file, read_sheet
 
 
 def sheet_of(tmp_path, *lines, header="dataset\trank\tsource\tformat\tnode"):
@@ -99,3 +99,18 @@ def test_an_open_quotation_and_an_endless_field_name_their_line(tmp_path, line):
 def test_a_row_ends_at_its_line_break_alone(tmp_path, mark):
     (export,) = read_sheet(sheet_of(tmp_path, f"x\t\ta.sqlite\t\tn{mark}1"), accept)
     assert export.node == f"n{mark}1"
+
+
+def test_a_configuration_of_aliases_that_repeat_each_other_is_refused_at_once():
+    value = ["x"] * 10
+    for _ in range(9):
+        value = [value] * 10
+    with pytest.raises(CausewayError, match="do its YAML aliases repeat each other"):
+        check_values({"filters": value})
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_a_number_of_a_configuration_is_finite(number):
+    with pytest.raises(CausewayError, match=r"bins: width_us: .* is no finite number"):
+        check_values({"seed": 1, "bins": {"width_us": number}})
+    check_values({"seed": 1, "bins": {"width_us": 1.5}, "names": ["a", None, True]})
