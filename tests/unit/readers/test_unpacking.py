@@ -13,6 +13,7 @@ from reading import Read
 from causeway.readers import unpacking
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.packed import packing, unpacked
+from causeway.readers.containers.chrome_json import WINDOW_BYTES, TraceText
 from causeway.readers.detect import detect
 
 PACK = {
@@ -95,3 +96,14 @@ def test_blocks_are_small_whatever_the_ratio(tmp_path):
             sizes = [len(block) for block in unpacked(file, packing(path), 1 << 16)]
         assert sum(sizes) == 1 << 24
         assert max(sizes) <= 1 << 16
+
+
+def test_a_json_bomb_is_read_in_windows_whatever_its_ratio(tmp_path):
+    """One block of packed bytes inflates to 1,000 times as much: each step gives one window of it at most."""
+    path = tmp_path / "bomb.json.gz"
+    path.write_bytes(gzip.compress(b" " * (16 * WINDOW_BYTES), mtime=0))
+    text = TraceText(path, set())
+    sizes = [len(block) for block in text._blocks]
+    text.close()
+    assert sum(sizes) == 16 * WINDOW_BYTES
+    assert max(sizes) <= WINDOW_BYTES

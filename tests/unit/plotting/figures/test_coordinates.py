@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +23,7 @@ from causeway.plotting.figures.coordinate_axes import (
     quantiles,
 )
 from causeway.plotting.figures.parallel_coordinates import draw_parallel_coordinates
-from causeway.plotting.pages.coordinates_page import draw_coordinates_page, write_plotly_script
+from causeway.plotting.pages.coordinates_page import draw_coordinates_page, interactive, write_plotly_script
 
 
 def chosen(folder, names=NAMES, rows=800, causes=6, most=500, seed=7):
@@ -156,6 +157,19 @@ def test_both_figures_are_drawn_and_equal_when_drawn_again(case, tmp_path):
         assert "<a href='javascript" not in text
         assert "cdn" not in text
     assert "Parallel coordinates of kernel variability, demo" in page
+
+
+def test_an_axis_of_the_interactive_page_cannot_hold_a_link(tmp_path):
+    """plotly drops `<img>` by itself but makes a live link of `<a href>`: only the escape stands against it."""
+    picture = chosen(tmp_path)
+    link = '<a href="//e.x/">'
+    first = replace(picture.axes[0], name=link, note=link)
+    picture = replace(picture, axes=[first, *picture.axes[1:]], quartiles=[(0.0, link)])
+    figure = interactive(picture).to_plotly_json()["data"][0]
+    texts = [figure["dimensions"][0]["label"].replace("<br>", ""), *figure["line"]["colorbar"]["ticktext"]]
+    for text in texts:
+        assert "&lt;a" in text
+        assert "<" not in text
 
 
 def test_the_page_and_the_still_have_the_same_axes_in_the_same_order(tmp_path):
