@@ -17,6 +17,7 @@ import numpy as np
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
 from causeway.core.tables import LAUNCH_SHAPE
+from causeway.numeric.process import collector_paused
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import LONGEST_NS, NO_KIND, NULL, UNNAMED_CALL, UNNAMED_RANGE
 from causeway.readers.common.kernel_names import clean_text
@@ -49,6 +50,7 @@ def probe(path: Path) -> bool:
     return path.is_file() and detect(path) == "kineto"
 
 
+@collector_paused()
 def read(path: Path, sink: Sink, options: Options) -> None:
     """Read one trace.
 
@@ -341,13 +343,10 @@ class KinetoReader:
         return clean
 
     def _overhead(self, rows: CategoryEvents) -> None:
-        start, end = self._times(rows)
-        self.sink.overhead.take(start, end)
+        self.sink.overhead.take(*self._times(rows))
 
     def _counters(self, rows: CategoryEvents) -> None:
-        """Take range counters: every argument is one. CUPTI gives raw values; per cent only shows in the metric's
-        name.
-        """
+        """Take range counters: every argument is one. CUPTI gives raw values; only names say which are per cent."""
         start, _ = times_ns([event.ts for event in rows.events])
         for event, begin, process in zip(rows.events, start.tolist(), rows.process.tolist(), strict=True):
             launch = len(self.counter_rows)
