@@ -1,7 +1,8 @@
 """Exports to normalised tables, their quality, and the dataset's common time line.
 
 Required: the sheet's exports. Produces: tables/{export}/ with capabilities.json, quality.json, clocks.json; with a sheet of telemetry also
-telemetry.parquet and telemetry.json. Steps: simulate_run (only for simulated exports), normalise_export, check_quality, align_clocks, match_telemetry.
+telemetry.parquet and telemetry.json. Steps: simulate_run (only for simulated exports), convert_report (only for a profiler's own
+reports), normalise_export, check_quality, align_clocks, match_telemetry.
 """
 
 
@@ -25,6 +26,29 @@ rule simulate_run:
         "../scripts/ingest/simulate_run.py"
 
 
+rule convert_report:
+    input:
+        report=export_path,
+        lib=modules("readers"),
+    output:
+        converted=directory("<results>/{dataset}/converted/{export}"),
+    log:
+        "<logs>/convert_report/{dataset}/{export}.log",
+    benchmark:
+        "<benchmarks>/convert_report/{dataset}/{export}.jsonl"
+    conda:
+        "../envs/ingest.yaml"
+    resources:
+        mem_mb=rows_mb,
+        runtime=input_minutes,
+    params:
+        source=sheet_value("source"),
+        tools=config["tools"],
+        found=conversion_tool,
+    script:
+        "../scripts/ingest/convert_report.py"
+
+
 rule normalise_export:
     input:
         source=export_source,
@@ -43,6 +67,7 @@ rule normalise_export:
         runtime=input_minutes,
     params:
         path=export_path,
+        converted=conversion_folder,
         source=sheet_value("source"),
         rank=sheet_value("rank"),
         position=sheet_value("position"),

@@ -28,6 +28,7 @@ from causeway.core.errors import CausewayError
 from causeway.core.installation import PACKAGE
 from causeway.readers.detect import detect
 from causeway.readers.measured_kind import kind_of
+from causeway.readers.report_kinds import report_kind, tool_for
 from causeway.core.sheet import check_values, find_file, read_sheet, violation_of, with_reduced
 from causeway.core.telemetry_sheet import read_telemetry_sheet
 
@@ -100,7 +101,8 @@ def kind_of_export(row):
     """Return an export's kind, `trace`, `counters` or `table`; an unrecognised file counts as a trace, and its reader
     refuses it.
     """
-    name = row.format if row.format != "auto" else detect(row.path)
+    converted = report_kind(row.path)
+    name = row.format if row.format != "auto" else converted.format if converted else detect(row.path)
     return kind_of(name, None if row.simulated_run else Path(row.path)) if name else "trace"
 
 

@@ -15,9 +15,22 @@ def export_row(wildcards):
 
 
 def export_source(wildcards):
-    """Return the input of a job: the export, or the folder of the simulated run that holds it."""
+    """Return the input of a job: the export, the folder of the simulated run that holds it, or of its conversion."""
     row = export_row(wildcards)
+    if folder := conversion_folder(wildcards):
+        return folder
     return f"results/simulated/{row.simulated_run}" if row.simulated_run else str(row.path)
+
+
+def conversion_folder(wildcards):
+    """Return the folder of what a profiler's own tool makes of a job's export; empty unless that is a report."""
+    row = export_row(wildcards)
+    return f"results/{wildcards.dataset}/converted/{row.export}" if report_kind(row.path) else ""
+
+
+def conversion_tool(wildcards):
+    """Return the program that converts a job's report, or None: where one appears, the report is read again."""
+    return tool_for(export_row(wildcards).path, config["tools"])
 
 
 def export_path(wildcards):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from causeway.core.logs import failing_clearly
 from causeway.readers.normalise import normalise
+from causeway.readers.report_conversion import converted_export
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -15,8 +16,11 @@ if TYPE_CHECKING:
 def main(job) -> None:
     with failing_clearly(job.log[0]):
         params = job.params
+        path, failure = Path(params.path), None
+        if params.converted:
+            path, failure = converted_export(path, Path(params.converted))
         normalise(
-            Path(params.path),
+            path,
             Path(job.output.tables),
             export=job.wildcards.export,
             source=params.source,
@@ -25,6 +29,7 @@ def main(job) -> None:
             form=params.format,
             node=params.node,
             targets=tuple(params.table_targets),
+            failure=failure,
         )
 
 

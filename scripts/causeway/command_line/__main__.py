@@ -9,8 +9,9 @@ import json
 import os
 import sys
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from causeway.command_line.analysis_folder import existing_configuration, settings_of, write_analysis
 from causeway.command_line.check import describe_export
@@ -27,7 +28,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="causeway", description="Where a GPU run loses time, what varies, and why.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def add(name: str, action, words: str) -> argparse.ArgumentParser:
+    def add(name: str, action: Callable[[argparse.Namespace], int], words: str) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=words, description=words)
         command.set_defaults(action=action)
         return command
@@ -104,7 +105,7 @@ def _analysed(
     exports: list[FoundExport],
     sides: list[list[FoundExport]],
     targets: Sequence[str],
-    settings: dict,
+    settings: dict[str, Any],
     report: bool = False,
 ) -> int:
     """Write the folder of an analysis and run the workflow in it."""

@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -13,7 +14,7 @@ from causeway.core.errors import CausewayError
 WRITTEN_BY = "# written by causeway; the same command writes it again"
 
 
-def settings_of(pairs: Iterable[str]) -> dict:
+def settings_of(pairs: Iterable[str]) -> dict[str, Any]:
     """Return settings `key.key=value` as a nested configuration; a value is read as YAML.
 
     Raises
@@ -21,7 +22,7 @@ def settings_of(pairs: Iterable[str]) -> dict:
     CausewayError
         If a setting has no `=` or no key, if its value is no YAML, or if one key is both a value and a group.
     """
-    settings: dict = {}
+    settings: dict[str, Any] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
         parts = key.strip().split(".")
@@ -40,7 +41,7 @@ def settings_of(pairs: Iterable[str]) -> dict:
     return settings
 
 
-def write_analysis(folder: Path, exports: list[FoundExport], settings: Mapping) -> Path:
+def write_analysis(folder: Path, exports: list[FoundExport], settings: Mapping[str, Any]) -> Path:
     """Write the sheet and the configuration of an analysis; return the configuration's path.
 
     A file is left alone if it would not change, so that an analysis that was interrupted goes on.

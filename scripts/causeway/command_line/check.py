@@ -4,10 +4,13 @@ import logging
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from causeway.command_line.exports_found import FoundExport
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.normalise import normalise
+from causeway.readers.report_conversion import convert_report, converted_export
+from causeway.readers.report_kinds import report_kind
 
 
 def describe_export(export: FoundExport) -> tuple[bool, list[str]]:
@@ -19,18 +22,23 @@ def describe_export(export: FoundExport) -> tuple[bool, list[str]]:
         It is read whole, as the workflow does, which takes about a second for 20 MB of JSON.
     """
     logging.getLogger("causeway").setLevel(logging.ERROR)
-    with tempfile.TemporaryDirectory(prefix="causeway-check-") as folder:
-        document = normalise(export.path, Path(folder, "tables"), export="0", source=export.path.name, form="auto")
+    with tempfile.TemporaryDirectory(prefix="causeway-check-") as name:
+        folder = Path(name)
+        path, failure = export.path, None
+        if report_kind(path):
+            convert_report(path, folder / "converted", folder / "cache", source=path.name, tools={})
+            path, failure = converted_export(path, folder / "converted")
+        document = normalise(path, folder / "tables", export="0", source=export.path.name, form="auto", failure=failure)
     return document["status"] != "refused", _lines(export, document)
 
 
-def _lines(export: FoundExport, document: dict) -> list[str]:
+def _lines(export: FoundExport, document: dict[str, Any]) -> list[str]:
     """Return the lines, text from the export without what a terminal would act on; the first is the heading."""
     first, *rest = map(clean_text, _sentences(export, document))
     return [first, *(f"  {line}" for line in rest)]
 
 
-def _sentences(export: FoundExport, document: dict) -> Iterator[str]:
+def _sentences(export: FoundExport, document: dict[str, Any]) -> Iterator[str]:
     yield f"{export.path}: {document['format_version'] or document['format']}, {document['status']}"
     if error := document["error"]:
         yield f"{error['found']}; expected {error['expected']}. {error['advice']}"

@@ -9,14 +9,13 @@ from pathlib import Path
 from causeway.core.errors import CausewayError
 from causeway.readers.common.files import first_bytes
 from causeway.readers.detect import detect
+from causeway.readers.report_kinds import report_kind
 
 _RANK = re.compile(r"[._-]?\brank[._-]?(\d{1,9})(?!\d)|[._-]rank[._-]?(\d{1,9})(?!\d)", re.IGNORECASE)
 _KINETO_RANK = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]*?"rank"\s*:\s*(\d{1,9})')
 _ENDINGS = re.compile(
     r"(?:\.(?:pt|trace|json|gz|sqlite|db|csv|parquet|rpd|jsonl|arrow|nsys-rep|ncu-rep|qdrep))+$", re.IGNORECASE
 )
-REPORTS = (".nsys-rep", ".qdrep", ".ncu-rep")
-"""Tools' own reports, which the workflow converts or refuses with advice."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class FoundExport:
     path : Path
         Absolute.
     format : str
-        A word of `readers.registry.FORMATS`, or `auto` for a report that only the profiler can read.
+        A word of `readers.registry.FORMATS`, or `auto` for a profiler's own report, which its tool converts.
     dataset : str
         The run that it belongs to.
     rank : int or None
@@ -45,8 +44,8 @@ def rank_of(path: Path, word: str) -> int | None:
     """Return the rank in a file's name (`rank3`, `rank_3`), else that in a Kineto trace's head, else None."""
     if match := _RANK.search(path.name):
         return int(match[1] or match[2])
-    if word == "kineto" and path.is_file() and (match := _KINETO_RANK.search(first_bytes(path, 1 << 16))):
-        return int(match[1])
+    if word == "kineto" and path.is_file() and (head := _KINETO_RANK.search(first_bytes(path, 1 << 16))):
+        return int(head[1])
     return None
 
 
@@ -97,12 +96,12 @@ def find_exports(arguments: Iterable[str]) -> list[FoundExport]:
 
 def _exports_at(path: Path) -> Iterator[FoundExport]:
     """Yield the export that a path is, else those in the folder."""
-    word = "auto" if path.suffix.lower() in REPORTS else detect(path)
+    word = "auto" if report_kind(path) else detect(path)
     if word or path.is_file():
         yield FoundExport(path, word or "auto", dataset_name(_ENDINGS.sub("", path.name)), rank_of(path, word or ""))
         return
     for inner in sorted(path.iterdir()):
-        word = "auto" if inner.suffix.lower() in REPORTS else detect(inner)
+        word = "auto" if report_kind(inner) else detect(inner)
         if word and not inner.name.startswith("."):
             yield FoundExport(inner, word, dataset_name(_ENDINGS.sub("", inner.name)), rank_of(inner, word))
 

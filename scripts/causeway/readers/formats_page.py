@@ -20,7 +20,10 @@ ROOT = Path(__file__).resolve().parents[3]
 
 REFUSED = {
     "HDF5 of Nsight Systems (`nsys export -t hdf`)": "it stores absent values as 0: export as `parquetdir` or `sqlite`",
-    "reports (.nsys-rep, .qdrep, .ncu-rep)": "proprietary: export them with the tool that wrote them",
+    "reports (.nsys-rep, .qdrep, .ncu-rep) without their tool": (
+        "proprietary: `nsys` or `ncu` converts them where the PATH or `tools` in the configuration names it; else"
+        " export them with the tool that wrote them"
+    ),
     "JAX's XPlane (.xplane.pb) and Perfetto's binary traces": (
         "profile with Nsight Systems, or write their kernels as a table (CSV)"
     ),

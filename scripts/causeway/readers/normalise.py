@@ -37,6 +37,7 @@ def normalise(
     form: str = "auto",
     node: str | None = None,
     targets: tuple[str, ...] = ("y",),
+    failure: ExportError | None = None,
 ) -> dict:
     """Read one export and write its tables and `capabilities.json`.
 
@@ -51,6 +52,8 @@ def normalise(
         format, machine.
     targets : tuple of str
         For tables: columns that may be the target.
+    failure : ExportError or None
+        Why the profiler's tool could not convert the file, which is refused then.
 
     Returns
     -------
@@ -80,6 +83,7 @@ def normalise(
             form=form,
             node=node,
             targets=targets,
+            failure=failure,
         )
         if _state(path, source) != before:
             raise CausewayError(
@@ -95,13 +99,15 @@ def normalise(
     return document
 
 
-def _read(path: Path, folder: Path, *, export: str, source: str, rank, position, form, node, targets) -> dict:
+def _read(path: Path, folder: Path, *, export: str, source: str, rank, position, form, node, targets, failure) -> dict:
     """Fill `folder` with tables; return the capabilities."""
     identity = {"export": export, "source": source, "node": node or None, "format": form, "sha256": None, "bytes": None}
     sink = None
     hashing = ThreadPoolExecutor(1)
     try:
         identity["bytes"] = _size(path, source)
+        if failure:
+            raise failure
         digest = hashing.submit(sha256_of, path)
         with plain_file(path, folder.with_name(folder.name + ".unpacked"), source) as (plain, cut):
             identity["format"] = word = _format_of(plain, source, form)
