@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def main(job) -> None:
     with failing_clearly(job.log[0]):
         params = job.params
-        path, failure = Path(params.path), None
+        path = Path(params.path)
+        failure = None
         if params.converted:
             path, failure = converted_export(path, Path(params.converted))
         normalise(

@@ -24,7 +24,8 @@ def describe_export(export: FoundExport) -> tuple[bool, list[str]]:
     logging.getLogger("causeway").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory(prefix="causeway-check-") as name:
         folder = Path(name)
-        path, failure = export.path, None
+        path = export.path
+        failure = None
         if report_kind(path):
             convert_report(path, folder / "converted", folder / "cache", source=path.name, tools={})
             path, failure = converted_export(path, folder / "converted")

@@ -24,7 +24,7 @@ LONGEST_MESSAGE = 400
 _VERSION = re.compile(r"\b(\d{4}\.\d+(?:\.\d+)*)\b")
 _WANTED = ("--include-blobs=true", "--lazy=false")
 """Of `nsys export`: payloads of NVTX ranges (message sizes of NCCL), and every table although it is empty; older
-releases know neither, so the tool's help is asked.
+releases know neither: the tool's help names those that it takes.
 """
 
 
