@@ -1,6 +1,7 @@
 """Run the workflow as a user does: from this checkout, with results in a folder of their own."""
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -9,6 +10,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
+OF_THE_CLONE = ROOT / "tests" / "data" / "real"
+"""A few small exports that travel with the repository (their origin: manifest.json there)."""
+REAL = DATA if DATA.is_dir() else OF_THE_CLONE
+"""All real exports where they are, else those of the clone, with the same names under both."""
 
 
 def copy_checkout(folder):
@@ -58,3 +63,9 @@ def write_analysis(folder, rows, settings=""):
     (folder / "datasets.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (folder / "config.yaml").write_text(f"datasets: datasets.tsv\n{settings}", encoding="utf-8")
     return folder / "config.yaml"
+
+
+def real_exports():
+    """Return the names, under `REAL`, of the exports of the clone."""
+    manifest = json.loads((OF_THE_CLONE / "manifest.json").read_text(encoding="utf-8"))
+    return [entry["path"] for entry in manifest]
