@@ -31,6 +31,7 @@ from causeway.readers.measured_kind import kind_of
 from causeway.readers.report_kinds import report_kind, tool_for
 from causeway.core.sheet import check_values, find_file, read_sheet, violation_of, with_reduced
 from causeway.core.telemetry_sheet import read_telemetry_sheet
+from causeway.command_line.exports_without_sheet import exports_matching
 
 
 def check_config():
@@ -59,12 +60,16 @@ def load_sheet():
     """Return the sheet's exports by (dataset, export)."""
     configs = [Path(path).parent for path in workflow.overwrite_configfiles]
     try:
-        sheet = find_file(
-            config["datasets"],
-            [Path.cwd(), *configs, BASE],
-            "the sheet of exports (`datasets` in the configuration)",
-        )
-        rows = with_reduced(read_sheet(sheet, check_row, config["simulated"]), config["filters"])
+        if config["traces"] is not None:
+            exports = exports_matching(config["traces"])
+        else:
+            sheet = find_file(
+                config["datasets"],
+                [Path.cwd(), *configs, BASE],
+                "the sheet of exports (`datasets` in the configuration)",
+            )
+            exports = read_sheet(sheet, check_row, config["simulated"])
+        rows = with_reduced(exports, config["filters"])
     except CausewayError as error:
         raise WorkflowError(str(error)) from None
     return {(row.dataset, row.export): row for row in rows}

@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
 FLEET_LOCK = (ROOT / "requirements-fleet.lock").read_text(encoding="utf-8")
 DOCS_LOCK = (ROOT / "requirements-docs.lock").read_text(encoding="utf-8")
+TYPES_LOCK = (ROOT / "requirements-types.lock").read_text(encoding="utf-8")
 
 
 def pins_of(lock):
@@ -26,7 +27,9 @@ ENVIRONMENTS = sorted((ROOT / "envs").glob("*.yaml"))
 
 
 @pytest.mark.parametrize(
-    ("lock", "least"), [(LOCK, 51), (FLEET_LOCK, 5), (DOCS_LOCK, 10)], ids=["default", "fleet", "docs"]
+    ("lock", "least"),
+    [(LOCK, 51), (FLEET_LOCK, 5), (DOCS_LOCK, 10), (TYPES_LOCK, 4)],
+    ids=["default", "fleet", "docs", "types"],
 )
 def test_a_lock_pins_one_version_each_with_hashes_and_no_address(lock, least):
     names = re.findall(r"^([A-Za-z0-9_.-]+)==", lock, re.M)
@@ -48,6 +51,9 @@ def test_the_lock_holds_what_pyproject_asks_for():
     assert {need.name for need in fleet} == set(LOCKED_FOR_FLEET)
     assert [str(need) for need in fleet if not need.specifier.contains(LOCKED_FOR_FLEET[need.name])] == []
     assert not set(LOCKED) & set(LOCKED_FOR_FLEET)
+    types = [Requirement(text) for text in project["dependency-groups"]["types"]]
+    in_types_lock = pins_of(TYPES_LOCK)
+    assert [str(need) for need in types if not need.specifier.contains(in_types_lock[need.name])] == []
     docs = [Requirement(text) for text in project["dependency-groups"]["docs"]]
     in_docs_lock = pins_of(DOCS_LOCK)
     assert [

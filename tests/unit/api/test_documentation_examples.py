@@ -1,0 +1,64 @@
+"""The examples of docs/api.md run, one statement after the other, on a small folder of results."""
+
+import ast
+import json
+import re
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from support import ROOT
+
+PAGE = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+
+
+def folder_of_results(root):
+    tables = {
+        "kernel_variability/kernels": {"name": ["gemm", "copy"], "launches": [7, 5]},
+        "memory_stall/kernels": {"name": ["gemm"], "launches": [7]},
+        "tables/0/launches": {"duration_ns": [1, 2, 3]},
+    }
+    dataset = root / "causeway-analysis" / "results" / "my_run"
+    for name, columns in tables.items():
+        path = dataset / f"{name}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table(columns), path)
+    (dataset / "quality.json").write_text("{}")
+    (dataset.parent / "findings.json").write_text(json.dumps({"findings": [{"sentence": "A sentence."}]}))
+
+
+def examples_of(page):
+    return re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
+
+
+def test_the_examples_of_the_page_run_and_give_what_they_say(tmp_path, monkeypatch, capsys):
+    folder_of_results(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (text,) = examples_of(PAGE)
+    lines = text.splitlines()
+    names = {}
+    shown = {}
+    for statement in ast.parse(text).body:
+        code = ast.unparse(statement)
+        if isinstance(statement, ast.Expr):
+            shown[code] = eval(code, names)  # noqa: S307 - our own page
+            said = re.search(r"# (\[.*\])$", lines[statement.lineno - 1])
+            assert said is None or shown[code] == ast.literal_eval(said[1]), code
+        else:
+            exec(code, names)  # noqa: S102 - our own page
+    assert capsys.readouterr().out == "A sentence.\n"
+    assert names["batch"].to_pydict() == {"duration_ns": [1, 2, 3]}
+    values = {code.split(".", 1)[1].split("(")[0]: value for code, value in shown.items() if "." in code}
+    assert values["relation"].fetchall() == [(12,)]
+    assert values["arrow"].column_names == ["name", "launches"]
+    assert values["query"].to_pydict() == {"name": ["gemm", "copy"]}
+    assert list(values["pandas"]["launches"]) == [7, 5]
+
+
+def test_every_call_that_the_page_lists_is_there():
+    from causeway.api.results_folder import DatasetResults, ResultsFolder, TableFile
+
+    found = set(re.findall(r"^\| `\.(\w+)", PAGE, re.M))
+    assert found
+    known = {name for part in (ResultsFolder, DatasetResults, TableFile) for name in dir(part)}
+    assert found <= known
