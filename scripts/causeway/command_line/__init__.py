@@ -3,6 +3,6 @@
 It stands on the top floor beside the entry scripts. It writes a sheet and a configuration, calls Snakemake as a user
 would, and shows what comes of it; nothing is analysed here.
 
-Imports run from left to right: `__main__` > `check`, `run_workflow` > `analysis_folder` > `exports_found`, `progress`.
-`exports_without_sheet` > `exports_found` serves the rules, which need no sheet then.
+Imports run from left to right: `__main__` > `check`, `run_workflow`, `exports_without_sheet` > `analysis_folder` >
+`exports_found`, `progress`.
 """
