@@ -2,7 +2,6 @@
 
 import glob
 import os
-from pathlib import Path
 
 from causeway.command_line.exports_found import FoundExport, dataset_name, find_exports
 from causeway.core.errors import CausewayError
@@ -60,6 +59,16 @@ def _rows_of(exports: list[FoundExport], dataset: str) -> list[Export]:
         name = f"e{position}" if rank is None else str(rank)
         source = export.path.name
         rows.append(
-            Export(dataset, name, rank, position, source, export.format, "", Path(export.path), simulated_run=None)
+            Export(
+                dataset=dataset,
+                export=name,
+                rank=rank,
+                position=position,
+                source=source,
+                format=export.format,
+                node="",
+                path=export.path,
+                simulated_run=None,
+            )
         )
     return rows
