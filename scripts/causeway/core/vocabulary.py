@@ -53,7 +53,7 @@ NETWORK = "network"
 MIXED = "mixed"
 STRAGGLER_VERDICTS = (STRAGGLER, NETWORK, MIXED, INCONCLUSIVE)
 """What costs time in matched collectives."""
-LATENESS_CAUSES = ("compute", "copies", "host")
+LATENESS_CAUSES = ("compute", "copies", "host", "other_ranks")
 """What a late rank has more of than the others."""
 
 VARIANCE_PARTS = ("configuration", "run", "node", "rank", "device", "time", "rest")

@@ -16,7 +16,9 @@ from causeway.efficiency.device_time.measure import COPY_KINDS, Limits, Measured
 from causeway.efficiency.device_time.shared_gpus import groups, measure_shared
 from causeway.efficiency.device_time.states import STATES
 from causeway.efficiency.device_time.sweep import CAUSES, COPY_FIELDS, PATH_FIELDS
+from causeway.efficiency.ranks.rank_roles import different_work, role_numbers, roles_of, work_of
 from causeway.efficiency.trees.assemble import MeasuredDataset, document, table
+from causeway.efficiency.trees.role_balance import role_balance
 from causeway.numeric.mpi import Ranks
 
 
@@ -71,16 +73,21 @@ def measure_efficiency(
         filtered = why_not(folders, EFFICIENCY)
         usable = [] if filtered else [Path(folder) for folder in folders]
         mine = ranks.share_of([_bytes(folder) for folder in usable])
-        here = {at: (found, regions.times_of(found.folder)) for at in mine if (found := open_export(usable[at]))}
+        here = {
+            at: (found, regions.times_of(found.folder), work_of(found.folder))
+            for at in mine
+            if (found := open_export(usable[at]))
+        }
     everywhere = dict(sorted(pair for part in ranks.exchange(here) for pair in part.items()))
-    opened = [one for one, _ in everywhere.values()]
+    opened = [one for one, _, _ in everywhere.values()]
+    roles = roles_of(work for _, _, work in everywhere.values())
     edges = bins_of(opened, clocks, choices["bins"])
     least = sum(stop - begin for one in opened for begin, stop in one.windows.values()) // 1000
-    names = regions.choose([times for _, times in everywhere.values()], choices["regions"], least)
+    names = regions.choose([times for _, times, _ in everywhere.values()], choices["regions"], least)
     gpus = groups(opened)
     with ranks.together():
         measured = {}
-        for at, (one, _) in here.items():
+        for at, (one, _, _) in here.items():
             measured[at] = measure(one, names, clocks[one.export].own(edges), limits)
             LOG.info("%s: %d ranks, %d devices measured", one.export, len(one.windows), len(one.devices))
         shared = {at: measure_shared(gpus[at], names, edges, clocks) for at in ranks.share_of([1] * len(gpus))}
@@ -95,11 +102,13 @@ def measure_efficiency(
             )
             names_of = {(row["rank"], row["device"]): row["name"] for one in opened for row in _devices(one.folder)}
             found = document(name, dataset, document_of_clocks, edges, limits.small_kernel_ns, names_of)
+            found["roles"] = role_balance(dataset, [(one.ranks, one.kernels) for one in roles], different_work(roles))
+            if found["roles"]["sentence"]:
+                found["notes"].append(f"{found['roles']['sentence']}: load balance counts within each role")
             found["why"] = filtered or found["why"]
             write_json(found, out_json, schema="efficiency")
-            write_table(
-                table(dataset, edges if opened else edges[:1]), out_table, "efficiency", metadata={"dataset": name}
-            )
+            rows = table(dataset, edges if opened else edges[:1], role_numbers(roles))
+            write_table(rows, out_table, "efficiency", metadata={"dataset": name})
 
 
 def _bytes(folder: Path) -> int:

@@ -49,6 +49,7 @@ LATE = {
     "host": "its kernels are launched late",
     "copies": "its memcpy takes longer",
     "compute": "its kernels run longer",
+    "other_ranks": "it waits for ranks of another communicator",
 }
 
 SLOW = {
@@ -171,6 +172,11 @@ def of_variability(subject: str, target_words: str, percent: float, launches: in
 def of_loss(part: str, percent: float, lost_ns: int) -> str:
     """Return the headline of a loss of GPU time."""
     return f"{_percent(percent)} of the GPU time ({time(lost_ns)}) is lost {LOSSES[part]}."
+
+
+def of_roles(roles: int, lost_ns: int) -> str:
+    """Return the headline of ranks that do different work."""
+    return f"Ranks do different work ({roles} roles); that leaves devices without compute for {time(lost_ns)}."
 
 
 def of_idle(cause: str, idle_ns: int, percent: float) -> str:

@@ -100,6 +100,10 @@ WAITING = {
 SMALL_KERNELS = (
     "Fuse small kernels or capture them in a CUDA or HIP graph: each costs about as much to launch as it runs."
 )
+ROLES = (
+    "Move layers or experts between roles until each role computes for as long; more microbatches shorten what a"
+    " pipeline waits at its ends."
+)
 SHARED_GPUS = (
     "Give each rank a device of its own, or run them under MPS with a fixed share each: their kernels wait for each"
     " other."
@@ -111,6 +115,7 @@ LATE = {
         " moves."
     ),
     "host": "Look at the host of this rank: input pipeline, pinning of threads, other processes on its node.",
+    "other_ranks": "Look at the ranks that this one exchanges data with before: one of them is late.",
 }
 LATE_UNKNOWN = "Compare this rank with another one in the explorer, just before a late collective."
 SLOW_STEPS = {

@@ -91,6 +91,7 @@ MEASURED_TABLES: dict[str, pa.Schema] = {
             column("node", TEXT, nullable=True),
             column("rank", U32, nullable=True),
             column("device", U16, nullable=True),
+            column("role", U32, nullable=True),  # ranks of one role do the same work
             column("region", TEXT, nullable=True),
             column("bin", I64, nullable=True),
             column("start_ns", I64, "ns", nullable=True),

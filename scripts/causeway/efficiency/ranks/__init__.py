@@ -3,5 +3,5 @@
 Times of one device stand in `device_time`.
 
 Imports run from left to right: `find_stragglers` > `stragglers` > `clock_alignment`, `lateness_causes` > `collectives`,
-`variance_components`.
+`rank_roles`, `variance_components`.
 """

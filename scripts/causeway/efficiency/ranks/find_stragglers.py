@@ -11,6 +11,7 @@ from causeway.core.reduced import STRAGGLERS, why_not
 from causeway.core.tables import SCHEMAS, read_json, write_json, write_table
 from causeway.efficiency.ranks import collectives, stragglers
 from causeway.efficiency.ranks.lateness_causes import OwnWork
+from causeway.efficiency.ranks.rank_roles import different_work, role_numbers, roles_of, work_of
 from causeway.efficiency.ranks.variance_components import components
 
 FEWEST = 3
@@ -56,6 +57,10 @@ def find_stragglers(
     clocks = {rank: Clock.of(entry) for entry in document["exports"].values() for rank in entry["ranks"]}
     filtered = why_not(folders, STRAGGLERS)
     groups, notes = ([], [filtered]) if filtered else matched(folders)
+    roles = roles_of([] if filtered else map(work_of, documents))
+    role_of = role_numbers(roles)
+    if (words := different_work(roles)) is not None:
+        notes = [*notes, f"{words}: each is held against its own role"]
     found = []
     rows = []
     for group in groups:
@@ -63,14 +68,16 @@ def find_stragglers(
             label = "an unknown communicator" if group.communicator is None else f"communicator {group.communicator}"
             notes.append(f"{label}: fewer than {FEWEST} collectives that all ranks leave together")
             continue
-        times = stragglers.analyse(group, clocks)
+        times = stragglers.analyse(group, clocks, role_of)
         verdict = stragglers.verdict_of(times, group)
         named = [entry for entry in verdict["ranks"] if entry["pattern"] != "none"]
         if named:
             late = {entry["rank"]: times["straggler"] == entry["rank"] for entry in named}
-            work = OwnWork(group, group.synchronising(), folder_of, late)
+            work = OwnWork(group, group.synchronising(), folder_of, late, role_of)
             for entry in named:
                 entry["why"] = work.why(entry["rank"])
+        for entry in verdict["ranks"]:
+            entry["role"] = role_of.get(entry["rank"])
         found.append(verdict)
         rows += _rows(group, times)
     traced = [folder for folder, one in documents.items() if one["status"] != "refused" and "launches" in one["tables"]]

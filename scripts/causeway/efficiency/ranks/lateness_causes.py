@@ -24,10 +24,12 @@ CLOCK = re.compile(r"clock.*_hz$")
 """Names of sampled clocks."""
 SLOWER = 0.02
 """A clock that is lower than that of other ranks by this share is worth a word."""
-PARTS = ("compute", "copies", "idle")
-"""What own time is split into: computing kernels; copies and memsets outside them; nothing on the device."""
+PARTS = ("compute", "copies", "idle", "communication")
+"""What own time is split into: computing kernels; copies and memsets outside them; nothing on the device; and
+communication outside all of it, with ranks of other communicators."""
 CAUSES = dict(zip(PARTS, LATENESS_CAUSES, strict=True))
-"""What makes a rank late where it has more of each part: a device that idles is launched late."""
+"""What makes a rank late where it has more of each part: a device that idles is launched late, one that communicates
+waits for ranks of other communicators itself."""
 
 Work = tuple[int, int]
 """Launches and their summed duration in ns."""
@@ -40,7 +42,7 @@ class OwnWork:
 
     Attributes
     ----------
-    compute, copies, idle : ndarray of int64, shape (ranks, collectives), ns
+    compute, copies, idle, communication : ndarray of int64, shape (ranks, collectives), ns
         Time by `PARTS`; 0 for the first collective, and where collectives overlap.
     work : dict of (int, int) to dict of Configuration to Work
         By late rank and rank: computing launches that begin in own time before the collectives in which the former is
@@ -50,7 +52,12 @@ class OwnWork:
     """
 
     def __init__(
-        self, group: MatchedCollectives, chosen: np.ndarray, folders: Mapping[int, Path], late: Mapping[int, np.ndarray]
+        self,
+        group: MatchedCollectives,
+        chosen: np.ndarray,
+        folders: Mapping[int, Path],
+        late: Mapping[int, np.ndarray],
+        roles: Mapping[int, int] | None = None,
     ) -> None:
         """Read the tables of a group's ranks.
 
@@ -63,10 +70,13 @@ class OwnWork:
             Tables by rank.
         late : mapping of int to ndarray of bool, shape (n,)
             For each late rank, in which of the chosen collectives it is late.
+        roles : mapping of int to int
+            Which work each rank does: a rank is held against others of its role.
         """
         self.ranks = group.ranks
         self.late = late
-        self.compute, self.copies, self.idle = (
+        self.role = {rank: (roles or {}).get(rank) for rank in group.ranks}
+        self.compute, self.copies, self.idle, self.communication = (
             np.zeros((len(group.ranks), int(chosen.sum())), np.int64) for _ in PARTS
         )
         self.work: dict[tuple[int, int], dict[Configuration, Work]] = {
@@ -82,14 +92,14 @@ class OwnWork:
             self._clocks(folder, edges)
 
     def _split(self, folder: Path, edges: Mapping[int, np.ndarray]) -> None:
-        """Split own time into what the devices did; communication is left out, as it is no own work."""
+        """Split own time into what the devices did; communication counts where nothing else runs."""
         sweeps = {rank: Sweep([row[0]], [row[-1]], row) for rank, row in edges.items()}
         graphs = regions.graph_executions(folder, {})
         for block in event_streams.merged(
             [event_streams.launches(folder), event_streams.transfers(folder), event_streams.graphs(graphs)]
         ):
             for number, sweep in sweeps.items():
-                mine = (block["rank"] == number) & (block["kind"] != COMMUNICATION.bit_length() - 1)
+                mine = block["rank"] == number
                 sweep.take(
                     np.zeros(int(mine.sum()), np.int32), block["kind"][mine], block["start"][mine], block["end"][mine]
                 )
@@ -98,7 +108,9 @@ class OwnWork:
             states = sweep.binned[0, ::2]
             index = self.ranks.index(rank)
             self.compute[index] = time_in(states, "compute")
-            self.copies[index] = time_in(states, "exposed_memory")
+            alone = states[:, COMMUNICATION]
+            self.communication[index] = alone
+            self.copies[index] = time_in(states, "busy") - self.compute[index] - alone
             self.idle[index] = np.diff(edges[rank])[::2] - time_in(states, "busy")
 
     def _sum(self, folder: Path, edges: Mapping[int, np.ndarray]) -> None:
@@ -152,7 +164,7 @@ class OwnWork:
         """
         index = self.ranks.index(rank)
         late = self.late[rank]
-        rest = [other for other in range(len(self.ranks)) if other != index]
+        rest = [other for other, one in enumerate(self.ranks) if one in self._peers(rank)]
         excess = {}
         for name in PARTS:
             times = getattr(self, name)
@@ -169,7 +181,11 @@ class OwnWork:
         return found | {"clock": self._clock(rank)}
 
     def _others(self, rank: int) -> list[dict[Configuration, Work]]:
-        return [self.work[rank, other] for other in self.ranks if other != rank]
+        return [self.work[rank, other] for other in self._peers(rank)]
+
+    def _peers(self, rank: int) -> list[int]:
+        """Return the other ranks of a rank's role."""
+        return [other for other in self.ranks if other != rank and self.role[other] == self.role[rank]]
 
     def _kernels(self, rank: int) -> list[dict]:
         """Return the kernels that cost this rank most, against the median of the other ranks' means, and in which
@@ -209,7 +225,7 @@ class OwnWork:
         """Return the sampled clock that is lowest beside the others'."""
         rows = []
         for metric, mean in self.clock_hz.get((rank, rank), {}).items():
-            others = [self.clock_hz.get((rank, other), {}).get(metric) for other in self.ranks if other != rank]
+            others = [self.clock_hz.get((rank, other), {}).get(metric) for other in self._peers(rank)]
             others = [value for value in others if value is not None]
             if others:
                 usual = float(np.median(others))

@@ -40,7 +40,7 @@ LEVEL = 0.01
 """How often chance may name a rank."""
 
 
-def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock]) -> dict:
+def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock], roles: Mapping[int, int] | None = None) -> dict:
     """Return arrival and transfer of the collectives that all ranks end together.
 
     Parameters
@@ -48,6 +48,8 @@ def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock]) -> dict:
     group : MatchedCollectives
     clocks : mapping of int to Clock
         By rank.
+    roles : mapping of int to int
+        Which work each rank does; without it all do the same.
 
     Returns
     -------
@@ -65,15 +67,17 @@ def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock]) -> dict:
     wait = last - start
     skew = wait.max(axis=0)
     transfer = duration.min(axis=0)
-    lateness = (start - start[0]) - np.median(start - start[0], axis=0)
+    lateness, compared = _against_its_role(start - start[0], [(roles or {}).get(rank) for rank in group.ranks])
     residual = scatter(end)
-    own = np.median(np.abs(lateness - np.median(lateness, axis=1, keepdims=True)), axis=1)
+    own = np.median(np.abs(lateness - np.median(lateness, axis=1, keepdims=True)), axis=1)[compared]
+    usual = float(np.median(own)) if own.size else 0.0
     between = float(np.median(np.diff(last))) if last.size > 1 else float(np.median(transfer))
     threshold = np.maximum(
-        max(RESIDUALS * residual, SIGMAS * ROBUST_SIGMA * float(np.median(own)), LEAST_SHARE * between),
-        _of_others(lateness),
+        max(RESIDUALS * residual, SIGMAS * ROBUST_SIGMA * usual, LEAST_SHARE * between),
+        _of_others(lateness[compared]),
     )
-    late = (lateness > threshold[:, None]) & _often(lateness, threshold)[:, None]
+    late = np.zeros(lateness.shape, bool)
+    late[compared] = (lateness[compared] > threshold[:, None]) & _often(lateness[compared], threshold)[:, None]
     top = np.where(late, lateness, -np.inf).argmax(axis=0)
     straggler = np.where(late.any(axis=0), np.array(group.ranks)[top], -1)
     slow = _slow(transfer, [group.operations[at] for at in np.flatnonzero(chosen)], group.bytes[chosen])
@@ -82,7 +86,8 @@ def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock]) -> dict:
     factor = np.array([bus_factor(group.operations[at], len(group.ranks)) or np.nan for at in np.flatnonzero(chosen)])
     size = np.where(group.bytes[chosen] > 0, group.bytes[chosen], np.nan)
     return {
-        "threshold_ns": round(float(threshold.max())),
+        "threshold_ns": round(float(threshold.max())) if threshold.size else round(RESIDUALS * residual),
+        "roles": len({(roles or {}).get(rank) for rank in group.ranks}),
         "residual_ns": round(residual),
         "number": np.flatnonzero(chosen),
         "start": start.min(axis=0),
@@ -97,6 +102,19 @@ def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock]) -> dict:
         "late": late,
         "wait": wait,
     }
+
+
+def _against_its_role(start: np.ndarray, roles: Sequence[int | None]) -> tuple[np.ndarray, np.ndarray]:
+    """Return how much later than the median of its role each rank starts, of the shape of `start`, and which ranks have
+    others of their role to be held against; bool, shape (ranks,).
+    """
+    lateness = np.zeros(start.shape)
+    compared = np.zeros(len(roles), bool)
+    for role in dict.fromkeys(roles):
+        mine = [index for index, one in enumerate(roles) if one == role]
+        lateness[mine] = start[mine] - np.median(start[mine], axis=0)
+        compared[mine] = len(mine) > 1
+    return lateness, compared
 
 
 def _of_others(lateness: np.ndarray) -> np.ndarray:
@@ -189,12 +207,13 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
         verdict = NETWORK
         reason = f"all ranks arrive together; {int(slow.sum())} of {count} transfers take much longer than the rest"
     else:
+        compared = f", compared within {found['roles']} roles" if found["roles"] > 1 else ""
         words = (
             f"no rank is late by more than {found['threshold_ns'] / 1000:,.1f} µs often enough, and no transfers"
             " stand out"
         )
         verdict = INCONCLUSIVE
-        reason = f"{words}; clocks leave {found['residual_ns'] / 1000:,.1f} us"
+        reason = f"{words}{compared}; clocks leave {found['residual_ns'] / 1000:,.1f} us"
     sums = {
         "waiting_ns": int(found["waiting"].sum()),
         "transfer_ns": int(found["transfer"].sum()),

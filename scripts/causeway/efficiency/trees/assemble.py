@@ -155,9 +155,9 @@ def name_of(level: str, names: Mapping) -> str:
     return "/".join(str(value) for value in names.values()) if level != "dataset" else level
 
 
-def table(dataset: MeasuredDataset, edges_ns: np.ndarray) -> pa.Table:
+def table(dataset: MeasuredDataset, edges_ns: np.ndarray, roles: Mapping[int, int] | None = None) -> pa.Table:
     """Return the table `efficiency`: one row per scope, then per bin and rank, and per bin of all ranks; `edges_ns`
-    has shape (bins + 1,).
+    has shape (bins + 1,), `roles` which work each rank does.
     """
     rows = [_row(dataset, *scope) for scope in scopes(dataset)]
     everyone = list(range(len(dataset.devices)))
@@ -170,6 +170,8 @@ def table(dataset: MeasuredDataset, edges_ns: np.ndarray) -> pa.Table:
             _row(dataset, "bin", names | {"rank": rank}, end - start, states, indices)
             for rank, indices in ranks.items()
         ]
+    for row in rows:
+        row["role"] = (roles or {}).get(row.get("rank"))
     schema = SCHEMAS["efficiency"]
     return pa.table(
         {field.name: pa.array([row.get(field.name) for row in rows], field.type) for field in schema}, schema=schema

@@ -27,6 +27,7 @@ def efficiency_findings(document: Mapping) -> list[Finding]:
         return []
     return [
         *_losses(document, total),
+        *_roles(document, total),
         *_idle(document, total),
         *_exposed_copies(document, total),
         *_small_kernels(document),
@@ -63,7 +64,8 @@ def _losses(document: Mapping, total: int) -> list[Finding]:
     devices = document["device"]["n_devices"]
     whole = f"{value_at('elapsed_ns', kind='integer')} * {value_at('device', 'n_devices', kind='integer')}"
     for part, words in LOSSES.items():
-        lost = document["waterfall_ns"][part]
+        path = ("roles", "within_ns") if part == "load_imbalance" and _differ(document) else ("waterfall_ns", part)
+        lost = document[path[0]][path[1]]
         if lost < NOTICEABLE * total:
             continue
         value = 100 * lost / total
@@ -76,17 +78,46 @@ def _losses(document: Mapping, total: int) -> list[Finding]:
                 worth=Worth(ns=lost),
                 value=value,
                 unit="percent of the GPU time",
-                expression=f"100 * {value_at('waterfall_ns', part, kind='integer')} / ({whole})",
+                expression=f"100 * {value_at(*path, kind='integer')} / ({whole})",
                 sentence=(
                     f"{value:.0f} % of the GPU time ({time_three_digits(lost)} of {time_three_digits(total)} on"
                     f" {devices} device{'s' * (devices > 1)}) is lost to {words}."
                 ),
                 recoverable_ns=lost,
-                recoverable_query=in_document(_path(document), "waterfall_ns", part, kind="integer"),
+                recoverable_query=in_document(_path(document), *path, kind="integer"),
                 suggestion=suggestions.LOSSES[part],
             )
         )
     return found
+
+
+def _differ(document: Mapping) -> bool:
+    """Return whether ranks do different work, and what of their imbalance that is."""
+    roles = document.get("roles")
+    return roles is not None and len(roles["roles"]) > 1 and roles["within_ns"] is not None
+
+
+def _roles(document: Mapping, total: int) -> list[Finding]:
+    """Return that ranks do different work, if that costs a noticeable part of the GPU time (`total`, ns)."""
+    if not _differ(document) or document["roles"]["between_ns"] < NOTICEABLE * total:
+        return []
+    value = document["roles"]["between_ns"]
+    sentence = document["roles"]["sentence"]
+    finding = _finding(
+        document,
+        key="roles",
+        quantity="less compute than the busiest device, between roles",
+        headline=headlines.of_roles(len(document["roles"]["roles"]), value),
+        value=value,
+        unit="ns",
+        expression=value_at("roles", "between_ns", kind="integer"),
+        sentence=(
+            f"{sentence[:1].upper()}{sentence[1:]}; devices compute {time_three_digits(value)}"
+            f" ({100 * value / total:.0f} % of GPU time) less than the busiest one because of that."
+        ),
+        suggestion=suggestions.ROLES,
+    )
+    return [finding]
 
 
 def _over_devices(key: str) -> str:

@@ -35,6 +35,9 @@ def sentences(stragglers: Mapping) -> list[str]:
 
 
 def _why(why: Mapping) -> str:
+    if why["cause"] == "other_ranks":
+        excess = formatting.time(max(why["excess_communication_ns"], 0))
+        return f"it waits {excess} more for ranks of other communicators before a late collective"
     if why["cause"] != "compute":
         excess = formatting.time(max(why["excess_idle_ns" if why["cause"] == "host" else "excess_copies_ns"], 0))
         if why["cause"] == "copies":

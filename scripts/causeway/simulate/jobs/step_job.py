@@ -7,17 +7,15 @@ metric, value).
 """
 
 import dataclasses
-import gzip
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from causeway.core.errors import CausewayError
+from causeway.simulate.jobs.trace_file import BASE_NS, trace_event, write_trace
 from causeway.simulate.random_numbers import generator
 
-BASE_NS = 1_750_000_000_000_000_000
 LAYER = (("gemm_qkv", 220.0, 512), ("flash_attention", 180.0, 384), ("gemm_mlp", 300.0, 1024), ("gelu", 60.0, 2048))
 EMBEDDING = ("embedding_gather", 40.0, 256)
 HEAD = (("layer_norm", 50.0, 256), ("cross_entropy", 90.0, 128))
@@ -194,12 +192,12 @@ class _Rank:
     def write(self, path: Path) -> None:
         """Write the trace."""
         events = [
-            _event("user_annotation", f"ProfilerStep#{at}", (100, 100), (begin, end), {})
+            trace_event("user_annotation", f"ProfilerStep#{at}", (100, 100), (begin, end), {})
             for at, (begin, end) in enumerate(zip(self.begin, [*self.begin[1:], self.host], strict=True))
             if self.job.annotated
         ]
         events += [
-            _event("cuda_runtime", name, (100, 100), (begin, end), {"correlation": number})
+            trace_event("cuda_runtime", name, (100, 100), (begin, end), {"correlation": number})
             for name, begin, end, number in self.calls
         ]
         for name, begin, end, number, grid in self.kernels:
@@ -207,25 +205,5 @@ class _Rank:
             args |= {"grid": [grid, 1, 1], "block": [256, 1, 1], "registers per thread": 32}
             if name == COLLECTIVE[0]:
                 args |= {"Collective name": "allreduce", "Group size": self.job.ranks, "Process Group Name": "0"}
-            events.append(_event("kernel", name, (self.number, 7), (begin, end), args))
-        device = {"id": self.number, "name": "NVIDIA H100", "numSms": 132, "warpSize": 32}
-        document = {
-            "schemaVersion": 1,
-            "deviceProperties": [device],
-            "distributedInfo": {"backend": "nccl", "rank": self.number, "world_size": self.job.ranks},
-            "displayTimeUnit": "ms",
-            "baseTimeNanoseconds": BASE_NS,
-            "traceEvents": events,
-        }
-        # no name and no time in gzip's header: equal jobs give equal bytes
-        with (
-            open(path, "wb") as raw,
-            gzip.GzipFile(filename="", mode="wb", fileobj=raw, compresslevel=4, mtime=0) as file,
-        ):
-            file.write(json.dumps(document).encode())
-
-
-def _event(category: str, name: str, track: tuple[int, int], span: tuple[float, float], args: Mapping) -> dict:
-    begin, end = (round(time) for time in span)
-    times = {"ts": begin / 1000, "dur": (end - begin) / 1000}
-    return {"ph": "X", "cat": category, "name": name, "pid": track[0], "tid": track[1], **times, "args": dict(args)}
+            events.append(trace_event("kernel", name, (self.number, 7), (begin, end), args))
+        write_trace(path, self.number, self.job.ranks, events)

@@ -9,7 +9,7 @@ from efficiency_samples import write
 from causeway.core.tables import read_json, read_table
 from causeway.efficiency.steps.find_steps import find_steps
 from causeway.readers.normalise import normalise
-from causeway.simulate.jobs.step_job import BASE_NS
+from causeway.simulate.jobs.trace_file import BASE_NS
 from causeway.simulate.runs import write_run
 
 

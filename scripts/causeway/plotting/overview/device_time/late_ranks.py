@@ -103,6 +103,9 @@ def _why(why: Mapping | None, at) -> list[object]:
             " more before a late collective",
             *_clock(why["clock"], at),
         ]
+    if why["cause"] == "other_ranks":
+        excess = citations.time(why["excess_communication_ns"], at("excess_communication_ns"))
+        return ["waits ", excess, " more for ranks of other communicators before a late collective"]
     if why["cause"] == "copies":
         return [
             "its device copies for ",

@@ -85,7 +85,10 @@ def sentences(facts: Document) -> list[Markup]:
     """Return what costs most, and what stands out of idle time, launches, copies and hosts."""
     document = facts.document
     tree = facts.document[COMM_AWARE]
-    worst, words, _ = max(PARTS[1:], key=lambda part: document["waterfall_ns"][part[0]])
+    roles = document.get("roles") or {"within_ns": None}  # what roles differ by is no imbalance of the work
+    ours = roles["within_ns"] is None or 2 * roles["within_ns"] >= document["waterfall_ns"]["load_imbalance"]
+    shown = [part for part in PARTS[1:] if ours or part[0] != "load_imbalance"]
+    worst, words, _ = max(shown, key=lambda part: document["waterfall_ns"][part[0]])
     busy = 100 * (tree[PARALLEL] or 0)
     running = citations.percent(busy, facts.of(f"100 * {value_at(COMM_AWARE, PARALLEL)}"))
     number = document["device"]["n_devices"]

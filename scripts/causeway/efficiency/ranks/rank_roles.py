@@ -1,0 +1,196 @@
+"""Roles: groups of ranks that do the same work, by how often they launch which kernels.
+
+Counts of launches are compared, not times: a slow rank launches what its peers launch, and noise changes no count. Two
+ranks do the same work where their counts of each kernel have one ratio (that of the lengths of their traces, or of
+their shares of equal work); pipeline stages with an embedding or a loss, or dense and expert ranks, have not. Numbers
+are left out of kernels' names, since libraries choose other tile sizes on other ranks for the same work. Communication
+and copies do not count: how often a rank sends depends on its neighbours.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from causeway.core.tables import read_table
+from causeway.efficiency.device_time import event_streams
+
+DIFFERENT = 0.01
+"""Two ranks differ where kernels with more than this share of their computing time do not fit one ratio of counts.
+
+Chosen on simulated jobs of seeds 1 to 20: 0 within each role, 0.017 or more between roles (docs/efficiency.md).
+"""
+SLACK = 0.03
+"""A count fits where it departs by no more than this share; a step that a trace cuts short changes counts so ..."""
+CHANCE = 3.0
+"""... or so many standard deviations of a Poisson count: kernels that depend on the data are not launched equally
+often ..."""
+FEWEST = 3
+"""... or so many launches."""
+MOST_NAMED = 3
+"""Kernels that a role is described by."""
+
+_NUMBER = re.compile(r"\d+")
+
+
+@dataclass(frozen=True)
+class RankWork:
+    """Computing launches of ranks by family of kernels: short names without numbers.
+
+    Attributes
+    ----------
+    count, time : dict of int to dict of str to int
+        By rank and family: launches, and their summed durations in ns.
+    names : dict of str to str
+        The first short name, in alphabetical order, of each family.
+    """
+
+    count: dict[int, dict[str, int]]
+    time: dict[int, dict[str, int]]
+    names: dict[str, str]
+
+
+def work_of(folder: Path) -> RankWork:
+    """Return the computing launches of an export's ranks; empty without launches."""
+    found = RankWork({}, {}, {})
+    if not (folder / "launches.parquet").is_file():
+        return found
+    kernels = read_table(folder / "kernels.parquet", "kernels", ["kernel", "short_name"]).to_pylist()
+    short = {row["kernel"]: row["short_name"] for row in kernels}
+    of = read_table(folder / "configurations.parquet", "configurations", ["kernel"]).column("kernel").to_pylist()
+    families: dict[str, int] = {}
+    kinds = event_streams.class_bits(folder)
+    code = np.full(len(of), -1)
+    for at, kernel in enumerate(of):
+        if kinds[at] == 0:
+            family = _NUMBER.sub("", short[kernel])
+            code[at] = families.setdefault(family, len(families))
+            found.names[family] = min(found.names.get(family, short[kernel]), short[kernel])
+    sums: dict[int, np.ndarray] = {}
+    for batch in event_streams.chunks(folder, "launches", ["start_ns", "duration_ns", "configuration", "rank"]):
+        family = code[batch.column("configuration").to_numpy()]
+        ranks = batch.column("rank").to_numpy()
+        duration = batch.column("duration_ns").to_numpy()
+        for rank in np.unique(ranks).tolist():
+            mine = (ranks == rank) & (family >= 0)
+            total = sums.setdefault(rank, np.zeros((2, len(families)), np.int64))
+            total[0] += np.bincount(family[mine], minlength=len(families))
+            np.add.at(total[1], family[mine], duration[mine])
+    for rank, (count, time) in sums.items():
+        found.count[rank] = {name: int(count[at]) for name, at in families.items() if count[at]}
+        found.time[rank] = {name: int(time[at]) for name, at in families.items() if count[at]}
+    return found
+
+
+@dataclass(frozen=True)
+class Role:
+    """Ranks that do the same work: ascending numbers of ranks, and kernels that other roles launch otherwise."""
+
+    ranks: list[int]
+    kernels: list[str]
+
+
+def roles_of(works: Iterable[RankWork]) -> list[Role]:
+    """Return the roles of the ranks of several exports, by their lowest rank; ranks without computing launches have
+    none.
+    """
+    count: dict[int, dict[str, int]] = {}
+    time: dict[int, dict[str, int]] = {}
+    names: dict[str, str] = {}
+    for one in works:
+        count |= one.count
+        time |= one.time
+        names |= {family: min(name, names.get(family, name)) for family, name in one.names.items()}
+    families = sorted(names)
+    ranks = sorted(rank for rank in count if sum(count[rank].values()))
+    counts = np.array([[count[rank].get(name, 0) for name in families] for rank in ranks], np.int64)
+    shares = np.array([[time[rank].get(name, 0) for name in families] for rank in ranks], np.float64)
+    shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1) if len(ranks) else 1
+    leaders: list[int] = []
+    members: list[list[int]] = []
+    known: dict[bytes, int] = {}
+    for at, rank in enumerate(ranks):
+        key = counts[at].tobytes()
+        if key not in known:
+            near = ((differing(counts[at], counts[one], shares[at], shares[one]), one) for one in leaders)
+            fits = next((leaders.index(one) for found, one in near if found <= DIFFERENT), None)
+            known[key] = len(leaders) if fits is None else fits
+            if fits is None:
+                leaders.append(at)
+                members.append([])
+        members[known[key]].append(rank)
+    named = [_named(counts, shares, leaders, one) for one in leaders]
+    return [Role(own, [names[families[at]] for at in them]) for own, them in zip(members, named, strict=True)]
+
+
+def _departing(counts: np.ndarray, others: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return which counts do not fit the common ratio of two ranks; bool, shape (families,)."""
+    both = np.flatnonzero((counts > 0) & (others > 0))
+    if not both.size:
+        return (counts > 0) | (others > 0)
+    ratio = counts[both] / others[both]
+    order = np.argsort(ratio, kind="stable")
+    reached = np.cumsum(weight[both][order])
+    common = ratio[order][np.searchsorted(reached, reached[-1] / 2)]
+    larger = np.maximum(counts, common * others)
+    allowed = np.maximum(FEWEST, np.maximum(SLACK * larger, CHANCE * np.sqrt(larger)))
+    return np.abs(counts - common * others) > allowed
+
+
+def differing(counts: np.ndarray, others: np.ndarray, shares: np.ndarray, other_shares: np.ndarray) -> float:
+    """Return the share of two ranks' computing time in kernels whose counts do not fit one ratio, 0 to 1.
+
+    Parameters
+    ----------
+    counts, others : ndarray of int64, shape (families,)
+        Launches of each rank.
+    shares, other_shares : ndarray of float64, shape (families,)
+        Shares of each rank's computing time.
+    """
+    weight = (shares + other_shares) / 2
+    return float(weight[_departing(counts, others, weight)].sum())
+
+
+def _named(counts: np.ndarray, shares: np.ndarray, leaders: Sequence[int], one: int) -> list[int]:
+    """Return the families that a role launches more often than all other roles, those with the most time first."""
+    more = np.full(counts.shape[1], len(leaders) > 1)
+    for other in leaders:
+        if other != one:
+            departs = _departing(counts[one], counts[other], (shares[one] + shares[other]) / 2)
+            total, theirs = counts[one].sum(), counts[other].sum()
+            more &= departs & (counts[one] * theirs > counts[other] * total)
+    order = np.lexsort((np.arange(more.size), -shares[one]))
+    return [at for at in order.tolist() if more[at]][:MOST_NAMED]
+
+
+def role_numbers(roles: Sequence[Role]) -> dict[int, int]:
+    """Return the role of each rank: its position in `roles`."""
+    return {rank: number for number, role in enumerate(roles) for rank in role.ranks}
+
+
+def ranks_in_words(ranks: Sequence[int]) -> str:
+    """Return ascending ranks in words, at most four runs of them.
+
+    >>> ranks_in_words([3]), ranks_in_words([0, 1, 2, 8]), ranks_in_words([0, 2, 4, 6, 8])
+    ('rank 3', 'ranks 0-2, 8', 'ranks 0, 2, 4, 6 and 1 more')
+    """
+    runs: list[list[int]] = []
+    for rank in ranks:
+        if runs and rank == runs[-1][-1] + 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    shown = ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs[:4])
+    left = sum(len(run) for run in runs[4:])
+    return f"rank{'s' * (len(ranks) > 1)} {shown}" + (f" and {left} more" if left else "")
+
+
+def different_work(roles: Sequence[Role]) -> str | None:
+    """Return the sentence that says that ranks do different work; None where all do the same."""
+    if len(roles) < 2:
+        return None
+    listed = "; ".join(ranks_in_words(role.ranks) for role in roles[:MOST_NAMED])
+    more = f"; {len(roles) - MOST_NAMED} more" if len(roles) > MOST_NAMED else ""
+    return f"ranks do different work ({len(roles)} roles: {listed}{more})"
