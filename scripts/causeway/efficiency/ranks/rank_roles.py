@@ -159,8 +159,8 @@ def _named(counts: np.ndarray, shares: np.ndarray, leaders: Sequence[int], one: 
     for other in leaders:
         if other != one:
             departs = _departing(counts[one], counts[other], (shares[one] + shares[other]) / 2)
-            total, theirs = counts[one].sum(), counts[other].sum()
-            more &= departs & (counts[one] * theirs > counts[other] * total)
+            oftener = counts[one] * counts[other].sum() > counts[other] * counts[one].sum()
+            more &= departs & oftener
     order = np.lexsort((np.arange(more.size), -shares[one]))
     return [at for at in order.tolist() if more[at]][:MOST_NAMED]
 

@@ -36,7 +36,8 @@ def role_balance(dataset: MeasuredDataset, roles: Sequence[tuple[list[int], list
     for number, (ranks, kernels) in enumerate(roles):
         mine = set(ranks)
         compute = [int(time_in(dataset.total[row], "compute")) for row in dataset.indices(lambda d, m=mine: d[0] in m)]
-        total, longest = sum(compute), max(compute, default=0)
+        total = sum(compute)
+        longest = max(compute, default=0)
         within += len(compute) * longest - total
         balance = ratio(total, len(compute) * longest) if len(compute) > 1 else None
         facts = {"n_devices": len(compute), "compute_ns": total, BALANCE: balance}
