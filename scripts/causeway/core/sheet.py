@@ -75,16 +75,16 @@ def check_values(settings: object) -> None:
     left = MOST_VALUES
     waiting = [("", settings)]
     while waiting:
-        place, value = waiting.pop()
+        key_path, value = waiting.pop()
         left -= 1
         if left < 0:
             raise CausewayError(f"more than {MOST_VALUES:,} values; do its YAML aliases repeat each other?")
         if isinstance(value, float) and not math.isfinite(value):
-            raise CausewayError(f"{place}: {value} is no finite number")
+            raise CausewayError(f"{key_path}: {value} is no finite number")
         if isinstance(value, Mapping):
-            waiting += [(f"{place}: {key}" if place else str(key), one) for key, one in value.items()]
+            waiting += [(f"{key_path}: {key}" if key_path else str(key), one) for key, one in value.items()]
         elif isinstance(value, list):
-            waiting += [(place, one) for one in value]
+            waiting += [(key_path, one) for one in value]
 
 
 def violation_of(error: Exception) -> str:
