@@ -18,7 +18,7 @@ from causeway.causal.discovery.verdicts import REFUSED_BELOW, detectable_share
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.preparation.definition import REASON as DEFINITION
 from causeway.causal.preparation.definition import without_definition
-from causeway.causal.preparation.prepare import CONTROL_NAMES, prepare
+from causeway.causal.preparation.prepare import CONTROL_NAMES, LEAKED, leaked_columns, prepare
 from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.selection.design_cache import DesignCache, independent_rows
 from causeway.causal.selection.stages import Stages
@@ -67,8 +67,11 @@ def _discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple
         refusal = f"{size:,.0f} effective samples, fewer than {REFUSED_BELOW:.0f}"
         return Outcome(**base, n_effective=size, refusal=refusal), None
     freed = without_definition(columns, rows, scope.target, base["seed"])
+    ruled_out = dict.fromkeys(freed.dropped, DEFINITION)
+    if freed.rows is not rows:  # what was computed from the target no longer follows from what is left of it
+        ruled_out |= dict.fromkeys(leaked_columns(columns, rows, scope.target), LEAKED)
     rows = freed.rows
-    prepared = prepare(columns, rows, scope.target, dict.fromkeys(freed.dropped, DEFINITION))
+    prepared = prepare(columns, rows, scope.target, ruled_out)
     if freed.explained is not None:
         prepared.note(
             f"{' and '.join(freed.dropped)} explain {100 * freed.explained:.0f} % of the deviation's variance by the"

@@ -27,6 +27,8 @@ from causeway.numeric.effective_size import kish_size
 
 CONTROL_NAMES = frozenset(feature.name for feature in FEATURES if feature.is_control)
 """Nuisance columns: entered like candidates so that they take away what they explain, never reported as causes."""
+LEAKED = "follows from the measured value itself (exactly, with at most two other columns)"
+"""Why a leaked feature that the data gave away is no candidate."""
 
 
 def prepare(
@@ -77,6 +79,13 @@ def prepare(
         _choose_scales(numbers, rows, prepared)
         _cluster(numbers, prepared)
     return prepared.complete()
+
+
+def leaked_columns(columns: Sequence[Feature], rows: Observations, target: str) -> list[str]:
+    """Return the names of the columns that follow from the measured value itself, in order; arguments as of
+    `prepare`.
+    """
+    return [one.feature for one in prepare(columns, rows, target).dropped if one.reason == LEAKED]
 
 
 def _unique(names: Iterable[str]) -> list[str]:
@@ -174,9 +183,7 @@ def _without_leaked(
                 attribution.exact_as_measured,
             )
     for i in np.flatnonzero(leaked):
-        prepared.drop(
-            numbers[i].name, "follows from the measured value itself (exactly, with at most two other columns)"
-        )
+        prepared.drop(numbers[i].name, LEAKED)
     return [number for number, drop in zip(numbers, leaked, strict=True) if not drop]
 
 

@@ -8,6 +8,7 @@ from causeway.causal.data.observations import Feature, Observations
 from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
 from causeway.causal.preparation.definition import without_definition
+from causeway.causal.preparation.prepare import LEAKED
 from causeway.core.vocabulary import MEMORY_STALL
 
 N = 1500
@@ -60,6 +61,17 @@ def test_a_cause_beyond_the_definition_is_named_with_its_sign(seed):
     (arrow,) = searched(8100 + seed, 0.3).arrows
     assert arrow.name == "launches_in_flight"
     assert (arrow.sign, arrow.sign_of) in (("+", "target"), ("+", "value"))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_was_computed_from_the_target_is_a_leak_though_only_a_part_of_the_target_is_left(seed):
+    y, columns = stalls(8400 + seed, 0.3)
+    columns.append(Feature("stall_in_us", y / 1000, "counter", "memory"))
+    columns.append(Feature("log_of_it", np.log(y), "counter", "memory"))
+    outcome = discover(columns, stall_rows(y), Scope("d", MEMORY_STALL, "k", resamples=0))[0]
+    assert [arrow.name for arrow in outcome.arrows] == ["launches_in_flight"]
+    reasons = {one.feature: one.reason for one in outcome.dropped}
+    assert {name for name, reason in reasons.items() if reason == LEAKED} == {"stall_in_us", "log_of_it"}
 
 
 def test_other_targets_are_left_as_they_are():
