@@ -64,6 +64,7 @@ def test_what_ifs_predict_what_removing_a_cause_does(demo):
     folder = demo / "demo" / "kernel_variability"
     ids = {row["name"]: row["kernel"] for row in read_table(folder / "kernels.parquet", "kernel_summary").to_pylist()}
     seen = 0
+    elapsed = read_json(demo / "demo" / "efficiency.json")["elapsed_ns"]
     for effect in truth["effects"]:
         feature = effect["removed"].split(":")[-1]
         rows = read_table(folder / "causal" / ids[effect["kernel"]] / "whatif.parquet", "whatif").to_pylist()
@@ -76,6 +77,9 @@ def test_what_ifs_predict_what_removing_a_cause_does(demo):
             half = row[f"{name}_change_high"] - row[f"{name}_change_percent"]
             assert abs(row[f"{name}_change_percent"] - true) <= half + slack, effect["removed"]
         assert row["saved_ns"] == pytest.approx(effect["saved_ns"], rel=0.25)
+        of_a_step = 100 * row["saved_ns"] / (4 * elapsed)  # of four ranks; the most that a step can win
+        assert 0 < -effect["step_change_percent"] <= of_a_step * 1.1
+        assert of_a_step + effect["step_change_percent"] < 0.06
     assert seen >= 4
 
 
