@@ -1,0 +1,109 @@
+"""What a replay says a change would do, beside the same program run again with that change by a known scheduler."""
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from tests.unit.waiting.known_scheduler import Costs, ProgramOf, Run
+
+from causeway.waiting.graph import read_graph
+from causeway.waiting.graph.nodes import ALL_STREAMS, COLLECTIVE, COPY, KERNEL, NO_SCOPE
+from causeway.waiting.path.critical_path import CriticalPaths, measured
+from causeway.waiting.replay.changes import changes
+from causeway.waiting.replay.replayed import durations_of, replayed
+
+CALLS = ("cudaLaunchKernel", "cudaDeviceSynchronize", "cudaStreamWaitEvent")
+CHANGED = {
+    "collectives_free": Costs(collective=0.0),
+    "copies_free": Costs(copy=0.0),
+    "launches_free": Costs(launch=0.0),
+    "host_free": Costs(host=0.0),
+    "no_straggler": Costs(slow=1.0),
+}
+
+
+def graph_of(run, with_events):
+    """Return graph and links as they are read from an export of the run, with or without its events."""
+    texts = read_graph.Texts()
+    names = np.array([texts.code(f"k{number}") for number in range(5)] + [texts.code("collective"), texts.code("copy")])
+    start, end, rank, stream, name, correlation = run.work.T
+    rows = {
+        "start": start,
+        "end": end,
+        "rank": rank,
+        "device": 0 * rank,
+        "stream": stream,
+        "kind": np.array([KERNEL] * 5 + [COLLECTIVE, COPY])[name],
+        "name": names[name],
+        "operator": 0 * rank - 1,
+        "correlation": correlation,
+        "asked": np.full(len(rank), read_graph.NOT_KNOWN),
+    }
+    begun, done, caller, call, made = run.calls.T
+    host = {
+        "start": begun,
+        "end": done,
+        "rank": caller,
+        "thread": 0 * caller,
+        "name": np.array([texts.code(one) for one in CALLS])[call],
+        "waits": np.array([0, 2, 0])[call],
+        "correlation": made,
+        "outer": np.arange(len(call)),
+        "scope": np.where(call == 1, ALL_STREAMS, NO_SCOPE),
+    }
+    rows["call"], host = read_graph._joined(rows, host, texts)
+    ranks = list(range(len(run.ranks)))
+    joined = np.stack([start[(rank == one) & (name == 5)] for one in ranks])
+    matched = read_graph.Matched(ranks=ranks, start=joined, bus_bytes=np.full(joined.shape[1], -1))
+    moment, waiting, on, source = run.waits.T
+    events = np.stack([waiting, on, moment, source]) if with_events else np.zeros((4, 0), np.int64)
+    graph, evidence = read_graph._graph(rows, host, texts, events, [matched])
+    return graph, read_graph.linked(graph, evidence)
+
+
+def errors_of(seed, with_events):
+    """Return of each change the relative error of the replay and that of the naive bound."""
+    program = ProgramOf(seed)
+    slow = seed % program.ranks
+    run = Run(program, slow_rank=slow)
+    graph, links = graph_of(run, with_events)
+    paths = CriticalPaths(graph, links)
+    found = []
+    for change in changes(graph, links, paths, measured(graph, links), durations_of(graph, links)):
+        after = replayed(graph, links, change.durations)
+        spans = np.array([paths.span(after, rank) for rank in paths.ranks()])
+        predicted = spans[:, 1].max() - spans[:, 0].min()
+        if change.word == "nothing":
+            assert predicted == run.span
+            continue
+        costs = CHANGED.get(change.word)
+        if change.word == "kernel_faster":
+            costs = Costs(kernel=int(change.name[1:]), kernel_factor=0.9)
+        if costs is None:
+            continue
+        assert change.word != "no_straggler" or change.name == f"rank {slow}"
+        true = Run(program, costs, slow_rank=slow).span
+        found.append((change.word, abs(predicted - true) / true, abs(run.span - change.naive_ns - true) / true))
+    return found
+
+
+def errors_over(seeds, with_events):
+    """Return the errors by change, shape (n, 2)."""
+    errors = defaultdict(list)
+    for seed in seeds:
+        for word, *both in errors_of(seed, with_events):
+            errors[word].append(both)
+    return {word: np.array(both) for word, both in errors.items()}
+
+
+@pytest.mark.parametrize("with_events", [True, False])
+@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(30), marks=pytest.mark.slow)], ids=["few", "all"])
+def test_predicted_steps_are_those_of_the_changed_program(seeds, with_events):
+    found = errors_over(seeds, with_events)
+    assert (
+        {*CHANGED, "kernel_faster"} >= set(found) >= {"collectives_free", "copies_free", "launches_free", "host_free"}
+    )
+    for word, errors in found.items():
+        assert np.median(errors[:, 0]) <= 0.03, word
+        assert errors[:, 0].max() <= 0.10, word
+        assert np.median(errors[:, 0]) <= np.median(errors[:, 1]), word
