@@ -67,27 +67,17 @@ RULES = {
     "levers behind mediators": [(discover, "mediated_parents", _roots_alone)],
     "whole class named": [(discover, "with_whole_class", lambda parents, *_: parents)],
     "leaks rechecked by regression": [(leakage_recheck.LeakageRecheck, "drop_leaked", lambda *_: False)],
+    "better member of a cluster": [(discover, "promote_better_members", lambda *_: False)],
     "counters standardised": [(prepare, "better_standardised", lambda one, *_: np.zeros(len(one), dtype=bool))],
     "images of the time": [(prepare, "_products_with_time", lambda numbers, _: np.zeros(len(numbers), dtype=bool))],
     "exact relations": [(prepare, "leaked_features", lambda columns, *_: np.zeros(columns.columns.shape[1], bool))],
     "names of time": [(prepare, "leaked_by_name", lambda *_: False)],
-    "leak: rate beside what determines": [
-        (place, "rate_beside_determining", lambda *_: None) for place in (leak_attribution, leakage_recheck)
-    ],
-    "leak: nearly the measured value": [
-        (place, "nearly_measured", lambda *_: None) for place in (leak_attribution, leakage_recheck)
-    ],
-    "leak: calculated from": [
-        (place, "calculated_from", lambda *_: None) for place in (leak_attribution, leakage_recheck)
-    ],
-    "leak: among related columns": [
-        (place, "leaked_among", lambda *_: None) for place in (leak_attribution, leakage_recheck)
-    ],
+    "leak: rate beside what determines": [(leak_attribution, "rate_beside_determining", lambda *_: None)],
+    "leak: nearly the measured value": [(leak_attribution, "nearly_measured", lambda *_: None)],
+    "leak: calculated from": [(leak_attribution, "calculated_from", lambda *_: None)],
+    "leak: among related columns": [(leak_attribution, "leaked_among", lambda *_: None)],
     "exchange": [(forward, "_exchange", lambda problem, response, chosen, given: chosen)],
-    "screening off": [
-        (place, "preferred", lambda problem, score, candidate: int(np.argmin(score)))
-        for place in (forward, stability_selection)
-    ],
+    "screening off": [(forward, "preferred", lambda problem, score, candidate: int(np.argmin(score)))],
     "raw before computed": [(backward.Pruner, "prefer_raw", lambda self, response, chosen: chosen)],
     "products in pruning": [
         (backward.Pruner, "products", lambda self, others: np.zeros((self.problem.basis.columns.shape[0], 0)))
@@ -95,6 +85,7 @@ RULES = {
     "effects by kernel in pruning": [
         (backward.Pruner, "by_kernel", lambda self, others: np.zeros((self.problem.basis.columns.shape[0], 0)))
     ],
+    "stand-ins in stability": [(stability_selection, "stood_in", lambda *_: False)],
     "stability": [(discover, "selection_frequencies", lambda *_: None)],
 }
 """By the rule's name: what is replaced to switch it off."""

@@ -3,6 +3,6 @@
 One step of a selection stands in `selection`; what its result means in words, in `report`.
 
 Imports run from left to right: `discover` > `equivalents`, `total_effects` > `arrows` >
-`between_configurations`, `lag_recheck`, `leakage_recheck`, `mean_and_scale`,
+`between_configurations`, `cluster_representative`, `lag_recheck`, `leakage_recheck`, `mean_and_scale`,
 `scope_p_value`, `stability_selection`, `verdicts`.
 """

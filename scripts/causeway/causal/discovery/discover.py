@@ -7,6 +7,7 @@ from causeway.causal.data.observations import Feature, Observations
 from causeway.causal.data.outcome import CONFIGURATION, Outcome, Scope
 from causeway.causal.discovery.arrows import parents_between, parents_within, stable_parents, weigh, with_determination
 from causeway.causal.discovery.between_configurations import configuration_effects
+from causeway.causal.discovery.cluster_representative import promote_better_members
 from causeway.causal.discovery.equivalents import with_whole_class
 from causeway.causal.discovery.lag_recheck import without_slow_waves
 from causeway.causal.discovery.leakage_recheck import LeakageRecheck
@@ -127,7 +128,7 @@ def _searched(prepared: Prepared, rows: Observations, deviation: np.ndarray) -> 
     leakage = LeakageRecheck(prepared, rows)
     stages = run_stages(list(prepared.within), grounds, deviation)
     for _ in range(RECHECK_ROUNDS):
-        if not leakage.drop_leaked(stages):
+        if not leakage.drop_leaked(stages) and not promote_better_members(stages, prepared):
             break
         stages = run_stages(list(prepared.within), grounds, deviation)
     return stages

@@ -19,6 +19,8 @@ MIN_FREQUENCY = 0.6
 Stability selection, J. R. Stat. Soc. B 72 (2010) 417)."""
 ODDS = 0.75
 """Share of half-samples that would find an effect which all rows just show, if nothing else took its place."""
+SAME_EFFECT = 0.9
+"""Share of what a parent does to the target that stand-ins must tell to count as the parent."""
 MOST_NEW = 3
 """So many candidates may a half-sample find before a parent."""
 SCREENED = 200
@@ -119,7 +121,9 @@ def half_level(alpha: float, df: int, n_rows: float) -> float:
 def _found_again(
     half: Problem, response: np.ndarray, parent: int, parents: list[int], given: list[int], limit: float
 ) -> bool:
-    """Tell whether a half-sample, told a stage's other parents, finds this one."""
+    """Tell whether a half-sample, told a stage's other parents, finds this one: itself, or others that tell nearly
+    all that it does.
+    """
     others = [other for other in {*parents, *given} if other != parent]
     model = linear_model_of(half, response, others)
     new = []
@@ -131,4 +135,20 @@ def _found_again(
             return True
         new.append(test.candidate)
         model.add_candidate(test.candidate)
-    return False
+    return stood_in(half, response, new, parent)
+
+
+def stood_in(problem: Problem, response: np.ndarray, new: list[int], parent: int) -> bool:
+    """Return whether what a half-sample found instead of a parent explains nearly all of what the parent explains of
+    `response`, shape (n,).
+
+    Of a slow run, its number and the time since its start may both tell which launches were slow; which of them a
+    half-sample prefers is chance.
+    """
+    if not new:
+        return False
+    frame = linear_model_of(problem, response, new).q
+    columns = problem.basis.columns[:, problem.basis.of(parent)].astype(float)
+    effect = columns @ np.linalg.lstsq(columns, response, rcond=1e-6)[0]
+    inside = frame.T @ effect
+    return bool(effect @ effect > 0 and inside @ inside > SAME_EFFECT * (effect @ effect))

@@ -114,7 +114,7 @@ def _add_categories(
         values = candidate.values[_first_rows(rows)] if constant else candidate.values
         prepared.add(replace(candidate, values=values, members=(candidate.name,)), between=constant)
         others = [name for name in candidate.members if name != candidate.name]
-        prepared.merge(candidate.name, others, "it groups the rows alike")
+        prepared.merge(candidate.name, dict.fromkeys(others), "it groups the rows alike")
 
 
 def _first_rows(rows: Observations) -> np.ndarray:
@@ -255,7 +255,8 @@ def _cluster(numbers: list[NumericColumn], prepared: Prepared) -> None:
     values = final_values(numbers)
     for head, cluster in members.items():
         prepared.add(numbers[head].candidate(values[head]))
-        prepared.merge(names[head], [names[i] for i in cluster if i != head])
+        others = {names[i]: numbers[i].candidate(values[i]) for i in cluster if i != head}
+        prepared.merge(names[head], others)
     prepared.keep_numbers({number.name: number.measured_only() for number in numbers})
 
 

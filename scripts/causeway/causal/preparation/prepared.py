@@ -52,6 +52,7 @@ class Prepared:
         self._next = 0
         self._dropped: dict[str, str] = {}
         self._merge_reasons: dict[str, str] = {}
+        self._stand_ins: dict[str, Candidate] = {}
         self._numbers: dict[str, NumericColumn] = {}
         self._notes: list[str] = []
         self._on_two_scales: frozenset[str] = frozenset()
@@ -73,6 +74,11 @@ class Prepared:
         heads = {member: one.name for one in self._standing() for member in one.members}
         merged = {name: f"merged into {heads[name]}: {why}" for name, why in self._merge_reasons.items()}
         return tuple(Dropped(name, reason) for name, reason in sorted({**self._dropped, **merged}.items()))
+
+    @property
+    def stand_ins(self) -> Mapping[str, Candidate]:
+        """The merged columns that could stand for their cluster, as the candidates that they would be."""
+        return MappingProxyType(self._stand_ins)
 
     @property
     def numbers(self) -> Mapping[str, NumericColumn]:
@@ -126,23 +132,40 @@ class Prepared:
             raise ValueError(f"{candidate.name} is added with members {candidate.members}; merge them")
         self._append(candidate, self._between if between else self._within)
 
-    def merge(self, into: str, columns: Iterable[str], why: str = CORRELATED) -> None:
+    def merge(self, into: str, columns: Mapping[str, Candidate | None], why: str = CORRELATED) -> None:
         """Merge columns into the cluster of a candidate.
 
         Parameters
         ----------
         into : str
             The candidate, which stands for them.
-        columns : iterable of str
+        columns : mapping of str to Candidate or None
+            By column the candidate that it would be in the other's place; None if it may not take it.
         why : str
         """
         head = self._candidate(into)
-        columns = list(columns)
         for name in columns:
             self._expect(name, None)
-        self._merge_reasons.update(dict.fromkeys(columns, why))
+        for name, stand_in in columns.items():
+            self._merge_reasons[name] = why
+            if stand_in is not None:
+                self._stand_ins[name] = stand_in
         others = sorted({*head.members, *columns} - {into})
         self._replace(head, replace(head, members=(into, *others)))
+
+    def promote(self, name: str) -> None:
+        """Let a merged column stand for its cluster, in the position of the candidate that did."""
+        if name not in self._stand_ins:
+            raise ValueError(f"{name} cannot stand for a cluster: it is {self._words(name)}")
+        old = next((one for one in self.within if name in one.members), None)
+        if old is None:
+            raise ValueError(f"{name} cannot stand for its cluster: no candidate within configurations does")
+        members = (name, *sorted(set(old.members) - {name}))
+        new = replace(self._stand_ins.pop(name), members=members)
+        del self._merge_reasons[name]
+        self._stand_ins[old.name] = replace(old, members=(old.name,))
+        self._merge_reasons.update(dict.fromkeys(members[1:], CORRELATED))
+        self._replace(old, new)
 
     def drop(self, name: str, reason: str, heir: Candidate | None = None) -> None:
         """Drop a column.
@@ -162,6 +185,7 @@ class Prepared:
             raise ValueError(f"{name} has no place to leave to {heir.name}: it is {self._words(name)}")
         if name in self._merge_reasons:
             del self._merge_reasons[name]
+            self._stand_ins.pop(name, None)
             cluster = next(one for one in self._standing() if name in one.members)
             self._replace(cluster, replace(cluster, members=tuple(one for one in cluster.members if one != name)))
         elif self.state(name) is not None:
@@ -220,10 +244,12 @@ class Prepared:
         if heir is None:
             for name in others:
                 self._dropped[name] = f"merged into {head.name}: {self._merge_reasons.pop(name)}"
+                self._stand_ins.pop(name, None)
             return None
         if heir.name not in others:
             raise ValueError(f"{heir.name} is no member of the cluster of {head.name}: {others}")
         del self._merge_reasons[heir.name]
+        self._stand_ins.pop(heir.name, None)
         return replace(heir, members=(heir.name, *(name for name in others if name != heir.name)))
 
     def _append(self, candidate: Candidate, table: dict[int, Candidate]) -> None:

@@ -5,8 +5,10 @@ from scipy import stats
 
 from causeway.causal.data.observations import Candidate
 from causeway.causal.discovery.mean_and_scale import run_stages
-from causeway.causal.discovery.stability_selection import ODDS, half_level, selection_frequencies
+from causeway.causal.discovery.stability_selection import ODDS, half_level, selection_frequencies, stood_in
 from causeway.causal.selection.design_cache import DesignCache
+from causeway.causal.selection.linear_model import Problem
+from causeway.causal.statistics.basis import GroupCentring, build_basis
 from causeway.numeric.block_resampling import block_numbers, half_samples
 
 
@@ -54,6 +56,21 @@ def test_what_one_outburst_alone_shows_is_found_in_half_of_the_halves():
     assert stages.parents() == [0]
     (frequency,) = selection_frequencies(stages, 20, np.random.default_rng(4))
     assert frequency < 0.8
+
+
+def test_a_cause_counts_as_found_where_a_stand_in_tells_the_same():
+    """Which of two columns that tell the slow launches apart a half-sample prefers is chance; an unrelated one is no
+    stand-in.
+    """
+    rng = np.random.default_rng(630)
+    slow = (np.arange(640) % 8 == 0).astype(float)
+    candidates = [slow, slow + 0.02 * rng.standard_normal(640), rng.standard_normal(640)]
+    centring = GroupCentring(np.zeros(640, dtype=int), np.ones(640))
+    problem = Problem.of(build_basis(candidates, centring), 3, 640.0)
+    response = centring.weighted(5 * slow + 0.1 * rng.standard_normal(640))
+    assert stood_in(problem, response, [1], 0)
+    assert not stood_in(problem, response, [2], 0)
+    assert not stood_in(problem, response, [], 0)
 
 
 @pytest.mark.parametrize("df", [1, 3])

@@ -101,6 +101,7 @@ def test_copies_are_merged_and_listed(rng):
     )
     assert [candidate.members for candidate in found.within] == [("other",), ("sectors", "sectors_again")]
     assert reasons(found) == {"sectors_again": "merged into sectors: correlation above .95"}
+    assert list(found.stand_ins) == ["sectors_again"]
 
 
 def test_leaked_features_are_found_by_data_and_their_raw_parts_stay(rng):

@@ -20,9 +20,9 @@ def prepared():
     found = Prepared("abcdefghi", controls={"h"})
     found.add(candidate("d"))
     found.add(candidate("a"))
-    found.merge("a", "cb")
+    found.merge("a", {name: candidate(name) for name in "cb"})
     found.add(candidate("e"))
-    found.merge("e", "f")
+    found.merge("e", {"f": None})
     found.drop("e", "leaked")
     found.drop("g", "constant")
     found.add(candidate("h"))
@@ -62,6 +62,15 @@ def test_each_column_has_one_state(prepared):
     assert [one.feature for one in prepared.dropped] == sorted(reasons(prepared))
 
 
+def test_a_promoted_member_takes_the_position_and_the_cluster(prepared):
+    prepared.promote("c")
+    assert clusters(prepared) == [("c", "a", "b"), ("d",), ("h",)]
+    assert reasons(prepared)["a"] == "merged into c: correlation above .95"
+    assert prepared.stand_ins["a"].members == ("a",)
+    prepared.promote("a")
+    assert clusters(prepared)[0] == ("a", "b", "c")
+
+
 def test_a_dropped_candidate_leaves_its_cluster_to_an_heir_or_to_none(prepared):
     prepared.drop("c", "leaked")
     assert clusters(prepared)[0] == ("a", "b")
@@ -83,10 +92,12 @@ def test_a_dropped_candidate_leaves_its_cluster_to_an_heir_or_to_none(prepared):
         (lambda p: p.drop("g", "again"), "g is dropped already: constant"),
         (lambda p: p.drop("z", "unknown"), "nothing called z was measured"),
         (lambda p: p.drop("a", "leaked", heir=candidate("d")), r"d is no member of the cluster of a: \['b', 'c'\]"),
-        (lambda p: p.merge("a", ["b"]), "b has a state already: it is a member of a merged cluster"),
-        (lambda p: p.merge("a", ["d"]), "d has a state already: it is a candidate"),
-        (lambda p: p.merge("g", []), "g is no candidate, but dropped with a reason"),
-        (lambda p: p.merge("b", []), "b is no candidate, but a member of a merged cluster"),
+        (lambda p: p.merge("a", {"b": None}), "b has a state already: it is a member of a merged cluster"),
+        (lambda p: p.merge("a", {"d": None}), "d has a state already: it is a candidate"),
+        (lambda p: p.merge("g", {}), "g is no candidate, but dropped with a reason"),
+        (lambda p: p.promote("d"), "d cannot stand for a cluster: it is a candidate"),
+        (lambda p: p.promote("g"), "g cannot stand for a cluster: it is dropped with a reason"),
+        (lambda p: p.merge("b", {}), "b is no candidate, but a member of a merged cluster"),
     ],
 )
 def test_a_change_from_another_state_is_refused_and_changes_nothing(prepared, change, words):
@@ -108,8 +119,9 @@ def test_columns_without_a_state_or_a_name_of_their_own_are_refused():
 
 
 def test_what_is_read_cannot_be_edited(prepared):
-    with pytest.raises(TypeError):
-        prepared.numbers["z"] = None
+    for view in (prepared.stand_ins, prepared.numbers):
+        with pytest.raises(TypeError):
+            view["z"] = None
     with pytest.raises(AttributeError):
         prepared.within = ()
     with pytest.raises(AttributeError):

@@ -141,6 +141,14 @@ def test_an_orthonormal_basis_spans_the_columns_and_leaves_out_what_adds_little(
     assert [part.shape for part in orthonormal(columns[:, :0], 0.02)] == [(N, 0), (0, 0)]
 
 
+def test_a_cluster_is_represented_by_another_member():
+    prepared = Prepared("abc")
+    prepared.add(number("a", np.ones(N)))
+    prepared.merge("a", {name: number(name, np.ones(N)) for name in "bc"})
+    prepared.promote("b")
+    assert (prepared.within[0].name, prepared.within[0].members) == ("b", ("b", "a", "c"))
+
+
 @pytest.mark.parametrize("logarithmic", [False, True])
 def test_what_the_time_and_another_column_leave_equals_a_regression_on_shared_rows(logarithmic):
     rng = np.random.default_rng(26)
