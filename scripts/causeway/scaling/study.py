@@ -19,6 +19,10 @@ LEAST_SHARE = 0.5
 """No projection from a model that misses a median by more, or where less of the largest run's time is due to its
 launches.
 """
+FARTHEST = 5000
+"""No projection to more than so many times the launches that were measured: two million reach to 10^10, and what
+200,000 take is mostly the start of the program, which a fit cannot tell from work.
+"""
 WALL = "wall time"
 WORK = "CPU time of the busiest rank"
 """What the serial fraction, the model and the projection are made of: wall time where each rank has a core; else what
@@ -169,6 +173,8 @@ def _projection(
     if model is None:
         return None, "it needs at least two numbers of ranks"
     largest = max(runs, key=lambda key: (key[0], -key[1]))
+    if FARTHEST * largest[0] < max(PROJECTED_LAUNCHES):
+        return None, f"{largest[0]:,} launches are too few; measure at least {max(PROJECTED_LAUNCHES) // FARTHEST:,}"
     whole = seconds(model["phases"], *largest)
     empty = seconds(model["phases"], 0, largest[1])
     if 1 - empty / whole < LEAST_SHARE:
