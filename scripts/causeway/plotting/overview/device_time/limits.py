@@ -61,7 +61,7 @@ def what_limits(path: "pa.Table", replay: "pa.Table | None", name: str) -> list[
         query = of_table("sum(path_ns)::BIGINT", file, f"step IS NULL AND kind = '{kind}' AND md5(name) = '{digest}'")
         cells = [
             tag("td", KINDS[kind]),
-            tag("td", citations.name(text)),
+            tag("td", citations.name(text), class_="long"),
             tag("td", citations.time(ns, query), class_="n"),
         ]
         body.append(tag("tr", cells))
@@ -92,7 +92,7 @@ def _replays(replay: "pa.Table", name: str) -> list[Markup]:
         if row["name"] is not None:
             words += [": ", citations.name(row["name"])]
         cells = [
-            tag("td", words),
+            tag("td", words, class_="long"),
             tag("td", citations.time(row["predicted_ns"], of_table("predicted_ns", file, where)), class_="n"),
             tag(
                 "td",
@@ -100,7 +100,7 @@ def _replays(replay: "pa.Table", name: str) -> list[Markup]:
                 class_="n",
             ),
             tag("td", citations.time(row["naive_ns"], of_table("naive_ns", file, where)), class_="n"),
-            tag("td", [KINDS[row["limited_by"]], ": ", citations.name(row["limited_name"])]),
+            tag("td", [KINDS[row["limited_by"]], ": ", citations.name(row["limited_name"])], class_="long"),
         ]
         body.append(tag("tr", cells))
     words = ("change", "time of the run", "saved", "bound without dependencies", "what limits it then")
