@@ -261,9 +261,9 @@ FEATURES = (
     _operator(name="phase", label="phase", level="in the phase {}"),
     _input_size(name="shape_elements", label="elements of the operator's inputs", subject="Inputs of more elements"),
     _input_size(name="shape_bytes", label="bytes of the operator's inputs", subject="Larger inputs", unit="bytes"),
-    _input_size(name="matmul_m", label="rows of the matrix product (m)", subject="Matrix products with larger m"),
-    _input_size(name="matmul_n", label="columns of the matrix product (n)", subject="Matrix products with larger n"),
-    _input_size(name="matmul_k", label="inner size of the matrix product (k)", subject="Matrix products with larger k"),
+    _input_size(name="matmul_m", label="matrix rows (m)", subject="Matrix products with larger m"),
+    _input_size(name="matmul_n", label="matrix columns (n)", subject="Matrix products with larger n"),
+    _input_size(name="matmul_k", label="inner matrix size (k)", subject="Matrix products with larger k"),
     _moment(
         name="step",
         label="number of the step",

@@ -30,16 +30,21 @@ sys.exit(run_workflow([sys.executable, "-m", "snakemake", "--cores", "1", "--qui
 
 
 def in_terminal(folder, stop_at=None):
-    """Run the program in a terminal, press Ctrl-C when `stop_at` was shown; return what was shown, and the exit code."""
+    """Run the program in a terminal, press Ctrl-C when `stop_at` was shown, as a user would again after ten seconds (a
+    busy machine may be starting a job just then); return what was shown, and the exit code.
+    """
     child, terminal = pty.fork()
     if not child:
         os.chdir(folder)
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "scripts"), "COLUMNS": "100"}
         os.execve(sys.executable, [sys.executable, "-c", PROGRAM], environment)  # noqa: S606 - no shell
     shown = ""
-    pressed = False
+    pressed = None
     end = time.monotonic() + 60
     while time.monotonic() < end:
+        if pressed and time.monotonic() > pressed + 10:
+            pressed = time.monotonic()
+            os.write(terminal, b"\x03")
         if not select.select([terminal], [], [], 1)[0]:
             continue
         try:
@@ -50,8 +55,8 @@ def in_terminal(folder, stop_at=None):
             break
         shown += part.decode("utf-8", "replace")
         if stop_at and not pressed and re.search(stop_at, shown):
-            pressed = True
             time.sleep(0.5)
+            pressed = time.monotonic()
             os.write(terminal, b"\x03")
     os.close(terminal)
     return shown, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
