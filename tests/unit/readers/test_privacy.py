@@ -42,6 +42,7 @@ def run_rules(path, folder):
         "format": "auto",
         "node": None,
         "table_targets": ["y"],
+        "converted": None,
     }
     normalise_export.main(job(folder, params=params, output={"tables": str(folder / "t")}))
     check_quality.main(

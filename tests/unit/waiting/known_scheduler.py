@@ -12,7 +12,8 @@ LAUNCH, WAIT, SYNCHRONISE, CODE = range(4)
 """Kinds of items."""
 COMPUTE, NETWORK, COPIES = range(3)
 """Streams."""
-COLLECTIVE, COPY = 5, 6
+COLLECTIVE = 5
+COPY = 6
 """Codes of names; smaller ones are kernels."""
 START_UP = 3_200
 BETWEEN = 900
@@ -123,7 +124,9 @@ class Run:
         self.slow_rank = slow_rank
         self.ranks = [Rank(1_000_000 + 700 * number) for number in range(program.ranks)]
         self.joint = {}
-        self.work, self.calls, self.waits = [], [], []
+        self.work = []
+        self.calls = []
+        self.waits = []
         moved = True
         while moved:
             moved = False
@@ -132,7 +135,9 @@ class Run:
                 for stream in range(3):
                     while self._device(number, rank, stream):
                         moved = True
-        self.work, self.calls, self.waits = (np.array(sorted(one)) for one in (self.work, self.calls, self.waits))
+        self.work = np.array(sorted(self.work))
+        self.calls = np.array(sorted(self.calls))
+        self.waits = np.array(sorted(self.waits))
 
     @property
     def span(self):
