@@ -16,6 +16,7 @@ from causeway.core.results import (
 from causeway.core.tables import read_json, read_table
 from causeway.plotting.drawing.page import write
 from causeway.plotting.overview.overview import DatasetView, TargetView, draw_overview
+from causeway.plotting.overview.variability.linked_copies import sums_by_kernel
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -35,6 +36,7 @@ def views(job) -> list[DatasetView]:
         dataset_and_target(Path(path).parent): read_table(path, "across_kernels").to_pylist()
         for path in job.input.across_kernels
     }
+    copies = {dataset_and_target(path): sums_by_kernel(path) for path in job.input.kept}
     efficiency = {dataset_of(path): read_json(path) for path in job.input.efficiency}
     tables = {dataset_of(path): read_table(path, "efficiency") for path in job.input.efficiency_tables}
     stragglers = {dataset_of(path): read_json(path) for path in job.input.stragglers}
@@ -55,6 +57,7 @@ def views(job) -> list[DatasetView]:
                 ranking=ranking[name, target],
                 searches=searches.get((name, target), []),
                 across_kernels=across[name, target],
+                linked_copies=copies.get((name, target), {}),
             )
             for (name, target), table in kernels.items()
             if name == dataset

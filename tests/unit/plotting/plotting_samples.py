@@ -208,6 +208,7 @@ def job_of(root, out, datasets=("demo",)):
             across_kernels=each("causal/across_kernels.parquet"),
             contributions=each("causal/dataset/contributions.parquet"),
             findings=str(out / "findings.json"),
+            kept=[str(path / "kept.parquet") for path in places if path.name == "memory_stall"],
             efficiency=[str(path) for name in datasets for path in (root / name).glob("efficiency.json")],
             efficiency_tables=[str(path) for name in datasets for path in (root / name).glob("efficiency.parquet")],
             stragglers=[str(path) for name in datasets for path in (root / name).glob("stragglers.json")],

@@ -107,7 +107,7 @@ def kernels_table(names=NAMES, seed=2):
 
 
 def write_rows(folder, kernels, rows=1200, seed=4, features=FEATURES):
-    """`kept` and `features` of the same launches."""
+    """`kept` and `features` of the same launches; for the memory stall with the copy of three in four of them."""
     rng = np.random.default_rng(seed)
     ids = kernels.column("kernel").to_pylist()
     n = rows if ids else 0
@@ -143,7 +143,14 @@ def write_rows(folder, kernels, rows=1200, seed=4, features=FEATURES):
         "kept": pa.array(kept),
         "inclusion_probability": pa.array(np.where(kept, 1.0, 0.3)),
     }
-    write_table(pa.table({**base, **tail}), folder / "kept.parquet", "kept")
+    copies = {}
+    if folder.name == "memory_stall":
+        tail["target"] = pa.array(np.round(target))
+        lasts = rng.integers(1000, 90_000, n)
+        for name, column in (("transfer_duration_ns", lasts), ("exposed_transfer_ns", rng.integers(0, lasts + 1))):
+            copies[name] = pa.array(column, pa.int64(), mask=np.arange(n) % 4 == 3)
+    extra = [pa.field(name, pa.int64(), metadata={"unit": "ns"}) for name in copies]
+    write_table(pa.table({**base, **tail, **copies}), folder / "kept.parquet", "kept", extra)
     every = pa.table({**base, **tail, **values})
     write_table(
         every, folder / "features.parquet", "features", [*(f for f in every.schema if f.name not in values), *fields]

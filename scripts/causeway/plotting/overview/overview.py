@@ -3,7 +3,7 @@ the analysis.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -31,6 +31,7 @@ from causeway.plotting.overview.inputs import facts, kernel_table, quality_strip
 from causeway.plotting.overview.methods import methods_values, provenance
 from causeway.plotting.overview.variability.causes import anchor, why
 from causeway.plotting.overview.variability.effects_in_kernels import effects_in_kernels
+from causeway.plotting.overview.variability.linked_copies import linked_copies
 from causeway.plotting.overview.variability.what_if import what_would_help
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ on a click.
 @dataclass(frozen=True, kw_only=True)
 class TargetView:
     """One target of a dataset: its tables, causal searches (objects with `graph` and `contributions`), and what their
-    causes amount to over the kernels (rows of `across_kernels.parquet`).
+    causes amount to over the kernels (rows of `across_kernels.parquet`); of the memory stall also the sums of its
+    linked copies by kernel.
     """
 
     target: str
@@ -55,6 +57,7 @@ class TargetView:
     ranking: "pa.Table"
     searches: Sequence[object]
     across_kernels: Sequence[Mapping] = ()
+    linked_copies: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,6 +237,7 @@ def _target(
         ),
         "kernels": kernel_table(kernels, view.name, one.target, unit_stated(one.kernels)),
         "causes": why(view.name, one.target, one.searches, kernels),
+        "linked_copies": linked_copies(view.name, one.target, one.linked_copies, kernels),
         "effects_in_kernels": effects_in_kernels(view.name, one.target, one.across_kernels, kernels),
         "figures": joined(figure_links(links, "target", f"{view.name}/{one.target}"), ", "),
     }

@@ -68,6 +68,20 @@ def test_every_number_of_the_page_is_found_by_its_query_and_reads_like_it(made):
     }
 
 
+def test_copies_linked_to_launches_stand_beside_the_memory_stall(made):
+    """Kernels with the largest stall, their means against pandas."""
+    text = (made / "overview.html").read_text()
+    assert text.count("Copies linked to launches") == 1
+    section = text[text.index("Copies linked to launches") :].partition("</table>")[0]
+    rows = read_table(made / "demo" / "memory_stall" / "kept.parquet", "kept").to_pandas()
+    rows = rows[rows["transfer_duration_ns"].notna()]
+    sums = rows.groupby("kernel")["target"].sum().sort_values(ascending=False)
+    expected = rows.groupby("kernel")[["target", "transfer_duration_ns", "exposed_transfer_ns"]].mean()
+    shown = [float(value) for value in re.findall(r'value="([^"]+)"[^>]*data-kind="time"', section)]
+    assert len(shown) == 3 * min(len(sums), 8)
+    assert shown == pytest.approx(expected.loc[sums.index[:8]].to_numpy().ravel().tolist(), rel=1e-12)
+
+
 def test_each_compared_pair_says_the_headlines_of_its_findings_with_its_page(made):
     found = json.loads((made / "findings.json").read_text())["findings"]
     headlines = [one["headline"] for one in found if one["kind"] == "comparison" and one["scope_name"] is None]
