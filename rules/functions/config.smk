@@ -165,7 +165,8 @@ def binning_options():
         "seed": config["seed"],
     }
     options |= {
-        name.replace("_", "-"): bins[name] for name in ("mean", "link", "link_window_us", "assignment", "block")
+        name.replace("_", "-"): bins[name]
+        for name in ("mean", "configuration", "link", "link_window_us", "assignment", "block")
     }
     options |= {
         name.replace("_", "-"): ranking[name]

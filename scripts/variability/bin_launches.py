@@ -80,6 +80,12 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
         "--mean", choices=["global", "rank"], default="global", help="means over all ranks, or over each alone"
     )
     parser.add_argument(
+        "--configuration",
+        choices=["launch_shape", "operator", "shape"],
+        default="launch_shape",
+        help="what tells launches of a kernel apart beside its launch parameters",
+    )
+    parser.add_argument(
         "--link-window-us", default="1000", help="how long before a launch its transfer may have ended, in microseconds"
     )
     parser.add_argument(
@@ -141,6 +147,7 @@ def main(argv: list[str] | None = None) -> None:
                 workers=options.workers,
                 worker_kind=options.worker_kind,
                 link=options.link,
+                configuration=options.configuration,
             )
         bin_launches(settings, ranks)
 

@@ -14,6 +14,7 @@ from numba import int32, int64
 from causeway.core.errors import TableError
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, read_table
 from causeway.numeric.compiled import I4, U4, compiled
+from causeway.variability.rows.sources import Chunk
 
 Key = tuple[str, tuple[int | None, ...], str | None]
 
@@ -44,15 +45,7 @@ class Configurations:
             kernels = {row["kernel"]: row for row in read_table(folder / "kernels.parquet", "kernels").to_pylist()}
             for row in kernels.values():
                 named.setdefault(row["name"], row)
-            self._local[export] = {}
-            for row in read_table(folder / "configurations.parquet", "configurations").to_pylist():
-                if row["kernel"] not in kernels:
-                    raise TableError(
-                        f"{folder}/configurations.parquet: configuration {row['configuration']} names kernel"
-                        f" {row['kernel']}, which kernels.parquet does not have"
-                    )
-                shape = tuple(row[name] for name in LAUNCH_SHAPE)
-                self._local[export][row["configuration"]] = (kernels[row["kernel"]]["name"], shape, row["label"])
+            self._local[export] = self.local(export, folder, kernels)
         self.keys: list[Key] = sorted({key for local in self._local.values() for key in local.values()}, key=_order)
         self.kernels = [named[name] for name in sorted({key[0] for key in self.keys})]
         index_of = {row["name"]: index for index, row in enumerate(self.kernels)}
@@ -61,6 +54,41 @@ class Configurations:
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    def local(self, export: str, folder: Path, kernels: dict[int, dict]) -> dict[int, Key]:
+        """Return the key of each of an export's own numbers.
+
+        Parameters
+        ----------
+        export : str
+        folder : Path
+            Of its tables.
+        kernels : dict of int to dict
+            The rows of its table of kernels, by their numbers.
+
+        Raises
+        ------
+        TableError
+            For a configuration of an unknown kernel.
+        """
+        found = {}
+        for row in read_table(folder / "configurations.parquet", "configurations").to_pylist():
+            if row["kernel"] not in kernels:
+                raise TableError(
+                    f"{folder}/configurations.parquet: configuration {row['configuration']} names kernel"
+                    f" {row['kernel']}, which kernels.parquet does not have"
+                )
+            shape = tuple(row[name] for name in LAUNCH_SHAPE)
+            found[row["configuration"]] = (kernels[row["kernel"]]["name"], shape, row["label"])
+        return found
+
+    def columns(self) -> list[str]:
+        """Return the columns of launches that `own` reads."""
+        return ["configuration"]
+
+    def own(self, export: str, chunk: Chunk) -> np.ndarray:
+        """Return the export's own number of each launch; uint32."""
+        return chunk.column("configuration")
 
     @property
     def exports(self) -> list[str]:

@@ -11,6 +11,7 @@ from causeway.core.logs import LOG
 from causeway.core.tables import read_json, unit_of
 from causeway.numeric.intervals import stretches
 from causeway.variability.rows.configurations import Configurations
+from causeway.variability.rows.host_configurations import TOLD_APART_BY, HostConfigurations
 from causeway.variability.rows.sources import Source, TableRows
 from causeway.variability.rows.targets import Counter, Duration, Sampler, counter_field
 from causeway.variability.rows.transfers import transfers_of
@@ -46,6 +47,7 @@ class BinningSettings:
     workers: int = 1
     worker_kind: str = "threads"
     link: str = "overlap"
+    configuration: str = "launch_shape"
 
 
 @dataclass
@@ -136,7 +138,12 @@ def prepare(settings: BinningSettings, value: Duration | Counter, sources: list[
         for source, begin in zip(sources, stretches(first, np.array([source.span for source in sources])), strict=True):
             source.run_begin = int(begin)
     widths = [settings.width_ns, *settings.more_widths_ns] if timed else [settings.launches_per_bin]
-    configurations = Configurations({source.export: source.folder for source in sources})
+    folders = {source.export: source.folder for source in sources}
+    configurations = (
+        HostConfigurations(folders, settings.configuration, sources)
+        if settings.configuration in TOLD_APART_BY and isinstance(value, Duration)
+        else Configurations(folders)
+    )
     return PreparedDataset(
         sources=sources,
         timed=timed,

@@ -192,7 +192,7 @@ class Sampler:
 
     def columns(self) -> list[str]:
         """Return the columns that a sample is made of."""
-        return ["configuration", "rank", self.value.column]
+        return [*self.configurations.columns(), "rank", self.value.column]
 
     def sample(self, source: Source, chunk: Chunk, position: np.ndarray) -> Sample:
         """Return the rows of a chunk of `source` that have a value.
@@ -208,7 +208,7 @@ class Sampler:
             chunk = chunk.take(rows)
             position = position[rows]
         rank_index = source.rank_indices(chunk)
-        own = chunk.column("configuration")
+        own = self.configurations.own(source.export, chunk)
         configuration = np.empty(own.size, np.int32)
         kernel = np.empty(own.size, np.int32)
         wrong = self.configurations.renumber(self._numbers[source.export], own, configuration, kernel)
