@@ -16,6 +16,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from causeway.core.errors import CausewayError
 from causeway.numeric.mpi import ending_together
 
+AS_GIVEN = (
+    *("dataset", "tables", "clocks", "out", "launches_per_bin", "score", "mean", "link", "configuration", "seed"),
+    *("keep_share", "keep_count", "keep_max_rows", "control_ratio", "control_min_rows", "workers", "worker_kind"),
+)
+"""Options that are settings as they stand."""
+
 
 def nanoseconds(microseconds: str, what: str, least: int) -> int:
     """Return a time given in microseconds as whole nanoseconds."""
@@ -124,30 +130,14 @@ def main(argv: list[str] | None = None) -> None:
                     raise CausewayError(f"--{name.replace('_', '-')}: {getattr(options, name)}; expected at least 1")
             width_ns, *more_widths_ns = widths([options.width_us, *options.more_widths_us])
             settings = BinningSettings(
-                dataset=options.dataset,
-                tables=options.tables,
+                **{name: getattr(options, name) for name in AS_GIVEN},
                 exports=tuple(options.exports),
-                clocks=options.clocks,
                 targets=tuple(dict.fromkeys(options.targets)),
-                out=options.out,
                 width_ns=width_ns,
-                launches_per_bin=options.launches_per_bin,
-                score=options.score,
-                keep_share=options.keep_share,
-                keep_count=options.keep_count,
-                keep_max_rows=options.keep_max_rows,
-                control_ratio=options.control_ratio,
-                control_min_rows=options.control_min_rows,
-                mean=options.mean,
                 link_window_ns=nanoseconds(options.link_window_us, "--link-window-us", 0),
                 features=tuple(options.features),
-                seed=options.seed,
                 more_widths_ns=tuple(more_widths_ns),
                 round_robin_block=options.block if options.assignment == "round_robin" else None,
-                workers=options.workers,
-                worker_kind=options.worker_kind,
-                link=options.link,
-                configuration=options.configuration,
             )
         bin_launches(settings, ranks)
 

@@ -36,7 +36,7 @@ MISSING = {
     "validation": 1,
     "variability": 1,
     "variability/bins": 29,
-    "variability/rows": 68,
+    "variability/rows": 67,
 }
 """Folders in which something is missing, and how much."""
 ARRAY = re.compile(r"\b(?:np\.)?ndarray\b")

@@ -87,7 +87,12 @@ class Configurations:
         return ["configuration"]
 
     def own(self, export: str, chunk: Chunk) -> np.ndarray:
-        """Return the export's own number of each launch; uint32."""
+        """Return the export's own number of each launch.
+
+        Returns
+        -------
+        ndarray of uint32, shape (launches,)
+        """
         return chunk.column("configuration")
 
     @property

@@ -12,7 +12,9 @@ from causeway.variability.rows.sources import Chunk, Source
 TOLD_APART_BY = {"operator": ("operators", ("name",)), "shape": ("shapes", ("dims", "types"))}
 """By what, with the table that describes it and the columns that make its label."""
 PARTS = 1 << 32
-"""A launch's number is its configuration's times this, plus 1 + the number of its operator or shape; 0: not known."""
+"""A launch's pair: the number of its configuration times this, plus 1 + the number of its operator or shape (32 bits);
+plus 0 where that is not known.
+"""
 
 
 class HostConfigurations(Configurations):
@@ -39,7 +41,13 @@ class HostConfigurations(Configurations):
         super().__init__(folders)
 
     def local(self, export: str, folder: Path, kernels: dict[int, dict]) -> dict[int, Key]:
-        """Return the key of each pair of the export, by its index in the order of pairs."""
+        """Return the key of each pair of the export, by its index in the order of pairs.
+
+        Raises
+        ------
+        TableError
+            If a launch names what the export's tables do not have.
+        """
         known = super().local(export, folder, kernels)
         labels = {-1: None} | self._labels(folder)
         found = {}
@@ -56,7 +64,12 @@ class HostConfigurations(Configurations):
         return found
 
     def own(self, export: str, chunk: Chunk) -> np.ndarray:
-        """Return the index of each launch's pair; uint32."""
+        """Return the index of each launch's pair.
+
+        Returns
+        -------
+        ndarray of uint32, shape (launches,)
+        """
         return np.searchsorted(self._pairs[export], self._pair(chunk)).astype(np.uint32)
 
     def columns(self) -> list[str]:
