@@ -129,6 +129,7 @@ rule summarise_findings:
         steps=expand("<results>/{dataset}/steps.json", dataset=TRACED),
         step_causes=expand("<results>/{dataset}/step_causes.parquet", dataset=TRACED),
         waiting=expand("<results>/{dataset}/waiting.parquet", dataset=TRACED),
+        replays=expand("<results>/{dataset}/replay.parquet", dataset=TRACED),
         comparisons=[f"<results>/compare/{pair}/comparison.json" for pair in PAIRS],
         lib=modules("findings"),
     output:

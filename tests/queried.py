@@ -48,5 +48,10 @@ def wrong_findings(findings, results):
         for finding in findings
         if finding["recoverable_query"]
     ]
+    pairs += [
+        (finding["id"], finding["replay"]["query"], finding["replay"]["predicted_ns"])
+        for finding in findings
+        if finding["replay"]
+    ]
     found = answers([query for _, query, _ in pairs], results)
     return [(name, query, found[query], wanted) for name, query, wanted in pairs if not same(found[query], wanted)]

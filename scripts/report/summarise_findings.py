@@ -9,6 +9,7 @@ from causeway.core.tables import read_json, read_table, table_metadata, write_js
 from causeway.findings.causes import cause_findings
 from causeway.findings.comparison import comparison_findings
 from causeway.findings.device_time.efficiency import efficiency_findings, gpu_time_ns
+from causeway.findings.device_time.replay_savings import with_replays
 from causeway.findings.device_time.steps import step_findings
 from causeway.findings.device_time.stragglers import straggler_findings
 from causeway.findings.device_time.waiting import waiting_findings
@@ -90,8 +91,11 @@ def main(job) -> None:
         waits = waiting(job.input.waiting, efficiencies)
         explained = {finding.dataset for finding in waits}  # its reasons replace the coarser ones of idle time
         lost = [finding for one in efficiencies for finding in efficiency_findings(one)]
-        found += [finding for finding in lost if finding.key != "idle" or finding.dataset not in explained] + waits
-        found += [finding for path in job.input.stragglers for finding in straggler_findings(read_json(path))]
+        lost = [finding for finding in lost if finding.key != "idle" or finding.dataset not in explained] + waits
+        lost += [finding for path in job.input.stragglers for finding in straggler_findings(read_json(path))]
+        replays = {dataset_of(path): read_table(path, "replay").to_pylist() for path in job.input.replays}
+        devices = {one["dataset"]: one["device"]["n_devices"] for one in efficiencies if not one["why"]}
+        found += with_replays(lost, replays, devices)
         steps = [read_json(path) for path in job.input.steps]
         for document, path in zip(steps, job.input.step_causes, strict=True):
             found += step_findings(document, read_table(path, "step_causes").to_pylist())

@@ -52,6 +52,15 @@ LATE = {
     "other_ranks": "it waits for ranks of another communicator",
 }
 
+LIMITS = {
+    "kernel": "a kernel",
+    "collective": "a collective",
+    "copy": "a copy",
+    "launch": "launching",
+    "host": "the host",
+    "wait": "waiting",
+}
+"""What limits a run, by kind of `critical_path`."""
 SLOW = {
     "idle_before_first_launch": "the first launch comes late",
     "idle_inside": "the device waits between launches",
@@ -196,6 +205,13 @@ WAITING = {
 def of_waiting(reason: str, idle_ns: int, percent: float) -> str:
     """Return the headline of the main reason for which devices wait; `percent` is its part."""
     return f"Devices wait for {time(idle_ns)} between their work, {_percent(percent)} of it: {WAITING[reason]}."
+
+
+def with_saving(headline: str, subject: str, saved_ns: int, run_ns: int) -> str:
+    """Return the headline of a loss with what a replay without it saves of a run's time, where that is not too long."""
+    gain = _percent(100 * saved_ns / run_ns) if saved_ns and run_ns else "no"
+    longer = f"{headline.rstrip('.')}; without it the run is {gain} shorter."
+    return longer if word_count(longer, subject) <= MOST_WORDS else headline
 
 
 def of_exposed_copies(alone_ns: int, percent: float) -> str:

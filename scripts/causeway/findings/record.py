@@ -17,7 +17,7 @@ NOT_MONOTONE = "not monotone"
 UNDECIDED = "undecided"
 DIRECTIONS = (RAISES, LOWERS, NOT_MONOTONE, UNDECIDED)
 """What more of a cause does; of a category, its named level against the commonest."""
-UNWRITTEN = ("key", "is_time", "sign", "sign_of", "slopes")
+UNWRITTEN = ("key", "is_time", "sign", "sign_of", "slopes", "undone_by")
 """Fields that serve the checks or the id alone."""
 SETTABLE = ("lever", "exposure")
 """Roles of what one can set."""
@@ -67,6 +67,34 @@ class Worth:
     ns: int
     low: int | None = None
     high: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replay:
+    """The run replayed under the same dependencies with one thing changed; times in ns.
+
+    Attributes
+    ----------
+    change : str
+        One of `vocabulary.REPLAYED_CHANGES`.
+    time_ns, predicted_ns : int
+        Of the run, as it was and then.
+    step_ns, predicted_step_ns : int or None
+        Mean over its steps, as they were and then; None without steps.
+    limited_by, limited_name : str or None
+        Kind and name of what has most time on the slowest rank's critical path then.
+    query : str
+        SQL that gives `predicted_ns`.
+    """
+
+    change: str
+    time_ns: int
+    predicted_ns: int
+    step_ns: int | None
+    predicted_step_ns: int | None
+    limited_by: str | None
+    limited_name: str | None
+    query: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,9 +190,12 @@ class Finding:
     worth_per_step_ns : int or None
         What it is worth in one step of one rank; None without steps, and before the findings are ranked.
     recoverable_ns : int or None
-        The same where the claim is supported, never below 0.
+        What acting upon a supported claim could save at most, never below 0: what a replay without the loss saves on
+        all devices, at most the loss; without a replay, `worth`.
     recoverable_query : str or None
         SQL that gives `recoverable_ns`.
+    replay : Replay or None
+        The run without the loss, where it was replayed.
     suggestion : str or None
         What to try.
     link : str
@@ -185,6 +216,8 @@ class Finding:
         Of a cause: the sign in its table, and what it is about. Not written.
     slopes : sequence of PooledSlope
         What `sign` must agree with. Not written.
+    undone_by : str or None
+        The change of a replay that takes the loss away. Not written.
     """
 
     dataset: str
@@ -215,6 +248,7 @@ class Finding:
     worth_per_step_ns: int | None = None
     recoverable_ns: int | None = None
     recoverable_query: str | None = None
+    replay: Replay | None = None
     suggestion: str | None = None
     link: str
     severity: str | None = None
@@ -226,6 +260,7 @@ class Finding:
     sign: str | None = None
     sign_of: str | None = None
     slopes: Sequence[PooledSlope] = ()
+    undone_by: str | None = None
 
     @property
     def id(self) -> str:

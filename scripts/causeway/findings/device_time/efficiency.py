@@ -15,6 +15,8 @@ SAME = 0.1
 """Two counts of one loss that differ by no more than this share count the same time."""
 SMALL_SHARE = 0.25
 """Small kernels are a finding where at least this share of the launches is shorter than the limit."""
+CHANGES = {"communication": "collectives_free", "transfers": "copies_free", "orchestration": "host_free"}
+"""The replayed change that takes a loss away."""
 LOSSES = {part.name: part.loss for part in WATERFALL if part.loss}
 
 
@@ -86,6 +88,7 @@ def _losses(document: Mapping, total: int) -> list[Finding]:
                 recoverable_ns=lost,
                 recoverable_query=in_document(_path(document), *path, kind="integer"),
                 suggestion=suggestions.LOSSES[part],
+                undone_by=CHANGES.get(part),
             )
         )
     return found
@@ -171,6 +174,7 @@ def _exposed_copies(document: Mapping, total: int) -> list[Finding]:
             f" time ({100 * alone / total:.0f} %)."
         ),
         suggestion=suggestions.LOSSES["transfers"],
+        undone_by=CHANGES["transfers"],
     )
     return [finding]
 

@@ -70,6 +70,7 @@ def _late_rank(document: Mapping, index: int, position: int) -> Finding:
             f" all{_because(why) if why else ''}."
         ),
         verdict=SUPPORTED,
+        undone_by="no_straggler",
         suggestion=suggestions.LATE.get(why["cause"] if why else None, suggestions.LATE_UNKNOWN),
     )
 
@@ -106,6 +107,7 @@ def _slow_network(document: Mapping, index: int) -> Finding:
         ),
         verdict=SUPPORTED,
         suggestion=suggestions.NETWORK,
+        undone_by="collectives_at_best_bandwidth",
     )
 
 

@@ -9,6 +9,8 @@ from causeway.core.vocabulary import SUPPORTED
 from causeway.findings import headlines, suggestions
 from causeway.findings.record import NOTICEABLE, Effect, Evidence, Finding, link_to
 
+BY_HOST = ("launch_starved", "blocked_host")
+"""Reasons that a host without cost would take away."""
 OUTSIDE = ("before_first", "after_last", "graph_internal")
 """Reasons that are no waiting between work: a graph that was traced as a whole may have been busy."""
 
@@ -63,5 +65,6 @@ def waiting_findings(dataset: str, rows: Sequence[Mapping], gpu_ns: int) -> list
             evidence=Evidence(table=path, query=query, value=value),
             suggestion=suggestions.WAITING[main],
             link=link_to(dataset, "waiting"),
+            undone_by="host_free" if main in BY_HOST else None,
         )
     ]

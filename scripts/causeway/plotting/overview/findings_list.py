@@ -160,6 +160,9 @@ def _worth(place: Place, finding: Mapping) -> Markup | None:
             for key in ("worth_low", "worth_high")
         ]
         between = tag("span", "[", ends[0], ", ", ends[1], "]", class_="note")
+    if finding["replay"] is not None:
+        whole = citations.time(finding["worth_ns"], in_document("findings.json", *place, "worth_ns", kind="integer"))
+        between = tag("span", "by replay; at most ", whole, " without dependencies", class_="note")
     return tag("span", tag("b", _time(finding)), between, tag("span", of, class_="note"), class_="saves")
 
 

@@ -245,6 +245,7 @@ def findings_of(*sizes):
     one |= {
         "recoverable_ns": 1,
         "recoverable_query": "SELECT 1",
+        "replay": None,
         "based_on": None,
         "evidence": {"table": "a.parquet", "query": "SELECT 1"},
     }

@@ -1,0 +1,101 @@
+"""What claims about lost device time would save by a replay: it takes the place of the loss itself, which is a bound.
+
+A loss is exposed time, and exposed is not blocking: without it the run is shorter only by what nothing else then fills.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from causeway.core.formatting import name_in_sentence, time_three_digits
+from causeway.core.queries import cell, in_document, of_table, rows_where
+from causeway.findings import headlines
+from causeway.findings.record import Finding, Replay
+
+
+def with_replays(
+    findings: Sequence[Finding], rows: Mapping[str, Sequence[Mapping]], devices: Mapping[str, int]
+) -> list[Finding]:
+    """Return findings; each whose loss a replay takes away has that replay, and is worth what it saves on all devices,
+    at most the loss.
+
+    Parameters
+    ----------
+    findings : sequence of Finding
+        Their `recoverable_ns` is the loss, ns of GPU time, or None.
+    rows : mapping of str to sequence of mapping
+        Rows of `replay.parquet` by dataset, in the table's order.
+    devices : mapping of str to int
+        Devices of each dataset, as `efficiency.json` counts them.
+    """
+    found = []
+    for finding in findings:
+        own = rows.get(finding.dataset, ())
+        at = _replay_of(finding, own)
+        found.append(finding if at is None else _replayed(finding, own, at, devices.get(finding.dataset, 0)))
+    return found
+
+
+def _replay_of(finding: Finding, rows: Sequence[Mapping]) -> int | None:
+    """Return the number of the row in which the loss of a finding is taken away; None without one. A late rank's is
+    the one of this rank.
+    """
+    for at, row in enumerate(rows):
+        is_meant = row["name"] is None or row["name"] == finding.subject
+        if finding.undone_by is not None and row["change"] == finding.undone_by and row["step"] is None and is_meant:
+            return at
+    return None
+
+
+def _replayed(finding: Finding, rows: Sequence[Mapping], at: int, devices: int) -> Finding:
+    """Return a finding with the replay in a row of its dataset's table."""
+    row = rows[at]
+    table = f"{finding.dataset}/replay.parquet"
+    saved = max(row["time_ns"] - row["predicted_ns"], 0)
+    step, predicted_step = _mean_step(rows, row)
+    one = Replay(
+        change=row["change"],
+        time_ns=row["time_ns"],
+        predicted_ns=row["predicted_ns"],
+        step_ns=step,
+        predicted_step_ns=predicted_step,
+        limited_by=row["limited_by"],
+        limited_name=row["limited_name"],
+        query=cell("predicted_ns", table, at),
+    )
+    found = replace(
+        finding,
+        headline=headlines.with_saving(finding.headline, finding.subject, saved, row["time_ns"]),
+        sentence=f"{finding.sentence} {_words(one, saved)}",
+        replay=one,
+    )
+    if finding.recoverable_ns is None or not devices:
+        return found
+    count = in_document(f"{finding.dataset}/efficiency.json", "device", "n_devices", kind="integer")
+    gain = of_table("greatest(time_ns - predicted_ns, 0)", table, rows_where({"file_row_number": at}))
+    return replace(
+        found,
+        recoverable_ns=min(saved * devices, finding.recoverable_ns),
+        recoverable_query=f"SELECT least(({gain}) * ({count}), ({finding.recoverable_query}))::BIGINT",
+    )
+
+
+def _mean_step(rows: Sequence[Mapping], whole: Mapping) -> tuple[int | None, int | None]:
+    """Return the mean time of a step and what is predicted for it, rounded down to ns; None without steps."""
+    steps = [row for row in rows if (row["change"], row["name"]) == (whole["change"], whole["name"])]
+    steps = [row for row in steps if row["step"] is not None]
+    if not steps:
+        return None, None
+    return tuple(sum(row[key] for row in steps) // len(steps) for key in ("time_ns", "predicted_ns"))
+
+
+def _words(one: Replay, saved: int) -> str:
+    """Return what the replay says, as sentences."""
+    words = f"That is a bound; replayed with this alone changed, the run of {time_three_digits(one.time_ns)}"
+    words += f" is {time_three_digits(saved)} shorter" if saved else " is not shorter"
+    if one.step_ns is not None:
+        now = time_three_digits(one.predicted_step_ns)
+        words += f", a step takes {now} on average instead of {time_three_digits(one.step_ns)}"
+    if one.limited_by is not None:
+        limit = headlines.LIMITS[one.limited_by]
+        words += f"; then {limit} limits it most: {name_in_sentence(one.limited_name)}"
+    return f"{words}."

@@ -1,0 +1,99 @@
+"""What losses would save by a replay: worth what the replay saves, beside the bound, and each number by its query."""
+
+import json
+
+import duckdb
+import pyarrow as pa
+import pytest
+from made_results import efficiency, stragglers
+
+from causeway.core.tables import SCHEMAS, write_table
+from causeway.findings.device_time.efficiency import efficiency_findings
+from causeway.findings.device_time.replay_savings import with_replays
+from causeway.findings.device_time.stragglers import straggler_findings
+from causeway.findings.document import DatasetTime, summarise
+from causeway.plotting.overview.findings_list import finding_item
+
+PARTS = {"useful": 1_000_000_000, "load_imbalance": 200_000_000, "communication": 300_000_000, "transfers": 300_000_000}
+PARTS["orchestration"] = 2_000_000_000 - sum(PARTS.values())
+HOSTILE = "<script>alert('x')</script>'; DROP TABLE t"
+ROWS = [
+    ("nothing", None, None, 1_100, 1_100, "host", "x", 0),
+    ("kernel_faster", HOSTILE, None, 1_100, 900, "kernel", HOSTILE, 300),
+    ("collectives_free", None, None, 1_100, 1_060, "kernel", HOSTILE, 150),
+    ("collectives_free", None, 0, 500, 450, None, None, None),
+    ("collectives_free", None, 1, 600, 550, None, None, None),
+    ("copies_free", None, None, 1_100, 300, "copy", "", 150),
+    ("host_free", None, None, 1_100, 1_100, "kernel", "k", 150),
+    ("no_straggler", "rank 7", None, 1_100, 1_099, "kernel", "k", 1),
+]
+"""Times in ms here."""
+
+
+@pytest.fixture
+def rows(tmp_path, monkeypatch):
+    """Rows of `replay.parquet`, beside it `efficiency.json`; queries run in the results folder."""
+    times = ("time_ns", "predicted_ns", "naive_ns")
+    rows = [dict(zip(SCHEMAS["replay"].names, row, strict=True)) for row in ROWS]
+    rows = [row | {key: None if row[key] is None else row[key] * 1_000_000 for key in times} for row in rows]
+    table = pa.Table.from_pylist(rows, schema=SCHEMAS["replay"])
+    write_table(table, tmp_path / "demo" / "replay.parquet", "replay")
+    (tmp_path / "demo" / "efficiency.json").write_text(json.dumps(efficiency(waterfall_ns=PARTS)))
+    (tmp_path / "demo" / "stragglers.json").write_text(json.dumps(stragglers()))
+    monkeypatch.chdir(tmp_path)
+    return rows
+
+
+def found_with(rows):
+    lost = efficiency_findings(efficiency(waterfall_ns=PARTS)) + straggler_findings(stragglers())
+    return {finding.key: finding for finding in with_replays(lost, {"demo": rows}, {"demo": 2})}
+
+
+def asked(query):
+    return duckdb.connect().sql(query).fetchall()[0][0]
+
+
+def test_a_loss_is_worth_what_its_replay_saves_and_never_more_than_the_loss(rows):
+    found = found_with(rows)
+    worth = {key: (found[key].recoverable_ns, found[key].worth.ns) for key in PARTS if key in found}
+    assert worth == {
+        "load_imbalance": (200_000_000, 200_000_000),  # no replay takes it away
+        "communication": (80_000_000, 300_000_000),  # 40 ms of two devices
+        "transfers": (300_000_000, 300_000_000),  # 800 ms of two devices would be more than the loss
+        "orchestration": (0, 200_000_000),
+    }
+    assert found["c0/rank7"].recoverable_ns == 2_000_000
+    for finding in found.values():
+        if finding.recoverable_query:
+            assert asked(finding.recoverable_query) == finding.recoverable_ns
+        if finding.replay:
+            assert asked(finding.replay.query) == finding.replay.predicted_ns
+
+
+def test_headline_and_sentence_say_the_new_time_and_what_limits_then(rows):
+    found = found_with(rows)
+    one = found["communication"]
+    assert one.headline.endswith("; without it the run is 3.6 % shorter.")
+    assert "the run of 1.10 s is 40.0 ms shorter, a step takes 500 ms on average instead of 550 ms" in one.sentence
+    assert "then a kernel limits it most: <script>" in one.sentence
+    assert "is not shorter" in found["orchestration"].sentence
+    assert found["orchestration"].headline.endswith("; without it the run is no shorter.")
+    assert found["load_imbalance"].replay is None
+
+
+@pytest.mark.parametrize("other", ["rank 4", None])
+def test_another_rank_or_no_replay_leaves_the_bound(rows, other):
+    changed = [row | {"name": other or "rank 7"} if row["change"] == "no_straggler" else row for row in rows]
+    found = found_with(changed if other else [])
+    assert found["c0/rank7"].replay is None
+    assert found["c0/rank7"].recoverable_ns == 2_500_000
+
+
+def test_the_document_holds_both_and_the_page_escapes_names(rows):
+    document = summarise(found_with(rows).values(), {"demo": DatasetTime(gpu_ns=2_000_000_000)}, "0" * 8)
+    one = next(one for one in document["findings"] if one["id"].endswith("/communication"))
+    assert (one["worth_ns"], one["recoverable_ns"], one["severity"]) == (300_000_000, 80_000_000, "medium")
+    assert one["replay"]["limited_name"] == HOSTILE
+    page = str(finding_item(document["findings"].index(one), one))
+    assert "<script>" not in page
+    assert "by replay; at most " in page
