@@ -2,8 +2,9 @@
 
     python -m tests.bench.causes.statements FILE [COUNT]      tables of all generators, two processes; the counts as JSON
 
-Beside the invariants, the sign of each stated change of the mean is compared with that of a regression of the log time
-on all causes within configurations.
+Beside the invariants, the sign of each stated change of the mean is compared with those of two
+regressions on all causes within configurations: of the time over the mean of its configuration, and of the log time,
+which a cause of the noise alone moves another way.
 """
 
 import json
@@ -68,7 +69,7 @@ def counted(task):
     kept, dropped = checked(made, CheckBasis(gpu_ns={"simulated": float(table.y.sum())}))
     found = Counter({f"dropped {one}": count for one, count in dropped.items()})
     found |= {"tables": 1, "statements": len(made), "kept": len(kept)}
-    return found + _signs(outcome, evidence) if evidence else found
+    return found + _signs(outcome, evidence, f"{name} {seed}") if evidence else found
 
 
 def _whole(rows):
@@ -79,25 +80,35 @@ def _whole(rows):
     return [{name: row.get(name) for name in names} for row in rows]
 
 
-def _signs(outcome, evidence):
-    """Return how many supported causes move the mean as a regression of the log time says, and how many do not."""
+def _signs(outcome, evidence, table):
+    """Return how many supported causes move the mean as the regressions say, and how many do not."""
     arrows = [arrow for arrow in outcome.arrows if arrow.stage != CONFIGURATION and not arrow.level]
     rows = evidence.rows
     time = rows.mean + rows.signed
     if not arrows or np.any(time <= 0) or any(arrow.through for arrow in arrows):
         return Counter()
-    columns = np.column_stack([np.log(time), *(evidence.candidate_of(arrow).scores for arrow in arrows)])
+    found = Counter()
+    for kind, outcome_of in (("time", time / rows.mean), ("log time", np.log(time))):
+        for arrow, slope in zip(arrows, _slopes(outcome_of, arrows, evidence), strict=True):
+            mean = None if arrow.in_time is None else arrow.in_time.mean
+            if mean is None or arrow.verdict != "supported" or not arrow.in_time.monotone or mean.low * mean.high <= 0:
+                continue
+            alike = np.sign(slope) == np.sign(mean.value)
+            found[f"{kind}: signs {'alike' if alike else 'unlike'}"] += 1
+            if not alike:
+                print(f"{table}, {kind}: {arrow.feature} {mean.value:.2f} %, slope {slope:.3g}", flush=True)
+    return found
+
+
+def _slopes(outcome_of, arrows, evidence):
+    """Return the slopes of a weighted regression within configurations on all causes."""
+    rows = evidence.rows
+    columns = np.column_stack([outcome_of, *(evidence.candidate_of(arrow).scores for arrow in arrows)])
     root = np.sqrt(rows.weight)[:, None]
     for code in np.unique(rows.configuration):
         mine = rows.configuration == code
         columns[mine] -= np.average(columns[mine], axis=0, weights=rows.weight[mine])
-    slopes = np.linalg.lstsq(columns[:, 1:] * root, columns[:, 0] * root[:, 0], rcond=None)[0]
-    found = Counter()
-    for arrow, slope in zip(arrows, slopes, strict=True):
-        mean = None if arrow.in_time is None else arrow.in_time.mean
-        if mean is not None and arrow.verdict == "supported" and arrow.in_time.monotone and mean.low * mean.high > 0:
-            found["signs alike" if np.sign(slope) == np.sign(mean.value) else "signs unlike"] += 1
-    return found
+    return np.linalg.lstsq(columns[:, 1:] * root, columns[:, 0] * root[:, 0], rcond=None)[0]
 
 
 def main(path, count=COUNT):
