@@ -17,6 +17,8 @@ STANDARD_ERRORS = 2.0
 """An autocorrelation within so many standard errors of white noise counts as zero."""
 STANDARD_ERRORS_OF_SUMS = 3.0
 """The same for sums of steps: each coarseness is one more chance to be wrong."""
+REFUSED_BELOW = 100.0
+"""Effective rows below which causes are not searched, and an arrow is inconclusive."""
 MIN_STEPS = 12
 MIN_SUMS = 48
 """Steps of a series from which a correlation time is estimated, and sums of steps."""

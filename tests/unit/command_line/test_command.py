@@ -72,6 +72,22 @@ def test_check_says_what_an_export_allows(export, tmp_path, capsys):
     assert "nsys export --type sqlite" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("launches", "said"),
+    [
+        ({"a": 120, "b": 100}, None),
+        ({"a": 120, "b": 99}, "causes: 1 of 2 kernels, 55 % of the launches, have enough; a search needs 100 launches"),
+        ({"a": 99, "b": 7}, "causes: the most launches of one kernel are 99; a search needs 100 launches"),
+    ],
+)
+def test_check_says_what_an_export_is_too_short_for(launches, said, tmp_path, capsys):
+    rows = [f"{n % 7},{kernel},{n}" for kernel, count in launches.items() for n in range(count)]
+    (tmp_path / "a.csv").write_text("\n".join(["y,kernel,size", *rows, ""]))
+    assert command.main(["check", str(tmp_path / "a.csv")]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  short")]
+    assert [line.partition("short     ")[2][: len(said or "")] for line in lines] == ([said] if said else [])
+
+
 def test_a_run_writes_sheet_and_configuration(export, tmp_path, monkeypatch):
     calls = fake_run(monkeypatch)
     out = tmp_path / "out"

@@ -15,7 +15,7 @@ from causeway.causal.discovery.mean_and_scale import run_stages
 from causeway.causal.discovery.scope_p_value import scope_p_value
 from causeway.causal.discovery.stability_selection import selection_frequencies
 from causeway.causal.discovery.total_effects import mediated_parents
-from causeway.causal.discovery.verdicts import REFUSED_BELOW, detectable_share
+from causeway.causal.discovery.verdicts import detectable_share
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.preparation.definition import REASON as DEFINITION
 from causeway.causal.preparation.definition import without_definition
@@ -23,7 +23,7 @@ from causeway.causal.preparation.prepare import CONTROL_NAMES, LEAKED, leaked_co
 from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.selection.design_cache import DesignCache, independent_rows
 from causeway.causal.selection.stages import Stages
-from causeway.numeric.effective_size import autocorrelations, bartlett_factor
+from causeway.numeric.effective_size import REFUSED_BELOW, autocorrelations, bartlett_factor
 from causeway.numeric.process import single_threaded
 from causeway.numeric.seeds import derived_seed, generator
 

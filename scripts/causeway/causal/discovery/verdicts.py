@@ -7,9 +7,8 @@ from scipy.special import chndtrinc, fdtri
 
 from causeway.causal.selection.forward import ALPHA
 from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
+from causeway.numeric.effective_size import REFUSED_BELOW
 
-REFUSED_BELOW = 100.0
-"""Effective rows below which a search is refused, and an arrow inconclusive."""
 FLAGGED_BELOW = 300.0
 """Effective rows below which a reader is warned."""
 
