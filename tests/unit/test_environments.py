@@ -66,6 +66,20 @@ def test_the_lock_holds_what_pyproject_asks_for():
     }
 
 
+def test_snakemakes_report_finds_what_it_imports_in_an_installed_package():
+    """Snakemake asks for some packages only when a report is made; without a clone's tools nothing else brings them."""
+    from importlib import metadata
+
+    from packaging.requirements import Requirement
+
+    files = [file for file in metadata.files("snakemake") if file.parts[:2] == ("snakemake", "report")]
+    sources = [file.read_text() for file in files if file.suffix == ".py"]
+    asked = {name for text in sources for name in ("pygments", "jinja2") if re.search(rf"(import|from) {name}\b", text)}
+    assert asked
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert asked <= {Requirement(text).name for text in project["dependencies"]}
+
+
 def test_the_container_installs_the_lock_with_a_python_that_it_covers():
     from packaging.specifiers import SpecifierSet
 

@@ -96,7 +96,7 @@ def _signs(outcome, evidence, table):
             alike = np.sign(slope) == np.sign(mean.value)
             found[f"{kind}: signs {'alike' if alike else 'unlike'}"] += 1
             if not alike:
-                print(f"{table}, {kind}: {arrow.feature} {mean.value:.2f} %, slope {slope:.3g}", flush=True)
+                print(f"{table}, {kind}: {arrow.node.name} {mean.value:.2f} %, slope {slope:.3g}", flush=True)
     return found
 
 
