@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.unit.waiting.test_real_exports import CLOVERLEAF, EVENTS, tables_of
+from tests.unit.waiting.waiting_samples import write_export
 
 from causeway.core.tables import read_table, table_metadata, write_json, write_table
 from causeway.plotting.overview.device_time.limits import what_limits
@@ -65,6 +66,22 @@ def _graphs(folder, rank):
         for row in rows
         if row["kind"] == "cuda_graph" and row["rank"] == rank
     ]
+
+
+def test_an_export_of_launches_alone_has_a_path_through_them(tmp_path):
+    """Two launches on one stream with a gap of 30 ns, and one on another device: neither calls nor queue times."""
+    rows = [(100, 50, 0), (180, 20, 0), (110, 40, 1)]
+    launches = [
+        {"start_ns": start, "duration_ns": length, "device": device, "configuration": 0}
+        for start, length, device in rows
+    ]
+    write_export(tmp_path / "e0", {"launches": [row | {"rank": 0, "stream": 7} for row in launches]})
+    write_json({"exports": {"e0": {"shift_ns": 0, "ranks": [0]}}}, tmp_path / "clocks.json")
+    outs = tmp_path / "d" / "critical_path.parquet", tmp_path / "d" / "replay.parquet"
+    find_critical_paths("d", [tmp_path / "e0"], tmp_path / "clocks.json", None, [], *outs)
+    rows = read_table(outs[0], "critical_path").to_pylist()
+    assert sum(row["path_ns"] for row in rows) == 100
+    assert sum(row["path_ns"] for row in rows if row["kind"] == "kernel") == 70
 
 
 def test_too_many_events_leave_tables_without_rows_that_say_why(tmp_path, monkeypatch):

@@ -166,7 +166,8 @@ def _own_streams(calls: dict, work: dict, call: np.ndarray) -> None:
     made[call[call >= 0]] = 1
     calls["made"] = made
     scope = calls["scope"]
-    waiting = (call >= 0) & (calls["waits"][call] == OWN_STREAM) & (scope[call] == ALL_STREAMS)
+    known = np.flatnonzero(call >= 0)  # none where an export has no calls
+    waiting = known[(calls["waits"][call[known]] == OWN_STREAM) & (scope[call[known]] == ALL_STREAMS)]
     scope[call[waiting]] = work["stream"][waiting]
     calls["scope"] = np.where((calls["waits"] == WHOLE_RANK) & (scope != NO_SCOPE), ALL_STREAMS, scope)
 
