@@ -47,7 +47,7 @@ def test_little_waiting_is_no_finding(table):
 
 
 def test_the_overview_cites_each_number_and_escapes_names(table):
-    page = "".join(str(part) for part in why_devices_wait(table, "d"))
+    page = "".join(str(part) for part in why_devices_wait(table, None, "d"))
     assert "<script>alert" not in page
     assert "70 %" in page
     assert "30 %" in page

@@ -171,7 +171,7 @@ def _dataset(
 
 
 def _time_lost(view: DatasetView) -> list[Markup]:
-    waiting = why_devices_wait(view.waiting, view.name) if view.waiting is not None else []
+    waiting = why_devices_wait(view.waiting, view.steps_table, view.name) if view.waiting is not None else []
     limits = what_limits(view.critical_path, view.replay, view.name) if view.critical_path is not None else []
     operators = gpu_time_by_operator(view.operators, view.name) if view.operators is not None else []
     lost = where_the_time_goes(view.efficiency, view.efficiency_table, view.name)

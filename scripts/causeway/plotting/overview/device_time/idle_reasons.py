@@ -10,6 +10,7 @@ from causeway.core.queries import of_table
 from causeway.core.vocabulary import WAITING_REASONS
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.markup import joined, tag
+from causeway.plotting.figures.device_time.step_waterfall import draw_step_waterfall
 from causeway.plotting.figures.device_time.waiting import LABELS, draw_waiting
 
 if TYPE_CHECKING:
@@ -20,13 +21,16 @@ OUTSIDE = ("before_first", "after_last")
 """Reasons of the time outside a device's first and last work."""
 
 
-def why_devices_wait(table: "pa.Table", name: str) -> list[Markup]:
-    """Return a sentence, the largest details as a table, and the figure; nothing where no device is idle.
+def why_devices_wait(table: "pa.Table", steps: "pa.Table | None", name: str) -> list[Markup]:
+    """Return a sentence, the largest details as a table, the figure, and the waterfall of a step; nothing where no
+    device is idle.
 
     Parameters
     ----------
     table : Table
         `waiting.parquet`.
+    steps : Table or None
+        `steps.parquet`.
     name : str
         The dataset.
     """
@@ -67,9 +71,11 @@ def why_devices_wait(table: "pa.Table", name: str) -> list[Markup]:
             tag("td", citations.time(ns, query), class_="n"),
         ]
         body.append(tag("tr", cells))
+    waterfall = None if steps is None else draw_step_waterfall(steps, table, dataset=name)
     return [
         tag("h4", "Why devices wait", id=f"{name}--waiting"),
         tag("p", sentence),
         tag("div", tag("table", head, tag("tbody", body)), class_="wide"),
         tag("figure", draw_waiting(table, dataset=name), data_repeats=""),
+        *([tag("figure", waterfall, data_repeats="")] if waterfall else []),
     ]
