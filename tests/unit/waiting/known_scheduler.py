@@ -115,7 +115,8 @@ class Rank:
 
 class Run:
     """A program played: `work` (start, end, rank, stream, name, correlation), `calls` (start, end, rank, name,
-    correlation) and `waits` (start, rank, stream, source), ordered by start.
+    correlation) and `waits` (start, rank, stream, source), ordered by start; `marks` (start, end, rank, name), host code
+    that has a name.
     """
 
     def __init__(self, program, costs=None, slow_rank=0):
@@ -127,6 +128,7 @@ class Run:
         self.work = []
         self.calls = []
         self.waits = []
+        self.marks = []
         moved = True
         while moved:
             moved = False
@@ -173,6 +175,8 @@ class Run:
                 if ready > rank.now:
                     length = max(int(item.host_ns[number]), ready + SEEN - rank.now)
                 self.calls.append((rank.now, rank.now + length, number, 1, -1))
+            elif item.name:
+                self.marks.append((rank.now, rank.now + length, number, item.name))
             rank.now += length
             rank.position += 1
         return rank.position > begun
