@@ -34,7 +34,7 @@ from causeway.waiting.path.critical_path import CriticalPaths, measured
 from causeway.waiting.replay.changes import changes
 from causeway.waiting.replay.replayed import durations_of, replayed
 
-LOADER, ALLOCATION, LOCK = 1, 2, 3
+LOADER, ALLOCATION, LOCK = range(1, 4)
 MARKS = {
     LOADER: ("ranges", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),
     ALLOCATION: ("calls", "cudaMalloc"),

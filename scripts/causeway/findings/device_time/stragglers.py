@@ -81,6 +81,8 @@ def _because(why: Mapping) -> str:
         return ", because its device is idle for longer: it is launched late"
     if why["cause"] == "copies":
         return ", because its device copies for longer"
+    if why["cause"] == "other_ranks":
+        return ", because it waits for ranks of another communicator"
     words = ", because its kernels run for longer"
     if why["kernels"]:
         words += f", most of all {name_in_sentence(why['kernels'][0]['kernel'])}"
