@@ -12,6 +12,8 @@ from causeway.variability.rows.configurations import Configurations
 
 LEVELS = {"operator": "name", "outermost": "outermost", "module": "module", "phase": "phase"}
 """Levels of the summary, and the columns of `operators` that hold their names."""
+KERNEL = "kernel"
+"""Level with a row per kernel: the operator that launches most of it; `names` is the number of its operators."""
 MOST_NAMES = 1000
 """Rows per level; the names of least GPU time are summed up in one more."""
 Sums = dict[tuple[int, int], np.ndarray]
@@ -20,7 +22,8 @@ Sums = dict[tuple[int, int], np.ndarray]
 
 def summarise_operators(dataset: str, folders: Sequence[Path], path: Path) -> None:
     """Write `operator_summary.parquet`: for each level the names with most GPU time first, ties by name; launches
-    whose name is not known are a row without one. Without operators in any export there is no row.
+    whose name is not known are a row without one. Then, for each kernel, the operator that launches most of it. Without
+    operators in any export there is no row.
 
     Parameters
     ----------
@@ -84,7 +87,8 @@ def _rows(configurations: Configurations, folders: Mapping[str, Path]) -> list[d
                 for level in LEVELS:
                     sums[level][int(codes[level][own]), at] += values
     ids = [kernel["id"] for kernel in configurations.kernels]
-    return [row for level in LEVELS for row in _of_level(level, list(texts[level]), sums[level], ids)]
+    rows = [row for level in LEVELS for row in _of_level(level, list(texts[level]), sums[level], ids)]
+    return rows + _of_kernels(list(texts["operator"]), sums["operator"], ids)
 
 
 def _codes(folder: Path, texts: Mapping[str, dict[str, int]]) -> dict[str, np.ndarray]:
@@ -114,6 +118,19 @@ def _of_level(level: str, texts: Sequence[str], sums: Sums, ids: Sequence[str]) 
         parts = list(by_name.values())
         found.append(_row(level, "(others)", [parts[at] for at in order[MOST_NAMES:]], ids))
     return found
+
+
+def _of_kernels(texts: Sequence[str], sums: Sums, ids: Sequence[str]) -> list[dict]:
+    """Return a row per kernel: the operator that launches most of its GPU time, ties by name, and what it launches."""
+    of_kernel: dict[int, list[tuple]] = defaultdict(list)
+    for (name, kernel), values in sums.items():
+        text = texts[name] if name >= 0 else None
+        of_kernel[kernel].append((-int(values[1]), text or "", text, values))
+    rows = []
+    for kernel, operators in of_kernel.items():
+        *_, text, values = min(operators, key=lambda one: one[:2])
+        rows.append(_row(KERNEL, text, [{kernel: values}], ids) | {"names": len(operators)})
+    return sorted(rows, key=lambda row: (-row["gpu_ns"], row["kernel"]))
 
 
 def _row(level: str, name: str | None, parts: Sequence[Mapping[int, np.ndarray]], ids: Sequence[str]) -> dict:

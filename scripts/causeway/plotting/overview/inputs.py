@@ -2,6 +2,7 @@
 
 import datetime
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from markupsafe import Markup
 
@@ -172,8 +173,20 @@ def issue_text(issue: Mapping, document: str, number: int) -> Markup:
     return joined([*where, said, *often, rules])
 
 
-def kernel_table(kernels: Sequence[Kernel], dataset: str, target: str, unit: str) -> Markup:
-    """Return the kernels as a table that can be sorted, the first fifteen in sight; findings link to its rows."""
+def kernel_table(
+    kernels: Sequence[Kernel], dataset: str, target: str, unit: str, operators: Mapping[str, str] = MappingProxyType({})
+) -> Markup:
+    """Return the kernels as a table that can be sorted, the first fifteen in sight; findings link to its rows.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+    dataset, target : str
+    unit : str
+        Of the target's values.
+    operators : mapping of str to str
+        By kernel: the operator that launches most of it.
+    """
     share, *names = [heading for heading, _, _ in columns_of(target)]
     heads = [tag("th", "kernel"), tag("th", share, aria_sort="descending")]
     heads += [tag("th", name, class_="n" if place < 4 else None) for place, name in enumerate(names)]
@@ -182,7 +195,11 @@ def kernel_table(kernels: Sequence[Kernel], dataset: str, target: str, unit: str
 
     def table(rows: Sequence[Kernel]) -> Markup:
         body = tag(
-            "tbody", [kernel_row(row, largest, unit, anchor(dataset, target, "kernel", row.id), source) for row in rows]
+            "tbody",
+            [
+                kernel_row(row, largest, unit, anchor(dataset, target, "kernel", row.id), source, operators.get(row.id))
+                for row in rows
+            ],
         )
         return tag("div", tag("table", tag("thead", tag("tr", heads)), body, class_="sortable kernels"), class_="wide")
 
@@ -200,8 +217,12 @@ def kernel_table(kernels: Sequence[Kernel], dataset: str, target: str, unit: str
     return tag("div", parts)
 
 
-def kernel_row(kernel: Kernel, largest: float, unit: str, place: str, source: str) -> Markup:
-    """Return one kernel as a row with the id `place`; `source` is the table that has it."""
+def kernel_row(
+    kernel: Kernel, largest: float, unit: str, place: str, source: str, operator: str | None = None
+) -> Markup:
+    """Return one kernel as a row with the id `place`; `source` is the table that has it, `operator` launches most of
+    it.
+    """
     where = rows_where({"kernel": kernel.id})
 
     def of(what: str) -> str:
@@ -219,10 +240,11 @@ def kernel_row(kernel: Kernel, largest: float, unit: str, place: str, source: st
         " ",
         citations.share(kernel.share, of("target_share")),
     ]
+    launched = tag("div", "by ", citations.name(formatting.elided(operator, 40)), class_="note") if operator else None
     part = of(f"value_sum / ({of_table('sum(value_sum)', source)})")
     return tag(
         "tr",
-        tag("td", dot, citations.name(kernel.short, title=full_name(kernel.name)), class_="name"),
+        tag("td", dot, citations.name(kernel.short, title=full_name(kernel.name)), launched, class_="name"),
         tag("td", share, data_v=kernel.share, class_="share"),
         cell(citations.share(kernel.value_share, part), kernel.value_share),
         cell(citations.count(kernel.launches, of("launches")), kernel.launches),

@@ -215,6 +215,12 @@ def _why_empty(quality: Mapping, target: str) -> str:
     return needed.get(target, f"no row holds a value of {target}")
 
 
+def _operators(view: DatasetView) -> dict[str, str]:
+    """Return the operator that launches most of each kernel, where it is known."""
+    rows = [] if view.operators is None else view.operators.to_pylist()
+    return {row["kernel"]: row["name"] for row in rows if row["level"] == "kernel" and row["name"] is not None}
+
+
 def _target(
     view: DatasetView, one: TargetView, kernels: Sequence[Kernel], links: Sequence[Mapping]
 ) -> dict[str, object]:
@@ -235,7 +241,7 @@ def _target(
         "heat_map": heat_map(
             one.bins, one.ranking, dict(view.clocks), one.target, view.name, view.efficiency is not None
         ),
-        "kernels": kernel_table(kernels, view.name, one.target, unit_stated(one.kernels)),
+        "kernels": kernel_table(kernels, view.name, one.target, unit_stated(one.kernels), _operators(view)),
         "causes": why(view.name, one.target, one.searches, kernels),
         "linked_copies": linked_copies(view.name, one.target, one.linked_copies, kernels),
         "effects_in_kernels": effects_in_kernels(view.name, one.target, one.across_kernels, kernels),
