@@ -1,5 +1,6 @@
 """How fast the reasons of idle time are found: `python -m tests.bench.idle [MILLIONS]` writes an export of that many
-launches with their calls, in which every launch ends a gap, and prints launches per CPU-second and peak memory.
+launches with their calls, in which every launch ends a gap, and prints launches per CPU-second and peak memory: of the
+reasons, then of the graph of dependencies and its critical path.
 """
 
 import resource
@@ -11,8 +12,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from causeway.core.clock import Clock
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, TableWriter, write_table
+from causeway.waiting.graph.read_graph import linked, read_graph
 from causeway.waiting.idle.export_pass import explain_export
+from causeway.waiting.path.critical_path import CriticalPaths, measured
 
 PIECE = 1 << 19
 
@@ -58,12 +62,21 @@ def main():
         write_export(folder, launches)
         before = time.process_time()
         found = explain_export(folder, {})
-        spent = time.process_time() - before
+        idle = sum(found.totals.whole.values())
+        said(f"{launches:,} launches, {idle:,} ns idle", launches, before)
+        before = time.process_time()
+        graph, explicit = read_graph({folder: Clock()}, [])
+        links = linked(graph, explicit)
+        said("graph", launches, before)
+        paths = CriticalPaths(graph, links)
+        said(f"graph and path of {len(paths.pieces(measured(graph, links), 0)):,} pieces", launches, before)
+
+
+def said(what, launches, before):
+    """Print the launches per CPU-second since a moment, and the peak memory so far."""
+    spent = time.process_time() - before
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    idle = sum(found.totals.whole.values())
-    print(
-        f"{launches:,} launches, {idle:,} ns idle: {spent:.2f} CPU-s, {launches / spent / 1e6:.2f} M/s, {memory:.0f} MB"
-    )
+    print(f"{what}: {spent:.2f} CPU-s, {launches / spent / 1e6:.2f} M/s, {memory:.0f} MB", flush=True)
 
 
 if __name__ == "__main__":
