@@ -40,7 +40,8 @@ def ours(trace, theirs):
             step = min(row["start_ns"] for row in ranges if row["name"].startswith("ProfilerStep"))
     paths = CriticalPaths(graph, linked(graph, explicit))
     pieces = paths.pieces(measured(graph, paths.links), paths.ranks()[0])
-    begin, end = pieces[0, 0], pieces[-1, 1]
+    begin = pieces[0, 0]
+    end = pieces[-1, 1]
     if step is not None:
         begin, end = (step + round(1000 * (theirs[key] - theirs["step"])) for key in ("begin", "end"))
     length = np.minimum(pieces[:, 1], end) - np.maximum(pieces[:, 0], begin)

@@ -8,6 +8,7 @@ from numba import int64, void
 
 from causeway.core.event_blocks import chunks, numbers, times
 from causeway.numeric.compiled import I8, compiled
+from causeway.waiting.graph.distinct_rows import distinct_rows
 from causeway.waiting.graph.nodes import Texts
 
 NO_THREAD = (1 << 32) - 1
@@ -59,10 +60,11 @@ def host_calls(folder: Path, texts: Texts) -> Rows:
         )
     rows = {name: np.concatenate([np.zeros(0, np.int64), *(part[name] for part in parts)]) for name in FIELDS[:-1]}
     order = np.lexsort((-rows["end"], rows["start"]))
-    rows = {name: values[order] for name, values in rows.items()}
-    _, threads = np.unique(rows["rank"] << 32 | rows["thread"], return_inverse=True)
+    if (order[1:] < order[:-1]).any():
+        rows = {name: values[order] for name, values in rows.items()}
+    _, threads = distinct_rows(rows["rank"], rows["thread"])
     outer = np.empty(order.size, np.int64)
-    _outermost(threads.astype(np.int64), rows["start"], rows["end"], np.full(threads.max(initial=-1) + 1, -1), outer)
+    _outermost(threads, rows["start"], rows["end"], np.full(threads.max(initial=-1) + 1, -1), outer)
     return rows | {"outer": outer}
 
 

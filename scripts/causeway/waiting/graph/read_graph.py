@@ -9,6 +9,7 @@ import numpy as np
 from causeway.core.clock import Clock
 from causeway.waiting.graph.device_work import FIELDS as WORK_FIELDS
 from causeway.waiting.graph.device_work import NOT_KNOWN, Rows, device_work
+from causeway.waiting.graph.distinct_rows import distinct_rows
 from causeway.waiting.graph.host_calls import FIELDS as CALL_FIELDS
 from causeway.waiting.graph.host_calls import (
     NOTHING,
@@ -111,6 +112,8 @@ def read_graph(folders: Mapping[Path, Clock], collectives: Sequence[Matched] = (
 
 
 def _together(parts: Sequence[Rows], fields: Sequence[str]) -> Rows:
+    if len(parts) == 1:
+        return {name: parts[0][name] for name in fields}
     return {name: np.concatenate([np.zeros(0, np.int64), *(part[name] for part in parts)]) for name in fields}
 
 
@@ -144,13 +147,16 @@ def _joined(work: dict, calls: dict, texts: Texts) -> tuple[np.ndarray, dict]:
     found[found] &= keys[by_key][at[found]] == wanted[found]
     call = np.full(wanted.size, -1)
     call[found] = index[outer[by_key[at[found]]]]
-    kept = {name: values[top] for name, values in calls.items()}
+    kept = {name: values[top] for name, values in calls.items()} if top.size < outer.size else dict(calls)
     inner = np.flatnonzero(calls["waits"] > kept["waits"][index[outer]]) if outer.size else outer
     kept["waits"][index[outer[inner]]] = calls["waits"][inner]
     kept["scope"][index[outer[inner]]] = calls["scope"][inner]
     call[call >= 0] = np.where(kept["start"][call[call >= 0]] <= work["start"][call >= 0], call[call >= 0], -1)
     own = (call < 0) & (work["asked"] != NOT_KNOWN)
     call[own] = top.size + np.arange(own.sum())
+    if not own.any():
+        _own_streams(kept, work, call)
+        return call, kept
     more = {name: np.full(own.sum(), -1) for name in kept}
     more |= dict.fromkeys(("start", "end"), work["asked"][own]) | {"rank": work["rank"][own]}
     more |= {"name": np.full(own.sum(), texts.code("launch")), "waits": np.zeros(own.sum(), np.int64)}
@@ -177,16 +183,14 @@ def _graph(
 ) -> tuple[Graph, np.ndarray]:
     order = np.lexsort((rows["stream"], rows["rank"], rows["start"]))
     call_order = np.argsort(host["start"], kind="stable")  # of equal starts of a thread the order of the export
-    rows = {name: values[order] for name, values in rows.items()}
-    host = {name: values[call_order] for name, values in host.items()}
+    rows = _ordered(rows, order)
+    host = _ordered(host, call_order)
     index = np.empty(call_order.size, np.int64)
     index[call_order] = np.arange(call_order.size)
     rows["call"][rows["call"] >= 0] = index[rows["call"][rows["call"] >= 0]]
-    ranks = np.union1d(rows["rank"], host["rank"])
-    lanes, stream = np.unique(np.stack([rows["rank"], rows["device"], rows["stream"]]), axis=1, return_inverse=True)
-    threads, thread = np.unique(np.stack([host["rank"], host["thread"]]), axis=1, return_inverse=True)
-    stream = stream.reshape(-1)
-    thread = thread.reshape(-1)
+    lanes, stream = distinct_rows(rows["rank"], rows["device"], rows["stream"])
+    threads, thread = distinct_rows(host["rank"], host["thread"])
+    ranks = np.union1d(lanes[0], threads[0])
     scope = _rows_of_streams(host, lanes)
     scope[host["end"] <= host["start"]] = NO_SCOPE
     work = Work(
@@ -206,6 +210,13 @@ def _graph(
     _give_members(graph, collectives)
     graph.order = _order(graph)
     return graph, _explicit(graph, waits, lanes)
+
+
+def _ordered(rows: Rows, order: np.ndarray) -> Rows:
+    """Return columns in an order; as they are, where that is their own."""
+    if (order[1:] > order[:-1]).all():
+        return {name: np.ascontiguousarray(values) for name, values in rows.items()}
+    return {name: values[order] for name, values in rows.items()}
 
 
 def _rows_of_streams(host: dict, lanes: np.ndarray) -> np.ndarray:
