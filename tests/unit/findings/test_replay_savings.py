@@ -81,6 +81,20 @@ def test_headline_and_sentence_say_the_new_time_and_what_limits_then(rows):
     assert found["load_imbalance"].replay is None
 
 
+def test_steps_that_are_longer_than_the_run_together_are_not_spoken_of(rows):
+    longer = [row | {"time_ns": 2 * row["time_ns"]} if row["step"] is not None else row for row in rows]
+    one = found_with(longer)["communication"]
+    assert (one.replay.step_ns, one.replay.predicted_step_ns) == (None, None)
+    assert "a step takes" not in one.sentence
+
+
+def test_more_than_the_loss_is_said_to_lie_elsewhere(rows):
+    found = found_with(rows)
+    assert found["transfers"].headline.endswith("; without it the run is 14 % shorter.")  # 150 of 1,100 ms
+    assert found["transfers"].sentence.endswith("where devices are not yet at work.")
+    assert "not yet at work" not in found["communication"].sentence
+
+
 @pytest.mark.parametrize("other", ["rank 4", None])
 def test_another_rank_or_no_replay_leaves_the_bound(rows, other):
     changed = [row | {"name": other or "rank 7"} if row["change"] == "no_straggler" else row for row in rows]

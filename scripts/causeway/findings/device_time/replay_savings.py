@@ -11,6 +11,9 @@ from causeway.core.queries import cell, in_document, of_table, rows_where
 from causeway.findings import headlines
 from causeway.findings.record import Finding, Replay
 
+OUTSIDE = " Part of that lies outside the loss, as where devices are not yet at work."
+"""What is said of a replay that saves more than the loss."""
+
 
 def with_replays(
     findings: Sequence[Finding], rows: Mapping[str, Sequence[Mapping]], devices: Mapping[str, int]
@@ -64,26 +67,30 @@ def _replayed(finding: Finding, rows: Sequence[Mapping], at: int, devices: int) 
     )
     found = replace(
         finding,
-        headline=headlines.with_saving(finding.headline, finding.subject, saved, row["time_ns"]),
         sentence=f"{finding.sentence} {_words(one, saved)}",
         replay=one,
     )
     if finding.recoverable_ns is None or not devices:
         return found
+    most = min(saved * devices, finding.recoverable_ns)
     count = in_document(f"{finding.dataset}/efficiency.json", "device", "n_devices", kind="integer")
     gain = of_table("greatest(time_ns - predicted_ns, 0)", table, rows_where({"file_row_number": at}))
     return replace(
         found,
-        recoverable_ns=min(saved * devices, finding.recoverable_ns),
+        headline=headlines.with_saving(finding.headline, finding.subject, most // devices, row["time_ns"]),
+        sentence=f"{found.sentence}{'' if saved * devices == most else OUTSIDE}",
+        recoverable_ns=most,
         recoverable_query=f"SELECT least(({gain}) * ({count}), ({finding.recoverable_query}))::BIGINT",
     )
 
 
 def _mean_step(rows: Sequence[Mapping], whole: Mapping) -> tuple[int | None, int | None]:
-    """Return the mean time of a step and what is predicted for it, rounded down to ns; None without steps."""
+    """Return the mean time of a step and what is predicted for it, rounded down to ns; None without steps, or where
+    the longest of all ranks sum to more than the run: then steps of one number are not one step of the job.
+    """
     steps = [row for row in rows if (row["change"], row["name"]) == (whole["change"], whole["name"])]
     steps = [row for row in steps if row["step"] is not None]
-    if not steps:
+    if not steps or sum(row["time_ns"] for row in steps) > whole["time_ns"]:
         return None, None
     return tuple(sum(row[key] for row in steps) // len(steps) for key in ("time_ns", "predicted_ns"))
 

@@ -43,7 +43,8 @@ def replay_rows(graph: Graph, links: Links, paths: CriticalPaths, steps: Steps) 
     """Return the rows of `replay`: for each change the whole run, then its steps.
 
     The run's time goes from the first node of any rank to the end of the last; a step's is that of the rank on which
-    it lasts longest. A step begins with the first node that begins in it, wherever that moves.
+    it lasts longest. A step begins with the first work that begins in it (where steps are of the host the
+    first call), wherever that moves.
     """
     before = measured(graph, links)
     plain = durations_of(graph, links)
@@ -98,18 +99,21 @@ def _limit(graph: Graph, schedule: Schedule, pieces: np.ndarray) -> tuple[str | 
 
 
 class _Marks:
-    """Steps of one rank, tied to the nodes with which they begin and to the last that end in them."""
+    """Steps of one rank, each from the node with which it begins to that with which the next may: work where all steps
+    begin with work, else calls. Host and device move by different times, so both ends are of one kind.
+    """
 
     def __init__(self, graph: Graph, steps: tuple[np.ndarray, np.ndarray, np.ndarray], rank: int) -> None:
         self.start, self.end, self.step = steps
-        work = np.flatnonzero(graph.stream_rank[graph.work.stream] == rank)
+        nodes = np.flatnonzero(graph.stream_rank[graph.work.stream] == rank)
+        times = graph.work.start[nodes]
         calls = np.flatnonzero(graph.thread_rank[graph.calls.thread] == rank)
-        times = np.concatenate([graph.work.start[work], graph.calls.start[calls]])
-        n = graph.work.start.size
+        if calls.size and not np.isin(self.start, times).all():  # steps of the host: work may run behind it by steps
+            nodes = graph.work.start.size + calls
+            times = graph.calls.start[calls]
         order = np.argsort(times, kind="stable")
-        self._nodes = np.concatenate([work, n + calls])[order]
+        self._nodes = nodes[order]
         self._times = times[order]
-        self._n = n
         self._from, self._to = (self._tied(moments) for moments in (self.start, self.end))
 
     def _tied(self, moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
