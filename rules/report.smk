@@ -191,10 +191,30 @@ rule write_overview:
         "../scripts/report/write_overview.py"
 
 
+rule publish_schemas:
+    input:
+        schemas=document_schemas(),
+        lib=modules(),
+    output:
+        schemas=directory("<results>/schemas"),
+    log:
+        "<logs>/publish_schemas.log",
+    benchmark:
+        "<benchmarks>/publish_schemas.jsonl"
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=500,
+        runtime=5,
+    script:
+        "../scripts/report/publish_schemas.py"
+
+
 rule record_checksums:
     input:
         findings="<results>/findings.json",
         figures=default_figures(),
+        schemas=rules.publish_schemas.output.schemas,
         lib=modules(),
     output:
         record="<results>/checksums.json",

@@ -33,3 +33,8 @@ def assets(room):
 def column_maps():
     """Return the digest of the maps from vendors' column names to ours."""
     return stamp("columns", sorted((BASE / "config" / "columns").iterdir()))
+
+
+def document_schemas():
+    """Return the digest of the JSON schemas of documents, which are published beside the results."""
+    return stamp("schemas", sorted((BASE / "config" / "schemas").glob("*.schema.json")))

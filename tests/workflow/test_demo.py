@@ -2,11 +2,13 @@
 offline.
 """
 
+import json
 import re
 import zipfile
 
 import numpy as np
 import pytest
+from jsonschema import Draft202012Validator
 
 from causeway.core.tables import read_json, read_table
 from cited_page import wrong_numbers
@@ -26,6 +28,17 @@ def demo(tmp_path_factory):
     run = run_snakemake(folder, "--report", "results/report.zip", root=checkout)
     assert run.returncode == 0, run.stdout[-6000:]
     return folder / "results"
+
+
+def test_each_document_fits_the_schema_of_its_name_beside_it(demo):
+    schemas = {path.name.removesuffix(".schema.json"): path for path in (demo / "schemas").iterdir()}
+    fitted = set()
+    for path in sorted(demo.rglob("*.json")):
+        if path.stem in schemas:
+            rules = Draft202012Validator(json.loads(schemas[path.stem].read_text(encoding="utf-8")))
+            assert list(rules.iter_errors(json.loads(path.read_text(encoding="utf-8")))) == [], path
+            fitted.add(path.stem)
+    assert {"findings", "efficiency", "capabilities", "quality", "clocks", "steps", "checksums"} <= fitted
 
 
 def causes_of(graph):
