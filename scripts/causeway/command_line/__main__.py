@@ -44,7 +44,9 @@ def _parser() -> argparse.ArgumentParser:
     both = "two runs: files or folders, the earlier one first"
     run = add("run", _run, "Analyse exports and write the overview and the report.")
     run.add_argument("exports", nargs="*", metavar="FILE_OR_FOLDER", help="an export, or a folder of them; NAME=PATH")
-    run.add_argument("--compare", nargs=2, default=[], metavar=("A", "B"), help=both)
+    run.add_argument(
+        "--compare", nargs=2, default=[], metavar=("A", "B"), help=f"{both}; or names of runs among the exports"
+    )
     run.add_argument("--open", action="store_true", help="open the overview in a browser")
     runs(run)
     check = add("check", _check, "Say what exports hold and which analyses they allow.")
@@ -72,9 +74,13 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> int:
     """Analyse exports, and compare two of them if asked for."""
-    sides = [find_exports([side]) for side in options.compare]
-    listed = {export.path for side in sides for export in side}
-    rest = find_exports([name for name in options.exports if Path(os.path.abspath(name)) not in listed])
+    exports = find_exports(options.exports)
+    named = {export.dataset: [one for one in exports if one.dataset == export.dataset] for export in exports}
+    sides = [
+        named[side] if side in named and not Path(side).exists() else find_exports([side]) for side in options.compare
+    ]
+    compared = {export.path for side in sides for export in side}
+    rest = [export for export in exports if export.path not in compared]
     if not rest and not sides:
         raise CausewayError("no export is named; give files or folders, for example `causeway run trace.json.gz`")
     return _analysed(options, rest, sides, [], {}, report=True)

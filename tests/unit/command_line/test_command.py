@@ -5,6 +5,7 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from causeway.command_line import __main__ as command
 from causeway.command_line.progress import WorkflowProgress, seconds_in_words
@@ -86,6 +87,21 @@ def test_check_says_what_an_export_is_too_short_for(launches, said, tmp_path, ca
     assert command.main(["check", str(tmp_path / "a.csv")]) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  short")]
     assert [line.partition("short     ")[2][: len(said or "")] for line in lines] == ([said] if said else [])
+
+
+@pytest.mark.parametrize("by", ["name", "path"])
+def test_two_of_the_exports_of_a_run_are_compared(by, tmp_path, monkeypatch):
+    fake_run(monkeypatch)
+    for name in "abc":
+        (tmp_path / f"{name}.csv").write_text("y,size\n1,2\n2,3\n3,4\n")
+    exports = [str(tmp_path / f"{name}.csv") for name in "abc"]
+    compared = ["a", "c"] if by == "name" else [exports[0], exports[2]]
+    out = tmp_path / "out"
+    assert command.main(["run", *exports, "--compare", *compared, "--out", str(out)]) == 0
+    written = yaml.safe_load((out / "config.yaml").read_text())
+    assert written["compare"]["pairs"] == [{"baseline": "before_a", "candidate": "after_c"}]
+    rows = [line.split("\t") for line in (out / "datasets.tsv").read_text().splitlines()[2:]]
+    assert [(row[0], row[2]) for row in rows] == [("b", exports[1]), ("before_a", exports[0]), ("after_c", exports[2])]
 
 
 def test_a_run_writes_sheet_and_configuration(export, tmp_path, monkeypatch):
