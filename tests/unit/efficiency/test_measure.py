@@ -1,5 +1,7 @@
 """Whole exports, made by hand, through the pass to `efficiency.json` and `efficiency.parquet`."""
 
+import json
+
 import numpy as np
 import pytest
 from efficiency_samples import clocks, export
@@ -277,6 +279,19 @@ def test_copies_that_were_not_recorded_are_no_perfect_communication(tmp_path):
     ]
     document, _ = measured(tmp_path / "y", both)
     assert (document["device"][COMM], document["device"]["ranks"]["0"][COMM]) == (0.5, None)
+
+
+def test_counters_of_a_later_run_are_no_idle_time(tmp_path):
+    """The span that the capabilities state reaches to the counters' last launch; the device's time does not."""
+    folder = export(tmp_path / "0", 0, [(0, 10), (15, 20)])
+    path = folder / "capabilities.json"
+    document = json.loads(path.read_text())
+    document["tables"]["counters"] = 3
+    document["time"]["last_ns"] = 10**10
+    path.write_text(json.dumps(document))
+    document, _ = measured(tmp_path, [folder])
+    assert document["elapsed_ns"] == 20
+    assert document["device"][PE] == 15 / 20
 
 
 @pytest.mark.parametrize("length", [0, 50])

@@ -129,11 +129,13 @@ def open_export(folder: Path) -> Opened | None:
 
 
 def _windows(folder: Path, document: Mapping) -> dict[int, tuple[int, int]]:
-    """Return each rank's window: of one rank as the capabilities give it, of several by a pass of its own."""
+    """Return each rank's window: of one rank as the capabilities give it, of several by a pass of its own; also where
+    there are counters, which another run of the program may have recorded, later.
+    """
     tables = [table for table in ("launches", "transfers") if document["tables"].get(table)]
     if not tables:
         return {}
-    if len(document["ranks"]) == 1:
+    if len(document["ranks"]) == 1 and not document["tables"].get("counters"):
         first = [int(next(event_streams.chunks(folder, table, ["start_ns"])).column(0)[0].as_py()) for table in tables]
         return {document["ranks"][0]: (min(first), int(document["time"]["last_ns"]))}
     found: dict[int, tuple[int, int]] = {}
