@@ -112,8 +112,9 @@ def _cross_fitted(features: Sequence[np.ndarray], rows: Observations, seed: int)
                 early_stopping=False,
                 random_state=seed % 2**32,
             )
-            model.fit(design[~mine], rows.signed[~mine] / unit, sample_weight=rows.weight[~mine])
-            found[mine] = unit * model.predict(design[mine])
+            known = np.isfinite(design[~mine]).any(axis=0)  # the trees refuse a column without any value
+            model.fit(design[~mine][:, known], rows.signed[~mine] / unit, sample_weight=rows.weight[~mine])
+            found[mine] = unit * model.predict(design[mine][:, known])
     return found
 
 

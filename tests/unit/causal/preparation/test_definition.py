@@ -94,3 +94,18 @@ def test_what_is_left_is_what_regression_by_hand_leaves():
     assert freed.explained == pytest.approx(1 - rest.var() / (0.02 * size + rest).var(), abs=0.01)
     assert np.bincount(configuration, freed.rows.signed) == pytest.approx(np.zeros(3), abs=1e-3)
     assert freed.rows.std[0] == pytest.approx(freed.rows.signed[configuration == configuration[0]].std(ddof=1))
+
+
+@pytest.mark.parametrize("known_from", [0, N - 40, N])
+def test_sizes_that_are_known_late_or_never_are_no_error(known_from):
+    """Some exports write no bytes for copies of one kind; then blocks of time have no value at all."""
+    y, columns = stalls(8400, 0.3)
+    late = [
+        Feature(one.name, np.where(np.arange(N) < known_from, np.nan, one.values), one.tier)
+        if one.name == "transfer_bytes"
+        else one
+        for one in columns
+    ]
+    freed = without_definition(late, stall_rows(y), MEMORY_STALL, 1)
+    assert np.isfinite(freed.rows.signed).all()
+    assert freed.dropped == ("transfer_bytes", "transfer_copy_kind")
