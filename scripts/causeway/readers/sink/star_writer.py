@@ -260,6 +260,7 @@ class StarWriter:
         return pa.table(columns)
 
     def _write_dimensions(self) -> None:
+        self._write_devices()  # of transfers as well, where an export has no launches
         if not self.configurations.codes:
             return
         rows = [self.sink.configuration_rows()[code] for code in self.configurations.codes]
@@ -281,7 +282,6 @@ class StarWriter:
             row[1] != NULL for row in rows
         ):
             self.sink.issues.add("no_launch_configuration", len(rows))
-        self._write_devices()
         self.facts.tables |= {"configurations": len(rows), "kernels": len(kernels.codes)}
 
     def _write_devices(self) -> None:

@@ -141,7 +141,7 @@ def _rank(one: RankStep, top: float, scale: float) -> list[Markup]:
         drawn += [
             text(LEFT - 10, y + 14, label, theme.SMALL, "end"),
             tag("rect", tag("title", f"{label}: {words}"), x=x, y=y + 2, width=width, height=ROW - 5, fill=colour),
-            text(x + width + 6, y + 14, words, theme.SMALL, colour=theme.MUTED),
+            text(x + width + 6, y + 14, formatting.time(ns), theme.SMALL, colour=theme.MUTED),
         ]
         if before:
             drawn.append(tag("line", x1=x, x2=x, y1=y - 3, y2=y + 2, stroke=theme.FAINT))
