@@ -75,6 +75,7 @@ rule write_explorer:
         tables=table_folders,
         clocks="<results>/{dataset}/clocks.json",
         levels="<results>/{dataset}/levels",
+        pieces="<results>/{dataset}/path_pieces.parquet",
         findings="<results>/findings.json",
         basis=finding_basis,
         assets=assets("levels/explorer"),

@@ -1,7 +1,7 @@
 """Why devices wait, what the time of a run had to wait for, and what a change would be worth.
 
 Required: tables/{export}/, clocks.json, steps.parquet. Produces: waiting.parquet, critical_path.parquet, replay.parquet,
-figures/waiting.svg. Steps: explain_waiting, find_critical_paths, plot_waiting.
+path_pieces.parquet, figures/waiting.svg. Steps: explain_waiting, find_critical_paths, plot_waiting.
 """
 
 
@@ -37,6 +37,7 @@ rule find_critical_paths:
     output:
         path="<results>/{dataset}/critical_path.parquet",
         replay="<results>/{dataset}/replay.parquet",
+        pieces="<results>/{dataset}/path_pieces.parquet",
     log:
         "<logs>/find_critical_paths/{dataset}.log",
     benchmark:

@@ -16,7 +16,8 @@ def main(job) -> None:
         out = Path(job.output.page)
         folders = {Path(folder).name: Path(folder) for folder in job.input.tables}
         findings = read_json(job.input.findings)["findings"]
-        write_explorer(out.parent, folders, read_json(job.input.clocks), out, findings, job.params.launches)
+        clocks = read_json(job.input.clocks)
+        write_explorer(out.parent, folders, clocks, out, findings, job.params.launches, Path(job.input.pieces))
 
 
 if "snakemake" in globals():

@@ -32,6 +32,7 @@ def main(job) -> None:
             [joint(group) for group in matched(job.input.tables)[0]],
             job.output.path,
             job.output.replay,
+            job.output.pieces,
         )
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from levels_reference import raw_values, write_run
 
-from causeway.core.tables import write_json, write_table
+from causeway.core.tables import TableWriter, write_json, write_table
 from causeway.levels.explorer.explorer import write_explorer
 from causeway.levels.pyramid.build import build
 from causeway.variability.rows.transfer_links import link
@@ -38,7 +38,13 @@ def made(tmp_path_factory):
     finding = {"dataset": "demo", "target": "kernel_variability", "verdict": "supported"}
     findings = [finding | {"scope": "k", "headline": HOSTILE}, finding | {"scope": "absent", "headline": "nowhere"}]
     write_json({"findings": findings}, home.parent / "findings.json")
-    write_explorer(home, folders, clocks, home / "explorer", findings, 2_000_000)
+    pieces = {"rank": [0] * 3 + [10] * 2, "start_ns": [0, 900_000_000, 10**9, 0, 500_000_000]}
+    pieces |= {"duration_ns": [900_000_000, 100_000_000, 10**9, 500_000_000, 1_500_000_000]}
+    pieces = table_of("path_pieces", pieces | {"kind": ["kernel", "wait", "host", "copy", "kernel"]})
+    with TableWriter(home / "path_pieces.parquet", "path_pieces") as writer:
+        for part in (pieces.slice(0, 3), pieces.slice(3)):  # row groups of one rank each
+            writer.write(part)
+    write_explorer(home, folders, clocks, home / "explorer", findings, 2_000_000, home / "path_pieces.parquet")
     return home / "explorer", raw_values(folders, clocks)
 
 
@@ -182,12 +188,13 @@ def test_every_kind_of_lane_is_there_that_the_tables_have(made, watched):
     kinds = (
         "Compute kernels",
         "Communicationcommunication",
+        "Ranks inside a collective",
         "Copieshost to devicedevice to hoston devicememory sets",
         "Efficiency",
         "Variability",
     )
-    assert [name.startswith(kind) for name, kind in zip(names, kinds, strict=False)] == [True] * 5
-    assert names[5:] == ["Sampled, DRAM: dram", "Mean of clock_hz"]
+    assert [name.startswith(kind) for name, kind in zip(names, kinds, strict=False)] == [True] * 6
+    assert names[6:] == ["Critical pathkernelcollectivecopylaunchhostwait", "Sampled, DRAM: dram", "Mean of clock_hz"]
 
 
 def test_a_click_on_a_rank_shows_its_lanes_and_launches_alone(made, watched):

@@ -369,6 +369,9 @@ REPLAYED_CHANGES = {
 }
 """Changes with which a run is replayed, in words."""
 
+PATH_KINDS = ("kernel", "collective", "copy", "launch", "host", "wait")
+"""What a piece of a critical path is: work of the device, then what it waited for."""
+
 WAITING_REASONS = {
     "launch_starved": "nothing was queued: the host was late",
     "dependency_stalled": "work was queued and waited for other work",

@@ -1,6 +1,6 @@
 """What `find_critical_paths` does: the graph of a dataset, the critical path of each rank, and replays with changes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,14 +11,19 @@ import pyarrow.parquet as pq
 from causeway.core.clock import Clock, clocks_of
 from causeway.core.logs import LOG
 from causeway.core.reduced import EFFICIENCY, why_not
-from causeway.core.tables import SCHEMAS, read_json, read_table, write_table
+from causeway.core.tables import SCHEMAS, TableWriter, read_json, read_table, write_table
+from causeway.core.vocabulary import PATH_KINDS
 from causeway.waiting.graph.read_graph import Matched, linked, read_graph
-from causeway.waiting.path.critical_path import CriticalPaths, measured
-from causeway.waiting.path.path_table import Steps, path_rows
+from causeway.waiting.path.critical_path import CriticalPaths, Schedule, measured
+from causeway.waiting.path.path_table import Steps, joined_pieces, path_rows
 from causeway.waiting.replay.replay_table import Predicted, replay_rows
 
 MOST_EVENTS = 60_000_000
 """Launches, transfers and calls of a dataset whose graph is built: it is held in memory, some 250 bytes each."""
+
+
+GROUP_ROWS = 1 << 14
+"""Rows per row group of `path_pieces`, so that a window reads few of them."""
 
 
 def find_critical_paths(
@@ -29,9 +34,10 @@ def find_critical_paths(
     collectives: Sequence[Matched],
     out_path: str | Path,
     out_replay: str | Path,
+    out_pieces: str | Path,
 ) -> None:
-    """Write `critical_path.parquet` and `replay.parquet` of a dataset; without rows, the reason in the metadata, where
-    a filter dropped events or the dataset has more than `MOST_EVENTS`.
+    """Write `critical_path.parquet`, `replay.parquet` and `path_pieces.parquet` of a dataset; without rows,
+    the reason in the metadata, where a filter dropped events or the dataset has more than `MOST_EVENTS`.
 
     Parameters
     ----------
@@ -43,7 +49,7 @@ def find_critical_paths(
         `steps.parquet`; None, or a file that does not exist: no steps are known.
     collectives : sequence of Matched
         Matched collectives; their times in the clocks of the exports.
-    out_path, out_replay : path
+    out_path, out_replay, out_pieces : path
 
     Raises
     ------
@@ -56,6 +62,7 @@ def find_critical_paths(
     why = why_not(folders, EFFICIENCY) or _too_many(used)
     rows = []
     predicted = []
+    pieces: Iterable[pa.Table] = ()
     facts = {"dataset": name}
     if not why:
         of_rank = {rank: clocks[export] for export, entry in document["exports"].items() for rank in entry["ranks"]}
@@ -63,7 +70,9 @@ def find_critical_paths(
         links = linked(graph, explicit)
         paths = CriticalPaths(graph, links)
         steps = _steps(steps_file)
-        rows = path_rows(paths, measured(graph, links), steps)
+        schedule = measured(graph, links)
+        rows = path_rows(paths, schedule, steps)
+        pieces = piece_tables(paths, schedule)
         predicted = replay_rows(graph, links, paths, steps)
         facts |= {"start_up_ns": str(links.start_up), "between_ns": str(links.between)}
         work = graph.work.start.size
@@ -72,6 +81,9 @@ def find_critical_paths(
     facts |= {"why": why} if why else {}
     write_table(path_table(rows), out_path, "critical_path", metadata=facts)
     write_table(replay_table(predicted), out_replay, "replay", metadata=facts)
+    with TableWriter(out_pieces, "path_pieces", metadata=facts) as writer:
+        for table in pieces:
+            writer.write(table)
 
 
 def _usable(folders: Sequence[Path], clocks: Mapping[str, Clock]) -> dict[Path, Clock]:
@@ -117,6 +129,21 @@ def path_table(rows: Sequence[tuple[int, int, str, str, str, int]]) -> pa.Table:
     columns[4] = [operator or None for operator in columns[4]]
     schema = SCHEMAS["critical_path"]
     return pa.table([pa.array(column, kind.type) for column, kind in zip(columns, schema, strict=True)], schema=schema)
+
+
+def piece_tables(paths: CriticalPaths, schedule: Schedule) -> Iterator[pa.Table]:
+    """Yield the rows of `path_pieces`, ordered by rank and start, `GROUP_ROWS` of one rank at a time."""
+    words = pa.array(PATH_KINDS)
+    for row in sorted(paths.ranks(), key=paths.graph.ranks.__getitem__):
+        pieces = paths.pieces(schedule, row)
+        if not len(pieces):
+            continue
+        edges, kinds = joined_pieces(pieces)
+        for begin in range(0, kinds.size, GROUP_ROWS):
+            part = edges[begin : begin + GROUP_ROWS + 1]
+            rank = np.full(part.size - 1, paths.graph.ranks[row])
+            kind = words.take(pa.array(kinds[begin : begin + GROUP_ROWS]))
+            yield pa.table({"rank": rank, "start_ns": part[:-1], "duration_ns": np.diff(part), "kind": kind})
 
 
 def replay_table(rows: Sequence[Predicted]) -> pa.Table:

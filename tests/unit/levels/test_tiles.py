@@ -5,11 +5,15 @@ import gzip
 import re
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from levels_reference import raw_values, write_run
 
+from causeway.core.tables import TableWriter
+from causeway.core.vocabulary import PATH_KINDS
 from causeway.levels.explorer import tiles
 from causeway.levels.explorer.explorer import write_explorer
+from causeway.levels.explorer.path_time import PATH, PathPieces
 from causeway.levels.explorer.query import Levels
 from causeway.levels.pyramid.build import build
 from support import digests_under
@@ -75,3 +79,59 @@ def test_equal_inputs_give_equal_pages(run):
     for name in ("a", "b"):
         write_explorer(home, folders, clocks, home / name, [], 10_000)
     assert digests_under(home / "a") == digests_under(home / "b")
+
+
+def write_pieces(path, ranks, seed, rows=40, stretches=900, step=4_000):
+    """Write critical paths of random stretches in row groups of `rows`; return of each rank its first ns and the kind
+    of every ns.
+    """
+    rng = np.random.default_rng(seed)
+    paths = {}
+    with TableWriter(path, "path_pieces") as writer:
+        for rank in ranks:
+            length = rng.integers(1, step, stretches)
+            kind = rng.integers(0, len(PATH_KINDS), stretches)
+            first = int(rng.integers(-9_000, 400_000))
+            start = first + np.cumsum(length) - length
+            paths[rank] = first, np.repeat(kind, length)
+            for at in range(0, stretches, rows):
+                part = slice(at, at + rows)
+                words = [PATH_KINDS[one] for one in kind[part]]
+                columns = {"rank": np.full(len(words), rank), "start_ns": start[part], "duration_ns": length[part]}
+                writer.write(pa.table(columns | {"kind": words}))
+    return paths
+
+
+def test_tiles_hold_the_critical_path_of_each_rank_as_every_nanosecond_says(run):
+    home, folders, clocks = run
+    levels = Levels(home / "levels")
+    lanes = tiles.devices_of(levels)
+    paths = write_pieces(home / "path_pieces.parquet", sorted({lane["rank"] for lane in lanes})[1:], 3)
+    write_explorer(home, folders, clocks, home / "explorer", [], 10_000, home / "path_pieces.parquet")
+    names = [metric["name"] for metric in tiles.metrics_of(levels, PathPieces(home / "path_pieces.parquet"))]
+    assert names[tiles.BUILT_IN : tiles.BUILT_IN + len(PATH)] == list(PATH)
+    seen = 0
+    for number, width in enumerate(sorted(levels.widths, reverse=True)):
+        for file in (home / "explorer" / "tiles").glob(f"{number}_0_*.js"):
+            cells = tile(file, np.float32).reshape(len(names), len(lanes), tiles.TILE_CELLS)
+            begin = levels.index["origin_ns"] + int(file.stem.split("_")[2]) * tiles.TILE_CELLS * width
+            for row, lane in enumerate(lanes):
+                wanted = np.zeros((len(PATH), tiles.TILE_CELLS))
+                if lane["rank"] in paths:
+                    first, kinds = paths[lane["rank"]]
+                    cell = (first + np.arange(kinds.size) - begin) // width
+                    inside = (cell >= 0) & (cell < tiles.TILE_CELLS)
+                    np.add.at(wanted, (kinds[inside], cell[inside]), 1)
+                whole = wanted.sum(axis=0)
+                with np.errstate(invalid="ignore"):
+                    shares = np.where(whole > 0, wanted / whole, np.nan).astype(np.float32)
+                assert np.array_equal(cells[tiles.BUILT_IN : tiles.BUILT_IN + len(PATH), row], shares, equal_nan=True)
+                seen += int((whole > 0).sum())
+    assert seen > 500
+
+
+def test_a_dataset_without_a_path_has_no_lane_of_it(run):
+    home, folders, clocks = run
+    write_pieces(home / "path_pieces.parquet", [], 3)
+    write_explorer(home, folders, clocks, home / "explorer", [], 10_000, home / "path_pieces.parquet")
+    assert "critical path" not in (home / "explorer" / "index.js").read_text(encoding="utf-8")

@@ -25,9 +25,27 @@ def tables(folder, source, steps=None):
     exported = tables_of(source, folder)
     ranks = np.unique(read_table(exported / "launches.parquet", "launches", ["rank"]).column(0)).tolist()
     write_json({"exports": {"e0": {"shift_ns": 7, "ranks": ranks}}}, folder / "clocks.json")
-    outs = folder / "d" / "critical_path.parquet", folder / "d" / "replay.parquet"
+    outs = tuple(folder / "d" / f"{table}.parquet" for table in ("critical_path", "replay", "path_pieces"))
     find_critical_paths("d", [exported], folder / "clocks.json", steps, [], *outs)
-    return outs, exported, ranks
+    _check_pieces(outs[2], outs[0])
+    return outs[:2], exported, ranks
+
+
+def _check_pieces(pieces, path):
+    """Check that the pieces of each rank adjoin, change their kind, and add up to the path, by kind."""
+    sums = Counter()
+    before = None
+    for row in read_table(pieces, "path_pieces").to_pylist():
+        if before is not None and before["rank"] == row["rank"]:
+            assert row["start_ns"] == before["start_ns"] + before["duration_ns"]
+            assert row["kind"] != before["kind"]
+        else:
+            assert before is None or before["rank"] < row["rank"]
+        sums[row["rank"], row["kind"]] += row["duration_ns"]
+        before = row
+    for row in read_table(path, "critical_path").to_pylist():
+        sums[row["rank"], row["kind"]] -= row["path_ns"] if row["step"] is None else 0
+    assert not any(sums.values())
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -77,11 +95,15 @@ def test_an_export_of_launches_alone_has_a_path_through_them(tmp_path):
     ]
     write_export(tmp_path / "e0", {"launches": [row | {"rank": 0, "stream": 7} for row in launches]})
     write_json({"exports": {"e0": {"shift_ns": 0, "ranks": [0]}}}, tmp_path / "clocks.json")
-    outs = tmp_path / "d" / "critical_path.parquet", tmp_path / "d" / "replay.parquet"
+    outs = [tmp_path / "d" / f"{table}.parquet" for table in ("critical_path", "replay", "path_pieces")]
     find_critical_paths("d", [tmp_path / "e0"], tmp_path / "clocks.json", None, [], *outs)
     rows = read_table(outs[0], "critical_path").to_pylist()
     assert sum(row["path_ns"] for row in rows) == 100
     assert sum(row["path_ns"] for row in rows if row["kind"] == "kernel") == 70
+    pieces = read_table(outs[2], "path_pieces").to_pylist()
+    assert [(row["start_ns"], row["duration_ns"], row["kind"]) for row in pieces] == [
+        (100, 50, "kernel"), (150, 30, "wait"), (180, 20, "kernel"),
+    ]  # fmt: skip
 
 
 def test_too_many_events_leave_tables_without_rows_that_say_why(tmp_path, monkeypatch):

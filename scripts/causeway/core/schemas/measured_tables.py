@@ -175,6 +175,11 @@ MEASURED_TABLES: dict[str, pa.Schema] = {
             column("path_ns", I64, "ns"),
         ]
     ),
+    # the critical path of each rank in its order of time, neighbours of one kind (`vocabulary.PATH_KINDS`) as one row:
+    # the rows of a rank adjoin, from its first to its last work or call
+    "path_pieces": pa.schema(
+        [column("rank", U32), *columns("start_ns duration_ns", I64, "ns"), column("kind", TEXT)],
+    ),
     # one row per change (`vocabulary.REPLAYED_CHANGES`) and step (null: the whole run): how long it would take; what
     # then limits the run; and beside it what a bound without dependencies would save
     "replay": pa.schema(

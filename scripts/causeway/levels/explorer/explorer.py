@@ -14,6 +14,7 @@ from causeway.core.errors import CausewayError
 from causeway.core.files.whole_files import write_whole
 from causeway.core.logs import LOG
 from causeway.core.tables import read_table
+from causeway.levels.explorer.path_time import PATH, PathPieces
 from causeway.levels.explorer.query import Levels
 from causeway.levels.explorer.tiles import (
     BLOCK_ROWS,
@@ -39,6 +40,7 @@ def write_explorer(
     out: Path,
     findings: Iterable[Mapping],
     most_launches: int,
+    pieces: Path | None = None,
 ) -> None:
     """Write the page `index.html` and its tiles.
 
@@ -56,6 +58,8 @@ def write_explorer(
         All findings, in their order.
     most_launches : int
         Launches that are on the page one by one.
+    pieces : Path, optional
+        `path_pieces.parquet` of the dataset; without it, or without rows, the page has no critical path.
     """
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
@@ -74,18 +78,20 @@ def write_explorer(
             "findings": [],
         }
     else:
+        path = PathPieces(pieces) if pieces else None
         configurations, numbers = _configurations(traced)
         index |= {
-            "levels": write_level_tiles(levels, out / "tiles"),
+            "levels": write_level_tiles(levels, out / "tiles", path),
             "total": sum(launches_in(folder) for folder in traced.values()),
             "launches": write_launch_tiles(levels, traced, clocks, numbers, out / "tiles", most_launches),
             "rows": [[lane["lane"], lane["rank"], lane["device"], lane["node"]] for lane in devices_of(levels)],
             "lanes": [[lane["rank"], lane["device"], lane["stream"]] for lane in levels.lanes],
-            "metrics": metrics_of(levels),
+            "metrics": metrics_of(levels, path),
             "configurations": configurations,
             "findings": _findings(findings, folder, index["origin"]),
         }
-    index |= {"tile_cells": TILE_CELLS, "block_rows": BLOCK_ROWS, "own_from": BUILT_IN}
+    own = BUILT_IN + sum(metric["name"] in PATH for metric in index["metrics"])
+    index |= {"tile_cells": TILE_CELLS, "block_rows": BLOCK_ROWS, "own_from": own}
     text = json.dumps(index, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
     write_whole(out / "index.js", f"CW.start({text})\n")
     for name in ("uPlot.iife.min.js", "uPlot.min.css", "uPlot.LICENSE", "explorer.css"):

@@ -13,6 +13,7 @@ import numpy as np
 
 from causeway.core.clock import Clock, clocks_of
 from causeway.core.files.whole_files import write_whole
+from causeway.levels.explorer.path_time import PATH, PathPieces
 from causeway.levels.explorer.query import Levels
 from causeway.levels.pyramid import cells
 from causeway.levels.pyramid.ordered_rows import chunks
@@ -39,16 +40,20 @@ VALUES = (
     ("memory stall", "stall", "mean of |launch - linked transfer|"),
 )
 BUILT_IN = len(BUSY) + len(VALUES) + 1
-"""Metrics of a tile before sampled ones and the analyst's own: those and the launches per second."""
+"""Metrics of a tile before critical paths, sampled ones and the analyst's own: those and the launches per second."""
 
 
-def metrics_of(levels: Levels) -> list[dict]:
-    """Return the metrics of a tile, in their order: name, unit and meaning."""
+def metrics_of(levels: Levels, path: PathPieces | None = None) -> list[dict]:
+    """Return the metrics of a tile, in their order: name, unit and meaning; those of critical paths where there are
+    any.
+    """
     found = [
         {"name": name, "unit": "" if "active" in name else "share", "meaning": meaning} for name, _, meaning in BUSY
     ]
     found += [{"name": name, "unit": "ns", "meaning": meaning} for name, _, meaning in VALUES]
     found.append({"name": "launches", "unit": "per s", "meaning": "launches that begin, per second"})
+    if path:
+        found += [{"name": name, "unit": "share", "meaning": meaning} for name, meaning in PATH.items()]
     return found + [{"name": name, "unit": "", "meaning": "mean"} for name in levels.metrics[cells.VALUES :]]
 
 
@@ -65,7 +70,7 @@ def write_tile(path: Path, key: str, arrays: list[np.ndarray]) -> int:
     return len(text)
 
 
-def write_level_tiles(levels: Levels, out: Path) -> list[dict]:
+def write_level_tiles(levels: Levels, out: Path, path: PathPieces | None = None) -> list[dict]:
     """Write the tiles of all levels; return per level, coarsest first, its width and which tiles there are.
 
     A tile `{level}_{block}_{number}` holds float32 by metric, row and cell, NaN where there is nothing; block `a` has
@@ -74,11 +79,17 @@ def write_level_tiles(levels: Levels, out: Path) -> list[dict]:
     rows = {lane["lane"]: row for row, lane in enumerate(devices_of(levels))}
     owner = {(lane["rank"], lane["device"]): rows[lane["lane"]] for lane in devices_of(levels)}
     row_of = np.array([owner[lane["rank"], lane["device"]] for lane in levels.lanes], np.int64)
+    ranks = [lane["rank"] for lane in devices_of(levels)]
     found = []
     for number, width in enumerate(sorted(levels.widths, reverse=True)):
         present = _present(levels, width)
         for tile in present:
             sums, counts = _sums(levels, width, tile, row_of, len(rows))
+            if path:
+                begin = levels.index["origin_ns"] + tile * TILE_CELLS * width
+                time, covered = path.time(ranks, begin, width, TILE_CELLS)
+                sums = np.concatenate([sums[:BUILT_IN], time, sums[BUILT_IN:]])
+                counts = np.concatenate([counts[:BUILT_IN], covered, counts[BUILT_IN:]])
             for begin in range(0, len(rows), BLOCK_ROWS):
                 part = slice(begin, begin + BLOCK_ROWS)
                 write_tile(

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from causeway.core.vocabulary import PATH_KINDS
 from causeway.waiting.graph.nodes import Graph
 from causeway.waiting.path import walk
 from causeway.waiting.path.critical_path import CriticalPaths, Schedule
@@ -31,6 +32,8 @@ NAMES = {
     walk.QUEUED: "enqueued, held back by what is not recorded",
 }
 """Names of pieces that have none of their own."""
+KIND_NUMBERS = np.array([PATH_KINDS.index(KINDS[what]) for what in range(len(KINDS))])
+"""The place in `PATH_KINDS` of each kind of piece."""
 Key = tuple[str, str, str | None]
 """Kind, name and operator."""
 Steps = dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]
@@ -109,6 +112,25 @@ def step_sums(
     sums = np.zeros(used.shape[1], np.int64)
     np.add.at(sums, group.reshape(-1), np.concatenate([inside, outside]))
     return {(one, key): ns for (one, key), ns in zip(used.T.tolist(), sums.tolist(), strict=True) if ns}
+
+
+def joined_pieces(pieces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the edges of a path's stretches of one kind, and the kind of each as its place in `PATH_KINDS`.
+
+    Parameters
+    ----------
+    pieces : ndarray of int64, shape (pieces, 4)
+        `walk.PIECE`, in the order of time, adjoining; at least one.
+
+    Returns
+    -------
+    edges : ndarray of int64, shape (stretches + 1,), ns
+    kinds : ndarray of int64, shape (stretches,)
+        No two neighbours are equal.
+    """
+    kind = KIND_NUMBERS[pieces[:, 2]]
+    first = np.flatnonzero(np.diff(kind, prepend=-1))
+    return np.append(pieces[first, 0], pieces[-1, 1]), kind[first]
 
 
 def path_rows(paths: CriticalPaths, schedule: Schedule, steps: Steps) -> list[tuple[int, int, str, str, str, int]]:

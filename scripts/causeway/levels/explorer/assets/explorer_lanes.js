@@ -2,10 +2,13 @@
 var LANES = [
   ["Compute kernels at once", ["active compute kernels"]],
   ["Communication", ["communication", "exposed communication"]],
+  ["Ranks inside a collective (their communication kernels)", ["communication"], "counted"],
   ["Copies", ["host to device", "device to host", "on device", "memory sets"]],
   ["Efficiency: time in compute kernels", ["compute"]],
-  ["Variability: mean |deviation|", ["variability"]]
+  ["Variability: mean |deviation|", ["variability"]],
+  ["Critical path", ["kernel", "collective", "copy", "launch", "host", "wait"].map(function (k) { return "critical path: " + k; }), "stacked"]
 ];
+var STACK_INKS = ["#3b6fb6", "#e08214", "#1b9e8a", "#9467bd", "#d4b13f", "#b0b7bf"];
 // sampled metrics by what they are of: shares of one thing share a lane, all others have lanes of their own
 var SAMPLES = [
   ["SM and tensor", /^(?!.*(dram|nvlink|pcie)).*(sm|tensor|gpu|gr|warp|issue).*_ratio$/],
@@ -30,13 +33,13 @@ function amount(name, value) {
   return String(Number(value.toPrecision(3)));
 }
 function makeLanes() {
-  plots = LANES.concat(sampleLanes()).filter(function (lane) { return lane[1].some(function (n) { return number(n) >= 0; }); }).map(function (lane) {
-    var box = make("div", undefined, "lane"), names = lane[1].filter(function (n) { return number(n) >= 0; });
+  plots = LANES.concat(sampleLanes()).filter(function (lane) { return (lane[2] !== "counted" || index.rows.length > 1) && lane[1].some(function (n) { return number(n) >= 0; }); }).map(function (lane) {
+    var stacked = lane[2] === "stacked", box = make("div", undefined, "lane"), names = lane[1].filter(function (n) { return number(n) >= 0; });
     var title = make("div", lane[0], "name");
     if (names.length > 1) names.forEach(function (n, i) {
       var key = make("span", undefined, "key");
-      key.style.borderTop = "2px " + (i ? i > 1 ? "dotted " : "dashed " : "solid ") + INKS[i];
-      title.append(key, n.replace(/_ratio$/, ""));
+      key.style.borderTop = stacked ? "9px solid " + STACK_INKS[i] : "2px " + (i ? i > 1 ? "dotted " : "dashed " : "solid ") + INKS[i];
+      title.append(key, n.replace(/_ratio$|^critical path: /g, ""));
     });
     box.appendChild(title);
     $("lanes").appendChild(box);
@@ -46,7 +49,9 @@ function makeLanes() {
       scales: { x: { time: false, auto: false }, y: { range: function (u, low, high) { return [0, (high > 0 ? high : 1) * 1.08]; } } },
       axes: [{ show: false }, { size: X0, ticks: { show: false }, splits: function (u, a, low, high) { return [0, high / 1.08]; },
                values: function (u, s) { return s.map(function (v) { return !v ? "0" : amount(names[0], v); }); } }],
-      series: [{}].concat(names.map(function (n, i) {
+      series: [{}].concat(stacked ? names.map(function (n, i) {  // sums from the last one on, the largest first
+        return { fill: STACK_INKS[i], width: 0, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) };
+      }) : names.map(function (n, i) {
         return { stroke: INKS[i], width: 1.4, dash: i ? i > 1 ? [2, 2 * i] : [7, 4] : undefined, spanGaps: /^Sampled|^Mean of/.test(lane[0]), points: { show: false } };
       })),
       hooks: { setSelect: [function (u) {
@@ -58,7 +63,7 @@ function makeLanes() {
     };
     var plot = new uPlot(options, [[0]].concat(names.map(function () { return [null]; })), box);
     plot.over.addEventListener("wheel", wheel, { passive: false });
-    return { plot: plot, names: names };
+    return { plot: plot, names: names, stacked: stacked, times: lane[2] === "counted" ? index.rows.length : 1 };
   });
 }
 function drawLanes(level, needed) {
@@ -70,6 +75,9 @@ function drawLanes(level, needed) {
       if (!data.length) data.push(s[0]);
       data.push(s[1]);
     });
+    if (one.times > 1 && device < 0) data[1] = data[1].map(function (v) { return v === null ? v : v * one.times; });
+    if (one.stacked) data[0] = data[0].map(function (x) { return x - found.width / 2e9; });  // a step begins with its cell
+    if (one.stacked) for (var k = data.length - 2; k > 0; k--) data[k] = data[k].map(function (v, i) { return v === null ? v : v + data[k + 1][i]; });
     one.plot.batch(function () {
       one.plot.setData(data, true);
       one.plot.setScale("x", { min: view[0] / 1e9, max: view[1] / 1e9 });

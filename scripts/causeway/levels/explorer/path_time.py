@@ -1,0 +1,100 @@
+"""The critical path of each rank over time: what its time had to wait for, as shares of the explorer's cells."""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from causeway.core.tables import SCHEMAS, open_table
+from causeway.core.vocabulary import PATH_KINDS
+
+WORDS = {
+    "kernel": "kernels",
+    "collective": "collectives",
+    "copy": "copies",
+    "launch": "launch calls, and from them to the start",
+    "host": "the host",
+    "wait": "waiting for other work or ranks",
+}
+PATH = {f"critical path: {kind}": f"share of the critical path in {WORDS[kind]}" for kind in PATH_KINDS}
+"""Metrics of a tile: their names and meanings, in the order of `PATH_KINDS`."""
+START = SCHEMAS["path_pieces"].get_field_index("start_ns")
+GROUPS_HELD = 64
+"""Row groups that are kept once read: neighbouring tiles of some ranks ask for the same ones."""
+
+
+class PathPieces:
+    """The stretches of critical paths of a dataset; false where there are none.
+
+    Parameters
+    ----------
+    path : Path
+        `path_pieces.parquet`: rows of a rank adjoin, and each row group is of one rank.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._groups: dict[int, list[tuple[int, int]]] = {}
+        self._held: OrderedDict[int, tuple[np.ndarray, np.ndarray]] = OrderedDict()
+        with open_table(path, "path_pieces") as file:
+            for group in range(file.metadata.num_row_groups):
+                rank = file.read_row_group(group, columns=["rank"], use_threads=False).column(0)[0].as_py()
+                start = file.metadata.row_group(group).column(START).statistics.min
+                self._groups.setdefault(rank, []).append((start, group))
+
+    def __bool__(self) -> bool:
+        return bool(self._groups)
+
+    def time(self, ranks: Sequence[int], begin: int, width: int, cells: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ns of cells by kind, and the ns that the path covers, both float64, shape (kinds, ranks, cells).
+
+        Parameters
+        ----------
+        ranks : sequence of int
+            Of the rows; one may come more than once.
+        begin, width : int, ns
+            Of the first cell, and of each.
+        cells : int
+        """
+        found = np.zeros((len(PATH_KINDS), len(ranks), cells))
+        for rank in set(ranks):
+            mine = np.zeros(len(PATH_KINDS) * cells)
+            for edges, kinds in self._stretches(rank, begin, begin + width * cells):
+                mine += _in_cells(edges, kinds, begin, width, cells)
+            found[:, [row for row, one in enumerate(ranks) if one == rank]] = mine.reshape(-1, 1, cells)
+        return found, np.broadcast_to(found.sum(axis=0), found.shape)
+
+    def _stretches(self, rank: int, begin: int, end: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return edges and kinds of the row groups of a rank that meet a window."""
+        groups = self._groups.get(rank, [])
+        starts = [start for start, _ in groups]
+        first = max(int(np.searchsorted(starts, begin, "right")) - 1, 0)
+        return [self._read(group) for _, group in groups[first : int(np.searchsorted(starts, end, "left"))]]
+
+    def _read(self, group: int) -> tuple[np.ndarray, np.ndarray]:
+        if group in self._held:
+            self._held.move_to_end(group)
+            return self._held[group]
+        with open_table(self._path, "path_pieces") as file:
+            table = file.read_row_group(group, columns=["start_ns", "duration_ns", "kind"], use_threads=False)
+        start = table.column("start_ns").to_numpy()
+        kinds = pc.index_in(table.column("kind").combine_chunks(), pa.array(PATH_KINDS)).to_numpy()
+        self._held[group] = np.append(start, start[-1] + table.column("duration_ns")[-1].as_py()), kinds
+        if len(self._held) > GROUPS_HELD:
+            self._held.popitem(last=False)
+        return self._held[group]
+
+
+def _in_cells(edges: np.ndarray, kinds: np.ndarray, begin: int, width: int, cells: int) -> np.ndarray:
+    """Return the ns of each kind and cell, flat; exact, as all are whole numbers below 2^53."""
+    low, high = max(int(edges[0]), begin), min(int(edges[-1]), begin + width * cells)
+    if high <= low:
+        return np.zeros(len(PATH_KINDS) * cells)
+    borders = np.concatenate([edges, begin + width * np.arange(cells + 1)])
+    borders = np.unique(borders[(borders >= low) & (borders <= high)])
+    start = borders[:-1]
+    kind = kinds[np.searchsorted(edges, start, "right") - 1]
+    return np.bincount(kind * cells + (start - begin) // width, np.diff(borders), len(PATH_KINDS) * cells)
