@@ -90,7 +90,8 @@ class PathPieces:
 
 def _in_cells(edges: np.ndarray, kinds: np.ndarray, begin: int, width: int, cells: int) -> np.ndarray:
     """Return the ns of each kind and cell, flat; exact, as all are whole numbers below 2^53."""
-    low, high = max(int(edges[0]), begin), min(int(edges[-1]), begin + width * cells)
+    low = max(int(edges[0]), begin)
+    high = min(int(edges[-1]), begin + width * cells)
     if high <= low:
         return np.zeros(len(PATH_KINDS) * cells)
     borders = np.concatenate([edges, begin + width * np.arange(cells + 1)])
