@@ -1,6 +1,6 @@
 """Datasets side by side: what is slower, what varies more, what is new; and the gate that fails when a limit is broken.
 
-Required: tables/{export}/, efficiency.parquet and, where causes are compared, the contributions of both datasets. Produces, under
+Required: tables/{export}/, efficiency.parquet, replay.parquet and, where causes are compared, the contributions of both datasets. Produces, under
 compare/{baseline}__{candidate}/: comparison.json, comparison.parquet, comparison.html and figures; compare/gate.json.
 Steps: compare_runs, plot_comparison; judge_gate and gate for `snakemake gate`.
 """
@@ -16,6 +16,7 @@ rule compare_runs:
         tables=compared_folders,
         efficiency=compared_efficiency,
         causes=compared_causes,
+        replays=compared_replays,
         lib=modules("comparison"),
     output:
         comparison="<results>/compare/{pair}/comparison.json",
@@ -36,6 +37,7 @@ rule compare_runs:
         folders=folders_by_dataset,
         efficiency=efficiency_by_dataset,
         causes=causes_by_side,
+        replays=replays_by_dataset,
         choices={key: value for key, value in config["compare"].items() if key not in ("pairs", "causes")}
         | {"seed": config["seed"]},
     script:

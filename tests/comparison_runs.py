@@ -52,15 +52,16 @@ def write_run(folder, seed, iterations=300, ranks=2, rho=0.0, scatter=0.05, fact
 CHOICES = {"resamples": 200, "confidence": 0.95, "false_discovery_rate": 0.05, "same_within_percent": 1, "seed": 1}
 
 
-def write_comparison(results, names, folders, efficiency=None):
+def write_comparison(results, names, folders, efficiency=None, replays=None):
     """Compare runs as `compare_runs` does; return the path of `comparison.json` in a results folder.
 
     `names` are, per side, the dataset and its repeats; `folders` the tables' folder by dataset; `efficiency` the table
-    by dataset.
+    by dataset, `replays` that of replays.
     """
     home = results / "compare" / f"{names[0][0]}__{names[1][0]}"
     outputs = home / "comparison.json", home / "comparison.parquet"
-    run(names, {name: [folder] for name, folder in folders.items()}, efficiency or {}, [{}, {}], CHOICES, *outputs)
+    tables = {name: [folder] for name, folder in folders.items()}
+    run(names, tables, efficiency or {}, [{}, {}], replays or {}, CHOICES, *outputs)
     return outputs[0]
 
 

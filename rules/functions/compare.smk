@@ -73,6 +73,17 @@ def efficiency_by_dataset(wildcards):
     return {name: f"results/{name}/efficiency.parquet" for name in all_of(wildcards.pair) if name in TRACED}
 
 
+def compared_replays(wildcards):
+    """Return the replays of the pair's two main datasets that have a time line."""
+    return list(replays_by_dataset(wildcards).values())
+
+
+def replays_by_dataset(wildcards):
+    """Return the table of replays of each of the pair's two main datasets that has a time line."""
+    names = [PAIRS[wildcards.pair][side] for side in SIDES]
+    return {name: f"results/{name}/replay.parquet" for name in names if name in TRACED}
+
+
 def causes_by_side(wildcards):
     """Return for each side of a pair the whole dataset's contributions by target, of the targets that both have."""
     names = [PAIRS[wildcards.pair][side] for side in SIDES]

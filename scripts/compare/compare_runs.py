@@ -19,6 +19,7 @@ def main(job) -> None:
             given.folders,
             given.efficiency,
             given.causes,
+            given.replays,
             given.choices,
             job.output.comparison,
             job.output.table,

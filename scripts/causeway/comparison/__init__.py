@@ -3,5 +3,6 @@
 Series of runs stand in `efficiency`.
 
 Imports run from left to right: `compare` > `over_time` > `cause_changes`, `groups` > `change_verdicts` >
-`change_estimates` > `sides` > `run_totals` > `matching` > `gate`, `launches`, `names`, `resampling`.
+`change_estimates` > `sides` > `run_totals` > `matching` > `gate`, `launches`, `names`,
+`replay_changes`, `resampling`.
 """

@@ -10,6 +10,7 @@ from causeway.comparison.change_estimates import HALVES, REPEATS, Choices
 from causeway.comparison.groups import compare_groups, configuration_pairs, lone_rows
 from causeway.comparison.matching import match_kernels
 from causeway.comparison.over_time import Course, compare_efficiency, compare_spans, decomposition
+from causeway.comparison.replay_changes import compare_replays, read_replays
 from causeway.comparison.run_totals import measure
 from causeway.comparison.sides import Side
 from causeway.core.errors import CausewayError
@@ -54,6 +55,7 @@ def run(
     folders: Mapping[str, Sequence[str]],
     efficiency: Mapping[str, str],
     causes: Sequence[Mapping[str, str]],
+    replays: Mapping[str, str],
     choices: Mapping,
     out_json: str | Path,
     out_table: str | Path,
@@ -69,6 +71,8 @@ def run(
         `efficiency.parquet` by dataset, of those that have one.
     causes : per side, mapping of str to path
         Contributions of the whole dataset by target; empty where causes are not compared.
+    replays : mapping of str to path
+        `replay.parquet` by dataset, of those that have one.
     choices : mapping
         resamples, confidence, false_discovery_rate, same_within_percent, seed.
     out_json, out_table : path
@@ -101,6 +105,8 @@ def run(
     table = pa.Table.from_pylist(rows, schema=SCHEMAS["comparison"])
     pairs = {one: other for one, (other, *_) in configuration_pairs(sides, matches).items()}
     parts = decomposition(sides, matches, pairs)
+    mains = [side[0] for side in names]
+    replayed = compare_replays([read_replays(replays[name]) if name in replays else {} for name in mains])
     noise = HALVES if all(len(side) == 1 for side in names) else REPEATS
     document = {
         "schema_version": "1",
@@ -116,7 +122,8 @@ def run(
         "decomposition": parts,
         "change_ns": {part: sum(row[part] for row in parts) for part in PARTS},
         "causes": compare_causes([read_causes(side) for side in causes], rate) if all(causes) else None,
-        "not_compared": _gaps(sides, every, efficiency, causes),
+        "replays": replayed,
+        "not_compared": _gaps(sides, every, efficiency, causes, replayed),
     }
     write_json(document, out_json, "comparison")
     write_table(table, out_table, "comparison", metadata={"baseline": names[0][0], "candidate": names[1][0]})
@@ -152,7 +159,13 @@ def _counts(rows: Sequence[Mapping]) -> dict[str, dict[str, dict[str, int]]]:
     return found
 
 
-def _gaps(sides: Sequence[Side], names: Sequence[str], efficiency: Mapping, causes: Sequence[Mapping]) -> list[str]:
+def _gaps(
+    sides: Sequence[Side],
+    names: Sequence[str],
+    efficiency: Mapping,
+    causes: Sequence[Mapping],
+    replayed: Sequence[Mapping] | None,
+) -> list[str]:
     """Return what was not compared, and why: one sentence each."""
     found = [
         f"{side.main.dataset} has no time line (counters, one launch at a time): its GPU times are compared, span and"
@@ -165,6 +178,8 @@ def _gaps(sides: Sequence[Side], names: Sequence[str], efficiency: Mapping, caus
         found.append(f"Efficiency is not compared: {', '.join(without)} has no efficiency tree.")
     if not all(causes):
         found.append("Causes are not compared: the configuration leaves them out, or the datasets share no target.")
+    if replayed is None and all(side.main.span_ns is not None for side in sides):
+        found.append("What changes would save is not compared: there is no replay of one side (see docs/waiting.md).")
     for level, words in (("ranks", "rank"), ("regions", "region")):
         ours, theirs = (set(getattr(side.main, level)) for side in sides)
         if (ours or theirs) and not ours & theirs:

@@ -369,8 +369,15 @@ REPLAYED_CHANGES = {
 }
 """Changes with which a run is replayed, in words."""
 
-PATH_KINDS = ("kernel", "collective", "copy", "launch", "host", "wait")
-"""What a piece of a critical path is: work of the device, then what it waited for."""
+PATH_KINDS = {
+    "kernel": "kernels",
+    "collective": "collectives",
+    "copy": "copies",
+    "launch": "launches",
+    "host": "the host",
+    "wait": "waiting for other work or ranks",
+}
+"""What a piece of a critical path is, in words: work of the device, then what it waited for."""
 
 WAITING_REASONS = {
     "launch_starved": "nothing was queued: the host was late",

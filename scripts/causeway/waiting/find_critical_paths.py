@@ -133,7 +133,7 @@ def path_table(rows: Sequence[tuple[int, int, str, str, str, int]]) -> pa.Table:
 
 def piece_tables(paths: CriticalPaths, schedule: Schedule) -> Iterator[pa.Table]:
     """Yield the rows of `path_pieces`, ordered by rank and start, `GROUP_ROWS` of one rank at a time."""
-    words = pa.array(PATH_KINDS)
+    words = pa.array(list(PATH_KINDS))
     for row in sorted(paths.ranks(), key=paths.graph.ranks.__getitem__):
         pieces = paths.pieces(schedule, row)
         if not len(pieces):

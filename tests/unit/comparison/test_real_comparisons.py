@@ -60,7 +60,7 @@ def compared(folders, tmp_path):
         names = [[baseline, *baseline_repeats], [candidate, *candidate_repeats]]
         home = tmp_path / "compare" / f"{baseline}__{candidate}"
         outputs = home / "comparison.json", home / "comparison.parquet"
-        run(names, {name: [folders(name)] for side in names for name in side}, {}, [{}, {}], CHOICES, *outputs)
+        run(names, {name: [folders(name)] for side in names for name in side}, {}, [{}, {}], {}, CHOICES, *outputs)
         return read_json(outputs[0]), read_table(outputs[1], "comparison").to_pylist()
 
     return of
@@ -184,6 +184,7 @@ def test_two_halves_of_a_real_run_give_no_finding(folders, tmp_path, name):
         {"first": [first], "second": [second]},
         {},
         [{}, {}],
+        {},
         CHOICES,
         tmp_path / "c.json",
         tmp_path / "c.parquet",

@@ -96,7 +96,7 @@ def write_pieces(path, ranks, seed, rows=40, stretches=900, step=4_000):
             paths[rank] = first, np.repeat(kind, length)
             for at in range(0, stretches, rows):
                 part = slice(at, at + rows)
-                words = [PATH_KINDS[one] for one in kind[part]]
+                words = [list(PATH_KINDS)[one] for one in kind[part]]
                 columns = {"rank": np.full(len(words), rank), "start_ns": start[part], "duration_ns": length[part]}
                 writer.write(pa.table(columns | {"kind": words}))
     return paths

@@ -11,15 +11,7 @@ import pyarrow.compute as pc
 from causeway.core.tables import SCHEMAS, open_table
 from causeway.core.vocabulary import PATH_KINDS
 
-WORDS = {
-    "kernel": "kernels",
-    "collective": "collectives",
-    "copy": "copies",
-    "launch": "launch calls, and from them to the start",
-    "host": "the host",
-    "wait": "waiting for other work or ranks",
-}
-PATH = {f"critical path: {kind}": f"share of the critical path in {WORDS[kind]}" for kind in PATH_KINDS}
+PATH = {f"critical path: {kind}": f"share of the critical path: {words}" for kind, words in PATH_KINDS.items()}
 """Metrics of a tile: their names and meanings, in the order of `PATH_KINDS`."""
 START = SCHEMAS["path_pieces"].get_field_index("start_ns")
 GROUPS_HELD = 64
@@ -81,7 +73,7 @@ class PathPieces:
         with open_table(self._path, "path_pieces") as file:
             table = file.read_row_group(group, columns=["start_ns", "duration_ns", "kind"], use_threads=False)
         start = table.column("start_ns").to_numpy()
-        kinds = pc.index_in(table.column("kind").combine_chunks(), pa.array(PATH_KINDS)).to_numpy()
+        kinds = pc.index_in(table.column("kind").combine_chunks(), pa.array(list(PATH_KINDS))).to_numpy()
         self._held[group] = np.append(start, start[-1] + table.column("duration_ns")[-1].as_py()), kinds
         if len(self._held) > GROUPS_HELD:
             self._held.popitem(last=False)

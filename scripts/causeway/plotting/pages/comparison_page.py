@@ -14,6 +14,8 @@ from causeway.core.vocabulary import (
     INCONCLUSIVE,
     NEW,
     NORMALISED,
+    PATH_KINDS,
+    REPLAYED_CHANGES,
     SAME,
     SEQUENCE,
     UNEXPLAINED,
@@ -107,6 +109,7 @@ def draw_comparison(
         matches=[_match(match) for match in comparison["matches"][:MOST_ROWS]],
         matched_exactly=comparison["matched"]["exact"],
         causes=None if comparison["causes"] is None else _causes(comparison["causes"]),
+        replays=None if comparison["replays"] is None else [_replay(row) for row in comparison["replays"]],
         causes_known=bool(comparison["causes"]),
         not_compared=" ".join(comparison["not_compared"]),
     )
@@ -194,6 +197,27 @@ def _match(match: Mapping) -> dict:
         for side in SIDES
     ]
     return {"names": names, "how": HOW[match["how"]], "note": match["note"]}
+
+
+def _replay(row: Mapping) -> dict:
+    """Return what one change would save on each side, and what limits the run then."""
+    words = REPLAYED_CHANGES[row["change"]]
+    found = {
+        "change": words if row["name"] is None else f"{words}: {full_name(row['name'])[:160]}",
+        "sides": [],
+        "limits": [],
+    }
+    for side in SIDES:
+        one = row[side]
+        if one is None:
+            found["sides"].append({"time": "not replayed", "saved": formatting.NOT_MEASURED})
+            found["limits"].append(formatting.NOT_MEASURED)
+            continue
+        saved = f"{formatting.time(one['saved_ns'])}, {formatting.percent(one['saved_percent'])}"
+        found["sides"].append({"time": formatting.time(one["predicted_ns"]), "saved": saved})
+        limit = one["limited_by"] and f"{PATH_KINDS[one['limited_by']]}: {full_name(one['limited_name'])[:160]}"
+        found["limits"].append(limit or formatting.NOT_MEASURED)
+    return found
 
 
 def _causes(causes: Sequence[Mapping]) -> list[dict]:

@@ -32,7 +32,7 @@ NAMES = {
     walk.QUEUED: "enqueued, held back by what is not recorded",
 }
 """Names of pieces that have none of their own."""
-KIND_NUMBERS = np.array([PATH_KINDS.index(KINDS[what]) for what in range(len(KINDS))])
+KIND_NUMBERS = np.array([list(PATH_KINDS).index(KINDS[what]) for what in range(len(KINDS))])
 """The place in `PATH_KINDS` of each kind of piece."""
 Key = tuple[str, str, str | None]
 """Kind, name and operator."""

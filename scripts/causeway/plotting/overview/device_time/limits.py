@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from causeway.core.queries import of_table
-from causeway.core.vocabulary import REPLAYED_CHANGES
+from causeway.core.vocabulary import PATH_KINDS, REPLAYED_CHANGES
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.markup import joined, tag
 
@@ -15,15 +15,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_NAMES = 8
-KINDS = {
-    "kernel": "kernels",
-    "collective": "collectives",
-    "copy": "copies",
-    "launch": "launches",
-    "host": "the host",
-    "wait": "waiting for other work or ranks",
-}
-"""Kinds of `critical_path` in words."""
 
 
 def what_limits(path: "pa.Table", replay: "pa.Table | None", name: str) -> list[Markup]:
@@ -53,14 +44,14 @@ def what_limits(path: "pa.Table", replay: "pa.Table | None", name: str) -> list[
     for kind, ns in sorted(by_kind.items(), key=lambda item: (-item[1], item[0])):
         share = f"100 * sum(path_ns) FILTER (kind = '{kind}') / sum(path_ns)"
         parts.append(
-            joined([citations.percent(100 * ns / total, of_table(share, file, "step IS NULL")), " ", KINDS[kind]])
+            joined([citations.percent(100 * ns / total, of_table(share, file, "step IS NULL")), " ", PATH_KINDS[kind]])
         )
     body = []
     for (kind, text), ns in sorted(by_name.items(), key=lambda item: (-item[1], item[0]))[:MOST_NAMES]:
         digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
         query = of_table("sum(path_ns)::BIGINT", file, f"step IS NULL AND kind = '{kind}' AND md5(name) = '{digest}'")
         cells = [
-            tag("td", KINDS[kind]),
+            tag("td", PATH_KINDS[kind]),
             tag("td", citations.name(text), class_="long"),
             tag("td", citations.time(ns, query), class_="n"),
         ]
@@ -100,7 +91,7 @@ def _replays(replay: "pa.Table", name: str) -> list[Markup]:
                 class_="n",
             ),
             tag("td", citations.time(row["naive_ns"], of_table("naive_ns", file, where)), class_="n"),
-            tag("td", [KINDS[row["limited_by"]], ": ", citations.name(row["limited_name"])], class_="long"),
+            tag("td", [PATH_KINDS[row["limited_by"]], ": ", citations.name(row["limited_name"])], class_="long"),
         ]
         body.append(tag("tr", cells))
     words = ("change", "time of the run", "saved", "bound without dependencies", "what limits it then")
