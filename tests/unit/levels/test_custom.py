@@ -10,7 +10,7 @@ from levels_reference import write_run
 from causeway.core.errors import CausewayError
 from causeway.core.tables import read_table, write_table
 from causeway.levels.explorer.query import Levels
-from causeway.levels.pyramid import custom_metrics
+from causeway.levels.pyramid import launch_columns
 from causeway.levels.pyramid.build import build
 from causeway.levels.pyramid.custom_metrics import COLUMNS, expressions
 from causeway.levels.pyramid.expressions import parse
@@ -118,7 +118,7 @@ def test_two_metrics_of_one_name_are_refused(tmp_path):
             link_window_ns=1,
             metrics=[one | {"name": "variability"}],
         )
-    assert set(COLUMNS) == {"launches", "transfers", "collectives"}
+    assert set(COLUMNS) == {"launches", "transfers", "collectives", "samples"}
 
 
 def write_intervals(folder, seed):
@@ -282,10 +282,96 @@ def test_numbers_beyond_double_precision_are_refused(text):
 def test_a_long_name_is_held_once_however_many_rows_have_it():
     names = pa.array(["x" * 100_000, "y", None]).take(pa.array(np.arange(30_000) % 3)).dictionary_encode()
     tracemalloc.start()
-    texts = custom_metrics._texts(names)
+    texts = launch_columns._texts(names)
     holds = parse("kernel == 'y'", {"kernel": "text"}, "here").holds({"kernel": texts})
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert holds.sum() == 10_000
     assert most < 5_000_000
     assert texts[2] == ""
+
+
+def sampled_where(folder, holds):
+    """Return (rank, device) -> values of the samples of `dram_ratio` that lie in a launch for which `holds` is true,
+    each once: plain loops.
+    """
+    kernels = {row["kernel"]: row for row in read_table(folder / "kernels.parquet", "kernels").to_pylist()}
+    kernel_of = {
+        row["configuration"]: kernels[row["kernel"]]
+        for row in read_table(folder / "configurations.parquet", "configurations").to_pylist()
+    }
+    launches = [
+        (row["rank"], row["device"], row["start_ns"], row["start_ns"] + row["duration_ns"])
+        for row in read_table(folder / "launches.parquet", "launches").to_pylist()
+        if holds(row, kernel_of[row["configuration"]])
+    ]
+    found = {}
+    for row in read_table(folder / "samples.parquet", "samples").to_pylist():
+        key = row["rank"], row["device"]
+        inside = any(launch[:2] == key and launch[2] <= row["time_ns"] < launch[3] for launch in launches)
+        if row["metric"] == "dram_ratio" and inside:
+            found.setdefault(key, []).append(row["value"])
+    return found
+
+
+def test_a_sampled_metric_over_the_launches_of_kernels_is_the_mean_of_the_samples_in_them(tmp_path):
+    """By kernel, class and operator, for each device, against every pair of a sample and a launch."""
+    folders, clocks = write_run(tmp_path, 300, 2, 12)
+    rng = np.random.default_rng(5)
+    for folder in folders.values():
+        launches = read_table(folder / "launches.parquet", "launches")
+        numbers = pa.array(rng.integers(0, 3, launches.num_rows), pa.uint32(), mask=rng.random(launches.num_rows) < 0.2)
+        place = launches.schema.get_field_index("operator")
+        write_table(launches.set_column(place, "operator", numbers), folder / "launches.parquet", "launches")
+        words = {"operator": [0, 1, 2], "name": ["aten::mm", None, "aten::add"]}
+        write_table(table_of("operators", words), folder / "operators.parquet", "operators")
+        samples = read_table(folder / "samples.parquet", "samples")
+        device = pa.array(rng.integers(0, 2, samples.num_rows), pa.uint16())
+        place = samples.schema.get_field_index("device")
+        write_table(samples.set_column(place, "device", device), folder / "samples.parquet", "samples")
+    wheres = {
+        "of_kernel": ("kernel == 'k1'", lambda row, kernel: kernel["name"] == "k1"),
+        "of_class": ("kernel_class == 'compute'", lambda row, kernel: kernel["class"] == "compute"),
+        "of_operator": ("operator == 'aten::mm'", lambda row, kernel: row["operator"] == 0),
+        "of_long": ("duration_ns > 20000", lambda row, kernel: row["duration_ns"] > 20_000),
+    }
+    entry = {"table": "samples", "value": "value", "where": "metric == 'dram_ratio'"}
+    metrics = [
+        entry | {"name": name, "inside": {"table": "launches", "where": text}} for name, (text, _) in wheres.items()
+    ]
+    settings = {"nodes": {}, "error": 0.05, "share": 0.05, "link_window_ns": 1, "link": link}
+    build(folders, clocks, tmp_path / "levels", metrics=metrics, **settings)
+    levels = Levels(tmp_path / "levels")
+    for name, (_, holds) in wheres.items():
+        wanted = {}
+        for folder in folders.values():
+            wanted |= sampled_where(folder, holds)
+        found = {}
+        for (_, place), one in levels.statistics(max(levels.widths), -(1 << 62), 1 << 62, name, "device").items():
+            found[place[1:]] = found.get(place[1:], 0) + np.array([one.count, one.total / 1024])
+        assert {key: tuple(one) for key, one in found.items()} == {
+            key: (len(values), sum(values)) for key, values in wanted.items()
+        }
+        assert len(wanted) > 3
+
+
+def test_samples_inside_ranges_and_of_the_site_count_for_their_ranks(tmp_path):
+    """A region of the host's; and telemetry, whose one table is of all exports."""
+    folders, clocks = write_run(tmp_path, 100, 2, 3)
+    clocks["exports"] = {export: {"shift_ns": 0} for export in clocks["exports"]}
+    times = np.arange(0, 2_000_000, 7_000)
+    columns = {"time_ns": times, "rank": np.arange(times.size) % 2 * 10, "value": times / 8}
+    table = table_of("samples", columns | {"metric": ["power_w"] * times.size})
+    write_table(table, tmp_path / "telemetry.parquet", "samples")
+    ranges = {"start_ns": [100_000, 900_000], "duration_ns": [300_000, 50_000], "rank": [0, 0], "name": ["a", "b"]}
+    ranges["kind"] = ["nvtx"] * 2
+    write_table(table_of("ranges", ranges), folders["0"] / "ranges.parquet", "ranges")
+    metric = {"name": "power_in_a", "table": "samples", "value": "value", "where": "metric == 'power_w'"}
+    metric |= {"inside": {"table": "ranges", "where": "name == 'a'"}}
+    settings = {"nodes": {}, "error": 0.05, "share": 0.05, "link_window_ns": 1, "link": link}
+    build(folders, clocks, tmp_path / "levels", metrics=[metric], telemetry=tmp_path / "telemetry.parquet", **settings)
+    levels = Levels(tmp_path / "levels")
+    inside = [time / 8 for time in times[::2].tolist() if 100_000 <= time < 400_000]
+    found = levels.statistics(max(levels.widths), -(1 << 62), 1 << 62, "power_in_a").values()
+    assert (sum(one.count for one in found), sum(one.total for one in found)) == (len(inside), 1024 * sum(inside))
+    assert inside

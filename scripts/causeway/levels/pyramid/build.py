@@ -210,10 +210,14 @@ def _sums(
         len(level.busy),
     )
     sampled = sums_of_samples(tables, origin, numbers, buckets, budget, metrics, sums.width)
-    mine = measure(own, folder, clock, numbers, mean, (buckets, origin, budget, sums.width), link)
+    mine = measure(own, folder, clock, numbers, mean, (buckets, origin, budget, sums.width), link, tables)
+    of_device = [metric.table == "samples" for metric in own]
     streams = [{"rank": rank, "device": device, "stream": stream} for rank, device, stream in numbers.streams]
     devices = [{"rank": rank, "device": device, "stream": None} for rank, device in numbers.devices]
-    return _combined(level, sampled, mine, len(streams), len(metrics)), [*streams, *devices]
+    return _combined(level, sampled, list(zip(mine, of_device, strict=True)), len(streams), len(metrics)), [
+        *streams,
+        *devices,
+    ]
 
 
 def _initial_width(
@@ -253,9 +257,9 @@ def _initial_width(
     return level.width
 
 
-def _combined(level: Level, sampled: Level | None, own: list[Level], streams: int, metrics: int) -> Level:
+def _combined(level: Level, sampled: Level | None, own: list[tuple[Level, bool]], streams: int, metrics: int) -> Level:
     """Return one level of values, samples and own metrics, with series = `lane` * (all metrics) + metric; `lane`
-    numbers streams, then devices.
+    numbers streams, then devices. Beside each of the own metrics stands whether its series are of devices.
     """
     count = cells.VALUES + metrics + len(own)
     level.values[:, 0] = level.values[:, 0] // cells.VALUES * count + level.values[:, 0] % cells.VALUES
@@ -265,10 +269,12 @@ def _combined(level: Level, sampled: Level | None, own: list[Level], streams: in
         sampled.values[:, 0] = (streams + series // metrics) * count + cells.VALUES + series % metrics
     elif not own:
         return level  # as ordered as before
-    for one in own:
+    for one, of_device in own:
         series = one.values[:, 0]
-        one.values[:, 0] = series // len(own) * count + cells.VALUES + metrics + series % len(own)
-    return merged(stacked(_same_width([level, *([] if sampled is None else [sampled]), *own])))
+        one.values[:, 0] = (
+            (of_device * streams + series // len(own)) * count + cells.VALUES + metrics + series % len(own)
+        )
+    return merged(stacked(_same_width([level, *([] if sampled is None else [sampled]), *(one for one, _ in own)])))
 
 
 def _same_width(levels: list[Level]) -> list[Level]:

@@ -1,10 +1,10 @@
-"""Metrics of the analyst's own, summed like the built-in ones: an expression's value for each launch, transfer or
-collective.
+"""Metrics of the analyst's own, summed like the built-in ones: an expression's value for each launch, transfer,
+collective or sample.
 
 A row may be joined with the interval of another table that it lies in: a kernel with its collective, a launch with the
 range of the host or the MPI call that ran meanwhile. So metrics go across tables: "bytes per ns of communication
 kernels in collectives" is the value `inside_bytes / duration_ns` of launches, where `kernel_class == 'communication'`,
-inside collectives.
+inside collectives; "DRAM use of a kernel" is the `value` of samples of that metric, inside its launches.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,12 +13,14 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from causeway.core.clock import Clock
 from causeway.core.errors import CausewayError
-from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS
+from causeway.core.tables import LAUNCH_SHAPE
 from causeway.levels.pyramid.expressions import Expression, parse
-from causeway.levels.pyramid.ordered_rows import chunks, configurations_of
+from causeway.levels.pyramid.launch_columns import LaunchColumns, stored, values
+from causeway.levels.pyramid.ordered_rows import chunks
 from causeway.levels.pyramid.pyramid import Level, Sums
 from causeway.levels.pyramid.side_tables import EnclosingIntervals, LinkFunction
 from causeway.levels.pyramid.sketch import Buckets
@@ -31,14 +33,17 @@ LAUNCHES = ("duration_ns", "queue_ns", "rank", "device", "stream", "deviation_ns
 TRANSFERS = ("duration_ns", "bytes", "copy_kind", "rank", "device", "stream")
 COLLECTIVES = ("duration_ns", "bytes", "group_size", "rank", "device", "stream")
 COLUMNS = {
-    "launches": dict.fromkeys(LAUNCHES, "number") | {"kernel_class": "text", "kernel": "text"},
+    "launches": dict.fromkeys(LAUNCHES, "number") | dict.fromkeys(("kernel_class", "kernel", "operator"), "text"),
     "transfers": dict.fromkeys(TRANSFERS, "number"),
     "collectives": dict.fromkeys(COLLECTIVES, "number") | {"name": "text", "communicator": "text"},
+    "samples": dict.fromkeys(("value", "rank", "device"), "number") | {"metric": "text"},
 }
 """What expressions may name, by table. Of a launch: its own columns, the mean of its configuration and its deviation
-from it, its launch shape, its kernel's class and full name.
+from it, its launch shape, its kernel's class and full name, and its operator's name. Of a sample: its value and its
+metric.
 """
 INTERVALS = {
+    "launches": COLUMNS["launches"],
     "collectives": COLUMNS["collectives"],
     "transfers": COLUMNS["transfers"],
     "ranges": {"duration_ns": "number", "rank": "number", "name": "text", "kind": "text"},
@@ -124,7 +129,9 @@ def expressions(metrics: Sequence[Mapping]) -> list[Metric]:
 
 
 class CustomSums:
-    """The sums of the analyst's metrics for one export; series = stream times metrics plus the metric's index."""
+    """The sums of the analyst's metrics for one export; series = stream, of samples device, times metrics plus the
+    metric's index.
+    """
 
     def __init__(
         self,
@@ -136,30 +143,28 @@ class CustomSums:
         link: LinkFunction | None,
     ) -> None:
         self.metrics = metrics
-        self.mean = mean
         self._sums = [Sums(*sums) for _ in metrics]
-        known = configurations_of(folder)
-        self._shape = {
-            column: np.array(
-                [np.nan if key is None or key[2][index] is None else key[2][index] for key in known], float
-            )
-            for index, column in enumerate(LAUNCH_SHAPE)
-        }
-        self._text = {
-            column: np.array(["" if key is None else key[index] for key in known], object)  # not as wide as the longest
-            for index, column in ((0, "kernel_class"), (1, "kernel"))
-        }
-        self._inside = [_inside(metric, folder, clock, link) for metric in metrics]
+        self._launches = LaunchColumns(folder, mean)
+        self._intervals = folder, clock, link
+        self._inside: list[EnclosingIntervals | None] = []
 
-    def add(self, table: str, batch: pa.RecordBatch, stream: np.ndarray) -> None:
-        """Add the values of rows of a table."""
-        start, duration = (batch.column(name).to_numpy() for name in ("start_ns", "duration_ns"))
+    def begin(self) -> None:
+        """Begin with another table: its rows are in the order of time again."""
+        self._inside = [_inside(metric, *self._intervals, self._launches) for metric in self.metrics]
+
+    def add(self, table: str, batch: pa.RecordBatch, number: np.ndarray) -> None:
+        """Add the values of rows of a table, of streams or, of samples, of devices with these numbers."""
+        if table == "samples":
+            start = batch.column("time_ns").to_numpy()
+            duration = np.ones(start.size, np.int64)  # the nanosecond at which it was taken
+        else:
+            start, duration = (batch.column(name).to_numpy() for name in ("start_ns", "duration_ns"))
         for index, metric in enumerate(self.metrics):
             if metric.table != table:
                 continue
-            columns = {name: self._column(name, batch) for name in sorted(metric.columns & COLUMNS[table].keys())} or {
-                "start_ns": start
-            }
+            of = self._launches.of if table == "launches" else _plain
+            columns = {name: of(name, batch) for name in sorted(metric.columns & COLUMNS[table].keys())}
+            columns = columns or {"start_ns": start}
             if metric.inside:
                 found, shared, theirs = self._inside[index].of(start, duration, _key(batch, metric.inside))
                 columns |= _of_intervals(metric, found, shared, theirs)
@@ -174,39 +179,18 @@ class CustomSums:
                     " large to be summed"
                 )
             known = np.flatnonzero(~np.isnan(value))
-            self._sums[index].grow((int(stream.max()) + 1) * len(self.metrics), 0)
-            series = stream[known] * len(self.metrics) + index
+            self._sums[index].grow((int(number.max()) + 1) * len(self.metrics), 0)
+            series = number[known] * len(self.metrics) + index
             scaled = np.rint(value[known] * SCALE).astype(np.int64)
             self._sums[index].gather(start[known], series, scaled)
-
-    def _column(self, name: str, batch: pa.RecordBatch) -> np.ndarray:
-        if name in self._text:
-            return self._text[name][batch.column("configuration").to_numpy()]
-        if name in self._shape:
-            return self._shape[name][batch.column("configuration").to_numpy()]
-        if name in ("mean_ns", "deviation_ns"):
-            mean = self.mean[batch.column("configuration").to_numpy()]
-            return mean if name == "mean_ns" else batch.column("duration_ns").to_numpy() - mean
-        return _values(batch, name)
 
     def finish(self) -> list[Level]:
         """Return the finest level of each metric."""
         return [sums.finish() for sums in self._sums]
 
 
-def _values(batch: pa.RecordBatch, name: str) -> np.ndarray:
-    """Return a column: numbers, NaN for null, or texts, '' for null."""
-    column = batch.column(name)
-    if pa.types.is_dictionary(column.type) or pa.types.is_string(column.type):
-        return _texts(column)
-    return column.to_numpy(zero_copy_only=False)
-
-
-def _texts(column: pa.Array) -> np.ndarray:
-    """Return texts, '' for null, as references to one object for each distinct text: a name of 100 kB is held once."""
-    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    words = np.array([*("" if word is None else word for word in coded.dictionary.to_pylist()), ""], object)
-    return words[coded.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False)]
+def _plain(name: str, batch: pa.RecordBatch) -> np.ndarray:
+    return values(batch, name)
 
 
 def _key(batch: pa.RecordBatch, table: str) -> np.ndarray:
@@ -222,7 +206,9 @@ def _named(metric: Metric) -> list[str]:
     return sorted(name.removeprefix(PREFIX) for name in metric.columns if name.startswith(PREFIX))
 
 
-def _inside(metric: Metric, folder: Path, clock: Clock, link: LinkFunction | None) -> EnclosingIntervals | None:
+def _inside(
+    metric: Metric, folder: Path, clock: Clock, link: LinkFunction | None, launches: LaunchColumns
+) -> EnclosingIntervals | None:
     """Return the intervals of a metric, read as they are needed."""
     if metric.inside is None:
         return None
@@ -231,15 +217,16 @@ def _inside(metric: Metric, folder: Path, clock: Clock, link: LinkFunction | Non
     path = folder / f"{metric.inside}.parquet"
     named = _named(metric)
     conditions = metric.inside_where.columns if metric.inside_where else frozenset()
-    wanted = ["start_ns", "duration_ns", "rank", *(() if metric.inside in HOST else ("device",))]
-    wanted += sorted({*named, *conditions} - set(wanted))
+    keys = {"start_ns", "duration_ns", "rank", *(() if metric.inside in HOST else ("device",))}
+    wanted = stored(metric.inside, {*keys, *named, *conditions})
+    of = launches.of if metric.inside == "launches" else _plain
 
     def rows() -> Iterator[tuple[np.ndarray, ...]]:
         for batch in chunks(path, metric.inside, wanted, clock=clock) if path.is_file() else ():
             start, duration = (batch.column(name).to_numpy() for name in ("start_ns", "duration_ns"))
-            columns = (start, _key(batch, metric.inside), *(_values(batch, name) for name in named), start + duration)
+            columns = (start, _key(batch, metric.inside), *(of(name, batch) for name in named), start + duration)
             if metric.inside_where:
-                known = {name: _values(batch, name) for name in sorted(conditions)} or {"start_ns": start}
+                known = {name: of(name, batch) for name in sorted(conditions)} or {"start_ns": start}
                 kept = metric.inside_where.holds(known)
                 columns = tuple(column[kept] for column in columns)
             if columns[0].size:
@@ -273,20 +260,34 @@ def measure(
     mean: np.ndarray,
     sums: tuple[Buckets, int, float, int],
     link: LinkFunction | None,
+    samples: Sequence[tuple[Path, Clock]],
 ) -> list[Level]:
     """Return the finest level of each metric of an export, in a pass over its tables of its own; see `Sums` for
-    `sums`.
+    `sums`. `samples` are the tables of samples, of the export and of the whole dataset.
     """
     if not metrics:
         return []
     custom = CustomSums(metrics, folder, clock, mean, sums, link)
-    for table in COLUMNS:
-        path = folder / f"{table}.parquet"
+    for table, path, own_clock in [
+        *((table, folder / f"{table}.parquet", clock) for table in COLUMNS if table != "samples"),
+        *(("samples", path, own_clock) for path, own_clock in samples),
+    ]:
         mine = [metric for metric in metrics if metric.table == table]
-        if not mine or not path.is_file():
-            continue
-        wanted = {"start_ns", "duration_ns", "rank", "device", "stream"}.union(*(metric.columns for metric in mine))
-        wanted = wanted | {"configuration"} if table == "launches" else wanted
-        for batch in chunks(path, table, [field.name for field in SCHEMAS[table] if field.name in wanted], clock=clock):
-            custom.add(table, batch, numbers.of(batch))
+        if mine and path.is_file():
+            _add_table(custom, table, mine, path, own_clock, numbers, path.parent != folder)
     return custom.finish()
+
+
+def _add_table(
+    custom: CustomSums, table: str, mine: list[Metric], path: Path, clock: Clock, numbers: StreamNumbers, whole: bool
+) -> None:
+    """Add the rows of a table; of one that is of the `whole` dataset those of the export's ranks."""
+    time = "time_ns" if table == "samples" else "start_ns"
+    ranks = pa.array(sorted({rank for rank, _ in numbers.devices}), pa.uint32())
+    custom.begin()
+    keys = {time, "duration_ns", "rank", "device", "stream"}
+    for batch in chunks(path, table, stored(table, keys.union(*(metric.columns for metric in mine))), time, clock):
+        if whole:
+            batch = batch.filter(pc.is_in(batch.column("rank"), ranks))
+        if batch.num_rows:
+            custom.add(table, batch, numbers.of_devices(batch) if table == "samples" else numbers.of(batch))

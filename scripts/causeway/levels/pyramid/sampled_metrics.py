@@ -69,10 +69,7 @@ def _add_samples(batch: pa.RecordBatch, path: Path, numbers: StreamNumbers, metr
     value = batch.column("value").to_numpy()
     if not np.isfinite(value).all() or np.abs(value).max() > 1 << 52:
         raise CausewayError(f"{path}: holds a value that is no finite number below {1 << 52}; expected measured values")
-    rank = batch.column("rank").to_numpy()
-    device = batch.column("device").to_numpy()
-    pairs, inverse = np.unique(np.column_stack((rank, device)).astype(np.int64), axis=0, return_inverse=True)
-    device_number = np.array([numbers.device(*pair) for pair in pairs.tolist()], np.int64)[inverse.ravel()]
+    device_number = numbers.of_devices(batch)
     names = batch.column("metric")
     metric = np.array([metrics.index(name) for name in names.dictionary.to_pylist()], np.int64)[
         names.indices.to_numpy()

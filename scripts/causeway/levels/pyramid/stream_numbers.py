@@ -73,6 +73,12 @@ class StreamNumbers:
         self._cache[slot_of(rank, device, stream)] = (rank, device, stream, number)
         return number
 
+    def of_devices(self, batch: pa.RecordBatch) -> np.ndarray:
+        """Return the number of each row's device; int64."""
+        rank, device = (batch.column(name).to_numpy().astype(np.int64) for name in ("rank", "device"))
+        pairs, inverse = np.unique(np.column_stack((rank, device)), axis=0, return_inverse=True)
+        return np.array([self.device(*pair) for pair in pairs.tolist()], np.int64)[inverse.ravel()]
+
     def device(self, rank: int, device: int) -> int:
         """Return the number of a device."""
         return self.devices.setdefault((rank, device), len(self.devices))
