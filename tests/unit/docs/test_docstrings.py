@@ -20,7 +20,7 @@ MISSING = {
     "efficiency": 1,
     "efficiency/device_time": 3,
     "levels/explorer": 1,
-    "levels/pyramid": 50,
+    "levels/pyramid": 47,
     "plotting/figures": 18,
     "plotting/figures/device_time": 3,
     "plotting/overview": 3,

@@ -153,7 +153,21 @@ class CustomSums:
         self._inside = [_inside(metric, *self._intervals, self._launches) for metric in self.metrics]
 
     def add(self, table: str, batch: pa.RecordBatch, number: np.ndarray) -> None:
-        """Add the values of rows of a table, of streams or, of samples, of devices with these numbers."""
+        """Add the values of rows of a table.
+
+        Parameters
+        ----------
+        table : str
+        batch : RecordBatch
+            With the columns that `stored` names.
+        number : ndarray of int64, shape (n,)
+            Of the stream of each row, or of the device of each sample.
+
+        Raises
+        ------
+        CausewayError
+            For a value that is too large to be summed.
+        """
         if table == "samples":
             start = batch.column("time_ns").to_numpy()
             duration = np.ones(start.size, np.int64)  # the nanosecond at which it was taken

@@ -9,7 +9,7 @@ from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, read_table
 from causeway.levels.pyramid.ordered_rows import configurations_of
 
 OF_CONFIGURATION = {"kernel_class": 0, "kernel": 1}
-"""Texts of a configuration by their place in it."""
+"""Texts of a configuration and their index in it."""
 
 
 def stored(table: str, names: set[str]) -> list[str]:
@@ -19,7 +19,19 @@ def stored(table: str, names: set[str]) -> list[str]:
 
 
 def values(batch: pa.RecordBatch, name: str) -> np.ndarray:
-    """Return a column: numbers, NaN for null, or texts, '' for null."""
+    """Return a column.
+
+    Parameters
+    ----------
+    batch : RecordBatch
+        With the column `name`.
+    name : str
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Numbers, NaN for null, or texts, '' for null.
+    """
     column = batch.column(name)
     if pa.types.is_dictionary(column.type) or pa.types.is_string(column.type):
         return _texts(column)
@@ -60,7 +72,20 @@ class LaunchColumns:
         self._operators = _operators(folder / "operators.parquet")
 
     def of(self, name: str, batch: pa.RecordBatch) -> np.ndarray:
-        """Return a column of rows; texts are '' where they are not known."""
+        """Return a column of rows.
+
+        Parameters
+        ----------
+        name : str
+            One of `custom_metrics.COLUMNS["launches"]`.
+        batch : RecordBatch
+            With the columns that `stored` names for it.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Numbers, NaN for null, or texts, '' where they are not known.
+        """
         if name == "operator":
             if name not in batch.schema.names:
                 return np.full(batch.num_rows, "", object)

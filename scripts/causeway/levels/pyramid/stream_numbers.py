@@ -74,7 +74,17 @@ class StreamNumbers:
         return number
 
     def of_devices(self, batch: pa.RecordBatch) -> np.ndarray:
-        """Return the number of each row's device; int64."""
+        """Return the number of each row's device.
+
+        Parameters
+        ----------
+        batch : RecordBatch
+            With the columns rank and device.
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
+        """
         rank, device = (batch.column(name).to_numpy().astype(np.int64) for name in ("rank", "device"))
         pairs, inverse = np.unique(np.column_stack((rank, device)), axis=0, return_inverse=True)
         return np.array([self.device(*pair) for pair in pairs.tolist()], np.int64)[inverse.ravel()]
