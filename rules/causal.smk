@@ -21,6 +21,7 @@ rule assemble_features:
         "<logs>/assemble_features/{dataset}/{target}.log",
     benchmark:
         "<benchmarks>/assemble_features/{dataset}/{target}.jsonl"
+    priority: SEARCH_FIRST
     conda:
         "../envs/causal.yaml"
     resources:
@@ -44,6 +45,7 @@ rule discover_causes:
         "<logs>/discover_causes/{dataset}/{target}/{batch}.log",
     benchmark:
         "<benchmarks>/discover_causes/{dataset}/{target}/{batch}.jsonl"
+    priority: SEARCH_FIRST
     conda:
         "../envs/causal.yaml"
     resources:
@@ -67,6 +69,7 @@ rule discover_dataset_causes:
         "<logs>/discover_dataset_causes/{dataset}/{target}.log",
     benchmark:
         "<benchmarks>/discover_dataset_causes/{dataset}/{target}.jsonl"
+    priority: SEARCH_FIRST
     conda:
         "../envs/causal.yaml"
     resources:
@@ -99,6 +102,7 @@ rule correct_causes:
         "<logs>/correct_causes/{dataset}/{target}.log",
     benchmark:
         "<benchmarks>/correct_causes/{dataset}/{target}.jsonl"
+    priority: SEARCH_FIRST
     conda:
         "../envs/causal.yaml"
     resources:

@@ -84,6 +84,7 @@ rule find_steps:
         "<benchmarks>/find_steps/{dataset}.jsonl"
     wildcard_constraints:
         dataset=one_of(TRACED),
+    priority: SEARCH_FIRST
     conda:
         "../envs/ingest.yaml"
     resources:

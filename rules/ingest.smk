@@ -60,6 +60,7 @@ rule normalise_export:
         "<logs>/normalise_export/{dataset}/{export}.log",
     benchmark:
         "<benchmarks>/normalise_export/{dataset}/{export}.jsonl"
+    priority: SEARCH_FIRST
     conda:
         "../envs/ingest.yaml"
     resources:
@@ -108,6 +109,7 @@ rule align_clocks:
         "<logs>/align_clocks/{dataset}.log",
     benchmark:
         "<benchmarks>/align_clocks/{dataset}.jsonl"
+    priority: SEARCH_FIRST
     conda:
         "../envs/ingest.yaml"
     resources:
@@ -133,6 +135,7 @@ rule match_telemetry:
         "<benchmarks>/match_telemetry/{dataset}.jsonl"
     wildcard_constraints:
         dataset=one_of(TELEMETRY),
+    priority: SEARCH_FIRST
     conda:
         "../envs/ingest.yaml"
     resources:

@@ -138,6 +138,7 @@ rule summarise_findings:
         "<logs>/summarise_findings.log",
     benchmark:
         "<benchmarks>/summarise_findings.jsonl"
+    priority: SEARCH_FIRST
     conda:
         "../envs/report.yaml"
     resources:

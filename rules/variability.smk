@@ -28,6 +28,7 @@ rule bin_launches:
         "<benchmarks>/bin_launches/{dataset}.jsonl"
     wildcard_constraints:
         dataset=one_of(TRACED),
+    priority: SEARCH_FIRST
     conda:
         "../envs/mpi.yaml"
     threads: 1

@@ -1,4 +1,9 @@
-"""Memory and time of jobs, from the size of their input and the number of the attempt."""
+"""Memory and time of jobs, from the size of their input and the number of the attempt; which jobs start first."""
+
+SEARCH_FIRST = 1
+"""`priority` of the search for causes and of all that it waits for: it takes half the time of a run, so the other jobs, which have none, fill
+the cores beside it rather than run alone before it.
+"""
 
 
 def mb(paths):

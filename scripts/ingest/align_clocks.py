@@ -4,8 +4,6 @@ from typing import TYPE_CHECKING
 
 from causeway.core.logs import LOG, failing_clearly
 from causeway.core.tables import write_json
-from causeway.efficiency.ranks.clock_alignment import realigned
-from causeway.efficiency.ranks.find_stragglers import matched
 from causeway.inputs.session_clocks import align
 
 if TYPE_CHECKING:
@@ -15,7 +13,10 @@ if TYPE_CHECKING:
 def main(job) -> None:
     with failing_clearly(job.log[0]):
         clocks = align(job.wildcards.dataset, job.input.tables)
-        if len(clocks["exports"]) > 1:
+        if len(clocks["exports"]) > 1:  # imported here: one export alone is aligned in less time than this import takes
+            from causeway.efficiency.ranks.clock_alignment import realigned
+            from causeway.efficiency.ranks.find_stragglers import matched
+
             clocks = realigned(clocks, matched(job.input.tables)[0])
         LOG.info("%s: %s", clocks["method"], clocks["reason"])
         write_json(clocks, job.output.clocks, schema="clocks")

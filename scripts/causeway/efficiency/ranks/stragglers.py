@@ -11,7 +11,6 @@ ranks. Without such a rank nobody is named.
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy.stats import binom
 
 from causeway.core.clock import Clock
 from causeway.core.vocabulary import INCONCLUSIVE, MIXED, NETWORK, STRAGGLER
@@ -137,6 +136,8 @@ def _often(lateness: np.ndarray, threshold: np.ndarray) -> np.ndarray:
     """Return which ranks are late often enough, and more often than other ranks are as late at `LEVEL` over all
     ranks; bool.
     """
+    from scipy.stats import binom  # half a second, which a run of one rank does not need
+
     ranks, count = lateness.shape
     found = np.zeros(ranks, bool)
     for index in range(ranks):

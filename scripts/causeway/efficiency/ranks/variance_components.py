@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import theilslopes
 
 from causeway.core.clock import Clock
 from causeway.core.tables import read_table
@@ -104,6 +103,8 @@ def components(
     series, middles = _series(count, total, edges)
     timed = int((count.sum(axis=0) > 0).sum()) >= FEWEST_BLOCKS
     picks = [np.arange(BLOCKS), *(np.sort(draw) for draw in draws if len(set(draw)) > 2)] if timed else []
+    from scipy.stats import theilslopes  # half a second, which only a dataset with launches that repeat needs
+
     with np.errstate(invalid="ignore"):  # theilslopes' own interval, which is not used, where all values are equal
         slopes = [NS_PER_HOUR * float(theilslopes(series[pick], middles[pick]).slope) for pick in picks]
     return {
