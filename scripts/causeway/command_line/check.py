@@ -2,14 +2,12 @@
 
 import logging
 import tempfile
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from causeway.command_line.exports_found import FoundExport
-from causeway.core.tables import open_table, read_table
-from causeway.numeric.effective_size import REFUSED_BELOW
+from causeway.command_line.too_short import too_short
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.normalise import normalise
 from causeway.readers.report_conversion import convert_report, converted_export
@@ -22,7 +20,8 @@ def describe_export(export: FoundExport) -> tuple[bool, list[str]]:
     Parameters
     ----------
     export : FoundExport
-        It is read whole, as the workflow does, which takes about a second for 20 MB of JSON.
+        It is read whole, as the workflow does, which takes about a second for 20 MB of JSON; then its steps are found,
+        to count them.
     """
     logging.getLogger("causeway").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory(prefix="causeway-check-") as name:
@@ -33,47 +32,8 @@ def describe_export(export: FoundExport) -> tuple[bool, list[str]]:
             convert_report(path, folder / "converted", folder / "cache", source=path.name, tools={})
             path, failure = converted_export(path, folder / "converted")
         document = normalise(path, folder / "tables", export="0", source=export.path.name, form="auto", failure=failure)
-        short = [] if document["status"] == "refused" else _too_short(folder / "tables", document)
+        short = [] if document["status"] == "refused" else too_short(folder / "tables", document)
     return document["status"] != "refused", _lines(export, document, short)
-
-
-def _too_short(tables: Path, document: dict[str, Any]) -> list[str]:
-    """Return what the export allows, but is too short for: no kernel, or few, with enough launches."""
-    name = next((name for name in ("launches", "counters") if document["tables"].get(name)), None)
-    if name is None or not document["analyses"]["causes"]["possible"]:
-        return []
-    launched = launches_by_kernel(tables, name)
-    enough = [count for count in launched if count >= REFUSED_BELOW]
-    needed = f"a search needs {REFUSED_BELOW:.0f} launches of a kernel, more where successive ones resemble each other"
-    if not enough:
-        return [f"causes: the most launches of one kernel are {max(launched):,}; {needed}"]
-    if len(enough) == len(launched):
-        return []
-    share = 100 * sum(enough) / sum(launched)
-    return [
-        f"causes: {len(enough):,} of {len(launched):,} kernels, {share:.0f} % of the launches, have enough; {needed}"
-    ]
-
-
-def launches_by_kernel(tables: Path, name: str) -> list[int]:
-    """Return the number of launches of each kernel that has any, by number of the kernel.
-
-    Parameters
-    ----------
-    tables : Path
-        Folder of an export's tables.
-    name : {"launches", "counters"}
-    """
-    kernel_of = read_table(tables / "configurations.parquet", "configurations", ["configuration", "kernel"])
-    found: Counter[int] = Counter()
-    with open_table(tables / f"{name}.parquet", name) as file:
-        for group in range(file.num_row_groups):
-            rows = file.read_row_group(group, columns=["configuration"])
-            found.update({row["values"]: row["counts"] for row in rows["configuration"].value_counts().to_pylist()})
-    kernels: Counter[int] = Counter()
-    for row in kernel_of.to_pylist():
-        kernels[row["kernel"]] += found[row["configuration"]]
-    return [kernels[kernel] for kernel in sorted(kernels) if kernels[kernel]]
 
 
 def _lines(export: FoundExport, document: dict[str, Any], short: list[str]) -> list[str]:

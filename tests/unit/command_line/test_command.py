@@ -89,6 +89,53 @@ def test_check_says_what_an_export_is_too_short_for(launches, said, tmp_path, ca
     assert [line.partition("short     ")[2][: len(said or "")] for line in lines] == ([said] if said else [])
 
 
+def training_trace(path, steps, collectives):
+    """Write a Kineto trace of one rank: steps of two launches with the profiler's annotations, then collectives."""
+
+    def event(category, name, start, duration, **arguments):
+        device = category == "kernel"
+        where = {"pid": 0, "tid": 7} if device else {"pid": 5, "tid": 5}
+        arguments |= {"device": 0, "stream": 7} if device else {}
+        return {"ph": "X", "cat": category, "name": name, "ts": start, "dur": duration, "args": arguments, **where}
+
+    events = []
+    names = ["matmul", "relu"] * steps + ["ncclDevKernel_AllReduce_Sum_f32_RING_LL"] * collectives
+    for n, name in enumerate(names):
+        if n < 2 * steps and n % 2 == 0:
+            events.append(event("user_annotation", f"ProfilerStep#{n // 2}", 100 * n, 190))
+        events.append(event("cuda_runtime", "cudaLaunchKernel", 100 * n + 1, 2, correlation=n))
+        events.append(event("kernel", name, 100 * n + 5, 50, correlation=n, grid=[4, 1, 1], block=[32, 1, 1]))
+    path.write_text(json.dumps({"traceEvents": events, "distributedInfo": {"rank": 0, "world_size": 2}}))
+
+
+@pytest.mark.parametrize(
+    ("steps", "collectives", "said"),
+    [
+        (10, 16, []),
+        (9, 15, ["slow steps: 9 steps after the warm-up", "drift: the most collectives of one rank are 15; 16"]),
+        (
+            7,
+            2,
+            [
+                "slow steps: 7 steps",
+                "stragglers: the most collectives of one rank are 2; 3 are needed",
+                "shift of clocks: the most collectives of one rank are 2; 3",
+                "drift: the most collectives of one rank are 2; 16",
+                "critical path: 16 launches; the latency of a start is measured from 20, below 5 µs",
+            ],
+        ),
+        (10, 0, []),
+    ],
+)
+def test_check_says_which_analyses_of_a_trace_need_more(steps, collectives, said, tmp_path, capsys):
+    """The launches stand in the trace by construction; the constants' values are written out here, not imported."""
+    training_trace(tmp_path / "a.json", steps, collectives)
+    assert command.main(["check", str(tmp_path / "a.json")]) == 0
+    lines = [line[12:] for line in capsys.readouterr().out.splitlines() if line.startswith("  short")]
+    found = [line for line in lines if not line.startswith("causes")]
+    assert [line[: len(words)] for line, words in zip(found, said, strict=True)] == said
+
+
 @pytest.mark.parametrize("by", ["name", "path"])
 def test_two_of_the_exports_of_a_run_are_compared(by, tmp_path, monkeypatch):
     fake_run(monkeypatch)
