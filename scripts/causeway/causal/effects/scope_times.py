@@ -24,10 +24,13 @@ MAX_ROWS = 5000
 OWN_MODEL = 300
 """Rows from which a kernel has a model of its own: ten for each of some thirty effective coefficients."""
 
-WIDER = {"mean": 1.25, "p50": 1.3, "p99": 1.9, "spread": 1.9, "target": 1.5}
+WIDER = {"mean": 1.25, "p50": 1.3, "p99": 1.5, "spread": 1.9, "target": 1.5}
 """Widening of intervals for what no draw shows: causes that were not found, and the form of the tail. Chosen on tables
 of the validation, judged on others of the same generators (docs/validation.md).
 """
+
+SHRUNK = ("p99",)
+"""Statistics that rest on so few launches that the point is the mean of the draws, shrunk by their spread."""
 
 REACH = 1.5
 """Predicted times lie at most so many times as far from the mean of their configuration as the farthest that was
@@ -113,7 +116,7 @@ class ScopeTimes:
         shares = np.asarray([unit.time for unit in self._units]) / self.total_time
         draws = np.tensordot(shares, np.stack(sums), axes=1)
         freedom = min(unit.n_blocks for unit in self._units) - 1
-        return Change(**{name: _estimate(row, freedom, WIDER[name]) for name, row in zip(WIDER, draws, strict=True)})
+        return Change(**{name: _estimate(name, row, freedom) for name, row in zip(WIDER, draws, strict=True)})
 
     def launches(self, moved: np.ndarray) -> int:
         """Return for how many launches of the run some rows stand.
@@ -148,14 +151,25 @@ def _parts(kernel: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
     return [rng.permutation(part)[:MAX_ROWS] if part.size > MAX_ROWS else part for part in parts]
 
 
-def _estimate(draws: np.ndarray, freedom: int, wider: float) -> Estimate:
-    """Return the first number with an interval from the spread of the others, of Student's t."""
+def _estimate(name: str, draws: np.ndarray, freedom: int) -> Estimate:
+    """Return the first number, or the shrunk mean of the others, with an interval from their spread, of Student's t."""
     half = student.ppf(0.5 + CONFIDENCE / 2, max(freedom, 1)) * float(draws[1:].std(ddof=1))
-    half *= wider * np.sqrt((freedom + 1) / max(freedom, 1))
-    value = float(draws[0])
+    half *= WIDER[name] * np.sqrt((freedom + 1) / max(freedom, 1))
+    value = _shrunk_mean(draws[1:]) if name in SHRUNK else float(draws[0])
     if not np.isfinite(value + half):
         raise ValueError("the times are too far apart for their changes to be computed")
     return Estimate(value=value, low=value - half, high=value + half)
+
+
+def _shrunk_mean(draws: np.ndarray) -> float:
+    """Return the mean m of draws with standard deviation s times m² / (m² + s²).
+
+    The mean varies less than one estimate (Breiman, "Bagging predictors", 1996), and a change that is small beside its
+    error is mostly error (the factor: Thompson, "Some shrinkage techniques for estimating the mean", JASA, 1968).
+    """
+    mean = float(draws.mean())
+    square = mean**2
+    return mean * square / (square + float(draws.var(ddof=1))) if square > 0 else 0.0
 
 
 class _Unit:
