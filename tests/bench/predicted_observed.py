@@ -22,9 +22,9 @@ from causeway.validation.time_scores import interval_of, time_claim
 from causeway.validation.time_truth import change, effect_ends, set_values
 from validation.measure_method import analysed
 
-TABLES = {"additive": 10, "medium": 8, "slow": 3, "hard": 3, "behind": 3, "prevalence": 7, "correlated": 3}
+TABLES = {"additive": 14, "medium": 12, "slow": 5, "hard": 5, "behind": 3, "prevalence": 7, "correlated": 4}
 """Cases with their number of first runs, after those of other grades."""
-FIRST = 703000
+FIRST = 704000
 """The seeds before are graded on elsewhere, chose the widening of intervals, or graded earlier estimates."""
 FIGURE = ROOT / "docs" / "images" / "predicted-observed.svg"
 

@@ -28,7 +28,7 @@ class Mutant:
 
 MUTANTS = {
     "intervals of durations are narrower by half": Mutant(
-        "effects/scope_times.py", "half *= wider *", "half *= 0.5 * wider *", "effects/test_time_effects.py"
+        "effects/scope_times.py", "half *= WIDER[name] *", "half *= 0.5 * WIDER[name] *", "effects/test_time_effects.py"
     ),
     "intervals of shares are narrower by half": Mutant(
         "effects/contributions.py",

@@ -1,7 +1,7 @@
 """Statistics that know nothing of launches: bases of functions, clusters, ridge regression, multiple testing,
-sensitivity.
+sensitivity, shrinkage.
 
 What other wings need as well stands in `numeric`.
 
-Imports run from left to right: `basis`, `clustering`, `multiple_testing`, `ridge`, `sensitivity`.
+Imports run from left to right: `basis`, `clustering`, `multiple_testing`, `ridge`, `sensitivity`, `shrinkage`.
 """
