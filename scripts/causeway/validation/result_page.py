@@ -11,7 +11,8 @@ NOTE = (
     " that have a direction, of the deviation or of the run time (the other methods look at the deviation alone)."
     " Shares: total variation from the true ones. Fragile: of the columns moved by an unmeasured cause, and of true"
     " causes. Covered: share of the 90 % intervals of a cause's change of the mean and of p99 (what-ifs: both) that"
-    " hold the truth; signs in time: of clear changes of the mean; –: nothing is said."
+    " hold the truth; signs in time: of the mean's changes whose interval leaves zero out, and of all clear ones;"
+    " –: nothing is said."
 )
 
 
@@ -66,6 +67,15 @@ def _what_ifs(scores: dict[str, float]) -> str:
     return "–" if mean == p99 == "–" else f"{mean}, {p99}"
 
 
+def _signs_in_time(scores: dict[str, float]) -> str:
+    """Return the share of right signs of the mean's change: of those said, and of all clear changes."""
+    said, clear = (
+        _ratio(scores.get(f"time_signs_{of}right", 0.0), scores.get(f"time_signs_{of}asked", 0.0))
+        for of in ("said_", "")
+    )
+    return "–" if said == clear == "–" else f"{said}, {clear}"
+
+
 def lines(cases: list[dict]) -> list[Line]:
     """Return the table's lines from the cases' documents."""
     found = []
@@ -105,7 +115,7 @@ def lines(cases: list[dict]) -> list[Line]:
                         _ratio(scores.get("mean_covered", 0.0), scores.get("mean_given", 0.0)),
                         _ratio(scores.get("p99_covered", 0.0), scores.get("p99_given", 0.0)),
                         _what_ifs(scores),
-                        _ratio(scores.get("time_signs_right", 0.0), scores.get("time_signs_asked", 0.0)),
+                        _signs_in_time(scores),
                         _ratio(scores.get("cpu_s", 0.0), n, 1) if "cpu_s" in scores else "–",
                     ),
                     ours,

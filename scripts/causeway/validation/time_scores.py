@@ -121,10 +121,12 @@ def time_scores(claims: Iterable[TimeClaim], table: KnownTable) -> dict[str, flo
     dict of str to float
         `time_asked`, causes with a truth; `time_given`, those with an estimate; for each of mean, p50, p99, spread and
         cost `<what>_given` and `<what>_covered`; `time_signs_asked`, given ones whose mean truly changes by
-        `CLEAR_CHANGE`, and `time_signs_right`; `mean_error`, the sum of the absolute errors of the mean's change, in
-        percentage points.
+        `CLEAR_CHANGE`, and `time_signs_right`; the same as `time_signs_said_...` of those whose interval leaves zero
+        out, which are said to raise or to lower it; `mean_error`, the sum of the absolute errors of the mean's change,
+        in percentage points.
     """
     found = dict.fromkeys(("time_asked", "time_given", "time_signs_asked", "time_signs_right", "mean_error"), 0.0)
+    found |= {"time_signs_said_asked": 0.0, "time_signs_said_right": 0.0}
     for what in ("mean", "p50", "p99", "spread", "cost"):
         found |= {f"{what}_given": 0.0, f"{what}_covered": 0.0}
     for claim in claims:
@@ -143,6 +145,9 @@ def time_scores(claims: Iterable[TimeClaim], table: KnownTable) -> dict[str, flo
             if abs(truth.mean) >= CLEAR_CHANGE:
                 found["time_signs_asked"] += 1
                 found["time_signs_right"] += claim.mean[0] * truth.mean > 0
+            if not covers(claim.mean, 0.0):
+                found["time_signs_said_asked"] += 1
+                found["time_signs_said_right"] += claim.mean[0] * truth.mean > 0
     return found
 
 

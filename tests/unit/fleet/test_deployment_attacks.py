@@ -12,6 +12,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -332,3 +333,26 @@ def test_a_store_that_is_full_counts_no_report_and_stays_readable(tmp_path, monk
     monkeypatch.undo()
     kept.append(b"third", 5)
     assert list(store.ReportStore(tmp_path, 1, 24).messages()) == [(b"first", 3), (b"third", 5)]
+
+
+def test_the_log_says_what_kind_of_error_and_nothing_of_the_message(caplog):
+    state = SimpleNamespace(options=SimpleNamespace(role="leader"), epoch=EPOCH, release=None)
+    body = json.dumps({"part": "applications", "window": "user-4711"}).encode()
+    assert server._answer(state, "designer", server.RELEASE, body) == (server.FAILED, b"malformed request")
+    try:
+        raise ValueError("user-4711 at 10.0.0.7")
+    except ValueError:
+        server._Listener.handle_error(SimpleNamespace(state=state), None, ("10.0.0.7", 4711))
+    assert "malformed request (ValueError)" in caplog.text
+    assert "a connection ended with ValueError" in caplog.text
+    assert "4711" not in caplog.text
+    assert "10.0.0.7" not in caplog.text
+
+
+def test_a_secret_is_its_owners_also_where_a_file_of_anybody_stood(tmp_path):
+    path = tmp_path / "sign.key"
+    path.write_bytes(b"older")
+    path.chmod(0o644)
+    transport.write_secret(path, b"new")
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.read_bytes() == b"new"

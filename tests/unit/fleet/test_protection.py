@@ -152,6 +152,7 @@ def test_local_noise_is_unbiased_and_as_wide_as_stated():
     counts, sd = local_dp.estimate(sums, n, 2.0)
     assert counts[[1, 9]].tolist() == pytest.approx([n, n], abs=6 * sd)
     assert 0.7 < counts[~flags].std() / sd < 1.3
+    assert counts[~flags].mean() == pytest.approx(0, abs=5 * sd / math.sqrt(cells - 2))  # each section spends its part
 
 
 def test_local_noise_spends_no_more_than_it_says():

@@ -70,6 +70,14 @@ def test_moments_are_the_same_in_any_order_and_split():
     np.testing.assert_array_equal(again.mean(), whole.mean())
 
 
+def test_two_parts_merge_to_the_whole_with_its_extremes():
+    first = of(np.array([5, -3], np.int64), np.array([0, 1], np.int32), 2)
+    second = of(np.array([-7, 9], np.int64), np.array([0, 1], np.int32), 2)
+    first.merge(second)
+    assert (first.low.tolist(), first.high.tolist()) == ([-7, -3], [5, 9])
+    assert first.sums() == [(2, -2, 74), (2, 6, 90)]
+
+
 def test_many_carries():
     """Limbs of the sum of squares carry: 2000 squares of 2^62 + 1 exceed 128 bits."""
     value = 2**62 + 1

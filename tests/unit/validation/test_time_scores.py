@@ -28,6 +28,7 @@ def test_the_truth_is_covered_with_the_right_sign_and_no_error():
 def test_the_wrong_sign_a_narrow_interval_and_silence_are_told_apart():
     wrong = time_scores([claim(-TRUTH.mean, 0.1)], TABLE)
     assert (wrong["mean_covered"], wrong["time_signs_right"]) == (0, 0)
+    assert (wrong["time_signs_said_asked"], wrong["time_signs_said_right"]) == (1, 0)
     assert wrong["mean_error"] == pytest.approx(2 * abs(TRUTH.mean))
     narrow = time_scores([claim(1.1 * TRUTH.mean, 0.05 * abs(TRUTH.mean))], TABLE)
     assert (narrow["mean_covered"], narrow["time_signs_right"]) == (0, 1)

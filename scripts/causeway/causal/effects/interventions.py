@@ -4,8 +4,9 @@ Which values are tried, whether they were observed, and which of them is stated;
 target is mostly a deviation: after an intervention the configuration has a new mean, from which launches deviate.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -112,27 +113,37 @@ def _rows_within(arrow: Arrow, model: InterventionModel) -> list[WhatIf]:
         return [_row(arrow, settings[0].before, settings[0].after, reason="refused: the target is zero as it is")]
     outside = {id(one): model.outside({arrow.name: one.donor}) for one in settings}
     possible = [one for one in settings if outside[id(one)] <= MAX_OUTSIDE]
-    changes = {id(one): model.times.change([arrow], {arrow.name: own_where_missing(one.donor)}) for one in possible}
-    best = _best(possible, changes) if possible else settings[0]
+
+    @cache
+    def change_to(number: int) -> Change:
+        return model.times.change([arrow], {arrow.name: own_where_missing(possible[number].donor)})
+
+    best = possible[_best(arrow, possible, model, change_to)] if possible else settings[0]
     rows = []
     for setting in settings:
         if setting is not best and setting.after != NONE:
             continue
-        change = changes.get(id(setting))
-        if change is None:
+        number = next((at for at, one in enumerate(possible) if one is setting), None)
+        if number is None:
             reason = out_of_support_reason(outside[id(setting)])
             rows.append(_row(arrow, setting.before, setting.after, reason=reason))
         else:
-            rows.append(_row(arrow, setting.before, setting.after, **answer([arrow], change, model)))
+            rows.append(_row(arrow, setting.before, setting.after, **answer([arrow], change_to(number), model)))
     return rows
 
 
-def _best(settings: Sequence[Setting], changes: Mapping[int, Change]) -> Setting:
-    """Return the setting that takes least time; if none is known to save any, that with the smallest target."""
-    best = min(settings, key=lambda one: changes[id(one)].mean.value)
-    if changes[id(best)].mean.high < 0:
+def _best(
+    arrow: Arrow, settings: Sequence[Setting], model: InterventionModel, change_to: Callable[[int], Change]
+) -> int:
+    """Return the number of the setting that takes least time; if none is known to save any, that with the smallest
+    target.
+    """
+    donors = [own_where_missing(one.donor) for one in settings]
+    means = [model.times.mean_changes([arrow], [{}, {arrow.name: one}])[0] for one in donors]
+    best = min(range(len(settings)), key=lambda at: means[at].value)
+    if means[best].high < 0:
         return best
-    return min(settings, key=lambda one: changes[id(one)].target.value)
+    return min(range(len(settings)), key=lambda at: change_to(at).target.value)
 
 
 def own_where_missing(donor: np.ndarray) -> np.ndarray:
@@ -162,7 +173,7 @@ def answer(arrows: Sequence[Arrow], change: Change, model: InterventionModel) ->
         "reason": reason,
         "mean_change": change.mean,
         "p99_change": change.p99,
-        "saved": model.times.saved(change),
+        "saved": model.times.saved(change.mean),
     }
 
 

@@ -111,13 +111,37 @@ class ScopeTimes:
             these do is part of the effect.
         after, before : mapping of str to ndarray of int, shape (n_used,)
         """
+        names = self._modelled(arrows)
+        draws = self._of_all([unit.percent(names, after, before) for unit in self._units])
+        return Change(**{name: _estimate(name, row, self._freedom) for name, row in zip(WIDER, draws, strict=True)})
+
+    def mean_changes(self, arrows: Sequence[Arrow], settings: Sequence[RowDonors]) -> list[Estimate]:
+        """Return the change of the mean from each setting of causes to the next, as `change` does, in a fraction of
+        its time.
+
+        Parameters
+        ----------
+        arrows : sequence of Arrow
+        settings : sequence of mapping of str to ndarray of int, shape (n_used,)
+            An empty one stands for what was observed.
+        """
+        names = self._modelled(arrows)
+        draws = self._of_all([unit.mean_percents(names, settings) for unit in self._units])
+        return [_estimate("mean", row, self._freedom) for row in draws]
+
+    def _modelled(self, arrows: Sequence[Arrow]) -> list[str]:
+        """Return the causes in the model of what some of them do."""
         total = any(arrow.role != "mediator" for arrow in arrows)
-        names = [arrow.name for arrow in self.arrows if not total or arrow.role != "mediator" or arrow in arrows]
-        sums = [unit.percent(names, after, before) for unit in self._units]
+        return [arrow.name for arrow in self.arrows if not total or arrow.role != "mediator" or arrow in arrows]
+
+    def _of_all(self, percents: Sequence[np.ndarray]) -> np.ndarray:
+        """Return the means of changes over the models, each with the weight of its time."""
         shares = np.asarray([unit.time for unit in self._units]) / self.total_time
-        draws = np.tensordot(shares, np.stack(sums), axes=1)
-        freedom = min(unit.n_blocks for unit in self._units) - 1
-        return Change(**{name: _estimate(name, row, freedom) for name, row in zip(WIDER, draws, strict=True)})
+        return np.tensordot(shares, np.stack(percents), axes=1)
+
+    @property
+    def _freedom(self) -> int:
+        return min(unit.n_blocks for unit in self._units) - 1
 
     def launches(self, moved: np.ndarray) -> int:
         """Return for how many launches of the run some rows stand.
@@ -132,14 +156,13 @@ class ScopeTimes:
             total += unit.launches * float(own[moved[unit.where]].sum() / own.sum())
         return round(total)
 
-    def saved(self, change: Change) -> Estimate | None:
-        """Return the GPU time that a change from what was observed saves, ns; None where the value is no time that is
-        spent.
+    def saved(self, mean: Estimate) -> Estimate | None:
+        """Return the GPU time that a change of the mean from what was observed saves, ns; None where the value is no
+        time that is spent.
         """
         if not self.is_time:
             return None
         factor = -self.total_time / 100.0
-        mean = change.mean
         return Estimate(value=factor * mean.value, low=factor * mean.high, high=factor * mean.low)
 
 
@@ -240,6 +263,18 @@ class _Unit:
         last = self._statistics(self._times(model, names, after), weights)
         return 100.0 * (last - first) / np.where(now != 0, now, 1.0)
 
+    def mean_percents(self, names: Sequence[str], settings: Sequence[RowDonors]) -> np.ndarray:
+        """Return the changes of the mean from each setting to the next, %, shape (n_settings - 1, 1 + DRAWS)."""
+        model = self._model(names)
+        now = self._mean(np.repeat(self.observed[:, None], 1 + DRAWS, axis=1), model.weights)
+        means = [self._mean(self._times(model, names, one), model.weights) if one else now for one in settings]
+        return 100.0 * np.diff(means, axis=0) / np.where(now != 0, now, 1.0)
+
+    @staticmethod
+    def _mean(times: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return the means of times, shape (1 + DRAWS,)."""
+        return (weights * times).sum(axis=0) / weights.sum(axis=0)
+
     def _observed_statistics(self, key: tuple[str, ...], weights: np.ndarray) -> np.ndarray:
         if key not in self._now:
             self._now[key] = self._statistics(np.repeat(self.observed[:, None], 1 + DRAWS, axis=1), weights)
@@ -262,7 +297,7 @@ class _Unit:
             target = np.abs(times - self._of_configuration(times, weights))
         return np.stack(
             [
-                (weights * times).sum(axis=0) / total,
+                self._mean(times, weights),
                 p50,
                 p99,
                 spread,
@@ -274,10 +309,10 @@ class _Unit:
 def _quantiles(values: np.ndarray, weights: np.ndarray, shares: Sequence[float]) -> list[np.ndarray]:
     """Return the smallest values at which shares of the weight are reached, by column."""
     found = [np.empty(values.shape[1]) for _ in shares]
-    for column in range(values.shape[1]):
-        order = np.argsort(values[:, column])
-        reached = np.cumsum(weights[order, column])
+    for column, (own, weight) in enumerate(zip(np.ascontiguousarray(values.T), weights.T, strict=True)):
+        order = np.argsort(own)
+        reached = np.cumsum(weight[order])
         for number, share in enumerate(shares):
             at = min(int(np.searchsorted(reached, share * reached[-1] * (1 - 1e-12))), order.size - 1)
-            found[number][column] = values[order[at], column]
+            found[number][column] = own[order[at]]
     return found

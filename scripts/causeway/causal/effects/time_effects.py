@@ -1,6 +1,5 @@
 """What each cause does to the time: with it at its 90th instead of its 10th percentile within the configuration."""
 
-import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -36,7 +35,7 @@ def _effect(times: ScopeTimes, arrow: Arrow) -> TimeEffect:
     own = np.arange(times.used.size)
     between = times.change([arrow], {arrow.name: high}, {arrow.name: low})
     better = low if between.mean.value > 0 else high
-    cost = times.saved(times.change([arrow], {arrow.name: better}))
+    cost = times.saved(times.mean_changes([arrow], [{}, {arrow.name: better}])[0])
     return TimeEffect(
         mean=between.mean,
         p50=between.p50,
@@ -140,7 +139,7 @@ def _monotone(times: ScopeTimes, arrow: Arrow) -> bool:
     donors: list[RowDonors] = [
         {arrow.name: quantile_donors(values, times.configuration, times.weight, share)} for share in DOSES
     ]
-    steps = [times.change([arrow], after, before).mean for before, after in itertools.pairwise(donors)]
+    steps = times.mean_changes([arrow], donors)
     sure = [step.value for step in steps if step.low > 0 or step.high < 0]
     up = sum(step for step in sure if step > 0)
     down = -sum(step for step in sure if step < 0)

@@ -1,0 +1,96 @@
+"""Mutation testing: the sources are made wrong on purpose, one place at a time, and tests must fail.
+
+    python -m tests.mutants named [WORDS]            named mutants whose name holds the words; minutes
+    python -m tests.mutants sample [--each 12]       places drawn at random in rooms that must not be wrong; an hour
+
+Both work in a copy of the repository. The status is 1 if a named mutant is not caught, or if fewer than `--share` of a
+sample are.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import Queue
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests")]
+
+from mutants.named import MUTANTS  # noqa: E402
+from mutants.sample import drawn  # noqa: E402
+from mutants.trial import copied_tree, mutated, with_text  # noqa: E402
+
+
+def named(words: str, jobs: int) -> int:
+    """Try the named mutants; return how many were not caught."""
+    chosen = {name: one for name, one in MUTANTS.items() if words in name}
+    survivors = 0
+    for name, (caught, said) in _in_copies(chosen, lambda tree, one: mutated(tree, one), jobs):
+        survivors += not caught
+        print(f"{'caught' if caught else 'NOT CAUGHT'}: {name}", flush=True)
+        if not caught:
+            print(said)
+    print(f"{len(chosen) - survivors} of {len(chosen)} caught")
+    return survivors
+
+
+def sample(each: int, seed: int, only: str, share: float, jobs: int) -> int:
+    """Try drawn mutants; return 1 if too few were caught."""
+    trials = {f"{one.file}:{one.change.line} {one.change.what}": one for one in drawn(each, seed, only)}
+    rooms = Counter()
+    caught_in = Counter()
+    for name, (caught, _) in _in_copies(
+        trials, lambda tree, one: with_text(tree, one.file, one.change.text, one.tests), jobs
+    ):
+        rooms[trials[name].room] += 1
+        caught_in[trials[name].room] += caught
+        print(f"{'caught' if caught else 'NOT CAUGHT'}: {name}", flush=True)
+    for room, count in sorted(rooms.items()):
+        print(f"{room}: {caught_in[room]} of {count} caught")
+    total = sum(caught_in.values()) / max(sum(rooms.values()), 1)
+    print(f"all: {sum(caught_in.values())} of {sum(rooms.values())} caught, {total:.2f}")
+    return int(total < share)
+
+
+def _in_copies(trials, attempt, jobs):
+    """Give the name and result of each trial, each thread in a copy of its own."""
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
+        trees = Queue()
+        for number in range(jobs):
+            copy = Path(folder) / str(number)
+            copy.mkdir()
+            trees.put(copied_tree(copy))
+
+        def one(item):
+            tree = trees.get()
+            try:
+                return item[0], attempt(tree, item[1])
+            finally:
+                trees.put(tree)
+
+        yield from pool.map(one, trials.items())
+
+
+def main() -> None:
+    """Read the command line and run what is asked for."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    of_names = commands.add_parser("named")
+    of_names.add_argument("words", nargs="?", default="")
+    of_places = commands.add_parser("sample")
+    of_places.add_argument("--each", type=int, default=12, help="places of each room")
+    of_places.add_argument("--seed", type=int, default=0)
+    of_places.add_argument("--only", default="", help="rooms whose name holds this text")
+    of_places.add_argument("--share", type=float, default=0.85, help="share that must be caught")
+    for one in (of_names, of_places):
+        one.add_argument("--jobs", type=int, default=2)
+    given = parser.parse_args()
+    if given.command == "named":
+        sys.exit(min(named(given.words, given.jobs), 1))
+    sys.exit(sample(given.each, given.seed, given.only, given.share, given.jobs))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Places drawn at random in the rooms where a mistake costs most, with the tests that should notice."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mutants.operators import Change, changes
+from mutants.trial import ROOT
+
+CAUSEWAY = "scripts/causeway/"
+ROOMS = {
+    "numeric": {
+        "numeric/moments.py": ("numeric/test_moments.py",),
+        "numeric/intervals.py": ("numeric/test_intervals.py",),
+        "numeric/few_values.py": ("numeric/test_few_values.py",),
+        "numeric/slice_statistics.py": ("numeric/test_slice_statistics.py",),
+        "numeric/effective_size.py": ("numeric/test_effective_size.py",),
+        "numeric/seeds.py": ("numeric/test_seeds.py",),
+        "numeric/parquet_concat.py": ("numeric/test_parquet_concat.py",),
+    },
+    "writers": {
+        "core/files/whole_files.py": ("core/files", "core/test_tables.py"),
+        "core/files/checksums.py": ("core/files/test_checksums.py",),
+        "core/files/machine_errors.py": ("core/files", "readers/test_machine_faults.py"),
+        "core/files/checked_parquet.py": ("core/files", "core/test_tables.py"),
+        "core/tables.py": ("core/test_tables.py", "core/files"),
+    },
+    "readers' limits": {
+        "readers/common/packed.py": ("readers",),
+        "readers/containers/sqlite_database.py": ("readers/containers", "readers/test_reader_damage.py"),
+        "readers/containers/arrow_tables.py": ("readers",),
+    },
+    "escaping": {
+        "plotting/drawing/markup.py": ("plotting/drawing/test_markup.py", "plotting/drawing/test_page.py"),
+        "plotting/drawing/citations.py": ("plotting",),
+        "core/queries.py": ("core/test_queries.py",),
+    },
+    "protection": {
+        "fleet/protection/secret_sharing.py": ("fleet/test_protection.py", "fleet/test_deployment_attacks.py"),
+        "fleet/protection/envelope.py": ("fleet/test_protection.py", "fleet/test_deployment_attacks.py"),
+        "fleet/protection/aggregator.py": ("fleet/test_protection.py", "fleet/test_deployment_attacks.py"),
+        "fleet/protection/local_dp.py": ("fleet/test_protection.py",),
+        "fleet/protection/ledger.py": ("fleet/test_release.py", "fleet/test_deployment_attacks.py"),
+        "fleet/protection/noise.py": ("fleet/test_release.py", "fleet/test_protection.py"),
+    },
+}
+"""By room: module, relative to the package, and its tests below `tests/unit`."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A change of a module, and the tests that should notice."""
+
+    room: str
+    file: str
+    change: Change
+    tests: tuple[str, ...]
+
+
+def drawn(each: int, seed: int, only: str = "") -> Iterator[Place]:
+    """Give so many changes of each room whose name holds a text, the same for the same seed."""
+    for room, modules in ROOMS.items():
+        if only not in room:
+            continue
+        places = [
+            Place(room, CAUSEWAY + module, change, tests)
+            for module, tests in modules.items()
+            for change in changes((ROOT / CAUSEWAY / module).read_text(encoding="utf-8"))
+        ]
+        # the same draw wherever and whenever it is made: no choice of a secret hangs on it
+        yield from random.Random(f"{seed}/{room}").sample(places, min(each, len(places)))

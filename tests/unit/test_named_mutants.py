@@ -1,0 +1,31 @@
+"""The tests fail where the sources are wrong on purpose: a few named mutants in every run, all of them in the slow one
+(`python -m tests.mutants named` does the same and prints each).
+"""
+
+import pytest
+
+from mutants.named import MUTANTS, QUICK
+from mutants.trial import copied_tree, mutated
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    return copied_tree(tmp_path_factory.mktemp("copy"))
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_mutant_is_caught(name, tree):
+    caught, said = mutated(tree, MUTANTS[name])
+    assert caught, said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(set(MUTANTS) - set(QUICK)))
+def test_every_mutant_is_caught(name, tree):
+    caught, said = mutated(tree, MUTANTS[name])
+    assert caught, said
+
+
+def test_every_mutant_changes_a_text_that_is_there_once(tree):
+    for name, one in MUTANTS.items():
+        assert (tree / one.file).read_text(encoding="utf-8").count(one.old) == 1, name
