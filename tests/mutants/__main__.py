@@ -18,9 +18,9 @@ from queue import Queue
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests")]
 
+from mutants.mutant import copied_tree, mutated, with_text  # noqa: E402
 from mutants.named import MUTANTS  # noqa: E402
 from mutants.sample import drawn  # noqa: E402
-from mutants.trial import copied_tree, mutated, with_text  # noqa: E402
 
 
 def named(words: str, jobs: int) -> int:

@@ -1,6 +1,6 @@
 """Mutants of exact numerics: sums, variances, intervals, seeds."""
 
-from mutants.trial import Mutant
+from mutants.mutant import Mutant
 
 NUMERIC = "scripts/causeway/numeric/"
 

@@ -4,8 +4,8 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from mutants.mutant import ROOT
 from mutants.operators import Change, changes
-from mutants.trial import ROOT
 
 CAUSEWAY = "scripts/causeway/"
 ROOMS = {

@@ -4,8 +4,8 @@
 
 import pytest
 
+from mutants.mutant import copied_tree, mutated
 from mutants.named import MUTANTS, QUICK
-from mutants.trial import copied_tree, mutated
 
 
 @pytest.fixture(scope="module")
