@@ -4,7 +4,8 @@ Required: tables/{export}/, clocks.json. Produces: {target}/{bins,ranking,kept,k
 further widths as bins_{width in ns}ns.parquet beside bins.parquet. `tasks` are MPI ranks, `threads` the workers inside
 each: neither changes a byte.
 Steps: bin_launches for the targets of traces (one job per dataset), bin_measurements for each counter or table column;
-summarise_operators for operator_summary.parquet of each traced dataset.
+summarise_operators for operator_summary.parquet of each traced dataset, summarise_stalls for
+stall_reasons.parquet of each with counters.
 """
 
 BINNED = ("bins", "ranking", "kept", "kernels", "configurations")
@@ -85,3 +86,24 @@ rule summarise_operators:
         runtime=input_minutes,
     script:
         "../scripts/variability/summarise_operators.py"
+
+
+rule summarise_stalls:
+    input:
+        tables=table_folders,
+        lib=modules("variability"),
+    output:
+        summary="<results>/{dataset}/stall_reasons.parquet",
+    log:
+        "<logs>/summarise_stalls/{dataset}.log",
+    benchmark:
+        "<benchmarks>/summarise_stalls/{dataset}.jsonl"
+    wildcard_constraints:
+        dataset=one_of(COUNTED),
+    conda:
+        "../envs/mpi.yaml"
+    resources:
+        mem_mb=input_mb,
+        runtime=input_minutes,
+    script:
+        "../scripts/variability/summarise_stalls.py"

@@ -46,6 +46,7 @@ def views(job) -> list[DatasetView]:
     paths = {dataset_of(path): read_table(path, "critical_path") for path in job.input.critical_paths}
     replays = {dataset_of(path): read_table(path, "replay") for path in job.input.replays}
     operators = {dataset_of(path): read_table(path, "operator_summary") for path in job.input.operators}
+    stalls = {dataset_of(path): read_table(path, "stall_reasons") for path in job.input.stalls}
     found = []
     for path in job.input.quality:
         dataset = dataset_of(path)
@@ -77,6 +78,7 @@ def views(job) -> list[DatasetView]:
             critical_path=paths.get(dataset),
             replay=replays.get(dataset),
             operators=operators.get(dataset),
+            stalls=stalls.get(dataset),
         )
         found.append(view)
     return found

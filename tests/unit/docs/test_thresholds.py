@@ -104,6 +104,7 @@ NO_THRESHOLDS = {
     "telemetry/readings.py": "CHUNK_ROWS MOST_DEVICES MOST_METRICS MOST_NAMED SHOWN LONGEST_NAME",
     "telemetry/telemetry_files.py": "FIRST_LINES",
     "telemetry/text_values.py": "BILLION",
+    "variability/stall_summary.py": "BATCH_ROWS STEPS",
     "variability/rows/host_configurations.py": "PARTS",
     "variability/bins/bins.py": "LARGE_ROWS",
     "variability/bins/kept.py": "GROUP_ROWS GROUP_VALUES LEAST_ROWS",

@@ -59,6 +59,20 @@ MEASURED_TABLES: dict[str, pa.Schema] = {
             column("timeline", pa.list_(F64)),
         ]
     ),
+    # one row per kernel and counter of warp stalls (`vocabulary.WARP_STALLS`) that its launches have: cycles per issued
+    # instruction, the mean over `measured` launches, and its share of the kernel's counters; the kernel with most GPU
+    # time (null: not measured), else most launches, first
+    "stall_reasons": pa.schema(
+        [
+            *columns("kernel name short_name", TEXT),
+            column("launches", I64),
+            column("gpu_ns", I64, "ns", nullable=True),
+            column("reason", TEXT),
+            column("measured", I64),
+            column("cycles", F64, "cycles"),
+            column("share", F64, "ratio"),
+        ]
+    ),
     # one row per name of each level (operator, outermost, module, phase): what the host was doing when it launched;
     # `name` is null for launches of which it is not known, `kernel` has most of the row's GPU time, and one more row
     # sums up the `names` with least GPU time where there are very many

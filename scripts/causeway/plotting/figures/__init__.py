@@ -4,5 +4,5 @@ Pages that hold figures stand in `pages` and `overview`.
 
 Imports run from left to right: `context_graph`, `device_time`, `parallel_coordinates`, `series` > `bins`,
 `causal_graph`, `comparison`, `coordinate_axes`, `efficiency`, `fleet`, `kernel_agreement`, `kernels`, `scaling`,
-`stragglers`.
+`stragglers`, `warp_stalls`.
 """

@@ -32,6 +32,7 @@ from causeway.plotting.overview.methods import methods_values, provenance
 from causeway.plotting.overview.variability.causes import anchor, why
 from causeway.plotting.overview.variability.effects_in_kernels import effects_in_kernels
 from causeway.plotting.overview.variability.linked_copies import linked_copies
+from causeway.plotting.overview.variability.warp_stalls import warp_stalls
 from causeway.plotting.overview.variability.what_if import what_would_help
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ class DatasetView:
     ----------
     efficiency_table, steps_table, waiting, critical_path, replay, operators : Table or None
         The tables of these names (`efficiency`, `steps`, `operator_summary`); None where the dataset has no times.
+    stalls : Table or None
+        `stall_reasons`; None where the dataset has no counters.
     """
 
     name: str
@@ -84,6 +87,7 @@ class DatasetView:
     critical_path: "pa.Table | None" = None
     replay: "pa.Table | None" = None
     operators: "pa.Table | None" = None
+    stalls: "pa.Table | None" = None
 
 
 def draw_overview(
@@ -164,6 +168,7 @@ def _dataset(
         "is_folded": folded,
         "time_lost": _time_lost(view) if view.efficiency else None,
         "targets": [_target(view, target, found, links) for target, found in kernels],
+        "stalls": warp_stalls(view.stalls, view.name) if view.stalls is not None else None,
         "steps": which_steps(view.steps, view.steps_table, view.name) if view.steps else None,
         "late_ranks": which_rank(view.stragglers, view.name) if view.stragglers else None,
         "what_if": what_if,
