@@ -369,39 +369,6 @@ REPLAYED_CHANGES = {
 }
 """Changes with which a run is replayed, in words."""
 
-PATH_KINDS = {
-    "kernel": "kernels",
-    "collective": "collectives",
-    "copy": "copies",
-    "launch": "launches",
-    "host": "the host",
-    "wait": "waiting for other work or ranks",
-}
-"""What a piece of a critical path is, in words: work of the device, then what it waited for."""
-
-WARP_STALLS = {
-    "stall_global_memory_per_issue": "global memory",
-    "stall_memory_queue_per_issue": "queue to memory",
-    "stall_memory_drain_per_issue": "writes at the end",
-    "stall_constant_cache_per_issue": "constants",
-    "stall_memory_barrier_per_issue": "memory barrier",
-    "stall_shared_memory_per_issue": "shared memory",
-    "stall_shared_memory_queue_per_issue": "queue to shared memory",
-    "stall_texture_queue_per_issue": "queue to textures",
-    "stall_barrier_per_issue": "barrier",
-    "stall_branch_per_issue": "branch",
-    "stall_sleeping_per_issue": "sleeping",
-    "stall_math_pipe_per_issue": "arithmetic unit",
-    "stall_fixed_latency_per_issue": "fixed latency",
-    "stall_dispatch_per_issue": "dispatch",
-    "stall_instruction_fetch_per_issue": "instruction fetch",
-    "stall_not_selected_per_issue": "ready, another was chosen",
-    "stall_other_per_issue": "other",
-}
-"""Counters of what warps wait for (`config/columns/counters.yaml`, group warp stalls), in words: memory, then other
-warps, then execution.
-"""
-
 WAITING_REASONS = {
     "launch_starved": "nothing was queued: the host was late",
     "dependency_stalled": "work was queued and waited for other work",

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from causeway.core.codes import WARP_STALLS
 from causeway.core.tables import SCHEMAS, open_table, read_table, unit_of, write_table
-from causeway.core.vocabulary import WARP_STALLS
 
 BATCH_ROWS = 1 << 16
 STEPS = 1 << 20

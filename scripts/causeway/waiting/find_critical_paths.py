@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from causeway.core.clock import Clock, clocks_of
+from causeway.core.codes import PATH_KINDS
 from causeway.core.logs import LOG
 from causeway.core.reduced import EFFICIENCY, why_not
 from causeway.core.tables import SCHEMAS, TableWriter, read_json, read_table, write_table
-from causeway.core.vocabulary import PATH_KINDS
 from causeway.waiting.graph.read_graph import Matched, linked, read_graph
 from causeway.waiting.path.critical_path import CriticalPaths, Schedule, measured
 from causeway.waiting.path.path_table import Steps, joined_pieces, path_rows

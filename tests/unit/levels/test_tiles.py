@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from levels_reference import raw_values, write_run
 
+from causeway.core.codes import PATH_KINDS
 from causeway.core.tables import TableWriter
-from causeway.core.vocabulary import PATH_KINDS
 from causeway.levels.explorer import tiles
 from causeway.levels.explorer.explorer import write_explorer
 from causeway.levels.explorer.path_time import PATH, PathPieces

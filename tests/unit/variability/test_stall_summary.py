@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from causeway.core.codes import WARP_STALLS
 from causeway.core.tables import read_table
-from causeway.core.vocabulary import WARP_STALLS
 from causeway.plotting.drawing import citations
 from causeway.plotting.figures.warp_stalls import draw_warp_stalls
 from causeway.plotting.overview.variability.warp_stalls import warp_stalls
@@ -95,7 +95,7 @@ def test_the_overview_gives_the_numbers_of_the_table_and_escapes_names(tmp_path)
     body, queries = citations.settled(page, "results")
     found, wrong = wrong_numbers(f"<html><body>{body}{queries}</body></html>", tmp_path)
     assert wrong == []
-    assert len(found.citations) == 3 * 7
+    assert len(found.citations) == 3 * 8
 
 
 def test_without_counters_of_warp_stalls_nothing_is_said(tmp_path):

@@ -59,7 +59,7 @@ MEASURED_TABLES: dict[str, pa.Schema] = {
             column("timeline", pa.list_(F64)),
         ]
     ),
-    # one row per kernel and counter of warp stalls (`vocabulary.WARP_STALLS`) that its launches have: cycles per issued
+    # one row per kernel and counter of warp stalls (`codes.WARP_STALLS`) that its launches have: cycles per issued
     # instruction, the mean over `measured` launches, and its share of the kernel's counters; the kernel with most GPU
     # time (null: not measured), else most launches, first
     "stall_reasons": pa.schema(
@@ -189,7 +189,7 @@ MEASURED_TABLES: dict[str, pa.Schema] = {
             column("path_ns", I64, "ns"),
         ]
     ),
-    # the critical path of each rank in its order of time, neighbours of one kind (`vocabulary.PATH_KINDS`) as one row:
+    # the critical path of each rank in its order of time, neighbours of one kind (`codes.PATH_KINDS`) as one row:
     # the rows of a rank adjoin, from its first to its last work or call
     "path_pieces": pa.schema(
         [column("rank", U32), *columns("start_ns duration_ns", I64, "ns"), column("kind", TEXT)],

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from causeway.core.codes import PATH_KINDS
 from causeway.core.tables import SCHEMAS, open_table
-from causeway.core.vocabulary import PATH_KINDS
 
 PATH = {f"critical path: {kind}": f"share of the critical path: {words}" for kind, words in PATH_KINDS.items()}
 """Metrics of a tile: their names and meanings, in the order of `PATH_KINDS`."""

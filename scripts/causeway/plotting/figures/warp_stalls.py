@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from causeway.core import formatting
+from causeway.core.codes import WARP_STALLS
 from causeway.core.formatting import elided
-from causeway.core.vocabulary import WARP_STALLS
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.kernel_labels import short_names
 from causeway.plotting.drawing.markup import tag, text_width

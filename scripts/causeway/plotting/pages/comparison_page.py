@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from causeway.core import formatting
+from causeway.core.codes import PATH_KINDS
 from causeway.core.vocabulary import (
     CHANGE_WORDS,
     EXACT,
@@ -14,7 +15,6 @@ from causeway.core.vocabulary import (
     INCONCLUSIVE,
     NEW,
     NORMALISED,
-    PATH_KINDS,
     REPLAYED_CHANGES,
     SAME,
     SEQUENCE,

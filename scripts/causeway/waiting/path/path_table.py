@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from causeway.core.vocabulary import PATH_KINDS
+from causeway.core.codes import PATH_KINDS
 from causeway.waiting.graph.nodes import Graph
 from causeway.waiting.path import walk
 from causeway.waiting.path.critical_path import CriticalPaths, Schedule

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from causeway.core.codes import PATH_KINDS
 from causeway.core.queries import of_table
-from causeway.core.vocabulary import PATH_KINDS, REPLAYED_CHANGES
+from causeway.core.vocabulary import REPLAYED_CHANGES
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.markup import joined, tag
 

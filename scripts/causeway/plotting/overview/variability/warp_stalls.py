@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from causeway.core.codes import WARP_STALLS
 from causeway.core.queries import of_table
-from causeway.core.vocabulary import WARP_STALLS
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.kernel_labels import short_names
 from causeway.plotting.drawing.markup import joined, tag
@@ -49,13 +49,13 @@ def warp_stalls(table: "pa.Table", name: str) -> Markup | None:
     body = [_row(rows, reasons, short[rows[0]["name"]], file) for rows in kernels]
     heads = [
         tag("th", "kernel"),
-        *(tag("th", word, class_="n") for word in ("launches", *map(WARP_STALLS.get, reasons))),
+        *(tag("th", word, class_="n") for word in ("launches", "all reasons", *map(WARP_STALLS.get, reasons))),
     ]
     return joined(
         [
             tag("h3", "What warps wait for", id=f"{name}--stalls"),
             tag("p", NOTE, class_="note"),
-            tag("figure", draw_warp_stalls(table, dataset=name), class_="drawing"),
+            tag("figure", draw_warp_stalls(table, dataset=name), class_="drawing", data_repeats="stall_reasons"),
             tag("div", tag("table", tag("thead", tag("tr", heads)), tag("tbody", body)), class_="wide"),
         ]
     )
@@ -69,6 +69,9 @@ def _row(rows: list[dict], reasons: list[str], label: str, file: str) -> Markup:
         tag("td", citations.name(label)),
         tag("td", citations.count(rows[0]["launches"], of_table("any_value(launches)", file, own)), class_="n"),
     ]
+    cells.append(
+        tag("td", citations.quantity(sum(cycles.values()), "", of_table("sum(cycles)", file, own)), class_="n")
+    )
     for reason in reasons:
         where = f"{own} AND reason = '{reason}'"
         value = cycles.get(reason)
