@@ -12,7 +12,7 @@ from causeway.core.codes import WARP_STALLS
 from causeway.core.tables import read_table
 from causeway.plotting.drawing import citations
 from causeway.plotting.figures.warp_stalls import draw_warp_stalls
-from causeway.plotting.overview.variability.warp_stalls import warp_stalls
+from causeway.plotting.overview.variability.stalled_warps import warp_stalls
 from causeway.variability import stall_summary
 from causeway.variability.stall_summary import summarise_stalls
 from cited_page import wrong_numbers
@@ -52,7 +52,9 @@ def test_means_are_those_of_a_plain_loop_over_all_exports(tmp_path, monkeypatch)
         summarise_stalls("d", [tmp_path / one for one in order], tmp_path / f"{order}.parquet")
     found = read_table(tmp_path / "012.parquet", "stall_reasons").to_pylist()
     assert found == read_table(tmp_path / "210.parquet", "stall_reasons").to_pylist()
-    launches, gpu_ns, values = defaultdict(int), defaultdict(int), defaultdict(list)
+    launches = defaultdict(int)
+    gpu_ns = defaultdict(int)
+    values = defaultdict(list)
     for name, gpu_time, measured in rows:
         launches[name] += 1
         gpu_ns[name] += int(gpu_time * 1000)

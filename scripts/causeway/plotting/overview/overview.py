@@ -32,7 +32,7 @@ from causeway.plotting.overview.methods import methods_values, provenance
 from causeway.plotting.overview.variability.causes import anchor, why
 from causeway.plotting.overview.variability.effects_in_kernels import effects_in_kernels
 from causeway.plotting.overview.variability.linked_copies import linked_copies
-from causeway.plotting.overview.variability.warp_stalls import warp_stalls
+from causeway.plotting.overview.variability.stalled_warps import warp_stalls
 from causeway.plotting.overview.variability.what_if import what_would_help
 
 if TYPE_CHECKING:
