@@ -20,7 +20,9 @@ from variability_tables import write_export
 
 HOSTILE = "<script>alert(1)</script>'; DROP TABLE t"
 NAMES = (HOSTILE, "advance<float>", "reduce")
-MEMORY, BARRIER, OTHER = "stall_global_memory_per_issue", "stall_barrier_per_issue", "stall_other_per_issue"
+MEMORY = "stall_global_memory_per_issue"
+BARRIER = "stall_barrier_per_issue"
+OTHER = "stall_other_per_issue"
 
 
 def write_counters(folder, seed, reasons, rows=500):
