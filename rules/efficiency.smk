@@ -1,7 +1,8 @@
 """Where the time goes: efficiency trees, idle, overlap, launch path, copies, stragglers, and their figures.
 
 Required: tables/{export}/, clocks.json. Produces: efficiency.json, efficiency.parquet, stragglers.json, stragglers.parquet,
-steps.json, steps.parquet, step_causes.parquet, figures/{efficiency,lost_time,rank_map,stragglers,steps}.svg. Steps: measure_efficiency, find_stragglers, find_steps, plot_efficiency, plot_steps; measure_series
+steps.json, steps.parquet, step_causes.parquet, figures/{efficiency,lost_time,rank_map,stragglers,steps}.svg. Steps: measure_efficiency, find_stragglers,
+summarise_collectives (collective_sizes.parquet), find_steps, plot_efficiency, plot_steps; measure_series
 and plot_series for datasets with a series in the sheet (series.json, figures/series.svg).
 """
 
@@ -67,6 +68,27 @@ rule find_stragglers:
         runs=runs,
     script:
         "../scripts/efficiency/find_stragglers.py"
+
+
+rule summarise_collectives:
+    input:
+        tables=table_folders,
+        lib=modules("efficiency"),
+    output:
+        sizes="<results>/{dataset}/collective_sizes.parquet",
+    log:
+        "<logs>/summarise_collectives/{dataset}.log",
+    benchmark:
+        "<benchmarks>/summarise_collectives/{dataset}.jsonl"
+    wildcard_constraints:
+        dataset=one_of(TRACED),
+    conda:
+        "../envs/ingest.yaml"
+    resources:
+        mem_mb=input_mb,
+        runtime=input_minutes,
+    script:
+        "../scripts/efficiency/summarise_collectives.py"
 
 
 rule find_steps:

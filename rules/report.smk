@@ -170,6 +170,7 @@ rule write_overview:
         critical_paths=expand("<results>/{dataset}/critical_path.parquet", dataset=TRACED),
         replays=expand("<results>/{dataset}/replay.parquet", dataset=TRACED),
         operators=expand("<results>/{dataset}/operator_summary.parquet", dataset=TRACED),
+        collectives=expand("<results>/{dataset}/collective_sizes.parquet", dataset=TRACED),
         stalls=expand("<results>/{dataset}/stall_reasons.parquet", dataset=COUNTED),
         comparisons=[f"<results>/compare/{pair}/comparison.json" for pair in PAIRS],
         findings="<results>/findings.json",

@@ -46,6 +46,7 @@ def views(job) -> list[DatasetView]:
     paths = {dataset_of(path): read_table(path, "critical_path") for path in job.input.critical_paths}
     replays = {dataset_of(path): read_table(path, "replay") for path in job.input.replays}
     operators = {dataset_of(path): read_table(path, "operator_summary") for path in job.input.operators}
+    sizes = {dataset_of(path): read_table(path, "collective_sizes") for path in job.input.collectives}
     stalls = {dataset_of(path): read_table(path, "stall_reasons") for path in job.input.stalls}
     found = []
     for path in job.input.quality:
@@ -78,6 +79,7 @@ def views(job) -> list[DatasetView]:
             critical_path=paths.get(dataset),
             replay=replays.get(dataset),
             operators=operators.get(dataset),
+            collectives=sizes.get(dataset),
             stalls=stalls.get(dataset),
         )
         found.append(view)

@@ -59,6 +59,21 @@ MEASURED_TABLES: dict[str, pa.Schema] = {
             column("timeline", pa.list_(F64)),
         ]
     ),
+    # one row per operation, algorithm and protocol (null: the kernel's name tells none), size of the group and message
+    # (null: not recorded): collectives of which all ranks are known (`matched`) take as long as on the rank that waited
+    # least, others as long as on their own rank, waiting within; bandwidths at the median and at the least time
+    "collective_sizes": pa.schema(
+        [
+            column("operation", TEXT),
+            *columns("algorithm protocol", TEXT, nullable=True),
+            column("ranks", I64, nullable=True),
+            column("bytes", I64, "bytes", nullable=True),
+            column("matched", FLAG),
+            column("collectives", I64),
+            *columns("total_ns least_ns median_ns", I64, "ns"),
+            *columns("algorithm_gb_per_s bus_gb_per_s best_bus_gb_per_s", F64, "GB/s", nullable=True),
+        ]
+    ),
     # one row per kernel and counter of warp stalls (`codes.WARP_STALLS`) that its launches have: cycles per issued
     # instruction, the mean over `measured` launches, and its share of the kernel's counters; the kernel with most GPU
     # time (null: not measured), else most launches, first

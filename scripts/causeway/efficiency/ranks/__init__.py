@@ -2,6 +2,6 @@
 
 Times of one device stand in `device_time`.
 
-Imports run from left to right: `find_stragglers` > `stragglers` > `clock_alignment`, `lateness_causes` > `collectives`,
-`rank_roles`, `variance_components`.
+Imports run from left to right: `collective_sizes`, `find_stragglers` > `stragglers` > `clock_alignment`,
+`lateness_causes` > `collectives`, `rank_roles`, `variance_components`.
 """

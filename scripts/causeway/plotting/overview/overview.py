@@ -19,6 +19,7 @@ from causeway.plotting.drawing.target_labels import MEMORY_STALL_EXPLAINED, targ
 from causeway.plotting.figures.kernels import Kernel, kernels_of
 from causeway.plotting.overview.comparisons import COMPARED, compared_runs
 from causeway.plotting.overview.datasets import datasets_table
+from causeway.plotting.overview.device_time.collectives_by_size import collectives_by_size
 from causeway.plotting.overview.device_time.heat_map import heat_map
 from causeway.plotting.overview.device_time.idle_reasons import why_devices_wait
 from causeway.plotting.overview.device_time.late_ranks import which_rank
@@ -67,8 +68,9 @@ class DatasetView:
 
     Attributes
     ----------
-    efficiency_table, steps_table, waiting, critical_path, replay, operators : Table or None
-        The tables of these names (`efficiency`, `steps`, `operator_summary`); None where the dataset has no times.
+    efficiency_table, steps_table, waiting, critical_path, replay, operators, collectives : Table or None
+        The tables of these names (`efficiency`, `steps`, `operator_summary`, `collective_sizes`); None where the
+        dataset has no times.
     stalls : Table or None
         `stall_reasons`; None where the dataset has no counters.
     """
@@ -87,6 +89,7 @@ class DatasetView:
     critical_path: "pa.Table | None" = None
     replay: "pa.Table | None" = None
     operators: "pa.Table | None" = None
+    collectives: "pa.Table | None" = None
     stalls: "pa.Table | None" = None
 
 
@@ -179,8 +182,9 @@ def _time_lost(view: DatasetView) -> list[Markup]:
     waiting = why_devices_wait(view.waiting, view.steps_table, view.name) if view.waiting is not None else []
     limits = what_limits(view.critical_path, view.replay, view.name) if view.critical_path is not None else []
     operators = gpu_time_by_operator(view.operators, view.name) if view.operators is not None else []
+    sizes = collectives_by_size(view.collectives, view.name) if view.collectives is not None else []
     lost = where_the_time_goes(view.efficiency, view.efficiency_table, view.name)
-    return [*lost, *operators, *waiting, *limits]
+    return [*lost, *operators, *sizes, *waiting, *limits]
 
 
 def _parts(view: DatasetView, with_findings: bool, with_what_if: bool) -> list[tuple[str, str]]:
