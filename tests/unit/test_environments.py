@@ -9,6 +9,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+BASE_LOCK = (ROOT / "requirements-base.lock").read_text(encoding="utf-8")
 FLEET_LOCK = (ROOT / "requirements-fleet.lock").read_text(encoding="utf-8")
 DOCS_LOCK = (ROOT / "requirements-docs.lock").read_text(encoding="utf-8")
 TYPES_LOCK = (ROOT / "requirements-types.lock").read_text(encoding="utf-8")
@@ -28,8 +29,8 @@ ENVIRONMENTS = sorted((ROOT / "envs").glob("*.yaml"))
 
 @pytest.mark.parametrize(
     ("lock", "least"),
-    [(LOCK, 51), (FLEET_LOCK, 5), (DOCS_LOCK, 10), (TYPES_LOCK, 4)],
-    ids=["default", "fleet", "docs", "types"],
+    [(LOCK, 51), (BASE_LOCK, 51), (FLEET_LOCK, 5), (DOCS_LOCK, 10), (TYPES_LOCK, 4)],
+    ids=["default", "base", "fleet", "docs", "types"],
 )
 def test_a_lock_pins_one_version_each_with_hashes_and_no_address(lock, least):
     names = re.findall(r"^([A-Za-z0-9_.-]+)==", lock, re.M)
@@ -43,7 +44,8 @@ def test_the_lock_holds_what_pyproject_asks_for():
     from packaging.requirements import Requirement
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    wanted = [Requirement(text) for text in project["project"]["dependencies"] + project["dependency-groups"]["dev"]]
+    groups = project["dependency-groups"]
+    wanted = [Requirement(text) for text in project["project"]["dependencies"] + groups["dev"] + groups["baselines"]]
     assert [
         str(need) for need in wanted if need.name not in LOCKED or not need.specifier.contains(LOCKED[need.name])
     ] == []
@@ -64,6 +66,24 @@ def test_the_lock_holds_what_pyproject_asks_for():
     assert {name: in_docs_lock[name] for name in in_docs_lock if name in LOCKED} == {
         n: LOCKED[n] for n in in_docs_lock if n in LOCKED
     }
+
+
+def test_the_lock_of_the_base_install_holds_what_it_needs_and_no_tool():
+    """Its versions are those of the lock for everything, which the tests run with."""
+    from packaging.requirements import Requirement
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    base = pins_of(BASE_LOCK)
+    assert {Requirement(text).name for text in project["project"]["dependencies"]} <= set(base)
+    assert base == {name: LOCKED.get(name) for name in base}
+    groups = project["dependency-groups"]
+    assert not {Requirement(text).name for text in groups["dev"] + groups["baselines"]} & set(base)
+
+
+def test_extras_are_the_groups_of_the_same_name():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    for extra, packages in project["project"]["optional-dependencies"].items():
+        assert set(packages) <= set(project["dependency-groups"][extra]), extra
 
 
 def test_snakemakes_report_finds_what_it_imports_in_an_installed_package():

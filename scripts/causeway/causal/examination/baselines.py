@@ -6,6 +6,7 @@ told neither of autocorrelation nor of confounding, as they are commonly used.
 """
 
 import warnings
+from importlib.util import find_spec
 
 import numpy as np
 from scipy.special import stdtr
@@ -59,9 +60,10 @@ def baselines(evidence: Evidence, seed: int) -> list[BaselineCause]:
     Returns
     -------
     list of BaselineCause
-        At most 15 per method. `score` is |Spearman's rho| (named are those that pass Benjamini and Hochberg's procedure
-        at 5 %), the absolute coefficient in standard deviations (those that are not zero), the mean absolute SHAP
-        value; `share_percent` that of all scores of the method.
+        At most 15 per method; none of boosted trees where the package shap, an extra, is not installed. `score` is
+        |Spearman's rho| (named are those that pass Benjamini and Hochberg's procedure at 5 %), the absolute coefficient
+        in standard deviations (those that are not zero), the mean absolute SHAP value; `share_percent` that of all
+        scores of the method.
     """
     rng = np.random.default_rng(seed)
     n = len(evidence.rows)
@@ -82,12 +84,14 @@ def baselines(evidence: Evidence, seed: int) -> list[BaselineCause]:
     spread = (y - y.mean()) / y.std()
     significant = false_discovery_control(p_values) <= FDR
     coefficients = _lasso(some, spread)
-    strength = _shap(some, spread, int(rng.integers(1 << 31)))
-    return [
+    found = [
         *_named("rank_correlation", owners, np.where(significant, rho, 0.0), p_values, np.abs(rho).sum()),
         *_named("lasso", names, coefficients, None, np.abs(coefficients).sum()),
-        *_named("boosted_trees", names, strength, None, np.abs(strength).sum()),
     ]
+    if find_spec("shap") is None:
+        return found
+    strength = _shap(some, spread, int(rng.integers(1 << 31)))
+    return [*found, *_named("boosted_trees", names, strength, None, np.abs(strength).sum())]
 
 
 def _spearman(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

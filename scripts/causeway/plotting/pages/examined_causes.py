@@ -23,7 +23,8 @@ REFUTERS = {
     "robustness_value": "robustness value",
     "benchmark": "benchmark",
 }
-METHODS = {"rank_correlation": "rank correlation", "lasso": "Lasso", "boosted_trees": "boosted trees + SHAP"}
+TREES = "boosted_trees"
+METHODS = {"rank_correlation": "rank correlation", "lasso": "Lasso", TREES: "boosted trees + SHAP"}
 MOST_GROUPS = 12
 COLOURS = {"+": theme.RAISES, "-": theme.LOWERS}
 
@@ -231,6 +232,7 @@ def draw_examined_causes(searches: Sequence[object], matrix: Markup, title: str,
     }
     short = short_names(known.values())
     by_id = {kernel: short[name] for kernel, name in known.items()}
+    methods = {row["method"] for search in searches for row in search.tables["baselines"]}
     return rendered(
         "examined.html",
         title=title,
@@ -238,4 +240,5 @@ def draw_examined_causes(searches: Sequence[object], matrix: Markup, title: str,
         scopes=[scope_of(search, scope_label(search.graph, short), by_id) for search in searches],
         refuters=list(REFUTERS.values()),
         methods=list(METHODS.values()),
+        without_trees=bool(methods) and TREES not in methods,
     )

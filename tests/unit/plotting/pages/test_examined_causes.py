@@ -8,12 +8,19 @@ from xml.etree import ElementTree
 import plotting_samples as samples
 import pytest
 from causal_samples import contribution_rows
+from markupsafe import Markup
 from variability_samples import kernels_table
 
 from causeway.causal.report.documents import write_rows
 from causeway.plotting.drawing.interval_bars import Bar, interval_bars, ticks
 from causeway.plotting.figures.kernel_agreement import draw_kernel_agreement
-from causeway.plotting.pages.examined_causes import baselines_of, contribution_bars, refutations_of, what_if_bars
+from causeway.plotting.pages.examined_causes import (
+    baselines_of,
+    contribution_bars,
+    draw_examined_causes,
+    refutations_of,
+    what_if_bars,
+)
 from report import plot_examined_causes
 
 WHAT_IF = {
@@ -137,6 +144,19 @@ def test_tables_of_refutations_and_baselines():
     assert first[0]["is_cause"]
     assert [second[0], first[1], first[3]] == [None] * 3
     assert baselines_of([], causes) == []
+
+
+@pytest.mark.parametrize(("methods", "said"), [(["lasso"], 1), (["lasso", "boosted_trees"], 0), ([], 0)])
+def test_that_a_baseline_is_not_installed_is_said_once(methods, said):
+    named = {"feature": "z", "place": 1, "score": 1.0, "share_percent": 60.0, "sign": "+", "cause": False}
+    tables = {name: [] for name in ("refutations", "whatif", "heterogeneity")}
+    tables["baselines"] = [named | {"method": method} for method in methods]
+    graph = {"q_value": None, "n_rows": 9, "verdict": "inconclusive", "sentences": [], "reasons": []}
+    searches = [
+        SimpleNamespace(graph=graph | {"scope": scope}, contributions=[], tables=tables) for scope in ("dataset", "k")
+    ]
+    page = str(draw_examined_causes(searches, Markup(""), "t", {"k": "kernel"}))
+    assert page.count("package shap is installed") == said
 
 
 def test_the_page_is_whole_and_written_the_same_again(tmp_path):
