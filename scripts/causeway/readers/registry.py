@@ -234,14 +234,14 @@ _RECORDS = (
     Format(
         word="kineto",
         kind="trace",
-        export="PyTorch / CUPTI Chrome trace, `.json` or `.json.gz`, NVIDIA and AMD",
+        export="PyTorch / CUPTI Chrome trace, `.json` or `.json.gz`, NVIDIA, AMD and Intel",
         source="one trace, .json or .json.gz",
         readers=("pytorch.kineto",),
         layouts=(
             Layout(
                 columns="kineto",
                 title="PyTorch Kineto",
-                source="`torch.profiler` (`export_chrome_trace`, a .json or .json.gz file), NVIDIA and AMD",
+                source="`torch.profiler` (`export_chrome_trace`, a .json or .json.gz file), NVIDIA, AMD and Intel",
             ),
         ),
     ),

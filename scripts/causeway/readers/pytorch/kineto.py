@@ -40,7 +40,7 @@ MOST_NAMES = 1 << 14
 LONGEST_NAME = 1024
 """Texts remembered to save work, and the longest of them: others are cleaned anew each time."""
 
-_DIRECTION = re.compile(r"\b([HDAP]to[HDAP])\b")
+_DIRECTION = re.compile(r"\b([HDAP]to[HDAP]|[HMDS]2[HMDS])\b")
 _ENDS = re.compile(r"\(\s*([A-Za-z ]+?)\s*->\s*([A-Za-z ]+?)\s*\)")
 _SET = re.compile(r"\(\s*([A-Za-z ]+?)\s*\)")
 
@@ -198,15 +198,15 @@ class KinetoReader:
         return column
 
     def _origin(self, rows: CategoryEvents) -> dict[str, np.ndarray]:
-        """Return device, stream and correlation: by arguments, else by the trace's process, which is the device, and
-        thread, which is the stream.
+        """Return device, stream and correlation: by arguments (SYCL's queue is a stream), else by the trace's process,
+        which is the device, and thread, which is the stream.
         """
         device = [
             event.pid if args.device is None else args.device
             for event, args in zip(rows.events, rows.args, strict=True)
         ]
         stream = [
-            event.tid if args.stream is None else args.stream
+            next((one for one in (args.stream, args.queue) if one is not None), event.tid)
             for event, args in zip(rows.events, rows.args, strict=True)
         ]
         if str in set(map(type, stream)):

@@ -17,11 +17,16 @@ NOTHING, OWN_STREAM, WHOLE_RANK = range(3)
 FIELDS = ("start", "end", "rank", "thread", "name", "waits", "correlation", "outer")
 LONGEST_NAME = 120
 
-_OWN = re.compile(r"^(?:cuda|hip|cu)Memcpy(?!.*Async)|^(?:cuda|hip)(?:Event|Stream)Synchronize|^cu(?:Event|Stream)Sync")
+_OWN = re.compile(
+    r"^(?:cuda|hip|cu)Memcpy(?!.*Async)|^(?:cuda|hip)(?:Event|Stream)Synchronize|^cu(?:Event|Stream)Sync"
+    r"|^ur(?:QueueFinish|EventWait)|^ze(?:CommandQueue|CommandListHost|EventHost|FenceHost)Synchronize"
+)
 _ALL = re.compile(
     r"^(?:cuda|hip)(?:Device|Thread)Synchronize|^cuCtxSynchronize|^(?:cuda|hip)Free(?!.*Async)|^cuMemFree(?!.*Async)"
 )
-"""Calls that return when work has ended (CUDA Runtime API, "API synchronization behavior"; HIP API, the same)."""
+"""Calls that return when work has ended (CUDA Runtime API, "API synchronization behavior"; HIP API, the same; Intel's
+Unified Runtime and Level Zero).
+"""
 Rows = dict[str, np.ndarray]
 
 
