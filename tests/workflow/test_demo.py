@@ -14,6 +14,7 @@ from causeway.core.tables import read_json, read_table
 from cited_page import wrong_numbers
 from feature_columns import unregistered
 from looks import cut, faint, fitted, overlapping
+from notebook_cells import cells_run
 from queried import wrong_findings
 from support import copy_checkout, run_snakemake
 
@@ -204,6 +205,16 @@ def test_findings_are_ranked_and_name_their_evidence(demo):
         mine = [one for one in findings if one["dataset"] == dataset]
         worth = [finding["recoverable_ns"] for finding in mine if finding["recoverable_ns"] is not None]
         assert worth == sorted(worth, reverse=True)
+
+
+def test_the_notebook_shows_what_the_real_job_gives(demo, tmp_path):
+    """Its findings and their first number are of an analysis of this job alone; here they stand among others."""
+    (tmp_path / "my-analysis").symlink_to(demo.parent)
+    cells = cells_run(tmp_path)
+    assert len(cells) == 5
+    for at in (0, 3, 4):
+        shown, said = cells[at]
+        assert shown == said
 
 
 @pytest.fixture(scope="session")

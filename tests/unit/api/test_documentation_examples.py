@@ -7,6 +7,7 @@ import re
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from notebook_cells import cells_run
 from support import ROOT
 
 PAGE = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
@@ -62,3 +63,32 @@ def test_every_call_that_the_page_lists_is_there():
     assert found
     known = {name for part in (ResultsFolder, DatasetResults, TableFile) for name in dir(part)}
     assert found <= known
+
+
+def test_the_notebook_runs_and_shows_what_the_tables_hold(tmp_path):
+    root = tmp_path / "my-analysis" / "results"
+    kernels = {
+        "kernel": ["a", "b"],
+        "short_name": ["gemm", "copy"],
+        "launches": [2, 1],
+        "target_share": [0.75, 0.25],
+    }
+    for name, columns in {
+        "kernel_variability/kernels": kernels,
+        "tables/e7/launches": {"duration_ns": [2_500_000, 1, 2]},
+    }.items():
+        path = root / "h100" / f"{name}.parquet"
+        path.parent.mkdir(parents=True)
+        pq.write_table(pa.table(columns), path)
+    (root / "h100" / "tables" / "e7" / "capabilities.json").write_text("{}")
+    (root / "h100" / "quality.json").write_text("{}")
+    evidence = {"query": "SELECT sum(launches) FROM 'h100/kernel_variability/kernels.parquet'", "value": 3}
+    finding = {"verdict": "supported", "headline": "Time is lost.", "sentence": "More.", "evidence": evidence}
+    (root / "findings.json").write_text(json.dumps({"findings": [finding]}))
+    assert [shown for shown, _ in cells_run(tmp_path)] == [
+        "(['kernel_variability'], ['e7'])",
+        "supported: Time is lost.\n",
+        "(3.0, 3.0)",
+        " 75% of the variability in 2 launches of gemm\n 25% of the variability in 1 launches of copy\n",
+        "'3 launches, the longest of 2.5 ms'",
+    ]
