@@ -165,3 +165,13 @@ def test_every_environment_serves_a_rule_and_every_rule_names_one():
 @pytest.mark.parametrize("name", ["uv.lock", "pylock.toml", "package-lock.json"])
 def test_no_file_that_would_hold_addresses(name):
     assert not list(ROOT.glob(name))
+
+
+def test_actions_are_pinned_by_commit_and_may_only_read():
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        text = path.read_text(encoding="utf-8")
+        used = re.findall(r"uses: (\S+)", text)
+        assert used
+        for one in used:
+            assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", one), f"{path.name}: {one}"
+        assert yaml.safe_load(text)["permissions"] == {"contents": "read"}

@@ -23,6 +23,14 @@ from causeway.readers.common.kernel_names import clean_text
 BLOCK_BYTES = 8 << 20
 BLOCK_ROWS = 1 << 15
 LONGEST_CELL = 1 << 24
+MOST_COLUMNS = 20_000
+"""Columns of a table: more than twice those of the widest capture of counters that we know of (8,006), and each costs
+memory in every block.
+"""
+LARGEST_CHUNK_BYTES = 256 << 20
+"""Unpacked bytes of one column of a Parquet file's row group that are read whatever they were packed to."""
+MOST_TIMES = 200
+"""Beyond that, how often as large as in the file a column may be (the bound of other packed exports)."""
 RETRIES = 40
 """Columns that may turn out to be text after the first block before all columns are tried one by one."""
 
@@ -65,6 +73,7 @@ class PlainCsv:
                     "a header",
                     "Name the right file in the sheet.",
                 ) from None
+        _check_width(source, len(self.columns))
         self._utf8 = is_utf8(path)
         with open(path, "rb") as handle:
             handle.seek(-1, io.SEEK_END)
@@ -76,7 +85,10 @@ class PlainCsv:
 
     def _find_numbers(self) -> None:
         """Find the columns of numbers: all are parsed as such, a column that fails is text."""
-        first = next(self._read(set()), None)
+        try:
+            first = next(self._read(set()), None)
+        except pa.ArrowInvalid as error:
+            raise self._unreadable(error) from None
         if first is None:
             return
         self._numbers = {at for at in self._numbers if self._is_numeric(first.column(at))}
@@ -160,6 +172,32 @@ class PlainCsv:
         return ExportError(self.source, found, "rows of fields under a header", "Write the table again.")
 
 
+def _check_width(source: str, columns: int) -> None:
+    if columns > MOST_COLUMNS:
+        raise ExportError(
+            source,
+            f"it has {columns:,} columns",
+            f"at most {MOST_COLUMNS:,}",
+            "Leave out columns that say nothing of the run.",
+        )
+
+
+def _check_sizes(source: str, metadata: pq.FileMetaData) -> None:
+    """Refuse a file of which a few bytes become a large column: what a row group declares is allocated at once."""
+    for group in range(metadata.num_row_groups):
+        row_group = metadata.row_group(group)
+        for at in range(row_group.num_columns):
+            chunk = row_group.column(at)
+            size = chunk.total_uncompressed_size
+            if size > max(LARGEST_CHUNK_BYTES, MOST_TIMES * chunk.total_compressed_size):
+                raise ExportError(
+                    source,
+                    f"column {clean_text(chunk.path_in_schema)[:80]} unpacks to {size:,} bytes",
+                    f"at most {MOST_TIMES} times its {chunk.total_compressed_size:,} bytes",
+                    "If it is an export, write it again in smaller row groups.",
+                )
+
+
 def stripped(column: pa.Array) -> pa.Array:
     """Return text without spaces at its ends."""
     return pc.utf8_trim_whitespace(column)
@@ -225,6 +263,8 @@ class PlainParquet:
             raise ExportError(
                 source, "its footer cannot be read", "a complete Parquet file", "Write or copy the table again."
             ) from None
+        _check_width(source, self._file.metadata.num_columns)
+        _check_sizes(source, self._file.metadata)
         schema = self._file.schema_arrow
         self.columns = [clean_text(name) for name in schema.names]
         self._kinds = [_kind(kind) for kind in schema.types]

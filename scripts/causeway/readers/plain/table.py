@@ -5,6 +5,7 @@ A file is read block by block, so that memory does not grow with its rows; only 
 all at once.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -75,9 +76,7 @@ class TableReader:
     def read(self) -> None:
         """Check the columns, then hand the rows over."""
         columns = self.table.columns
-        twice = (
-            sorted({name for name in columns if columns.count(name) > 1}) if len(set(columns)) < len(columns) else []
-        )
+        twice = sorted(name for name, count in Counter(columns).items() if count > 1)
         if twice:
             raise self._error(
                 f"columns occur twice: {', '.join(twice[:5])}", "a header with distinct names", "Rename them."

@@ -1,0 +1,89 @@
+"""Small files that would become large: each ends in one sentence, within bounded memory and time."""
+
+import json
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from support import ROOT
+
+PROGRAM = """
+import json, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from causeway.readers.normalise import normalise
+from causeway.readers.detect import detect
+detect(Path(sys.argv[2]))
+found = normalise(Path(sys.argv[2]), Path(sys.argv[3]), export="e", source="export")
+# of this program alone: `ru_maxrss` goes on from that of the process which started it
+peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+print(json.dumps([found["status"], found["error"], int(peak.split()[1]) / 1024]))
+"""
+MOST_MB = 512
+MOST_S = 300
+"""Seconds each takes a few of on an idle machine; without its bound, it takes hours."""
+
+
+def wide_csv(folder):
+    path = folder / "wide.csv"
+    path.write_text("y," + ",".join(f"c{n}" for n in range(10**6)) + "\n" + "1," * 10**6 + "1\n", encoding="utf-8")
+    return path
+
+
+def wide_parquet(folder):
+    path = folder / "wide.parquet"
+    pq.write_table(pa.table({"y": [1], **{f"c{n}": [1] for n in range(20_001)}}), path)
+    return path
+
+
+def long_value(folder):
+    path = folder / "value.parquet"
+    pq.write_table(pa.table({"y": [1], "name": ["a" * (300 << 20)]}), path, compression="zstd")
+    return path
+
+
+def long_cell(folder):
+    path = folder / "cell.csv"
+    with path.open("wb") as file:
+        file.write(b'y,name\n1,"')
+        file.truncate(1 << 28)  # NUL characters to the end, without a block on the disk
+    return path
+
+
+def deep_json(folder):
+    path = folder / "deep.json"
+    path.write_text('{"traceEvents": ' + "[" * 10**6 + "]" * 10**6 + "}", encoding="utf-8")
+    return path
+
+
+def deep_arguments(folder):
+    path = folder / "arguments.json"
+    event = '{"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 2, "args": '
+    body = event + '{"a":' * 10**6 + "1" + "}" * 10**6 + "}"
+    path.write_text(f'{{"schemaVersion": 1, "deviceProperties": [], "traceEvents": [{body}]}}', encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        (wide_csv, "1,000,001 columns"),
+        (wide_parquet, "20,002 columns"),
+        (long_value, "unpacks to 314,5"),
+        (long_cell, "CSV"),
+        (deep_json, "damaged after"),
+        (deep_arguments, "damaged after"),
+    ],
+)
+def test_a_bomb_is_refused_in_one_sentence_within_bounds(tmp_path, made, says):
+    path = made(tmp_path)
+    command = [sys.executable, "-c", PROGRAM, str(ROOT / "scripts"), str(path), str(tmp_path / "out")]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=MOST_S)
+    status, error, peak_mb = json.loads(run.stdout.splitlines()[-1])
+    assert status == "refused"
+    assert says in error["found"]
+    assert peak_mb < MOST_MB
+    assert "Traceback" not in run.stderr
