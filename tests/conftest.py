@@ -1,5 +1,6 @@
 """Fixtures of all tests."""
 
+import logging
 import shutil
 
 import pytest
@@ -19,6 +20,16 @@ def pytest_collection_modifyitems(items):
     """Put the folders of long tests first, in the order of `LONG`; the rest keeps its order."""
     folders = [*LONG, "unit"]
     items.sort(key=lambda item: folders.index(item.path.relative_to(TESTS).parts[0]))
+
+
+@pytest.fixture(autouse=True)
+def _levels_of_logs():
+    """Give each test the levels that it found: entry scripts that a test runs in this process set them."""
+    logs = [logging.getLogger(name) for name in (None, "causeway")]
+    levels = [log.level for log in logs]
+    yield
+    for log, level in zip(logs, levels, strict=True):
+        log.setLevel(level)
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """What an export holds and allows, by reading it into a temporary folder; nothing is analysed."""
 
+import contextlib
 import logging
 import tempfile
 from collections.abc import Iterator
@@ -23,8 +24,7 @@ def describe_export(export: FoundExport) -> tuple[bool, list[str]]:
         It is read whole, as the workflow does, which takes about a second for 20 MB of JSON; then its steps are found,
         to count them.
     """
-    logging.getLogger("causeway").setLevel(logging.ERROR)
-    with tempfile.TemporaryDirectory(prefix="causeway-check-") as name:
+    with _errors_only(), tempfile.TemporaryDirectory(prefix="causeway-check-") as name:
         folder = Path(name)
         path = export.path
         failure = None
@@ -34,6 +34,18 @@ def describe_export(export: FoundExport) -> tuple[bool, list[str]]:
         document = normalise(path, folder / "tables", export="0", source=export.path.name, form="auto", failure=failure)
         short = [] if document["status"] == "refused" else too_short(folder / "tables", document)
     return document["status"] != "refused", _lines(export, document, short)
+
+
+@contextlib.contextmanager
+def _errors_only() -> Iterator[None]:
+    """Keep the readers' own messages off the terminal; the answer has them in other words."""
+    log = logging.getLogger("causeway")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 def _lines(export: FoundExport, document: dict[str, Any], short: list[str]) -> list[str]:

@@ -336,6 +336,7 @@ def test_a_store_that_is_full_counts_no_report_and_stays_readable(tmp_path, monk
 
 
 def test_the_log_says_what_kind_of_error_and_nothing_of_the_message(caplog):
+    caplog.set_level("INFO", logger="causeway")
     state = SimpleNamespace(options=SimpleNamespace(role="leader"), epoch=EPOCH, release=None)
     body = json.dumps({"part": "applications", "window": "user-4711"}).encode()
     assert server._answer(state, "designer", server.RELEASE, body) == (server.FAILED, b"malformed request")
