@@ -26,7 +26,7 @@ class TimeTruth:
     Attributes
     ----------
     mean, p50, p99, spread : float, percent of what was observed
-        Spread is the standard deviation.
+        Spread is the standard deviation. It, p50 and p99 are those of times over the observed mean of their kernel.
     cost_ns : float
         GPU time of all launches as they were less what it is with the cause at the better of the two values, by mean
         time within each configuration.
@@ -57,12 +57,9 @@ def time_truth(table: KnownTable, name: str, level: str = "") -> TimeTruth | Non
     counts = np.bincount(table.kernel)
     mean_low, mean_high = (np.bincount(table.kernel, y) / counts for y in (low, high))
     better = np.where((mean_low <= mean_high)[table.kernel], low, high)
-    changes = {
-        "mean": change(np.mean, high, low, table.y),
-        "p50": change(_quantile(0.5), high, low, table.y),
-        "p99": change(_quantile(0.99), high, low, table.y),
-        "spread": change(np.std, high, low, table.y),
-    }
+    changes = {"mean": change(np.mean, high, low, table.y)}
+    for name, statistic in (("p50", _quantile(0.5)), ("p99", _quantile(0.99)), ("spread", np.std)):
+        changes[name] = change(statistic, *(relative(y, table) for y in (high, low, table.y)))
     return TimeTruth(**changes, cost_ns=float(np.sum(table.y - better)))
 
 
@@ -98,7 +95,14 @@ def what_if_truth(table: KnownTable, name: str, values: np.ndarray) -> tuple[flo
         Floats, or objects (text).
     """
     played = table.play({name: values})
-    return change(np.mean, played, table.y, table.y), change(_quantile(0.99), played, table.y, table.y)
+    after, before = relative(played, table), relative(table.y, table)
+    return change(np.mean, played, table.y, table.y), change(_quantile(0.99), after, before, before)
+
+
+def relative(times: np.ndarray, table: KnownTable) -> np.ndarray:
+    """Return times over the observed mean of their kernel, shape (n_rows,): kernels of all durations count alike."""
+    means = np.bincount(table.kernel, table.y) / np.bincount(table.kernel)
+    return times / means[table.kernel]
 
 
 def set_values(table: KnownTable, name: str, words: str) -> np.ndarray | None:

@@ -48,6 +48,8 @@ class Observations:
         (memory stall).
     kernels : tuple of str
         Ids of the kernels by code; empty if they have none.
+    taken_out : ndarray of float or None
+        What the target's definition explains of the signed deviation, which lacks it; None if nothing was taken out.
     """
 
     target: np.ndarray
@@ -59,6 +61,7 @@ class Observations:
     configuration: np.ndarray
     absolute: bool = True
     kernels: tuple[str, ...] = ()
+    taken_out: np.ndarray | None = None
 
     def __len__(self) -> int:
         return self.target.size
@@ -72,7 +75,9 @@ class Observations:
             A mask, or positions.
         """
         parts = {
-            name: getattr(self, name)[keep] for name in self.__dataclass_fields__ if name not in ("absolute", "kernels")
+            name: value[keep]
+            for name in self.__dataclass_fields__
+            if isinstance(value := getattr(self, name), np.ndarray)
         }
         present = np.unique(parts["kernel"])
         for name in ("kernel", "configuration"):

@@ -39,6 +39,11 @@ observed, in logarithms: beyond, a model of products and steps is not to be beli
 few launches have the level that is set.
 """
 
+TAKEN_OUT_MULTIPLIED = np.concatenate([[0.5], (np.arange(DRAWS) + 0.5) / DRAWS])
+"""How much of what a target's definition explains a cause multiplies too, by model and draw: nothing says whether a
+cause adds to it or multiplies it, so that all shares from 0 to 1 count alike.
+"""
+
 RowDonors = Mapping[str, np.ndarray]
 """By cause: for each used row the used row of its configuration whose value it takes; positions, shape (n_used,)."""
 
@@ -208,15 +213,18 @@ class _Unit:
         self.order = np.argsort(self.configuration, kind="stable")
         self.firsts = np.searchsorted(self.configuration[self.order], np.arange(self.configuration.max() + 1))
         self.mean = observations.mean[rows]
-        self.observed = self.mean + observations.signed[rows]
+        self.modelled = self.mean + observations.signed[rows]
+        taken = np.zeros(rows.size) if observations.taken_out is None else observations.taken_out[rows]
+        self.observed = self.modelled + taken
+        self.size = np.maximum(self.modelled[:, None] + taken[:, None] * TAKEN_OUT_MULTIPLIED, 0.0)
         self.absolute = observations.absolute
         size = np.bincount(self.kernel, self.weights * np.abs(observations.target[rows]))
         self.unit = np.where(size > 0, size / np.bincount(self.kernel, self.weights), 1.0)[self.kernel]
         self.blocks = np.unique(evidence.stages.blocks[rows], return_inverse=True)[1]
         self.n_blocks = int(self.blocks.max()) + 1
         self.seed = int(rng.integers(1 << 62))
-        self.logarithmic = bool(np.all(self.observed > 0))
-        own = np.log(self.observed) if self.logarithmic else self.observed
+        self.logarithmic = bool(np.all(self.modelled > 0))
+        own = np.log(self.modelled) if self.logarithmic else self.modelled
         self.response = own - self._of_configuration(own, self.weights[:, None])[:, 0]
         self.reach = self._reach()
         self._models: dict[tuple[str, ...], TimeModel] = {}
@@ -226,6 +234,10 @@ class _Unit:
         known = totals is not None and bool(ids) and all(totals.time.get(one, 0.0) > 0 for one in ids)
         self.time = sum(totals.time[one] for one in ids) if known else float(self.weights @ self.observed)
         self.launches = sum(totals.launches[one] for one in ids) if known else float(self.weights.sum())
+        # the search may count kernels alike; what is said counts launches
+        counted = np.bincount(self.kernel, self.weights)
+        launches = np.asarray([totals.launches[one] for one in ids]) if known else counted
+        self.per_launch = (launches / counted / np.max(launches / counted))[self.kernel][:, None]
 
     def _of_configuration(self, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return for each row the weighted means of its configuration, shape (n_rows, n_draws)."""
@@ -252,12 +264,13 @@ class _Unit:
         """Return the times with causes set, by the model and by each draw, shape (n_rows, 1 + DRAWS)."""
         own = {names.index(name): self.local[rows[self.where]] for name, rows in donors.items()}
         moved = np.clip(model.response_with(own), *self.reach) - self.response[:, None]
-        return self.observed[:, None] * np.exp(moved) if self.logarithmic else self.observed[:, None] + moved
+        change = self.size * np.expm1(moved) if self.logarithmic else moved
+        return self.observed[:, None] + change
 
     def percent(self, names: Sequence[str], after: RowDonors, before: RowDonors | None) -> np.ndarray:
         """Return the changes of the statistics in percent, shape (n_statistics, 1 + DRAWS)."""
         model = self._model(names)
-        weights = model.weights
+        weights = model.weights * self.per_launch
         now = self._observed_statistics(tuple(names), weights)
         first = now if not before else self._statistics(self._times(model, names, before), weights)
         last = self._statistics(self._times(model, names, after), weights)
@@ -266,8 +279,9 @@ class _Unit:
     def mean_percents(self, names: Sequence[str], settings: Sequence[RowDonors]) -> np.ndarray:
         """Return the changes of the mean from each setting to the next, %, shape (n_settings - 1, 1 + DRAWS)."""
         model = self._model(names)
-        now = self._mean(np.repeat(self.observed[:, None], 1 + DRAWS, axis=1), model.weights)
-        means = [self._mean(self._times(model, names, one), model.weights) if one else now for one in settings]
+        weights = model.weights * self.per_launch
+        now = self._mean(np.repeat(self.observed[:, None], 1 + DRAWS, axis=1), weights)
+        means = [self._mean(self._times(model, names, one), weights) if one else now for one in settings]
         return 100.0 * np.diff(means, axis=0) / np.where(now != 0, now, 1.0)
 
     @staticmethod

@@ -80,6 +80,7 @@ def without_definition(columns: Sequence[Feature], rows: Observations, target: s
         signed=left,
         target=np.abs(left) if rows.absolute else rows.mean + left,
         std=_spread_of_configurations(left, rows),
+        taken_out=rows.signed - left,
     )
     return WithoutDefinition(rows=freed, dropped=names, explained=1.0 - after / before)
 

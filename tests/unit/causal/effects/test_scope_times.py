@@ -1,0 +1,83 @@
+"""What a change of a whole scope counts: launches, and the part of a stall that its definition explains."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from causal_tables import rows_of
+
+from causeway.causal.data.observations import Feature
+from causeway.causal.data.outcome import Scope
+from causeway.causal.data.scopes import Totals
+from causeway.causal.discovery.discover import discover
+from causeway.causal.effects.scope_times import ScopeTimes
+from causeway.causal.effects.time_effects import time_effects
+from causeway.numeric.process import single_threaded
+
+
+def effects_of(columns, rows, scope, totals=None):
+    outcome, evidence = discover(columns, rows, scope)
+    with single_threaded():
+        return time_effects(ScopeTimes(evidence, outcome.arrows, scope.target, totals, 7), outcome.arrows)
+
+
+def at_percentiles(x):
+    return (np.full(x.size, np.sort(x)[round(share * x.size) - 1]) for share in (0.1, 0.9))
+
+
+def test_kernels_count_by_their_launches_not_by_their_rows():
+    rng = np.random.default_rng(11)
+    n = 250  # rows of each kernel: too few for a model of its own
+    kernel = np.repeat([0, 1], n)
+    x = rng.standard_normal(2 * n)
+    base = np.where(kernel == 0, 1e5, 4e5)
+
+    def play(x):
+        return base * np.exp(np.where(kernel == 0, 0.08, 0.0) * x + noise)
+
+    noise = 0.02 * rng.standard_normal(2 * n)
+    y = play(x)
+    rows = replace(rows_of(y, kernel=kernel, configuration=kernel), kernels=("a", "b"))
+    launches = {"a": 90_000, "b": 1_000}
+    totals = Totals(time={"a": 90_000 * y[:n].mean(), "b": 1_000 * y[n:].mean()}, launches=launches)
+    columns = [Feature("x", x), Feature("idle", rng.standard_normal(2 * n))]
+    scope = Scope("d", "kernel_variability", "dataset", resamples=0)
+    found = effects_of(columns, rows, scope, totals)["x"]
+    ends = [x.copy(), x.copy()]
+    for part in (slice(0, n), slice(n, None)):
+        for end, share in zip(ends, (0.1, 0.9), strict=True):
+            end[part] = np.sort(x[part])[round(share * n) - 1]
+    low, high = map(play, ends)
+    gained = 90_000 * (high - low)[:n].mean() + 1_000 * (high - low)[n:].mean()
+    truth = 100 * gained / sum(totals.time.values())
+    by_rows = 100 * (high - low).mean() / y.mean()
+    assert found.mean.low <= truth <= found.mean.high
+    assert not found.mean.low <= by_rows <= found.mean.high
+
+
+def test_the_tail_of_a_stall_is_that_of_the_whole_stall():
+    """Bytes make most of the spread; what they explain is taken out of the search, not out of what is said."""
+    rng = np.random.default_rng(12)
+    n = 3000
+    size = np.floor(2**21 * np.exp(0.5 * rng.standard_normal(n)))
+    copied = np.where(rng.random(n) < 0.4, rng.gamma(3.0, 1.0, n), 0.0)
+    noise = 500.0 * rng.standard_normal(n)
+
+    def play(copied):
+        return 2e4 + size / 20.0 + 2_000.0 * copied + noise
+
+    y = play(copied)
+    rows = replace(rows_of(y), target=y, absolute=False)
+    columns = [Feature("transfer_bytes", size), Feature("h2d_bytes_in_flight", copied, "context", "contention")]
+    columns.append(Feature("idle", rng.standard_normal(n)))
+    found = effects_of(columns, rows, Scope("d", "memory_stall", "k", resamples=0))["h2d_bytes_in_flight"]
+    low, high = map(play, at_percentiles(copied))
+    for name, statistic in (("mean", np.mean), ("p50", np.median), ("p99", lambda t: np.quantile(t, 0.99))):
+        truth = 100 * (statistic(high) - statistic(low)) / statistic(y)
+        estimate = getattr(found, name)
+        assert estimate.low <= truth <= estimate.high, name
+    without_bytes = y - size / 20.0 + np.mean(size / 20.0)
+    alone = 100 * 2_000.0 * (np.sort(copied)[round(0.9 * n) - 1]) / np.quantile(without_bytes, 0.99)
+    assert found.p99.value < 0.8 * alone
+    assert found.cost is None
+    assert found.mean.value == pytest.approx(100 * (high - low).mean() / y.mean(), rel=0.1)
