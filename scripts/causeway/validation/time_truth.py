@@ -100,7 +100,18 @@ def what_if_truth(table: KnownTable, name: str, values: np.ndarray) -> tuple[flo
 
 
 def relative(times: np.ndarray, table: KnownTable) -> np.ndarray:
-    """Return times over the observed mean of their kernel, shape (n_rows,): kernels of all durations count alike."""
+    """Return times over the observed mean of their kernel, so that kernels of all durations count alike.
+
+    Parameters
+    ----------
+    times : ndarray of float, shape (n_rows,), ns
+    table : KnownTable
+
+    Returns
+    -------
+    ndarray of float, shape (n_rows,)
+        About 1.
+    """
     means = np.bincount(table.kernel, table.y) / np.bincount(table.kernel)
     return times / means[table.kernel]
 

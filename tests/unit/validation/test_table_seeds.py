@@ -30,5 +30,6 @@ def test_each_generator_has_seeds_that_grade_and_one_is_never_learnt_on():
 def test_the_study_is_graded_on_seeds_that_grade():
     first = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))["validation"]["first_seed"]
     for case in CASES.values():
-        seeds = seeds_for(GENERATORS[type(case.settings)][0], GRADING)
-        assert {first, first + max(case.quick, case.full) - 1} <= set(seeds)
+        generator = GENERATORS[type(case.settings)][0]
+        grading = [one.seeds for one in SEEDS if (one.generator, one.use) == (generator, GRADING)]
+        assert any({first, first + max(case.quick, case.full) - 1} <= set(seeds) for seeds in grading)
