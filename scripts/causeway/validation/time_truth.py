@@ -95,8 +95,9 @@ def what_if_truth(table: KnownTable, name: str, values: np.ndarray) -> tuple[flo
         Floats, or objects (text).
     """
     played = table.play({name: values})
-    after, before = relative(played, table), relative(table.y, table)
-    return change(np.mean, played, table.y, table.y), change(_quantile(0.99), after, before, before)
+    before = relative(table.y, table)
+    p99 = change(_quantile(0.99), relative(played, table), before, before)
+    return change(np.mean, played, table.y, table.y), p99
 
 
 def relative(times: np.ndarray, table: KnownTable) -> np.ndarray:
