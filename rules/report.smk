@@ -1,6 +1,6 @@
 """Figures, findings and the overview: finished tables drawn and put into words; no statistic is computed here.
 
-Required: quality.json, clocks.json, the tables of each {dataset}/{target}. Produces: {target}/figures/, findings.json, overview.html, checksums.json.
+Required: quality.json, clocks.json, the tables of each {dataset}/{target}. Produces: {target}/figures/, findings.json, overview.html, provenance.json, checksums.json.
 """
 
 
@@ -213,8 +213,34 @@ rule publish_schemas:
         "../scripts/report/publish_schemas.py"
 
 
+rule record_provenance:
+    input:
+        tables=every_table_folder(),
+        telemetry=[f"<results>/{dataset}/telemetry.json" for dataset in TELEMETRY],
+        lib=modules(),
+    output:
+        provenance="<results>/provenance.json",
+        crate="<results>/ro-crate-metadata.json",
+    log:
+        "<logs>/record_provenance.log",
+    benchmark:
+        "<benchmarks>/record_provenance.jsonl"
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=500,
+        runtime=5,
+    params:
+        settings=as_parameter(config),
+        steps=steps_of_workflow,
+        code=code_digest,
+    script:
+        "../scripts/report/record_provenance.py"
+
+
 rule record_checksums:
     input:
+        provenance="<results>/provenance.json",
         findings="<results>/findings.json",
         figures=default_figures(),
         schemas=rules.publish_schemas.output.schemas,

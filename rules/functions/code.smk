@@ -38,3 +38,16 @@ def column_maps():
 def document_schemas():
     """Return the digest of the JSON schemas of documents, which are published beside the results."""
     return stamp("schemas", sorted((BASE / "config" / "schemas").glob("*.schema.json")))
+
+
+def code_digest(wildcards):
+    """Return the SHA-256 of all code of the package, which tells apart two states of one version."""
+    files = sorted(PACKAGE.rglob("*.py"))
+    return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()
+
+
+def steps_of_workflow(wildcards):
+    """Return as JSON what each rule runs: its script, or its command with placeholders."""
+    named = {rule.name: rule.shellcmd or rule.script for rule in workflow.rules}
+    texts = {name: " ".join(str(text).split()).removeprefix("../") for name, text in named.items() if text}
+    return json.dumps(texts, sort_keys=True)

@@ -1,8 +1,14 @@
-"""Where the workflow lies: in a clone the folder of the Snakefile, in an installed package the copy inside it."""
+"""Which version this is, and where the workflow lies: in a clone the folder of the Snakefile, in an installed package
+the copy inside it.
+"""
 
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
+VERSION = "0.1.0"
+"""The version of pyproject.toml, which a job in an environment of its own cannot ask for."""
+RELEASED = "2026-11-20"
+"""The day on which that version was released, as CITATION.cff states it."""
 
 
 def workflow_folder() -> Path:

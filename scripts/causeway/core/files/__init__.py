@@ -1,6 +1,6 @@
-"""Files of results: written whole, checked when read; and which errors are the machine's.
+"""Files of results: written whole, checked when read; what they were made of; errors of the machine.
 
 What the tables in them hold stands in `schemas`.
 
-Imports run from left to right: `checked_parquet`, `checksums` > `machine_errors`, `whole_files`.
+Imports run from left to right: `checked_parquet`, `checksums`, `research_object` > `machine_errors`, `whole_files`.
 """

@@ -1,0 +1,204 @@
+"""What a run was made of, as a Research Object Crate: versions, configuration, inputs with their hashes, seeds, steps.
+
+The document is JSON-LD after version 1.1 of RO-Crate (https://www.researchobject.org/ro-crate/specification/1.1/). It
+is made of its arguments alone: no clock, no random identifier, no path, user or host, so that equal inputs give equal
+bytes.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+from urllib.parse import quote
+
+from causeway.core.installation import RELEASED, VERSION
+
+CONTEXT = ("https://w3id.org/ro/crate/1.1/context", {"sha256": "http://schema.org/sha256"})
+"""The specification's words, and schema.org's word for a hash, which version 1.1 of the specification lacks."""
+DESCRIPTOR = "ro-crate-metadata.json"
+PARTS = {
+    "findings.json": "Every claim with its effect, interval, verdict and evidence",
+    "overview.html": "The report's first page",
+    "checksums.json": "The checksum of every result",
+}
+"""Files of every results folder, with what they are."""
+SEEDS = (
+    "Each random generator's seed is derived from this one and from the names of the dataset, target, scope and step"
+    " (causeway.numeric.seeds); it does not depend on the order of the work."
+)
+PUBLISHED = (
+    f"datePublished is the date on which version {VERSION} of Causeway was released. When the analysis ran is left out,"
+    " so that the same inputs give the same bytes; who publishes these results states their own date."
+)
+SOURCE_LINE = "Left out: paths (of the sheets, of the programs that convert reports), which name the machine."
+PATH_KEYS = ("datasets", "traces", "telemetry", "tools")
+"""Keys of the configuration that hold paths."""
+
+
+def research_object(
+    exports: Sequence[Mapping],
+    telemetry: Iterable[tuple[str, str]],
+    settings: Mapping,
+    steps: Mapping[str, str],
+    versions: Mapping[str, str | None],
+    code: str,
+) -> dict:
+    """Return the crate's document.
+
+    Parameters
+    ----------
+    exports : sequence of mapping
+        The capabilities of each export, each with its `dataset`.
+    telemetry : iterable of (str, str)
+        Dataset and source of each sheet row of telemetry.
+    settings : mapping
+        The configuration; the keys of `PATH_KEYS` are left out.
+    steps : mapping of str to str
+        What each rule of the workflow runs: its script, or its command with placeholders.
+    versions : mapping of str to (str or None)
+        Versions of Python and of packages; None where one is not installed for the step that writes this.
+    code : str
+        SHA-256 of the code of the package.
+
+    Returns
+    -------
+    dict
+        JSON-LD: `@context` and the flat `@graph`, the descriptor and the root first.
+    """
+    inputs = [*map(_export, exports), *(_telemetry(dataset, source) for dataset, source in telemetry)]
+    inputs = list({entity["@id"]: entity for entity in inputs}.values())
+    parameters = [*_parameters(settings)]
+    software = [_package(name, version) for name, version in versions.items()]
+    rules = [
+        {"@id": f"#step/{quote(name)}", "@type": "HowToStep", "name": name, "text": text}
+        for name, text in sorted(steps.items())
+    ]
+    folders = dict.fromkeys(f"{quote(str(export['dataset']), safe='')}/" for export in exports)
+    parts = [
+        *({"@id": name, "@type": "File", "name": what} for name, what in PARTS.items()),
+        {"@id": "schemas/", "@type": "Dataset", "name": "The JSON schemas of the documents"},
+        *({"@id": folder, "@type": "Dataset", "name": f"Results of the dataset {folder[:-1]}"} for folder in folders),
+    ]
+    graph = [
+        _descriptor(),
+        _root(parts),
+        *parts,
+        _licence(),
+        _action(inputs, parameters),
+        _workflow(rules, software, code),
+        *inputs,
+        *parameters,
+        *rules,
+        *software,
+    ]
+    return {"@context": list(CONTEXT), "@graph": graph}
+
+
+def _refer(entities: Iterable[Mapping]) -> list[dict]:
+    """Return references to entities, in their order."""
+    return [{"@id": entity["@id"]} for entity in entities]
+
+
+def _descriptor() -> dict:
+    """Return the entity that the specification asks for first: this document, and what it conforms to."""
+    return {
+        "@id": DESCRIPTOR,
+        "@type": "CreativeWork",
+        "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
+        "about": {"@id": "./"},
+    }
+
+
+def _root(parts: Iterable[Mapping]) -> dict:
+    """Return the results folder."""
+    return {
+        "@id": "./",
+        "@type": "Dataset",
+        "name": "Results of an analysis with Causeway",
+        "description": f"Where GPU time goes, what varies, and why. {PUBLISHED}",
+        "datePublished": RELEASED,
+        "license": {"@id": "#licence"},
+        "hasPart": _refer(parts),
+        "mentions": {"@id": "#analysis"},
+    }
+
+
+def _licence() -> dict:
+    """Return what is said of the licence of results, which the program cannot choose."""
+    return {
+        "@id": "#licence",
+        "@type": "CreativeWork",
+        "name": "No licence stated",
+        "description": "The rights in these results are their owner's, who states a licence when publishing them.",
+    }
+
+
+def _action(inputs: Iterable[Mapping], parameters: Iterable[Mapping]) -> dict:
+    """Return the run: what it read, with which settings, by which program."""
+    return {
+        "@id": "#analysis",
+        "@type": "CreateAction",
+        "name": "snakemake --cores N --configfile FILE",
+        "description": "FILE holds the settings below, beside the sheet of the inputs; neither N nor the number of"
+        f" ranks changes a result. {SOURCE_LINE}",
+        "instrument": {"@id": "#causeway"},
+        "object": [*_refer(inputs), *_refer(parameters)],
+        "result": {"@id": "./"},
+    }
+
+
+def _workflow(rules: Iterable[Mapping], software: Iterable[Mapping], code: str) -> dict:
+    """Return the program, with its steps and what it needs."""
+    return {
+        "@id": "#causeway",
+        "@type": "SoftwareApplication",
+        "name": "Causeway",
+        "softwareVersion": VERSION,
+        "sha256": code,
+        "description": "sha256 is of the code of the package: it tells apart two states of one version.",
+        "license": {"@id": "https://spdx.org/licenses/MIT"},
+        "softwareRequirements": _refer(software),
+        "step": _refer(rules),
+    }
+
+
+def _export(export: Mapping) -> dict:
+    """Return one export: its file's name, what it was read as, and its hash if it could be read to the end."""
+    entity = _input(export["dataset"], export["export"], export["source"])
+    known = {"sha256": export["sha256"], "contentSize": export["bytes"], "encodingFormat": export["format"]}
+    said = f"Export {export['export']} of dataset {export['dataset']}: {export['status']}"
+    if export["sha256"] is None:
+        said += "; without a hash, since it could not be read to its end"
+    return entity | {"description": said} | {name: str(value) for name, value in known.items() if value is not None}
+
+
+def _telemetry(dataset: str, source: str) -> dict:
+    """Return one file of telemetry."""
+    entity = _input(dataset, f"telemetry/{PurePosixPath(source).name}", source)
+    return entity | {"description": f"Telemetry of dataset {dataset}; what was read of it stands in telemetry.json"}
+
+
+def _input(dataset: str, name: str, source: str) -> dict:
+    """Return an input by its names in the sheet and the last part of its path alone."""
+    # a contextual entity, no file of the crate: inputs do not travel with the results, and their folders name a machine
+    return {
+        "@id": f"#input/{quote(str(dataset))}/{quote(str(name))}",
+        "@type": "CreativeWork",
+        "name": PurePosixPath(source).name,
+    }
+
+
+def _parameters(settings: Mapping) -> Iterable[dict]:
+    """Return a property for each section of the configuration, its value as JSON."""
+    for name, value in sorted(settings.items()):
+        if name not in PATH_KEYS:
+            entity = {"@id": f"#setting/{quote(name)}", "@type": "PropertyValue", "name": name}
+            text = value if isinstance(value, int | str) else json.dumps(value, sort_keys=True)
+            yield entity | {"value": text} | ({"description": SEEDS} if name == "seed" else {})
+
+
+def _package(name: str, version: str | None) -> dict:
+    """Return a package that computes, or the sentence that its version is not known here."""
+    entity = {"@id": f"#package/{quote(name)}", "@type": "SoftwareApplication", "name": name}
+    if version is None:
+        return entity | {"description": "Not installed for the step that wrote this; envs/ and the lock state it."}
+    return entity | {"softwareVersion": version}
