@@ -11,14 +11,21 @@ from watching import Watched
 # Folders of tests that run the workflow or MPI take minutes a file: they start first, so that both processes end at
 # about the same time.
 LONG = ("slurm", "workflow", "mpi", "browser")
+LONG_S = 7200
+"""Limit of a test in these folders: the programs that they run have limits by progress, this one ends what goes round for ever."""
 TESTS = ROOT / "tests"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Put the folders of long tests first, in the order of `LONG`; the rest keeps its order."""
+    """Put the folders of long tests first, in the order of `LONG`; the rest keeps its order. They get a limit of their
+    own: ten minutes pass on a busy machine before a sound run has ended.
+    """
     folders = [*LONG, "unit"]
+    for item in items:
+        if item.path.relative_to(TESTS).parts[0] in LONG:
+            item.add_marker(pytest.mark.timeout(LONG_S), append=False)
     items.sort(key=lambda item: folders.index(item.path.relative_to(TESTS).parts[0]))
 
 

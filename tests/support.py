@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from progress import run_by_progress
+
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
 OF_THE_CLONE = ROOT / "tests" / "data" / "real"
@@ -36,9 +38,8 @@ def snakemake_command(folder, *arguments, config=None, root=ROOT):
 def run_snakemake(folder, *arguments, config=None, root=ROOT):
     """Run the workflow under `root` with `--directory folder`; return the finished process, its output as text."""
     command, environment = snakemake_command(folder, *arguments, config=config, root=root)
-    return subprocess.run(
-        command, cwd=root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-    )
+    watched = [Path(folder) / name for name in ("results", ".snakemake")]
+    return run_by_progress(command, watched, cwd=root, env=environment, stderr=subprocess.STDOUT)
 
 
 def digests_under(folder, leaving_out=("logs", "benchmarks")):

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, write_table
+from progress import run_by_progress
 from support import ROOT
 
 OUTPUTS = ("bins", "ranking", "kept", "kernels", "configurations")
@@ -161,15 +161,14 @@ def launcher():
     return str(beside) if beside.exists() else shutil.which("mpiexec")
 
 
-def run_ranks(folder, targets, exports, ranks, options=(), asked=None, timeout=300):
+def run_ranks(folder, targets, exports, ranks, options=(), asked=None):
     """Run the program under the launcher; return the finished process."""
     program = [sys.executable, "-m", "mpi4py", ROOT / "scripts" / "variability" / "bin_launches.py"]
     arguments = command(folder, targets, exports, options, ranks)
     if asked is not None:
         arguments[1] = asked
     environment = dict(os.environ, OMP_NUM_THREADS="1", NUMBA_NUM_THREADS="1")
-    line = [str(part) for part in (launcher(), "-n", ranks, *program, *arguments)]
-    return subprocess.run(line, env=environment, capture_output=True, text=True, check=False, timeout=timeout)
+    return run_by_progress([launcher(), "-n", ranks, *program, *arguments], [folder], env=environment)
 
 
 def digests(folder, targets):

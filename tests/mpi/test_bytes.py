@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from causeway.core.tables import read_table
+from progress import run_by_progress
 from variability_tables import command, digests, export_from_nsys, launcher, run_here, write_clocks, write_export
 
 TRACED = ("kernel_variability", "memory_stall")
@@ -199,8 +199,7 @@ def runs(tmp_path_factory, request):
             Path(__file__).with_name("many.py"),
             base / "lines.json",
         ]
-        program = [str(part) for part in program]
-        done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False, timeout=300)
+        done = run_by_progress(program, [base], env=environment)
         assert done.returncode == 0, done.stderr
     return case_of
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from causeway.core.files.checked_parquet import CheckedParquet
 from causeway.core.tables import read_json
 from causeway.efficiency.measure_efficiency import measure_efficiency
 from causeway.numeric.mpi import Ranks
+from progress import run_by_progress
 from support import ROOT
 from variability_tables import launcher
 
@@ -75,7 +75,7 @@ def made(tmp_path_factory):
     program = Path(__file__).with_name("ranks_of_many_sizes.py")
     line = [launcher(), "-n", "7", sys.executable, "-m", "mpi4py", str(program), str(folder / "calls.json")]
     environment = dict(os.environ, OMP_NUM_THREADS="1", NUMBA_NUM_THREADS="1")
-    done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    done = run_by_progress(line, [folder], env=environment)
     assert done.returncode == 0, done.stderr
     return folder
 

@@ -4,7 +4,6 @@ shuffled input.
 
 import json
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from causeway.core.errors import CausewayError
 from causeway.core.tables import read_table, write_table
 from causeway.fleet.protection import protect_reports
 from causeway.fleet.study import steps
+from progress import run_by_progress
 from variability_tables import launcher
 
 PROGRAM = Path(__file__).resolve().parents[2] / "scripts" / "fleet" / "protect_reports.py"
@@ -57,7 +57,7 @@ def protect(fleet, out, ranks, mode="share2", counts=None):
         counts or fleet / "counts.parquet",
     ]
     command += ["--fleet", json.dumps(SETTINGS), "--out", out]
-    return subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, timeout=300)
+    return run_by_progress(command, [out])
 
 
 def released(fleet, shards, folder, mode="share2", counts=None):

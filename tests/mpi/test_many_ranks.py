@@ -13,6 +13,6 @@ def test_the_same_bytes_on_64_ranks(tmp_path):
     """Two minutes on two cores, and some 10 GB: a rank takes two CPU-seconds to start."""
     targets, exports, options = several_exports(tmp_path, None)
     expected = results(run_here(tmp_path, targets, exports, options))
-    done = run_ranks(tmp_path, targets, exports, RANKS, options, timeout=1200)
+    done = run_ranks(tmp_path, targets, exports, RANKS, options)
     assert done.returncode == 0, done.stderr
     assert results(tmp_path / f"out{RANKS}") == expected

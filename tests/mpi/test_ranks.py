@@ -1,11 +1,11 @@
 """One clear sentence, and an end of all ranks, when something is wrong."""
 
 import os
-import subprocess
 import sys
 
 import numpy as np
 
+from progress import run_by_progress
 from support import ROOT
 from variability_tables import command, launcher, run_ranks, write_clocks, write_export
 
@@ -19,7 +19,7 @@ def test_an_error_on_one_rank_ends_all_with_one_sentence(tmp_path):
     write_clocks(tmp_path / "clocks.json", {"a": 0})
     for ranks in (1, 4):
         done = run_ranks(
-            tmp_path, ["kernel_variability"], ["a"], ranks, ["--width-us", "10", "--log", tmp_path / "log"], timeout=60
+            tmp_path, ["kernel_variability"], ["a"], ranks, ["--width-us", "10", "--log", tmp_path / "log"]
         )
         assert done.returncode == 1
         assert "row 390 has duration -1 ns" in done.stderr
@@ -29,7 +29,7 @@ def test_an_error_on_one_rank_ends_all_with_one_sentence(tmp_path):
 
 
 def test_a_wrong_number_of_ranks_is_refused_with_what_to_set(tmp_path):
-    done = run_ranks(tmp_path, ["kernel_variability"], ["a"], 2, asked=3, timeout=60)
+    done = run_ranks(tmp_path, ["kernel_variability"], ["a"], 2, asked=3)
     assert done.returncode == 1
     assert "3 ranks were asked for, but this program was started as one of 2" in done.stderr
     assert "srun --mpi=pmi2" in done.stderr
@@ -45,7 +45,7 @@ def test_a_launcher_of_another_library_starts_single_ranks_and_each_stops(tmp_pa
         ROOT / "scripts" / "variability" / "bin_launches.py",
         *command(tmp_path, ["y"], ["a"], ranks=2),
     ]
-    done = subprocess.run([str(part) for part in line], capture_output=True, text=True, timeout=60, check=False)
+    done = run_by_progress(line)
     assert done.returncode == 1
     assert "2 ranks were asked for, but this program was started as one of 1" in done.stderr
     assert "Abort" not in done.stderr
@@ -64,6 +64,6 @@ def test_a_crash_on_one_rank_ends_all(tmp_path):
     )
     environment = dict(os.environ, PYTHONPATH=str(ROOT / "scripts"))
     line = [launcher(), "-n", "3", sys.executable, "-m", "mpi4py", str(script)]
-    done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = run_by_progress(line, env=environment)
     assert done.returncode != 0
     assert "ValueError: lost" in done.stderr
