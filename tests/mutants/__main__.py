@@ -18,7 +18,7 @@ from queue import Queue
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests")]
 
-from mutants.mutant import copied_tree, mutated, with_text  # noqa: E402
+from mutants.mutant import Mutant, copied_tree, failing_unchanged, mutated, with_text  # noqa: E402
 from mutants.named import MUTANTS  # noqa: E402
 from mutants.sample import drawn  # noqa: E402
 
@@ -26,6 +26,7 @@ from mutants.sample import drawn  # noqa: E402
 def named(words: str, jobs: int) -> int:
     """Try the named mutants; return how many were not caught."""
     chosen = {name: one for name, one in MUTANTS.items() if words in name}
+    _stop_if_failing(chosen.values())
     survivors = 0
     for name, (caught, said) in _in_copies(chosen, lambda tree, one: mutated(tree, one), jobs):
         survivors += not caught
@@ -39,6 +40,7 @@ def named(words: str, jobs: int) -> int:
 def sample(each: int, seed: int, only: str, share: float, jobs: int) -> int:
     """Try drawn mutants; return 1 if too few were caught."""
     trials = {f"{one.file}:{one.change.line} {one.change.what}": one for one in drawn(each, seed, only)}
+    _stop_if_failing(Mutant(one.file, "", "", one.tests) for one in trials.values())
     rooms = Counter()
     caught_in = Counter()
     for name, (caught, _) in _in_copies(
@@ -52,6 +54,13 @@ def sample(each: int, seed: int, only: str, share: float, jobs: int) -> int:
     total = sum(caught_in.values()) / max(sum(rooms.values()), 1)
     print(f"all: {sum(caught_in.values())} of {sum(rooms.values())} caught, {total:.2f}")
     return int(total < share)
+
+
+def _stop_if_failing(mutants):
+    """End the program if the tests fail where nothing is changed."""
+    with tempfile.TemporaryDirectory() as folder:
+        if said := failing_unchanged(copied_tree(Path(folder)), mutants):
+            sys.exit(f"tests fail where nothing is changed:\n{said}")
 
 
 def _in_copies(trials, attempt, jobs):

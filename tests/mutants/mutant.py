@@ -4,11 +4,13 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("scripts", "tests", "config", "docs", "pyproject.toml")
+LEFT_OUT = (".git", ".venv", ".snakemake", ".*_cache", "__pycache__", "results", "dist", "build", "browser")
+"""What no test of a mutant needs of a working tree."""
 LIMIT_S = 300
 """A mutant may make a loop endless: tests that take longer have caught it."""
 FAILED = (1, 2)
@@ -38,13 +40,28 @@ class Mutant:
 
 
 def copied_tree(folder: Path) -> Path:
-    """Copy what tests need into a folder; return it."""
-    for part in PARTS:
-        source = ROOT / part
-        ignored = shutil.ignore_patterns("__pycache__", *(("browser",) if part == "tests" else ()))
-        copied = folder / part
-        shutil.copytree(source, copied, ignore=ignored) if source.is_dir() else shutil.copy(source, copied)
-    return folder
+    """Copy what tests need into a folder of its own there; return it."""
+    shared = ROOT.parent / "shared"
+    if shared.is_dir():
+        (folder / "shared").symlink_to(shared)
+    return Path(shutil.copytree(ROOT, folder / "tree", ignore=shutil.ignore_patterns(*LEFT_OUT)))
+
+
+def failing_unchanged(tree: Path, mutants: Iterable[Mutant]) -> str:
+    """Return what the tests of some mutants say if they fail where nothing is changed; empty if they pass.
+
+    A test that fails in the copy for another reason would catch whatever is tried.
+    """
+    mutants = list(mutants)
+    whole = sorted({one for mutant in mutants if not mutant.chosen for one in mutant.tests})
+    parts = sorted({one for mutant in mutants if mutant.chosen for one in mutant.tests})
+    chosen = " or ".join(sorted({mutant.chosen for mutant in mutants if mutant.chosen}))
+    for tests, expression in ((whole, ""), (parts, chosen)):
+        if tests:
+            failed, said = _caught(tree, tests, expression)
+            if failed:
+                return said
+    return ""
 
 
 def mutated(tree: Path, mutant: Mutant) -> tuple[bool, str]:
@@ -76,7 +93,7 @@ def _tried(tree: Path, file: Path, text: str, changed: str, tests: tuple[str, ..
         file.write_text(text, encoding="utf-8")
 
 
-def _caught(tree: Path, tests: tuple[str, ...], chosen: str) -> tuple[bool, str]:
+def _caught(tree: Path, tests: Sequence[str], chosen: str) -> tuple[bool, str]:
     command = [sys.executable, "-m", "pytest", "-n", "0", "-x", "-p", "no:cacheprovider"]
     command += ["-k", chosen] * bool(chosen) + [f"tests/unit/{one}" for one in tests]
     environment = os.environ | {"PYTHONPATH": "", "PYTHONDONTWRITEBYTECODE": "1"}

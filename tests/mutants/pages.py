@@ -28,13 +28,13 @@ MUTANTS = {
         '"<br>".join(escape(line) for line in',
         '"<br>".join(str(line) for line in',
         ("plotting/figures/test_coordinates.py",),
+        "cannot_hold_a_link",
     ),
     "the block of queries lets a tag end": _of(
         "plotting/drawing/citations.py",
         '.replace("<", "\\\\u003c")',
         "",
-        ("plotting",),
-        "citation or quer or settled",
+        ("plotting/drawing/test_citations.py",),
     ),
     "any text may stand in a query": _of(
         "core/queries.py", "(isinstance(value, str) and not is_word(value))", "False", ("core/test_queries.py",)

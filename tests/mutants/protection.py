@@ -15,6 +15,7 @@ MUTANTS = {
         "protection/secret_sharing.py",
         "key = secrets.token_bytes(KEY_BYTES)",
         "key = secrets.token_bytes(2) * (KEY_BYTES // 2)",
+        chosen="keystream_keys",
     ),
     "one key masks all reports": _of(
         "protection/secret_sharing.py", "key = secrets.token_bytes(KEY_BYTES)", "key = bytes(KEY_BYTES)"
@@ -23,6 +24,7 @@ MUTANTS = {
         "protection/envelope.py",
         'return b"|".join([b"causeway-fleet/1", role.encode(), mode.encode(), struct.pack("<I", epoch), serial, layout])',
         'return b"causeway-fleet/1"',
+        chosen="moved_to_another",
     ),
     "any token is good": _of(
         "protection/envelope.py",
@@ -99,13 +101,18 @@ MUTANTS = {
         ("fleet/test_release.py", "fleet/test_deployment_attacks.py"),
     ),
     "a stored report is not on the disk": _of(
-        "deployment/store.py", "os.fsync(self._handle)", "pass", ("fleet/test_deployment_attacks.py",)
+        "deployment/store.py",
+        "os.fsync(self._handle)",
+        "pass",
+        ("fleet/test_deployment_attacks.py",),
+        "store_that_is_full",
     ),
     "what a message said stands in the log": _of(
         "deployment/server.py",
         'LOG.warning("%s: a malformed request (%s)", state.options.role, type(error).__name__)',
         'LOG.warning("%s: a malformed request (%s)", state.options.role, error)',
-        ("fleet/test_deployment_attacks.py", "fleet/test_servers.py"),
+        ("fleet/test_deployment_attacks.py",),
+        "nothing_of_the_message",
     ),
     "the log names a failed connection's error": _of(
         "deployment/server.py",

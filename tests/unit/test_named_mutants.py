@@ -4,13 +4,17 @@
 
 import pytest
 
-from mutants.mutant import copied_tree, mutated
+from mutants.mutant import copied_tree, failing_unchanged, mutated
 from mutants.named import MUTANTS, QUICK
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
     return copied_tree(tmp_path_factory.mktemp("copy"))
+
+
+def test_the_tests_of_the_quick_mutants_pass_where_nothing_is_changed(tree):
+    assert not failing_unchanged(tree, [MUTANTS[name] for name in QUICK])
 
 
 @pytest.mark.parametrize("name", QUICK)

@@ -118,7 +118,7 @@ def test_resamples_that_disagree_give_no_sign():
     assert sign_of(Slope(-0.1, -0.3, 0.1, 0.9)) == "-"
 
 
-@pytest.mark.parametrize("seed", [21, 22, 23])
+@pytest.mark.parametrize("seed", [21, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (22, 23))])
 def test_total_variation_to_the_true_shares(seed):
     table = make_table(seed, p=40)
     rows = rows_of(table.y)

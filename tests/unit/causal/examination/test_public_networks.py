@@ -33,7 +33,9 @@ def skeleton(network, rows, seed):
     return len(true & found) / len(found), 2 * len(true & found) / (len(true) + len(found))
 
 
-@pytest.mark.parametrize(("name", "nodes", "arcs"), [("ecoli70", 46, 70), ("arth150", 107, 150)])
+@pytest.mark.parametrize(
+    ("name", "nodes", "arcs"), [("ecoli70", 46, 70), pytest.param("arth150", 107, 150, marks=pytest.mark.slow)]
+)
 def test_skeleton_of_a_published_network(name, nodes, arcs):
     network = json.loads((NETWORKS / f"{name}.json").read_text())
     assert (len(network), sum(len(law["parents"]) for law in network.values())) == (nodes, arcs)
