@@ -16,6 +16,7 @@ pathvars:
 
 include: "rules/functions/config.smk"
 include: "rules/functions/paths.smk"
+include: "rules/functions/batches.smk"
 include: "rules/functions/resources.smk"
 include: "rules/functions/code.smk"
 include: "rules/functions/levels.smk"

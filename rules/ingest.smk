@@ -2,7 +2,8 @@
 
 Required: the sheet's exports. Produces: tables/{export}/ with capabilities.json, quality.json, clocks.json; with a sheet of telemetry also
 telemetry.parquet and telemetry.json. Steps: simulate_run (only for simulated exports), convert_report (only for a profiler's own
-reports), normalise_export, check_quality, align_clocks, match_telemetry.
+reports), normalise_export (in datasets of many exports normalise_exports_0, _1 ..., each of which reads a batch of them), check_quality,
+align_clocks, match_telemetry.
 """
 
 
@@ -60,6 +61,8 @@ rule normalise_export:
         "<logs>/normalise_export/{dataset}/{export}.log",
     benchmark:
         "<benchmarks>/normalise_export/{dataset}/{export}.jsonl"
+    wildcard_constraints:
+        dataset=one_of(UNBATCHED),
     priority: SEARCH_FIRST
     conda:
         "../envs/ingest.yaml"
@@ -77,6 +80,34 @@ rule normalise_export:
         table_targets=config["targets"]["tables"],
     script:
         "../scripts/ingest/normalise_export.py"
+
+
+for number, (dataset, rows) in enumerate(BATCHES):
+
+    rule:
+        name:
+            f"normalise_exports_{number}"
+        input:
+            sources=sources_of(dataset, rows),
+            columns=column_maps(),
+            lib=modules("readers"),
+        output:
+            tables=[directory(f"<results>/{dataset}/tables/{row.export}") for row in rows],
+        log:
+            f"<logs>/normalise_exports/{dataset}/{number}.log",
+        benchmark:
+            f"<benchmarks>/normalise_exports/{dataset}/{number}.jsonl"
+        priority: SEARCH_FIRST
+        conda:
+            "../envs/ingest.yaml"
+        resources:
+            mem_mb=largest_mb,
+            runtime=input_minutes,
+        params:
+            exports=settings_of(dataset, rows),
+            table_targets=config["targets"]["tables"],
+        script:
+            "../scripts/ingest/normalise_exports.py"
 
 
 rule check_quality:

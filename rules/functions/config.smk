@@ -12,6 +12,9 @@ import re
 import sys
 from pathlib import Path
 
+import yaml
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import validate
 
@@ -48,12 +51,16 @@ def check_config():
         ) from None
 
 
-def check_row(row):
-    """Validate one row of the sheet."""
-    try:
-        validate(dict(row), "../../config/schemas/datasets.schema.yaml", set_default=False)
-    except WorkflowError as error:
-        raise CausewayError(violation_of(error)) from None
+def row_checker(name):
+    """Return a function that validates one row of a sheet; the schema is read once, however many rows there are."""
+    schema = yaml.safe_load((BASE / "config" / "schemas" / name).read_text(encoding="utf-8"))
+    validator = Draft202012Validator(schema)
+
+    def check(row):
+        if error := best_match(validator.iter_errors(row)):
+            raise CausewayError(": ".join([*map(str, error.absolute_path), error.message]))
+
+    return check
 
 
 def load_sheet():
@@ -68,19 +75,11 @@ def load_sheet():
                 [Path.cwd(), *configs, BASE],
                 "the sheet of exports (`datasets` in the configuration)",
             )
-            exports = read_sheet(sheet, check_row, config["simulated"])
+            exports = read_sheet(sheet, row_checker("datasets.schema.yaml"), config["simulated"])
         rows = with_reduced(exports, config["filters"])
     except CausewayError as error:
         raise WorkflowError(str(error)) from None
     return {(row.dataset, row.export): row for row in rows}
-
-
-def check_telemetry_row(row):
-    """Validate one row of the sheet of telemetry."""
-    try:
-        validate(dict(row), "../../config/schemas/telemetry.schema.yaml", set_default=False)
-    except WorkflowError as error:
-        raise CausewayError(violation_of(error)) from None
 
 
 def telemetry_by_dataset():
@@ -95,7 +94,7 @@ def telemetry_by_dataset():
             [Path.cwd(), *configs, BASE],
             "the sheet of telemetry (`telemetry` in the configuration)",
         )
-        rows = read_telemetry_sheet(sheet, check_telemetry_row, whole, config["simulated"])
+        rows = read_telemetry_sheet(sheet, row_checker("telemetry.schema.yaml"), whole, config["simulated"])
     except CausewayError as error:
         raise WorkflowError(str(error)) from None
     found = {dataset: [row for row in rows if row.dataset in ("", dataset)] for dataset in whole}
@@ -123,11 +122,14 @@ def targets_by_dataset():
 
 def series_of_runs():
     """Return the traced datasets of each series of the sheet, in its order; a dataset is part of one series at most."""
-    found = {}
+    named = {}
     for (dataset, _), row in EXPORTS.items():
-        if row.series and dataset in TRACED and all(dataset not in names for names in found.values()):
-            found.setdefault(row.series, []).append(dataset)
-    return found
+        if row.series:
+            named.setdefault(dataset, row.series)
+    return {
+        series: [dataset for dataset in TRACED if named.get(dataset) == series]
+        for series in dict.fromkeys(name for dataset, name in named.items() if "trace" in TARGETS[dataset])
+    }
 
 
 check_config()

@@ -1,12 +1,16 @@
 """The paths that rules name as inputs, by dataset, target and export.
 
-Required: what config.smk sets.
+Required: what config.smk sets. Sets: EXPORTS_OF (the rows of each dataset, in the sheet's order).
 """
+
+EXPORTS_OF = {}
+for (dataset, _), row in EXPORTS.items():
+    EXPORTS_OF.setdefault(dataset, []).append(row)
 
 
 def exports_of(dataset):
     """Return the rows of a dataset, in the sheet's order."""
-    return [row for (name, _), row in EXPORTS.items() if name == dataset]
+    return EXPORTS_OF.get(dataset, [])
 
 
 def export_row(wildcards):

@@ -37,3 +37,8 @@ def an_hour(wildcards, attempt):
 def input_minutes(wildcards, input, attempt):
     """Return run time in minutes from the input's size, more at each attempt."""
     return int((10 + mb(input) / 500) * attempt)
+
+
+def largest_mb(wildcards, input, attempt):
+    """Return memory in MB of a step that streams its inputs one after the other: as for the largest of them."""
+    return int((1500 + 0.2 * max(mb([path]) for path in input)) * attempt)

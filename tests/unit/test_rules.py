@@ -8,6 +8,7 @@ import pytest
 from test_layout import GROUND, NAMES, ROOT, SCRIPTS_FOLDER, imports_of
 
 RULE = re.compile(r"^(?:use )?rule (\w+)(?: as (\w+) with)?:\n((?:(?: .*)?\n)*)", re.MULTILINE)
+RULES_OF_A_LOOP = re.compile(r"^    rule:\n        name:\n +f\"(\w+)_\{number\}\"\n((?:(?: {5}.*)?\n)*)", re.MULTILINE)
 LIB = re.compile(r"\blib=modules\(([^)]*)\)")
 SCRIPT = re.compile(r"(?:\.\.|\{BASE\})/(scripts/\w+/\w+\.py)")
 
@@ -19,7 +20,9 @@ def rules():
     """
     found = {}
     for path in sorted((ROOT / "rules").glob("*.smk")):
-        for name, other, body in RULE.findall(path.read_text(encoding="utf-8")):
+        text = path.read_text(encoding="utf-8")
+        looped = [(name, "", body) for name, body in RULES_OF_A_LOOP.findall(text)]
+        for name, other, body in [*RULE.findall(text), *looped]:
             parts = None
             if match := LIB.search(body):
                 parts = ast.literal_eval(f"[{match[1]}]")

@@ -7,6 +7,7 @@ take a second to import.
 import csv
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -219,6 +220,8 @@ def read_sheet(sheet: Path, check_row, simulated: Iterable[str] = ()) -> list[Ex
     """
     exports: list[Export] = []
     seen: dict[tuple[str, str], int] = {}
+    rows: Counter[str] = Counter()  # of each dataset so far
+    unranked: Counter[str] = Counter()
     for number, row in sheet_rows(sheet):
         where = f"{sheet}: line {number}"
         try:
@@ -227,8 +230,7 @@ def read_sheet(sheet: Path, check_row, simulated: Iterable[str] = ()) -> list[Ex
             raise CausewayError(f"{where}: {error}") from None
         dataset = row["dataset"]
         rank = str(int(row["rank"])) if row["rank"] else ""
-        earlier = [export for export in exports if export.dataset == dataset]
-        export = rank or f"e{sum(other.rank is None for other in earlier)}"
+        export = rank or f"e{unranked[dataset]}"
         if (dataset, export) in seen:
             raise CausewayError(
                 f"{where}: dataset {dataset} already has rank {rank} on line {seen[dataset, export]}; give each export"
@@ -267,7 +269,7 @@ def read_sheet(sheet: Path, check_row, simulated: Iterable[str] = ()) -> list[Ex
                 dataset=dataset,
                 export=export,
                 rank=int(rank) if rank else None,
-                position=len(earlier),
+                position=rows[dataset],
                 source=row["source"],
                 format=row["format"] or "auto",
                 node=row["node"],
@@ -277,6 +279,8 @@ def read_sheet(sheet: Path, check_row, simulated: Iterable[str] = ()) -> list[Ex
                 run=row["run"],
             )
         )
+        rows[dataset] += 1
+        unranked[dataset] += not rank
     return exports
 
 
