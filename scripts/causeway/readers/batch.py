@@ -1,5 +1,7 @@
-"""Many exports of a dataset in one job. Snakemake deletes the outputs of a job that failed, so each export's tables wait
-beside them until all are there, under a name that holds what they were made from.
+"""Many exports of a dataset in one job.
+
+Snakemake deletes the outputs of a job that failed, so each export's tables wait beside them until all are there, under
+a name that holds what they were made from.
 """
 
 import contextlib
