@@ -287,8 +287,8 @@ def test_every_entry_script_has_its_rule_in_the_file_of_its_stage():
         return (ROOT / "rules" / f"{stage}.smk").read_text(encoding="utf-8")
 
     def named(script):
-        one, many = f"rule {script.stem}:", f'f"{script.stem}_{{number}}"'
-        return any(words in rules(script.parent.name) for words in (one, many))
+        names = (f"rule {script.stem}:", f'f"{script.stem}_{{number}}"')
+        return any(name in rules(script.parent.name) for name in names)
 
     assert [script.name for script in SCRIPTS if not named(script)] == []
 
