@@ -105,8 +105,7 @@ def summary(rows, share):
     """Return slope through the origin, coverage of the interval times a range, and errors, in words."""
     predicted = np.array([row["predicted"] for row in rows])
     observed = np.array([row["observed"] for row in rows])
-    shortest, longest = predicted[:, 2] * share[1], predicted[:, 1] * share[0]
-    inside = (shortest <= observed) & (observed <= longest)
+    inside = (predicted[:, 2] * share[1] <= observed) & (observed <= predicted[:, 1] * share[0])
     slope = predicted[:, 0] @ observed / (predicted[:, 0] @ predicted[:, 0])
     errors = np.abs(predicted[:, 0] - observed)
     return (
