@@ -14,8 +14,8 @@ TIME_OF_DAY = {
     *("time.time", "time.time_ns", "time.localtime", "time.gmtime", "time.ctime", "time.strftime"),
     *("datetime.now", "datetime.utcnow", "datetime.today", "date.today"),
 }
-FLEET = {"fleet/deployment/deploy.py", "fleet/deployment/server.py"}
-"""A fleet's servers divide the day into windows, so they must look at it."""
+FLEET = {f"fleet/deployment/{name}.py" for name in ("deploy", "server", "transport")}
+"""Servers of a fleet divide the day into windows, and certificates begin and end on days."""
 
 
 def looks_at_the_day(path):
