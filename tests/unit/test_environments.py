@@ -1,6 +1,8 @@
 """The lock, the conda environments and the ranges of pyproject.toml agree, and no file holds a download address."""
 
+import os
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -13,6 +15,8 @@ BASE_LOCK = (ROOT / "requirements-base.lock").read_text(encoding="utf-8")
 FLEET_LOCK = (ROOT / "requirements-fleet.lock").read_text(encoding="utf-8")
 DOCS_LOCK = (ROOT / "requirements-docs.lock").read_text(encoding="utf-8")
 TYPES_LOCK = (ROOT / "requirements-types.lock").read_text(encoding="utf-8")
+
+AUDIT_LOCK = (ROOT / "requirements-audit.lock").read_text(encoding="utf-8")
 
 
 def pins_of(lock):
@@ -29,8 +33,8 @@ ENVIRONMENTS = sorted((ROOT / "envs").glob("*.yaml"))
 
 @pytest.mark.parametrize(
     ("lock", "least"),
-    [(LOCK, 51), (BASE_LOCK, 51), (FLEET_LOCK, 5), (DOCS_LOCK, 10), (TYPES_LOCK, 4)],
-    ids=["default", "base", "fleet", "docs", "types"],
+    [(LOCK, 51), (BASE_LOCK, 51), (FLEET_LOCK, 5), (DOCS_LOCK, 10), (TYPES_LOCK, 4), (AUDIT_LOCK, 10)],
+    ids=["default", "base", "fleet", "docs", "types", "audit"],
 )
 def test_a_lock_pins_one_version_each_with_hashes_and_no_address(lock, least):
     names = re.findall(r"^([A-Za-z0-9_.-]+)==", lock, re.M)
@@ -53,9 +57,10 @@ def test_the_lock_holds_what_pyproject_asks_for():
     assert {need.name for need in fleet} == set(LOCKED_FOR_FLEET)
     assert [str(need) for need in fleet if not need.specifier.contains(LOCKED_FOR_FLEET[need.name])] == []
     assert not set(LOCKED) & set(LOCKED_FOR_FLEET)
-    types = [Requirement(text) for text in project["dependency-groups"]["types"]]
-    in_types_lock = pins_of(TYPES_LOCK)
-    assert [str(need) for need in types if not need.specifier.contains(in_types_lock[need.name])] == []
+    for name, lock in (("types", TYPES_LOCK), ("audit", AUDIT_LOCK)):
+        pins = pins_of(lock)
+        needs = [Requirement(text) for text in groups[name]]
+        assert [str(need) for need in needs if not need.specifier.contains(pins[need.name])] == []
     docs = [Requirement(text) for text in project["dependency-groups"]["docs"]]
     in_docs_lock = pins_of(DOCS_LOCK)
     assert [
@@ -175,3 +180,22 @@ def test_actions_are_pinned_by_commit_and_may_only_read():
         for one in used:
             assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", one), f"{path.name}: {one}"
         assert yaml.safe_load(text)["permissions"] == {"contents": "read"}
+
+
+@pytest.mark.parametrize(
+    ("curl", "audit", "status", "checked"), [("1", "0", 0, False), ("0", "0", 0, True), ("0", "1", 1, True)]
+)
+def test_the_audit_checks_each_lock_where_its_service_is_in_reach(tmp_path, curl, audit, status, checked):
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))["jobs"]
+    (step,) = [step["run"] for step in jobs["audit"]["steps"] if step.get("name") == "audit"]
+    for name, code in (("curl", curl), ("pip-audit", audit)):
+        (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@"\nexit {code}\n')
+        (tmp_path / name).chmod(0o755)
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-e", "-c", step], cwd=ROOT, env={"PATH": path}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == status
+    assert ("::notice::" in done.stdout) != checked
+    if checked and not status:
+        assert all(f"--requirement {lock.name}" in done.stdout for lock in ROOT.glob("requirements*.lock"))
