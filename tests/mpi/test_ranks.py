@@ -4,6 +4,7 @@ import os
 import sys
 
 import numpy as np
+import pytest
 
 from progress import run_by_progress
 from support import ROOT
@@ -67,3 +68,37 @@ def test_a_crash_on_one_rank_ends_all(tmp_path):
     done = run_by_progress(line, env=environment)
     assert done.returncode != 0
     assert "ValueError: lost" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (
+            "size = int(open('/proc/self/statm').read().split()[0]) * 4096 + 50_000_000\n"
+            "        resource.setrlimit(resource.RLIMIT_AS, (size, size))\n"
+            "        np.ones(100_000_000)\n",
+            "too little memory",
+        ),
+        ("os.kill(os.getpid(), signal.SIGKILL)\n", ""),
+    ],
+    ids=["out of memory", "killed"],
+)
+def test_one_rank_that_runs_out_of_memory_or_is_killed_ends_all(tmp_path, fault, said):
+    script = tmp_path / "fault.py"
+    script.write_text(
+        "from causeway.core.files.whole_files import write_whole\n"
+        "from causeway.numeric.mpi import ending_together\n"
+        "import os, resource, signal, sys\n"
+        "import numpy as np\n"
+        "with ending_together(3, None) as ranks:\n"
+        "    if ranks.rank == 1:\n"
+        f"        {fault}"
+        "    ranks.total(np.zeros(1, np.int64))\n"
+        "    write_whole(sys.argv[1], b'whole')\n"
+    )
+    environment = dict(os.environ, PYTHONPATH=str(ROOT / "scripts"), OMP_NUM_THREADS="1")
+    line = [launcher(), "-n", "3", sys.executable, "-m", "mpi4py", str(script), str(tmp_path / "out")]
+    done = run_by_progress(line, env=environment)
+    assert done.returncode != 0
+    assert said in done.stderr
+    assert not (tmp_path / "out").exists()

@@ -94,6 +94,7 @@ FOREIGN = {
     "a header of Parquet": b"PAR1",
     "a header of Arrow": b"\xff\xff\xff\xff\x10\x00\x00\x00",
     "a header of HDF5": b"\x89HDF\r\n\x1a\n",
+    "a zip archive": b"PK\x05\x06" + b"\x00" * 18,
 }
 
 

@@ -70,3 +70,27 @@ def test_a_query_without_rows_ends_after_a_number_of_steps(tmp_path, monkeypatch
 def test_the_schema_is_not_trusted(tmp_path):
     with closing(sqlite_database.SqliteExport(hostile(tmp_path), "s")) as export:
         assert export._connection.execute("PRAGMA trusted_schema").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("kind", ["VIRTUAL", "STORED"])
+def test_a_generated_column_of_huge_values_is_bounded(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(sqlite_database, "LONGEST_VALUE", 10_000)
+    column = f"value TEXT GENERATED ALWAYS AS (zeroblob(id * 20000)) {kind}"
+    path = hostile(tmp_path, f"CREATE TABLE t (id INTEGER, {column})", "INSERT INTO t (id) VALUES (1)")
+    with closing(sqlite_database.SqliteExport(path, "s")) as export:
+        assert export.texts("t", "id", "value", [1]) == {}
+        assert export.rows("t", ["id"]) == [(1,)]
+
+
+def test_triggers_do_not_run_and_the_file_stays_as_it_is(tmp_path):
+    path = hostile(
+        tmp_path,
+        "CREATE TABLE hit (id INTEGER)",
+        *(
+            f"CREATE TRIGGER {event}_k {event} ON {KERNEL} BEGIN INSERT INTO hit VALUES (1); END"
+            for event in ("INSERT", "UPDATE", "DELETE")
+        ),
+    )
+    before = path.read_bytes()
+    assert Read(path, tmp_path / "t").status == "read"
+    assert path.read_bytes() == before
