@@ -27,7 +27,7 @@ rule measure_efficiency:
     threads: 1
     resources:
         mpi="mpiexec",
-        tasks=2,
+        tasks=ranks,
         mem_mb_per_cpu=2000,
         runtime=input_minutes,
     params:

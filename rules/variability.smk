@@ -35,7 +35,7 @@ rule bin_launches:
     threads: 1
     resources:
         mpi="mpiexec",
-        tasks=2,
+        tasks=ranks,
         mem_mb_per_cpu=2000,
         runtime=input_minutes,
     params:

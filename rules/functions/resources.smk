@@ -42,3 +42,18 @@ def input_minutes(wildcards, input, attempt):
 def largest_mb(wildcards, input, attempt):
     """Return memory in MB of a step that streams its inputs one after the other: as for the largest of them."""
     return int((1500 + 0.2 * max(mb([path]) for path in input)) * attempt)
+
+
+MB_PER_RANK = 100
+"""Tables, in MB, that are worth an MPI rank of their own on a cluster: some five million launches. A rank takes two seconds to
+start, and as long for so many.
+"""
+MOST_RANKS = 64
+"""More ranks gain little: what they do not share decides then (docs/performance.md)."""
+
+
+def ranks(wildcards, input):
+    """Return the MPI ranks of a job: two on one machine, on a cluster as many as the tables' size is worth."""
+    if workflow.local_exec and not workflow.remote_exec:
+        return 2
+    return min(max(2, int(mb(input.tables) / MB_PER_RANK)), MOST_RANKS)

@@ -61,8 +61,9 @@ def own_profile(folder, **changes):
     """
     profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "profile.yaml").read_text())
     profile["slurm-init-seconds-before-status-checks"] = 6
-    for rule in ("bin_launches", "bin_measurements", "measure_efficiency"):
-        profile["set-resources"][rule]["tasks"] = TASKS
+    tasks = changes.pop("tasks", TASKS)
+    for rule in ("bin_launches", "bin_measurements", "measure_efficiency") if tasks else ():
+        profile["set-resources"][rule]["tasks"] = tasks
     mpi = changes.pop("mpi", None)
     if mpi:
         profile["set-resources"]["bin_launches"]["mpi"] = mpi
@@ -142,6 +143,18 @@ def test_two_datasets_run_at_once_each_on_several_nodes(cluster, folder, undistu
     for dataset in DATASETS:
         assert f"{TASKS} rank(s)" in (folder / f"results/logs/bin_launches/{dataset}.log").read_text()
     assert same_bytes(folder, undisturbed)
+
+
+@pytest.mark.slow
+def test_ranks_are_as_many_as_the_tables_are_worth(cluster, folder, undisturbed):
+    functions = folder / "checkout" / "rules" / "functions" / "resources.smk"
+    bytes_of_tables = sum(file.stat().st_size for file in (folder / "results/one/tables").rglob("*"))
+    worth = bytes_of_tables / 1e6 / (TASKS + 0.5)
+    functions.write_text(functions.read_text().replace("MB_PER_RANK = 100", f"MB_PER_RANK = {worth}"))
+    with Run(cluster, folder, own_profile(folder, tasks=None), TARGETS[0]) as run:
+        assert run.end() == 0, run.said()
+    assert f"{TASKS} rank(s)" in (folder / "results/logs/bin_launches/one.log").read_text()
+    assert same_bytes(folder / "results/one", undisturbed / "results/one")
 
 
 @pytest.mark.slow
