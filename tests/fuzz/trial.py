@@ -26,9 +26,9 @@ LARGEST_REAL = 150_000
 
 FACTS = ("launches", "transfers", "calls", "ranges", "samples", "mpi")
 BESIDE = re.compile(
-    "PROFILER_OVERHEAD|DIAGNOSTIC_EVENT|CUPTI_ACTIVITY_KIND_OVERHEAD|overhead|CUPTI_ACTIVITY_KIND_GRAPH_TRACE|.*agent_info.*|rocpd_pmc_event|.*counter_collection.*"
+    "cpu_op|PROFILER_OVERHEAD|DIAGNOSTIC_EVENT|CUPTI_ACTIVITY_KIND_OVERHEAD|overhead|CUPTI_ACTIVITY_KIND_GRAPH_TRACE|.*agent_info.*|rocpd_pmc_event|.*counter_collection.*"
 )
-"""Tables of exports that are read, and give no rows."""
+"""Tables of exports that are read, and give no rows of their own: operators become properties of launches."""
 
 LOST = (
     "no_time",

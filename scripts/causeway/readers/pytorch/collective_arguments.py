@@ -11,6 +11,9 @@ from causeway.readers.common.numbers import integer, with_null
 from causeway.readers.common.operators import ELEMENT_BYTES
 from causeway.readers.sink.sink import Sink
 
+LARGEST = np.iinfo(np.int64).max
+"""The largest number that a column holds; a larger one is no size, place or number of ranks of a real message."""
+
 
 def take_collectives(
     sink: Sink,
@@ -49,7 +52,7 @@ def take_collectives(
         "size": [_bytes(args) for args in mine],
     }
     columns |= {
-        name: with_null(None if value is None or value < 0 else value for value in values)
+        name: with_null(None if value is None or not 0 <= value <= LARGEST else value for value in values)
         for name, values in numbers.items()
     }
     sink.collectives(
