@@ -53,7 +53,13 @@ class ArrowExport:
 
     @classmethod
     def of_folder(cls, folder: Path, source: str, closed: frozenset[str] = frozenset()) -> "ArrowExport":
-        """Open a folder of `<TABLE>.parquet` or `<TABLE>.arrow`; the tables named in `closed` are never opened."""
+        """Open a folder of `<TABLE>.parquet` or `<TABLE>.arrow`; the tables named in `closed` are never opened.
+
+        Raises
+        ------
+        ExportError
+            If a few bytes of a table would become a large column.
+        """
         tables: dict[str, ArrowTable] = {}
         broken: dict[str, str] = {}
         for path in sorted(folder.iterdir()):
@@ -65,7 +71,12 @@ class ArrowExport:
             ):
                 continue
             try:
-                tables[path.stem] = ParquetTable(path) if path.suffix == ".parquet" else whole_file(path)
+                if path.suffix == ".parquet":
+                    table = ParquetTable(path)
+                    table.check_sizes(source)
+                    tables[path.stem] = table
+                else:
+                    tables[path.stem] = whole_file(path)
             except READ_ERRORS as error:
                 fail_if_of_the_machine(error)
                 broken[path.stem] = _reason(error)

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.readers.containers.parquet_sizes import check_sizes
 
 BATCH_ROWS = 1 << 16
 RELEASE_BYTES = 16 << 20
@@ -50,6 +51,11 @@ class ParquetTable(ArrowTable):
 
     def _open(self) -> pq.ParquetFile:
         return pq.ParquetFile(self.path, buffer_size=1 << 20, pre_buffer=False)
+
+    def check_sizes(self, source: str) -> None:
+        """Refuse the export if a few bytes of the file become a large column, see `parquet_sizes.check_sizes`."""
+        with self._open() as file:
+            check_sizes(source, file.metadata)
 
     def estimated_rows(self) -> int:
         """Return the number of rows."""

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.kernel_names import clean_text
+from causeway.readers.containers.parquet_sizes import check_sizes
 
 BLOCK_BYTES = 8 << 20
 BLOCK_ROWS = 1 << 15
@@ -27,10 +28,6 @@ MOST_COLUMNS = 20_000
 """Columns of a table: more than twice those of the widest capture of counters that we know of (8,006), and each costs
 memory in every block.
 """
-LARGEST_CHUNK_BYTES = 256 << 20
-"""Unpacked bytes of one column of a Parquet file's row group that are read whatever they were packed to."""
-MOST_TIMES = 200
-"""Beyond that, how often as large as in the file a column may be (the bound of other packed exports)."""
 RETRIES = 40
 """Columns that may turn out to be text after the first block before all columns are tried one by one."""
 
@@ -182,22 +179,6 @@ def _check_width(source: str, columns: int) -> None:
         )
 
 
-def _check_sizes(source: str, metadata: pq.FileMetaData) -> None:
-    """Refuse a file of which a few bytes become a large column: what a row group declares is allocated at once."""
-    for group in range(metadata.num_row_groups):
-        row_group = metadata.row_group(group)
-        for at in range(row_group.num_columns):
-            chunk = row_group.column(at)
-            size = chunk.total_uncompressed_size
-            if size > max(LARGEST_CHUNK_BYTES, MOST_TIMES * chunk.total_compressed_size):
-                raise ExportError(
-                    source,
-                    f"column {clean_text(chunk.path_in_schema)[:80]} unpacks to {size:,} bytes",
-                    f"at most {MOST_TIMES} times its {chunk.total_compressed_size:,} bytes",
-                    "If it is an export, write it again in smaller row groups.",
-                )
-
-
 def stripped(column: pa.Array) -> pa.Array:
     """Return text without spaces at its ends."""
     return pc.utf8_trim_whitespace(column)
@@ -264,7 +245,7 @@ class PlainParquet:
                 source, "its footer cannot be read", "a complete Parquet file", "Write or copy the table again."
             ) from None
         _check_width(source, self._file.metadata.num_columns)
-        _check_sizes(source, self._file.metadata)
+        check_sizes(source, self._file.metadata)
         schema = self._file.schema_arrow
         self.columns = [clean_text(name) for name in schema.names]
         self._kinds = [_kind(kind) for kind in schema.types]

@@ -66,6 +66,7 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         )
     try:
         table = ParquetTable(trace)
+        table.check_sizes(options.source)
     except READ_ERRORS as error:
         fail_if_of_the_machine(error)
         raise ExportError(options.source, "trace.parquet cannot be opened", "a complete Parquet file", advice) from None

@@ -7,6 +7,7 @@ import sys
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from layouts import LAYOUTS
 
 from support import ROOT
 
@@ -45,6 +46,14 @@ def long_value(folder):
     return path
 
 
+def long_name_of_nsys(folder):
+    path = LAYOUTS["nsys parquetdir"](folder, "k", 24)
+    names = pq.read_table(path / "StringIds.parquet").to_pylist()
+    names[0]["value"] = "a" * (300 << 20)
+    pq.write_table(pa.Table.from_pylist(names), path / "StringIds.parquet", compression="zstd")
+    return path
+
+
 def long_cell(folder):
     path = folder / "cell.csv"
     with path.open("wb") as file:
@@ -73,6 +82,7 @@ def deep_arguments(folder):
         (wide_csv, "1,000,001 columns"),
         (wide_parquet, "20,002 columns"),
         (long_value, "unpacks to 314,5"),
+        (long_name_of_nsys, "unpacks to 314,5"),
         (long_cell, "CSV"),
         (deep_json, "damaged after"),
         (deep_arguments, "damaged after"),
