@@ -18,6 +18,10 @@ DATASETS = ("one", "two")
 BINNED = ("kernel_variability", "memory_stall")
 TASKS = 3
 """Ranks per dataset: more than a node has CPUs, and with two datasets as many as there are CPUs."""
+CPUS = 2
+"""CPUs of a node (conftest.py): a group that runs more steps at once would never start."""
+MOST_JOBS = 15
+"""Slurm jobs of a default run, whatever its number of steps."""
 TARGETS = [f"results/{dataset}/kernel_variability/bins.parquet" for dataset in DATASETS]
 SETTINGS = """\
 simulated:
@@ -61,6 +65,7 @@ def own_profile(folder, **changes):
     """
     profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "profile.yaml").read_text())
     profile["slurm-init-seconds-before-status-checks"] = 6
+    profile["resources"]["side_by_side"] = CPUS
     tasks = changes.pop("tasks", TASKS)
     for rule in ("bin_launches", "bin_measurements", "measure_efficiency") if tasks else ():
         profile["set-resources"][rule]["tasks"] = tasks
@@ -224,6 +229,8 @@ def test_the_whole_workflow_ends_with_the_bytes_of_a_local_run(cluster, undistur
     assert here.returncode == 0, here.stdout[-6000:]
     with Run(cluster, folders["there"], own_profile(folders["there"])) as run:
         assert run.end(1500) == 0, run.said()
+        jobs = cluster.jobs()[run.before :]
+    assert len(jobs) <= MOST_JOBS, [job["comment"] for job in jobs]
     assert same_bytes(folders["there"], folders["here"])
 
 
