@@ -73,6 +73,7 @@ rule plot_parallel_coordinates:
         mem_mb=rows_mb,
         runtime=20,
     params:
+        axes=config["figures"]["coordinates_axes"],
         rows=config["figures"]["coordinates_rows"],
         seed=config["seed"],
     script:

@@ -32,6 +32,7 @@ def main(job) -> None:
             unit=unit,
             most=job.params.rows,
             seed=job.params.seed,
+            wanted=job.params.axes,
         )
         LOG.info("drawn: %s", "nothing" if chosen is None else chosen.selection)
         write(draw_coordinates_page(chosen, dataset=dataset, target=target), Path(job.output.page) / "index.html")

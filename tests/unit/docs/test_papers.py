@@ -2,6 +2,7 @@
 
 import re
 
+import jsonschema
 import pytest
 import yaml
 
@@ -38,7 +39,15 @@ def test_every_place_exists():
 
 def test_every_key_of_the_configuration_exists():
     settings = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
-    named = re.findall(r"`(bins|ranking|causes)\.([a-z_]+)`", PAGE)
+    named = re.findall(r"`(bins|ranking|causes|figures)\.([a-z_]+)`", PAGE)
     assert named
     for part, key in named:
         assert key in settings[part], (part, key)
+
+
+def test_the_configuration_of_the_published_way_is_valid():
+    schema = yaml.safe_load((ROOT / "config" / "schemas" / "config.schema.yaml").read_text(encoding="utf-8"))
+    chosen = yaml.safe_load(PAGE.split("```yaml\n")[1].split("```")[0])
+    assert set(chosen) == {"ranking", "figures"}
+    for part, keys in chosen.items():
+        jsonschema.validate(keys, schema["properties"][part])

@@ -43,6 +43,9 @@ CROWDED = 0.045
 """Part of an axis that a tick's text takes: ticks nearer to the one below are left out."""
 LABELLED = {feature.name for feature in FEATURES if feature.is_category} | {"range", "configuration", "kernel"}
 """Numbers that are names: they get one tick each, never a scale."""
+NO_CAUSE = "no cause found"
+MOST_SAID = 2
+"""So many wanted columns without an axis are named in the selection, which is one line of the figure."""
 NOT_AXES = frozenset(SCHEMAS["kept"].names)
 """Columns that identify and weigh a row; one of them is an axis only where it is also a feature, which its tier
 tells.
@@ -120,12 +123,45 @@ def order_of(names: Sequence[str], contributions: Sequence[Mapping]) -> list[tup
 
     A cause named `feature=level` (a category's level) is drawn on the axis of its feature.
     """
+    chosen = dict(list(_causes_among(names, contributions).items())[:MOST_AXES])
+    for name in names:
+        if len(chosen) >= FEWEST_AXES:
+            break
+        chosen.setdefault(name, NO_CAUSE)
+    return list(chosen.items())
+
+
+def wanted_axes(
+    wanted: Sequence[str], names: Sequence[str], contributions: Sequence[Mapping]
+) -> tuple[list[tuple[str, str]], str]:
+    """Return the wanted features with a note for each axis, in their own order, and in words those that have none.
+
+    Parameters
+    ----------
+    wanted : sequence of str
+        As the configuration names them.
+    names : sequence of str
+        Features that differ among the drawn lines.
+    contributions : sequence of mappings
+        Rows of the dataset's `contributions`.
+    """
+    causes = _causes_among(names, contributions)
+    missing = [name for name in wanted if name not in names]
+    listed = ", ".join(elided(name, 26) for name in missing[:MOST_SAID])
+    if len(missing) > MOST_SAID:
+        listed += f" and {len(missing) - MOST_SAID} more"
+    said = f" (no axis for {listed}: absent, or the same in all lines)" if missing else ""
+    return [(name, causes.get(name, NO_CAUSE)) for name in wanted if name in names], said
+
+
+def _causes_among(names: Sequence[str], contributions: Sequence[Mapping]) -> dict[str, str]:
+    """Return the note of each cause that is one of the features, the largest contribution first."""
     rows = [row for row in contributions if row["feature"] != UNEXPLAINED]
     rows.sort(key=lambda row: (-(row["contribution_percent"] or 0.0), row["feature"]))
     chosen: dict[str, str] = {}
     for row in rows:
         name = row["feature"] if row["feature"] in names else row["feature"].rpartition("=")[0]
-        if name in names and name not in chosen and len(chosen) < MOST_AXES:
+        if name in names and name not in chosen:
             word = {"+": "raises", "-": "lowers"}.get(row["sign"], "undecided")
             word += " value\n" if row.get("sign_of") == "value" else " "  # in lines of their own: axes stand close
             chosen[name] = (
@@ -133,11 +169,7 @@ def order_of(names: Sequence[str], contributions: Sequence[Mapping]) -> list[tup
                 if row["contribution_percent"] is not None
                 else word
             ).strip()
-    for name in names:
-        if len(chosen) >= FEWEST_AXES:
-            break
-        chosen.setdefault(name, "no cause found")
-    return list(chosen.items())
+    return chosen
 
 
 def coordinates_of(
@@ -150,6 +182,7 @@ def coordinates_of(
     unit: str,
     most: int,
     seed: int,
+    wanted: Sequence[str] = (),
 ) -> Coordinates | None:
     """Return what is to be drawn, or None where no launch was kept.
 
@@ -167,6 +200,9 @@ def coordinates_of(
         At most this many lines.
     seed : int
         The configuration's seed.
+    wanted : sequence of str, optional
+        Columns to draw, from left to right, instead of those in the order of contribution. One that is absent or the
+        same in all lines gets no axis, and the selection says so.
     """
     kept = read_table(features, "features", ["kept"]).column("kept").to_numpy(zero_copy_only=False)
     generator = generator_of_path(seed, dataset, target, "parallel_coordinates")
@@ -184,9 +220,11 @@ def coordinates_of(
     if len(set(kernels)) > 1:
         axes.append(_categories("kernel", "", _kernel_names(kernels, names)))
     usable.sort(key=lambda name: FILL.index(tier) if (tier := _tier(sample.schema.field(name))) in FILL else len(FILL))
-    axes += [
-        _axis(sample.schema.field(name), note, sample.column(name)) for name, note in order_of(usable, contributions)
-    ]
+    drawn = order_of(usable, contributions)
+    if wanted:
+        drawn, without = wanted_axes(wanted, usable, contributions)
+        selection += without
+    axes += [_axis(sample.schema.field(name), note, sample.column(name)) for name, note in drawn]
     axes = [
         replace(axis, values=axis.values + generator.uniform(-JITTER, JITTER, len(rows))) if axis.named else axis
         for axis in axes

@@ -21,12 +21,13 @@ from causeway.plotting.figures.coordinate_axes import (
     coordinates_of,
     order_of,
     quantiles,
+    wanted_axes,
 )
 from causeway.plotting.figures.parallel_coordinates import draw_parallel_coordinates
 from causeway.plotting.pages.coordinates_page import draw_coordinates_page, interactive, write_plotly_script
 
 
-def chosen(folder, names=NAMES, rows=800, causes=6, most=500, seed=7):
+def chosen(folder, names=NAMES, rows=800, causes=6, most=500, seed=7, wanted=()):
     kernels = kernels_table(names)
     write_rows(folder, kernels, rows)
     known = dict(zip(kernels["kernel"].to_pylist(), kernels["name"].to_pylist(), strict=True))
@@ -39,6 +40,7 @@ def chosen(folder, names=NAMES, rows=800, causes=6, most=500, seed=7):
         unit="ns",
         most=most,
         seed=seed,
+        wanted=wanted,
     )
 
 
@@ -87,6 +89,26 @@ def test_features_without_a_cause_fill_up_and_say_so():
     assert order_of(["b"], [rows[0] | {"sign_of": "value"}]) == [
         ("b", "lowers value\n9 %")
     ]  # a line each: axes stand close
+
+
+def test_wanted_axes_stand_in_their_own_order_and_a_missing_one_is_said():
+    rows = [{"feature": "c=x", "sign": "+", "contribution_percent": 9.0}]
+    assert wanted_axes(["a", "z", "c"], ["a", "b", "c"], rows) == (
+        [("a", "no cause found"), ("c", "raises 9 %")],
+        " (no axis for z: absent, or the same in all lines)",
+    )
+    assert "no axis for p, q and 2 more:" in wanted_axes(list("pqrs"), [], [])[1]
+    assert wanted_axes(["b"], ["b"], []) == ([("b", "no cause found")], "")
+
+
+def test_wanted_columns_replace_the_causes_and_the_same_lines_are_drawn(tmp_path):
+    picture = chosen(tmp_path, wanted=["transfer_copy_kind", "grid_none", "device"])
+    usual = chosen(tmp_path)
+    assert [axis.name for axis in picture.axes] == ["kernel", "transfer_copy_kind", "device", "kernel_variability"]
+    assert picture.selection == usual.selection + " (no axis for grid_none: absent, or the same in all lines)"
+    assert (picture.axes[-1].values == usual.axes[-1].values).all()
+    write_page(picture, tmp_path / "page")
+    assert "no axis for grid_none" in (tmp_path / "page" / "index.html").read_text()
 
 
 def test_codes_become_names(tmp_path):
