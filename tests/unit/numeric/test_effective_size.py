@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 from causal_tables import series
 
-from causeway.numeric.effective_size import autocorrelations, bartlett_factor, correlation_time, kish_size, lag_count
+from causeway.numeric.effective_size import (
+    autocorrelations,
+    bartlett_factor,
+    blocked_correlation_time,
+    correlation_time,
+    kish_size,
+    lag_count,
+)
 
 
 def test_kish_by_hand():
@@ -56,3 +63,11 @@ def test_opposite_autocorrelation_gains_nothing():
 def test_correlation_time_of_an_autoregressive_series():
     x = series(np.random.default_rng(4), 100_000, 1, 0.9)
     assert correlation_time(autocorrelations(x - x.mean(), 1000)[0]) == pytest.approx(1.9 / 0.1, rel=0.15)
+
+
+@pytest.mark.parametrize("size", [999, 1023, 4097])
+def test_a_series_of_any_length_is_summed_in_blocks(size):
+    noise = np.random.default_rng(5).standard_normal(size)
+    assert 1 <= blocked_correlation_time(noise) < 3
+    taken_twice = np.repeat(noise, 2)[:size]
+    assert 1.5 < blocked_correlation_time(taken_twice) < 4
