@@ -103,3 +103,5 @@ def test_large_times_stay_exact():
 def test_an_interval_that_ends_before_it_starts_is_refused():
     with pytest.raises(ValueError, match="interval 1 ends at 4, before its start 5"):
         intervals.union(np.array([0, 5]), np.array([1, 4]))
+    with pytest.raises(ValueError, match="interval 0 ends at 4, before its start 5"):
+        intervals.union(np.array([5, 6]), np.array([4, 7]))

@@ -1,5 +1,6 @@
 """Markup: everything from outside is escaped, files stay well formed."""
 
+import itertools
 import pytest
 from markupsafe import Markup
 from plotting_samples import parsed
@@ -52,3 +53,14 @@ def test_width_grows_with_the_text_and_lines_fit():
     assert "".join(lines).replace(" ", "") == "onetwothree" + "x" * 100
     assert all(text_width(line, 12) <= 90 for line in lines)
     assert wrapped("", 90, 12) == []
+
+
+def test_a_long_name_breaks_behind_its_last_seam_that_fits():
+    name = "vectorized_elementwise_kernel_of_floats"
+    lines = wrapped(name, 160, 12)
+    assert len(lines) > 1
+    assert "".join(lines) == name
+    assert all(line.endswith("_") for line in lines[:-1]), lines
+    for line, rest in itertools.pairwise(lines):
+        longer = line + rest[: rest.find("_") + 1 or None]
+        assert text_width(longer, 12) > 160, "the next part would have fitted too"
