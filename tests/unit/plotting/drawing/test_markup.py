@@ -1,6 +1,7 @@
 """Markup: everything from outside is escaped, files stay well formed."""
 
 import itertools
+
 import pytest
 from markupsafe import Markup
 from plotting_samples import parsed
