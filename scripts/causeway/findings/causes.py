@@ -29,7 +29,7 @@ from causeway.findings.record import (
     link_to,
     may_advise,
 )
-from causeway.findings.suggestions import NO_CAUSE, for_cause
+from causeway.findings.suggestions import NO_CAUSE, TOO_LITTLE, for_cause
 
 ALL_KERNELS = "All kernels together"
 ASSUMPTION = "no unmeasured common cause of the feature and the target"
@@ -101,6 +101,7 @@ def _no_cause(analysis: Analysis, search: Search) -> Finding:
     graph = search.graph
     document = search.table.replace("contributions.parquet", "graph.json")
     subject = subject_of(analysis, graph["scope"], graph["scope_name"])
+    refused = graph["p_value"] is None  # nothing was tested
     return _finding(
         analysis,
         search,
@@ -108,10 +109,10 @@ def _no_cause(analysis: Analysis, search: Search) -> Finding:
         kind="no_cause",
         subject=subject,
         quantity=f"causes of {target_name(analysis.target)}",
-        headline=headlines.of_no_cause(subject, analysis.target, refused=not graph["sentences"]),
+        headline=headlines.of_no_cause(subject, analysis.target, refused=refused),
         verdict=graph["verdict"],
         evidence=Evidence(table=document, query=in_document(document, "n_rows", kind="integer"), value=graph["n_rows"]),
-        suggestion=NO_CAUSE,
+        suggestion=TOO_LITTLE if refused else NO_CAUSE,
     )
 
 

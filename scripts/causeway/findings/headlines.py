@@ -169,13 +169,14 @@ def _explained(target: str, label: str, row: Mapping) -> str:
 def of_no_cause(subject: str, target: str, refused: bool) -> str:
     """Return the headline of a search that named no cause."""
     if refused:
-        return f"{subject}: too little data to search for causes of {VARIANCES.get(target, target)}."
+        return f"{subject}: too little data to search for causes of varying {VARIANCES.get(target, target)}."
     return f"{subject}: no cause of varying {VARIANCES.get(target, target)} was found in what was recorded."
 
 
 def of_variability(subject: str, target_words: str, percent: float, launches: int) -> str:
     """Return the headline of the kernel with most of the variability."""
-    return f"{subject} has {_percent(percent)} of the {target_words}, in {launches:,} launches."
+    times = "launch" if launches == 1 else "launches"
+    return f"{subject} has {_percent(percent)} of the {target_words}, in {launches:,} {times}."
 
 
 def of_loss(part: str, percent: float, lost_ns: int) -> str:

@@ -9,10 +9,14 @@ from causeway.findings.record import Analysis, Effect, Evidence, Finding, link_t
 
 
 def variability_findings(analysis: Analysis) -> list[Finding]:
-    """Return the finding that names the kernel with the largest share of the variability; none without kernels."""
+    """Return the finding that names the kernel with the largest share of the variability; none without
+    kernels, or where nothing varies.
+    """
     if not analysis.kernels:
         return []
     index, row = max(enumerate(analysis.kernels), key=lambda item: (item[1]["target_share"], -item[0]))
+    if not row["target_share"]:  # each configuration was launched once
+        return []
     target = target_name(analysis.target)
     total = sum(kernel["launches"] for kernel in analysis.kernels)
     value = 100 * row["target_share"]

@@ -59,6 +59,7 @@ NO_CAUSE = (
     "Measure more: further counters, device metrics or a longer run; what was recorded does not explain the"
     " variability."
 )
+TOO_LITTLE = "Record more launches: a longer run, or more iterations of the same work."
 LOSSES = {
     "orchestration": (
         "Launch earlier and less often: CUDA or HIP graphs, fused or larger kernels, fewer synchronisations."

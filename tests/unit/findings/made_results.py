@@ -48,7 +48,7 @@ def cause(feature="h2d_bytes_in_flight", percent=27.0, verdict="supported", sent
     )
 
 
-def search(scope="k0", causes=(), sentences=None, verdict="supported", reasons=()):
+def search(scope="k0", causes=(), sentences=None, verdict="supported", reasons=(), p_value=0.4):
     rows = list(causes)
     rows += (
         [
@@ -63,6 +63,7 @@ def search(scope="k0", causes=(), sentences=None, verdict="supported", reasons=(
         "scope_name": None if scope == "dataset" else f"void ns::{scope}<4>(int)",
         "n_rows": 900,
         "n_effective": 412.5,
+        "p_value": p_value,
     }
     sentences = [row["sentence"] for row in causes] if sentences is None else sentences
     graph |= {"verdict": verdict if rows else "inconclusive", "sentences": sentences, "reasons": list(reasons)}

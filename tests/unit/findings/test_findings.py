@@ -124,10 +124,15 @@ def test_a_search_without_result_is_a_finding():
     assert finding.sentence == f"All kernels together: {NOTHING}"
     assert (finding.kind, finding.verdict, finding.effect) == ("no_cause", "inconclusive", None)
     assert finding.evidence.table.endswith("/causal/dataset/graph.json")
-    (refused,) = cause_findings(
-        analysis(), search(sentences=[], reasons=["Refused: 42 effective samples are too few."])
-    )
-    assert refused.sentence == "k0: Refused: 42 effective samples are too few."
+    assert finding.headline.endswith("no cause of varying duration was found in what was recorded.")
+
+
+def test_a_search_that_was_refused_found_not_nothing():
+    few = "Inconclusive: 42 effective samples, fewer than 100."
+    (refused,) = cause_findings(analysis(), search(sentences=[few], reasons=[few], p_value=None))
+    assert refused.sentence == f"k0: {few}"
+    assert refused.headline == "k0: too little data to search for causes of varying duration."
+    assert refused.suggestion.startswith("Record more launches")
 
 
 def test_causes_without_their_sentences_stop():
@@ -142,6 +147,7 @@ def test_the_kernel_with_the_largest_share_is_named():
     query = f"SELECT 100 * target_share FROM '{table}' WHERE kernel = 'k0'"
     assert finding.evidence == Evidence(table=table, rows=(0,), filter="kernel = 'k0'", query=query, value=60.0)
     assert variability_findings(analysis(kernels=[])) == []
+    assert variability_findings(analysis(kernels=[kernel(0, share=0.0)])) == []
 
 
 def test_unreadable_inputs_are_findings():
