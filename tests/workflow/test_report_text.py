@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+import yaml
 
 from support import ROOT, run_snakemake
 
@@ -47,8 +48,13 @@ def test_the_escaped_parameter_is_the_value():
 
 
 def test_free_text_of_the_configuration_reaches_reported_jobs_escaped_alone():
-    """Parameters of rules with an item in the report are numbers, words that the schema lists, or escaped."""
-    numbers = {"launches", "rows", "seed", "study", "first_seed", "links"}
+    """Parameters of rules with an item in the report are numbers, words that the schema lists or whose characters it
+    bounds (axes), or escaped.
+    """
+    schema = yaml.safe_load((ROOT / "config" / "schemas" / "config.schema.yaml").read_text(encoding="utf-8"))
+    axes = schema["properties"]["figures"]["properties"]["coordinates_axes"]["items"]
+    assert not re.search(axes["pattern"], "a<b")
+    numbers = {"launches", "rows", "seed", "study", "first_seed", "links", "axes"}
     seen = set()
     for path in sorted((ROOT / "rules").glob("*.smk")):
         for rule in re.split(r"\n(?=rule )", path.read_text(encoding="utf-8")):
