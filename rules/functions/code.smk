@@ -47,7 +47,7 @@ def code_digest(wildcards):
 
 
 def steps_of_workflow(wildcards):
-    """Return as JSON what each rule runs: its script, or its command with placeholders."""
+    """Return as JSON what the rules run, each its script or its command with placeholders."""
     named = {rule.name: rule.shellcmd or rule.script for rule in workflow.rules}
     texts = {name: " ".join(str(text).split()).removeprefix("../") for name, text in named.items() if text}
     return json.dumps(texts, sort_keys=True)

@@ -56,7 +56,7 @@ def test_the_slurm_profile_plans_the_whole_workflow(tmp_path):
     assert run.returncode == 0, run.stdout
     for rule in ("normalise_export", "bin_launches", "discover_causes", "write_overview"):
         assert rule in run.stdout
-    assert "-n 64 python -m mpi4py" in run.stdout
+    assert "srun --mpi=pmi2 --kill-on-bad-exit=1 -n 2 python -m mpi4py" in run.stdout
 
 
 def test_every_choice_of_bins_and_ranking_reaches_the_program(folder):
@@ -105,7 +105,7 @@ def test_the_profile_works_by_name_in_a_clone(tmp_path, monkeypatch):
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     run = run_snakemake(tmp_path, "--profile", "slurm", "--dry-run", "--printshellcmds")
     assert run.returncode == 0, run.stdout
-    assert "-n 64 python -m mpi4py" in run.stdout
+    assert "srun --mpi=pmi2 --kill-on-bad-exit=1 -n 2 python -m mpi4py" in run.stdout
 
 
 def test_lint_is_clean(tmp_path):
