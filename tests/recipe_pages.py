@@ -11,7 +11,7 @@ import sys
 from support import ROOT
 
 BLOCK = re.compile(r"^(?:`(?P<file>[\w./]+)`\n\n)?```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-HELPERS = ("pyproject.toml", *(f"tests/{name}.py" for name in ("conftest", "feature_columns", "support", "watching")))
+HELPERS = ("pyproject.toml", *(f"tests/{path.name}" for path in sorted((ROOT / "tests").glob("*.py"))))
 
 
 class Recipe:

@@ -24,6 +24,7 @@ COPIED_FILES = (
     "README.md",
     "pyproject.toml",
     "tests/conftest.py",
+    "tests/progress.py",
     "tests/support.py",
     "tests/watching.py",
     "tests/unit/test_layout.py",
