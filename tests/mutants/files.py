@@ -50,20 +50,20 @@ MUTANTS = {
         "readers/containers/chrome_json.py",
         "block = stream.decompress(packed, WINDOW_BYTES)",
         "block = stream.decompress(packed)",
-        ("readers/test_unpacking.py",),
+        ("readers/containers/test_unpacking.py",),
         "json_bomb",
     ),
     "a packed export's block has no bound": _of(
         "readers/common/packed.py",
         "block = stream.decompress(packed, largest)",
         "block = stream.decompress(packed)",
-        ("readers/test_unpacking.py",),
+        ("readers/containers/test_unpacking.py",),
     ),
     "xz may take any memory": _of(
         "readers/common/packed.py",
         "lzma.LZMADecompressor(lzma.FORMAT_XZ, XZ_MEMORY_BYTES)",
         "lzma.LZMADecompressor(lzma.FORMAT_XZ)",
-        ("readers/test_unpacking.py",),
+        ("readers/containers/test_unpacking.py",),
     ),
     "a query of SQLite never ends": _of(
         "readers/containers/sqlite_database.py",

@@ -26,7 +26,7 @@ ROOMS = {
         "core/tables.py": ("core/test_tables.py", "core/files"),
     },
     "readers' limits": {
-        "readers/common/packed.py": ("readers/test_unpacking.py", "readers/containers/test_bombs.py"),
+        "readers/common/packed.py": ("readers/containers/test_unpacking.py", "readers/containers/test_bombs.py"),
         "readers/containers/sqlite_database.py": ("readers/containers", "readers/test_reader_damage.py"),
         "readers/containers/arrow_tables.py": ("readers/containers", "readers/nvidia/test_nsys_forms.py"),
     },

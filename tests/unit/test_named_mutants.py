@@ -6,6 +6,7 @@ import pytest
 
 from mutants.mutant import copied_tree, failing_unchanged, mutated
 from mutants.named import MUTANTS, QUICK
+from mutants.sample import ROOMS
 
 
 @pytest.fixture(scope="module")
@@ -33,3 +34,9 @@ def test_every_mutant_is_caught(name, tree):
 def test_every_mutant_changes_a_text_that_is_there_once(tree):
     for name, one in MUTANTS.items():
         assert (tree / one.file).read_text(encoding="utf-8").count(one.old) == 1, name
+
+
+def test_the_tests_of_every_mutant_are_there(tree):
+    named = {path for one in MUTANTS.values() for path in one.tests}
+    named |= {path for modules in ROOMS.values() for tests in modules.values() for path in tests}
+    assert sorted(path for path in named if not (tree / "tests" / "unit" / path).exists()) == []
