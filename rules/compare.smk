@@ -1,8 +1,9 @@
 """Datasets side by side: what is slower, what varies more, what is new; and the gate that fails when a limit is broken.
 
 Required: tables/{export}/, efficiency.parquet, replay.parquet and, where causes are compared, the contributions of both datasets. Produces, under
-compare/{baseline}__{candidate}/: comparison.json, comparison.parquet, comparison.html and figures; compare/gate.json.
-Steps: compare_runs, plot_comparison; judge_gate and gate for `snakemake gate`.
+compare/{baseline}__{candidate}/: comparison.json, comparison.parquet, comparison.html and figures; compare/gate.json,
+gate.md and gate.svg.
+Steps: compare_runs, plot_comparison; judge_gate, summarise_gate and gate for `snakemake gate`.
 """
 
 
@@ -92,6 +93,27 @@ rule judge_gate:
         "../scripts/compare/judge_gate.py"
 
 
+rule summarise_gate:
+    input:
+        verdicts="<results>/compare/gate.json",
+        comparisons=every_comparison,
+        lib=modules("findings", "plotting"),
+    output:
+        summary="<results>/compare/gate.md",
+        badge="<results>/compare/gate.svg",
+    log:
+        "<logs>/summarise_gate.log",
+    benchmark:
+        "<benchmarks>/summarise_gate.jsonl"
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=1500,
+        runtime=10,
+    script:
+        "../scripts/compare/summarise_gate.py"
+
+
 rule compare:
     input:
         every_comparison,
@@ -101,6 +123,7 @@ rule compare:
 rule gate:
     input:
         verdicts="<results>/compare/gate.json",
+        summary="<results>/compare/gate.md",
         lib=modules(),
     log:
         "<logs>/gate.log",

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from causeway.comparison.gate import judge, missing, reasons
+from causeway.comparison.gate import judge, missing, outcome, reasons
 from causeway.core.logs import LOG, failing_clearly
 from causeway.core.results import read_capabilities, read_comparisons
 from causeway.core.tables import write_json
@@ -21,11 +21,8 @@ def main(job) -> None:
             states += missing(document, exports)
         stops = reasons(states, limits["strict"])
         LOG.info("%d limits judged, %d stop the gate", len(states), len(stops))
-        write_json(
-            {"schema_version": "1", "limits": dict(limits), "states": states, "reasons": stops},
-            job.output.verdicts,
-            "gate",
-        )
+        document = {"limits": dict(limits), "states": states, "reasons": stops, "outcome": outcome(states, stops)}
+        write_json({"schema_version": "1", **document}, job.output.verdicts, "gate")
 
 
 if "snakemake" in globals():

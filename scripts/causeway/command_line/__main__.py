@@ -16,6 +16,7 @@ from typing import Any
 from causeway.command_line.analysis_folder import existing_configuration, settings_of, write_analysis
 from causeway.command_line.check import describe_export
 from causeway.command_line.exports_found import FoundExport, find_exports
+from causeway.command_line.gate_files import GateFiles
 from causeway.command_line.run_workflow import run_workflow, snakemake_command
 from causeway.core.errors import CausewayError
 from causeway.core.files.checksums import RECORD, differences, in_words
@@ -59,6 +60,8 @@ def _parser() -> argparse.ArgumentParser:
     gate.add_argument(
         "--limit", action="append", default=[], metavar="KEY=VALUE", help="for example max_slowdown_percent=5"
     )
+    gate.add_argument("--markdown", type=Path, metavar="FILE", help="write the verdict as Markdown for a pull request")
+    gate.add_argument("--badge", type=Path, metavar="FILE", help="write an SVG: passes, regressed or could not tell")
     query = add("query", _query, "Run a SELECT statement over the results, as the report cites it.")
     query.add_argument("statement", metavar="SELECT")
     query.add_argument("--results", type=Path, default=Path("causeway-analysis"), metavar="DIR")
@@ -92,11 +95,15 @@ def _compare(options: argparse.Namespace) -> int:
 
 def _gate(options: argparse.Namespace) -> int:
     """Compare two runs and judge the limits; 1 if one is broken."""
+    files = GateFiles(options.markdown, options.badge)
+    files.write_unfinished()
     limits = settings_of(options.limit)
     document = options.out / "results" / "compare" / "gate.json"
     sides = [find_exports([side]) for side in options.compare]
-    if code := _analysed(options, [], sides, ["results/compare/gate.json"], {"gate": limits} if limits else {}):
+    targets = [*files.targets(), "results/compare/gate.json"]
+    if code := _analysed(options, [], sides, targets, {"gate": limits} if limits else {}):
         return code
+    files.copy_from(options.out)
     verdicts = json.loads(document.read_text(encoding="utf-8"))
     if not verdicts["states"]:
         raise CausewayError("no limit applies; set one, for example --limit max_slowdown_percent=5")

@@ -2,13 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from causeway.core.formatting import elided
-from causeway.core.vocabulary import INCONCLUSIVE, NEW
+from causeway.core.formatting import elided, name_in_quotes
+from causeway.core.vocabulary import BROKEN, COULD_NOT_TELL, HELD, INCONCLUSIVE, MISSING_DATA, NEW, PASSES, REGRESSED
 
-MISSING = "missing_data"
-"""Stands in place of a limit's key where data are missing: no setting opens the gate then."""
-BROKEN = "broken"
-HELD = "held"
 LIMITS = {
     "max_slowdown_percent": ("run", "time_per_launch", "time for the same launches", 1),
     "max_kernel_slowdown_percent": ("kernel", "time_per_launch", "time for the same launches", 1),
@@ -65,7 +61,7 @@ def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[d
                 "forbid_new_kernels",
                 row["candidate"],
                 BROKEN,
-                f"{names}: kernel {_quoted(row['candidate'])} is new.",
+                f"{names}: kernel {name_in_quotes(row['candidate'])} is new.",
             )
             for row in new
         ]
@@ -98,7 +94,7 @@ def missing(document: Mapping, exports: Mapping[str, Sequence[Mapping]]) -> list
     if ranks[0] != ranks[1]:
         found.append(f"the baseline has ranks {ranks[0]}, the candidate {ranks[1]}")
     sentences = [f"{names}: {sentence}; the gate stays closed." for sentence in found]
-    return [_state(names, MISSING, None, INCONCLUSIVE, sentence) for sentence in sentences]
+    return [_state(names, MISSING_DATA, None, INCONCLUSIVE, sentence) for sentence in sentences]
 
 
 def _share(row: Mapping, totals: Sequence[int]) -> float:
@@ -114,7 +110,7 @@ def _judged(names: str, limit: str, most: float, row: Mapping, words: str, sign:
     )
     state = INCONCLUSIVE if ends is None or ends[0] <= most < ends[1] else BROKEN if ends[0] > most else HELD
     unit = "points" if row["metric"] == "efficiency" else "%"
-    what = words if row["level"] == "run" else f"{words} of kernel {_quoted(row['candidate'])}"
+    what = words if row["level"] == "run" else f"{words} of kernel {name_in_quotes(row['candidate'])}"
     interval = f" [{row['low_percent']:+.2f}, {row['high_percent']:+.2f}]" if ends else ", without interval"
     verb = {BROKEN: "breaks", HELD: "keeps", INCONCLUSIVE: "does not decide"}[state]
     sentence = (
@@ -157,13 +153,34 @@ def _state(names: str, limit: str, group: str | None, state: str, sentence: str)
     return {"pair": names, "limit": limit, "group": group, "state": state, "sentence": sentence}
 
 
-def _quoted(name: str) -> str:
-    return repr(elided(" ".join(name.split()), 80, tail=17, mark="..."))
-
-
 def reasons(states: Sequence[Mapping], strict: bool) -> list[str]:
     """Return one sentence per limit that stops the job: the broken ones and missing data; with `strict` also those that
     the data do not decide.
     """
     stops = (BROKEN, INCONCLUSIVE) if strict else (BROKEN,)
-    return [state["sentence"] for state in states if state["state"] in stops or state["limit"] == MISSING]
+    return [state["sentence"] for state in states if state["state"] in stops or state["limit"] == MISSING_DATA]
+
+
+def outcome(states: Sequence[Mapping], stops: Sequence[str]) -> str:
+    """Return what the gate says as a whole: `REGRESSED`, `PASSES` or `COULD_NOT_TELL`.
+
+    It passes only where the gate is open, a limit is held, and every limit of a whole run is: one that the interval
+    straddles leaves the gate open, but does not show that nothing regressed. Limits of single kernels may be
+    undecided; with many kernels some always are.
+
+    Parameters
+    ----------
+    states : sequence of mapping
+        From `judge` and `missing`.
+    stops : sequence of str
+        From `reasons`; not empty where the gate is closed.
+    """
+    if any(state["state"] == BROKEN for state in states):
+        return REGRESSED
+    held = any(state["state"] == HELD for state in states)
+    undecided = any(state["state"] == INCONCLUSIVE and _of_whole_run(state["limit"]) for state in states)
+    return PASSES if held and not undecided and not stops else COULD_NOT_TELL
+
+
+def _of_whole_run(limit: str) -> bool:
+    return limit not in LIMITS or LIMITS[limit][0] == "run"

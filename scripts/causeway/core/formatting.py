@@ -17,6 +17,8 @@ BINARY_UNITS = (("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("bytes", 
 FREQUENCY_UNITS = (("GHz", 1e9), ("MHz", 1e6), ("kHz", 1e3), ("Hz", 1.0))
 NAME_LENGTH = 60
 """Characters of a kernel's name in a sentence."""
+QUOTED_LENGTH = 80
+"""Characters of a kernel's name in quotes, where a terminal shows it."""
 
 
 def unit_for(value: float, units: tuple[tuple[str, float], ...]) -> tuple[str, float]:
@@ -197,6 +199,11 @@ def elided(text: str, limit: int, tail: int | None = None, mark: str = "…") ->
     room = limit - len(mark)
     tail = room * 2 // 5 if tail is None else tail
     return f"{text[: room - tail]}{mark}{text[len(text) - tail :]}"
+
+
+def name_in_quotes(name: str) -> str:
+    """Return a kernel's name in one line, cut and quoted, what cannot be shown escaped as Python does."""
+    return repr(elided(" ".join(name.split()), QUOTED_LENGTH, tail=17, mark="..."))
 
 
 def name_in_sentence(name: str) -> str:

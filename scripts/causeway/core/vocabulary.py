@@ -93,6 +93,16 @@ CHANGE_WORDS = {
 """Per metric of a comparison the verdicts on a change for the worse and for the better."""
 FOR_THE_WORSE, FOR_THE_BETTER = zip(*CHANGE_WORDS.values(), strict=True)
 
+# States of a limit of the gate, and what the gate says as a whole
+
+BROKEN = "broken"
+HELD = "held"
+MISSING_DATA = "missing_data"
+"""Stands in place of a limit's key where data are missing: no setting opens the gate then."""
+PASSES = "passes"
+REGRESSED = "regressed"
+COULD_NOT_TELL = "could not tell"
+
 CHANGED = "changed"
 APPEARED = "appeared"
 CAUSE_CHANGES = (CHANGED, INCONCLUSIVE, APPEARED, GONE)

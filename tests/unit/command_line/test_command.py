@@ -9,6 +9,7 @@ import yaml
 
 from causeway.command_line import __main__ as command
 from causeway.command_line.progress import WorkflowProgress, seconds_in_words
+from causeway.core.errors import CausewayError
 
 
 @pytest.fixture
@@ -181,6 +182,37 @@ def test_a_gate_has_exit_codes(reasons, code, export, tmp_path, monkeypatch, cap
     written = (tmp_path / "out" / "config.yaml").read_text()
     assert "max_slowdown_percent: 5" in written
     assert "baseline: before_a" in written
+
+
+@pytest.mark.parametrize("ending", ["done", "refused", "interrupted"])
+def test_a_gate_writes_markdown_and_badge_and_leaves_no_older_verdict(ending, export, tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "out" / "results" / "compare"
+    files = {"gate.md": tmp_path / "new" / "summary.md", "gate.svg": tmp_path / "badge.svg"}
+    files["gate.svg"].write_text("passes, of yesterday")
+
+    def after():
+        assert all("could not tell" in path.read_text() for path in files.values())
+        if ending == "refused":
+            raise CausewayError("Snakemake stopped")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "gate.json").write_text(json.dumps({"reasons": ["too slow"], "states": [1]}))
+        for name in files:
+            (folder / name).write_text(f"regressed: {name}")
+
+    calls = fake_run(monkeypatch, after, code=130 if ending == "interrupted" else 0)
+    options = ["--markdown", str(files["gate.md"]), "--badge", str(files["gate.svg"]), "--out", str(tmp_path / "out")]
+    assert command.main(["gate", str(export), str(export), *options]) == {"done": 1, "refused": 2}.get(ending, 130)
+    assert set(calls[0][-3:]) == {f"results/compare/{name}" for name in ("gate.json", "gate.md", "gate.svg")}
+    for name, path in files.items():
+        assert path.read_text() == f"regressed: {name}" if ending == "done" else "could not tell" in path.read_text()
+
+
+def test_a_summary_that_cannot_be_written_stops_before_the_analysis(export, tmp_path, monkeypatch, capsys):
+    calls = fake_run(monkeypatch)
+    arguments = ["gate", str(export), str(export), "--markdown", str(export / "summary.md")]
+    assert command.main(arguments) == 2
+    assert "cannot be written" in capsys.readouterr().err
+    assert calls == []
 
 
 def test_a_query_is_printed_without_what_a_terminal_acts_on(tmp_path, capsys):

@@ -1,0 +1,60 @@
+"""The gate's Markdown and badge where a job wants them; until the gate is judged, they say that nothing is known."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from causeway.core.errors import CausewayError
+from causeway.core.files.whole_files import write_whole
+from causeway.core.vocabulary import COULD_NOT_TELL
+from causeway.plotting.pages.gate_summary import gate_badge, unfinished_markdown
+
+
+@dataclass(frozen=True)
+class GateFiles:
+    """Files that a command is asked to write; None for one that is not wanted.
+
+    Attributes
+    ----------
+    markdown, badge : Path or None
+    """
+
+    markdown: Path | None
+    badge: Path | None
+
+    def targets(self) -> list[str]:
+        """Return what the workflow makes for them, relative to the folder of the analysis."""
+        return [f"results/compare/{name}" for name, _ in self._wanted()]
+
+    def write_unfinished(self) -> None:
+        """Write that the gate could not tell, so that a comparison that fails leaves no older verdict.
+
+        Raises
+        ------
+        CausewayError
+            If a file cannot be written.
+        """
+        texts = {"gate.md": unfinished_markdown, "gate.svg": lambda: f"{gate_badge(COULD_NOT_TELL)}\n"}
+        for name, path in self._wanted():
+            _write(path, texts[name]().encode())
+
+    def copy_from(self, folder: Path) -> None:
+        """Copy the files of an analysis that is done.
+
+        Raises
+        ------
+        CausewayError
+            If a file cannot be written.
+        """
+        for name, path in self._wanted():
+            _write(path, (folder / "results" / "compare" / name).read_bytes())
+
+    def _wanted(self) -> list[tuple[str, Path]]:
+        pairs = (("gate.md", self.markdown), ("gate.svg", self.badge))
+        return [(name, path) for name, path in pairs if path is not None]
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        raise CausewayError(f"{path}: cannot be written: {error.strerror}; name another file") from None

@@ -1,0 +1,159 @@
+"""The gate for a pull request: outcome, limits and what changed, as Markdown of bounded length; and a badge."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from markupsafe import Markup
+
+from causeway.core import formatting
+from causeway.core.vocabulary import BROKEN, COULD_NOT_TELL, HELD, INCONCLUSIVE, MISSING_DATA, PASSES, REGRESSED
+from causeway.plotting.drawing import theme
+from causeway.plotting.drawing.kernel_labels import short_names
+from causeway.plotting.drawing.markdown import NAME_LENGTH, code_span, table, words, words_about
+from causeway.plotting.drawing.markup import tag, text_width
+from causeway.plotting.drawing.svg import text
+from causeway.plotting.figures.comparison import change_words, of_kernels
+from causeway.plotting.pages.comparison_page import METRICS, SIDES, counts_of_verdicts
+
+LONGEST = 60_000
+"""Characters of the Markdown: GitHub refuses comments above 65,536."""
+MOST_PAIRS = 5
+MOST_KERNELS = 10
+MOST_LIMITS = 20
+MISSING_LENGTH = 400
+"""Characters of a sentence on missing data, in which ranks may be listed."""
+STATES = {BROKEN: "broken", INCONCLUSIVE: "not decided", HELD: "kept"}
+"""States of limits in words, those that stop a job first."""
+COLOURS = {PASSES: theme.STATUS["ok"], REGRESSED: theme.STATUS["blocked"], COULD_NOT_TELL: theme.STATUS["caution"]}
+LABEL = "GPU performance"
+UNFINISHED = "The comparison was not finished; the log of its job says why."
+
+Claim = tuple[str, str | None]
+"""A headline, and the name from an export that stands in it."""
+
+
+def gate_markdown(
+    verdicts: Mapping, comparisons: Sequence[tuple[Mapping, Sequence[Mapping]]], claims: Sequence[Sequence[Claim]]
+) -> str:
+    """Return the gate as Markdown of at most `LONGEST` characters.
+
+    Parameters
+    ----------
+    verdicts : mapping
+        `gate.json`.
+    comparisons : sequence of (mapping, sequence of mapping)
+        `comparison.json` and the rows of `comparison.parquet` of each pair.
+    claims : sequence of sequence of (str, str or None)
+        Per pair the headlines of its findings.
+    """
+    state = "closed" if verdicts["reasons"] else "open"
+    counts = {word: sum(one["state"] == word for one in verdicts["states"]) for word in STATES}
+    said = ", ".join(f"{number} {STATES[word]}" for word, number in counts.items() if number) or "none judged"
+    lines = [f"### {LABEL}: {verdicts['outcome']}", "", f"The gate is {state}; limits: {said}."]
+    pairs = []
+    for (document, rows), headlines in zip(comparisons, claims, strict=True):
+        name = f"{document['baseline']['dataset']} -> {document['candidate']['dataset']}"
+        states = [one for word in STATES for one in verdicts["states"] if (one["pair"], one["state"]) == (name, word)]
+        pairs.append((states, document, rows, headlines))
+    pairs.sort(key=lambda pair: list(STATES).index(pair[0][0]["state"]) if pair[0] else len(STATES))
+    for states, document, rows, headlines in pairs[:MOST_PAIRS]:
+        lines += ["", *_pair(document, rows, headlines, _limits(states))]
+    if len(comparisons) > MOST_PAIRS:
+        lines += ["", f"{len(comparisons) - MOST_PAIRS} further pairs stand in the results."]
+    return _bounded(lines)
+
+
+def unfinished_markdown() -> str:
+    """Return what stands in place of the Markdown until a comparison is finished, or where it fails."""
+    return _bounded([f"### {LABEL}: {COULD_NOT_TELL}", "", UNFINISHED])
+
+
+def gate_badge(outcome: str, states: Sequence[Mapping] | None = None) -> Markup:
+    """Return the badge: a stand-alone SVG of one line, its outcome in words, colour beside them.
+
+    Parameters
+    ----------
+    outcome : str
+        `outcome` of `gate.json`.
+    states : sequence of mapping, optional
+        `states` of `gate.json`, counted in the title that a screen reader says.
+    """
+    left, right = (text_width(part, 11.0) + 14 for part in (LABEL, outcome))
+    counts = UNFINISHED if states is None else _counted(states)
+    width = left + right
+    return tag(
+        "svg",
+        tag("title", f"{LABEL}: {outcome}. {counts}"),
+        tag("rect", width=left, height=20.0, fill=theme.INK),
+        tag("rect", x=left, width=right, height=20.0, fill=COLOURS[outcome]),
+        text(left / 2, 14.0, LABEL, 11.0, "middle", theme.PAPER),
+        text(left + right / 2, 14.0, outcome, 11.0, "middle", theme.PAPER),
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {width:.0f} 20",
+        width=f"{width:.0f}",
+        height="20",
+        role="img",
+        font_family=theme.FONT,
+    )
+
+
+def _counted(states: Sequence[Mapping]) -> str:
+    broken = sum(state["state"] == BROKEN for state in states)
+    undecided = sum(state["state"] == INCONCLUSIVE for state in states)
+    return f"{broken} of {len(states)} limits broken, {undecided} not decided."
+
+
+def _limits(states: Sequence[Mapping]) -> list[str]:
+    """Return limits in the order given, each in its sentence."""
+    lines = [f"- **{STATES[state['state']]}**: {_sentence(state)}" for state in states[:MOST_LIMITS]]
+    if len(states) > MOST_LIMITS:
+        lines.append(f"- {len(states) - MOST_LIMITS} more in `compare/gate.json`")
+    return lines
+
+
+def _sentence(state: Mapping) -> str:
+    """Return a limit's sentence; what an export itself says, or a kernel is called, stands in code spans."""
+    sentence = state["sentence"].removeprefix(f"{state['pair']}: ")
+    if state["limit"] == MISSING_DATA:
+        return code_span(sentence, MISSING_LENGTH)
+    quoted = formatting.name_in_quotes(state["group"] or "")
+    return words_about(sentence, quoted if state["group"] and quoted in sentence else None)
+
+
+def _pair(
+    document: Mapping, rows: Sequence[Mapping], headlines: Sequence[Claim], limits: Sequence[str]
+) -> Iterable[str]:
+    baseline, candidate = (code_span(document[side]["dataset"]) for side in SIDES)
+    lines = [f"#### {baseline} → {candidate}", ""]
+    lines += [f"- {words_about(*headline)}" for headline in headlines]
+    lines += ["", "Limits:", "", *limits, ""] if limits else [""]
+    lines += [words(counts_of_verdicts(document, rows)), ""]
+    whole = [row for row in rows if row["level"] == "run" and row["change_percent"] is not None]
+    if whole:
+        cells = ([METRICS[row["metric"]], *_cells(row)] for row in whole)
+        lines += [*table(["whole run", *SIDES, "change", "verdict"], cells), ""]
+    kernels = of_kernels(rows)
+    if kernels:
+        short = short_names([row["candidate"] for row in kernels[:MOST_KERNELS]], NAME_LENGTH)
+        cells = ([code_span(short[row["candidate"]]), *_cells(row)] for row in kernels[:MOST_KERNELS])
+        title = f"kernel ({min(len(kernels), MOST_KERNELS)} of {len(kernels)} with the most time)"
+        lines += [*table([title, *SIDES, "change", "verdict"], cells), ""]
+    return [*lines, words(document["assumption"])]
+
+
+def _cells(row: Mapping) -> Iterable[str]:
+    """Return both values, the change with its interval, and the verdict."""
+    values = [formatting.quantity(row[f"{side}_value"], "ns" if row["unit"] == "ns" else "") for side in SIDES]
+    return [words(cell) for cell in (*values, change_words(row), row["verdict"])]
+
+
+def _bounded(lines: Sequence[str]) -> str:
+    """Return lines as one text; what goes beyond `LONGEST` is left out, whole lines at a time, and that is said."""
+    note = "\n\nThe rest is left out; the results hold it.\n"
+    kept: list[str] = []
+    room = LONGEST - len(note)
+    for line in lines:
+        room -= len(line) + 1
+        if room < 0:
+            return "\n".join(kept) + note
+        kept.append(line)
+    return "\n".join(kept) + "\n"
