@@ -97,6 +97,7 @@ rule summarise_gate:
     input:
         verdicts="<results>/compare/gate.json",
         comparisons=every_comparison,
+        assets=assets("plotting/drawing"),
         lib=modules("findings", "plotting"),
     output:
         summary="<results>/compare/gate.md",

@@ -32,6 +32,8 @@ def test_the_gate_closes_on_a_broken_limit_with_one_sentence_and_opens_otherwise
     assert "Traceback" not in done.stdout
     states = read_json(tmp_path / "results" / "compare" / "gate.json")["states"]
     assert {state["state"] for state in states} >= {"broken", "held"}
+    assert (tmp_path / "results/compare/gate.md").read_text().startswith("### GPU performance: regressed\n")
+    assert "<title>GPU performance: regressed. " in (tmp_path / "results/compare/gate.svg").read_text()
     wider = analysis(tmp_path, "max_slowdown_percent: 60", runs=("run1", "run0"))
     done = run_snakemake(tmp_path, "-c2", "compare", "gate", config=wider)
     assert done.returncode == 0, done.stdout
