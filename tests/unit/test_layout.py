@@ -22,7 +22,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 ROOMS = [path for path in MODULES if path.name == "__init__.py"]
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 WINGS = {room.parent.name for room in ROOMS if room.parent.parent == PACKAGE} - {*GROUND}
-TOP = {"command_line": ("api", "readers", "inputs", "efficiency", "waiting"), "__init__.py": ("api",)}
+TOP = {"command_line": ("api", "readers", "inputs", "efficiency", "waiting", "plotting"), "__init__.py": ("api",)}
 """What stands on the top floor beside the entry scripts, and the wings that it opens."""
 MOST_MODULES = 15
 MOST_LINES = 400

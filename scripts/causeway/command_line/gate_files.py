@@ -11,7 +11,7 @@ from causeway.plotting.pages.gate_summary import gate_badge, unfinished_markdown
 
 @dataclass(frozen=True)
 class GateFiles:
-    """Files that a command is asked to write; None for one that is not wanted.
+    """Files that a job wants; None for one that is not wanted.
 
     Attributes
     ----------
