@@ -1,9 +1,9 @@
 """Datasets side by side: what is slower, what varies more, what is new; and the gate that fails when a limit is broken.
 
 Required: tables/{export}/, efficiency.parquet, replay.parquet and, where causes are compared, the contributions of both datasets. Produces, under
-compare/{baseline}__{candidate}/: comparison.json, comparison.parquet, comparison.html and figures; compare/gate.json,
-gate.md and gate.svg.
-Steps: compare_runs, plot_comparison; judge_gate, summarise_gate and gate for `snakemake gate`.
+compare/{baseline}__{candidate}/: comparison.json, comparison.parquet, comparison.html and figures; compare/history.html,
+gate.json, gate.md and gate.svg.
+Steps: compare_runs, plot_comparison, plot_history; judge_gate, summarise_gate and gate for `snakemake gate`.
 """
 
 
@@ -71,6 +71,26 @@ rule plot_comparison:
         "../scripts/compare/plot_comparison.py"
 
 
+rule plot_history:
+    input:
+        comparisons=every_comparison,
+        assets=assets("plotting/drawing"),
+        lib=modules("plotting"),
+    output:
+        page=shown("history"),
+    log:
+        "<logs>/plot_history.log",
+    benchmark:
+        "<benchmarks>/plot_history.jsonl"
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    script:
+        "../scripts/compare/plot_history.py"
+
+
 rule judge_gate:
     input:
         comparisons=every_comparison,
@@ -118,7 +138,12 @@ rule summarise_gate:
 rule compare:
     input:
         every_comparison,
-        [path for figure in FIGURES.values() if figure.per == "pair" for path in every(figure)],
+        [
+            path
+            for figure in FIGURES.values()
+            if figure.category == COMPARISON and figure.in_all
+            for path in every(figure)
+        ],
 
 
 rule gate:

@@ -202,6 +202,14 @@ FIGURES = {
             label="efficiency, span and variability",
         ),
         Figure(
+            name="history",
+            per="run",
+            file="compare/history.html",
+            category=COMPARISON,
+            label="runs over time",
+            in_all=len(PAIRS) > 1,
+        ),
+        Figure(
             name="scaling",
             per="run",
             file="scaling/scaling.svg",

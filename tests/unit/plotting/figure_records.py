@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[3]
 def rules_with(**values):
     """Return what rules/functions/report.smk defines; it holds no rule, so Python reads it."""
     path = ROOT / "rules" / "functions" / "report.smk"
-    names = {"__name__": "report_functions", "Path": Path, "os": os, "sys": sys, "SERIES": {}, **values}
+    names = {"__name__": "report_functions", "Path": Path, "os": os, "sys": sys, "SERIES": {}, "PAIRS": {}, **values}
     exec(compile(path.read_text(encoding="utf-8"), path, "exec"), names)  # noqa: S102 - a file of this repository
     return names
 

@@ -26,6 +26,8 @@ COLOURS = {
 too.
 """
 ROWS = 25
+MOST_RUNS = 60
+CHANGE_AXIS = "change, % (left: faster, right: slower)"
 STEPS = 8
 ROW = 26.0
 PLOT = 380.0
@@ -87,7 +89,30 @@ def draw_changes(comparison: Mapping, rows: Sequence[Mapping]) -> Markup:
         return notice(title, below, ["No kernel is on both sides with launches that take time."])
     short = short_names([row["candidate"] for row in kernels[:ROWS]], LABEL)
     labels = [row["candidate"] if row["level"] == "run" else short[row["candidate"]] for row in shown]
-    return _forest(shown, labels, title, below, "change, % (left: faster, right: slower)")
+    return _forest(shown, labels, title, below, CHANGE_AXIS)
+
+
+def draw_history(comparisons: Sequence[tuple[Mapping, Sequence[Mapping]]]) -> Markup:
+    """Return the change of the whole run's time for the same launches, one row for each run against one baseline.
+
+    Parameters
+    ----------
+    comparisons : sequence of (mapping, sequence of mapping)
+        `comparison.json` and the rows of `comparison.parquet` of pairs with one baseline; the last `MOST_RUNS` are
+        drawn.
+    """
+    title = f"Time for the same launches, against {comparisons[0][0]['baseline']['dataset']}"
+    shown = [
+        (row, document["candidate"]["dataset"])
+        for document, rows in comparisons
+        for row in rows
+        if row["level"] == "run" and row["metric"] == "time_per_launch" and row["change_percent"] is not None
+    ]
+    below = f"change in percent; {len(shown[-MOST_RUNS:])} of {len(comparisons)} runs, the latest last"
+    if not shown:
+        return notice(title, below, ["No run has launches in common with the baseline that take time."])
+    rows, runs = zip(*shown[-MOST_RUNS:], strict=True)
+    return _forest(rows, [elided(run, LABEL) for run in runs], title, below, CHANGE_AXIS)
 
 
 def _reach(rows: Sequence[Mapping]) -> float:

@@ -47,10 +47,16 @@ def compared_runs(
     return tag(
         "section",
         tag("h2", "Compared runs"),
-        tag("p", note, class_="note"),
+        tag("p", note, " ", _history() if len(comparisons) > 1 else None, class_="note"),
         tag("ul", [_pair(document, rows, findings, links) for document, rows in comparisons], class_="pairs"),
         id=COMPARED,
     )
+
+
+def _history() -> Markup:
+    """Return the link to the page of all pairs, run by run."""
+    path = "compare/history.html"
+    return citations.away("Runs over time", path, path)
 
 
 def _pair(document: Mapping, rows: Sequence[Mapping], findings: Sequence[Mapping], links: Sequence[Mapping]) -> Markup:
