@@ -3,6 +3,7 @@ shuffled input.
 """
 
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -57,7 +58,9 @@ def protect(fleet, out, ranks, mode="share2", counts=None):
         counts or fleet / "counts.parquet",
     ]
     command += ["--fleet", json.dumps(SETTINGS), "--out", out]
-    return run_by_progress(command, [out])
+    # Python's own record of the environment: in this process, which may have loaded MPI, Open MPI has set variables that
+    # make its launcher give up without a word
+    return run_by_progress(command, [out], env=dict(os.environ))
 
 
 def released(fleet, shards, folder, mode="share2", counts=None):

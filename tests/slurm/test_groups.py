@@ -15,10 +15,11 @@ MANY = """\
 simulated:
   big: {kind: trace, ranks: 16, nodes: 2, iterations: 20, seed: 1}
 filters: {reduced: {dataset: big, keep: [{classes: [compute], min_duration_us: 100}]}}
+compare: {pairs: [{baseline: big, candidate: reduced}, {baseline: reduced, candidate: big}]}
 """
 
 
-@pytest.fixture(scope="module", params=["default", "many exports and a reduced dataset"])
+@pytest.fixture(scope="module", params=["default", "many exports, a reduced dataset, compared"])
 def steps(request, tmp_path_factory):
     """Return the graph of steps of a run, each with the attribute `rule`, and whether it is the default run."""
     folder = tmp_path_factory.mktemp("plan")
