@@ -8,7 +8,14 @@ project = "Causeway"
 copyright = "the Causeway developers, MIT licence"
 root_doc = "docs/index"
 extensions = ["myst_parser"]
-include_patterns = ["docs/*.md", "docs/recipes/*.md", "config/README.md", "config/example/README.md", "README.md", "CHANGELOG.md"]
+include_patterns = [
+    "docs/*.md",
+    "docs/recipes/*.md",
+    "config/README.md",
+    "config/example/README.md",
+    "README.md",
+    "CHANGELOG.md",
+]
 exclude_patterns = [".venv", "results", "build", ".snakemake", "tests", "scripts"]
 myst_heading_anchors = 3
 myst_enable_extensions = ["dollarmath"]

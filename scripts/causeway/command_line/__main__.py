@@ -1,13 +1,14 @@
 """The command `causeway`: `run`, `check`, `compare`, `gate`, `query`, `verify` and `windows`.
 
 Exit codes: 0 done; 1 the gate is closed, a checked export cannot be read, or a result is not as it was recorded; 2 a
-wrong argument or an analysis that failed, with a sentence that says why; 130 interrupted.
+wrong argument or an analysis that failed, with a sentence that says why, or a fault of this program; 130 interrupted.
 """
 
 import argparse
 import json
 import os
 import sys
+import traceback
 import webbrowser
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -218,6 +219,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output, for example `head`, has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception:
+        traceback.print_exc()
+        return 2  # Python's own code, 1, would say that a gate is closed
 
 
 if __name__ == "__main__":

@@ -207,6 +207,12 @@ def test_a_gate_writes_markdown_and_badge_and_leaves_no_older_verdict(ending, ex
         assert path.read_text() == f"regressed: {name}" if ending == "done" else "could not tell" in path.read_text()
 
 
+def test_a_fault_of_the_program_is_no_verdict(export, tmp_path, monkeypatch, capsys):
+    fake_run(monkeypatch, after=lambda: 1 / 0)
+    assert command.main(["gate", str(export), str(export), "--out", str(tmp_path / "out")]) == 2
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
 def test_a_summary_that_cannot_be_written_stops_before_the_analysis(export, tmp_path, monkeypatch, capsys):
     calls = fake_run(monkeypatch)
     arguments = ["gate", str(export), str(export), "--markdown", str(export / "summary.md")]
