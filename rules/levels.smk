@@ -48,6 +48,7 @@ rule build_levels:
         tables=table_folders,
         clocks="<results>/{dataset}/clocks.json",
         telemetry=telemetry_of,
+        program=os.path.relpath(f"{BASE}/scripts/levels/build_levels.py"),
         lib=modules("levels", "variability"),
     output:
         levels=directory("<results>/{dataset}/levels"),
@@ -59,15 +60,23 @@ rule build_levels:
         dataset=one_of(TRACED),
     conda:
         "../envs/levels.yaml"
+    threads: 1
     resources:
-        mem_mb=input_mb,
+        mpi="mpiexec",
+        tasks=ranks_of_large_tables,
+        mem_mb_per_cpu=2000,
         runtime=input_minutes,
     params:
-        nodes=nodes,
-        levels=config["levels"],
+        exports=export_names,
+        nodes=lambda wildcards: list(nodes(wildcards).values()),
+        folder=lambda wildcards, output: os.path.dirname(output.levels),
+        levels=json.dumps(config["levels"]),
         link_window_us=config["bins"]["link_window_us"],
-    script:
-        "../scripts/levels/build_levels.py"
+    shell:
+        "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks}"
+        " --tables {params.folder:q}/tables --exports {params.exports:q} --nodes {params.nodes:q}"
+        " --clocks {input.clocks:q} --out {output.levels:q} --levels {params.levels:q}"
+        " --link-window-us {params.link_window_us} --telemetry {input.telemetry:q} --log {log:q}"
 
 
 rule write_explorer:

@@ -57,3 +57,10 @@ def ranks(wildcards, input):
     if workflow.local_exec and not workflow.remote_exec:
         return 2
     return min(max(2, int(mb(input.tables) / MB_PER_RANK)), MOST_RANKS)
+
+
+def ranks_of_large_tables(wildcards, input):
+    """Return the MPI ranks of a job that takes less time than a rank takes to start, unless its tables are large: one
+    for small tables.
+    """
+    return 1 if mb(input.tables) < MB_PER_RANK else ranks(wildcards, input)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from levels_reference import raw_busy, raw_values, write_run
 
-from causeway.core.errors import CausewayError, TableError
+from causeway.core.errors import CausewayError
 from causeway.core.tables import read_table, write_table
 from causeway.levels.explorer.query import SPACE, Levels, efficiency
 from causeway.levels.pyramid import build as building
@@ -193,7 +193,7 @@ def test_shares_of_the_time_sum_to_one(tmp_path):
 
 def test_unordered_rows_are_refused_with_their_place(tmp_path):
     write_export(tmp_path / "0", {"start_ns": [5, 3], "duration_ns": [1, 1], "configuration": [0, 0]})
-    with pytest.raises(TableError, match="row 1 begins before the row above it"):
+    with pytest.raises(CausewayError, match="row 1 begins before the row above it"):
         make(tmp_path, {"0": tmp_path / "0"}, {"exports": {"0": {"shift_ns": 0}}})
 
 

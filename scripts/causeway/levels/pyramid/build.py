@@ -1,9 +1,10 @@
 """Build the pyramid of a dataset: one pass for the means of configurations, one for the sums, and each coarser level
-from the finer one.
+from the finer one; over MPI ranks, each of which reads some exports.
 """
 
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,19 @@ from causeway.core.errors import CausewayError
 from causeway.core.logs import LOG, Progress
 from causeway.core.tables import write_json
 from causeway.levels.pyramid import busy_time, cells
+from causeway.levels.pyramid.all_exports import lanes_of, rows_of_all
 from causeway.levels.pyramid.custom_metrics import Metric, expressions, measure
-from causeway.levels.pyramid.level import STEP, Level, merged, stacked
+from causeway.levels.pyramid.level import STEP, Level, merged, same_width, stacked
 from causeway.levels.pyramid.level_files import write_levels
-from causeway.levels.pyramid.ordered_rows import OWN_CLOCK, Means, chunks, launches_in, sampled_rows, span_of
+from causeway.levels.pyramid.ordered_rows import (
+    OWN_CLOCK,
+    Means,
+    chunks,
+    durations_of,
+    launches_in,
+    sampled_rows,
+    span_of,
+)
 from causeway.levels.pyramid.pyramid import (
     FINEST_NS,
     NO_LAUNCHES,
@@ -29,6 +39,7 @@ from causeway.levels.pyramid.sampled_metrics import OF_EXPORT, SAMPLE_SCALE, met
 from causeway.levels.pyramid.side_tables import LinkFunction, TransferRows
 from causeway.levels.pyramid.sketch import Buckets
 from causeway.levels.pyramid.stream_numbers import StreamNumbers
+from causeway.numeric.mpi import Ranks
 from causeway.numeric.process import give_back
 
 LEAST_BYTES = 16 << 20
@@ -52,8 +63,12 @@ def build(
     link: LinkFunction | None = None,
     metrics: Sequence[dict] = (),
     telemetry: Path | None = None,
-) -> dict:
+    ranks: Ranks | None = None,
+) -> dict | None:
     """Write the levels of a dataset.
+
+    Every export is read by one rank, and only its sums travel: integers of cells, whose merger is the same in any
+    order. So the results are the same, to the byte, on any number of ranks.
 
     The column `lane` of the levels numbers streams and devices; of a device, `stream` is null.
 
@@ -80,60 +95,97 @@ def build(
         (`causeway.levels.pyramid.custom_metrics`).
     telemetry : Path, optional
         `telemetry.parquet` of the dataset: metrics that the site sampled, on its time line.
+    ranks : Ranks or None
+        The processes that share the work; None for this one alone. Rank 0 writes.
 
     Returns
     -------
-    dict
-        As `config/schemas/levels.schema.json` describes it; also in `index.json`.
+    dict or None
+        As `config/schemas/levels.schema.json` describes it; also in `index.json`. None on other ranks than 0.
+
+    Raises
+    ------
+    CausewayError
+        On all ranks, if anything failed on one.
     """
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
-    traced = {
-        export: folder for export, folder in folders.items() if launches_in(folder) and export in clocks["exports"]
-    }
+    ranks = ranks or Ranks()
     buckets = Buckets(error)
-    own = expressions(metrics)
-    if not traced:
-        document = _index(0, 0, [], [], [], buckets, 0, 0)
-        write_json(document, out / "index.json", schema="levels")
-        return document
     of_export = clocks_of(clocks)
-    origin = min(_first(folder, of_export[export]) for export, folder in traced.items())
-    means = Means(traced)
-    facts = {export: _bytes(folder) for export, folder in traced.items()}
-    budget = max(share * sum(facts.values()), LEAST_BYTES)
-    beside = [telemetry] if telemetry else []
-    sampled = metric_names([*(folder / OF_EXPORT for folder in traced.values()), *beside])
+    names = [export for export in folders if export in clocks["exports"]]
+    with ranks.together():
+        own = expressions(metrics)
+        mine = [names[at] for at in ranks.share_of([_bytes(folders[export]) for export in names])]
+        here = {export: folders[export] for export in mine if launches_in(folders[export])}
+        found = (
+            {export: _facts(folder, of_export[export]) for export, folder in here.items()},
+            metric_names([folder / OF_EXPORT for folder in here.values()]),
+            durations_of(here),
+        )
+    parts = ranks.exchange(found)
+    held = {export: facts for part, _, _ in parts for export, facts in part.items()}
+    facts = {export: held[export] for export in names if export in held}
+    with ranks.together():
+        sampled = sorted({name for _, part, _ in parts for name in part} | set(_telemetry_names(telemetry, facts)))
+        _check_names(own, sampled)
+        size = sum(one.bytes for one in facts.values())
+        budget = max(share * size, LEAST_BYTES)
+        origin = min((one.first for one in facts.values()), default=0)
+        means = Means(here, [part for _, _, part in parts])
+        beside = [(telemetry, OWN_CLOCK)] if telemetry else []
+        levels_here: dict[str, Level] = {}
+        lanes_here: dict[str, list[dict]] = {}
+        for export, folder in here.items():
+            clock = of_export[export]
+            tables = [(folder / OF_EXPORT, clock), *beside]
+            part = budget * facts[export].bytes / size
+            levels_here[export], lanes_here[export] = _sums(
+                export, folder, clock, origin, means, buckets, part, sampled, link, link_window_ns, own, tables
+            )
+    series = {export: lanes for part in ranks.exchange(lanes_here) for export, lanes in part.items()}
+    lanes, number = lanes_of({export: series[export] for export in facts}, nodes)
+    names = [*cells.VALUE_NAMES, *sampled, *(metric.name for metric in own)]
+    rows = rows_of_all(levels_here, number, len(names), ranks)
+    document = None
+    with ranks.together():
+        if ranks.first:
+            shutil.rmtree(out, ignore_errors=True)
+            out.mkdir(parents=True)
+            span, levels = 0, []
+            if rows is not None:
+                level = merged(rows)
+                del rows
+                span = _span(level)
+                levels = write_levels(level, out, origin, len(names), budget, span)
+            written = sum(entry["bytes"] for entry in levels)
+            document = _index(origin, span, lanes, levels, names if levels else [], buckets, size, written)
+            write_json(document, out / "index.json", schema="levels")
+    return document
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What every rank must know of each export: its first launch on the dataset's time line (ns) and the bytes of its
+    tables.
+    """
+
+    first: int
+    bytes: int
+
+
+def _facts(folder: Path, clock: Clock) -> _Facts:
+    return _Facts(_first(folder, clock), _bytes(folder))
+
+
+def _telemetry_names(telemetry: Path | None, facts: Mapping) -> list[str]:
+    """Return the names of the site's metrics; none for a dataset without launches."""
+    return metric_names([telemetry]) if telemetry and facts else []
+
+
+def _check_names(own: Sequence[Metric], sampled: Sequence[str]) -> None:
+    """Raise a CausewayError if a metric of the analyst's own has the name of another one."""
     for metric in own:
         if metric.name in (*cells.VALUE_NAMES, *sampled):
             raise CausewayError(f"levels: metrics: {metric.name}: there is a metric of that name; give yours another")
-    lanes: list[dict] = []
-    parts = []
-    for export, folder in traced.items():
-        part = budget * facts[export] / sum(facts.values())
-        clock = of_export[export]
-        tables = [(folder / OF_EXPORT, clock), *((path, OWN_CLOCK) for path in beside)]
-        level, found = _sums(
-            export, folder, clock, origin, means, buckets, part, sampled, link, link_window_ns, own, tables
-        )
-        parts.append((level, found, len(lanes)))
-        lanes += [{"export": export, "node": nodes.get(export) or None, **lane} for lane in found]
-    order = sorted(
-        range(len(lanes)),
-        key=lambda k: (lanes[k]["rank"], lanes[k]["device"], -1 if (s := lanes[k]["stream"]) is None else s),
-    )
-    number = np.empty(len(lanes), np.int64)
-    number[order] = np.arange(len(lanes))
-    lanes = [{"lane": index, **lanes[k]} for index, k in enumerate(order)]
-    names = [*cells.VALUE_NAMES, *sampled, *(metric.name for metric in own)]
-    level = _joined(parts, number, len(names))
-    span = _span(level)
-    levels = write_levels(level, out, origin, len(names), budget, span)
-    document = _index(
-        origin, span, lanes, levels, names, buckets, sum(facts.values()), sum(entry["bytes"] for entry in levels)
-    )
-    write_json(document, out / "index.json", schema="levels")
-    return document
 
 
 def _first(folder: Path, clock: Clock) -> int:
@@ -274,35 +326,7 @@ def _combined(level: Level, sampled: Level | None, own: list[tuple[Level, bool]]
         one.values[:, 0] = (
             (of_device * streams + series // len(own)) * count + cells.VALUES + metrics + series % len(own)
         )
-    return merged(stacked(_same_width([level, *([] if sampled is None else [sampled]), *(one for one, _ in own)])))
-
-
-def _same_width(levels: list[Level]) -> list[Level]:
-    width = max(level.width for level in levels)
-    found = []
-    for level in levels:
-        while level.width < width:
-            level = level.coarser()
-        found.append(level)
-    return found
-
-
-def _joined(parts: list[tuple[Level, list[dict], int]], number: np.ndarray, metrics: int) -> Level:
-    """Return one level of all exports, its streams and devices renumbered. `parts` is emptied: they and the
-    level would take twice the memory.
-    """
-    offsets = [offset for _, _, offset in parts]
-    levels = _same_width([parts.pop(0)[0] for _ in offsets])
-    for level, offset in zip(levels, offsets, strict=True):
-        lane = level.values[:, 0] // metrics
-        metric = level.values[:, 0] % metrics
-        level.values[:, 0] = number[lane + offset] * metrics + metric
-        device = level.busy[:, 0] // busy_time.BUSY
-        what = level.busy[:, 0] % busy_time.BUSY
-        level.busy[:, 0] = number[device + offset] * busy_time.BUSY + what
-    rows = stacked(levels)
-    del levels, level
-    return merged(rows)
+    return merged(stacked(same_width([level, *([] if sampled is None else [sampled]), *(one for one, _ in own)])))
 
 
 def _span(level: Level) -> int:

@@ -119,6 +119,17 @@ def merged(rows: Level) -> Level:
     return Level(rows.width, values, offset, buckets, counts, busy)
 
 
+def same_width(levels: list[Level], width: int = 0) -> list[Level]:
+    """Return levels with cells as wide as the widest of them, and as `width`."""
+    width = max((width, *(level.width for level in levels)))
+    found = []
+    for level in levels:
+        while level.width < width:
+            level = level.coarser()
+        found.append(level)
+    return found
+
+
 def _order(rows: np.ndarray) -> np.ndarray:
     """Return the order of rows by series and cell, the first two columns."""
     series = np.ascontiguousarray(rows[:, 0])

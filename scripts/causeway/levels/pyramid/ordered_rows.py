@@ -1,6 +1,6 @@
 """The rows of an export in the order of time, and what is known of their configurations: class and mean duration."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -89,28 +89,26 @@ class Means:
 
     A configuration is the same everywhere if the full kernel name, the launch shape and the label agree. Sums are
     exact; the mean is rounded to the nearest ns, so that variability stays an integer, at most half a nanosecond off.
+
+    Parameters
+    ----------
+    folders : mapping of str to Path
+        Folder of tables of each export whose means are asked for.
+    parts : sequence of dict, optional
+        `durations_of` of disjoint sets of exports, all exports together; None if `folders` are all.
+
+    Attributes
+    ----------
+    mean, kind : dict of str to ndarray of int64
+        Mean in ns and class of each configuration of each export of `folders`.
     """
 
-    def __init__(self, folders: Mapping[str, Path]) -> None:
-        sums: dict[tuple, list[int]] = {}
+    def __init__(self, folders: Mapping[str, Path], parts: Sequence[Mapping[tuple, list[int]]] | None = None) -> None:
         keys = {export: configurations_of(folder) for export, folder in folders.items()}
-        for export, folder in folders.items():
-            count, total = (np.zeros(len(keys[export]), np.int64) for _ in range(2))
-            row = 0
-            for batch in chunks(folder / "launches.parquet", "launches", ["duration_ns", "configuration"]):
-                number = batch.column("configuration").to_numpy()
-                wrong = _sum_by_configuration(number, batch.column("duration_ns").to_numpy(), count, total)
-                if wrong >= 0:
-                    raise TableError(
-                        f"{folder}/launches.parquet: row {row + wrong} has configuration {number[wrong]}, which"
-                        " configurations.parquet does not have"
-                    )
-                row += batch.num_rows
-            for key, n, amount in zip(keys[export], count.tolist(), total.tolist(), strict=True):
-                if key is not None:
-                    held = sums.setdefault(key, [0, 0])
-                    held[0] += n
-                    held[1] += amount
+        sums: dict[tuple, list[int]] = {}
+        for part in [durations_of(folders)] if parts is None else parts:
+            for key, (count, total) in part.items():
+                _add(sums, key, count, total)
         self.mean = {
             export: np.array([_rounded(*sums[key]) if key else 0 for key in known], np.int64).reshape(-1)
             for export, known in keys.items()
@@ -119,6 +117,40 @@ class Means:
             export: np.array([KERNEL_CLASSES.index(key[0]) if key else 0 for key in known], np.int64)
             for export, known in keys.items()
         }
+
+
+def durations_of(folders: Mapping[str, Path]) -> dict[tuple, list[int]]:
+    """Return the launches of some exports and their summed durations (ns) by what their configuration is.
+
+    Raises
+    ------
+    TableError
+        If a launch has a configuration that its export does not describe.
+    """
+    sums: dict[tuple, list[int]] = {}
+    for folder in folders.values():
+        keys = configurations_of(folder)
+        count, total = (np.zeros(len(keys), np.int64) for _ in range(2))
+        row = 0
+        for batch in chunks(folder / "launches.parquet", "launches", ["duration_ns", "configuration"]):
+            number = batch.column("configuration").to_numpy()
+            wrong = _sum_by_configuration(number, batch.column("duration_ns").to_numpy(), count, total)
+            if wrong >= 0:
+                raise TableError(
+                    f"{folder}/launches.parquet: row {row + wrong} has configuration {number[wrong]}, which"
+                    " configurations.parquet does not have"
+                )
+            row += batch.num_rows
+        for key, n, amount in zip(keys, count.tolist(), total.tolist(), strict=True):
+            if key is not None:
+                _add(sums, key, n, amount)
+    return sums
+
+
+def _add(sums: dict[tuple, list[int]], key: tuple, count: int, total: int) -> None:
+    held = sums.setdefault(key, [0, 0])
+    held[0] += count
+    held[1] += total
 
 
 def _rounded(count: int, total: int) -> int:
