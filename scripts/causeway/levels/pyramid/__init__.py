@@ -2,7 +2,7 @@
 
 What is shown of it stands in `explorer`.
 
-Imports run from left to right: `build` > `all_exports`, `custom_metrics`, `level_files`, `sampled_metrics` >
+Imports run from left to right: `build` > `custom_metrics`, `level_files`, `sampled_metrics` >
 `launch_columns`, `pyramid`, `side_tables` > `level`, `ordered_rows`, `stream_numbers` > `busy_time`, `merging` >
 `cells` > `expressions`, `sketch`.
 """

@@ -14,9 +14,8 @@ from causeway.core.errors import CausewayError
 from causeway.core.logs import LOG, Progress
 from causeway.core.tables import write_json
 from causeway.levels.pyramid import busy_time, cells
-from causeway.levels.pyramid.all_exports import lanes_of, rows_of_all
 from causeway.levels.pyramid.custom_metrics import Metric, expressions, measure
-from causeway.levels.pyramid.level import STEP, Level, merged, same_width, stacked
+from causeway.levels.pyramid.level import STEP, Level, lanes_of, merged, rows_of_all, same_width, stacked
 from causeway.levels.pyramid.level_files import write_levels
 from causeway.levels.pyramid.ordered_rows import (
     OWN_CLOCK,
@@ -150,7 +149,8 @@ def build(
         if ranks.first:
             shutil.rmtree(out, ignore_errors=True)
             out.mkdir(parents=True)
-            span, levels = 0, []
+            span = 0
+            levels = []
             if rows is not None:
                 level = merged(rows)
                 del rows
