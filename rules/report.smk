@@ -161,6 +161,7 @@ rule write_overview:
         kernels=each_target("<results>/{dataset}/{target}/kernels.parquet"),
         scopes=each_target("<results>/{dataset}/{target}/causal/scopes.json"),
         across_kernels=each_target("<results>/{dataset}/{target}/causal/across_kernels.parquet"),
+        replayed=expand("<results>/{dataset}/kernel_variability/replayed_what_ifs.parquet", dataset=REPLAYED),
         kept=expand("<results>/{dataset}/memory_stall/kept.parquet", dataset=TRACED),
         efficiency=expand("<results>/{dataset}/efficiency.json", dataset=TRACED),
         efficiency_tables=expand("<results>/{dataset}/efficiency.parquet", dataset=TRACED),

@@ -1,7 +1,8 @@
 """Why devices wait, what the time of a run had to wait for, and what a change would be worth.
 
-Required: tables/{export}/, clocks.json, steps.parquet. Produces: waiting.parquet, critical_path.parquet, replay.parquet,
-path_pieces.parquet, figures/waiting.svg. Steps: explain_waiting, find_critical_paths, plot_waiting.
+Required: tables/{export}/, clocks.json, steps.parquet; for what-ifs the causes of kernel_variability. Produces: waiting.parquet, critical_path.parquet,
+replay.parquet, path_pieces.parquet, kernel_variability/replayed_what_ifs.parquet, figures/waiting.svg. Steps: explain_waiting, find_critical_paths,
+replay_what_ifs, plot_waiting.
 """
 
 
@@ -51,6 +52,31 @@ rule find_critical_paths:
         runtime=input_minutes,
     script:
         "../scripts/waiting/find_critical_paths.py"
+
+
+rule replay_what_ifs:
+    input:
+        tables=table_folders,
+        clocks="<results>/{dataset}/clocks.json",
+        steps="<results>/{dataset}/steps.parquet",
+        scopes="<results>/{dataset}/kernel_variability/causal/scopes.json",
+        kernels="<results>/{dataset}/kernel_variability/kernels.parquet",
+        lib=modules("waiting", "efficiency"),
+    output:
+        replayed="<results>/{dataset}/kernel_variability/replayed_what_ifs.parquet",
+    log:
+        "<logs>/replay_what_ifs/{dataset}.log",
+    benchmark:
+        "<benchmarks>/replay_what_ifs/{dataset}.jsonl"
+    wildcard_constraints:
+        dataset=one_of(REPLAYED),
+    conda:
+        "../envs/ingest.yaml"
+    resources:
+        mem_mb=input_mb,
+        runtime=input_minutes,
+    script:
+        "../scripts/waiting/replay_what_ifs.py"
 
 
 rule plot_waiting:

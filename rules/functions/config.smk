@@ -137,6 +137,7 @@ EXPORTS = load_sheet()
 TARGETS = targets_by_dataset()
 DATASETS = list(TARGETS)
 TRACED = [dataset for dataset, kinds in TARGETS.items() if "trace" in kinds]
+REPLAYED = [dataset for dataset in TRACED if "kernel_variability" in TARGETS[dataset]["trace"]]
 COUNTED = [dataset for dataset, kinds in TARGETS.items() if "counters" in kinds]
 SERIES = series_of_runs()
 TELEMETRY = telemetry_by_dataset()

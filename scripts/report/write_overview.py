@@ -36,6 +36,7 @@ def views(job) -> list[DatasetView]:
         dataset_and_target(Path(path).parent): read_table(path, "across_kernels").to_pylist()
         for path in job.input.across_kernels
     }
+    replayed = tables_by_target(job.input.replayed, "replayed_what_ifs")
     copies = {dataset_and_target(path): sums_by_kernel(path) for path in job.input.kept}
     efficiency = {dataset_of(path): read_json(path) for path in job.input.efficiency}
     tables = {dataset_of(path): read_table(path, "efficiency") for path in job.input.efficiency_tables}
@@ -59,6 +60,7 @@ def views(job) -> list[DatasetView]:
                 ranking=ranking[name, target],
                 searches=searches.get((name, target), []),
                 across_kernels=across[name, target],
+                replayed=replayed.get((name, target)),
                 linked_copies=copies.get((name, target), {}),
             )
             for (name, target), table in kernels.items()

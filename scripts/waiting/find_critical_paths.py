@@ -2,24 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from causeway.core.logs import failing_clearly
-from causeway.efficiency.ranks.collectives import MatchedCollectives, bus_factor
 from causeway.efficiency.ranks.find_stragglers import matched
 from causeway.waiting.find_critical_paths import find_critical_paths
 from causeway.waiting.graph.read_graph import Matched
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
-
-
-def joint(group: MatchedCollectives) -> Matched:
-    """Return the collectives of a group that all ranks leave together, with the bytes that cross each link."""
-    together = group.synchronising()
-    factors = [bus_factor(word, len(group.ranks)) or -1.0 for word in group.operations]
-    sizes = np.where((group.bytes > 0) & (np.array(factors) > 0), group.bytes * factors, -1).astype(np.int64)
-    return Matched(ranks=group.ranks, start=group.start[:, together], bus_bytes=sizes[together])
 
 
 def main(job) -> None:
@@ -29,7 +18,7 @@ def main(job) -> None:
             job.input.tables,
             job.input.clocks,
             job.input.steps,
-            [joint(group) for group in matched(job.input.tables)[0]],
+            [Matched(*group.left_together()) for group in matched(job.input.tables)[0]],
             job.output.path,
             job.output.replay,
             job.output.pieces,

@@ -5,6 +5,12 @@ import numpy as np
 from causeway.simulate.stream_events import Columns, StreamEvents, by_start
 
 TABLES = ("kernels", "copies", "memsets")
+AHEAD_CALL_NS = 2_000
+"""Duration of each call of a host that runs ahead."""
+AHEAD_PAUSE_NS = 200
+"""Its host code between two calls."""
+AHEAD_START_NS = 1_500
+"""Least time from the end of such a call to the start of what it issued."""
 
 
 class RankTables:
@@ -15,11 +21,15 @@ class RankTables:
     rank : int
     begin : ndarray of int64, shape (iterations,), ns
         Start of each iteration, since the run's zero.
+    ahead : bool
+        Whether one host thread issues all of an iteration in one go, in the order in which it starts, and then waits;
+        the threads and times of the calls that are added then do not count.
     """
 
-    def __init__(self, rank: int, begin: np.ndarray) -> None:
+    def __init__(self, rank: int, begin: np.ndarray, *, ahead: bool = False) -> None:
         self.rank = rank
         self.begin = begin
+        self.ahead = ahead
         self._events: dict[str, list[Columns]] = {name: [] for name in TABLES}
         self._calls: list[Columns] = []
 
@@ -58,6 +68,7 @@ class RankTables:
             {
                 "start": times(events.call_start),
                 "end": times(events.call_end),
+                "event": times(events.start),
                 "thread": flat(thread),
                 "call": flat(call),
                 "table": flat(TABLES.index(table)),
@@ -80,6 +91,7 @@ class RankTables:
         count = len(start)
         columns = {"thread": thread, "call": call, "table": -1, "part": 0, "row": 0}
         filled = {name: np.full(count, value, dtype=np.int64) for name, value in columns.items()}
+        filled["event"] = end + self.begin
         self._calls.append({"start": start + self.begin, "end": end + self.begin, **filled})
 
     def numbered(self, first: int) -> dict[str, Columns]:
@@ -87,7 +99,7 @@ class RankTables:
 
         A table without events is empty.
         """
-        calls = by_start(self._calls)
+        calls = by_start([_ahead(self._calls, self.begin)] if self.ahead else self._calls)
         calls["correlation"] = first + np.arange(len(calls["start"]))
         for index, name in enumerate(TABLES):
             for part, events in enumerate(self._events[name]):
@@ -96,3 +108,23 @@ class RankTables:
                 events["correlation"][calls["row"][chosen]] = calls["correlation"][chosen]
         tables = {name: by_start(parts) if parts else {} for name, parts in self._events.items()}
         return tables | {"calls": {name: calls[name] for name in ("start", "end", "thread", "call", "correlation")}}
+
+
+def _ahead(parts: list[Columns], begin: np.ndarray) -> Columns:
+    """Return calls as those of one thread that issues the events of each iteration one after the other, from its
+    begin on or as late as the first event that would be late allows, and then waits until the iteration ends.
+    """
+    calls = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    waits = calls["table"] < 0
+    order = np.lexsort((calls["event"], waits, np.searchsorted(begin, calls["event"], side="right")))
+    calls = {name: values[order] for name, values in calls.items()}
+    iteration = np.searchsorted(begin, calls["event"], side="right") - 1
+    first = np.searchsorted(iteration, iteration)
+    issued = (np.arange(len(first)) - first + 1) * (AHEAD_CALL_NS + AHEAD_PAUSE_NS)
+    latest = np.minimum.accumulate((calls["event"] - AHEAD_START_NS - issued)[::-1])[::-1]
+    end = np.minimum(begin[iteration], latest) + issued
+    waits = calls["table"] < 0
+    calls["start"] = end - AHEAD_CALL_NS
+    calls["end"] = np.where(waits, calls["end"], end)
+    calls["thread"] = np.zeros_like(calls["thread"])
+    return calls

@@ -166,6 +166,10 @@ class Scenario:
         but the transfer takes longer.
     straggler_rank, straggler_share, straggler_us
         The rank (not for `network`); the share of iterations in which it happens, drawn at random; by how much.
+    host : {"close", "ahead"}
+        When calls are made: each a queue delay before its event, by one thread for each stream, whatever the device
+        did; or all of an iteration in one go by one thread, which then waits for the device. Only then is the time of
+        an iteration that of its device work, and a replay of the trace says what shorter launches are worth.
     input_bytes : int
         Size of a copy from the host with which each iteration begins on the compute stream, before its first launch:
         nothing hides it. 0 for none.
@@ -206,6 +210,7 @@ class Scenario:
     straggler_rank: int = 0
     straggler_share: float = 1.0
     straggler_us: float = 300.0
+    host: str = "close"
     input_bytes: int = 0
     without: tuple[str, ...] = ()
     effects: bool = False
@@ -236,6 +241,8 @@ def check(scenario: Scenario) -> None:
         )
     if scenario.collective not in ("noise", "wait"):
         raise CausewayError(f"simulated trace: collective is {scenario.collective!r}; known are noise and wait")
+    if scenario.host not in ("close", "ahead"):
+        raise CausewayError(f"simulated trace: host is {scenario.host!r}; known are close and ahead")
     if scenario.format not in ("nsys", "kineto"):
         raise CausewayError(f"simulated trace: format is {scenario.format!r}; known are nsys and kineto")
     if (
@@ -246,6 +253,8 @@ def check(scenario: Scenario) -> None:
         raise CausewayError(
             f"simulated trace: straggler is {scenario.straggler!r} on rank {scenario.straggler_rank}; known are {kinds}"
         )
+    if scenario.straggler == "host" and scenario.host == "ahead":
+        raise CausewayError("simulated trace: a host that runs ahead is not late; set host to close")
     if scenario.straggler != "none" and scenario.collective != "wait":
         raise CausewayError("simulated trace: a straggler shows where others wait for it; set collective to wait")
     if scenario.input_bytes < 0:

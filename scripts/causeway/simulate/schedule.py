@@ -126,7 +126,7 @@ class _Simulation:
         self.now = span[1]
         result = []
         for rank in range(scenario.ranks):
-            tables = RankTables(rank, begin[:-1])
+            tables = RankTables(rank, begin[:-1], ahead=scenario.host == "ahead")
             self._add_events(tables, launches, neighbours, copies)
             last_call = launches.events.call_end[rank, :, -1]
             tables.add_calls(last_call + 1_000, synchronised[rank], thread=COMPUTE_THREAD, call=SYNCHRONIZE)

@@ -2,5 +2,6 @@
 
 How much time is idle, and what it costs in ratios, stands in `efficiency`.
 
-Imports run from left to right: `explain_waiting`, `find_critical_paths` > `replay` > `path` > `graph`, `idle`.
+Imports run from left to right: `explain_waiting`, `find_critical_paths`, `replay_what_ifs` >
+`replay` > `path` > `graph`, `idle`.
 """

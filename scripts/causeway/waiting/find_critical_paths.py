@@ -1,26 +1,19 @@
 """What `find_critical_paths` does: the graph of a dataset, the critical path of each rank, and replays with changes."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from causeway.core.clock import Clock, clocks_of
 from causeway.core.codes import PATH_KINDS
 from causeway.core.logs import LOG
-from causeway.core.reduced import EFFICIENCY, why_not
-from causeway.core.tables import SCHEMAS, TableWriter, read_json, read_table, write_table
-from causeway.waiting.graph.read_graph import Matched, linked, read_graph
+from causeway.core.tables import SCHEMAS, TableWriter, read_table, write_table
+from causeway.waiting.graph.linked_graph import linked_graph
+from causeway.waiting.graph.read_graph import Matched
 from causeway.waiting.path.critical_path import CriticalPaths, Schedule, measured
 from causeway.waiting.path.path_table import Steps, joined_pieces, path_rows
 from causeway.waiting.replay.replay_table import Predicted, replay_rows
-
-MOST_EVENTS = 60_000_000
-"""Launches, transfers and calls of a dataset whose graph is built: it is held in memory, some 250 bytes each."""
-
 
 GROUP_ROWS = 1 << 14
 """Rows per row group of `path_pieces`, so that a window reads few of them."""
@@ -37,7 +30,7 @@ def find_critical_paths(
     out_pieces: str | Path,
 ) -> None:
     """Write `critical_path.parquet`, `replay.parquet` and `path_pieces.parquet` of a dataset; without rows,
-    the reason in the metadata, where a filter dropped events or the dataset has more than `MOST_EVENTS`.
+    the reason in the metadata, where a filter dropped events or the dataset has more than `linked_graph.MOST_EVENTS`.
 
     Parameters
     ----------
@@ -56,20 +49,15 @@ def find_critical_paths(
     TableError
         If a table is damaged.
     """
-    document = read_json(clocks_file)
-    clocks = clocks_of(document)
-    used = _usable([Path(folder) for folder in folders], clocks)
-    why = why_not(folders, EFFICIENCY) or _too_many(used)
+    found, why = linked_graph(folders, clocks_file, collectives)
     rows = []
     predicted = []
     pieces: Iterable[pa.Table] = ()
     facts = {"dataset": name}
-    if not why:
-        of_rank = {rank: clocks[export] for export, entry in document["exports"].items() for rank in entry["ranks"]}
-        graph, explicit = read_graph(used, [_aligned(group, of_rank) for group in collectives])
-        links = linked(graph, explicit)
+    if found:
+        graph, links = found
         paths = CriticalPaths(graph, links)
-        steps = _steps(steps_file)
+        steps = steps_by_rank(steps_file)
         schedule = measured(graph, links)
         rows = path_rows(paths, schedule, steps)
         pieces = piece_tables(paths, schedule)
@@ -86,29 +74,7 @@ def find_critical_paths(
             writer.write(table)
 
 
-def _usable(folders: Sequence[Path], clocks: Mapping[str, Clock]) -> dict[Path, Clock]:
-    found = {}
-    for folder in folders:
-        document = read_json(folder / "capabilities.json")
-        if document["status"] != "refused" and (document["time"] or {}).get("has_start"):
-            found[folder] = clocks[document["export"]]
-    return found
-
-
-def _too_many(folders: Mapping[Path, Clock]) -> str | None:
-    tables = [folder / f"{table}.parquet" for folder in folders for table in ("launches", "transfers", "calls")]
-    events = sum(pq.ParquetFile(path).metadata.num_rows for path in tables if path.is_file())
-    if events <= MOST_EVENTS:
-        return None
-    return f"the dataset has {events} launches, transfers and calls; the graph is built for {MOST_EVENTS} at most"
-
-
-def _aligned(group: Matched, clocks: Mapping[int, Clock]) -> Matched:
-    rows = [clocks[rank].aligned(row) for rank, row in zip(group.ranks, group.start, strict=True)]
-    return replace(group, start=np.stack(rows))
-
-
-def _steps(path: str | Path | None) -> Steps:
+def steps_by_rank(path: str | Path | None) -> Steps:
     """Return the steps of each rank, ordered by start."""
     if path is None or not Path(path).is_file():
         return {}

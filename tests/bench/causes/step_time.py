@@ -41,9 +41,14 @@ def scenario(number):
     causes = {
         kernel: {name: round(float(one), 3) for name, one in found.items()} for kernel, found in strengths.items()
     }
-    return {"kind": "trace", "ranks": RANKS, "iterations": 400, "seed": FIRST + number, "effects": True} | {
-        "causes": causes
-    }
+    return {
+        "kind": "trace",
+        "ranks": RANKS,
+        "iterations": 400,
+        "seed": FIRST + number,
+        "effects": True,
+        "host": "ahead",
+    } | {"causes": causes}
 
 
 def analyse(folder, runs):
@@ -60,7 +65,8 @@ def analyse(folder, runs):
     (folder / "config.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--directory", str(folder)]
     command += ["--configfile", str(folder / "config.yaml"), "--cores", "2", "--quiet", "all", "--keep-going"]
-    subprocess.run([*command, "results/findings.json"], check=True)
+    replays = [f"results/{name}/kernel_variability/replayed_what_ifs.parquet" for name in names]
+    subprocess.run([*command, "results/findings.json", *replays], check=True)
 
 
 def predictions(folder, name):
@@ -69,19 +75,18 @@ def predictions(folder, name):
     truth = json.loads((results / "simulated" / name / "truth.json").read_text(encoding="utf-8"))
     target = results / name / "kernel_variability"
     ids = {row["name"]: row["kernel"] for row in pq.read_table(target / "kernels.parquet").to_pylist()}
-    elapsed = json.loads((results / name / "efficiency.json").read_text(encoding="utf-8"))["elapsed_ns"]
+    replayed = pq.read_table(target / "replayed_what_ifs.parquet").to_pylist()
     found = []
     for effect in truth["effects"]:
         if effect["kernel"] not in ids:
             continue
-        feature = effect["removed"].split(":")[-1]
-        rows = pq.read_table(target / "causal" / ids[effect["kernel"]] / "whatif.parquet").to_pylist()
-        for row in rows:
-            if row["feature"] == feature and row["to"] == "none" and row["saved_ns"] is not None:
-                saved = [row["saved_ns"], row["saved_low"], row["saved_high"]]
+        what = ids[effect["kernel"]], effect["removed"].split(":")[-1], "none"
+        for row in replayed:
+            if (row["kernel"], row["feature"], row["to"]) == what:
+                ends = [row[f"run_change_{end}"] for end in ("percent", "low", "high")]
                 found.append(
                     {"run": name, "removed": effect["removed"], "observed": effect["step_change_percent"]}
-                    | {"predicted": [-100 * one / (RANKS * elapsed) for one in saved]}
+                    | {"predicted": ends}
                 )
     return found
 

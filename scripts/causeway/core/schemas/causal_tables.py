@@ -65,6 +65,19 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             *columns("saved_ns saved_low saved_high", F64, "ns of GPU time over the run", nullable=True),
         ]
     ),
+    # one row per replayed what-if of a kernel: what it does to the time from the first work of the run to the end of
+    # the last, with a 90 % interval
+    "replayed_what_ifs": pa.schema(
+        [
+            column("kernel", TEXT),
+            column("what_if", I64),  # row of the kernel's `whatif.parquet`, from 0
+            *columns("feature to", TEXT),
+            *columns("time_ns predicted_ns", I64, "ns"),
+            *columns("run_change_percent run_change_low run_change_high", F64, "percent"),
+            # what is saved over the number of steps; null where none were found
+            column("saved_per_step_ns", F64, "ns", nullable=True),
+        ]
+    ),
     # slopes of the target on a cause in each kernel or rank; where `group` is null, the pooled slope and the statistics
     # of heterogeneity
     "heterogeneity": pa.schema(

@@ -76,6 +76,15 @@ class MatchedCollectives:
         """Return which collectives all ranks end together; bool, shape (collectives,)."""
         return np.isin(np.array(self.operations, object), SYNCHRONISING)
 
+    def left_together(self) -> tuple[list[int], np.ndarray, np.ndarray]:
+        """Return of the collectives that all ranks end together the ranks, the start on each rank (ns), and the bytes
+        that cross each link (int64; -1: not known).
+        """
+        together = self.synchronising()
+        factors = [bus_factor(word, len(self.ranks)) or -1.0 for word in self.operations]
+        sizes = np.where((self.bytes > 0) & (np.array(factors) > 0), self.bytes * factors, -1).astype(np.int64)
+        return self.ranks, self.start[:, together], sizes[together]
+
 
 Row = tuple[int, int, str, str | None, int | None, int]
 """Start, end, name, communicator, sequence number, bytes."""

@@ -60,6 +60,7 @@ class TargetView:
     searches: Sequence[object]
     across_kernels: Sequence[Mapping] = ()
     linked_copies: Mapping[str, object] = field(default_factory=dict)
+    replayed: "pa.Table | None" = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +159,11 @@ def _dataset(
     counted = (len(most[1]), f"{view.name}/{most[0].target}/kernels.parquet") if most and most[1] else None
     first = findings_list(findings)
     has_times = bool(view.efficiency) and not view.efficiency["why"]
-    what_if = what_would_help(view.name, [(target.target, target.searches, found) for target, found in kernels])
+    what_if = what_would_help(
+        view.name,
+        [(target.target, target.searches, found) for target, found in kernels],
+        next((target.replayed for target in view.targets if target.replayed is not None), None),
+    )
     return {
         "name": view.name,
         "answers": answers(findings),

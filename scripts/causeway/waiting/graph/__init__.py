@@ -2,5 +2,6 @@
 
 What lies on the critical path, and what a change would be worth, stands in `path` and `replay`.
 
-Imports run from left to right: `read_graph` > `device_work`, `host_calls` > `links` > `distinct_rows`, `nodes`.
+Imports run from left to right: `linked_graph` > `read_graph` > `device_work`, `host_calls` > `links` >
+`distinct_rows`, `nodes`.
 """

@@ -19,16 +19,16 @@ NOT_KNOWN = np.iinfo(np.int64).min
 Rows = dict[str, np.ndarray]
 
 
-def device_work(folder: Path, texts: Texts) -> Rows:
+def device_work(folder: Path, texts: Texts, *, full_names: bool = False) -> Rows:
     """Return an export's device work, in its own clock: `FIELDS`, int64 of shape (n,); `asked` is when it was enqueued
-    as far as the queue time says, else `NOT_KNOWN`.
+    as far as the queue time says, else `NOT_KNOWN`. Kernels have their short names, or their full ones.
 
     Raises
     ------
     TableError
         If a table is damaged.
     """
-    parts = [*_launches(folder, texts), *_transfers(folder, texts), *_graphs(folder, texts)]
+    parts = [*_launches(folder, texts, full_names), *_transfers(folder, texts), *_graphs(folder, texts)]
     return {name: np.concatenate([np.zeros(0, np.int64), *(part[name] for part in parts)]) for name in FIELDS}
 
 
@@ -37,14 +37,15 @@ def _identity(batch: pa.RecordBatch) -> Rows:
     return times(batch) | rows | {"correlation": numbers(batch.column("correlation"), -1)}
 
 
-def _launches(folder: Path, texts: Texts) -> Iterator[Rows]:
+def _launches(folder: Path, texts: Texts, full_names: bool) -> Iterator[Rows]:
     if not (folder / "launches.parquet").is_file():
         return
     kernels = read_table(folder / "kernels.parquet", "kernels").to_pylist()
     of = read_table(folder / "configurations.parquet", "configurations", ["kernel"]).column(0).to_numpy()
     kinds = {"compute": KERNEL, "communication": COLLECTIVE, "memory": COPY}
     kind = np.array([kinds[row["class"]] for row in kernels], np.int64)[of]
-    name = np.array([texts.code(row["short_name"][:LONGEST_NAME]) for row in kernels], np.int64)[of]
+    names = [row["name"] if full_names else row["short_name"][:LONGEST_NAME] for row in kernels]
+    name = np.array([texts.code(one) for one in names], np.int64)[of]
     operators = _operators(folder, texts)
     wanted = ["start_ns", "duration_ns", "configuration", "rank", "device", "stream", "queue_ns", "correlation"]
     with open_table(folder / "launches.parquet", "launches") as file:

@@ -76,6 +76,8 @@ class Graph:
     calls : HostCalls
     stream_rank, thread_rank : ndarray of int32, shapes (streams,) and (threads,)
         Row of the rank of each.
+    stream_device : ndarray of int64, shape (streams,)
+        A number for each rank and device.
     texts : list of str
         Names by code.
     order : ndarray of int64, shape (n + m,)
@@ -92,6 +94,7 @@ class Graph:
     stream_rank: np.ndarray
     thread_rank: np.ndarray
     texts: list[str]
+    stream_device: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     order: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     members: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     sizes: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))

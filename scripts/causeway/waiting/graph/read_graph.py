@@ -54,7 +54,7 @@ class Links:
     between: int
 
 
-@dataclass(kw_only=True)
+@dataclass
 class Matched:
     """Collectives that all ranks of a communicator leave together.
 
@@ -72,7 +72,9 @@ class Matched:
     bus_bytes: np.ndarray
 
 
-def read_graph(folders: Mapping[Path, Clock], collectives: Sequence[Matched] = ()) -> tuple[Graph, np.ndarray]:
+def read_graph(
+    folders: Mapping[Path, Clock], collectives: Sequence[Matched] = (), *, full_names: bool = False
+) -> tuple[Graph, np.ndarray]:
     """Return the graph of a dataset, not yet linked, and for each work the work of another stream that it waited for
     explicitly; int32, shape (n,), -1: none.
 
@@ -82,6 +84,8 @@ def read_graph(folders: Mapping[Path, Clock], collectives: Sequence[Matched] = (
         Folders of the exports' tables, and their clocks.
     collectives : sequence of Matched
         Their times on the dataset's time line.
+    full_names : bool
+        Whether kernels have their full names; else their short ones.
 
     Raises
     ------
@@ -93,7 +97,7 @@ def read_graph(folders: Mapping[Path, Clock], collectives: Sequence[Matched] = (
     calls = []
     waits = [np.zeros((4, 0), np.int64)]
     for folder, clock in folders.items():
-        one = device_work(folder, texts)
+        one = device_work(folder, texts, full_names=full_names)
         of_host = host_calls(folder, texts)
         of_host["scope"] = _scopes(of_host, folder)
         one["call"], of_host = _joined(one, of_host, texts)
@@ -206,6 +210,7 @@ def _graph(
         ranks=ranks.tolist(), work=work, calls=calls, texts=texts.texts,
         stream_rank=np.searchsorted(ranks, lanes[0]).astype(np.int32),
         thread_rank=np.searchsorted(ranks, threads[0]).astype(np.int32),
+        stream_device=distinct_rows(lanes[0], lanes[1])[1],
     )  # fmt: skip
     _give_members(graph, collectives)
     graph.order = _order(graph)

@@ -1,16 +1,23 @@
 """The overview's answer to what would help: what-ifs of all kernels, ranked by what they are worth."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from causeway.core.formatting import elided
 from causeway.core.queries import of_table, rows_where
-from causeway.core.vocabulary import target_name
+from causeway.core.vocabulary import KERNEL_VARIABILITY, target_name
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.kernel_labels import full_name
 from causeway.plotting.drawing.markup import tag
 from causeway.plotting.figures.kernels import Kernel
+
+if TYPE_CHECKING:
+    pass
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SHOWN = 8
 
@@ -39,8 +46,12 @@ def ranked(
     return sorted(own or found, key=lambda one: (-one[0]["saved_ns"], one[2].id if one[2] else "", one[0]["feature"]))
 
 
-def help_row(target: str, row: Mapping, place: tuple[str, int], kernel: Kernel | None) -> Markup:
-    """Return one what-if as a row: the changes of the mean and of the 99th percentile, and the GPU time won."""
+def help_row(
+    target: str, row: Mapping, place: tuple[str, int], kernel: Kernel | None, run: Markup | str | None = None
+) -> Markup:
+    """Return one what-if as a row: the changes of the mean and of the 99th percentile, the GPU time won, and where
+    what-ifs were replayed the change of the run.
+    """
     table, number = place
     where = rows_where({"file_row_number": number})
 
@@ -62,16 +73,37 @@ def help_row(target: str, row: Mapping, place: tuple[str, int], kernel: Kernel |
         tag("td", change("p99_change"), class_="n"),
         tag("td", citations.time(row["saved_ns"], of("saved_ns")), class_="n"),
     ]
-    return tag("tr", cells)
+    return tag("tr", cells, None if run is None else tag("td", run, class_="n"))
 
 
-def what_would_help(dataset: str, targets: Sequence[tuple[str, Sequence[object], Sequence[Kernel]]]) -> Markup | None:
+def changes_of_the_run(dataset: str, replayed: "pa.Table | None") -> dict[tuple[str, int], Markup | str]:
+    """Return what replayed what-ifs do to the time of the run, by the kernel's id and the row of its what-ifs."""
+    table = f"{dataset}/kernel_variability/replayed_what_ifs.parquet"
+    columns = ("run_change_percent", "run_change_low", "run_change_high")
+    found = {}
+    for number, row in enumerate(replayed.to_pylist() if replayed is not None else []):
+        where = rows_where({"file_row_number": number})
+        queries = tuple(of_table(column, table, where) for column in columns)
+        change = citations.interval(*(row[column] for column in columns), queries)
+        found[row["kernel"], row["what_if"]] = change
+    return found
+
+
+def what_would_help(
+    dataset: str,
+    targets: Sequence[tuple[str, Sequence[object], Sequence[Kernel]]],
+    replayed: "pa.Table | None" = None,
+) -> Markup | None:
     """Return the table of a dataset, or None where nothing that was observed would win time; a target has its searches
-    and its kernels.
+    and its kernels. What-ifs of `kernel_variability` that were replayed say what they do to the run.
     """
     body = []
+    of_run = changes_of_the_run(dataset, replayed)
     for target, searches, kernels in targets:
-        body += [help_row(target, *one) for one in ranked(searches, kernels)[:SHOWN]]
+        for row, place, kernel in ranked(searches, kernels)[:SHOWN]:
+            key = (kernel.id if kernel else "", place[1]) if target == KERNEL_VARIABILITY else ("", -1)
+            run = of_run.get(key, citations.name("–")) if of_run else None
+            body.append(help_row(target, row, place, kernel, run))
     asked = what_was_asked(targets)
     if not body:
         return tag("div", asked, id=f"{dataset}--help") if asked is not None else None
@@ -83,12 +115,19 @@ def what_would_help(dataset: str, targets: Sequence[tuple[str, Sequence[object],
         (citations.name("p99"), "n"),
     ]
     heads.append(("GPU time won", "n"))
+    if of_run:
+        heads.append(("run, replayed", "n"))
     head = tag("thead", tag("tr", [tag("th", words, class_=kind or None) for words, kind in heads]))
     words = (
         "Counterfactuals of the fitted model within what was observed, the other causes as they were, if no unmeasured"
         " common cause."
     )
     words += " Gains of several rows overlap; the first ones of each target are shown, ranked by the GPU time won."
+    if of_run:
+        words += (
+            " The last column replays the whole run with that: less than the kernel gains where something else runs"
+            " meanwhile or limits the run, more where ranks wait for the slowest."
+        )
     return tag(
         "div",
         tag("h3", "What would help", id=f"{dataset}--help"),

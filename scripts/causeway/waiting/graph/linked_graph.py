@@ -1,0 +1,75 @@
+"""The linked graph of a dataset, or why there is none."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from causeway.core.clock import Clock, clocks_of
+from causeway.core.reduced import EFFICIENCY, why_not
+from causeway.core.tables import read_json
+from causeway.waiting.graph.nodes import Graph
+from causeway.waiting.graph.read_graph import Links, Matched, linked, read_graph
+
+MOST_EVENTS = 60_000_000
+"""Launches, transfers and calls of a dataset whose graph is built: it is held in memory, some 250 bytes each."""
+
+
+def linked_graph(
+    folders: Sequence[str | Path],
+    clocks_file: str | Path,
+    collectives: Sequence[Matched],
+    *,
+    full_names: bool = False,
+) -> tuple[tuple[Graph, Links] | None, str | None]:
+    """Return the graph of a dataset with what each node waited for; else None and the reason: a filter dropped events,
+    or the dataset has more than `MOST_EVENTS`.
+
+    Parameters
+    ----------
+    folders : sequence of path
+        Folders of tables, in the sheet's order.
+    clocks_file : path
+    collectives : sequence of Matched
+        Their times in the clocks of the exports.
+    full_names : bool
+        Whether kernels have their full names; else their short ones.
+
+    Raises
+    ------
+    TableError
+        If a table is damaged.
+    """
+    document = read_json(clocks_file)
+    clocks = clocks_of(document)
+    used = _usable([Path(folder) for folder in folders], clocks)
+    why = why_not(folders, EFFICIENCY) or _too_many(used)
+    if why:
+        return None, why
+    of_rank = {rank: clocks[export] for export, entry in document["exports"].items() for rank in entry["ranks"]}
+    graph, explicit = read_graph(used, [_aligned(group, of_rank) for group in collectives], full_names=full_names)
+    return (graph, linked(graph, explicit)), None
+
+
+def _usable(folders: Sequence[Path], clocks: Mapping[str, Clock]) -> dict[Path, Clock]:
+    found = {}
+    for folder in folders:
+        document = read_json(folder / "capabilities.json")
+        if document["status"] != "refused" and (document["time"] or {}).get("has_start"):
+            found[folder] = clocks[document["export"]]
+    return found
+
+
+def _too_many(folders: Iterable[Path]) -> str | None:
+    tables = [folder / f"{table}.parquet" for folder in folders for table in ("launches", "transfers", "calls")]
+    events = sum(pq.ParquetFile(path).metadata.num_rows for path in tables if path.is_file())
+    if events <= MOST_EVENTS:
+        return None
+    return f"the dataset has {events} launches, transfers and calls; the graph is built for {MOST_EVENTS} at most"
+
+
+def _aligned(group: Matched, clocks: Mapping[int, Clock]) -> Matched:
+    rows = [clocks[rank].aligned(row) for rank, row in zip(group.ranks, group.start, strict=True)]
+    return replace(group, start=np.stack(rows))

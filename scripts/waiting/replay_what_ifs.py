@@ -1,0 +1,29 @@
+"""What the what-ifs of kernels do to the time of the run, by replays."""
+
+from typing import TYPE_CHECKING
+
+from causeway.core.logs import failing_clearly
+from causeway.efficiency.ranks.find_stragglers import matched
+from causeway.waiting.graph.read_graph import Matched
+from causeway.waiting.replay_what_ifs import replay_what_ifs
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+
+def main(job) -> None:
+    with failing_clearly(job.log[0]):
+        replay_what_ifs(
+            job.wildcards.dataset,
+            job.input.tables,
+            job.input.clocks,
+            [Matched(*group.left_together()) for group in matched(job.input.tables)[0]],
+            job.input.steps,
+            job.input.scopes,
+            job.input.kernels,
+            job.output.replayed,
+        )
+
+
+if "snakemake" in globals():
+    main(snakemake)
