@@ -3,7 +3,7 @@ import pytest
 
 from causeway.simulate.demo import trace_scenario
 from causeway.simulate.scenario import SATURATION, SIGNS, causes_of
-from causeway.simulate.schedule import COMPUTE_STREAM, simulate_batches
+from causeway.simulate.schedule import COMPUTE_STREAM, SYNCHRONIZE, simulate_batches
 
 from .observed import deviations, effective_size, features, joined
 
@@ -57,8 +57,9 @@ def test_streams_are_serial_and_rows_in_order(batch):
         assert (rank["ranges"]["iteration"] == np.arange(40)).all()
 
 
-def test_every_event_has_a_call_that_ends_before_it_within_its_iteration():
-    _, ranks = run(iterations=30, ranks=2)
+@pytest.mark.parametrize("host", [{}, {"host": "ahead", "straggler": "none"}])
+def test_every_event_has_a_call_that_ends_before_it_within_its_iteration(host):
+    _, ranks = run(iterations=30, ranks=2, **host)
     for rank in ranks:
         calls = rank["calls"]
         assert (np.diff(calls["correlation"]) == 1).all()
@@ -70,6 +71,25 @@ def test_every_event_has_a_call_that_ends_before_it_within_its_iteration():
             inside = np.searchsorted(rank["ranges"]["start"], calls["start"][at], side="right") - 1
             assert (rank["ranges"]["start"][inside] <= calls["start"][at]).all()
             assert (rank[table]["end"] <= rank["ranges"]["end"][inside]).all()
+
+
+def test_a_host_that_runs_ahead_moves_calls_alone():
+    """One thread issues all of an iteration before it waits, and the device does what it did."""
+    _, close = run(iterations=30, ranks=2, straggler="none")
+    _, ahead = run(iterations=30, ranks=2, straggler="none", host="ahead")
+    for one, other in zip(close, ahead, strict=True):
+        for table in ("kernels", "copies", "memsets"):
+            for column in ("start", "end", "stream"):
+                assert (one[table][column] == other[table][column]).all()
+        calls = other["calls"]
+        assert set(calls["thread"].tolist()) == {0}
+        assert (calls["start"][1:] >= calls["end"][:-1]).all()
+        waits = calls["call"] == SYNCHRONIZE
+        assert waits.sum() == 30
+        begins = np.searchsorted(other["ranges"]["start"], calls["start"], side="right")
+        assert (np.flatnonzero(waits) == np.flatnonzero(np.append(np.diff(begins) > 0, True))).all()
+        queued = other["kernels"]["start"] - calls["end"][other["kernels"]["correlation"] - calls["correlation"][0]]
+        assert np.median(queued) > 500_000  # some hundred calls of 2 us against launches of 20 us and more
 
 
 def test_same_seed_same_run_and_another_seed_another_run():

@@ -12,6 +12,7 @@ from causeway.core.tables import read_table, table_metadata, write_json, write_t
 from causeway.plotting.overview.device_time.limits import what_limits
 from causeway.waiting import find_critical_paths as program
 from causeway.waiting.find_critical_paths import find_critical_paths
+from causeway.waiting.graph import linked_graph
 
 SOURCES = (
     CLOVERLEAF,
@@ -107,7 +108,7 @@ def test_an_export_of_launches_alone_has_a_path_through_them(tmp_path):
 
 
 def test_too_many_events_leave_tables_without_rows_that_say_why(tmp_path, monkeypatch):
-    monkeypatch.setattr(program, "MOST_EVENTS", 5)
+    monkeypatch.setattr(linked_graph, "MOST_EVENTS", 5)
     (path, replay), _, _ = tables(tmp_path, CLOVERLEAF)
     for file, name in ((path, "critical_path"), (replay, "replay")):
         assert read_table(file, name).num_rows == 0

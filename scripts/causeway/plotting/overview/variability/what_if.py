@@ -14,9 +14,6 @@ from causeway.plotting.drawing.markup import tag
 from causeway.plotting.figures.kernels import Kernel
 
 if TYPE_CHECKING:
-    pass
-
-if TYPE_CHECKING:
     import pyarrow as pa
 
 SHOWN = 8
