@@ -18,7 +18,7 @@ from causeway.waiting.replay.replayed import durations_of, replayed
 from causeway.waiting.replay.what_if_durations import (
     LAUNCHES_IN_FLIGHT,
     NONE,
-    WhatIf,
+    KernelWhatIf,
     durations_under,
     with_moved_contention,
 )
@@ -27,7 +27,7 @@ MOST_WHAT_IFS = 8
 """What-ifs of a dataset that are replayed, those that win most GPU time: as many as the overview shows."""
 WIDENED = 1.5
 """How much further than the replayed changes the ends of the interval lie from the value."""
-Chosen = tuple[str, int, WhatIf]
+Chosen = tuple[str, int, KernelWhatIf]
 """Kernel's id, row of its `whatif.parquet`, what-if."""
 
 
@@ -87,7 +87,7 @@ def what_ifs(scopes: str | Path, kernels_file: str | Path) -> list[Chosen]:
             if key in best and best[key][0] >= row["saved_ns"]:
                 continue
             p99 = row["p99_change_percent"]
-            one = WhatIf(
+            one = KernelWhatIf(
                 kernel=names[folder.name],
                 feature=row["feature"],
                 to=row["to"],
@@ -134,7 +134,7 @@ def replayed_rows(graph: Graph, links: Links, chosen: Sequence[Chosen], steps: i
     return rows
 
 
-def _is_slowed_beside(change: WhatIf) -> bool:
+def _is_slowed_beside(change: KernelWhatIf) -> bool:
     return change.feature == LAUNCHES_IN_FLIGHT and change.to == NONE
 
 

@@ -18,14 +18,14 @@ from causeway.waiting.graph.nodes import ALL_STREAMS, COPY, KERNEL, NO_SCOPE, Gr
 from causeway.waiting.graph.read_graph import Matched
 from causeway.waiting.path.critical_path import measured
 from causeway.waiting.replay.replayed import durations_of, replayed
-from causeway.waiting.replay.what_if_durations import WhatIf, durations_under, in_flight, with_moved_contention
+from causeway.waiting.replay.what_if_durations import KernelWhatIf, durations_under, in_flight, with_moved_contention
 from causeway.waiting.replay_what_ifs import replay_what_ifs, replayed_rows, what_ifs
 
 H2D = "copy (host to device)"
 
 
 def what_if(kernel="gemm", feature="block_x", to="64", mean=-0.1, p99=None):
-    return WhatIf(kernel=kernel, feature=feature, to=to, mean=mean, low=mean * 1.1, high=mean * 0.9, p99=p99)
+    return KernelWhatIf(kernel=kernel, feature=feature, to=to, mean=mean, low=mean * 1.1, high=mean * 0.9, p99=p99)
 
 
 def graph_of(rows, texts=("gemm", H2D, "other")):
@@ -164,7 +164,7 @@ def test_a_replayed_cause_shortens_the_run_as_the_run_without_it(simulated):
         if feature not in ("h2d_bytes_in_flight", "launches_in_flight"):
             continue
         mean, p99 = (effect[f"{name}_change_percent"] / 100 for name in ("mean", "p99"))
-        one = WhatIf(kernel=effect["kernel"], feature=feature, to="none", mean=mean, low=mean, high=mean, p99=p99)
+        one = KernelWhatIf(kernel=effect["kernel"], feature=feature, to="none", mean=mean, low=mean, high=mean, p99=p99)
         row = replayed_rows(graph, links, [("k", number, one)], 150)[0]
         if effect["step_change_percent"] < -0.4:
             judged += 1

@@ -77,8 +77,15 @@ class MatchedCollectives:
         return np.isin(np.array(self.operations, object), SYNCHRONISING)
 
     def left_together(self) -> tuple[list[int], np.ndarray, np.ndarray]:
-        """Return of the collectives that all ranks end together the ranks, the start on each rank (ns), and the bytes
-        that cross each link (int64; -1: not known).
+        """Return the collectives that all ranks end together.
+
+        Returns
+        -------
+        ranks : list of int
+        start : ndarray of int64, shape (ranks, collectives), ns
+            Of the kernels, on each rank's own clock.
+        bus_bytes : ndarray of int64, shape (collectives,), bytes
+            What crosses each link: size times bus factor; -1 where it is not known.
         """
         together = self.synchronising()
         factors = [bus_factor(word, len(self.ranks)) or -1.0 for word in self.operations]

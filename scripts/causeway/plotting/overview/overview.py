@@ -51,6 +51,11 @@ class TargetView:
     """One target of a dataset: its tables, causal searches (objects with `graph` and `contributions`), and what their
     causes amount to over the kernels (rows of `across_kernels.parquet`); of the memory stall also the sums of its
     linked copies by kernel.
+
+    Attributes
+    ----------
+    replayed : Table or None
+        `replayed_what_ifs`; None where none can be replayed.
     """
 
     target: str

@@ -24,7 +24,7 @@ MOST_SCALE = 1.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class WhatIf:
+class KernelWhatIf:
     """A what-if of one kernel, as `whatif.parquet` has it; changes as ratios, less than 0 where launches are shorter.
 
     Attributes
@@ -47,7 +47,7 @@ class WhatIf:
     p99: float | None
 
 
-def durations_under(graph: Graph, schedule: Schedule, work_ns: np.ndarray, change: WhatIf) -> np.ndarray | None:
+def durations_under(graph: Graph, schedule: Schedule, work_ns: np.ndarray, change: KernelWhatIf) -> np.ndarray | None:
     """Return how long all work lasts under a what-if.
 
     Where an exposure never occurs (no copy, no other launch in flight), the launches during whose start it did are
@@ -62,7 +62,7 @@ def durations_under(graph: Graph, schedule: Schedule, work_ns: np.ndarray, chang
         As measured.
     work_ns : ndarray of int64, shape (n,), ns
         As measured.
-    change : WhatIf
+    change : KernelWhatIf
 
     Returns
     -------
@@ -85,7 +85,7 @@ def durations_under(graph: Graph, schedule: Schedule, work_ns: np.ndarray, chang
     return found
 
 
-def _moved(own: np.ndarray, change: WhatIf) -> np.ndarray:
+def _moved(own: np.ndarray, change: KernelWhatIf) -> np.ndarray:
     mean = own.mean()
     tail = float(np.quantile(own, TAIL_QUANTILE))
     scale = 1.0 + change.mean
@@ -96,14 +96,30 @@ def _moved(own: np.ndarray, change: WhatIf) -> np.ndarray:
 
 
 def launches_of(graph: Graph, kernel: str) -> np.ndarray:
-    """Return the numbers of the launches of a kernel, by its full name; int64."""
+    """Return the numbers of the launches of a kernel, by its full name.
+
+    Returns
+    -------
+    ndarray of int64, shape (k,), ascending
+    """
     codes = [code for code, text in enumerate(graph.texts) if text == kernel]
     return np.flatnonzero(np.isin(graph.work.kind, (KERNEL, COLLECTIVE)) & np.isin(graph.work.name, codes))
 
 
 def exposed_launches(graph: Graph, schedule: Schedule, chosen: np.ndarray, feature: str) -> np.ndarray | None:
-    """Return which launches begin while something that a feature counts is in flight on their device; bool, of the
-    shape of `chosen`; None for features that count nothing of the kind.
+    """Return which launches begin while something that a feature counts is in flight on their device.
+
+    Parameters
+    ----------
+    graph : Graph
+    schedule : Schedule
+    chosen : ndarray of int64, shape (k,)
+        Numbers of the launches.
+    feature : str
+
+    Returns
+    -------
+    ndarray of bool, shape (k,); None for features that count nothing of the kind
     """
     if feature == LAUNCHES_IN_FLIGHT:
         others = np.isin(graph.work.kind, (KERNEL, COLLECTIVE))
@@ -147,7 +163,7 @@ def in_flight(graph: Graph, schedule: Schedule, chosen: np.ndarray, others: np.n
 
 
 def with_moved_contention(
-    graph: Graph, before: Schedule, after: Schedule, work_ns: np.ndarray, others: Sequence[WhatIf]
+    graph: Graph, before: Schedule, after: Schedule, work_ns: np.ndarray, others: Sequence[KernelWhatIf]
 ) -> np.ndarray:
     """Return durations in which kernels that are slowed by launches in flight are slower or faster as more or fewer of
     their launches now begin beside others.
@@ -158,8 +174,12 @@ def with_moved_contention(
     before, after : Schedule
         As measured, and as replayed with `work_ns`.
     work_ns : ndarray of int64, shape (n,), ns
-    others : sequence of WhatIf
+    others : sequence of KernelWhatIf
         What each other kernel would gain with nothing in flight.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,), ns
     """
     found = work_ns.copy()
     counted = np.isin(graph.work.kind, (KERNEL, COLLECTIVE))

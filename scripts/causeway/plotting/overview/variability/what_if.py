@@ -74,7 +74,14 @@ def help_row(
 
 
 def changes_of_the_run(dataset: str, replayed: "pa.Table | None") -> dict[tuple[str, int], Markup | str]:
-    """Return what replayed what-ifs do to the time of the run, by the kernel's id and the row of its what-ifs."""
+    """Return what replayed what-ifs do to the time of the run, by the kernel's id and the row of its what-ifs.
+
+    Parameters
+    ----------
+    dataset : str
+    replayed : Table or None
+        `replayed_what_ifs`.
+    """
     table = f"{dataset}/kernel_variability/replayed_what_ifs.parquet"
     columns = ("run_change_percent", "run_change_low", "run_change_high")
     found = {}
@@ -91,8 +98,15 @@ def what_would_help(
     targets: Sequence[tuple[str, Sequence[object], Sequence[Kernel]]],
     replayed: "pa.Table | None" = None,
 ) -> Markup | None:
-    """Return the table of a dataset, or None where nothing that was observed would win time; a target has its searches
-    and its kernels. What-ifs of `kernel_variability` that were replayed say what they do to the run.
+    """Return the table of a dataset, or None where nothing that was observed would win time.
+
+    Parameters
+    ----------
+    dataset : str
+    targets : sequence of (str, sequence of Search, sequence of Kernel)
+        Each target with its searches and kernels.
+    replayed : Table or None
+        `replayed_what_ifs` of `kernel_variability`: what those do to the run.
     """
     body = []
     of_run = changes_of_the_run(dataset, replayed)
