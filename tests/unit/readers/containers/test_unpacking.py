@@ -3,7 +3,9 @@
 import bz2
 import gzip
 import hashlib
+import io
 import lzma
+import zlib
 
 import pyarrow as pa
 import pytest
@@ -12,7 +14,7 @@ from reading import Read
 
 from causeway.readers import unpacking
 from causeway.readers.common.files import first_bytes
-from causeway.readers.common.packed import packing, unpacked
+from causeway.readers.common.packed import DamagedError, packing, unpacked
 from causeway.readers.containers.chrome_json import WINDOW_BYTES, TraceText
 from causeway.readers.detect import detect
 
@@ -107,3 +109,18 @@ def test_a_json_bomb_is_read_in_windows_whatever_its_ratio(tmp_path):
     text.close()
     assert sum(sizes) == 16 * WINDOW_BYTES
     assert max(sizes) <= WINDOW_BYTES
+
+
+def test_an_xz_file_that_asks_for_gigabytes_gives_nothing():
+    """The dictionary's size stands in the block's header, which the encoder wrote: 3 GiB of it for a few lines."""
+    content = b"a,b\n" + b"1,2\n" * 1000
+    packed = bytearray(lzma.compress(content))
+    assert b"".join(unpacked(io.BytesIO(packed), "xz")) == content
+    header = slice(12, 12 + 4 * (packed[12] + 1))
+    block = packed[header]
+    block[4] = 39  # the size as the .xz file format 1.2.1 codes it (section 5.3.1)
+    block[-4:] = zlib.crc32(bytes(block[:-4])).to_bytes(4, "little")
+    packed[header] = block
+    assert lzma.decompress(bytes(packed)) == content
+    with pytest.raises(DamagedError, match="asks for too much memory"):
+        list(unpacked(io.BytesIO(packed), "xz"))
