@@ -13,7 +13,8 @@ from causeway.core.vocabulary import SUPPORTED
 from causeway.waiting.graph.linked_graph import linked_graph
 from causeway.waiting.graph.nodes import Graph
 from causeway.waiting.graph.read_graph import Links, Matched
-from causeway.waiting.path.critical_path import Schedule, measured
+from causeway.waiting.path.critical_path import CriticalPaths, Schedule, measured
+from causeway.waiting.replay.replay_table import limit_of
 from causeway.waiting.replay.replayed import durations_of, replayed
 from causeway.waiting.replay.what_if_durations import (
     LAUNCHES_IN_FLIGHT,
@@ -109,6 +110,7 @@ def replayed_rows(graph: Graph, links: Links, chosen: Sequence[Chosen], steps: i
     and `WIDENED`.
     """
     before = measured(graph, links)
+    paths = CriticalPaths(graph, links)
     plain = durations_of(graph, links)
     time = _span(before)
     rows = []
@@ -119,17 +121,17 @@ def replayed_rows(graph: Graph, links: Links, chosen: Sequence[Chosen], steps: i
         after = replayed(graph, links, plain.but(work=work))
         alone = _span(after) - time
         others = [other for _, _, other in chosen if _is_slowed_beside(other) and other.kernel != one.kernel]
-        whole = alone
         if others:
             work = with_moved_contention(graph, before, after, work, others)
-            whole = _span(replayed(graph, links, plain.but(work=work))) - time
+            after = replayed(graph, links, plain.but(work=work))
+        whole = _span(after) - time
         ends = [change * end / one.mean for change in (alone, whole) for end in (one.low, one.high)]
         low, high = (whole + WIDENED * (end - whole) for end in (min(ends), max(ends)))
         rows.append(
             {"kernel": kernel, "what_if": number, "feature": one.feature, "to": one.to, "time_ns": time}
             | {"predicted_ns": time + whole, "run_change_percent": 100 * whole / time}
             | {"run_change_low": 100 * low / time, "run_change_high": 100 * high / time}
-            | {"saved_per_step_ns": -whole / steps if steps else None}
+            | {"saved_per_step_ns": -whole / steps if steps else None, "limited_by": limit_of(paths, after)[0]}
         )
     return rows
 

@@ -76,6 +76,8 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             *columns("run_change_percent run_change_low run_change_high", F64, "percent"),
             # what is saved over the number of steps; null where none were found
             column("saved_per_step_ns", F64, "ns", nullable=True),
+            # kind with the longest time on the critical path then, on the rank that ends last
+            column("limited_by", TEXT, nullable=True),
         ]
     ),
     # slopes of the target on a cause in each kernel or rank; where `group` is null, the pooled slope and the statistics

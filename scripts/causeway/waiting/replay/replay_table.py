@@ -62,8 +62,7 @@ def _rows_of(
     if not spans[0]:
         return []
     time, predicted = (max(end for _, end in one) - min(begin for begin, _ in one) for one in spans)
-    slowest = paths.ranks()[int(np.argmax([end for _, end in spans[1]]))]
-    kind, name = _limit(graph, after, paths.pieces(after, slowest))
+    kind, name = limit_of(paths, after)
     whole = Predicted(
         change=change.word, name=change.name, step=None, time_ns=time, predicted_ns=predicted, limited_by=kind,
         limited_name=name, naive_ns=change.naive_ns,
@@ -85,9 +84,18 @@ def _rows_of(
     ]  # fmt: skip
 
 
-def _limit(graph: Graph, schedule: Schedule, pieces: np.ndarray) -> tuple[str | None, str | None]:
-    """Return kind and name with the longest time on a path; None for both on an empty one."""
-    number, keys = keys_of(graph, schedule, pieces)
+def limit_of(paths: CriticalPaths, schedule: Schedule) -> tuple[str | None, str | None]:
+    """Return kind and name with the longest time on the path of the rank that ends last; None for both on an empty one.
+
+    Parameters
+    ----------
+    paths : CriticalPaths
+    schedule : Schedule
+        As measured or as replayed.
+    """
+    ends = [paths.span(schedule, rank)[1] for rank in paths.ranks()]
+    pieces = paths.pieces(schedule, paths.ranks()[int(np.argmax(ends))])
+    number, keys = keys_of(paths.graph, schedule, pieces)
     if not keys:
         return None, None
     total: dict[tuple[str, str], int] = {}

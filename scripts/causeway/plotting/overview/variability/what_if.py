@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SHOWN = 8
+HOST = "host"
+"""Kind of the pieces of critical paths that are calls and host code."""
+NO_CHANGE = 0.05
+"""Percent of the run that a change must reach, or it is not said in numbers where the host limits the run."""
 
 
 def ranked(
@@ -89,6 +93,9 @@ def changes_of_the_run(dataset: str, replayed: "pa.Table | None") -> dict[tuple[
         where = rows_where({"file_row_number": number})
         queries = tuple(of_table(column, table, where) for column in columns)
         change = citations.interval(*(row[column] for column in columns), queries)
+        if row["limited_by"] == HOST and abs(row["run_change_percent"]) < NO_CHANGE:
+            limit = citations.said(row["limited_by"], of_table("limited_by", table, where))
+            change = tag("span", "no shorter, the ", limit, " limits it")
         found[row["kernel"], row["what_if"]] = change
     return found
 
