@@ -28,6 +28,8 @@ MOST_WHAT_IFS = 8
 """What-ifs of a dataset that are replayed, those that win most GPU time: as many as the overview shows."""
 WIDENED = 1.5
 """How much further than the replayed changes the ends of the interval lie from the value."""
+MOVED_ERROR = 0.5
+"""By how much of itself the effect of contention that moved may be too small."""
 Chosen = tuple[str, int, KernelWhatIf]
 """Kernel's id, row of its `whatif.parquet`, what-if."""
 
@@ -106,8 +108,8 @@ def replayed_rows(graph: Graph, links: Links, chosen: Sequence[Chosen], steps: i
     """Return the rows of `replayed_what_ifs`, in the order of the what-ifs.
 
     The value is that of a replay in which other kernels that are slowed by launches in flight follow the launches that
-    moved. The ends are those of both replays, with and without that, times the interval of the change over the change,
-    and `WIDENED`.
+    moved. The ends are those of the replays without that and with 1.5 times as much of it, times the interval of the
+    change over the change, and `WIDENED`.
     """
     before = measured(graph, links)
     paths = CriticalPaths(graph, links)
@@ -125,7 +127,8 @@ def replayed_rows(graph: Graph, links: Links, chosen: Sequence[Chosen], steps: i
             work = with_moved_contention(graph, before, after, work, others)
             after = replayed(graph, links, plain.but(work=work))
         whole = _span(after) - time
-        ends = [change * end / one.mean for change in (alone, whole) for end in (one.low, one.high)]
+        most = whole + MOVED_ERROR * (whole - alone)
+        ends = [change * end / one.mean for change in (alone, whole, most) for end in (one.low, one.high)]
         low, high = (whole + WIDENED * (end - whole) for end in (min(ends), max(ends)))
         rows.append(
             {"kernel": kernel, "what_if": number, "feature": one.feature, "to": one.to, "time_ns": time}

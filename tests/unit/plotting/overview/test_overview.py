@@ -153,9 +153,10 @@ def test_what_would_help_states_the_time_won_and_leaves_out_what_was_refused(pag
     assert "-5 % [ -6 , -4 ] -9 % [ -12 , -7 ] 30 ms" in part
     assert "never observed" not in part
     assert "Whole dataset" not in part.split("Kernel variability")[0]
-    # the what-if of the first kernel's first feature was replayed, no other
+    # the what-ifs of the first kernel's first two features were replayed, no others
     assert "run, replayed" in part
     assert part.count("-1 % [ -2 , -0.5 ]") == 1
+    assert part.count("no shorter, the host limits it") == 1
 
 
 def test_what_was_asked_is_answered_or_refused_in_words(page):
