@@ -35,6 +35,8 @@ BARS = (  # what, rows in millions, ours, the other, how many times as fast at l
     ("Parquet to bins", 2, "bins_causeway", {"bins_pandas": 0, "bins_duckdb": 0, "bins_polars": 0}),
     ("Parquet to bins", 10, "bins_causeway", {"bins_pandas": 4, "bins_duckdb": 3, "bins_polars": 2.5}),
     ("Parquet to bins", 93, "bins_causeway", {"bins_pandas": 8, "bins_duckdb": 0, "bins_polars": 0}),
+    ("Tables to kept rows", 10, "kept_causeway", {"kept_polars": 4, "kept_duckdb": 4}),
+    ("Tables to kept rows", 93, "kept_causeway", {"kept_polars": 4, "kept_duckdb": 4}),
     ("Statistics kernel, beside the decode", 10, "statistics_causeway", {"decode_causeway": 1 / 1.5}),
     *(
         (
@@ -46,6 +48,8 @@ BARS = (  # what, rows in millions, ours, the other, how many times as fast at l
         for lanes in LANES
     ),
 )
+LESS_MEMORY = {"kept_polars": 8, "kept_duckdb": 8}
+"""How many times the memory of ours a method takes, at least."""
 PARTS = {"intervals": interval_rates, "trees": trees, **WHOLE, **WAY, **LEVELS}
 TIMEOUT_S = 1800
 
@@ -90,12 +94,15 @@ def bars(options):
                 continue
             wall, rss = (statistics.median(run[key] for run in runs[name]) for key in ("wall", "rss"))
             ratio = median[name] / median[ours]
+            more = rss / statistics.median(run["rss"] for run in runs[ours])
             target = others.get(name, 0)
             verdict = (
                 f"{ratio:5.2f} x, at least {target:.3g}: {'holds' if ratio >= target else 'FAILS'}"
                 if target
                 else f"{ratio:5.2f} x"
             )
+            if least := LESS_MEMORY.get(name):
+                verdict += f"; memory {more:.1f} x, at least {least}: {'holds' if more >= least else 'FAILS'}"
             rate = f"{millions / median[name]:14.2f}"
             print(
                 f"{what:38}{millions:>7}  {name:20}{median[name]:8.2f}{wall:8.2f}{rate}{rss:8.0f}  "

@@ -17,6 +17,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tests"), str(ROOT / "tests" / "bench")]
 
+from kept_rows import METHODS as KEPT  # noqa: E402 - the path is set above
+
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 WANTED = (
     "start end deviceId streamId correlationId globalPid demangledName shortName gridX gridY gridZ blockX blockY blockZ"
@@ -334,6 +336,9 @@ METHODS |= {
     for lanes in LANES
     for name, work in (("causeway", link_causeway), ("polars", link_polars), ("pandas", link_pandas))
 }
+
+
+METHODS |= KEPT
 
 
 def main(name, path):
