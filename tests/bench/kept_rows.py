@@ -29,6 +29,7 @@ def kept_causeway(path):
     """Run the MPI program on one rank."""
     import pyarrow.parquet as pq
 
+    import causeway.variability.bin_launches  # noqa: F401 - loads the compiled code
     from variability import bin_launches
     from variability_tables import command
 
