@@ -17,7 +17,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tests"), str(ROOT / "tests" / "bench")]
 
-from kept_rows import METHODS as KEPT  # noqa: E402 - the path is set above
+from tests.bench.way.kept_rows import METHODS as KEPT  # noqa: E402 - the path is set above
 
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 WANTED = (
