@@ -8,8 +8,8 @@ import yaml
 
 from support import ROOT, run_snakemake, write_analysis
 
-MOST_JOBS = 15
-"""Slurm jobs of the default run."""
+MOST_JOBS = {"default": 15, "many exports, a reduced dataset, compared": 30, "a thousand exports": 30}
+"""Slurm jobs of a run, by what is analysed."""
 PROFILE = yaml.safe_load((ROOT / "profiles" / "slurm" / "profile.yaml").read_text())
 MANY = """\
 simulated:
@@ -19,13 +19,25 @@ compare: {pairs: [{baseline: big, candidate: reduced}, {baseline: reduced, candi
 """
 
 
-@pytest.fixture(scope="module", params=["default", "many exports, a reduced dataset, compared"])
+def analysis(name, folder):
+    """Write sheet and configuration of what is analysed; return the configuration, None for the default one."""
+    if name == "default":
+        return None
+    if name == "a thousand exports":
+        rows = [("big", rank, folder / f"rank{rank}.sqlite", "nsys") for rank in range(1000)]
+        for _, _, path, _ in rows:
+            path.touch()
+        return write_analysis(folder, rows)
+    return write_analysis(
+        folder, [("big", rank, f"simulated:big/rank{rank}.sqlite", "nsys") for rank in range(16)], MANY
+    )
+
+
+@pytest.fixture(scope="module", params=MOST_JOBS)
 def steps(request, tmp_path_factory):
-    """Return the graph of steps of a run, each with the attribute `rule`, and whether it is the default run."""
+    """Return the graph of steps of a run, each with the attribute `rule`, and what is analysed."""
     folder = tmp_path_factory.mktemp("plan")
-    default = request.param == "default"
-    rows = [("big", rank, f"simulated:big/rank{rank}.sqlite", "nsys") for rank in range(16)]
-    config = None if default else write_analysis(folder, rows, MANY)
+    config = analysis(request.param, folder)
     run = run_snakemake(folder, "--cores", "2", "-n", "--dag", config=config)
     assert run.returncode == 0, run.stdout[-3000:]
     graph = nx.DiGraph()
@@ -33,7 +45,7 @@ def steps(request, tmp_path_factory):
         graph.add_node(number, rule=name)
     graph.add_edges_from(re.findall(r"(\d+) -> (\d+)", run.stdout))
     graph.remove_nodes_from([node for node, name in graph.nodes(data="rule") if name == "all"])
-    return graph, default
+    return graph, request.param
 
 
 def parts_of(graph):
@@ -44,11 +56,11 @@ def parts_of(graph):
     return {name: list(nx.weakly_connected_components(graph.subgraph(nodes))) for name, nodes in groups.items()}
 
 
-def test_the_default_run_is_few_jobs(steps):
-    graph, default = steps
+def test_a_run_is_few_jobs(steps):
+    graph, analysed = steps
     together = PROFILE["group-components"]
     jobs = sum(-(-len(parts) // together.get(name, 1)) for name, parts in parts_of(graph).items())
-    assert jobs <= (MOST_JOBS if default else 30)
+    assert jobs <= MOST_JOBS[analysed]
 
 
 def test_no_job_waits_for_itself(steps):
