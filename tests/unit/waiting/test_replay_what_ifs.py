@@ -14,7 +14,7 @@ from causeway.readers.normalise import normalise
 from causeway.simulate.runs import write_run
 from causeway.waiting.graph import linked_graph as graphs
 from causeway.waiting.graph.linked_graph import linked_graph
-from causeway.waiting.graph.nodes import ALL_STREAMS, COPY, KERNEL, NO_SCOPE, Graph, HostCalls, Work
+from causeway.waiting.graph.nodes import ALL_STREAMS, COLLECTIVE, COPY, KERNEL, NO_SCOPE, Graph, HostCalls, Work
 from causeway.waiting.graph.read_graph import Matched
 from causeway.waiting.path.critical_path import measured
 from causeway.waiting.replay.replayed import durations_of, replayed
@@ -82,6 +82,8 @@ def test_without_an_exposure_the_launches_that_had_it_are_shorter_and_no_other()
     too_much = what_if(feature="h2d_bytes_in_flight", to="none", mean=-0.3)
     assert durations_under(graph, schedule_of(graph), own, too_much) is None
     assert durations_under(graph, schedule_of(graph), own, what_if(kernel="unknown")) is None
+    collective = graph_of([(0, 50, 7, 0, COLLECTIVE, 0)])
+    assert durations_under(collective, schedule_of(collective), own[:1], what_if()) is None
 
 
 def test_work_in_flight_is_counted_as_a_search_through_all_pairs_does():

@@ -96,14 +96,15 @@ def _moved(own: np.ndarray, change: KernelWhatIf) -> np.ndarray:
 
 
 def launches_of(graph: Graph, kernel: str) -> np.ndarray:
-    """Return the numbers of the launches of a kernel, by its full name.
+    """Return the numbers of the launches of a kernel, by its full name; none of a collective, whose durations are
+    mostly waiting, which a replay finds anew.
 
     Returns
     -------
     ndarray of int64, shape (k,), ascending
     """
     codes = [code for code, text in enumerate(graph.texts) if text == kernel]
-    return np.flatnonzero(np.isin(graph.work.kind, (KERNEL, COLLECTIVE)) & np.isin(graph.work.name, codes))
+    return np.flatnonzero((graph.work.kind == KERNEL) & np.isin(graph.work.name, codes))
 
 
 def exposed_launches(graph: Graph, schedule: Schedule, chosen: np.ndarray, feature: str) -> np.ndarray | None:
