@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
+
 from causeway.core.clock import Clock
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, TableWriter, write_table
 from causeway.waiting.graph.read_graph import linked, read_graph
