@@ -12,7 +12,16 @@ import time
 import pytest
 import yaml
 
-from support import ROOT, copy_checkout, digests_under, run_snakemake, snakemake_command, write_analysis
+from support import (
+    OF_THE_CLONE,
+    ROOT,
+    copy_checkout,
+    digests_under,
+    real_exports,
+    run_snakemake,
+    snakemake_command,
+    write_analysis,
+)
 
 DATASETS = ("one", "two")
 BINNED = ("kernel_variability", "memory_stall")
@@ -214,6 +223,28 @@ def test_a_lost_node_costs_one_more_attempt_elsewhere(cluster, folder, undisturb
     assert again[-1] == "COMPLETED"
     assert node not in run.jobs("one")[-1]["nodes"].split(",")
     assert same_bytes(folder, undisturbed)
+
+
+@pytest.mark.slow
+def test_many_exports_are_read_by_few_slurm_jobs(cluster, tmp_path):
+    small = min((OF_THE_CLONE / name for name in real_exports() if "nsys_sqlite" in name), key=os.path.getsize)
+    exports = 5
+    for name in ("here", "there"):
+        checkout = copy_checkout(tmp_path / name / "checkout")
+        batches = checkout / "rules" / "functions" / "batches.smk"
+        batches.write_text(batches.read_text().replace("INGEST_JOBS = 12", "INGEST_JOBS = 2"))
+        rows = [("many", rank, f"rank{rank}.sqlite", "nsys") for rank in range(exports)]
+        for _, _, path, _ in rows:
+            os.link(small, tmp_path / name / path)
+        write_analysis(tmp_path / name, rows)
+    targets = [f"results/many/tables/{rank}" for rank in range(exports)]
+    here = run_snakemake(tmp_path / "here", "--cores", "2", *targets, **of(tmp_path / "here"))
+    assert here.returncode == 0, here.stdout[-6000:]
+    with Run(cluster, tmp_path / "there", own_profile(tmp_path / "there"), *targets) as run:
+        assert run.end() == 0, run.said()
+        jobs = cluster.jobs()[run.before :]
+    assert sorted(job["comment"] for job in jobs) == ["rule_normalise_exports_0", "rule_normalise_exports_1"]
+    assert same_bytes(tmp_path / "there", tmp_path / "here")
 
 
 @pytest.mark.slow
