@@ -49,7 +49,8 @@ def explain_waiting(
         if document["status"] == "refused" or not (document["time"] or {}).get("has_start"):
             continue
         clock = clocks[document["export"]]
-        found = explain_export(folder, {rank: _own(rows, clock) for rank, rows in steps.items()})
+        own = {rank: _own(steps[rank], clock) for rank in document["ranks"] if rank in steps}
+        found = explain_export(folder, own)
         bounds[document["export"]] = found.start_up_ns
         _add(sums, found)
         LOG.info("%s: idle time of %d devices explained", document["export"], len(found.devices))

@@ -5,9 +5,13 @@ time on real exports.
 from collections import Counter
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from waiting_samples import CALLS, explained, random_export, write_export
 
+from causeway.core.tables import SCHEMAS, write_json, write_table
+from causeway.waiting import explain_waiting as program
+from causeway.waiting.explain_waiting import explain_waiting
 from causeway.waiting.idle import export_pass
 from causeway.waiting.idle.reason_words import AFTER_LAST, BEFORE_FIRST, NAMES
 
@@ -82,3 +86,24 @@ def test_work_without_calls_is_unknown_and_says_so(tmp_path):
     assert by_rank(export_pass.explain_export(tmp_path / "e0", {})) == {
         0: Counter({("unknown", "the export has no runtime calls"): 20})
     }
+
+
+def test_steps_are_brought_to_the_clock_of_the_export_of_their_rank_alone(tmp_path, monkeypatch):
+    """With a thousand exports of a rank each, all steps on all clocks would be a million pairs."""
+    launch = {"start_ns": 100, "duration_ns": 50, "device": 0, "configuration": 0, "stream": 7}
+    names = [f"e{rank}" for rank in range(4)]
+    for rank, name in enumerate(names):
+        write_export(tmp_path / name, {"launches": [launch | {"rank": rank}]}, name)
+    clocks = {name: {"shift_ns": rank, "ranks": [rank]} for rank, name in enumerate(names)}
+    write_json({"exports": clocks}, tmp_path / "clocks.json")
+    steps = [{"rank": rank, "step": 0, "start_ns": 100, "duration_ns": 50} for rank in range(4)]
+    schema = SCHEMAS["steps"]
+    kinds = {"bool": False, "string": "x"}
+    empty = {field.name: None if field.nullable else kinds.get(str(field.type), 0) for field in schema}
+    write_table(pa.Table.from_pylist([empty | row for row in steps], schema), tmp_path / "steps.parquet", "steps")
+    seen = []
+    own = program._own
+    monkeypatch.setattr(program, "_own", lambda rows, clock: seen.append(clock) or own(rows, clock))
+    folders = [tmp_path / name for name in names]
+    explain_waiting("d", folders, tmp_path / "clocks.json", tmp_path / "steps.parquet", tmp_path / "waiting.parquet")
+    assert len(seen) == 4

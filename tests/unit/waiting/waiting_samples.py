@@ -45,6 +45,7 @@ def write_export(folder, tables, export="e0"):
         if rows:
             write(folder, name, rows)
     document = {"export": export, "status": "read", "time": {"has_start": True}, "analyses": {}}
+    document["ranks"] = sorted({rank for rank, _ in used})
     write_json(document, Path(folder) / "capabilities.json")
 
 
