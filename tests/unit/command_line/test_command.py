@@ -1,6 +1,7 @@
 """The command's arguments, refusals and exit codes."""
 
 import json
+import sys
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,6 +10,7 @@ import yaml
 
 from causeway.command_line import __main__ as command
 from causeway.command_line.progress import WorkflowProgress, seconds_in_words
+from causeway.command_line.run_workflow import run_workflow
 from causeway.core.errors import CausewayError
 
 
@@ -32,6 +34,15 @@ def fake_run(monkeypatch, after=lambda: None, code=0):
     return calls
 
 
+REFUSED = {
+    "foreign": {"config.yaml": "seed: 1\n"},
+    "quoted": {'a "b".csv': "y,size\n1,2\n2,3\n3,4\n"},
+    "nothing": {"notes.txt": "no export"},
+    "two": {"a.csv": "y,size\n1,2\n2,3\n3,4\n", "b.csv": "y,size\n1,2\n2,3\n3,5\n"},
+}
+"""Folders with files that the commands refuse."""
+
+
 @pytest.mark.parametrize("name", ["", "run", "check", "compare", "gate", "query", "verify", "windows"])
 def test_help_is_given(name, capsys):
     with pytest.raises(SystemExit) as end:
@@ -49,10 +60,21 @@ def test_help_is_given(name, capsys):
         (["query", "SELECT 1", "--results", "/nowhere"], "holds no results"),
         (["windows", "a", "whole", "--out", "/nowhere"], "holds no analysis"),
         (["gate", "{export}", "{export}", "--limit", "x"], "expected key=value"),
+        (["run", "{export}", "--set", "bins.width_us=[1"], "the value is no YAML"),
+        (["run", "{export}", "--set", "bins=3", "--set", "bins.width_us=1"], "bins has a value already"),
+        (["run", "{export}", "--out", "foreign"], "was not written by this command; name another folder"),
+        (["run", "quoted"], "a path with tabs, line ends or quotes cannot stand in a sheet"),
+        (["run", "nothing"], "holds no export that is recognised"),
+        (["compare", "two", "{export}"], "holds 2 runs; name one, or NAME=FOLDER to join them"),
+        (["verify", "/nowhere"], "holds no results with a record of checksums"),
     ],
 )
 def test_a_refusal_is_one_sentence_and_code_two(arguments, words, export, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    for place, files in REFUSED.items():
+        (tmp_path / place).mkdir()
+        for name, content in files.items():
+            (tmp_path / place / name).write_text(content)
     assert command.main([argument.format(export=export) for argument in arguments]) == 2
     said = capsys.readouterr().err
     assert said.startswith("causeway: ")
@@ -205,6 +227,21 @@ def test_a_gate_writes_markdown_and_badge_and_leaves_no_older_verdict(ending, ex
     assert set(calls[0][-3:]) == {f"results/compare/{name}" for name in ("gate.json", "gate.md", "gate.svg")}
     for name, path in files.items():
         assert path.read_text() == f"regressed: {name}" if ending == "done" else "could not tell" in path.read_text()
+
+
+def test_a_gate_without_a_limit_that_applies_has_no_verdict(export, tmp_path, monkeypatch, capsys):
+    verdicts = tmp_path / "out" / "results" / "compare" / "gate.json"
+    verdicts.parent.mkdir(parents=True)
+    fake_run(monkeypatch, lambda: verdicts.write_text(json.dumps({"reasons": [], "states": []})))
+    assert command.main(["gate", str(export), str(export), "--out", str(tmp_path / "out")]) == 2
+    assert "no limit applies; set one, for example --limit max_slowdown_percent=5" in capsys.readouterr().err
+
+
+def test_a_workflow_that_stops_says_its_code_and_its_last_lines(capfd):
+    program = "import sys; print('one line'); print('the last line'); sys.exit(3)"
+    with pytest.raises(CausewayError, match="exit code 3; its last lines are:") as refusal:
+        run_workflow([sys.executable, "-c", program])
+    assert "the last line" in str(refusal.value)
 
 
 def test_a_fault_of_the_program_is_no_verdict(export, tmp_path, monkeypatch, capsys):
