@@ -33,9 +33,9 @@ class GateFiles:
         CausewayError
             If a file cannot be written.
         """
-        texts = {"gate.md": unfinished_markdown, "gate.svg": lambda: f"{gate_badge(COULD_NOT_TELL)}\n"}
+        texts = {"gate.md": unfinished_markdown(), "gate.svg": f"{gate_badge(COULD_NOT_TELL)}\n"}
         for name, path in self._wanted():
-            _write(path, texts[name]().encode())
+            _write(path, texts[name].encode())
 
     def copy_from(self, folder: Path) -> None:
         """Copy the files of an analysis that is done.
