@@ -111,7 +111,10 @@ def test_too_few_open_files_and_too_little_memory_end_with_the_same_bytes(tmp_pa
     command, environment = command_of(tmp_path, analysis)
     limited = ["bash", "-c", f'ulimit {limit}; exec "$@"', "limited", *command]
     run = subprocess.run(limited, env=environment, capture_output=True, text=True, check=False)
-    print(f"ulimit {limit}: status {run.returncode}", (run.stdout + run.stderr)[-700:])
+    words = run.stdout + run.stderr
+    print(f"ulimit {limit}: status {run.returncode}", words[-700:])
+    assert run.returncode != 0, "the limit was wide enough"
+    assert "Please report it" not in words, words[-3000:]
     for path in tmp_path.glob("results/*/tables/*/capabilities.json"):
         assert no_gap(path.read_text())
     again = run_snakemake(tmp_path, "--cores", "1", **analysis)
