@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 PACKAGES = (
     *("snakemake", "numpy", "scipy", "pandas", "pyarrow", "numba", "scikit-learn", "causal-learn"),
-    *("adbc-driver-sqlite", "msgspec", "ddsketch", "mpi4py", "matplotlib", "seaborn", "plotly", "pygraphviz"),
+    *("adbc-driver-sqlite", "msgspec", "ddsketch", "mpi4py", "matplotlib", "seaborn", "pygraphviz"),
 )
 """Packages that compute or draw."""
 

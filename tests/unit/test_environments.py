@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -83,6 +84,46 @@ def test_the_lock_of_the_base_install_holds_what_it_needs_and_no_tool():
     assert base == {name: LOCKED.get(name) for name in base}
     groups = project["dependency-groups"]
     assert not {Requirement(text).name for text in groups["dev"] + groups["baselines"]} & set(base)
+
+
+NOT_IMPORTED = {"statsmodels", "patsy", "formulaic", "interface-meta"}
+"""What causal-learn asks for, and what that asks for: neither search of ours imports any of it (74 MB)."""
+
+
+def test_the_base_lock_is_whole_but_for_what_is_not_imported():
+    """It is installed without resolving, so each requirement of each of its packages must stand in it."""
+    from importlib import metadata
+
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+
+    base = {canonicalize_name(name) for name in pins_of(BASE_LOCK)}
+    here = {canonicalize_name(found.name) for found in metadata.distributions()}
+    missing = set()
+    for name in base & here:  # some are for other systems
+        needs = [Requirement(text) for text in metadata.requires(name) or []]
+        names = {
+            canonicalize_name(need.name) for need in needs if not need.marker or need.marker.evaluate({"extra": ""})
+        }
+        missing |= names - base
+    assert missing <= NOT_IMPORTED
+    assert not NOT_IMPORTED & base
+
+
+def test_both_searches_run_without_the_packages_that_are_left_out():
+    program = f"""
+import sys
+for name in {sorted(name.replace("-", "_") for name in NOT_IMPORTED)}:
+    sys.modules[name] = None  # importing it raises ImportError
+import numpy as np
+from causeway.causal.examination.context_graph import _search
+related = np.array([[1.0, 0.0, 0.6], [0.0, 1.0, 0.0], [0.6, 0.0, 1.0]])
+for method in ("boss", "pc"):
+    print(np.argwhere(_search(related, 300, method, 1)).tolist())
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT / "scripts")
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines() == ["[[0, 2], [2, 0]]"] * 2
 
 
 def test_extras_are_the_groups_of_the_same_name():

@@ -234,25 +234,36 @@ def items_of(report):
     ]
 
 
-@pytest.mark.parametrize("width", [1280, 1920])
-def test_every_item_of_the_report_opens_and_can_be_read(unpacked, watched, width):
+def unreadable(page, path):
+    """Return what of an opened item cannot be read: texts over another, cut off or fainter than AA, and whether there
+    is anything to scroll sideways.
+    """
+    found = []
+    if path.suffix == ".html":
+        fitted(page)
+        wide = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+        found += ["wider than the window"] if wide else []
+    return found + overlapping(page) + cut(page) + faint(page)
+
+
+def test_every_item_of_the_report_opens_and_can_be_read(unpacked, watched):
     """Offline, without a word on the console; no text over another, cut off or fainter than AA; nothing to scroll
-    sideways.
+    sideways, in a narrow and in a wide window.
     """
     items = items_of(unpacked)
     assert len(items) > 20
     page = watched.page
     wrong = {}
     for path in items:
-        page.set_viewport_size({"width": width, "height": 900})
+        page.set_viewport_size({"width": 1280, "height": 900})
         watched.show(path)
         page.wait_for_timeout(200)
         page.evaluate("document.querySelectorAll('details').forEach(function (one) { one.open = true; })")
-        if path.suffix == ".html":
-            fitted(page)
-            assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), path
-        found = overlapping(page) + cut(page) + faint(page)
-        wrong |= {str(path.name): found} if found else {}
+        for width in (1280, 1920):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.wait_for_timeout(100)
+            found = unreadable(page, path)
+            wrong |= {f"{path.name} at {width}": found} if found else {}
     assert wrong == {}
     assert watched.said == []
     assert watched.outside() == []

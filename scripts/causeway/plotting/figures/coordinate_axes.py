@@ -44,6 +44,11 @@ CROWDED = 0.045
 LABELLED = {feature.name for feature in FEATURES if feature.is_category} | {"range", "configuration", "kernel"}
 """Numbers that are names: they get one tick each, never a scale."""
 NO_CAUSE = "no cause found"
+LEVEL_CHARACTERS = 16
+"""So much of a level's name is written on an inner axis, where more would reach into the next; the kernels' axis is
+the first, where there is room.
+"""
+KERNEL_CHARACTERS = 26
 MOST_SAID = 2
 """So many wanted columns without an axis are named in the selection, which is one line of the figure."""
 NOT_AXES = frozenset(SCHEMAS["kept"].names)
@@ -218,7 +223,7 @@ def coordinates_of(
     axes = []
     kernels = sample.column("kernel").to_pylist()
     if len(set(kernels)) > 1:
-        axes.append(_categories("kernel", "", _kernel_names(kernels, names)))
+        axes.append(_categories("kernel", "", _kernel_names(kernels, names), KERNEL_CHARACTERS))
     usable.sort(key=lambda name: FILL.index(tier) if (tier := _tier(sample.schema.field(name))) in FILL else len(FILL))
     drawn = order_of(usable, contributions)
     if wanted:
@@ -270,7 +275,7 @@ def _axis(field: "pa.Field", note: str, column: "pa.ChunkedArray") -> Axis:
     return _numbers(field.name, note, np.array([math.nan if v is None else float(v) for v in values]), unit_of(field))
 
 
-def _categories(name: str, note: str, values: list) -> Axis:
+def _categories(name: str, note: str, values: list, characters: int = LEVEL_CHARACTERS) -> Axis:
     """Return an axis with one place for each level, the most frequent twelve by name and the rest together at the
     foot.
     """
@@ -282,7 +287,7 @@ def _categories(name: str, note: str, values: list) -> Axis:
     rest = levels[MOST_LEVELS:]
     numeric = all(isinstance(v, (int, float)) for v in few)
     few.sort(key=(lambda v: v) if numeric else str, reverse=not numeric)
-    texts = [elided(plain(level), 26) for level in few]
+    texts = [elided(plain(level), characters) for level in few]
     place = {level: position for position, level in enumerate(few)}
     foot = -1.0
     ticks = [(float(i), text) for i, text in enumerate(texts)]

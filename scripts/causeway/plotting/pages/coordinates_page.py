@@ -1,5 +1,6 @@
-"""Parallel coordinates as a page for brushing, drawn by plotly."""
+"""Parallel coordinates as a page for brushing, drawn by plotly.js."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,47 +9,42 @@ from markupsafe import Markup
 from causeway.core.files.whole_files import write_whole
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.markup import escape
-from causeway.plotting.drawing.page import rendered
+from causeway.plotting.drawing.page import ASSETS, rendered
 from causeway.plotting.figures.parallel_coordinates import broken, nothing, title_of
 
 if TYPE_CHECKING:
     from causeway.plotting.figures.coordinate_axes import Coordinates
 
-DIV = "parallel-coordinates"
+LIBRARY = "plotly-gl2d.min.js"
+"""plotly.js 3.7.0 with the charts drawn by WebGL alone, as npm's `plotly.js-gl2d-dist-min` has it."""
 
 
 def draw_coordinates_page(coordinates: "Coordinates | None", *, dataset: str, target: str) -> Markup:
-    """Return the page, which finds plotly's script beside it; without a launch, one that says so."""
+    """Return the page, which finds plotly.js beside it; without a launch, one that says so."""
     title = title_of(dataset, target)
     if coordinates is None:
-        return rendered("coordinates.html", title=title, chart=None, selection="", nothing=nothing(dataset, target))
-    options = {"displayModeBar": False, "responsive": True}
-    chart = interactive(coordinates).to_html(
-        full_html=False, include_plotlyjs="directory", include_mathjax=False, div_id=DIV, config=options
-    )
-    selection = f"{coordinates.selection[:1].upper()}{coordinates.selection[1:]}"
+        return rendered("coordinates.html", title=title, chart=None, nothing=nothing(dataset, target))
+    text = json.dumps(interactive(coordinates), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return rendered(
         "coordinates.html",
         title=title,
-        chart=Markup(chart),  # noqa: S704 - plotly's markup; the texts in it are escaped below
-        selection=selection,
+        chart=Markup(text.replace("<", "\\u003c")),  # noqa: S704 - JSON in which no tag can begin or end
+        library=LIBRARY,
+        selection=f"{coordinates.selection[:1].upper()}{coordinates.selection[1:]}",
         nothing=None,
     )
 
 
 def write_plotly_script(folder: Path) -> None:
-    """Write plotly's own script beside the page: it needs no network."""
-    from plotly.offline import get_plotlyjs
+    """Write plotly.js and its licence beside the page: it needs no network."""
+    for name in (LIBRARY, "plotly-gl2d.LICENSE"):
+        write_whole(folder / name, (ASSETS / name).read_bytes())
 
-    write_whole(folder / "plotly.min.js", get_plotlyjs())
 
-
-def interactive(coordinates: "Coordinates"):
-    """Return the plotly figure. plotly reads a small part of HTML in labels, so they are escaped; ticks are plain
-    text to it.
+def interactive(coordinates: "Coordinates") -> dict:
+    """Return what plotly.js draws: `data`, `layout` and `config`. It reads a small part of HTML in labels, so they are
+    escaped; ticks are plain text to it.
     """
-    import plotly.graph_objects as go
-
     dimensions = [
         {
             "label": "<br>".join(escape(line) for line in [*broken(axis.name, 14), *axis.note.split("\n")] if line),
@@ -77,12 +73,17 @@ def interactive(coordinates: "Coordinates"):
     ticks = {**font, "size": 12}
     hidden = {"size": 1, "color": theme.PAPER}
     # below the axes, since names grow downwards: above, those of several lines would lie over the lines of the launches
-    axes = go.Parcoords(
-        line=line, dimensions=dimensions, labelfont=font, labelside="bottom", tickfont=ticks, rangefont=hidden
-    )
-    figure = go.Figure(axes)
+    axes = {
+        "type": "parcoords",
+        "line": line,
+        "dimensions": dimensions,
+        "labelfont": font,
+        "labelside": "bottom",
+        "tickfont": ticks,
+        "rangefont": hidden,
+    }
     first = coordinates.axes[0]
     left = 40 + (7 * max(len(words) for _, words in first.ticks) if first.named else 40)
     margin = {"l": min(left, 250), "r": 40, "t": 24, "b": 130}
-    figure.update_layout(template="none", font=font, height=640, margin=margin, paper_bgcolor=theme.PAPER)
-    return figure
+    layout = {"font": font, "height": 640, "margin": margin, "paper_bgcolor": theme.PAPER}
+    return {"data": [axes], "layout": layout, "config": {"displayModeBar": False, "responsive": True}}

@@ -171,7 +171,7 @@ def test_both_figures_are_drawn_and_equal_when_drawn_again(case, tmp_path):
         assert file.read_bytes() == (tmp_path / "b" / file.relative_to(tmp_path / "a")).read_bytes()
     page = (tmp_path / "a" / "page" / "index.html").read_text()
     still = (tmp_path / "a" / "still.svg").read_text()
-    assert (tmp_path / "a" / "page" / "plotly.min.js").exists() == (case != "no launch")
+    assert (tmp_path / "a" / "page" / "plotly-gl2d.min.js").exists() == (case != "no launch")
     assert parsed(still.encode()) is not None
     for text in (page, still):
         assert "<b onload" not in text
@@ -182,12 +182,12 @@ def test_both_figures_are_drawn_and_equal_when_drawn_again(case, tmp_path):
 
 
 def test_an_axis_of_the_interactive_page_cannot_hold_a_link(tmp_path):
-    """plotly drops `<img>` by itself but makes a live link of `<a href>`: only the escape stands against it."""
+    """plotly.js drops `<img>` by itself but makes a live link of `<a href>`: only the escape stands against it."""
     picture = chosen(tmp_path)
     link = '<a href="//e.x/">'
     first = replace(picture.axes[0], name=link, note=link)
     picture = replace(picture, axes=[first, *picture.axes[1:]], quartiles=[(0.0, link)])
-    figure = interactive(picture).to_plotly_json()["data"][0]
+    figure = interactive(picture)["data"][0]
     texts = [figure["dimensions"][0]["label"].replace("<br>", ""), *figure["line"]["colorbar"]["ticktext"]]
     for text in texts:
         assert "&lt;a" in text
