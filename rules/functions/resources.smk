@@ -53,14 +53,21 @@ MOST_RANKS = 64
 
 
 def ranks(wildcards, input):
-    """Return the MPI ranks of a job: two on one machine, on a cluster as many as the tables' size is worth."""
-    if workflow.local_exec and not workflow.remote_exec:
+    """Return the MPI ranks of a job: two on one machine, on a cluster as many as the tables' size is worth, two at least: Snakemake submits no
+    MPI job of one.
+    """
+    if runs_here():
         return 2
     return min(max(2, int(mb(input.tables) / MB_PER_RANK)), MOST_RANKS)
 
 
 def ranks_of_large_tables(wildcards, input):
-    """Return the MPI ranks of a job that takes less time than a rank takes to start, unless its tables are large: one
-    for small tables.
+    """Return the MPI ranks of a job that takes less time than a rank takes to start, unless its tables are large: on one machine one for small
+    tables.
     """
-    return 1 if mb(input.tables) < MB_PER_RANK else ranks(wildcards, input)
+    return 1 if runs_here() and mb(input.tables) < MB_PER_RANK else ranks(wildcards, input)
+
+
+def runs_here():
+    """Return whether jobs run on the machine on which Snakemake was started."""
+    return workflow.local_exec and not workflow.remote_exec
