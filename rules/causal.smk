@@ -2,7 +2,8 @@
 
 Required: {target}/kept.parquet, kernels.parquet, tables/{export}/, clocks.json, steps.parquet. Produces: {target}/features.parquet and
 {target}/causal/{scope}/. Kernels are spread over a fixed number of batches, so that the plan is known before any of them runs; each batch
-leaves uncorrected outcomes, and one rule finds which causes are significant after all kernels were looked at.
+leaves uncorrected outcomes, and one rule finds which causes are significant after all kernels were looked at. assemble_features is an MPI program,
+each rank of which reads some exports.
 """
 
 
@@ -14,6 +15,7 @@ rule assemble_features:
         steps=steps_of,
         kept="<results>/{dataset}/{target}/kept.parquet",
         configurations="<results>/{dataset}/{target}/configurations.parquet",
+        program=os.path.relpath(f"{BASE}/scripts/causal/assemble_features.py"),
         lib=modules("causal"),
     output:
         features="<results>/{dataset}/{target}/features.parquet",
@@ -23,15 +25,23 @@ rule assemble_features:
         "<benchmarks>/assemble_features/{dataset}/{target}.jsonl"
     priority: SEARCH_FIRST
     conda:
-        "../envs/causal.yaml"
+        "../envs/mpi.yaml"
+    threads: 1
     resources:
-        mem_mb=rows_mb,
+        mpi="mpiexec",
+        tasks=ranks_of_large_tables,
+        mem_mb_per_cpu=rows_mb,
         runtime=input_minutes,
     params:
-        nodes=nodes,
-        runs=runs,
-    script:
-        "../scripts/causal/assemble_features.py"
+        exports=export_names,
+        nodes=lambda wildcards: [node or "" for node in nodes(wildcards).values()],
+        runs=lambda wildcards: [run or "" for run in runs(wildcards).values()],
+        folder=dataset_folder,
+    shell:
+        "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks}"
+        " --tables {params.folder:q}/tables --exports {params.exports:q} --nodes {params.nodes:q} --runs {params.runs:q}"
+        " --clocks {input.clocks:q} --telemetry {input.telemetry:q} --steps {input.steps:q} --kept {input.kept:q}"
+        " --out {output.features:q} --log {log:q}"
 
 
 rule discover_causes:

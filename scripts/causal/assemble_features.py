@@ -1,37 +1,75 @@
-"""Features of the kept launches: configuration, context at their start, counters."""
+"""Features of the kept launches: configuration, context at their start, counters: an MPI program.
 
+`mpiexec -n N python -m mpi4py scripts/causal/assemble_features.py --ranks N ...` writes `features.parquet`. Each MPI
+rank computes the context of some ranks of the dataset. Without a launcher it runs as one rank.
+"""
+
+import argparse
+import importlib
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from causeway.causal.data.features import assemble, exports_of
-from causeway.core.logs import LOG, failing_clearly
-from causeway.core.reduced import CONTEXT_FEATURES, why_not
-from causeway.core.tables import read_json, read_table
+# Ranks are started by this file's path, also on nodes to which a launcher passes no PYTHONPATH.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
+from causeway.numeric.mpi import ending_together
 
 
-def main(job) -> None:
-    with failing_clearly(job.log[0]):
-        kept = Path(job.input.kept)
-        folders = [job.input.tables] if isinstance(job.input.tables, str) else list(job.input.tables)
-        clocks = read_json(job.input.clocks)
-        exports = exports_of(folders, clocks, dict(job.params.nodes), dict(job.params.runs))
-        configurations = read_table(kept.with_name("configurations.parquet"), "configuration_summary")
-        if filtered := why_not(folders, CONTEXT_FEATURES):
-            LOG.info("context features: %s", filtered)
+def arguments(argv: list[str] | None) -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
+    parser.add_argument(
+        "--ranks", type=int, required=True, help="number of MPI ranks that the launcher was told to start"
+    )
+    parser.add_argument("--tables", type=Path, required=True, help="folder with one folder of tables per export")
+    parser.add_argument("--exports", nargs="+", required=True, help="names of the exports, in the sheet's order")
+    parser.add_argument("--nodes", nargs="*", default=[], help="node of each export, '' if unknown; none at all")
+    parser.add_argument("--runs", nargs="*", default=[], help="repeat of the job of each export, likewise")
+    parser.add_argument("--clocks", type=Path, required=True, help="clocks.json of the dataset")
+    parser.add_argument(
+        "--kept", type=Path, required=True, help="kept.parquet in the target's folder, with configurations.parquet"
+    )
+    parser.add_argument("--out", type=Path, required=True, help="features.parquet")
+    parser.add_argument("--telemetry", type=Path, nargs="*", default=[], help="telemetry.parquet, if there is one")
+    parser.add_argument("--steps", type=Path, nargs="*", default=[], help="steps.parquet, if there is one")
+    parser.add_argument("--log", help="the log's file; standard error if absent")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str] | None = None) -> None:
+    options = arguments(argv)
+    with ending_together(options.ranks, options.log) as ranks:
+        # compiled functions are compiled when their modules are imported, unless another process left them in the cache
+        ranks.one_per_node_first(lambda: importlib.import_module("causeway.causal.data.assemble_features"))
+        from causeway.causal.data.assemble_features import assemble
+        from causeway.causal.data.features import exports_of
+        from causeway.core.logs import LOG
+        from causeway.core.reduced import CONTEXT_FEATURES, why_not
+        from causeway.core.tables import read_json, read_table
+
+        found = None
+        with ranks.together():
+            if ranks.first:
+                folders = [options.tables / export for export in options.exports]
+                places = (dict(zip(options.exports, given, strict=False)) for given in (options.nodes, options.runs))
+                filtered = why_not(folders, CONTEXT_FEATURES)
+                found = exports_of(folders, read_json(options.clocks), *places), filtered
+                if filtered:
+                    LOG.info("context features: %s", filtered)
+            means = read_table(options.kept.with_name("configurations.parquet"), "configuration_summary")
+        exports, filtered = ranks.share(found)
         assemble(
-            kept,
+            options.kept,
             exports,
-            configurations,
-            kept.parent.name,
-            Path(job.output.features),
+            means,
+            options.kept.parent.name,
+            options.out,
             with_context=not filtered,
-            telemetry=Path(job.input.telemetry[0]) if job.input.telemetry else None,
-            steps=Path(job.input.steps[0]) if job.input.steps else None,
+            telemetry=options.telemetry[0] if options.telemetry else None,
+            steps=options.steps[0] if options.steps else None,
+            ranks=ranks,
         )
 
 
-if "snakemake" in globals():
-    main(snakemake)
+if __name__ == "__main__":
+    sys.exit(main())

@@ -75,6 +75,9 @@ def own_profile(folder, **changes):
     profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "profile.yaml").read_text())
     profile["slurm-init-seconds-before-status-checks"] = 6
     profile["resources"]["side_by_side"] = CPUS
+    for changed in profile["set-resources"].values():
+        if "side_by_side" in changed:
+            changed["side_by_side"] = CPUS
     tasks = changes.pop("tasks", TASKS)
     for rule in ("bin_launches", "bin_measurements", "measure_efficiency") if tasks else ():
         profile["set-resources"][rule]["tasks"] = tasks

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 from tests.bench.inputs import ROOT
-from tests.unit.causal.whole_way import CAUSES, tables_of
+from tests.unit.causal.whole_way import CAUSES, feature_words, tables_of
 
 from causal import assemble_features, discover_causes, discover_dataset_causes
 from causeway.causal.data.outcome_file import read_outcomes
@@ -139,20 +139,7 @@ def analysed(files, folder):
     words = [str(word) for option in options.items() for word in option]
     bin_launches.main([*words, "--exports", *names, "--targets", "kernel_variability"])
     root = out / "kernel_variability"
-    assemble_features.main(
-        SimpleNamespace(
-            input=SimpleNamespace(
-                kept=root / "kept.parquet",
-                tables=[str(folder) for folder in folders],
-                clocks=out / "clocks.json",
-                telemetry=[],
-                steps=[out / "s.parquet"],
-            ),
-            output=SimpleNamespace(features=root / "features.parquet"),
-            params=SimpleNamespace(nodes={}, runs={}),
-            log=[root / "log"],
-        )
-    )
+    assemble_features.main(feature_words(out, names, "kernel_variability", steps=out / "s.parquet"))
     table = pq.read_table(root / "features.parquet")
     host = [name for name in table.column_names if name in FEATURE_BY_NAME]
     host = [name for name in host if FEATURE_BY_NAME[name].table in HOST_TABLES]

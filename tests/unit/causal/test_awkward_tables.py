@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from whole_way import feature_words
 
 from causal import assemble_features, discover_dataset_causes
 from causeway.causal.data.outcome_file import read_outcomes
@@ -74,18 +75,13 @@ def graph_of(folder, frame, parquet=False):
     job = SimpleNamespace(
         input=SimpleNamespace(
             **paths,
-            tables=[str(out / "tables/e0")],
-            clocks=out / "clocks.json",
-            configurations=root / "configurations.parquet",
-            telemetry=[],
-            steps=[],
         ),
         output=SimpleNamespace(features=paths["features"], draft=root / "causal/drafts/dataset.json"),
-        params=SimpleNamespace(nodes={}, runs={}, causes=CAUSES, seed=1),
+        params=SimpleNamespace(causes=CAUSES, seed=1),
         wildcards=SimpleNamespace(dataset="d", target="y"),
         log=[folder / "log"],
     )
-    assemble_features.main(job)
+    assemble_features.main(feature_words(out, ["e0"], "y"))
     discover_dataset_causes.main(job)
     (outcome,) = correct(read_outcomes(job.output.draft)[:1])
     write_scope(outcome, root / "causal/dataset")

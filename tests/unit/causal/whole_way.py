@@ -62,6 +62,22 @@ def tables_of(out, files, one_each, telemetry=()):
     return names
 
 
+def feature_words(out, names, target, *, telemetry=False, steps=None, runs=None):
+    """Return the command line of `assemble_features` for a folder of results."""
+    options = {
+        "--ranks": [1],
+        "--tables": [out / "tables"],
+        "--exports": names,
+        "--runs": [(runs or {}).get(name) or "" for name in names],
+        "--clocks": [out / "clocks.json"],
+        "--kept": [out / target / "kept.parquet"],
+        "--out": [out / target / "features.parquet"],
+        "--telemetry": [out / "telemetry.parquet"] if telemetry else [],
+        "--steps": [steps] if steps else [],
+    }
+    return [str(word) for option, values in options.items() for word in (option, *values)]
+
+
 def documents_of(folder, files, target, whole=False, telemetry=(), runs=None, **causes):
     """Return the documents of the kernels that matter, and the whole dataset's behind them if wanted: `graph` and the
     rows of each table.
@@ -82,21 +98,17 @@ def documents_of(folder, files, target, whole=False, telemetry=(), runs=None, **
     job = SimpleNamespace(
         input=SimpleNamespace(
             **paths,
-            tables=[str(out / "tables" / name) for name in names],
-            clocks=out / "clocks.json",
-            telemetry=[out / "telemetry.parquet"] if telemetry else [],
-            steps=[],
         ),
         output=SimpleNamespace(
             features=paths["features"],
             drafts=root / "causal" / "drafts" / "0.json",
             draft=root / "causal" / "drafts" / "dataset.json",
         ),
-        params=SimpleNamespace(nodes={}, runs=runs or {}, causes=CAUSES | causes, seed=1),
+        params=SimpleNamespace(causes=CAUSES | causes, seed=1),
         wildcards=SimpleNamespace(dataset="d", target=target, batch="0"),
         log=[folder / "log"],
     )
-    assemble_features.main(job)
+    assemble_features.main(feature_words(out, names, target, telemetry=bool(telemetry), runs=runs))
     discover_causes.main(job)
     outcomes = read_outcomes(job.output.drafts)
     of_dataset = None

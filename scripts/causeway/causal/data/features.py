@@ -1,19 +1,15 @@
-"""Features of the kept launches: launch configuration, context at the start, counters; written as `features.parquet`.
+"""Features of the kept launches: launch configuration, context at the start, counters.
 
 A context feature describes what was so when the launch began, never anything that depends on how long it then took: a
 longer launch meets more copies merely by being longer.
 """
 
-import contextlib
-import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from causeway.causal.data.launch_context import (
@@ -40,13 +36,12 @@ from causeway.core.tables import (
     COPY_KINDS,
     LAUNCH_SHAPE,
     SCHEMAS,
-    TableWriter,
     extremes,
     open_table,
     read_json,
     read_table,
 )
-from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
+from causeway.core.vocabulary import MEMORY_STALL
 from causeway.numeric.intervals import stretches
 
 
@@ -61,6 +56,24 @@ class Export:
     ranks: tuple[int, ...]
     node: str | None
     run: str | None = None
+
+
+@dataclass(frozen=True)
+class ExportFacts:
+    """What all kept launches must know of each export: its first launch and the last one's start, 1 ns more (aligned),
+    None without launches; its tables; the metrics that it samples.
+    """
+
+    ends: tuple[int, int] | None
+    tables: frozenset[str]
+    sampled: frozenset[str]
+
+    @classmethod
+    def of(cls, export: Export) -> "ExportFacts":
+        """Read them from an export's tables."""
+        tables = frozenset(path.stem for path in export.folder.glob("*.parquet"))
+        sampled = frozenset(sampled_metrics(export.folder / "samples.parquet"))
+        return cls(_ends(export) if "launches" in tables else None, tables, sampled)
 
 
 def exports_of(
@@ -89,86 +102,8 @@ def exports_of(
     return found
 
 
-def assemble(
-    kept: Path,
-    exports: list[Export],
-    configurations: pa.Table | None,
-    target: str,
-    path: Path,
-    *,
-    with_context: bool = True,
-    telemetry: Path | None = None,
-    steps: Path | None = None,
-) -> None:
-    """Write the features of kept launches, in their order: the columns of `kept` that identify and weigh a row, then
-    one per feature.
-
-    The context features of one rank are in memory at once; everything else goes row group by row group.
-
-    Parameters
-    ----------
-    kept : Path
-        `kept.parquet`.
-    exports : list of Export
-    configurations : Table or None
-        Columns of `configurations.parquet` of the target: the exact means that previous_deviation needs.
-    target : str
-    path : Path
-        Gets `features.parquet`; unit, tier and group of a feature stand in its field's metadata.
-    with_context : bool
-        False: what else was so when a launch began is left out, because the tables lack events.
-    telemetry, steps : Path or None
-        `telemetry.parquet` and `steps.parquet` of the dataset.
-    """
-    with open_table(kept, "kept") as file, contextlib.ExitStack() as opened:
-        traced = _traced(file.schema_arrow.names)
-        surroundings = (
-            LaunchContext(exports, configurations if target == KERNEL_VARIABILITY else None, telemetry, steps)
-            if traced and with_context
-            else None
-        )
-        writer = None
-        for rank, pieces in _by_rank(file):
-            for piece, context in _with_context(rank, pieces, surroundings):
-                table, fields = features_of(piece, context, exports, target)
-                writer = writer or opened.enter_context(TableWriter(path, "features", [*SCHEMAS["kept"], *fields]))
-                writer.write(table)
-
-
-Pieces = Callable[..., Iterator[pa.Table]]
-"""Yields rows, or some columns of them, one row group after the other."""
-
-
-def _by_rank(file: pq.ParquetFile) -> Iterator[tuple[int, Pieces]]:
-    """Yield each rank with its rows, which stand together in a file of kept rows; rank 0 without rows for a file
-    without any.
-    """
-    sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
-    begins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    read = functools.lru_cache(maxsize=2)(
-        lambda group, columns: file.read_row_group(group, list(columns) if columns else None)
-    )
-    counts: dict[int, int] = {}
-    for group in range(file.num_row_groups):
-        for row in pc.value_counts(read(group, ("rank",)).column("rank")).to_pylist():
-            counts[row["values"]] = counts.get(row["values"], 0) + row["counts"]
-    first = 0
-    for rank, count in sorted(counts.items()) or [(0, 0)]:
-
-        def pieces(*columns: str, low: int = first, high: int = first + count) -> Iterator[pa.Table]:
-            if low == high:
-                empty = file.schema_arrow.empty_table()
-                yield empty.select(list(columns)) if columns else empty
-            for group, (begin, end) in enumerate(pairwise(begins.tolist())):
-                if begin < high and end > low:
-                    yield read(group, columns).slice(max(low - begin, 0), min(high, end) - max(low, begin))
-
-        yield rank, pieces
-        first += count
-
-
-def _traced(columns: list[str]) -> bool:
-    """Return whether kept rows are launches of a trace."""
+def traced(columns: list[str]) -> bool:
+    """Return whether kept rows, which have these columns, are launches of a trace."""
     return "duration_ns" in columns
 
 
@@ -192,7 +127,7 @@ def features_of(
     fields : list of Field
     """
     base = kept.select(SCHEMAS["kept"].names)
-    trace = _traced(kept.column_names)
+    trace = traced(kept.column_names)
     columns: dict[str, pa.Array] = {}
     fields: list[pa.Field] = []
 
@@ -247,15 +182,8 @@ def _add_counters(kept: pa.Table, columns: dict[str, pa.Array], add: Callable[..
         add(feature, kept.column(field.name), facts.get("raw", ""))
 
 
-def _with_context(
-    rank: int, pieces: Pieces, surroundings: "LaunchContext | None"
-) -> Iterator[tuple[pa.Table, dict[str, np.ndarray]]]:
-    """Yield the rows of a rank, one row group after the other, each with its part of the context."""
-    context = surroundings.of(rank, pieces) if surroundings else {}
-    begin = 0
-    for piece in pieces():
-        yield piece, {name: values[begin : begin + piece.num_rows] for name, values in context.items()}
-        begin += piece.num_rows
+Pieces = Callable[..., Iterator[pa.Table]]
+"""Yields rows, or some columns of them, one row group after the other."""
 
 
 class LaunchContext:
@@ -264,6 +192,8 @@ class LaunchContext:
     Parameters
     ----------
     exports : list of Export
+    facts : list of ExportFacts
+        Of each of them.
     configurations : Table or None
         Exact means for previous_deviation, columns of `configurations.parquet`; without them there is none.
     telemetry : Path or None
@@ -280,20 +210,20 @@ class LaunchContext:
     def __init__(
         self,
         exports: list[Export],
+        facts: list[ExportFacts],
         configurations: pa.Table | None,
         telemetry: Path | None = None,
         steps: Path | None = None,
     ) -> None:
         self.export_of = {rank: export for export in exports for rank in export.ranks}
         self.configurations = configurations
-        self.begun = _run_starts(exports)
-        folders = [export.folder for export in exports]
-        available = {"launches"} | {path.stem for folder in folders for path in folder.glob("*.parquet")}
+        self.begun = _run_starts(exports, facts)
+        available = {"launches"}.union(*(one.tables for one in facts))
         available |= set() if configurations is None else {"configuration_summary"}
         self.telemetry = telemetry
         self.steps = steps if steps and pq.read_metadata(steps).num_rows else None
         available |= {"steps"} if self.steps else set()
-        sampled = {name for folder in folders for name in sampled_metrics(folder / "samples.parquet")}
+        sampled = set().union(*(one.sampled for one in facts))
         sampled |= sampled_metrics(telemetry) if telemetry else set()
         self.names = [*(feature.name for feature in FEATURES if feature.table in available), *sorted(sampled)]
 
@@ -335,22 +265,22 @@ def _unknown(name: str, rows: int) -> np.ndarray:
     return np.full(rows, None if is_category else np.nan, dtype=object if is_category else float)
 
 
-def _run_starts(exports: list[Export]) -> dict[Path, int]:
+def _ends(export: Export) -> tuple[int, int] | None:
+    """Return the aligned start of an export's first launch, and 1 ns more than that of its last; None without any."""
+    with open_table(export.folder / "launches.parquet", "launches") as file:
+        groups = [index for index in range(file.num_row_groups) if file.metadata.row_group(index).num_rows]
+        if not groups:
+            return None
+        ends = extremes(file, groups[0], "start_ns")[0], extremes(file, groups[-1], "start_ns")[1]
+    begin, end = export.clock.aligned(np.array(ends)).tolist()
+    return begin, end + 1
+
+
+def _run_starts(exports: list[Export], facts: list[ExportFacts]) -> dict[Path, int]:
     """Return for each export with launches the aligned start of the first launch of its run: of the exports recorded
     at the same time.
     """
-    found = {}
-    for export in exports:
-        path = export.folder / "launches.parquet"
-        if path.is_file():
-            with open_table(path, "launches") as file:
-                groups = [
-                    index for index in range(file.metadata.num_row_groups) if file.metadata.row_group(index).num_rows
-                ]
-                if groups:
-                    ends = extremes(file, groups[0], "start_ns")[0], extremes(file, groups[-1], "start_ns")[1]
-                    begin, end = export.clock.aligned(np.array(ends)).tolist()
-                    found[export.folder] = begin, end + 1
+    found = {export.folder: one.ends for export, one in zip(exports, facts, strict=True) if one.ends}
     first, last = (np.array([ends[place] for ends in found.values()], np.int64) for place in (0, 1))
     return dict(zip(found, stretches(first, last).tolist(), strict=True))
 

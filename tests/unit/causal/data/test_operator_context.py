@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from causeway.causal.data.features import Export, LaunchContext
+from causeway.causal.data.features import Export, ExportFacts, LaunchContext
 from causeway.causal.data.launch_context import ChosenLaunches
 from causeway.causal.data.operator_context import add_operators, add_shapes, add_steps, matrix_product
 from causeway.core.clock import Clock
@@ -109,9 +109,8 @@ def test_what_the_host_was_doing_equals_a_plain_loop(export, tmp_path, monkeypat
     if rows_per_group:
         monkeypatch.setattr("causeway.core.tables.ROW_GROUP_ROWS", rows_per_group)
         write_table(table(launches, "launches"), folder / "launches.parquet", "launches")
-    context = LaunchContext(
-        [Export(folder, Clock(shift_ns=SHIFT), (0, 1), None)], None, steps=tmp_path / "steps.parquet"
-    )
+    one = Export(folder, Clock(shift_ns=SHIFT), (0, 1), None)
+    context = LaunchContext([one], [ExportFacts.of(one)], None, steps=tmp_path / "steps.parquet")
     known = 0
     for rank in (0, 1):
         rows = [number for number, row in enumerate(launches) if row["rank"] == rank][::3]
