@@ -39,8 +39,8 @@ rule assemble_features:
         folder=dataset_folder,
     shell:
         "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks}"
-        " --tables {params.folder:q}/tables --exports {params.exports:q} --nodes {params.nodes:q} --runs {params.runs:q}"
-        " --clocks {input.clocks:q} --telemetry {input.telemetry:q} --steps {input.steps:q} --kept {input.kept:q}"
+        " --dataset {wildcards.dataset:q} --tables {params.folder:q}/tables --exports {params.exports:q} --nodes {params.nodes:q}"
+        " --runs {params.runs:q} --clocks {input.clocks:q} --telemetry {input.telemetry:q} --steps {input.steps:q} --kept {input.kept:q}"
         " --out {output.features:q} --log {log:q}"
 
 

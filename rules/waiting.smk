@@ -11,6 +11,7 @@ rule explain_waiting:
         tables=table_folders,
         clocks="<results>/{dataset}/clocks.json",
         steps="<results>/{dataset}/steps.parquet",
+        program=os.path.relpath(f"{BASE}/scripts/waiting/explain_waiting.py"),
         lib=modules("waiting"),
     output:
         waiting="<results>/{dataset}/waiting.parquet",
@@ -21,12 +22,20 @@ rule explain_waiting:
     wildcard_constraints:
         dataset=one_of(TRACED),
     conda:
-        "../envs/ingest.yaml"
+        "../envs/mpi.yaml"
+    threads: 1
     resources:
-        mem_mb=input_mb,
+        mpi="mpiexec",
+        tasks=ranks_of_large_tables,
+        mem_mb_per_cpu=largest_mb,
         runtime=input_minutes,
-    script:
-        "../scripts/waiting/explain_waiting.py"
+    params:
+        exports=export_names,
+        folder=lambda wildcards, output: os.path.dirname(output.waiting),
+    shell:
+        "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks}"
+        " --dataset {wildcards.dataset:q} --tables {params.folder:q}/tables --exports {params.exports:q}"
+        " --clocks {input.clocks:q} --steps {input.steps:q} --out {output.waiting:q} --log {log:q}"
 
 
 rule find_critical_paths:

@@ -4,25 +4,17 @@
 rank computes the context of some ranks of the dataset. Without a launcher it runs as one rank.
 """
 
-import argparse
-import importlib
 import sys
 from pathlib import Path
 
 # Ranks are started by this file's path, also on nodes to which a launcher passes no PYTHONPATH.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from causeway.numeric.mpi import ending_together
+from causeway.numeric.mpi_program import folders_of, parser_of, running
 
 
-def arguments(argv: list[str] | None) -> argparse.Namespace:
-    """Parse the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
-    parser.add_argument(
-        "--ranks", type=int, required=True, help="number of MPI ranks that the launcher was told to start"
-    )
-    parser.add_argument("--tables", type=Path, required=True, help="folder with one folder of tables per export")
-    parser.add_argument("--exports", nargs="+", required=True, help="names of the exports, in the sheet's order")
+def main(argv: list[str] | None = None) -> None:
+    parser = parser_of(__doc__)
     parser.add_argument("--nodes", nargs="*", default=[], help="node of each export, '' if unknown; none at all")
     parser.add_argument("--runs", nargs="*", default=[], help="repeat of the job of each export, likewise")
     parser.add_argument("--clocks", type=Path, required=True, help="clocks.json of the dataset")
@@ -32,15 +24,8 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, help="features.parquet")
     parser.add_argument("--telemetry", type=Path, nargs="*", default=[], help="telemetry.parquet, if there is one")
     parser.add_argument("--steps", type=Path, nargs="*", default=[], help="steps.parquet, if there is one")
-    parser.add_argument("--log", help="the log's file; standard error if absent")
-    return parser.parse_args(argv)
-
-
-def main(argv: list[str] | None = None) -> None:
-    options = arguments(argv)
-    with ending_together(options.ranks, options.log) as ranks:
-        # compiled functions are compiled when their modules are imported, unless another process left them in the cache
-        ranks.one_per_node_first(lambda: importlib.import_module("causeway.causal.data.assemble_features"))
+    options = parser.parse_args(argv)
+    with running(options, "causeway.causal.data.assemble_features") as ranks:
         from causeway.causal.data.assemble_features import assemble
         from causeway.causal.data.features import exports_of
         from causeway.core.logs import LOG
@@ -50,10 +35,12 @@ def main(argv: list[str] | None = None) -> None:
         found = None
         with ranks.together():
             if ranks.first:
-                folders = [options.tables / export for export in options.exports]
-                places = (dict(zip(options.exports, given, strict=False)) for given in (options.nodes, options.runs))
+                folders = folders_of(options)
+                nodes, runs = (
+                    dict(zip(options.exports, given, strict=False)) for given in (options.nodes, options.runs)
+                )
                 filtered = why_not(folders, CONTEXT_FEATURES)
-                found = exports_of(folders, read_json(options.clocks), *places), filtered
+                found = exports_of(folders, read_json(options.clocks), nodes, runs), filtered
                 if filtered:
                     LOG.info("context features: %s", filtered)
             means = read_table(options.kept.with_name("configurations.parquet"), "configuration_summary")

@@ -1,4 +1,4 @@
-"""Efficiency over MPI ranks: the same bytes on 1, 2, 3, 4 and 7 ranks."""
+"""Efficiency and idle time over MPI ranks: the same bytes on 1, 2, 3, 4 and 7 ranks."""
 
 import json
 import os
@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from causeway.core.files.checked_parquet import CheckedParquet
-from causeway.core.tables import read_json
+from causeway.core.tables import read_json, read_table
 from causeway.efficiency.measure_efficiency import measure_efficiency
+from causeway.efficiency.steps.find_steps import find_steps
 from causeway.numeric.mpi import Ranks
 from progress import run_by_progress
 from support import ROOT
@@ -23,6 +24,11 @@ from efficiency_samples import clocks, export
 SIZES = (1, 2, 3, 4, 7)
 CHOICES = {"bins": 40, "regions": 5, "kernel_wait_ns": 30, "small_kernel_us": 1}
 EXPORTS = 5
+RESULTS = {
+    "measure_efficiency": ("efficiency.json", "efficiency.parquet"),
+    "explain_waiting": ("waiting.parquet",),
+}
+"""Files that each program writes."""
 
 
 def random_export(folder, rank):
@@ -52,26 +58,36 @@ def random_export(folder, rank):
     )
 
 
+def call(folder, module, arguments):
+    """Return one entry of `ranks_of_many_sizes.py`: a module of the package, whose function has its name."""
+    function = module.rpartition(".")[2]
+    return {
+        "module": f"causeway.{module}",
+        "function": function,
+        "arguments": arguments,
+        "out": str(folder / function),
+    }
+
+
+def outputs(program):
+    """Return the arguments that name the results of a program."""
+    return [f"OUT/{name}" for name in RESULTS[program]]
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """Write a dataset and measure it on every number of ranks, in one session; return its folder."""
     folder = tmp_path_factory.mktemp("ranks")
     folders = [random_export(folder / "tables", rank) for rank in range(EXPORTS)]
     clocks(folder / "clocks.json", {str(rank): 37 * rank for rank in range(EXPORTS)})
-    call = {
-        "module": "causeway.efficiency.measure_efficiency",
-        "function": "measure_efficiency",
-        "arguments": [
-            "d",
-            [str(one) for one in folders],
-            str(folder / "clocks.json"),
-            CHOICES,
-            "OUT/efficiency.json",
-            "OUT/efficiency.parquet",
-        ],
-        "out": str(folder / "efficiency"),
-    }
-    (folder / "calls.json").write_text(json.dumps([call]), encoding="utf-8")
+    of_dataset = ["d", [str(one) for one in folders], str(folder / "clocks.json")]
+    steps = folder / "steps.parquet"
+    find_steps(*of_dataset, 1, folder / "steps.json", steps, folder / "step_causes.parquet")
+    calls = [
+        call(folder, "efficiency.measure_efficiency", [*of_dataset, CHOICES, *outputs("measure_efficiency")]),
+        call(folder, "waiting.explain_waiting", [*of_dataset, str(steps), *outputs("explain_waiting")]),
+    ]
+    (folder / "calls.json").write_text(json.dumps(calls), encoding="utf-8")
     program = Path(__file__).with_name("ranks_of_many_sizes.py")
     line = [launcher(), "-n", "7", sys.executable, "-m", "mpi4py", str(program), str(folder / "calls.json")]
     environment = dict(os.environ, OMP_NUM_THREADS="1", NUMBA_NUM_THREADS="1")
@@ -80,20 +96,24 @@ def made(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", ["efficiency/{}/efficiency.json", "efficiency/{}/efficiency.parquet"])
-def test_the_same_bytes(made, name):
-    first, *others = [(made / name.format(size)).read_bytes() for size in SIZES]
+@pytest.mark.parametrize(("program", "name"), [(program, name) for program, names in RESULTS.items() for name in names])
+def test_the_same_bytes(made, program, name):
+    first, *others = [(made / program / str(size) / name).read_bytes() for size in SIZES]
     for size, other in zip(SIZES[1:], others, strict=True):
         assert other == first, f"{size} ranks"
 
 
 def test_the_results_are_of_all_exports(made):
     """Equal bytes of nothing would prove nothing."""
-    document = read_json(made / "efficiency" / "7" / "efficiency.json")
+    document = read_json(made / "measure_efficiency" / "7" / "efficiency.json")
     assert document["launch_path"]["launches"] == document["launch_path"]["called"] == 4 * 200 + 1500
     assert "step *" in json.dumps(document)
     assert len(document["shared"]) == 1
-    assert CheckedParquet(made / "efficiency" / "7" / "efficiency.parquet").metadata.num_rows > 40
+    assert CheckedParquet(made / "measure_efficiency" / "7" / "efficiency.parquet").metadata.num_rows > 40
+    waiting = read_table(made / "explain_waiting" / "7" / "waiting.parquet", "waiting")
+    assert set(waiting.column("rank").to_pylist()) == set(range(EXPORTS))
+    assert len(set(waiting.column("reason").to_pylist())) > 2
+    assert waiting.column("step").null_count < waiting.num_rows
 
 
 def test_one_damaged_export_ends_with_its_error(made, tmp_path):

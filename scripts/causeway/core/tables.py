@@ -35,6 +35,7 @@ __all__ = [
     "conform",
     "extended",
     "extremes",
+    "folder_bytes",
     "open_table",
     "read_json",
     "read_table",
@@ -73,6 +74,11 @@ def sha256_of(path: str | Path) -> str:
             while block := handle.read(1 << 20):
                 digest.update(block)
     return digest.hexdigest()
+
+
+def folder_bytes(folder: Path) -> int:
+    """Return the size of an export's tables, in bytes: about what a pass over it reads."""
+    return sum(path.stat().st_size for path in folder.glob("*.parquet"))
 
 
 def extended(name: str, extra: Iterable[pa.Field] = ()) -> pa.Schema:

@@ -10,7 +10,7 @@ import numpy as np
 from causeway.core.clock import Clock, clocks_of
 from causeway.core.logs import LOG
 from causeway.core.reduced import EFFICIENCY, why_not
-from causeway.core.tables import read_json, read_table, write_json, write_table
+from causeway.core.tables import folder_bytes, read_json, read_table, write_json, write_table
 from causeway.efficiency.device_time import regions
 from causeway.efficiency.device_time.measure import COPY_KINDS, Limits, Measured, Opened, measure, open_export
 from causeway.efficiency.device_time.shared_gpus import groups, measure_shared
@@ -72,7 +72,7 @@ def measure_efficiency(
         clocks = clocks_of(document_of_clocks)
         filtered = why_not(folders, EFFICIENCY)
         usable = [] if filtered else [Path(folder) for folder in folders]
-        mine = ranks.share_of([_bytes(folder) for folder in usable])
+        mine = ranks.share_of([folder_bytes(folder) for folder in usable])
         here = {
             at: (found, regions.times_of(found.folder), work_of(found.folder))
             for at in mine
@@ -109,11 +109,6 @@ def measure_efficiency(
             write_json(found, out_json, schema="efficiency")
             rows = table(dataset, edges if opened else edges[:1], role_numbers(roles))
             write_table(rows, out_table, "efficiency", metadata={"dataset": name})
-
-
-def _bytes(folder: Path) -> int:
-    """Return the size of an export's tables: what its pass reads."""
-    return sum(path.stat().st_size for path in folder.glob("*.parquet"))
 
 
 def _devices(folder: Path) -> list[dict]:

@@ -4,6 +4,6 @@ compiled loops, MPI.
 What a table means stands in `core`, what one wing alone computes in that wing; `mpi` is the only module that imports
 mpi4py.
 
-Imports run from left to right: `block_resampling`, `few_values`, `intervals`, `moments`, `parquet_concat`,
-`slice_statistics` > `compiled`, `effective_size`, `mpi`, `process`, `seeds`.
+Imports run from left to right: `block_resampling`, `few_values`, `intervals`, `moments`, `mpi_program`,
+`parquet_concat`, `slice_statistics` > `compiled`, `effective_size`, `mpi`, `process`, `seeds`.
 """

@@ -1,4 +1,6 @@
-"""What `explain_waiting` does: every idle nanosecond of each device of a dataset with its reason, as one table."""
+"""What `explain_waiting` does: every idle nanosecond of each device of a dataset with its reason, as one table; over
+MPI ranks, each of which reads some exports.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +11,8 @@ import pyarrow as pa
 from causeway.core.clock import Clock, clocks_of
 from causeway.core.logs import LOG
 from causeway.core.reduced import EFFICIENCY, why_not
-from causeway.core.tables import read_json, read_table, write_table
+from causeway.core.tables import folder_bytes, read_json, read_table, write_table
+from causeway.numeric.mpi import Ranks
 from causeway.waiting.idle.export_pass import Explained, explain_export
 from causeway.waiting.idle.reason_words import NAMES
 from causeway.waiting.idle.totals import Steps
@@ -19,10 +22,19 @@ Sums = dict[tuple[int, int, int, int, str], int]
 
 
 def explain_waiting(
-    name: str, folders: Sequence[str | Path], clocks_file: str | Path, steps_file: str | Path | None, out: str | Path
+    name: str,
+    folders: Sequence[str | Path],
+    clocks_file: str | Path,
+    steps_file: str | Path | None,
+    out: str | Path,
+    *,
+    ranks: Ranks | None = None,
 ) -> None:
     """Write `waiting.parquet` of a dataset; without rows for a reduced one whose filter dropped events, since time of
     dropped events would count as idle: the file's metadata then say why.
+
+    Every export is read by one rank, and only its sums travel: the results are the same, to the byte, on any number of
+    ranks.
 
     Parameters
     ----------
@@ -33,29 +45,48 @@ def explain_waiting(
     steps_file : path or None
         `steps.parquet`; None, or a file that does not exist: no steps are known.
     out : path
+    ranks : Ranks or None
+        The processes that share the work; None for this one alone. Rank 0 writes.
 
     Raises
     ------
     TableError
         If a table is damaged or not ordered by start.
+    CausewayError
+        On all ranks, if anything failed on one.
     """
-    why = why_not(folders, EFFICIENCY)
-    clocks = clocks_of(read_json(clocks_file))
-    steps = _steps(steps_file)
-    sums: Sums = {}
-    bounds = {}
-    for folder in () if why else map(Path, folders):
-        document = read_json(folder / "capabilities.json")
-        if document["status"] == "refused" or not (document["time"] or {}).get("has_start"):
-            continue
-        clock = clocks[document["export"]]
-        own = {rank: _own(steps[rank], clock) for rank in document["ranks"] if rank in steps}
-        found = explain_export(folder, own)
-        bounds[document["export"]] = found.start_up_ns
-        _add(sums, found)
-        LOG.info("%s: idle time of %d devices explained", document["export"], len(found.devices))
-    facts = {"dataset": name, "start_up_ns": ", ".join(f"{export}: {bound}" for export, bound in bounds.items())}
-    write_table(waiting_table(sums), out, "waiting", metadata=facts | ({"why": why} if why else {}))
+    ranks = ranks or Ranks()
+    why = None
+    with ranks.together():
+        if ranks.first:
+            why = why_not(folders, EFFICIENCY)
+    why = ranks.share(why)
+    usable = [] if why else [Path(folder) for folder in folders]
+    with ranks.together():
+        clocks = clocks_of(read_json(clocks_file))
+        steps = _steps(steps_file)
+        sums: Sums = {}
+        bounds = {}
+        for at in ranks.share_of([folder_bytes(folder) for folder in usable]):
+            document = read_json(usable[at] / "capabilities.json")
+            if document["status"] == "refused" or not (document["time"] or {}).get("has_start"):
+                continue
+            clock = clocks[document["export"]]
+            own = {rank: _own(steps[rank], clock) for rank in document["ranks"] if rank in steps}
+            found = explain_export(usable[at], own)
+            bounds[at] = f"{document['export']}: {found.start_up_ns}"
+            _add(sums, found)
+            LOG.info("%s: idle time of %d devices explained", document["export"], len(found.devices))
+    parts = ranks.collect((sums, bounds))
+    with ranks.together():
+        if ranks.first:
+            whole: Sums = {}
+            for part, _ in parts:
+                for key, ns in part.items():
+                    whole[key] = whole.get(key, 0) + ns
+            used = dict(sorted(pair for _, part in parts for pair in part.items()))
+            facts = {"dataset": name, "start_up_ns": ", ".join(used.values())}
+            write_table(waiting_table(whole), out, "waiting", metadata=facts | ({"why": why} if why else {}))
 
 
 def _steps(path: str | Path | None) -> Steps:

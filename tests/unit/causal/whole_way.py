@@ -66,6 +66,7 @@ def feature_words(out, names, target, *, telemetry=False, steps=None, runs=None)
     """Return the command line of `assemble_features` for a folder of results."""
     options = {
         "--ranks": [1],
+        "--dataset": ["d"],
         "--tables": [out / "tables"],
         "--exports": names,
         "--runs": [(runs or {}).get(name) or "" for name in names],

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from causeway.causal.data.features import Export, ExportFacts, LaunchContext, features_of, traced
-from causeway.core.tables import SCHEMAS, TableWriter, open_table
+from causeway.core.tables import SCHEMAS, TableWriter, folder_bytes, open_table
 from causeway.core.vocabulary import KERNEL_VARIABILITY
 from causeway.numeric.mpi import Ranks
 from causeway.numeric.parquet_concat import join_row_groups
@@ -126,16 +126,12 @@ def _mine(
 
     What they cost is taken to be in proportion to the bytes that are read and written for them.
     """
-    size_of = {rank: _bytes(export) for export in exports for rank in export.ranks}
+    size_of = {rank: folder_bytes(export.folder) for export in exports for rank in export.ranks}
     row_bytes = 8 * len(file.schema_arrow)
     ends = np.cumsum([0, *counts.values()]).tolist()
     rows = [(rank, low, high) for rank, (low, high) in zip(counts, pairwise(ends), strict=True)]
     costs = [size_of.get(rank, 0) + row_bytes * (high - low) for rank, low, high in rows]
     return [rows[at] for at in ranks.share_of(costs)]
-
-
-def _bytes(export: Export) -> int:
-    return sum(path.stat().st_size for path in export.folder.glob("*.parquet"))
 
 
 def _write_part(
