@@ -73,6 +73,7 @@ rule find_stragglers:
 rule summarise_collectives:
     input:
         tables=table_folders,
+        program=os.path.relpath(f"{BASE}/scripts/efficiency/summarise_collectives.py"),
         lib=modules("efficiency"),
     output:
         sizes="<results>/{dataset}/collective_sizes.parquet",
@@ -83,12 +84,20 @@ rule summarise_collectives:
     wildcard_constraints:
         dataset=one_of(TRACED),
     conda:
-        "../envs/ingest.yaml"
+        "../envs/mpi.yaml"
+    threads: 1
     resources:
-        mem_mb=input_mb,
+        mpi="mpiexec",
+        tasks=ranks_of_large_tables,
+        mem_mb_per_cpu=largest_mb,
         runtime=input_minutes,
-    script:
-        "../scripts/efficiency/summarise_collectives.py"
+    params:
+        exports=export_names,
+        folder=lambda wildcards, output: os.path.dirname(output.sizes),
+    shell:
+        "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks}"
+        " --dataset {wildcards.dataset:q} --tables {params.folder:q}/tables --exports {params.exports:q}"
+        " --out {output.sizes:q} --log {log:q}"
 
 
 rule find_steps:

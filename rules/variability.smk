@@ -70,6 +70,7 @@ use rule bin_launches as bin_measurements with:
 rule summarise_operators:
     input:
         tables=table_folders,
+        program=os.path.relpath(f"{BASE}/scripts/variability/summarise_operators.py"),
         lib=modules("variability"),
     output:
         summary="<results>/{dataset}/operator_summary.parquet",
@@ -81,11 +82,19 @@ rule summarise_operators:
         dataset=one_of(TRACED),
     conda:
         "../envs/mpi.yaml"
+    threads: 1
     resources:
-        mem_mb=input_mb,
+        mpi="mpiexec",
+        tasks=ranks_of_large_tables,
+        mem_mb_per_cpu=largest_mb,
         runtime=input_minutes,
-    script:
-        "../scripts/variability/summarise_operators.py"
+    params:
+        exports=export_names,
+        folder=lambda wildcards, output: os.path.dirname(output.summary),
+    shell:
+        "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks}"
+        " --dataset {wildcards.dataset:q} --tables {params.folder:q}/tables --exports {params.exports:q}"
+        " --out {output.summary:q} --log {log:q}"
 
 
 rule summarise_stalls:

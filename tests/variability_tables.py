@@ -73,7 +73,7 @@ def write_export(
                 split_row_groups(folder / f"{name}.parquet", row_group)
     if ranks is None:
         ranks = sorted({int(rank) for rank in (facts or {}).get("rank", [0])})
-    (folder / "capabilities.json").write_text(json.dumps({"ranks": ranks}), encoding="utf-8")
+    (folder / "capabilities.json").write_text(json.dumps({"ranks": ranks, "status": "read"}), encoding="utf-8")
 
 
 def split_row_groups(path, rows):

@@ -1,20 +1,27 @@
-"""GPU time, launches and variability of a dataset by operator, module and phase."""
+"""GPU time, launches and variability of a dataset by operator, module and phase: an MPI program.
 
+`mpiexec -n N python -m mpi4py scripts/variability/summarise_operators.py --ranks N ...` writes
+`operator_summary.parquet`. Each rank reads some exports. Without a launcher it runs as one rank.
+"""
+
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from causeway.core.logs import failing_clearly
-from causeway.variability.operator_summary import summarise_operators
+# Ranks are started by this file's path, also on nodes to which a launcher passes no PYTHONPATH.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
+from causeway.numeric.mpi_program import folders_of, parser_of, running
 
 
-def main(job) -> None:
-    with failing_clearly(job.log[0]):
-        folders = [job.input.tables] if isinstance(job.input.tables, str) else list(job.input.tables)
-        summarise_operators(job.wildcards.dataset, [Path(folder) for folder in folders], Path(job.output.summary))
+def main(argv: list[str] | None = None) -> None:
+    parser = parser_of(__doc__)
+    parser.add_argument("--out", type=Path, required=True, help="operator_summary.parquet")
+    options = parser.parse_args(argv)
+    with running(options, "causeway.variability.operator_summary") as ranks:
+        from causeway.variability.operator_summary import summarise_operators
+
+        summarise_operators(options.dataset, folders_of(options), options.out, ranks=ranks)
 
 
-if "snakemake" in globals():
-    main(snakemake)
+if __name__ == "__main__":
+    sys.exit(main())

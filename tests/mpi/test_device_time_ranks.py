@@ -18,8 +18,10 @@ from support import ROOT
 from variability_tables import launcher
 
 sys.path.insert(0, str(ROOT / "tests" / "unit" / "efficiency"))
+sys.path.insert(0, str(ROOT / "tests" / "unit" / "variability"))
 
 from efficiency_samples import clocks, export
+from test_operator_summary import write_export as write_operators
 
 SIZES = (1, 2, 3, 4, 7)
 CHOICES = {"bins": 40, "regions": 5, "kernel_wait_ns": 30, "small_kernel_us": 1}
@@ -27,12 +29,16 @@ EXPORTS = 5
 RESULTS = {
     "measure_efficiency": ("efficiency.json", "efficiency.parquet"),
     "explain_waiting": ("waiting.parquet",),
+    "summarise_collectives": ("collective_sizes.parquet",),
+    "summarise_operators": ("operator_summary.parquet",),
 }
-"""Files that each program writes."""
+"""Files that each function writes."""
 
 
 def random_export(folder, rank):
-    """Write an export of a rank with all kinds of events; ranks 0 and 1 share a GPU, rank 3 has far more launches."""
+    """Write an export of a rank with all kinds of events; ranks 0 and 1 share a GPU, those below 3 have numbered
+    collectives, rank 3 has far more launches.
+    """
     rng = np.random.default_rng(rank)
     n = 1500 if rank == 3 else 200
     starts = np.sort(rng.integers(0, 400 * n, n)).tolist()
@@ -45,6 +51,12 @@ def random_export(folder, rank):
     calls = [(start - 50, start - 20, {"correlation": at, "thread": at % 2}) for at, start in enumerate(starts)]
     copies = [(start + 100, start + 260, {"bytes": 100, "stream": 9}) for start in starts[::5]]
     ranges = [(begin, begin + 3000, {"name": f"step {begin}"}) for begin in range(0, 400 * n, 10_000)]
+    reduced = [at for at, name in enumerate(names) if name.startswith("nccl")][:40]
+    collectives = [
+        {"start_ns": starts[at], "duration_ns": spans[at], "rank": rank, "name": "all_reduce", "communicator": "world"}
+        | {"sequence": number, "bytes": 4096 << number % 3, "group_size": 3}
+        for number, at in enumerate(reduced)
+    ]
     return export(
         folder / str(rank),
         rank,
@@ -55,23 +67,18 @@ def random_export(folder, rank):
         ranges=ranges,
         node=f"node{rank // 2}",
         identity="GPU-1" if rank < 2 else None,
+        collectives=collectives if rank < 3 else [],
     )
 
 
-def call(folder, module, arguments):
-    """Return one entry of `ranks_of_many_sizes.py`: a module of the package, whose function has its name."""
-    function = module.rpartition(".")[2]
+def call(folder, module, function, *arguments):
+    """Return one entry of `ranks_of_many_sizes.py`; the results that `RESULTS` names are the last arguments."""
     return {
         "module": f"causeway.{module}",
         "function": function,
-        "arguments": arguments,
+        "arguments": [*arguments, *(f"OUT/{name}" for name in RESULTS[function])],
         "out": str(folder / function),
     }
-
-
-def outputs(program):
-    """Return the arguments that name the results of a program."""
-    return [f"OUT/{name}" for name in RESULTS[program]]
 
 
 @pytest.fixture(scope="module")
@@ -83,9 +90,14 @@ def made(tmp_path_factory):
     of_dataset = ["d", [str(one) for one in folders], str(folder / "clocks.json")]
     steps = folder / "steps.parquet"
     find_steps(*of_dataset, 1, folder / "steps.json", steps, folder / "step_causes.parquet")
+    by_operator = [str(folder / "by_operator" / str(number)) for number in range(EXPORTS)]
+    for number, place in enumerate(by_operator):
+        write_operators(Path(place), number, launches=100 if number else 700)
     calls = [
-        call(folder, "efficiency.measure_efficiency", [*of_dataset, CHOICES, *outputs("measure_efficiency")]),
-        call(folder, "waiting.explain_waiting", [*of_dataset, str(steps), *outputs("explain_waiting")]),
+        call(folder, "efficiency.measure_efficiency", "measure_efficiency", *of_dataset, CHOICES),
+        call(folder, "waiting.explain_waiting", "explain_waiting", *of_dataset, str(steps)),
+        call(folder, "efficiency.ranks.collective_sizes", "summarise_collectives", *of_dataset[:2]),
+        call(folder, "variability.operator_summary", "summarise_operators", "d", by_operator),
     ]
     (folder / "calls.json").write_text(json.dumps(calls), encoding="utf-8")
     program = Path(__file__).with_name("ranks_of_many_sizes.py")
@@ -114,6 +126,12 @@ def test_the_results_are_of_all_exports(made):
     assert set(waiting.column("rank").to_pylist()) == set(range(EXPORTS))
     assert len(set(waiting.column("reason").to_pylist())) > 2
     assert waiting.column("step").null_count < waiting.num_rows
+    sizes = read_table(made / "summarise_collectives" / "7" / "collective_sizes.parquet", "collective_sizes")
+    assert {True, False} == set(sizes.column("matched").to_pylist())
+    assert {4096, 8192, 16384} < set(sizes.column("bytes").to_pylist())
+    operators = read_table(made / "summarise_operators" / "7" / "operator_summary.parquet", "operator_summary")
+    of_level = [row["launches"] for row in operators.to_pylist() if row["level"] == "operator"]
+    assert sum(of_level) == 700 + 100 * (EXPORTS - 1)
 
 
 def test_one_damaged_export_ends_with_its_error(made, tmp_path):

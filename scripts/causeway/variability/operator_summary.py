@@ -1,4 +1,6 @@
-"""GPU time, launches and variability by what the host was doing: operator, outermost operator, module, phase."""
+"""GPU time, launches and variability by what the host was doing: operator, outermost operator, module, phase; over MPI
+ranks, each of which reads some exports.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.tables import SCHEMAS, open_table, read_table, write_table
+from causeway.core.tables import SCHEMAS, folder_bytes, open_table, read_table, write_table
+from causeway.numeric.mpi import Ranks
 from causeway.variability.rows.configurations import Configurations
 
 LEVELS = {"operator": "name", "outermost": "outermost", "module": "module", "phase": "phase"}
@@ -20,29 +23,49 @@ Sums = dict[tuple[int, int], np.ndarray]
 """By name and kernel: launches, GPU time and variability, the two in ns."""
 
 
-def summarise_operators(dataset: str, folders: Sequence[Path], path: Path) -> None:
+def summarise_operators(
+    dataset: str, folders: Sequence[str | Path], path: str | Path, *, ranks: Ranks | None = None
+) -> None:
     """Write `operator_summary.parquet`: for each level the names with most GPU time first, ties by name; launches
     whose name is not known are a row without one. Then, for each kernel, the operator that launches most of it. Without
     operators in any export there is no row.
 
+    Every export is read by one rank, and only its sums travel: the results are the same, to the byte, on any number of
+    ranks.
+
     Parameters
     ----------
     dataset : str
-    folders : sequence of Path
+    folders : sequence of path
         Folders of tables.
-    path : Path
+    path : path
+    ranks : Ranks or None
+        The processes that share the work; None for this one alone. Rank 0 writes.
+
+    Raises
+    ------
+    CausewayError
+        On all ranks, if anything failed on one.
 
     Notes
     -----
     The variability of a launch is `|t - mean|` of its configuration over all ranks, rounded to ns, so that sums do not
     depend on the order of launches.
     """
-    traced = {folder.name: folder for folder in folders if (folder / "launches.parquet").is_file()}
-    known = any((folder / "operators.parquet").is_file() for folder in traced.values())
-    rows = _rows(Configurations(traced), traced) if known else []
-    schema = SCHEMAS["operator_summary"]
-    columns = {field.name: pa.array([row[field.name] for row in rows], field.type) for field in schema}
-    write_table(pa.table(columns, schema=schema), path, "operator_summary", metadata={"dataset": dataset})
+    ranks = ranks or Ranks()
+    found: tuple[Configurations, dict[str, Path]] | None = None
+    with ranks.together():
+        if ranks.first:
+            traced = {folder.name: folder for folder in map(Path, folders) if (folder / "launches.parquet").is_file()}
+            known = any((folder / "operators.parquet").is_file() for folder in traced.values())
+            found = (Configurations(traced), traced) if known else None
+    found = ranks.share(found)
+    rows = _rows(*found, ranks) if found else []
+    with ranks.together():
+        if ranks.first:
+            schema = SCHEMAS["operator_summary"]
+            columns = {field.name: pa.array([row[field.name] for row in rows], field.type) for field in schema}
+            write_table(pa.table(columns, schema=schema), path, "operator_summary", metadata={"dataset": dataset})
 
 
 def _blocks(folder: Path, numbers: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -61,34 +84,78 @@ def _blocks(folder: Path, numbers: np.ndarray) -> Iterator[tuple[np.ndarray, np.
             yield numbers[table["configuration"].to_numpy()].astype(np.int64), duration, operator
 
 
-def _means(configurations: Configurations, folders: Mapping[str, Path]) -> np.ndarray:
-    """Return the mean duration of each configuration, ns, float; 0 without launches."""
-    count, total = (np.zeros(len(configurations), np.int64) for _ in range(2))
-    for export, folder in folders.items():
-        for configuration, duration, _ in _blocks(folder, configurations.numbers(export)):
-            np.add.at(count, configuration, 1)
-            np.add.at(total, configuration, duration)
+def _means(configurations: Configurations, folders: Mapping[str, Path], ranks: Ranks) -> np.ndarray:
+    """Return the mean duration of each configuration over all ranks, ns, float; 0 without launches."""
+    with ranks.together():
+        sums = np.zeros((2, len(configurations)), np.int64)
+        for export, folder in folders.items():
+            for configuration, duration, _ in _blocks(folder, configurations.numbers(export)):
+                np.add.at(sums[0], configuration, 1)
+                np.add.at(sums[1], configuration, duration)
+    count, total = ranks.total(sums)
     return total / np.maximum(count, 1)
 
 
-def _rows(configurations: Configurations, folders: Mapping[str, Path]) -> list[dict]:
-    means = _means(configurations, folders)
+def _rows(configurations: Configurations, folders: Mapping[str, Path], ranks: Ranks) -> list[dict]:
+    """Return the rows of the summary on rank 0; none elsewhere."""
+    names = list(folders)
+    shares = ranks.share_of([folder_bytes(folders[export]) for export in names])
+    here = {names[at]: folders[names[at]] for at in shares}
+    means = _means(configurations, here, ranks)
+    with ranks.together():
+        texts, sums = _sums(configurations, here, means)
+        text_of = {level: [*texts[level], None] for level in LEVELS}  # the last is that of -1
+        named = {
+            level: {(text_of[level][name], kernel): values for (name, kernel), values in sums[level].items()}
+            for level in LEVELS
+        }
+    parts = ranks.collect(named)
+    if parts is None:
+        return []
+    texts, sums = _merged(parts)
+    ids = [kernel["id"] for kernel in configurations.kernels]
+    rows = [row for level in LEVELS for row in _of_level(level, texts[level], sums[level], ids)]
+    return rows + _of_kernels(texts["operator"], sums["operator"], ids)
+
+
+def _merged(parts: Sequence[Mapping[str, Mapping]]) -> tuple[dict[str, list[str]], dict[str, Sums]]:
+    """Return the texts of each level, in order, and the sums of all ranks by their numbers; the order of the parts
+    plays no role.
+    """
+    texts = {}
+    sums: dict[str, Sums] = {}
+    for level in LEVELS:
+        whole: dict[tuple[str | None, int], np.ndarray] = {}
+        for part in parts:
+            for key, values in part[level].items():
+                whole[key] = whole[key] + values if key in whole else values
+        texts[level] = sorted({text for text, _ in whole if text is not None})
+        number = {text: at for at, text in enumerate(texts[level])} | {None: -1}
+        numbered = {(number[text], kernel): values for (text, kernel), values in whole.items()}
+        sums[level] = {key: numbered[key] for key in sorted(numbered)}
+    return texts, sums
+
+
+def _sums(
+    configurations: Configurations, folders: Mapping[str, Path], means: np.ndarray
+) -> tuple[dict[str, dict[str, int]], dict[str, Sums]]:
+    """Return the texts of each level with their numbers, and the sums of some exports' launches."""
     texts: dict[str, dict[str, int]] = {level: {} for level in LEVELS}
     sums: dict[str, Sums] = {level: defaultdict(lambda: np.zeros(3, np.int64)) for level in LEVELS}
+    kernels = len(configurations.kernels)
     for export, folder in folders.items():
         codes = _codes(folder, texts)
         for configuration, duration, operator in _blocks(folder, configurations.numbers(export)):
             kernel = configurations.kernel_of[configuration].astype(np.int64)
             off = np.rint(np.abs(duration - means[configuration])).astype(np.int64)
-            pairs, inverse = np.unique(np.column_stack([operator, kernel]), axis=0, return_inverse=True)
-            part = np.zeros((len(pairs), 3), np.int64)
-            np.add.at(part, inverse.ravel(), np.column_stack([np.ones_like(off), duration, off]))
-            for (own, at), values in zip(pairs.tolist(), part, strict=True):
+            pairs, inverse = np.unique((operator + 1) * kernels + kernel, return_inverse=True)
+            part = np.zeros((3, pairs.size), np.int64)
+            for at, values in enumerate((1, duration, off)):
+                np.add.at(part[at], inverse, values)
+            for pair, values in zip(pairs.tolist(), part.T, strict=True):
                 for level in LEVELS:
-                    sums[level][int(codes[level][own]), at] += values
-    ids = [kernel["id"] for kernel in configurations.kernels]
-    rows = [row for level in LEVELS for row in _of_level(level, list(texts[level]), sums[level], ids)]
-    return rows + _of_kernels(list(texts["operator"]), sums["operator"], ids)
+                    sums[level][int(codes[level][pair // kernels - 1]), pair % kernels] += values
+    return texts, sums
 
 
 def _codes(folder: Path, texts: Mapping[str, dict[str, int]]) -> dict[str, np.ndarray]:

@@ -6,14 +6,16 @@ bandwidth x bus factor, which can be held against the rate of the links whatever
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.tables import SCHEMAS, read_table, write_table
+from causeway.core.tables import SCHEMAS, folder_bytes, read_json, read_table, write_table
 from causeway.efficiency.device_time import event_streams, states
-from causeway.efficiency.ranks.collectives import bus_factor, match, operation, rows_of
+from causeway.efficiency.ranks.collectives import Row, bus_factor, match, operation, rows_of
+from causeway.numeric.mpi import Ranks
 
 ALGORITHM = re.compile(
     r"_(RING|TREE|COLLNET_DIRECT|COLLNET_CHAIN|COLLNET|NVLS_TREE|NVLS|PAT)(?:_(LL128|LL|SIMPLE))?(?=_|\(|$)", re.I
@@ -27,23 +29,64 @@ Moment = tuple[int, int]
 """Rank and start on its own clock, ns."""
 
 
-def summarise_collectives(dataset: str, folders: Sequence[Path], path: Path) -> None:
+def summarise_collectives(
+    dataset: str, folders: Sequence[str | Path], path: str | Path, *, ranks: Ranks | None = None
+) -> None:
     """Write `collective_sizes.parquet`, the row with most time first; no row without collectives.
+
+    Every export is read by one rank: the results are the same, to the byte, on any number of ranks.
 
     Parameters
     ----------
     dataset : str
-    folders : sequence of Path
-        Folders of tables of the exports that were not refused.
-    path : Path
+    folders : sequence of path
+        Folders of tables, in the sheet's order; exports that were refused are left out.
+    path : path
+    ranks : Ranks or None
+        The processes that share the work; None for this one alone. Rank 0 writes.
+
+    Raises
+    ------
+    CausewayError
+        On all ranks, if anything failed on one.
     """
-    exports = [rows_of(folder) for folder in folders]
-    kernels: dict[Moment, str] = {}
-    sizes: dict[Moment, int] = {}
-    for folder in folders:
-        kernels |= _kernel_names(folder)
-        sizes |= _group_sizes(folder)
-    groups = [group for group in match(exports)[0] if group.synchronising().any()]
+    ranks = ranks or Ranks()
+    with ranks.together():
+        given = [Path(folder) for folder in folders]
+        here = {at: read_export(given[at]) for at in ranks.share_of([folder_bytes(folder) for folder in given])}
+    parts = ranks.collect(here)
+    with ranks.together():
+        if ranks.first:
+            found = {at: one for part in parts for at, one in part.items() if one is not None}
+            rows = _rows([found[at] for at in sorted(found)])
+            schema = SCHEMAS["collective_sizes"]
+            columns = {field.name: pa.array([row[field.name] for row in rows], field.type) for field in schema}
+            write_table(pa.table(columns, schema=schema), path, "collective_sizes", metadata={"dataset": dataset})
+
+
+@dataclass(frozen=True)
+class ExportCollectives:
+    """Collectives of an export: rows by rank, full names of their kernels and numbers of ranks by moment."""
+
+    rows: dict[int, list[Row]]
+    kernels: dict[Moment, str]
+    sizes: dict[Moment, int]
+
+
+def read_export(folder: Path) -> ExportCollectives | None:
+    """Return the collectives of an export; None for one that was refused."""
+    if read_json(folder / "capabilities.json")["status"] == "refused":
+        return None
+    rows = rows_of(folder)
+    moments = {(rank, row[0]) for rank, own in rows.items() for row in own}
+    return ExportCollectives(rows, _kernel_names(folder, moments), _group_sizes(folder))
+
+
+def _rows(exports: Sequence[ExportCollectives]) -> list[dict]:
+    """Return the rows of `collective_sizes`, in order."""
+    kernels = {moment: name for one in exports for moment, name in one.kernels.items()}
+    sizes = {moment: size for one in exports for moment, size in one.sizes.items()}
+    groups = [group for group in match([one.rows for one in exports])[0] if group.synchronising().any()]
     together = {
         (rank, int(start)): (at, number)
         for at, group in enumerate(groups)
@@ -52,8 +95,8 @@ def summarise_collectives(dataset: str, folders: Sequence[Path], path: Path) -> 
         if group.synchronising()[number]
     }
     shortest: dict[tuple, tuple[tuple, int, bool]] = {}
-    for export in exports:
-        for rank, rows in export.items():
+    for one in exports:
+        for rank, rows in one.rows.items():
             for start, end, name, _, _, size in rows:
                 moment = rank, start
                 instance = together.get(moment, (-1, *moment))
@@ -66,10 +109,7 @@ def summarise_collectives(dataset: str, folders: Sequence[Path], path: Path) -> 
     found: dict[tuple, list[int]] = {}
     for key, time, matched in shortest.values():
         found.setdefault((*key, matched), []).append(time)
-    rows = sorted((_row(key, times) for key, times in found.items()), key=_order)
-    schema = SCHEMAS["collective_sizes"]
-    columns = {field.name: pa.array([row[field.name] for row in rows], field.type) for field in schema}
-    write_table(pa.table(columns, schema=schema), path, "collective_sizes", metadata={"dataset": dataset})
+    return sorted((_row(key, times) for key, times in found.items()), key=_order)
 
 
 def algorithm(kernel: str) -> tuple[str | None, str | None]:
@@ -111,8 +151,8 @@ def _group_sizes(folder: Path) -> dict[Moment, int]:
     return {(row["rank"], row["start_ns"]): row["group_size"] for row in rows if row["group_size"] is not None}
 
 
-def _kernel_names(folder: Path) -> dict[Moment, str]:
-    """Return the full names of communication kernels by rank and start."""
+def _kernel_names(folder: Path, moments: set[Moment]) -> dict[Moment, str]:
+    """Return the full names of those communication kernels that start at the moments, by rank and start."""
     if not (folder / "launches.parquet").is_file():
         return {}
     kinds = event_streams.class_bits(folder)
@@ -127,5 +167,6 @@ def _kernel_names(folder: Path) -> dict[Moment, str]:
         start = batch.column("start_ns").to_numpy()[at].tolist()
         rank = batch.column("rank").to_numpy()[at].tolist()
         for own, begun, number in zip(rank, start, configuration[at].tolist(), strict=True):
-            found[own, begun] = name_of[of[number]]
+            if (own, begun) in moments:
+                found[own, begun] = name_of[of[number]]
     return found
