@@ -104,6 +104,7 @@ rule find_steps:
     input:
         tables=table_folders,
         clocks="<results>/{dataset}/clocks.json",
+        program=os.path.relpath(f"{BASE}/scripts/efficiency/find_steps.py"),
         lib=modules("efficiency"),
     output:
         steps="<results>/{dataset}/steps.json",
@@ -117,14 +118,21 @@ rule find_steps:
         dataset=one_of(TRACED),
     priority: SEARCH_FIRST
     conda:
-        "../envs/ingest.yaml"
+        "../envs/mpi.yaml"
+    threads: 1
     resources:
-        mem_mb=input_mb,
+        mpi="mpiexec",
+        tasks=ranks_of_large_tables,
+        mem_mb_per_cpu=largest_mb,
         runtime=input_minutes,
     params:
+        exports=export_names,
+        folder=lambda wildcards, output: os.path.dirname(output.steps),
         seed=config["seed"],
-    script:
-        "../scripts/efficiency/find_steps.py"
+    shell:
+        "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks}"
+        " --dataset {wildcards.dataset:q} --tables {params.folder:q}/tables --exports {params.exports:q}"
+        " --clocks {input.clocks:q} --seed {params.seed} --out {params.folder:q} --log {log:q}"
 
 
 rule plot_steps:

@@ -29,6 +29,7 @@ EXPORTS = 5
 RESULTS = {
     "measure_efficiency": ("efficiency.json", "efficiency.parquet"),
     "explain_waiting": ("waiting.parquet",),
+    "find_steps": ("steps.json", "steps.parquet", "step_causes.parquet"),
     "summarise_collectives": ("collective_sizes.parquet",),
     "summarise_operators": ("operator_summary.parquet",),
 }
@@ -50,7 +51,8 @@ def random_export(folder, rank):
     ]
     calls = [(start - 50, start - 20, {"correlation": at, "thread": at % 2}) for at, start in enumerate(starts)]
     copies = [(start + 100, start + 260, {"bytes": 100, "stream": 9}) for start in starts[::5]]
-    ranges = [(begin, begin + 3000, {"name": f"step {begin}"}) for begin in range(0, 400 * n, 10_000)]
+    begins = [begin for begin in range(0, 400 * n, 10_000) if begin not in (200_000, 210_000)]  # a step thrice as long
+    ranges = [(begin, begin + 3000, {"name": f"step {number}"}) for number, begin in enumerate(begins)]
     reduced = [at for at, name in enumerate(names) if name.startswith("nccl")][:40]
     collectives = [
         {"start_ns": starts[at], "duration_ns": spans[at], "rank": rank, "name": "all_reduce", "communicator": "world"}
@@ -96,6 +98,7 @@ def made(tmp_path_factory):
     calls = [
         call(folder, "efficiency.measure_efficiency", "measure_efficiency", *of_dataset, CHOICES),
         call(folder, "waiting.explain_waiting", "explain_waiting", *of_dataset, str(steps)),
+        call(folder, "efficiency.steps.find_steps", "find_steps", *of_dataset, 1),
         call(folder, "efficiency.ranks.collective_sizes", "summarise_collectives", *of_dataset[:2]),
         call(folder, "variability.operator_summary", "summarise_operators", "d", by_operator),
     ]
@@ -126,6 +129,9 @@ def test_the_results_are_of_all_exports(made):
     assert set(waiting.column("rank").to_pylist()) == set(range(EXPORTS))
     assert len(set(waiting.column("reason").to_pylist())) > 2
     assert waiting.column("step").null_count < waiting.num_rows
+    steps = read_table(made / "find_steps" / "7" / "steps.parquet", "steps")
+    assert set(steps.column("rank").to_pylist()) == set(range(EXPORTS))
+    assert read_table(made / "find_steps" / "7" / "step_causes.parquet", "step_causes").num_rows > 0
     sizes = read_table(made / "summarise_collectives" / "7" / "collective_sizes.parquet", "collective_sizes")
     assert {True, False} == set(sizes.column("matched").to_pylist())
     assert {4096, 8192, 16384} < set(sizes.column("bytes").to_pylist())

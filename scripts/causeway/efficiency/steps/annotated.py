@@ -88,26 +88,50 @@ def _step_like(folder: Path):
             yield zip(rank, thread, start, end, (texts[one] for one in code.tolist()), strict=True)
 
 
-def choose_family(folders: Iterable[Path], ranks: int) -> Family | None:
+Key = tuple[int, str]
+"""Form and name, numbers left out, of ranges that name a step."""
+
+
+@dataclass(frozen=True)
+class StepRanges:
+    """Ranges of an export that name a step: how many each thread of a rank has, and the time inside them, ns."""
+
+    count: dict[tuple[Key, int, int], int]
+    time: dict[Key, int]
+
+
+def step_ranges(folder: Path) -> StepRanges:
+    """Return the ranges of an export that name a step, `MOST_NAMES` names at most."""
+    count: Counter = Counter()
+    time: Counter = Counter()
+    for rows in _step_like(folder):
+        for rank, thread, start, end, name in rows:
+            key = (form_of(name), without_numbers(name)[:1000])
+            if key in time or len(time) < MOST_NAMES:
+                count[key, rank, thread] += 1
+                time[key] += end - start
+    return StepRanges(dict(count), dict(time))
+
+
+def choose_family(exports: Iterable[StepRanges], ranks: int) -> Family | None:
     """Return the ranges that are the steps of a dataset: PyTorch's profiler steps, else ranges whose names count, else
     ranges of a name that repeats; of equals those that most ranks have, then with the most time, then by name.
 
     Parameters
     ----------
-    folders : iterable of Path
+    exports : iterable of StepRanges
+        In the sheet's order; of all together the first `MOST_NAMES` names are looked at.
     ranks : int
         Ranks of the dataset.
     """
     count: Counter = Counter()
     time: Counter = Counter()
-    for folder in folders:
-        for rows in _step_like(folder):
-            for rank, thread, start, end, name in rows:
-                key = (form_of(name), without_numbers(name)[:1000])
-                if key in time or len(time) < MOST_NAMES:
-                    count[key, rank, thread] += 1
-                    time[key] += end - start
-    having: dict[tuple[int, str], set[int]] = {}
+    for export in exports:
+        for key, ns in export.time.items():
+            if key in time or len(time) < MOST_NAMES:
+                time[key] += ns
+        count.update({one: many for one, many in export.count.items() if one[0] in time})
+    having: dict[Key, set[int]] = {}
     for (key, rank, _), many in count.items():
         if many >= FEWEST_RANGES:
             having.setdefault(key, set()).add(rank)

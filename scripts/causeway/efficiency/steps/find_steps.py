@@ -1,4 +1,6 @@
-"""What `find_steps` does: choose where the steps of a dataset come from, measure them, and say why some are slow."""
+"""What `find_steps` does: choose where the steps of a dataset come from, measure them, and say why some are slow; over
+MPI ranks, each of which reads some exports.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,46 +10,109 @@ import pyarrow as pa
 
 from causeway.core.clock import Clock, clocks_of
 from causeway.core.reduced import EFFICIENCY, why_not
-from causeway.core.tables import SCHEMAS, read_json, write_json, write_table
+from causeway.core.tables import SCHEMAS, folder_bytes, read_json, write_json, write_table
 from causeway.efficiency.device_time.measure import Opened, open_export
-from causeway.efficiency.steps.annotated import Family, annotated_steps, choose_family
+from causeway.efficiency.steps.annotated import Family, annotated_steps, choose_family, step_ranges
 from causeway.efficiency.steps.launch_moments import ends_of_calls, launch_moments
 from causeway.efficiency.steps.rank_steps import RankSteps
 from causeway.efficiency.steps.repeats import MOST_LAUNCHES, find_repeats, windows_of
 from causeway.efficiency.steps.step_causes import slow_steps, warm_up
 from causeway.efficiency.steps.step_parts import StepParts, measure_parts
+from causeway.numeric.mpi import Ranks
 
 ANNOTATIONS = "annotations"
 REPEATS = "repeats"
 
 
 def find_steps(
-    name: str, folders: Sequence[Path], clocks_file: Path, seed: int, out_json: Path, out_table: Path, out_causes: Path
+    name: str,
+    folders: Sequence[str | Path],
+    clocks_file: str | Path,
+    seed: int,
+    out_json: str | Path,
+    out_table: str | Path,
+    out_causes: str | Path,
+    *,
+    ranks: Ranks | None = None,
 ) -> None:
     """Write `steps.json`, `steps.parquet` and `step_causes.parquet` of a dataset; without steps the tables are empty
     and the document says why.
 
+    Every export is read by one rank: the results are the same, to the byte, on any number of ranks.
+
     Parameters
     ----------
     name : str
-    folders : sequence of Path
+    folders : sequence of path
         Folders of tables, in the sheet's order.
-    clocks_file : Path
+    clocks_file : path
     seed : int
         Of the resamples behind the intervals of causes.
-    out_json, out_table, out_causes : Path
+    out_json, out_table, out_causes : path
+    ranks : Ranks or None
+        The processes that share the work; None for this one alone. Rank 0 writes.
+
+    Raises
+    ------
+    CausewayError
+        On all ranks, if anything failed on one.
     """
-    clocks = clocks_of(read_json(clocks_file))
-    filtered = why_not(folders, EFFICIENCY)
-    opened = [] if filtered else [one for folder in folders if (one := open_export(Path(folder))) is not None]
-    opened = [one for one in opened if (one.folder / "launches.parquet").is_file()]
-    ranks = sorted({rank for one in opened for rank in one.windows})
-    family = choose_family([one.folder for one in opened], len(ranks))
-    parts: dict[int, tuple[StepParts, Clock]] = {}
-    judged: dict[int, dict] = {rank: {"rank": rank} for rank in ranks}
-    for one in opened:
-        steps = _annotated(one, family, judged) if family else _repeated(one, judged)
-        parts |= {rank: (found, clocks[one.export]) for rank, found in measure_parts(one, steps).items()}
+    ranks = ranks or Ranks()
+    filtered = None
+    with ranks.together():
+        if ranks.first:
+            filtered = why_not(folders, EFFICIENCY)
+    filtered = ranks.share(filtered)
+    usable = [] if filtered else [Path(folder) for folder in folders]
+    with ranks.together():
+        mine = ranks.share_of([folder_bytes(folder) for folder in usable])
+        here = {at: one for at in mine if (one := _with_launches(usable[at])) is not None}
+        found = {at: (list(one.windows), step_ranges(one.folder)) for at, one in here.items()}
+    everywhere = dict(sorted(pair for part in ranks.exchange(found) for pair in part.items()))
+    numbers = sorted({rank for windows, _ in everywhere.values() for rank in windows})
+    family = choose_family([ranges for _, ranges in everywhere.values()], len(numbers))
+    with ranks.together():
+        measured = {at: _measured(one, family) for at, one in here.items()}
+    collected = ranks.collect(measured)
+    with ranks.together():
+        if ranks.first:
+            clocks = clocks_of(read_json(clocks_file))
+            parts: dict[int, tuple[StepParts, Clock]] = {}
+            judged: dict[int, dict] = {rank: {"rank": rank} for rank in numbers}
+            of_exports = {at: one for part in collected for at, one in part.items()}
+            for at in sorted(of_exports):
+                export, found_parts, found_words = of_exports[at]
+                parts |= {rank: (one, clocks[export]) for rank, one in found_parts.items()}
+                for rank, words in found_words.items():
+                    judged[rank] |= words
+            opened = bool(everywhere)
+            _write_results(name, family, parts, judged, filtered, opened, seed, (out_json, out_table, out_causes))
+
+
+def _with_launches(folder: Path) -> Opened | None:
+    """Return an export that has launches with times, opened."""
+    return open_export(folder) if (folder / "launches.parquet").is_file() else None
+
+
+def _measured(opened: Opened, family: Family | None) -> tuple[str, dict[int, StepParts], dict[int, dict]]:
+    """Return the name of an export, the parts of the steps of each of its ranks, and what is to be said of each."""
+    judged: dict[int, dict] = {rank: {} for rank in opened.windows}
+    steps = _annotated(opened, family, judged) if family else _repeated(opened, judged)
+    return opened.export, measure_parts(opened, steps), judged
+
+
+def _write_results(
+    name: str,
+    family: Family | None,
+    parts: Mapping[int, tuple[StepParts, Clock]],
+    judged: Mapping[int, dict],
+    filtered: str | None,
+    opened: bool,
+    seed: int,
+    paths: tuple[str | Path, str | Path, str | Path],
+) -> None:
+    """Write the document, the steps and their causes."""
+    out_json, out_table, out_causes = paths
     reason = filtered or ("no export has launches with times" if not opened else None)
     if family and not parts:
         reason = f"no launch lies in the ranges {family.name}"

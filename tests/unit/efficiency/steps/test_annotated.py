@@ -7,7 +7,7 @@ import pytest
 from efficiency_samples import export
 from step_samples import found
 
-from causeway.efficiency.steps.annotated import annotated_steps, choose_family, form_of
+from causeway.efficiency.steps.annotated import annotated_steps, choose_family, form_of, step_ranges
 from causeway.readers.normalise import normalise
 
 
@@ -34,7 +34,7 @@ def test_windows_last_until_the_next_number_that_follows(tmp_path):
     ranges = [(0, 80, {"name": "step 3"}), (100, 190, {"name": "step 4"}), (300, 350, {"name": "step 9"})]
     ranges += [(s, s + 10, {"name": "train_step"}) for s in (0, 20, 40)]  # what counts comes first
     folder = export(tmp_path / "0", kernels=[(10, 20), (120, 130), (320, 330)], ranges=ranges)
-    family = choose_family([folder], 1)
+    family = choose_family([step_ranges(folder)], 1)
     steps = annotated_steps(folder, family)[0]
     assert family.name == "step *"
     assert steps.number.tolist() == [3, 4, 9]
@@ -47,7 +47,7 @@ def test_ranges_inside_others_and_other_threads_are_left_out(tmp_path):
     names = {"name": "train_step"}
     ranges = [(0, 90, names), (10, 50, names), (100, 190, names), (5, 95, names | {"thread": 7})]
     folder = export(tmp_path / "0", kernels=[(10, 20), (120, 130)], ranges=ranges)
-    steps = annotated_steps(folder, choose_family([folder], 1))[0]
+    steps = annotated_steps(folder, choose_family([step_ranges(folder)], 1))[0]
     assert list(zip(steps.start.tolist(), steps.end.tolist(), strict=True)) == [(0, 100), (100, 190)]
 
 

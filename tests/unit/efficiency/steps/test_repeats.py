@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from step_samples import found
 
-from causeway.efficiency.steps.annotated import annotated_steps, choose_family
+from causeway.efficiency.steps.annotated import annotated_steps, choose_family, step_ranges
 from causeway.efficiency.steps.launch_moments import launch_moments
 from causeway.efficiency.steps.repeats import find_repeats
 from causeway.readers.normalise import normalise
@@ -83,7 +83,7 @@ LOOSE = 2
 def test_repeats_agree_with_annotations_of_real_exports(data, tmp_path, name):
     folder = tmp_path / "0"
     normalise(data / name, folder, export="0", source=name)
-    family = choose_family([folder], 1)
+    family = choose_family([step_ranges(folder)], 1)
     blocks = list(launch_moments(folder))
     rows = {key: np.concatenate([block[key] for block in blocks]) for key in blocks[0]}
     for rank, steps in annotated_steps(folder, family).items():

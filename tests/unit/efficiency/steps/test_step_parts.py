@@ -5,7 +5,7 @@ import pytest
 from efficiency_samples import export
 
 from causeway.efficiency.device_time.measure import open_export
-from causeway.efficiency.steps.annotated import annotated_steps, choose_family
+from causeway.efficiency.steps.annotated import annotated_steps, choose_family, step_ranges
 from causeway.efficiency.steps.step_parts import measure_parts
 
 
@@ -25,7 +25,7 @@ def test_parts_are_exact(tmp_path, seed):
     kernels += [(s, s + 1, {"kernel": "gemm"}) for s in edges]  # a launch in every step
     ranges = [(s, s + 5, {"name": f"step {at}"}) for at, s in enumerate(edges)]
     folder = export(tmp_path / "0", kernels=kernels, copies=copies, ranges=ranges)
-    steps = annotated_steps(folder, choose_family([folder], 1))
+    steps = annotated_steps(folder, choose_family([step_ranges(folder)], 1))
     parts = measure_parts(open_export(folder), steps)[0]
     assert parts.devices == 2
     for at, (low, high) in enumerate(zip(parts.steps.start.tolist(), parts.steps.end.tolist(), strict=True)):
