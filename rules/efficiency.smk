@@ -48,6 +48,7 @@ rule find_stragglers:
     input:
         tables=table_folders,
         clocks="<results>/{dataset}/clocks.json",
+        program=os.path.relpath(f"{BASE}/scripts/efficiency/find_stragglers.py"),
         lib=modules("efficiency"),
     output:
         stragglers="<results>/{dataset}/stragglers.json",
@@ -59,15 +60,22 @@ rule find_stragglers:
     wildcard_constraints:
         dataset=one_of(TRACED),
     conda:
-        "../envs/ingest.yaml"
+        "../envs/mpi.yaml"
+    threads: 1
     resources:
-        mem_mb=input_mb,
+        mpi="mpiexec",
+        tasks=ranks_of_large_tables,
+        mem_mb_per_cpu=largest_mb,
         runtime=input_minutes,
     params:
+        exports=export_names,
+        folder=lambda wildcards, output: os.path.dirname(output.stragglers),
         seed=config["seed"],
-        runs=runs,
-    script:
-        "../scripts/efficiency/find_stragglers.py"
+        runs=lambda wildcards: [run or "" for run in runs(wildcards).values()],
+    shell:
+        "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks}"
+        " --dataset {wildcards.dataset:q} --tables {params.folder:q}/tables --exports {params.exports:q} --runs {params.runs:q}"
+        " --clocks {input.clocks:q} --seed {params.seed} --out {params.folder:q} --log {log:q}"
 
 
 rule summarise_collectives:

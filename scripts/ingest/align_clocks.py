@@ -15,7 +15,7 @@ def main(job) -> None:
         clocks = align(job.wildcards.dataset, job.input.tables)
         if len(clocks["exports"]) > 1:  # imported here: one export alone is aligned in less time than this import takes
             from causeway.efficiency.ranks.clock_alignment import realigned
-            from causeway.efficiency.ranks.find_stragglers import matched
+            from causeway.efficiency.ranks.collectives import matched
 
             clocks = realigned(clocks, matched(job.input.tables)[0])
         LOG.info("%s: %s", clocks["method"], clocks["reason"])

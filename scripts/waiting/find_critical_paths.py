@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from causeway.core.logs import failing_clearly
-from causeway.efficiency.ranks.find_stragglers import matched
+from causeway.efficiency.ranks.collectives import matched
 from causeway.waiting.find_critical_paths import find_critical_paths
 from causeway.waiting.graph.read_graph import Matched
 

@@ -20,7 +20,7 @@ from variability_tables import launcher
 sys.path.insert(0, str(ROOT / "tests" / "unit" / "efficiency"))
 sys.path.insert(0, str(ROOT / "tests" / "unit" / "variability"))
 
-from efficiency_samples import clocks, export
+from efficiency_samples import clocks, event, export
 from test_operator_summary import write_export as write_operators
 
 SIZES = (1, 2, 3, 4, 7)
@@ -30,6 +30,7 @@ RESULTS = {
     "measure_efficiency": ("efficiency.json", "efficiency.parquet"),
     "explain_waiting": ("waiting.parquet",),
     "find_steps": ("steps.json", "steps.parquet", "step_causes.parquet"),
+    "find_stragglers": ("stragglers.json", "stragglers.parquet"),
     "summarise_collectives": ("collective_sizes.parquet",),
     "summarise_operators": ("operator_summary.parquet",),
 }
@@ -38,7 +39,7 @@ RESULTS = {
 
 def random_export(folder, rank):
     """Write an export of a rank with all kinds of events; ranks 0 and 1 share a GPU, those below 3 have numbered
-    collectives, rank 3 has far more launches.
+    collectives for which rank 1 is late, rank 3 has far more launches.
     """
     rng = np.random.default_rng(rank)
     n = 1500 if rank == 3 else 200
@@ -53,11 +54,11 @@ def random_export(folder, rank):
     copies = [(start + 100, start + 260, {"bytes": 100, "stream": 9}) for start in starts[::5]]
     begins = [begin for begin in range(0, 400 * n, 10_000) if begin not in (200_000, 210_000)]  # a step thrice as long
     ranges = [(begin, begin + 3000, {"name": f"step {number}"}) for number, begin in enumerate(begins)]
-    reduced = [at for at, name in enumerate(names) if name.startswith("nccl")][:40]
     collectives = [
-        {"start_ns": starts[at], "duration_ns": spans[at], "rank": rank, "name": "all_reduce", "communicator": "world"}
-        | {"sequence": number, "bytes": 4096 << number % 3, "group_size": 3}
-        for number, at in enumerate(reduced)
+        event(2000 * number + late - 37 * rank, 2000 * number + 1000 - 37 * rank, rank=rank, name="all_reduce")
+        | {"communicator": "world", "sequence": number, "bytes": 4096 << number % 3, "group_size": 3}
+        for number in range(1, 39)
+        for late in [500 if rank == 1 else number % 7]
     ]
     return export(
         folder / str(rank),
@@ -99,6 +100,7 @@ def made(tmp_path_factory):
         call(folder, "efficiency.measure_efficiency", "measure_efficiency", *of_dataset, CHOICES),
         call(folder, "waiting.explain_waiting", "explain_waiting", *of_dataset, str(steps)),
         call(folder, "efficiency.steps.find_steps", "find_steps", *of_dataset, 1),
+        call(folder, "efficiency.ranks.find_stragglers", "find_stragglers", *of_dataset, 1),
         call(folder, "efficiency.ranks.collective_sizes", "summarise_collectives", *of_dataset[:2]),
         call(folder, "variability.operator_summary", "summarise_operators", "d", by_operator),
     ]
@@ -132,6 +134,9 @@ def test_the_results_are_of_all_exports(made):
     steps = read_table(made / "find_steps" / "7" / "steps.parquet", "steps")
     assert set(steps.column("rank").to_pylist()) == set(range(EXPORTS))
     assert read_table(made / "find_steps" / "7" / "step_causes.parquet", "step_causes").num_rows > 0
+    stragglers = read_json(made / "find_stragglers" / "7" / "stragglers.json")
+    assert stragglers["variance"]["launches"] == 4 * 200 + 1500
+    assert any("why" in entry for group in stragglers["groups"] for entry in group["ranks"])
     sizes = read_table(made / "summarise_collectives" / "7" / "collective_sizes.parquet", "collective_sizes")
     assert {True, False} == set(sizes.column("matched").to_pylist())
     assert {4096, 8192, 16384} < set(sizes.column("bytes").to_pylist())

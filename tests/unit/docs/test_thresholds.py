@@ -56,7 +56,7 @@ NO_THRESHOLDS = {
     "efficiency/device_time/sweep.py": "KINDS QUEUE",
     "efficiency/ranks/clock_alignment.py": "MOST",
     "efficiency/ranks/lateness_causes.py": "MOST_KERNELS MOST_CONFIGURATIONS",
-    "efficiency/ranks/variance_components.py": "NS_PER_HOUR STEPS OCTAVES",
+    "efficiency/ranks/variance_components.py": "SLICE NS_PER_HOUR STEPS OCTAVES",
     "efficiency/steps/annotated.py": "MOST_NAMES",
     "efficiency/steps/step_parts.py": "MOST_CELLS",
     "efficiency/trees/launch_path.py": "ON_THE_BUS",

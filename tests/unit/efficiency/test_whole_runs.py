@@ -7,7 +7,7 @@ import pytest
 from efficiency_samples import clocks, event, export
 
 from causeway.core.tables import read_json, read_table, write_json
-from causeway.efficiency.ranks import find_stragglers
+from causeway.efficiency.ranks import collectives, find_stragglers
 from causeway.efficiency.ranks.clock_alignment import realigned
 from causeway.inputs import session_clocks as session
 from causeway.readers.normalise import normalise
@@ -38,7 +38,7 @@ def run(folder, values):
             rank=int(path.name[4]),
             node=f"n{int(path.name[4]) // 2}",
         )
-    document = realigned(session.align("d", folders), find_stragglers.matched(folders)[0])
+    document = realigned(session.align("d", folders), collectives.matched(folders)[0])
     write_json(document, folder / "clocks.json", schema="clocks")
     find_stragglers.find_stragglers(
         "d", folders, folder / "clocks.json", 1, folder / "stragglers.json", folder / "stragglers.parquet"
@@ -82,7 +82,7 @@ def test_own_work_by_hand(tmp_path):
         kernels = [(start + 5, start + 5 + length) for start in starts]
         kernels += [(start + 10 + length, start + 60, {"kernel": "ncclDevKernel_AllReduce"}) for start in starts]
         folders.append(export(tmp_path / str(rank), rank, kernels))
-    groups, _ = find_stragglers.matched(folders)
+    groups, _ = collectives.matched(folders)
     work = find_stragglers.OwnWork(
         groups[0], groups[0].synchronising(), dict(enumerate(folders)), {1: np.ones(8, bool)}
     )
@@ -110,7 +110,7 @@ def own_work(folder, kernels, late=None, **more):
             events.append((max(one[1] for one in mine) + 10, 1000 * step + 900, {"kernel": "ncclDevKernel_AllReduce"}))
         parts = {key: value(rank) for key, value in more.items()}
         folders.append(export(folder / str(rank), rank, events, copies, grids=(64, 128), **parts))
-    (group,), _ = find_stragglers.matched(folders)
+    (group,), _ = collectives.matched(folders)
     late = np.arange(8) > 0 if late is None else np.isin(np.arange(8), late)
     return find_stragglers.OwnWork(group, group.synchronising(), dict(enumerate(folders)), {1: late}).why(1)
 

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.waiting.waiting_samples import write_export
 
 from causeway.core.tables import SCHEMAS, read_table, table_metadata, write_json, write_table
-from causeway.efficiency.ranks.find_stragglers import matched
+from causeway.efficiency.ranks.collectives import matched
 from causeway.readers.normalise import normalise
 from causeway.simulate.runs import write_run
 from causeway.waiting.graph import linked_graph as graphs

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.core.tables import read_table
+from causeway.core.tables import read_json, read_table
 from causeway.efficiency.device_time import event_streams, states
 
 _OPERATIONS = (
@@ -141,6 +141,12 @@ def rows_of(folder: Path) -> dict[int, list[Row]]:
                 (int(block["start"][i]), int(block["end"][i]), name, None, None, -1)
             )
     return found
+
+
+def matched(folders: Sequence[Path]) -> tuple[list[MatchedCollectives], list[str]]:
+    """Return the matched collectives of a dataset's exports, in the sheet's order."""
+    usable = [folder for folder in map(Path, folders) if read_json(folder / "capabilities.json")["status"] != "refused"]
+    return match([rows_of(folder) for folder in usable])
 
 
 def match(exports: Sequence[dict[int, list[Row]]]) -> tuple[list[MatchedCollectives], list[str]]:

@@ -1,6 +1,9 @@
-"""What `find_stragglers` does: matched collectives on aligned clocks, late ranks and why, components of variance."""
+"""What `find_stragglers` does: matched collectives on aligned clocks, late ranks and why, components of variance; over
+MPI ranks, each of which reads some exports.
+"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -8,61 +11,144 @@ import pyarrow as pa
 
 from causeway.core.clock import Clock
 from causeway.core.reduced import STRAGGLERS, why_not
-from causeway.core.tables import SCHEMAS, read_json, write_json, write_table
+from causeway.core.tables import SCHEMAS, folder_bytes, read_json, write_json, write_table
 from causeway.efficiency.ranks import collectives, stragglers
+from causeway.efficiency.ranks.collectives import rows_of
 from causeway.efficiency.ranks.lateness_causes import OwnWork
 from causeway.efficiency.ranks.rank_roles import different_work, role_numbers, roles_of, work_of
 from causeway.efficiency.ranks.variance_components import components
+from causeway.numeric.mpi import Ranks
 
 FEWEST = 3
 """Collectives that a group needs for a verdict."""
 
 
-def matched(folders: Sequence[Path]) -> tuple[list[collectives.MatchedCollectives], list[str]]:
-    """Return the matched collectives of a dataset's exports, in the sheet's order."""
-    usable = [folder for folder in map(Path, folders) if read_json(folder / "capabilities.json")["status"] != "refused"]
-    return collectives.match([collectives.rows_of(folder) for folder in usable])
-
-
 def find_stragglers(
     name: str,
-    folders: Sequence[Path],
-    clocks_file: Path,
+    folders: Sequence[str | Path],
+    clocks_file: str | Path,
     seed: int,
-    out_json: Path,
-    out_table: Path,
+    out_json: str | Path,
+    out_table: str | Path,
     *,
     runs: Mapping[str, str | None] | None = None,
+    ranks: Ranks | None = None,
 ) -> None:
     """Write `stragglers.json` and `stragglers.parquet` of a dataset; for a reduced one whose filter rules stragglers
     out, the reason takes the place of the collectives.
 
+    Every export is read by one rank: the results are the same, to the byte, on any number of ranks.
+
     Parameters
     ----------
     name : str
-    folders : sequence of Path
+    folders : sequence of path
         Folders of tables, in the sheet's order.
-    clocks_file : Path
+    clocks_file : path
     seed : int
         Of the resamples of the components of variance.
-    out_json, out_table : Path
+    out_json, out_table : path
     runs : mapping of str to str or None
         The repeat of the job by export, as in the sheet.
+    ranks : Ranks or None
+        The processes that share the work; None for this one alone. Rank 0 writes.
+
+    Raises
+    ------
+    CausewayError
+        On all ranks, if anything failed on one.
     """
-    document = read_json(clocks_file)
-    documents = {Path(folder): read_json(Path(folder) / "capabilities.json") for folder in folders}
+    ranks = ranks or Ranks()
+    given = [Path(folder) for folder in folders]
+    filtered = None
+    with ranks.together():
+        if ranks.first:
+            filtered = why_not(given, STRAGGLERS)
+    filtered = ranks.share(filtered)
+    with ranks.together():
+        document = read_json(clocks_file)
+        mine = [given[at] for at in ranks.share_of([folder_bytes(folder) for folder in given])]
+        capabilities = {folder: read_json(folder / "capabilities.json") for folder in mine}
+        read = [] if filtered else mine
+        found_rows = {folder: rows_of(folder) for folder in read if capabilities[folder]["status"] != "refused"}
+        found = found_rows, {folder: work_of(folder) for folder in read}
+    every = {folder: one for part in ranks.exchange(capabilities) for folder, one in part.items()}
+    documents = {folder: every[folder] for folder in given}
     folder_of = {
         rank: folder for folder, one in documents.items() if one["status"] != "refused" for rank in one["ranks"]
     }
     clocks = {rank: Clock.of(entry) for entry in document["exports"].values() for rank in entry["ranks"]}
-    filtered = why_not(folders, STRAGGLERS)
-    groups, notes = ([], [filtered]) if filtered else matched(folders)
-    roles = roles_of([] if filtered else map(work_of, documents))
-    role_of = role_numbers(roles)
-    if (words := different_work(roles)) is not None:
-        notes = [*notes, f"{words}: each is held against its own role"]
+    parts = ranks.collect(found)
+    judged: list[_Judged] = []
+    notes: list[str] = []
+    role_of: dict[int, int] = {}
+    with ranks.together():
+        if ranks.first:
+            rows, work = ({folder: one for part in parts for folder, one in part[k].items()} for k in (0, 1))
+            roles = roles_of(work[folder] for folder in given if folder in work)
+            role_of = role_numbers(roles)
+            in_order = [rows[folder] for folder in given if folder in rows]
+            groups, notes = ([], [filtered]) if filtered else collectives.match(in_order)
+            if (words := different_work(roles)) is not None:
+                notes = [*notes, f"{words}: each is held against its own role"]
+            judged = _judged(groups, clocks, role_of, notes)
+    late, role_of = ranks.share(([(one.group, one.late) for one in judged], role_of))
+    with ranks.together():
+        own = [
+            OwnWork(group, group.synchronising(), folder_of, chosen, role_of, mine) if chosen else None
+            for group, chosen in late
+        ]
+    works = ranks.collect(own)
+    traced = [folder for folder, one in documents.items() if one["status"] != "refused" and "launches" in one["tables"]]
+    nodes = {rank: documents[folder]["node"] for rank, folder in folder_of.items()}
+    run_of = {rank: (runs or {}).get(folder.name) for rank, folder in folder_of.items()}
+    variance = components(traced, clocks, nodes, seed, run_of, ranks=ranks)
+    with ranks.together():
+        if ranks.first:
+            for at, one in enumerate(judged):
+                one.explain([part[at] for part in works], role_of)
+            result = {
+                "dataset": name,
+                "groups": [one.verdict for one in judged],
+                "notes": notes,
+                "clocks": {key: document[key] for key in ("method", "residual_ns", "reason")},
+                "variance": variance,
+            }
+            write_json(result, out_json, schema="stragglers")
+            _write_table([row for one in judged for row in _rows(one.group, one.times)], out_table, name)
+
+
+@dataclass
+class _Judged:
+    """A group of matched collectives with its times, the verdict on its ranks, and for each late rank in which
+    collectives it is late; bool, shape (collectives,).
+    """
+
+    group: collectives.MatchedCollectives
+    times: Mapping
+    verdict: dict
+    late: dict[int, np.ndarray]
+
+    def explain(self, works: Sequence[OwnWork | None], role_of: Mapping[int, int]) -> None:
+        """Say why ranks are late, from what each process has read."""
+        whole, *others = works
+        for other in others:
+            if whole and other:
+                whole.add(other)
+        for entry in self.verdict["ranks"]:
+            if whole and entry["rank"] in self.late:
+                entry["why"] = whole.why(entry["rank"])
+            entry["role"] = role_of.get(entry["rank"])
+
+
+def _judged(
+    groups: Sequence[collectives.MatchedCollectives],
+    clocks: Mapping[int, Clock],
+    role_of: Mapping[int, int],
+    notes: list[str],
+) -> list[_Judged]:
+    """Return the groups with enough collectives; `notes` gets a sentence on each of the others."""
     found = []
-    rows = []
     for group in groups:
         if group.synchronising().sum() < FEWEST:
             label = "an unknown communicator" if group.communicator is None else f"communicator {group.communicator}"
@@ -70,31 +156,17 @@ def find_stragglers(
             continue
         times = stragglers.analyse(group, clocks, role_of)
         verdict = stragglers.verdict_of(times, group)
-        named = [entry for entry in verdict["ranks"] if entry["pattern"] != "none"]
-        if named:
-            late = {entry["rank"]: times["straggler"] == entry["rank"] for entry in named}
-            work = OwnWork(group, group.synchronising(), folder_of, late, role_of)
-            for entry in named:
-                entry["why"] = work.why(entry["rank"])
-        for entry in verdict["ranks"]:
-            entry["role"] = role_of.get(entry["rank"])
-        found.append(verdict)
-        rows += _rows(group, times)
-    traced = [folder for folder, one in documents.items() if one["status"] != "refused" and "launches" in one["tables"]]
-    nodes = {rank: documents[folder]["node"] for rank, folder in folder_of.items()}
-    run_of = {rank: (runs or {}).get(folder.name) for rank, folder in folder_of.items()}
-    result = {
-        "dataset": name,
-        "groups": found,
-        "notes": notes,
-        "clocks": {key: document[key] for key in ("method", "residual_ns", "reason")},
-    }
-    write_json(result | {"variance": components(traced, clocks, nodes, seed, run_of)}, out_json, schema="stragglers")
+        named = [entry["rank"] for entry in verdict["ranks"] if entry["pattern"] != "none"]
+        found.append(_Judged(group, times, verdict, {rank: times["straggler"] == rank for rank in named}))
+    return found
+
+
+def _write_table(rows: Sequence[Mapping], path: str | Path, dataset: str) -> None:
     schema = SCHEMAS["stragglers"]
     table = pa.table(
         {field.name: pa.array([row[field.name] for row in rows], field.type) for field in schema}, schema=schema
     )
-    write_table(table, out_table, "stragglers", metadata={"dataset": name})
+    write_table(table, path, "stragglers", metadata={"dataset": dataset})
 
 
 def _rows(group: collectives.MatchedCollectives, times: Mapping) -> list[dict]:

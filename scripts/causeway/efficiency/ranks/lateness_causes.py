@@ -6,7 +6,7 @@ own time before the collectives in which the rank is late, on it and on the othe
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +58,7 @@ class OwnWork:
         folders: Mapping[int, Path],
         late: Mapping[int, np.ndarray],
         roles: Mapping[int, int] | None = None,
+        read: Collection[Path] | None = None,
     ) -> None:
         """Read the tables of a group's ranks.
 
@@ -72,6 +73,8 @@ class OwnWork:
             For each late rank, in which of the chosen collectives it is late.
         roles : mapping of int to int
             Which work each rank does: a rank is held against others of its role.
+        read : collection of Path or None
+            The folders that are read, where several processes share them; None for all. `add` brings the rest.
         """
         self.ranks = group.ranks
         self.late = late
@@ -84,12 +87,23 @@ class OwnWork:
         }
         self.clock_hz: dict[tuple[int, int], dict[str, float]] = {}
         for folder in dict.fromkeys(folders[rank] for rank in group.ranks):
+            if read is not None and folder not in read:
+                continue
             edges = {
                 rank: _edges(group, index, chosen) for index, rank in enumerate(group.ranks) if folders[rank] == folder
             }
             self._split(folder, edges)
             self._sum(folder, edges)
             self._clocks(folder, edges)
+
+    def add(self, other: "OwnWork") -> None:
+        """Add what another process has read of the same group: of other ranks."""
+        for name in PARTS:
+            getattr(self, name)[...] += getattr(other, name)
+        for pair, found in other.work.items():
+            self.work[pair].update(found)
+        for pair, clocks in other.clock_hz.items():
+            self.clock_hz.setdefault(pair, {}).update(clocks)
 
     def _split(self, folder: Path, edges: Mapping[int, np.ndarray]) -> None:
         """Split own time into what the devices did; communication counts where nothing else runs."""

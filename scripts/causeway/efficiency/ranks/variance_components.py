@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.clock import Clock
-from causeway.core.tables import read_table
+from causeway.core.tables import folder_bytes, read_table
 from causeway.core.vocabulary import VARIANCE_PARTS
 from causeway.efficiency.device_time import event_streams
+from causeway.numeric.mpi import Ranks
 
 NS_PER_HOUR = 3.6e12
 BLOCKS = 32
@@ -40,8 +41,10 @@ def components(
     nodes: Mapping[int, str | None],
     seed: int,
     runs: Mapping[int, str | None] | None = None,
+    *,
+    ranks: Ranks | None = None,
 ) -> dict | None:
-    """Return shares of the variance of log durations; None without launches.
+    """Return shares of the variance of log durations; None without launches, and on other MPI ranks than 0.
 
     Parameters
     ----------
@@ -55,6 +58,8 @@ def components(
         Of resamples and permutations.
     runs : mapping of int to str or None
         The repeat of the job, by rank; without it all are of one.
+    ranks : Ranks or None
+        The processes that share the reading; None for this one alone. Their number changes no bit.
 
     Returns
     -------
@@ -64,28 +69,26 @@ def components(
         launches and mean deviation of each device; `trend_per_hour` (change of log duration per hour: Theil-Sen over
         blocks, with the interval of the bootstrap) and `change_points_ns` on the dataset's time line.
     """
-    kernels: dict[tuple, int] = {}
-    codes = {folder: _codes(folder, kernels) for folder in folders}
-    cells = _cells(folders, codes, clocks, len(kernels))
+    cells = _cells(folders, clocks, ranks or Ranks())
     if cells is None:
         return None
     devices, edges, count, total, squares, medians, between = cells
     weight = count.sum()
     run_of = np.array([str((runs or {}).get(rank) or "") for rank, _ in devices])
     node_of = np.array([f"{run}\n{nodes.get(rank) or ''}" for run, (rank, _) in zip(run_of, devices, strict=True)])
-    ranks = np.array([rank for rank, _ in devices])
+    rank_of = np.array([rank for rank, _ in devices])
     random = np.random.Generator(np.random.PCG64(seed))
     draws = [random.integers(0, BLOCKS, BLOCKS) for _ in range(RESAMPLES)]
     configurations = len(medians), between
-    levels = run_of, node_of, ranks
+    levels = run_of, node_of, rank_of
     value = _shares(count, total, squares, configurations, levels)
     drawn = [_shares(*(part[:, draw] for part in (count, total, squares)), configurations, levels) for draw in draws]
     drawn = [one for one in drawn if sum(one) > 0]
     single = {
         "run": len(set(run_of)) < 2,
         "node": len(set(node_of)) == len(set(run_of)),
-        "rank": len(set(ranks)) < 2,
-        "device": len(devices) == len(set(ranks)),
+        "rank": len(set(rank_of)) < 2,
+        "device": len(devices) == len(set(rank_of)),
     }
     known = {
         part: sum(value) > 0 and not single.get(part, False) for part in VARIANCE_PARTS
@@ -119,60 +122,103 @@ def components(
     }
 
 
-def _codes(folder: Path, known: dict) -> np.ndarray:
-    """Return a dataset-wide number for each configuration of an export."""
+def _keys(folder: Path) -> list[tuple]:
+    """Return what tells each configuration of an export from others, in any export."""
     names = read_table(folder / "kernels.parquet", "kernels", ["name"]).column(0).to_pylist()
     rows = read_table(folder / "configurations.parquet", "configurations").drop_columns(["configuration"]).to_pylist()
-    return np.array([known.setdefault((names[row.pop("kernel")], *row.values()), len(known)) for row in rows], np.int64)
+    return [(names[row.pop("kernel")], *row.values()) for row in rows]
 
 
 def _logs(batch) -> np.ndarray:
     return np.log(np.maximum(batch.column("duration_ns").to_numpy(), 1).astype(float))
 
 
-def _cells(folders, codes, clocks, size):
-    """Return sums of cut deviations by device and block; two passes, the first for medians and scales."""
-    histogram = np.zeros((size, STEPS * OCTAVES), np.int32)
-    first = None
-    last = None
-    devices = {}
-    wanted = ["start_ns", "duration_ns", "configuration", "rank", "device"]
-    for folder in folders:
-        for batch in event_streams.chunks(folder, "launches", wanted):
-            step = np.minimum((_logs(batch) * STEPS).astype(np.int64), STEPS * OCTAVES - 1)
-            np.add.at(histogram, (codes[folder][batch.column("configuration").to_numpy()], step), 1)
-            for rank, device, start in _by_device(batch):
-                devices.setdefault((rank, device), len(devices))
-                ends = clocks[rank].aligned(np.array([start[0], start[-1]]))
-                first, last = (ends[0], ends[1]) if first is None else (min(ends[0], first), max(ends[1], last))
-    if first is None:
+WANTED = ["start_ns", "duration_ns", "configuration", "rank", "device"]
+SLICE = 1 << 10
+"""Histograms that are summed up over processes at a time."""
+
+
+def _cells(folders, clocks, ranks):
+    """Return sums of cut deviations by device and block; two passes, the first for medians and scales. None without
+    launches, and on other MPI ranks than 0.
+    """
+    with ranks.together():
+        mine = ranks.share_of([folder_bytes(folder) for folder in folders])
+        keys = {at: _keys(folders[at]) for at in mine}
+    keys = {at: one for part in ranks.exchange(keys) for at, one in part.items()}
+    known: dict[tuple, int] = {}
+    codes = [np.array([known.setdefault(key, len(known)) for key in keys[at]], np.int64) for at in range(len(folders))]
+    del keys
+    with ranks.together():
+        histogram = np.zeros((len(known), STEPS * OCTAVES), np.int32)
+        seen = {at: _count_durations(folders[at], codes[at], clocks, histogram) for at in mine}
+    if ranks.size > 1:
+        for begin in range(0, len(known), SLICE):
+            part = histogram[begin : begin + SLICE]
+            part[...] = ranks.total(part.astype(np.int64))
+    seen = dict(sorted(pair for part in ranks.exchange(seen) for pair in part.items()))
+    devices: dict[tuple[int, int], int] = {}
+    for found, _ in seen.values():
+        for device in found:
+            devices.setdefault(device, len(devices))
+    ends = [moment for _, found in seen.values() for moment in found]
+    if not ends:
         return None
     launches = histogram.sum(axis=1)
-    seen = np.cumsum(histogram, axis=1)
+    before = np.cumsum(histogram, axis=1)
     quartile = [
-        (np.argmax(seen >= np.maximum(launches * q, 1)[:, None], axis=1) + 0.5) / STEPS for q in (0.25, 0.5, 0.75)
+        (np.argmax(before >= np.maximum(launches * q, 1)[:, None], axis=1) + 0.5) / STEPS for q in (0.25, 0.5, 0.75)
     ]
     medians = quartile[1]
     scale = np.maximum((quartile[2] - quartile[0]) / 1.349, 1.0 / STEPS)
-    del histogram, seen
-    edges = np.linspace(int(first), int(last) + 1, BLOCKS + 1).astype(np.int64)
-    count, total, squares = (np.zeros((len(devices), BLOCKS)) for _ in range(3))
-    for folder in folders:
-        for batch in event_streams.chunks(folder, "launches", wanted):
-            code = codes[folder][batch.column("configuration").to_numpy()]
-            deviation = np.clip(_logs(batch) - medians[code], -CUT * scale[code], CUT * scale[code])
-            rank = batch.column("rank").to_numpy()
-            device = batch.column("device").to_numpy()
-            for one, number, start in _by_device(batch):
-                mine = (rank == one) & (device == number)
-                block = np.clip(np.searchsorted(edges, clocks[one].aligned(start), "right") - 1, 0, BLOCKS - 1)
-                row = devices[one, number]
-                count[row] += np.bincount(block, minlength=BLOCKS)
-                total[row] += np.bincount(block, deviation[mine], BLOCKS)
-                squares[row] += np.bincount(block, deviation[mine] ** 2, BLOCKS)
+    del histogram, before
+    edges = np.linspace(min(ends), max(ends) + 1, BLOCKS + 1).astype(np.int64)
+    with ranks.together():
+        sums = {at: _sum_deviations(folders[at], codes[at], clocks, medians, scale, edges) for at in mine}
+    parts = ranks.collect(sums)
+    if parts is None:
+        return None
+    count, total, squares = whole = np.zeros((3, len(devices), BLOCKS))
+    for _, found in sorted(pair for part in parts for pair in part.items()):
+        for device, one in found.items():
+            whole[:, devices[device]] += one
     weights = launches / launches.sum()
     between = float((weights * (medians - (weights * medians).sum()) ** 2).sum())
     return list(devices), edges, count, total, squares, medians, between
+
+
+def _count_durations(folder, code, clocks, histogram):
+    """Count an export's durations by configuration and step of their logarithm, into `histogram`; return its devices,
+    (rank, device) in the order of their first launches, and its first and last starts on the dataset's time line.
+    """
+    devices: dict[tuple[int, int], None] = {}
+    ends: list[int] = []
+    for batch in event_streams.chunks(folder, "launches", WANTED):
+        step = np.minimum((_logs(batch) * STEPS).astype(np.int64), STEPS * OCTAVES - 1)
+        np.add.at(histogram, (code[batch.column("configuration").to_numpy()], step), 1)
+        for rank, device, start in _by_device(batch):
+            devices.setdefault((rank, device))
+            ends += clocks[rank].aligned(np.array([start[0], start[-1]])).tolist()
+            ends = [min(ends), max(ends)]
+    return list(devices), ends
+
+
+def _sum_deviations(folder, codes, clocks, medians, scale, edges):
+    """Return the sums of an export's devices: count, deviations and their squares; float, shape (3, blocks) each."""
+    found: dict[tuple[int, int], np.ndarray] = {}
+    for batch in event_streams.chunks(folder, "launches", WANTED):
+        code = codes[batch.column("configuration").to_numpy()]
+        deviation = np.clip(_logs(batch) - medians[code], -CUT * scale[code], CUT * scale[code])
+        rank = batch.column("rank").to_numpy()
+        device = batch.column("device").to_numpy()
+        for one, number, start in _by_device(batch):
+            mine = (rank == one) & (device == number)
+            block = np.clip(np.searchsorted(edges, clocks[one].aligned(start), "right") - 1, 0, BLOCKS - 1)
+            sums = found.setdefault((one, number), np.zeros((3, BLOCKS)))
+            sums[0] += np.bincount(block, minlength=BLOCKS)
+            sums[1] += np.bincount(block, deviation[mine], BLOCKS)
+            sums[2] += np.bincount(block, deviation[mine] ** 2, BLOCKS)
+    return found
 
 
 def _by_device(batch):
