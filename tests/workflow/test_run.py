@@ -41,15 +41,14 @@ def real(tmp_path_factory, data):
         ("h100", "", data / "nsys_sqlite/nsys-ai/h100_2gpu_1s.sqlite", "auto"),
         ("rodinia", "0", rodinia / "report3.sqlite", "nsys"),
         ("rodinia", "1", rodinia / "report5.sqlite", "nsys"),
+        ("rodinia", "2", "zero.sqlite", "nsys"),
+        ("rodinia", "3", "prose.sqlite", "auto"),
+        ("rodinia", "4", data / "nsys_sqlite/no-gpu-activity/jacc_report1.sqlite", "auto"),
+        ("rodinia", "5", data / "ncu_csv/operators-a100/failed/app_error.csv", "ncu"),
+        ("rodinia", "6", "cut.sqlite", "nsys"),
         ("kineto", "0", kineto / "sampled_rank-0.json.gz", "auto"),
         ("kineto", "1", kineto / "sampled_rank-1.json.gz", "kineto"),
         ("dropout", "", data / "ncu_csv/operators-a100/dropout_nsight162.csv", "auto"),
-        ("damaged", "0", rodinia / "report3.sqlite", "auto"),
-        ("damaged", "1", "zero.sqlite", "nsys"),
-        ("damaged", "2", "prose.sqlite", "auto"),
-        ("damaged", "3", data / "nsys_sqlite/no-gpu-activity/jacc_report1.sqlite", "auto"),
-        ("damaged", "4", data / "ncu_csv/operators-a100/failed/app_error.csv", "ncu"),
-        ("damaged", "5", "cut.sqlite", "nsys"),
         ("hopeless", "0", data / "ncu_csv/operators-a100/failed/empty.csv", "ncu"),
     ]
     return run_whole(folder, rows)
@@ -107,10 +106,11 @@ def test_counters_have_a_target_of_their_own(real):
 
 
 @pytest.mark.parametrize(
-    ("export", "status"), [("0", "read"), ("1", "refused"), ("2", "refused"), ("3", "refused"), ("4", "refused")]
+    ("export", "status"),
+    [("0", "read"), ("1", "read"), ("2", "refused"), ("3", "refused"), ("4", "refused"), ("5", "refused")],
 )
 def test_a_bad_export_is_a_gap_in_the_quality_and_the_rest_runs(real, export, status):
-    quality = read_json(real / "damaged/quality.json")
+    quality = read_json(real / "rodinia/quality.json")
     assert quality["status"] == "caution"
     found = {entry["export"]: entry for entry in quality["exports"]}[export]
     assert found["status"] == status
@@ -120,12 +120,12 @@ def test_a_bad_export_is_a_gap_in_the_quality_and_the_rest_runs(real, export, st
 
 
 def test_a_cut_export_is_read_as_far_as_it_goes_or_refused_but_never_looks_whole(real, data):
-    found = read_json(real / "damaged/tables/5/capabilities.json")
+    found = read_json(real / "rodinia/tables/6/capabilities.json")
     assert found["status"] in ("partial", "refused")
     assert found["error"]["found"]
     if found["status"] == "partial":
         assert (
-            rows_and_time(real / "damaged/tables/5")[0]
+            rows_and_time(real / "rodinia/tables/6")[0]
             < nsys_answer(data / "nsys_sqlite/rodinia-gaussian/report5.sqlite")[0]
         )
 
@@ -180,10 +180,9 @@ def test_overview_and_findings_cover_every_dataset(real):
         "rodinia",
         "kineto",
         "dropout",
-        "damaged",
         "hopeless",
     }
-    for dataset in ("h100", "rodinia", "kineto", "dropout", "damaged", "hopeless"):
+    for dataset in ("h100", "rodinia", "kineto", "dropout", "hopeless"):
         assert dataset in page
 
 
