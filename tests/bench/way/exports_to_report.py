@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 from tests.bench.inputs import nsys_file, nsys_folders
+from tests.bench.way.kept_rows import DECODED
 
 from support import snakemake_command, write_analysis
 
@@ -28,10 +29,6 @@ MOST_SHARE = 0.25
 MOST_MB = 512
 """Memory of a process, beside its result."""
 INGEST = ("normalise_export", "check_quality", "align_clocks")
-DECODED = {
-    "launches": ["start_ns", "duration_ns", "configuration", "queue_ns", "device"],
-    "transfers": ["start_ns", "duration_ns", "device"],
-}
 ROWS_AT_ONCE = 1 << 16
 DECODE = """
 import sys, time

@@ -16,6 +16,11 @@ FEATURES = ["duration_ns", "queue_ns"]
 KEEP_SHARE = 0.1
 KEEP_MOST = 1_000_000
 STATISTICS = ["min", "max", "mean", "variance", "std", "q1", "median", "q3"]
+DECODED = {
+    "launches": ["start_ns", "duration_ns", "configuration", "queue_ns", "device"],
+    "transfers": ["start_ns", "duration_ns", "device"],
+}
+"""The columns that binning needs, by table."""
 NAMES = ["start_ns", "configuration", "rank", *FEATURES]
 
 
@@ -47,6 +52,18 @@ def kept_causeway(path):
         kept = pq.read_table(out / "kept.parquet", columns=["start_ns", "duration_ns"])
     columns = [bins[f"{name}{what}"] for name in ("", *(f"{one}_" for one in FEATURES)) for what in STATISTICS]
     yield answer(bins["count"], columns, kept["start_ns"], kept["duration_ns"])
+
+
+def kept_decode(path):
+    """The yardstick: one decode of the columns that binning needs, of launches and transfers, in one thread."""
+    import pyarrow.parquet as pq
+
+    yield
+    rows = 0
+    for table, columns in DECODED.items():
+        file = pq.ParquetFile(Path(path).with_name(f"{table}.parquet"))
+        rows += sum(batch.num_rows for batch in file.iter_batches(1 << 16, columns=columns, use_threads=False))
+    yield rows
 
 
 def kept_polars(path):
@@ -115,4 +132,4 @@ def kept_duckdb(path):
     yield answer(bins["count"], columns, kept["start_ns"], kept["duration_ns"])
 
 
-METHODS = {work.__name__: work for work in (kept_causeway, kept_polars, kept_duckdb)}
+METHODS = {work.__name__: work for work in (kept_causeway, kept_decode, kept_polars, kept_duckdb)}
