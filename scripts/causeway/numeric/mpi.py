@@ -22,6 +22,8 @@ from causeway.core.files.machine_errors import in_words
 from causeway.core.logs import LOG, log_to
 
 T = TypeVar("T")
+FORWARDED_S = 0.5
+"""So long a rank that ends all waits first: what the launcher has not yet forwarded of its words by then is lost."""
 LONGEST_NAP_S = 2e-3
 
 
@@ -302,6 +304,7 @@ def _end(ranks: Ranks, sentence: str, agreed: bool) -> None:
         sys.stderr.write(f"error: {sentence}\n")
         sys.stderr.flush()
     if ranks.size > 1 and not agreed:
+        time.sleep(FORWARDED_S)
         ranks._comm.Abort(1)
     if ranks.size > 1 or "mpi4py.run" in sys.modules:
         # with MPI already closed, `python -m mpi4py` does not take the exit status for a crash and comment on it
