@@ -57,11 +57,11 @@ class Finding:
     mutation: str = ""
 
 
-def real_exports() -> dict[str, Path]:
-    """Return the small real exports that are read, by name; none where they are absent."""
+def real_sources(largest: float = LARGEST_REAL) -> dict[str, Path]:
+    """Return the real exports of at most so many bytes that are read, by name; none where they are absent."""
     expected = json.loads((ROOT / "tests" / "data" / "expected_exports.json").read_text(encoding="utf-8"))
     named = {name: DATA / name for name, entry in expected.items() if entry["stated"]["status"] != "refused"}
-    return {f"real {name}": path for name, path in named.items() if path.exists() and _size(path) <= LARGEST_REAL}
+    return {f"real {name}": path for name, path in named.items() if path.exists() and _size(path) <= largest}
 
 
 def _size(path: Path) -> int:
@@ -80,7 +80,7 @@ def sources() -> dict[str, Callable[[Path], Path]]:
         name: lambda folder, maker=maker: maker(folder, "void kernel<int, 4>(float*)", ROWS)
         for name, maker in LAYOUTS.items()
     }
-    return found | {name: lambda folder, path=path: _copy(path, folder) for name, path in real_exports().items()}
+    return found | {name: lambda folder, path=path: _copy(path, folder) for name, path in real_sources().items()}
 
 
 def schedule(at: int, names: list[str]) -> tuple[str, int]:
