@@ -9,12 +9,13 @@ from markupsafe import Markup
 from causeway.core.files.whole_files import write_whole
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.markup import escape
-from causeway.plotting.drawing.page import ASSETS, rendered
+from causeway.plotting.drawing.page import rendered
 from causeway.plotting.figures.parallel_coordinates import broken, nothing, title_of
 
 if TYPE_CHECKING:
     from causeway.plotting.figures.coordinate_axes import Coordinates
 
+ASSETS = Path(__file__).parent / "assets"
 LIBRARY = "plotly-gl2d.min.js"
 """plotly.js 3.7.0 with the charts drawn by WebGL alone, as npm's `plotly.js-gl2d-dist-min` has it."""
 
