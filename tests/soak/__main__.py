@@ -38,7 +38,10 @@ def main() -> None:
             home = Path(folder, name)
             home.mkdir()
             paths[name] = make(home, "void kernel<int, 4>(float*)", ROWS)
-        samples, exports, first, other = [], 0, {}, set()
+        samples = []
+        exports = 0
+        first = {}
+        other = set()
         end = time.monotonic() + 60 * arguments.minutes
         while time.monotonic() < end or len(samples) < LEAST:
             for name, path in paths.items():
