@@ -46,7 +46,8 @@ def growing(samples: Sequence[Sample]) -> list[str]:
     if len(samples) < LEAST:
         raise ValueError(f"{len(samples)} samples, at least {LEAST} are needed to tell growth from chance")
     quarter = len(samples) // 4
-    early, late = samples[quarter : 2 * quarter], samples[-quarter:]
+    early = samples[quarter : 2 * quarter]
+    late = samples[-quarter:]
     found = []
     before, after = (statistics.median(one.memory_mb for one in part) for part in (early, late))
     if after > before * (1 + GROWTH):
