@@ -10,9 +10,12 @@ from tests.bench.inputs import synthetic
 from tests.bench.whole import run
 
 RATE = 10e6
+SMALL_RATE = 5e6
+SMALL_EXPORTS = 64
+SMALL_MILLIONS = 0.3
 SHARE = 0.05
 MEMORY = 512
-"""Launches per CPU-second, bytes of the tower over those of the tables, MB: the bars at 10^8 launches."""
+"""Launches per CPU-second (of 10^8 launches, of many small exports), bytes of the tower over those of the tables, MB."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 STEP_MS = 100
 STEPS = 15
@@ -60,7 +63,7 @@ def build(dataset, out):
 
 
 def tower(options):
-    """Sizes of `--rows`: launches per CPU-second, share of the tables' bytes, peak memory."""
+    """Sizes of `--rows`, then many small exports: launches per CPU-second, share of the tables' bytes, peak memory."""
     build(synthetic(options.folder, 0.1, 1), options.folder / "levels")  # compiles what is not compiled yet
     for millions in options.rows:
         for _ in range(options.repetitions):
@@ -83,6 +86,14 @@ def tower(options):
                 + "  ".join(f"{text} {bar if large else ''}" for text, bar in zip(texts, bars, strict=True))
             )
             sys.stdout.flush()
+    for _ in range(options.repetitions):
+        found = build(synthetic(options.folder, SMALL_MILLIONS, SMALL_EXPORTS), options.folder / "levels")
+        rate = SMALL_EXPORTS * SMALL_MILLIONS * 1e6 / found["cpu"]
+        print(
+            f"{SMALL_EXPORTS} exports of {SMALL_MILLIONS} M launches  {rate / 1e6:6.2f} M launches per CPU-s"
+            f" {verdict(rate >= SMALL_RATE, f'>{SMALL_RATE / 1e6:.0f}')}  {found['peak']:5.0f} MB"
+        )
+        sys.stdout.flush()
     shutil.rmtree(options.folder / "levels")
 
 

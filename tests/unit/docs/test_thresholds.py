@@ -87,7 +87,7 @@ NO_THRESHOLDS = {
     "levels/pyramid/expressions.py": "LONGEST DEEPEST",
     "levels/pyramid/level.py": "BUCKET_BYTES BUSY_BYTES CELL_BYTES",
     "levels/pyramid/level_files.py": "GROUP_ROWS",
-    "levels/pyramid/ordered_rows.py": "CHUNK_ROWS SAMPLES SAMPLE_ROWS",
+    "levels/pyramid/ordered_rows.py": "CHUNK_ROWS SAMPLES SAMPLE_ROWS LEAST_SAMPLE_ROWS SAMPLED_PART",
     "levels/pyramid/pyramid.py": "MOST_PIECES",
     "levels/pyramid/sampled_metrics.py": "SAMPLE_SCALE",
     "levels/pyramid/side_tables.py": "NEVER",

@@ -13,6 +13,7 @@ from causeway.core.errors import CausewayError
 from causeway.core.tables import read_table, write_table
 from causeway.levels.explorer.query import SPACE, Levels, efficiency
 from causeway.levels.pyramid import build as building
+from causeway.levels.pyramid import ordered_rows
 from causeway.levels.pyramid.build import build
 from causeway.levels.pyramid.sketch import Buckets
 from causeway.variability.rows.transfer_links import link
@@ -121,6 +122,23 @@ def test_chunks_of_any_size_give_the_same_bytes(tmp_path, monkeypatch):
         seen.append({str(file.relative_to(tmp_path / name)): hashlib.sha256(file.read_bytes()).hexdigest()
                      for file in sorted((tmp_path / name).rglob("*.*"))})  # fmt: skip
     assert seen[0] == seen[1] == seen[2]
+
+
+@pytest.mark.parametrize(("rows", "groups", "wanted"), [(40, 3, [5, 5, 5]), (200, 20, [5] * 7), (3000, 6, [62] * 6)])
+def test_the_first_width_is_chosen_from_a_part_of_the_rows(tmp_path, monkeypatch, rows, groups, wanted):
+    """One row in eight of a short table, and not more than a limit of a long one; never fewer than another limit."""
+    monkeypatch.setattr(ordered_rows, "LEAST_SAMPLE_ROWS", 5)
+    monkeypatch.setattr(ordered_rows, "SAMPLE_ROWS", 1000)
+    folders, _ = write_run(tmp_path, rows, 1, 6)
+    path = folders["0"] / "launches.parquet"
+    launches = read_table(path, "launches")
+    monkeypatch.setattr("causeway.core.tables.STRETCH_ROWS", -(-rows // groups))
+    write_table(launches, path, "launches")
+    sampled = list(ordered_rows.sampled_rows(path, "launches", ["start_ns"]))
+    assert [batch.num_rows for batch in sampled] == wanted
+    starts = launches.column("start_ns").to_pylist()
+    assert sampled[0].column(0)[0].as_py() == starts[0]
+    assert all(set(batch.column(0).to_pylist()) <= set(starts) for batch in sampled)
 
 
 def test_a_window_reads_only_what_it_touches(tmp_path, monkeypatch):

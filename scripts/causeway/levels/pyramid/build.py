@@ -21,6 +21,7 @@ from causeway.levels.pyramid.ordered_rows import (
     OWN_CLOCK,
     Means,
     chunks,
+    configurations_of,
     durations_of,
     launches_in,
     sampled_rows,
@@ -115,10 +116,11 @@ def build(
         own = expressions(metrics)
         mine = [names[at] for at in ranks.share_of([_bytes(folders[export]) for export in names])]
         here = {export: folders[export] for export in mine if launches_in(folders[export])}
+        keys = {export: configurations_of(folder) for export, folder in here.items()}
         found = (
             {export: _facts(folder, of_export[export]) for export, folder in here.items()},
             metric_names([folder / OF_EXPORT for folder in here.values()]),
-            durations_of(here),
+            durations_of(here, keys),
         )
     parts = ranks.exchange(found)
     held = {export: facts for part, _, _ in parts for export, facts in part.items()}
@@ -129,7 +131,7 @@ def build(
         size = sum(one.bytes for one in facts.values())
         budget = max(share * size, LEAST_BYTES)
         origin = min((one.first for one in facts.values()), default=0)
-        means = Means(here, [part for _, _, part in parts])
+        means = Means(here, [part for _, _, part in parts], keys)
         beside = [(telemetry, OWN_CLOCK)] if telemetry else []
         levels_here: dict[str, Level] = {}
         lanes_here: dict[str, list[dict]] = {}

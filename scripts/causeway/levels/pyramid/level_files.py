@@ -82,10 +82,11 @@ def _busy_columns(level: Level, origin: int) -> dict[str, np.ndarray]:
     """Return one row per (cell, device) with a column per kind of busy time."""
     device = level.busy[:, 0] // busy_time.BUSY
     what = level.busy[:, 0] % busy_time.BUSY
-    keys, row = np.unique(np.column_stack((level.busy[:, 1], device)), axis=0, return_inverse=True)
+    devices = int(device.max(initial=0)) + 1
+    keys, row = np.unique(level.busy[:, 1] * devices + device, return_inverse=True)
     amounts = np.zeros((len(keys), busy_time.BUSY), np.int64)
-    amounts[row.ravel(), what] = level.busy[:, 2]
-    found = {"start_ns": origin + keys[:, 0] * level.width, "lane": keys[:, 1]}
+    amounts[row, what] = level.busy[:, 2]
+    found = {"start_ns": origin + keys // devices * level.width, "lane": keys % devices}
     return found | {name: amounts[:, k] for k, name in enumerate(busy_time.BUSY_NAMES)}
 
 

@@ -17,6 +17,11 @@ CHUNK_ROWS = 1 << 16
 """Rows that are worked on at once: half a megabyte per column."""
 SAMPLES = 8
 SAMPLE_ROWS = 1 << 15
+LEAST_SAMPLE_ROWS = 1 << 13
+SAMPLED_PART = 8
+"""Stretches of rows by which the first width is chosen: so many, of so many rows at most and at least; of a short table
+one row in so many.
+"""
 OWN_CLOCK = Clock()
 
 
@@ -58,13 +63,16 @@ def on_time_line(batch: pa.RecordBatch, time: str, clock: Clock) -> pa.RecordBat
 
 
 def sampled_rows(path: Path, name: str, columns: list[str], clock: Clock = OWN_CLOCK) -> Iterator[pa.RecordBatch]:
-    """Yield some columns of the first `SAMPLE_ROWS` rows of up to `SAMPLES` row groups, evenly spread over a
-    table; times as a clock aligns them.
+    """Yield some columns of the first rows of up to `SAMPLES` row groups, evenly spread over a table, `SAMPLE_ROWS` or
+    fewer of each; times as a clock aligns them.
     """
     with open_table(path, name) as file:
         groups = range(file.num_row_groups)
-        for group in groups[:: -(-len(groups) // SAMPLES)]:
-            rows = next(file.iter_batches(SAMPLE_ROWS, row_groups=[group], columns=columns, use_threads=False))
+        groups = groups[:: -(-len(groups) // SAMPLES)]
+        wanted = file.metadata.num_rows // (SAMPLED_PART * len(groups))
+        wanted = min(max(wanted, LEAST_SAMPLE_ROWS), SAMPLE_ROWS)
+        for group in groups:
+            rows = next(file.iter_batches(wanted, row_groups=[group], columns=columns, use_threads=False))
             yield on_time_line(rows, "start_ns", clock)
 
 
@@ -96,6 +104,8 @@ class Means:
         Folder of tables of each export whose means are asked for.
     parts : sequence of dict, optional
         `durations_of` of disjoint sets of exports, all exports together; None if `folders` are all.
+    keys : mapping of str to list, optional
+        `configurations_of` of each of `folders`, if they were read before.
 
     Attributes
     ----------
@@ -103,10 +113,15 @@ class Means:
         Mean in ns and class of each configuration of each export of `folders`.
     """
 
-    def __init__(self, folders: Mapping[str, Path], parts: Sequence[Mapping[tuple, list[int]]] | None = None) -> None:
-        keys = {export: configurations_of(folder) for export, folder in folders.items()}
+    def __init__(
+        self,
+        folders: Mapping[str, Path],
+        parts: Sequence[Mapping[tuple, list[int]]] | None = None,
+        keys: Mapping[str, Sequence[tuple | None]] | None = None,
+    ) -> None:
+        keys = keys or {export: configurations_of(folder) for export, folder in folders.items()}
         sums: dict[tuple, list[int]] = {}
-        for part in [durations_of(folders)] if parts is None else parts:
+        for part in [durations_of(folders, keys)] if parts is None else parts:
             for key, (count, total) in part.items():
                 _add(sums, key, count, total)
         self.mean = {
@@ -119,8 +134,17 @@ class Means:
         }
 
 
-def durations_of(folders: Mapping[str, Path]) -> dict[tuple, list[int]]:
+def durations_of(
+    folders: Mapping[str, Path], configurations: Mapping[str, Sequence[tuple | None]]
+) -> dict[tuple, list[int]]:
     """Return the launches of some exports and their summed durations (ns) by what their configuration is.
+
+    Parameters
+    ----------
+    folders : mapping of str to Path
+        Folder of tables of each export.
+    configurations : mapping of str to list
+        `configurations_of` of each of them.
 
     Raises
     ------
@@ -128,8 +152,8 @@ def durations_of(folders: Mapping[str, Path]) -> dict[tuple, list[int]]:
         If a launch has a configuration that its export does not describe.
     """
     sums: dict[tuple, list[int]] = {}
-    for folder in folders.values():
-        keys = configurations_of(folder)
+    for export, folder in folders.items():
+        keys = configurations[export]
         count, total = (np.zeros(len(keys), np.int64) for _ in range(2))
         row = 0
         for batch in chunks(folder / "launches.parquet", "launches", ["duration_ns", "configuration"]):

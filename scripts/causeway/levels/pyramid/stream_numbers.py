@@ -5,6 +5,7 @@ import pyarrow as pa
 from numba import boolean, int64
 
 from causeway.numeric.compiled import U2, U4, compiled
+from causeway.numeric.few_values import few_pairs
 
 SLOTS = 256
 """Slots of the cache from (rank, device, stream) to number: a power of two."""
@@ -60,10 +61,10 @@ class StreamNumbers:
         number = np.empty(batch.num_rows, np.int64)
         if not find_streams(rank, device, stream, self._cache, number):
             fresh = np.flatnonzero(number < 0)
-            keys = np.column_stack([column[fresh].astype(np.int64) for column in (rank, device, stream)])
-            distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
-            numbers = [self._number(*key) for key in distinct.tolist()]
-            number[fresh] = np.array(numbers, np.int64)[inverse.ravel()]
+            devices, of_device = few_pairs(rank[fresh], device[fresh])
+            streams, of_stream = few_pairs(of_device, stream[fresh])
+            numbers = [self._number(*devices[at], one) for at, one in streams]
+            number[fresh] = np.array(numbers, np.int64)[of_stream]
         return number
 
     def _number(self, rank: int, device: int, stream: int) -> int:
@@ -85,9 +86,8 @@ class StreamNumbers:
         -------
         ndarray of int64, shape (n,)
         """
-        rank, device = (batch.column(name).to_numpy().astype(np.int64) for name in ("rank", "device"))
-        pairs, inverse = np.unique(np.column_stack((rank, device)), axis=0, return_inverse=True)
-        return np.array([self.device(*pair) for pair in pairs.tolist()], np.int64)[inverse.ravel()]
+        pairs, of_pair = few_pairs(*(batch.column(name).to_numpy() for name in ("rank", "device")))
+        return np.array([self.device(*pair) for pair in pairs], np.int64)[of_pair]
 
     def device(self, rank: int, device: int) -> int:
         """Return the number of a device."""
