@@ -20,6 +20,14 @@ DIVISIONS = ((7,), (4, 3), (2, 1))
 """How the processes are divided into groups that work at the same time; what is left over waits."""
 
 
+def make(call: dict, ranks: Ranks) -> None:
+    """Make one call on some ranks."""
+    out = str(Path(call["out"]) / str(ranks.size))
+    function = getattr(importlib.import_module(call["module"]), call["function"])
+    given = [argument.replace("OUT", out) if isinstance(argument, str) else argument for argument in call["arguments"]]
+    function(*given, ranks=ranks)
+
+
 def main(calls: list[dict]) -> None:
     """Make every call on 7, 4, 3, 2 and 1 ranks."""
     world = MPI.COMM_WORLD
@@ -34,14 +42,8 @@ def main(calls: list[dict]) -> None:
         part = world.Split(MPI.UNDEFINED if group is None else group, world.Get_rank())
         if group is not None:
             for call in calls:
-                out = Path(call["out"]) / str(size)
-                out.mkdir(parents=True, exist_ok=True)
-                function = getattr(importlib.import_module(call["module"]), call["function"])
-                arguments = [
-                    argument.replace("OUT", str(out)) if isinstance(argument, str) else argument
-                    for argument in call["arguments"]
-                ]
-                function(*arguments, ranks=Ranks(part))
+                (Path(call["out"]) / str(size)).mkdir(parents=True, exist_ok=True)
+                make(call, Ranks(part))
         world.Barrier()
 
 

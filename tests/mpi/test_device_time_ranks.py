@@ -84,10 +84,8 @@ def call(folder, module, function, *arguments):
     }
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """Write a dataset and measure it on every number of ranks, in one session; return its folder."""
-    folder = tmp_path_factory.mktemp("ranks")
+def write_dataset(folder):
+    """Write a dataset; return the entries of `ranks_of_many_sizes.py` for every program over its exports."""
     folders = [random_export(folder / "tables", rank) for rank in range(EXPORTS)]
     clocks(folder / "clocks.json", {str(rank): 37 * rank for rank in range(EXPORTS)})
     of_dataset = ["d", [str(one) for one in folders], str(folder / "clocks.json")]
@@ -96,7 +94,7 @@ def made(tmp_path_factory):
     by_operator = [str(folder / "by_operator" / str(number)) for number in range(EXPORTS)]
     for number, place in enumerate(by_operator):
         write_operators(Path(place), number, launches=100 if number else 700)
-    calls = [
+    return [
         call(folder, "efficiency.measure_efficiency", "measure_efficiency", *of_dataset, CHOICES),
         call(folder, "waiting.explain_waiting", "explain_waiting", *of_dataset, str(steps)),
         call(folder, "efficiency.steps.find_steps", "find_steps", *of_dataset, 1),
@@ -104,7 +102,13 @@ def made(tmp_path_factory):
         call(folder, "efficiency.ranks.collective_sizes", "summarise_collectives", *of_dataset[:2]),
         call(folder, "variability.operator_summary", "summarise_operators", "d", by_operator),
     ]
-    (folder / "calls.json").write_text(json.dumps(calls), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Write a dataset and measure it on every number of ranks, in one session; return its folder."""
+    folder = tmp_path_factory.mktemp("ranks")
+    (folder / "calls.json").write_text(json.dumps(write_dataset(folder)), encoding="utf-8")
     program = Path(__file__).with_name("ranks_of_many_sizes.py")
     line = [launcher(), "-n", "7", sys.executable, "-m", "mpi4py", str(program), str(folder / "calls.json")]
     environment = dict(os.environ, OMP_NUM_THREADS="1", NUMBA_NUM_THREADS="1")

@@ -8,7 +8,9 @@ import threading
 import pytest
 from levels_over_ranks import levels
 from ranks_in_threads import on_threads
+from ranks_of_many_sizes import make
 from test_bytes import results, several_exports
+from test_device_time_ranks import write_dataset
 
 from support import ROOT
 from variability import bin_launches
@@ -63,3 +65,20 @@ def test_the_same_levels_on_ranks_in_threads(tmp_path, size):
     )
     assert len(first) > 3
     assert other == first
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [RANKS, MOST_RANKS])
+def test_the_same_results_of_programs_over_exports_on_ranks_in_threads(tmp_path, size):
+    calls = write_dataset(tmp_path)
+    for ranks in (1, size):
+        for call in calls:
+            (tmp_path / call["function"] / str(ranks)).mkdir(parents=True)
+            on_threads(ranks, lambda one, call=call: make(call, one))
+    for call in calls:
+        first, other = (
+            {path.name: path.read_bytes() for path in (tmp_path / call["function"] / str(ranks)).iterdir()}
+            for ranks in (1, size)
+        )
+        assert first
+        assert other == first, call["function"]
