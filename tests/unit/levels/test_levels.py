@@ -124,9 +124,9 @@ def test_chunks_of_any_size_give_the_same_bytes(tmp_path, monkeypatch):
     assert seen[0] == seen[1] == seen[2]
 
 
-@pytest.mark.parametrize(("rows", "groups", "wanted"), [(40, 3, [5, 5, 5]), (200, 20, [5] * 7), (3000, 6, [62] * 6)])
+@pytest.mark.parametrize(("rows", "groups", "wanted"), [(40, 3, [5, 5, 5]), (200, 20, [5] * 7), (3000, 6, [31] * 6)])
 def test_the_first_width_is_chosen_from_a_part_of_the_rows(tmp_path, monkeypatch, rows, groups, wanted):
-    """One row in eight of a short table, and not more than a limit of a long one; never fewer than another limit."""
+    """One row in sixteen of a short table, and not more than a limit of a long one; never fewer than another limit."""
     monkeypatch.setattr(ordered_rows, "LEAST_SAMPLE_ROWS", 5)
     monkeypatch.setattr(ordered_rows, "SAMPLE_ROWS", 1000)
     folders, _ = write_run(tmp_path, rows, 1, 6)
@@ -139,6 +139,22 @@ def test_the_first_width_is_chosen_from_a_part_of_the_rows(tmp_path, monkeypatch
     starts = launches.column("start_ns").to_pylist()
     assert sampled[0].column(0)[0].as_py() == starts[0]
     assert all(set(batch.column(0).to_pylist()) <= set(starts) for batch in sampled)
+
+
+@pytest.mark.parametrize("budget", [30_000, 60_000, 150_000])
+def test_short_stretches_of_rows_make_no_level_coarser(tmp_path, monkeypatch, budget):
+    """A stretch of less than a cell has a cell of each series, as a whole export may have few."""
+    folders, clocks = write_run(tmp_path, 3000, 1, 7)
+    monkeypatch.setattr(building, "LEAST_BYTES", budget)
+    monkeypatch.setattr("causeway.core.tables.STRETCH_ROWS", 375)
+    path = folders["0"] / "launches.parquet"
+    write_table(read_table(path, "launches"), path, "launches")
+    widths = []
+    for name, rows in (("short", 6), ("whole", 3000)):
+        monkeypatch.setattr(ordered_rows, "LEAST_SAMPLE_ROWS", rows)
+        monkeypatch.setattr(ordered_rows, "SAMPLE_ROWS", rows)
+        widths.append(make(tmp_path / name, folders, clocks).widths)
+    assert widths[0] == widths[1]
 
 
 def test_a_window_reads_only_what_it_touches(tmp_path, monkeypatch):

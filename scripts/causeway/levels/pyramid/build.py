@@ -24,6 +24,7 @@ from causeway.levels.pyramid.ordered_rows import (
     configurations_of,
     durations_of,
     launches_in,
+    reach_of,
     sampled_rows,
     span_of,
 )
@@ -306,7 +307,13 @@ def _initial_width(
         )
         seen += start.size
     level = sums.finish()
-    while level.size() * WHOLE_OVER_FINEST * rows / seen > SPARE * budget:
+    reach = reach_of(path)
+    series = len(np.unique(level.values[:, 0]))
+    while len(level.values) > series:  # else wider cells are no fewer
+        # a stretch of less than a cell has a cell of each series, too: there are not more than lie within the reach
+        larger = min(rows / seen, series * (reach // level.width + 2) / len(level.values))
+        if level.size() * WHOLE_OVER_FINEST * larger <= SPARE * budget:
+            break
         level = level.coarser()
     return level.width
 

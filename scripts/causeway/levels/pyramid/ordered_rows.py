@@ -9,7 +9,7 @@ from numba import int64
 
 from causeway.core.clock import Clock
 from causeway.core.errors import TableError
-from causeway.core.tables import KERNEL_CLASSES, LAUNCH_SHAPE, open_table, read_table
+from causeway.core.tables import KERNEL_CLASSES, LAUNCH_SHAPE, extremes, open_table, read_table
 from causeway.numeric.compiled import I8, U4, compiled
 from causeway.numeric.slice_statistics import first_fall
 
@@ -17,8 +17,8 @@ CHUNK_ROWS = 1 << 16
 """Rows that are worked on at once: half a megabyte per column."""
 SAMPLES = 8
 SAMPLE_ROWS = 1 << 15
-LEAST_SAMPLE_ROWS = 1 << 13
-SAMPLED_PART = 8
+LEAST_SAMPLE_ROWS = 1 << 12
+SAMPLED_PART = 16
 """Stretches of rows by which the first width is chosen: so many, of so many rows at most and at least; of a short table
 one row in so many.
 """
@@ -81,6 +81,13 @@ def span_of(path: Path) -> int:
     with open_table(path, "launches") as file:
         statistics = [file.metadata.row_group(k).column(0).statistics for k in range(file.metadata.num_row_groups)]
     return sum(one.max - one.min for one in statistics if one is not None and one.has_min_max)
+
+
+def reach_of(path: Path) -> int:
+    """Return the ns between the first and the last begin of a table of launches, which has rows."""
+    with open_table(path, "launches") as file:
+        groups = [k for k in range(file.num_row_groups) if file.metadata.row_group(k).num_rows]
+        return extremes(file, groups[-1], "start_ns")[1] - extremes(file, groups[0], "start_ns")[0]
 
 
 def launches_in(folder: Path) -> int:
@@ -189,10 +196,12 @@ def configurations_of(folder: Path) -> list[tuple | None]:
         row["kernel"]: (row["class"], row["name"])
         for row in read_table(folder / "kernels.parquet", "kernels").to_pylist()
     }
-    rows = read_table(folder / "configurations.parquet", "configurations").to_pylist()
-    found: list[tuple | None] = [None] * (max((row["configuration"] for row in rows), default=-1) + 1)
-    for row in rows:
-        found[row["configuration"]] = (*kernels[row["kernel"]], tuple(row[name] for name in LAUNCH_SHAPE), row["label"])
+    rows = read_table(folder / "configurations.parquet", "configurations")
+    numbers, kernel, label = (rows.column(name).to_pylist() for name in ("configuration", "kernel", "label"))
+    shapes = zip(*(rows.column(name).to_pylist() for name in LAUNCH_SHAPE), strict=True)
+    found: list[tuple | None] = [None] * (max(numbers, default=-1) + 1)
+    for number, one, shape, text in zip(numbers, kernel, shapes, label, strict=True):
+        found[number] = (*kernels[one], shape, text)
     return found
 
 
