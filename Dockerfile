@@ -3,6 +3,9 @@
 FROM python:3.12-slim
 
 ENV PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 NUMBA_CACHE_DIR=/tmp/numba XDG_CACHE_HOME=/tmp/cache
+# what the wheel of pygraphviz expects of the system
+RUN apt-get update && apt-get install --yes --no-install-recommends libexpat1 libglib2.0-0 libx11-6 libxext6 libxrender1 \
+    && rm -rf /var/lib/apt/lists/*
 WORKDIR /causeway
 COPY requirements.lock ./
 RUN python -m pip install --quiet --require-hashes -r requirements.lock

@@ -12,9 +12,21 @@ ROOT = Path(__file__).resolve().parents[2]
 LEFT_OUT = (".git", ".venv", ".snakemake", ".*_cache", "__pycache__", "results", "dist", "build", "browser")
 """What no test of a mutant needs of a working tree."""
 LIMIT_S = 300
-"""A mutant may make a loop endless: tests that take longer have caught it."""
+"""A mutant may make a loop endless: tests that take more CPU-seconds have caught it; what a busy machine takes by the
+clock says nothing.
+"""
+STILL_S = 3600
+"""So do tests that wait for so many seconds."""
+LIMITED = """
+import resource, runpy, sys
+resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[1]), int(sys.argv[1])))
+sys.argv[:] = ["pytest", *sys.argv[2:]]
+runpy.run_module("pytest", run_name="__main__")
+"""
 FAILED = (1, 2)
-"""pytest's status when tests failed, or could not be imported; others mean that no test ran (docs.pytest.org)."""
+"""pytest's status when tests failed, or could not be imported (docs.pytest.org); others mean that no test ran, or, below
+0, that a signal ended it.
+"""
 
 
 @dataclass(frozen=True)
@@ -94,13 +106,13 @@ def _tried(tree: Path, file: Path, text: str, changed: str, tests: tuple[str, ..
 
 
 def _caught(tree: Path, tests: Sequence[str], chosen: str) -> tuple[bool, str]:
-    command = [sys.executable, "-m", "pytest", "-n", "0", "-x", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-c", LIMITED, str(LIMIT_S), "-n", "0", "-x", "-p", "no:cacheprovider"]
     command += ["-k", chosen] * bool(chosen) + [f"tests/unit/{one}" for one in tests]
     environment = os.environ | {"PYTHONPATH": "", "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         run = subprocess.run(
-            command, cwd=tree, env=environment, capture_output=True, text=True, check=False, timeout=LIMIT_S
+            command, cwd=tree, env=environment, capture_output=True, text=True, check=False, timeout=STILL_S
         )
     except subprocess.TimeoutExpired:
-        return True, f"took longer than {LIMIT_S} s"
-    return run.returncode in FAILED, run.stdout[-2000:]
+        return True, f"waited for {STILL_S} s"
+    return run.returncode in FAILED or run.returncode < 0, run.stdout[-2000:]

@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from mutants.listed import listed
 from mutants.mutant import ROOT
 from mutants.operators import Change, changes
 
@@ -45,27 +46,55 @@ ROOMS = {
     },
 }
 """By room: module, relative to the package, and its tests below `tests/unit`."""
+BESIDE = {
+    "numeric/moments.py": ("variability/test_program.py",),
+    "numeric/intervals.py": ("efficiency", "waiting"),
+    "numeric/few_values.py": ("efficiency", "variability/test_program.py"),
+    "numeric/slice_statistics.py": ("variability",),
+    "numeric/effective_size.py": ("causal/discovery",),
+    "numeric/parquet_concat.py": ("variability", "levels"),
+    "core/files/whole_files.py": ("readers/test_machine_faults.py",),
+    "core/files/checked_parquet.py": ("readers/sink",),
+    "core/tables.py": ("readers/sink", "variability/test_program.py"),
+    "readers/common/packed.py": ("readers/pytorch", "readers/test_reader_damage.py"),
+    "readers/containers/sqlite_database.py": ("readers/nvidia", "readers/amd", "readers/test_every_export.py"),
+    "readers/containers/arrow_tables.py": (
+        "readers/nvidia",
+        "readers/test_reader_damage.py",
+        "readers/test_every_export.py",
+    ),
+    "core/queries.py": ("api", "findings"),
+    "fleet/protection/aggregator.py": ("fleet",),
+    "fleet/protection/ledger.py": ("fleet",),
+    "fleet/protection/noise.py": ("fleet",),
+}
+"""By module: tests of the modules that use it, which are tried on what its own tests let pass."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A change of a module, and the tests that should notice."""
+    """A change of a module, its own tests, and those of its users."""
 
     room: str
     file: str
     change: Change
     tests: tuple[str, ...]
+    beside: tuple[str, ...]
+    listed: bool
 
 
 def drawn(each: int, seed: int, only: str = "") -> Iterator[Place]:
     """Give so many changes of each room whose name holds a text, the same for the same seed."""
+    unseen = {(one.file, one.line, one.what) for one in listed()}
     for room, modules in ROOMS.items():
         if only not in room:
             continue
-        places = [
-            Place(room, CAUSEWAY + module, change, tests)
-            for module, tests in modules.items()
-            for change in changes((ROOT / CAUSEWAY / module).read_text(encoding="utf-8"))
-        ]
+        places = []
+        for module, tests in modules.items():
+            source = (ROOT / CAUSEWAY / module).read_text(encoding="utf-8")
+            lines = source.splitlines()
+            for change in changes(source):
+                known = (module, lines[change.line - 1].strip(), change.what) in unseen
+                places.append(Place(room, CAUSEWAY + module, change, tests, BESIDE.get(module, ()), known))
         # the same draw wherever and whenever it is made: no choice of a secret hangs on it
         yield from random.Random(f"{seed}/{room}").sample(places, min(each, len(places)))

@@ -52,12 +52,8 @@ def growing(samples: Sequence[Sample]) -> list[str]:
     before, after = (statistics.median(one.memory_mb for one in part) for part in (early, late))
     if after > before * (1 + GROWTH):
         found.append(f"memory grew from {before:.0f} to {after:.0f} MB")
-    for name in ("files", "threads"):
+    for name, words in (("files", "open files"), ("threads", "threads")):
         before, after = (min(getattr(one, name) for one in part) for part in (early, late))
         if after > before:
-            found.append(
-                f"open {name} grew from {before} to {after}"
-                if name == "files"
-                else f"threads grew from {before} to {after}"
-            )
+            found.append(f"{words} grew from {before} to {after}")
     return found

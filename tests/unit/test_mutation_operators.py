@@ -2,7 +2,10 @@
 
 import ast
 
+from mutants.listed import listed
+from mutants.mutant import ROOT
 from mutants.operators import changes
+from mutants.sample import CAUSEWAY
 
 SOURCE = '''"""A module: 1 < 2."""
 
@@ -43,3 +46,15 @@ def test_every_change_is_python_and_differs_in_its_line_alone():
         ast.parse(one.text)
         changed = [n for n, pair in enumerate(zip(lines, one.text.splitlines(), strict=True), 1) if pair[0] != pair[1]]
         assert changed == [one.line]
+
+
+def test_every_change_that_no_test_can_see_still_is_one():
+    """The page names it by module, line and change; the line stands there, and the operators make that change of it."""
+    rows = listed()
+    assert len(rows) >= 6
+    assert len(set(rows)) == len(rows)
+    for row in rows:
+        source = (ROOT / CAUSEWAY / row.file).read_text(encoding="utf-8")
+        lines = source.splitlines()
+        assert any(lines[one.line - 1].strip() == row.line and one.what == row.what for one in changes(source)), row
+        assert row.reason

@@ -65,10 +65,13 @@ class SqliteExport:
         self._had_index = self._index.exists()
         self._missing = missing_pages(path)
         self._steps = 0
+        self._connection = None
         try:
             self._connection = self._open()
             names = [name.decode("utf-8", "replace") for (name,) in self._connection.execute(PLAIN_TABLES)]
         except DAMAGE as error:
+            if self._connection is not None:
+                self._connection.close()
             fail_if_of_the_machine(error)
             raise ExportError(
                 source, f"the database cannot be read ({error})", "a complete SQLite file", ADVICE_CUT
@@ -77,10 +80,10 @@ class SqliteExport:
 
     def _open(self) -> sqlite3.Connection:
         connection = self._guarded()
-        if self._missing:
-            # SQLite then opens a file that is cut, and fails only where pages are missing; the file stays read-only
-            connection.execute("PRAGMA writable_schema = ON")
         try:
+            if self._missing:
+                # SQLite then opens a file that is cut, and fails only where pages are missing; the file stays read-only
+                connection.execute("PRAGMA writable_schema = ON")
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
         except sqlite3.OperationalError:
             # a write-ahead log beside a file in a folder that cannot be written: read the file without its log
@@ -89,6 +92,9 @@ class SqliteExport:
             connection = self._guarded()
             log = self.path.with_name(self.path.name + "-wal")
             self.wal_ignored = log.exists() and log.stat().st_size > 0
+        except sqlite3.Error:
+            connection.close()
+            raise
         return connection
 
     def _guarded(self) -> sqlite3.Connection:

@@ -99,7 +99,7 @@ def test_sqlite_says_which(tmp_path):
 
 def test_a_thread_that_cannot_start_is_known_by_pythons_own_words(monkeypatch):
     start = "_start_joinable_thread" if hasattr(threading, "_start_joinable_thread") else "_start_new_thread"  # 3.13
-    monkeypatch.setattr(threading, start, lambda *_: (_ for _ in ()).throw(RuntimeError(WORDS)))
+    monkeypatch.setattr(threading, start, lambda *_, **__: (_ for _ in ()).throw(RuntimeError(WORDS)))
     with pytest.raises(RuntimeError, match=WORDS) as found:
         threading.Thread(target=print).start()
     assert is_of_the_machine(found.value)
