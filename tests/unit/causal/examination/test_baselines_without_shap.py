@@ -3,6 +3,7 @@
 import sys
 
 import numpy as np
+import pytest
 from causal_tables import rows_of
 
 from causeway.causal.data.observations import Feature
@@ -13,6 +14,7 @@ from causeway.numeric.process import single_threaded
 
 
 def test_without_shap_the_other_baselines_are_as_with_it(monkeypatch):
+    pytest.importorskip("shap", reason="the extra that is left out here is not installed")
     rng = np.random.default_rng(8)
     cause = rng.standard_normal(600)
     y = 1000 + 20 * np.exp(0.7 * cause) * rng.standard_normal(600)
