@@ -85,15 +85,20 @@ def by_rule(accounts: Iterable[dict]) -> dict[str, dict[str, float]]:
     }
 
 
-def run_way(folder: Path, sources: list[Path], kind: str, more: str = "") -> tuple[dict, float]:
-    """Run the default targets and the report over exports; return what each rule took, and the wall seconds."""
+ALL = ("--cores", "2", "--quiet", "all")
+REPORT = ("--report", "report.zip", "--quiet", "all")
+
+
+def run_way(folder: Path, rows: list[tuple], steps: Iterable[tuple[str, ...]] = (ALL, REPORT)) -> tuple[dict, float]:
+    """Run the default targets and the report over the rows of a sheet; return what each rule took, and the wall
+    seconds.
+    """
     shutil.rmtree(folder, ignore_errors=True)
-    rows = [("d", rank, source.resolve(), kind) for rank, source in enumerate(sources)]
-    config = write_analysis(folder, rows, more)
+    config = write_analysis(folder, rows)
     accounts = folder / "accounts"
     accounts.mkdir()
     began = time.monotonic()
-    for step in (["--cores", "2", "--quiet", "all"], ["--report", "report.zip", "--quiet", "all"]):
+    for step in steps:
         line, environment = snakemake_command(folder, *step, config=config)
         environment |= {"CAUSEWAY_ACCOUNTS": str(accounts), "PYTHONPATH": str(Path(__file__).with_name("accounting"))}
         done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
@@ -141,7 +146,7 @@ def _way(options, kind: str) -> None:
             else [nsys_file(options.folder, EXPORTS * millions)]
         )
         folder = options.folder.resolve() / f"way{kind}"
-        found, wall = run_way(folder, sources, "nsys")
+        found, wall = run_way(folder, [("d", rank, source.resolve(), "nsys") for rank, source in enumerate(sources)])
         decode = decode_seconds(folder / "results" / "d" / "tables")
         rows = sum(
             pq.ParquetFile(path).metadata.num_rows
