@@ -6,8 +6,8 @@ and their median CPU-seconds count. `--only` chooses parts: bars (rates beside o
 interval operations), trees (efficiency of four ranks of ten million launches), growth (time and memory from 2 to 20
 million rows), kept, parquet and sqlite (the three ways through 93 million launches per export), way_parquet and
 way_sqlite (raw exports to the report: what each rule takes), thousand and large_exports (datasets of 1,000 small
-exports and of 128 large ones, from the sheet to overview and explorer), tower and tour (levels of detail: how large
-they are, how long they take, the explorer in a browser).
+exports and of 128 large ones, from the sheet to overview and explorer), page (a Kineto trace of 100 MB to the page),
+tower and tour (levels of detail: how large they are, how long they take, the explorer in a browser).
 """
 
 import argparse
@@ -23,6 +23,7 @@ from tests.bench.levels import PARTS as LEVELS
 from tests.bench.methods import LANES
 from tests.bench.trees import trees
 from tests.bench.way.exports_to_report import PARTS as WAY
+from tests.bench.way.file_to_page import PARTS as PAGE
 from tests.bench.way.many_exports import PARTS as MANY
 from tests.bench.whole import PARTS as WHOLE
 
@@ -52,7 +53,7 @@ BARS = (  # what, rows in millions, ours, the other, how many times as fast at l
 )
 LESS_MEMORY = {"kept_polars": 8, "kept_duckdb": 8}
 """How many times the memory of ours a method takes, at least."""
-PARTS = {"intervals": interval_rates, "trees": trees, **WHOLE, **WAY, **MANY, **LEVELS}
+PARTS = {"intervals": interval_rates, "trees": trees, **WHOLE, **WAY, **MANY, **PAGE, **LEVELS}
 TIMEOUT_S = 1800
 
 
