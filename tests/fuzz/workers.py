@@ -1,5 +1,5 @@
 """Worker processes that read mutated exports, and what is measured of them: time, peak memory, and whether they
-live.
+live. Each begins anew after some inputs.
 """
 
 import logging
@@ -18,6 +18,8 @@ from fuzz.trial import schedule, sources, try_one, warm_up
 
 BOUND_MB = 512
 """Peak resident memory of a worker, its own 150 MB of libraries included."""
+INPUTS_OF_A_PROCESS = 2000
+"""Inputs after which a worker begins anew: in the long run the allocator's free memory would be taken for an input's."""
 
 
 def peak_mb() -> float:
@@ -96,9 +98,10 @@ class Worker:
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
+        end = min(self.last, self.at + INPUTS_OF_A_PROCESS)
         self.connection, theirs = context.Pipe(duplex=False)
         self.process = context.Process(
-            target=work, args=(theirs, self.names, self.at, self.last, self.seed, self.broken), daemon=True
+            target=work, args=(theirs, self.names, self.at, end, self.seed, self.broken), daemon=True
         )
         self.process.start()
         theirs.close()
@@ -114,7 +117,10 @@ class Worker:
             while self.connection.poll(0.05):
                 what, at, finding, peak = self.connection.recv()
                 if what == "done":
-                    self.over = True
+                    self.process.join()
+                    self.over = at >= self.last
+                    if not self.over:
+                        self._start()
                     return
                 if what == "begin":
                     self.at = at

@@ -10,6 +10,7 @@ import sys
 import pytest
 from layouts import LAYOUTS
 
+from fuzz import workers
 from fuzz.mutations import mutate
 from fuzz.trial import schedule
 from support import ROOT
@@ -47,6 +48,22 @@ def test_a_wrong_reader_is_found():
         "rows came out",
     ):
         assert sign in found, sign
+
+
+def test_a_worker_begins_anew_after_some_inputs_and_goes_on(monkeypatch):
+    begun = []
+    start = workers.Worker._start
+
+    def noted(worker):
+        start(worker)
+        begun.append((worker.at, worker.process.pid))
+
+    monkeypatch.setattr(workers, "INPUTS_OF_A_PROCESS", 2)
+    monkeypatch.setattr(workers.Worker, "_start", noted)
+    outcome = workers.fuzz(5, ["table.csv"], first=3)
+    assert outcome["inputs"] == 5
+    assert [at for at, _ in begun] == [3, 5, 7]
+    assert len({pid for _, pid in begun}) == 3
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
