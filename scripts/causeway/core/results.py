@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow.compute as pc
+
 from causeway.core.tables import read_json, read_table
 
 if TYPE_CHECKING:
@@ -187,3 +189,26 @@ def read_comparisons(documents: Iterable[str | Path]) -> list[tuple[dict, list[d
         (read_json(path), read_table(Path(path).with_suffix(".parquet"), "comparison").to_pylist())
         for path in documents
     ]
+
+
+def rows_of_run(table: "pa.Table") -> list[dict]:
+    """Return the rows of the whole run, in order.
+
+    Parameters
+    ----------
+    table : Table
+        With a column `step`, which is null in them.
+    """
+    return table.filter(pc.is_null(pc.field("step"))).to_pylist()
+
+
+def rows_of_step(table: "pa.Table", step: int) -> list[dict]:
+    """Return the rows of a step, in order.
+
+    Parameters
+    ----------
+    table : Table
+        With a column `step`.
+    step : int
+    """
+    return table.filter(pc.field("step") == step).to_pylist()

@@ -23,6 +23,8 @@ MOST_PLAN_S = 15
 """CPU-seconds of `snakemake -n`, at most."""
 MOST_WALL_S = 600
 """Seconds by the clock of the thousand exports, at most: on two idle cores."""
+MOST_SHARE = 0.25
+"""Of all CPU time, at most, in one rule."""
 SHORTER = "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = end - (end - start) * (correlationId * ? % 97) / 1000"
 
 
@@ -64,6 +66,8 @@ def _measure(options, name: str, rows: list[tuple], most_wall: float | None) -> 
     cpu = sum(one["cpu"] for one in found.values())
     bar = "" if most_wall is None else f"   at most {most_wall} s: {'holds' if wall <= most_wall else 'FAILS'}"
     print(f"{'all':28}{cpu:8.1f}{wall:8.1f}{max(one['mb'] for one in found.values()):7.0f}{bar}")
+    largest = max(one["cpu"] for one in found.values()) / cpu
+    print(f"{'largest rule':28}{100 * largest:7.0f}%   at most {100 * MOST_SHARE:.0f} %: {'holds' if largest <= MOST_SHARE else 'FAILS'}")  # fmt: skip
     print(f"{'plan':28}{plan:8.1f}   at most {MOST_PLAN_S} CPU-s: {'holds' if plan <= MOST_PLAN_S else 'FAILS'}", flush=True)  # fmt: skip
 
 

@@ -3,9 +3,11 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, write_table
+from causeway.efficiency.ranks.rank_collectives import UNNUMBERED, RankCollectives
 
 CLASSES = {"gemm": "compute", "ncclDevKernel_AllReduce": "communication", "copyBuffer": "memory", "softmax": "compute"}
 
@@ -108,3 +110,21 @@ def clocks(path: Path, shifts: dict, **more) -> Path:
     } | more
     path.write_text(json.dumps(document))
     return path
+
+
+def rank_collectives(rows: list[tuple]) -> RankCollectives:
+    """Return collectives of a rank: rows are (start, end, name, communicator, sequence number or None, bytes)."""
+    start, end, name, communicator, sequence, size = zip(*rows, strict=True)
+    numbers = [UNNUMBERED if one is None else one for one in sequence]
+    names = sorted(set(name))
+    groups = sorted(set(communicator), key=str)
+    codes = [[names.index(one) for one in name], [groups.index(one) for one in communicator]]
+    columns = [np.array(one, np.int64) for one in (start, end, size, numbers)]
+    return RankCollectives(*columns, *(np.array(one, np.int32) for one in codes), names, groups)
+
+
+def collective_rows(one: RankCollectives) -> list[tuple]:
+    """Return what `rank_collectives` takes."""
+    words = [one.names[at] for at in one.name], [one.communicators[at] for at in one.communicator]
+    numbers = [None if number == UNNUMBERED else number for number in one.sequence.tolist()]
+    return list(zip(one.start.tolist(), one.end.tolist(), *words, numbers, one.bytes.tolist(), strict=True))

@@ -6,6 +6,7 @@ import functools
 
 import numpy as np
 import pytest
+from efficiency_samples import rank_collectives
 from scipy.signal import lfilter
 
 from causeway.core.clock import Clock
@@ -64,7 +65,7 @@ class Run:
 @functools.cache
 def played(**values):
     run = Run(**values)
-    run.groups, run.notes = collectives.match([{rank: rows} for rank, rows in run.rows.items()])
+    run.groups, run.notes = collectives.match([{rank: rank_collectives(rows)} for rank, rows in run.rows.items()])
     run.clocks = clock_alignment.realigned(run.document(), run.groups)
     run.of_rank = {rank: Clock.of(run.clocks["exports"][str(rank)]) for rank in range(RANKS)}
     run.found = stragglers.analyse(run.groups[0], run.of_rank)
@@ -226,7 +227,9 @@ def test_who_waits_for_whom():
 
 def test_collectives_are_matched_by_number_else_by_order_else_not():
     def rows(numbers, name="allreduce", offset=0):
-        return [(10 * n + offset, 10 * n + 5 + offset, name, "0", number, 8) for n, number in enumerate(numbers)]
+        return rank_collectives(
+            [(10 * n + offset, 10 * n + 5 + offset, name, "0", number, 8) for n, number in enumerate(numbers)]
+        )
 
     groups, _ = collectives.match([{0: rows([4, 5, 6])}, {1: rows([5, 6, 7])}])
     assert groups[0].start.tolist() == [[10, 20], [0, 10]]

@@ -4,11 +4,12 @@ variance.
 
 import numpy as np
 import pytest
-from efficiency_samples import clocks, event, export
+from efficiency_samples import clocks, collective_rows, event, export
 
 from causeway.core.tables import read_json, read_table, write_json
 from causeway.efficiency.ranks import collectives, find_stragglers
 from causeway.efficiency.ranks.clock_alignment import realigned
+from causeway.efficiency.ranks.rank_collectives import collectives_of
 from causeway.inputs import session_clocks as session
 from causeway.readers.normalise import normalise
 from causeway.simulate.runs import write_run
@@ -261,7 +262,9 @@ def test_few_launches_do_not_seem_to_vary_over_time(tmp_path):
 def test_collectives_table_goes_before_names_of_kernels(tmp_path):
     rows = [event(10, 20, rank=0, name="broadcast", communicator="0", sequence=1, bytes=8)]
     folder = export(tmp_path / "0", 0, [(10, 20, {"kernel": "ncclDevKernel_AllReduce"})], collectives=rows)
-    assert find_stragglers.collectives.rows_of(folder) == {0: [(10, 20, "broadcast", "0", 1, 8)]}
+    assert {rank: collective_rows(one) for rank, one in collectives_of(folder).items()} == {
+        0: [(10, 20, "broadcast", "0", 1, 8)]
+    }
 
 
 def test_a_run_that_is_slower_is_a_component_above_its_nodes(tmp_path):

@@ -5,7 +5,7 @@ bandwidth x bus factor, which can be held against the rate of the links whatever
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from causeway.core.tables import SCHEMAS, folder_bytes, read_json, read_table, write_table
 from causeway.efficiency.device_time import event_streams, states
-from causeway.efficiency.ranks.collectives import Row, bus_factor, match, operation, rows_of
+from causeway.efficiency.ranks.collectives import SYNCHRONISING, aligned, bus_factor, operation, operations_of
+from causeway.efficiency.ranks.rank_collectives import RankCollectives, collectives_of
 from causeway.numeric.mpi import Ranks
 
 ALGORITHM = re.compile(
@@ -25,8 +26,11 @@ run what they are told (ncclDevKernel_Generic) name none.
 """
 FACTOR_ONE = ("broadcast", "send_recv")
 """Operations whose data crosses each link once."""
-Moment = tuple[int, int]
-"""Rank and start on its own clock, ns."""
+Label = tuple[str, str | None, str | None]
+"""Operation, algorithm and protocol."""
+KEYS = ["label", "group_size", "bytes", "matched"]
+UNKNOWN = -1
+"""A group size or a kernel that the export does not tell."""
 
 
 def summarise_collectives(
@@ -57,59 +61,118 @@ def summarise_collectives(
     parts = ranks.collect(here)
     with ranks.together():
         if ranks.first:
-            found = {at: one for part in parts for at, one in part.items() if one is not None}
-            rows = _rows([found[at] for at in sorted(found)])
+            found = {at: one for part in parts for at, one in part.items()}
+            rows = _rows({rank: one for at in sorted(found) for rank, one in found[at].items()})
             schema = SCHEMAS["collective_sizes"]
             columns = {field.name: pa.array([row[field.name] for row in rows], field.type) for field in schema}
             write_table(pa.table(columns, schema=schema), path, "collective_sizes", metadata={"dataset": dataset})
 
 
 @dataclass(frozen=True)
-class ExportCollectives:
-    """Collectives of an export: rows by rank, full names of their kernels and numbers of ranks by moment."""
+class SizedCollectives:
+    """Collectives of a rank, with what tells them apart.
 
-    rows: dict[int, list[Row]]
-    kernels: dict[Moment, str]
-    sizes: dict[Moment, int]
+    Attributes
+    ----------
+    rank : RankCollectives
+        n of them.
+    label : ndarray of int64, shape (n,)
+        Place in `labels`.
+    labels : list of (str, str or None, str or None)
+        Operation, algorithm and protocol.
+    group_size : ndarray of int64, shape (n,)
+        Number of ranks, `UNKNOWN` where the export does not tell.
+    """
+
+    rank: RankCollectives
+    label: np.ndarray
+    labels: list[Label]
+    group_size: np.ndarray
 
 
-def read_export(folder: Path) -> ExportCollectives | None:
-    """Return the collectives of an export; None for one that was refused."""
+def read_export(folder: Path) -> dict[int, SizedCollectives]:
+    """Return the collectives of an export by rank; none of one that was refused."""
     if read_json(folder / "capabilities.json")["status"] == "refused":
-        return None
-    rows = rows_of(folder)
-    moments = {(rank, row[0]) for rank, own in rows.items() for row in own}
-    return ExportCollectives(rows, _kernel_names(folder, moments), _group_sizes(folder))
+        return {}
+    ranks = collectives_of(folder)
+    sizes = {rank: np.full(len(one), UNKNOWN) for rank, one in ranks.items()}
+    kernels = {rank: np.full(len(one), UNKNOWN) for rank, one in ranks.items()}
+    for batch in event_streams.chunks(folder, "collectives", ["start_ns", "rank", "group_size"]):
+        _at_starts(ranks, sizes, batch, event_streams.numbers(batch.column("group_size"), UNKNOWN))
+    names = _kernel_names(folder)
+    wanted = states.COMMUNICATION.bit_length() - 1
+    kinds = event_streams.class_bits(folder)
+    for batch in event_streams.chunks(folder, "launches", ["start_ns", "configuration", "rank"]):
+        configuration = batch.column("configuration").to_numpy().astype(np.int64)
+        _at_starts(ranks, kernels, batch, np.where(kinds[configuration] == wanted, configuration, UNKNOWN))
+    return {rank: _sized(one, kernels[rank], names, sizes[rank]) for rank, one in ranks.items()}
 
 
-def _rows(exports: Sequence[ExportCollectives]) -> list[dict]:
+def _at_starts(
+    ranks: Mapping[int, RankCollectives], found: Mapping[int, np.ndarray], batch: pa.RecordBatch, values: np.ndarray
+) -> None:
+    """Give collectives the values of the rows that start with them on their rank, but for `UNKNOWN` ones."""
+    known = np.flatnonzero(values != UNKNOWN)
+    start, rank = (batch.column(name).to_numpy()[known] for name in ("start_ns", "rank"))
+    for one in np.unique(rank).tolist():
+        if one not in ranks or not len(ranks[one]):
+            continue
+        own = ranks[one].start
+        mine = np.flatnonzero(rank == one)
+        order = np.argsort(start[mine], kind="stable")
+        ordered = start[mine][order]
+        low, high = np.searchsorted(own, [ordered[0], ordered[-1] + 1])
+        place = np.searchsorted(ordered, own[low:high], "right") - 1
+        there = ordered[place] == own[low:high]
+        found[one][low:high][there] = values[known][mine][order][place[there]]
+
+
+def _sized(one: RankCollectives, kernel: np.ndarray, names: Sequence[str], size: np.ndarray) -> SizedCollectives:
+    """Return a rank's collectives with their labels, from their names and those of the kernels that start with them."""
+    pairs, label = np.unique(one.name.astype(np.int64) * (len(names) + 1) + kernel + 1, return_inverse=True)
+    labels = []
+    for name, configuration in zip(*(half.tolist() for half in np.divmod(pairs, len(names) + 1)), strict=True):
+        own = one.names[name]
+        full = names[configuration - 1] if configuration else own
+        labels.append((operation(own if operation(own) != "other" else full), *algorithm(full)))
+    return SizedCollectives(one, label, labels, size)
+
+
+def _rows(ranks: Mapping[int, SizedCollectives]) -> list[dict]:
     """Return the rows of `collective_sizes`, in order."""
-    kernels = {moment: name for one in exports for moment, name in one.kernels.items()}
-    sizes = {moment: size for one in exports for moment, size in one.sizes.items()}
-    groups = [group for group in match([one.rows for one in exports])[0] if group.synchronising().any()]
-    together = {
-        (rank, int(start)): (at, number)
-        for at, group in enumerate(groups)
-        for rank, starts in zip(group.ranks, group.start, strict=True)
-        for number, start in enumerate(starts.tolist())
-        if group.synchronising()[number]
+    of_rank = {rank: one.rank for rank, one in ranks.items()}
+    number: dict[Label, int] = {}
+    place = {
+        rank: np.array([number.setdefault(label, len(number)) for label in one.labels], np.int64)
+        for rank, one in ranks.items()
     }
-    shortest: dict[tuple, tuple[tuple, int, bool]] = {}
-    for one in exports:
-        for rank, rows in one.rows.items():
-            for start, end, name, _, _, size in rows:
-                moment = rank, start
-                instance = together.get(moment, (-1, *moment))
-                kernel = kernels.get(moment, name)
-                what = operation(name if operation(name) != "other" else kernel)
-                key = (what, *algorithm(kernel), sizes.get(moment), size)
-                known = shortest.get(instance)
-                if known is None or end - start < known[1]:
-                    shortest[instance] = key, end - start, moment in together
-    found: dict[tuple, list[int]] = {}
-    for key, time, matched in shortest.values():
-        found.setdefault((*key, matched), []).append(time)
-    return sorted((_row(key, times) for key, times in found.items()), key=_order)
+    alone = {rank: np.ones(len(one), bool) for rank, one in of_rank.items()}
+    parts = []
+    for group in aligned(of_rank)[0]:
+        first, rows = next(iter(group.rows.items()))
+        together = np.isin(operations_of(of_rank[first], rows), SYNCHRONISING)
+        chosen = {rank: rows[together] for rank, rows in group.rows.items()}
+        times = np.stack([(of_rank[rank].end - of_rank[rank].start)[rows] for rank, rows in chosen.items()])
+        last = times.argmin(axis=0)
+        for at, (rank, rows) in enumerate(chosen.items()):
+            alone[rank][rows] = False
+            parts.append(_counted(ranks[rank], place[rank], rows[last == at], matched=True))
+    parts += [_counted(one, place[rank], np.flatnonzero(alone[rank]), matched=False) for rank, one in ranks.items()]
+    if not parts:
+        return []
+    labels = list(number)
+    grouped = pa.concat_tables(parts).group_by(KEYS, use_threads=False).aggregate([("time_ns", "list")])
+    keys = (grouped.column(name).to_pylist() for name in KEYS)
+    times = (one.values.to_numpy() for one in grouped.column("time_ns_list"))
+    rows = [_row((*labels[label], *key), time) for label, *key, time in zip(*keys, times, strict=True)]
+    return sorted(rows, key=_order)
+
+
+def _counted(one: SizedCollectives, place: np.ndarray, rows: np.ndarray, *, matched: bool) -> pa.Table:
+    """Return `KEYS` and the times of some of a rank's collectives."""
+    values = place[one.label[rows]], one.group_size[rows], one.rank.bytes[rows]
+    time = one.rank.end[rows] - one.rank.start[rows]
+    return pa.table([*values, np.full(rows.size, matched), time], names=[*KEYS, "time_ns"])
 
 
 def algorithm(kernel: str) -> tuple[str | None, str | None]:
@@ -128,45 +191,27 @@ def _order(row: dict) -> tuple:
     return -row["total_ns"], row["operation"], row["bytes"] or 0, str(row)
 
 
-def _row(key: tuple, times: list[int]) -> dict:
+def _row(key: tuple, times: np.ndarray) -> dict:
     what, way, protocol, ranks, size, matched = key
-    times.sort()
-    median = times[(len(times) - 1) // 2]
-    factor = 1.0 if what in FACTOR_ONE else bus_factor(what, ranks) if ranks else None
+    times = np.sort(times)
+    least, median = (int(times[at]) for at in (0, (times.size - 1) // 2))
+    factor = 1.0 if what in FACTOR_ONE else bus_factor(what, ranks) if ranks != UNKNOWN else None
     known = size >= 0 and median > 0
     return {
-        "operation": what, "algorithm": way, "protocol": protocol, "ranks": ranks, "bytes": size if size >= 0 else None,
-        "matched": matched, "collectives": len(times), "total_ns": sum(times), "least_ns": times[0],
-        "median_ns": median, "algorithm_gb_per_s": size / median if known else None,
+        "operation": what, "algorithm": way, "protocol": protocol, "ranks": None if ranks == UNKNOWN else ranks,
+        "bytes": size if size >= 0 else None, "matched": matched, "collectives": times.size,
+        "total_ns": int(times.sum()), "least_ns": least, "median_ns": median,
+        "algorithm_gb_per_s": size / median if known else None,
         "bus_gb_per_s": size * factor / median if known and factor is not None else None,
-        "best_bus_gb_per_s": size * factor / times[0] if known and factor is not None and times[0] > 0 else None,
+        "best_bus_gb_per_s": size * factor / least if known and factor is not None and least > 0 else None,
     }  # fmt: skip
 
 
-def _group_sizes(folder: Path) -> dict[Moment, int]:
-    path = folder / "collectives.parquet"
-    if not path.is_file():
-        return {}
-    rows = read_table(path, "collectives", ["rank", "start_ns", "group_size"]).to_pylist()
-    return {(row["rank"], row["start_ns"]): row["group_size"] for row in rows if row["group_size"] is not None}
-
-
-def _kernel_names(folder: Path, moments: set[Moment]) -> dict[Moment, str]:
-    """Return the full names of those communication kernels that start at the moments, by rank and start."""
-    if not (folder / "launches.parquet").is_file():
-        return {}
-    kinds = event_streams.class_bits(folder)
-    rows = read_table(folder / "kernels.parquet", "kernels", ["kernel", "name"]).to_pylist()
-    name_of = {row["kernel"]: row["name"] for row in rows}
+def _kernel_names(folder: Path) -> list[str]:
+    """Return the full name of each configuration's kernel."""
+    if not (folder / "configurations.parquet").is_file():
+        return []
+    kernels = read_table(folder / "kernels.parquet", "kernels", ["kernel", "name"]).to_pydict()
+    name_of = dict(zip(kernels["kernel"], kernels["name"], strict=True))
     of = read_table(folder / "configurations.parquet", "configurations", ["kernel"]).column("kernel").to_pylist()
-    wanted = states.COMMUNICATION.bit_length() - 1
-    found = {}
-    for batch in event_streams.chunks(folder, "launches", ["start_ns", "configuration", "rank"]):
-        configuration = batch.column("configuration").to_numpy()
-        at = np.flatnonzero(kinds[configuration] == wanted)
-        start = batch.column("start_ns").to_numpy()[at].tolist()
-        rank = batch.column("rank").to_numpy()[at].tolist()
-        for own, begun, number in zip(rank, start, configuration[at].tolist(), strict=True):
-            if (own, begun) in moments:
-                found[own, begun] = name_of[of[number]]
-    return found
+    return [name_of[kernel] for kernel in of]

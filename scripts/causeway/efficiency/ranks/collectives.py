@@ -5,15 +5,16 @@ export that reports neither is matched by order alone, and only if all ranks hav
 What cannot be matched is reported, never guessed.
 """
 
+import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from causeway.core.tables import read_json, read_table
-from causeway.efficiency.device_time import event_streams, states
+from causeway.core.tables import read_json
+from causeway.efficiency.ranks.rank_collectives import UNNUMBERED, RankCollectives, collectives_of
 
 _OPERATIONS = (
     ("all_reduce", r"all_?reduce|cross_device_reduce", lambda n: 2 * (n - 1) / n),
@@ -93,105 +94,98 @@ class MatchedCollectives:
         return self.ranks, self.start[:, together], sizes[together]
 
 
-Row = tuple[int, int, str, str | None, int | None, int]
-"""Start, end, name, communicator, sequence number, bytes."""
+@dataclass(frozen=True)
+class AlignedRanks:
+    """Which collective of one rank is which of another.
 
+    Attributes
+    ----------
+    communicator : str or None
+    rows : dict of int to ndarray of int64, shape (collectives,)
+        By rank, ascending: places among the rank's own collectives; those at one place of the arrays are one.
+    """
 
-def rows_of(folder: Path) -> dict[int, list[Row]]:
-    """Return an export's collectives by rank, in order of start."""
-    found: dict[int, list[Row]] = {}
-    path = folder / "collectives.parquet"
-    if path.is_file():
-        for row in read_table(path, "collectives").to_pylist():
-            size = -1 if row["bytes"] is None else row["bytes"]
-            entry = (
-                row["start_ns"],
-                row["start_ns"] + row["duration_ns"],
-                row["name"],
-                row["communicator"],
-                row["sequence"],
-                size,
-            )
-            found.setdefault(row["rank"], []).append(entry)
-        return found
-    if not (folder / "launches.parquet").is_file():
-        return found
-    kinds = event_streams.class_bits(folder)
-    names = dict(
-        zip(
-            *(
-                read_table(folder / "kernels.parquet", "kernels").column(c).to_pylist()
-                for c in ("kernel", "short_name")
-            ),
-            strict=True,
-        )
-    )
-    kernels = read_table(folder / "configurations.parquet", "configurations", ["kernel"]).column("kernel").to_pylist()
-    wanted = states.COMMUNICATION.bit_length() - 1
-    for batch in event_streams.chunks(
-        folder, "launches", ["start_ns", "duration_ns", "configuration", "rank", "stream"]
-    ):
-        configuration = batch.column("configuration").to_numpy()
-        at = np.flatnonzero(kinds[configuration] == wanted)
-        block = event_streams.times(batch)
-        rank = batch.column("rank").to_numpy()
-        for i in at.tolist():
-            name = names[kernels[configuration[i]]]
-            found.setdefault(int(rank[i]), []).append(
-                (int(block["start"][i]), int(block["end"][i]), name, None, None, -1)
-            )
-    return found
+    communicator: str | None
+    rows: dict[int, np.ndarray]
 
 
 def matched(folders: Sequence[Path]) -> tuple[list[MatchedCollectives], list[str]]:
     """Return the matched collectives of a dataset's exports, in the sheet's order."""
     usable = [folder for folder in map(Path, folders) if read_json(folder / "capabilities.json")["status"] != "refused"]
-    return match([rows_of(folder) for folder in usable])
+    return match([collectives_of(folder) for folder in usable])
 
 
-def match(exports: Sequence[dict[int, list[Row]]]) -> tuple[list[MatchedCollectives], list[str]]:
+def match(exports: Sequence[Mapping[int, RankCollectives]]) -> tuple[list[MatchedCollectives], list[str]]:
     """Return the matched collectives of two ranks or more, and sentences on what could not be matched."""
-    ranks: dict[int, list[Row]] = {}
-    for export in exports:
-        ranks |= export
-    by_group: dict[str | None, dict[int, list[Row]]] = {}
-    for rank, rows in sorted(ranks.items()):
-        for row in rows:
-            by_group.setdefault(row[3], {}).setdefault(rank, []).append(row)
+    ranks = {rank: one for export in exports for rank, one in export.items()}
+    found, notes = aligned(ranks)
+    return [_of_ranks(one, ranks) for one in found], notes
+
+
+def aligned(ranks: Mapping[int, RankCollectives]) -> tuple[list[AlignedRanks], list[str]]:
+    """Return which collectives of two ranks or more belong together, and sentences on what could not be matched."""
+    by_group: dict[str | None, dict[int, np.ndarray]] = {}
+    for rank, one in sorted(ranks.items()):
+        for communicator, rows in one.by_communicator():
+            by_group.setdefault(communicator, {})[rank] = rows
     groups = []
     notes = []
     for communicator, members in sorted(by_group.items(), key=lambda item: str(item[0])):
         if len(members) < 2:
             continue
         label = f"communicator {communicator}" if communicator is not None else "kernels of unknown communicators"
-        aligned = _by_number(members) or _by_order(members)
-        if aligned is None:
-            counts = sorted({len(rows) for rows in members.values()})
+        rows = _by_number(ranks, members) or _by_order(ranks, members)
+        if rows is None:
+            counts = sorted({rows.size for rows in members.values()})
             notes.append(
                 f"{label}: ranks have {counts[0]} to {counts[-1]} collectives, or not the same ones in order, and no"
                 " numbers"
             )
             continue
-        start, end, size = (
-            np.array([[row[field] for row in aligned[rank]] for rank in aligned], np.int64) for field in (0, 1, 5)
-        )
-        names = [operation(row[2]) for row in next(iter(aligned.values()))]
-        groups.append(MatchedCollectives(communicator, list(aligned), start, end, names, size.max(axis=0)))
+        groups.append(AlignedRanks(communicator, rows))
     if not groups and not notes:
         notes.append("no collective runs on two ranks or more")
     return groups, notes
 
 
-def _by_number(members: dict[int, list[Row]]) -> dict[int, list[Row]] | None:
-    """Match by sequence number: those that all ranks have."""
-    if any(row[4] is None for rows in members.values() for row in rows):
+def operations_of(rank: RankCollectives, rows: np.ndarray) -> list[str]:
+    """Return the operations of some of a rank's collectives."""
+    words = [operation(name) for name in rank.names]
+    return [words[name] for name in rank.name[rows].tolist()]
+
+
+def _of_ranks(one: AlignedRanks, ranks: Mapping[int, RankCollectives]) -> MatchedCollectives:
+    start, end, size = (
+        np.stack([getattr(ranks[rank], name)[rows] for rank, rows in one.rows.items()])
+        for name in ("start", "end", "bytes")
+    )
+    first, rows = next(iter(one.rows.items()))
+    operations = operations_of(ranks[first], rows)
+    return MatchedCollectives(one.communicator, list(one.rows), start, end, operations, size.max(axis=0))
+
+
+def _by_number(ranks: Mapping[int, RankCollectives], members: Mapping[int, np.ndarray]) -> dict[int, np.ndarray] | None:
+    """Match by sequence number: those that all ranks have; of equal numbers on a rank the last."""
+    numbers = {rank: ranks[rank].sequence[rows] for rank, rows in members.items()}
+    if any((own == UNNUMBERED).any() for own in numbers.values()):
         return None
-    numbered = {rank: {row[4]: row for row in rows} for rank, rows in members.items()}
-    common = sorted(set.intersection(*(set(rows) for rows in numbered.values())))
-    return {rank: [rows[number] for number in common] for rank, rows in numbered.items()} if common else None
+    common = functools.reduce(np.intersect1d, numbers.values())
+    if not common.size:
+        return None
+    found = {}
+    for rank, own in numbers.items():
+        order = np.argsort(own, kind="stable")
+        found[rank] = members[rank][order[np.searchsorted(own[order], common, "right") - 1]]
+    return found
 
 
-def _by_order(members: dict[int, list[Row]]) -> dict[int, list[Row]] | None:
+def _by_order(ranks: Mapping[int, RankCollectives], members: Mapping[int, np.ndarray]) -> dict[int, np.ndarray] | None:
     """Match by order of occurrence, if all ranks have the same names in the same order."""
-    names = {tuple(row[2] for row in rows) for rows in members.values()}
-    return members if len(names) == 1 else None
+    number: dict[str, int] = {}
+    first = None
+    for rank, rows in members.items():
+        own = np.array([number.setdefault(name, len(number)) for name in ranks[rank].names])[ranks[rank].name[rows]]
+        first = own if first is None else first
+        if not np.array_equal(own, first):
+            return None
+    return dict(members)

@@ -13,8 +13,8 @@ from causeway.core.clock import Clock
 from causeway.core.reduced import STRAGGLERS, why_not
 from causeway.core.tables import SCHEMAS, folder_bytes, read_json, write_json, write_table
 from causeway.efficiency.ranks import collectives, stragglers
-from causeway.efficiency.ranks.collectives import rows_of
 from causeway.efficiency.ranks.lateness_causes import OwnWork
+from causeway.efficiency.ranks.rank_collectives import collectives_of
 from causeway.efficiency.ranks.rank_roles import different_work, role_numbers, roles_of, work_of
 from causeway.efficiency.ranks.variance_components import components
 from causeway.numeric.mpi import Ranks
@@ -70,7 +70,7 @@ def find_stragglers(
         mine = [given[at] for at in ranks.share_of([folder_bytes(folder) for folder in given])]
         capabilities = {folder: read_json(folder / "capabilities.json") for folder in mine}
         read = [] if filtered else mine
-        found_rows = {folder: rows_of(folder) for folder in read if capabilities[folder]["status"] != "refused"}
+        found_rows = {folder: collectives_of(folder) for folder in read if capabilities[folder]["status"] != "refused"}
         found = found_rows, {folder: work_of(folder) for folder in read}
     every = {folder: one for part in ranks.exchange(capabilities) for folder, one in part.items()}
     documents = {folder: every[folder] for folder in given}

@@ -22,7 +22,7 @@ def waiting_findings(dataset: str, rows: Sequence[Mapping], gpu_ns: int) -> list
     ----------
     dataset : str
     rows : sequence of mapping
-        Rows of `waiting.parquet`.
+        Rows of `waiting.parquet`; those of steps are left out.
     gpu_ns : int
         GPU time of the dataset.
     """

@@ -4,7 +4,9 @@ import html
 import json
 import re
 
-from causeway.plotting.drawing.citations import queries_block, settled
+import pytest
+
+from causeway.plotting.drawing.citations import UNKNOWN, count, interval, queries_block, settled, share
 from causeway.plotting.drawing.markup import tag
 
 HOSTILE = "SELECT '</script><script>alert(1)</script><!--' AS \"a&lt;b\" WHERE x < 3 AND y & 1"
@@ -25,3 +27,29 @@ def test_a_query_that_stands_twice_is_listed_once():
     assert re.findall(r'data-query="([^"]*)"', numbered) == ["q0", "q1", "q0"]
     listed = json.loads(html.unescape(re.search(r">(.*)</script>", block, re.DOTALL)[1]))
     assert listed == {"q0": HOSTILE, "q1": "SELECT 2"}
+
+
+def words(cited):
+    return html.unescape(re.sub("<[^>]*>", "", str(cited)))
+
+
+def test_what_is_not_known_is_said_to_be_so():
+    assert [count(None, "q"), share(None, "q"), interval(5.0, None, 6.0, ("q", "q", "q"))[:1]] == [
+        UNKNOWN,
+        UNKNOWN,
+        "<",
+    ]
+    assert words(count(1234.0, "q")) == "1,234"
+
+
+@pytest.mark.parametrize(("value", "wanted"), [(0, "0.0 %"), (1e-4, "< 0.1 %"), (-0.25, "-25.0 %"), (5e-4, "0.1 %")])
+def test_a_small_share_is_not_called_none(value, wanted):
+    assert words(share(value, "q")) == wanted
+
+
+def test_an_interval_has_a_query_for_each_of_its_numbers():
+    made = interval(34.0, 27.0, 41.0, ("middle", "low", "high"))
+    assert words(made) == "34 % [27, 41]"
+    assert re.findall(r'data-query="([^"]*)"', made) == ["middle", "low", "high"]
+    with pytest.raises(ValueError, match="zip"):
+        interval(34.0, 27.0, 41.0, ("middle", "low"))

@@ -54,6 +54,7 @@ def test_width_grows_with_the_text_and_lines_fit():
     assert "".join(lines).replace(" ", "") == "onetwothree" + "x" * 100
     assert all(text_width(line, 12) <= 90 for line in lines)
     assert wrapped("", 90, 12) == []
+    assert wrapped("WWW", 1, 12) == ["W", "W", "W"]
 
 
 def test_a_long_name_breaks_behind_its_last_seam_that_fits():

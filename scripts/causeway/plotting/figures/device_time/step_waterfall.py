@@ -4,10 +4,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow.compute as pc
 from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.formatting import elided
+from causeway.core.results import rows_of_step
 from causeway.core.vocabulary import WAITING_REASONS
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.markup import tag
@@ -59,11 +61,9 @@ def usual_step(steps: "pa.Table") -> int | None:
     steps : Table
         `steps.parquet`.
     """
-    longest: dict[int, int] = {}
-    for row in steps.select(["step", "duration_ns", "warm_up"]).to_pylist():
-        if not row["warm_up"]:
-            longest[row["step"]] = max(longest.get(row["step"], 0), row["duration_ns"])
-    order = sorted(longest, key=lambda step: (longest[step], step))
+    warm = steps.select(["step", "duration_ns", "warm_up"]).filter(~pc.field("warm_up"))
+    longest = warm.group_by("step").aggregate([("duration_ns", "max")]).to_pydict()
+    order = [step for _, step in sorted(zip(longest["duration_ns_max"], longest["step"], strict=True))]
     return order[(len(order) - 1) // 2] if order else None
 
 
@@ -77,13 +77,10 @@ def parts_of(steps: "pa.Table", waiting: "pa.Table", step: int) -> list[RankStep
     step : int
     """
     idle: dict[int, Counter] = {}
-    for row in waiting.to_pylist():
-        if row["step"] == step:
-            idle.setdefault(row["rank"], Counter())[row["reason"]] += row["wait_ns"]
+    for row in rows_of_step(waiting, step):
+        idle.setdefault(row["rank"], Counter())[row["reason"]] += row["wait_ns"]
     found = []
-    for row in steps.to_pylist():
-        if row["step"] != step:
-            continue
+    for row in rows_of_step(steps, step):
         exposed = {"communication": row["exposed_communication_ns"], "copies": row["exposed_copies_ns"]}
         work = {"compute": row["busy_ns"] - sum(exposed.values())} | exposed
         reasons = idle.get(row["rank"], Counter())

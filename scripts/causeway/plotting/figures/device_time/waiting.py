@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.formatting import elided
+from causeway.core.results import rows_of_run
 from causeway.core.vocabulary import WAITING_REASONS
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.markup import tag, text_width
@@ -37,9 +38,8 @@ COLOURS = dict(
 def waiting_by_device(table: "pa.Table") -> dict[tuple[int, int], Counter]:
     """Return ns by reason of the whole run, by rank and device; `table` has the columns of `waiting`."""
     found: dict[tuple[int, int], Counter] = {}
-    for row in table.to_pylist():
-        if row["step"] is None:
-            found.setdefault((row["rank"], row["device"]), Counter())[row["reason"]] += row["wait_ns"]
+    for row in rows_of_run(table):
+        found.setdefault((row["rank"], row["device"]), Counter())[row["reason"]] += row["wait_ns"]
     return found
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from causeway.core.queries import of_table
+from causeway.core.results import rows_of_run
 from causeway.core.vocabulary import WAITING_REASONS
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.markup import joined, tag
@@ -35,7 +36,7 @@ def why_devices_wait(table: "pa.Table", steps: "pa.Table | None", name: str) -> 
         The dataset.
     """
     path = f"{name}/waiting.parquet"
-    rows = [row for row in table.to_pylist() if row["step"] is None and row["reason"] not in OUTSIDE]
+    rows = [row for row in rows_of_run(table) if row["reason"] not in OUTSIDE]
     by_reason: Counter = Counter()
     by_detail: Counter = Counter()
     for row in rows:

@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from causeway.core.codes import PATH_KINDS
 from causeway.core.queries import of_table
+from causeway.core.results import rows_of_run
 from causeway.core.vocabulary import REPLAYED_CHANGES
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.markup import joined, tag
@@ -31,7 +32,7 @@ def what_limits(path: "pa.Table", replay: "pa.Table | None", name: str) -> list[
     name : str
         The dataset.
     """
-    rows = [row for row in path.to_pylist() if row["step"] is None]
+    rows = rows_of_run(path)
     total = sum(row["path_ns"] for row in rows)
     if not total:
         return []
@@ -68,7 +69,7 @@ def what_limits(path: "pa.Table", replay: "pa.Table | None", name: str) -> list[
 
 def _replays(replay: "pa.Table", name: str) -> list[Markup]:
     """Return the replays of the whole run as a table, the largest saving first."""
-    rows = [row for row in replay.to_pylist() if row["step"] is None and row["change"] != "nothing"]
+    rows = [row for row in rows_of_run(replay) if row["change"] != "nothing"]
     if not rows:
         return []
     file = f"{name}/replay.parquet"

@@ -1,0 +1,110 @@
+"""The collectives of each rank of an export, as columns: a rank of a long run has a million of them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from causeway.core.tables import read_table
+from causeway.efficiency.device_time import event_streams, states
+
+UNNUMBERED = np.iinfo(np.int64).min
+"""The sequence number of a collective whose export gives none."""
+UNKNOWN_BYTES = -1
+
+
+@dataclass(frozen=True)
+class RankCollectives:
+    """Collectives of one rank, in the order of the table, which is that of start.
+
+    Attributes
+    ----------
+    start, end : ndarray of int64, shape (n,), ns
+        On the rank's own clock.
+    bytes : ndarray of int64, shape (n,)
+        `UNKNOWN_BYTES` where unknown.
+    sequence : ndarray of int64, shape (n,)
+        `UNNUMBERED` where the export gives none.
+    name, communicator : ndarray of int32, shape (n,)
+        Places in `names` and `communicators`.
+    names : list of str
+    communicators : list of str or None
+        None where the export does not tell.
+    """
+
+    start: np.ndarray
+    end: np.ndarray
+    bytes: np.ndarray
+    sequence: np.ndarray
+    name: np.ndarray
+    communicator: np.ndarray
+    names: list[str]
+    communicators: list[str | None]
+
+    def __len__(self) -> int:
+        return self.start.size
+
+    def by_communicator(self) -> Iterator[tuple[str | None, np.ndarray]]:
+        """Give each communicator with the places of its collectives, ascending; int64, shape (some,)."""
+        order = np.argsort(self.communicator, kind="stable")
+        edges = np.searchsorted(self.communicator[order], np.arange(len(self.communicators) + 1))
+        for communicator, low, high in zip(self.communicators, edges[:-1], edges[1:], strict=True):
+            if high > low:
+                yield communicator, order[low:high]
+
+
+def collectives_of(folder: Path) -> dict[int, RankCollectives]:
+    """Return an export's collectives by rank: those of its table `collectives`, else its communication kernels."""
+    names: dict[str | None, int] = {}
+    communicators: dict[str | None, int] = {}
+    parts: dict[int, list[list[np.ndarray]]] = {}
+    pieces = _of_table(folder) if (folder / "collectives.parquet").is_file() else _of_kernels(folder)
+    for rank, start, end, size, sequence, name, communicator in pieces:
+        columns = [start, end, size, sequence, _codes(name, names), _codes(communicator, communicators)]
+        for one in np.unique(rank).tolist():
+            mine = rank == one
+            parts.setdefault(one, []).append([column[mine] for column in columns])
+    words = [name or "" for name in names]
+    groups = list(communicators)
+    return {
+        rank: RankCollectives(*map(np.concatenate, zip(*blocks, strict=True)), words, groups)
+        for rank, blocks in parts.items()
+    }
+
+
+def _of_table(folder: Path) -> Iterator[tuple]:
+    """Give rank, start, end, bytes, sequence (arrays), name and communicator (Arrow) piece by piece."""
+    wanted = ["start_ns", "duration_ns", "rank", "name", "communicator", "sequence", "bytes"]
+    for batch in event_streams.chunks(folder, "collectives", wanted):
+        block = event_streams.times(batch)
+        size = event_streams.numbers(batch.column("bytes"), UNKNOWN_BYTES)
+        sequence = event_streams.numbers(batch.column("sequence"), UNNUMBERED)
+        text = batch.column("name"), batch.column("communicator")
+        yield batch.column("rank").to_numpy(), block["start"], block["end"], size, sequence, *text
+
+
+def _of_kernels(folder: Path) -> Iterator[tuple]:
+    """Give the same of communication kernels: their short names, and nothing of communicators, numbers and sizes."""
+    if not (folder / "launches.parquet").is_file():
+        return
+    kinds = event_streams.class_bits(folder)
+    kernels = read_table(folder / "kernels.parquet", "kernels", ["kernel", "short_name"]).to_pydict()
+    name_of = dict(zip(kernels["kernel"], kernels["short_name"], strict=True))
+    of = read_table(folder / "configurations.parquet", "configurations", ["kernel"]).column("kernel").to_pylist()
+    names = pa.array([name_of[kernel] for kernel in of], pa.string())
+    for batch in event_streams.chunks(folder, "launches", ["start_ns", "duration_ns", "configuration", "rank"]):
+        configuration = batch.column("configuration").to_numpy()
+        at = np.flatnonzero(kinds[configuration] == states.COMMUNICATION.bit_length() - 1)
+        block = event_streams.times(batch)
+        unknown = np.full(at.size, UNKNOWN_BYTES), np.full(at.size, UNNUMBERED)
+        text = names.take(pa.array(configuration[at])), pa.nulls(at.size, pa.string())
+        yield batch.column("rank").to_numpy()[at], block["start"][at], block["end"][at], *unknown, *text
+
+
+def _codes(texts: pa.Array, known: dict[str | None, int]) -> np.ndarray:
+    """Return the place of each text in `known`, which takes new ones; int32, shape (n,)."""
+    encoded = texts.dictionary_encode(null_encoding="encode")
+    place = np.array([known.setdefault(text, len(known)) for text in encoded.dictionary.to_pylist()], np.int32)
+    return place[encoded.indices.to_numpy()]
