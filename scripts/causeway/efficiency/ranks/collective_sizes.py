@@ -122,9 +122,9 @@ def _at_starts(
         order = np.argsort(start[mine], kind="stable")
         ordered = start[mine][order]
         low, high = np.searchsorted(own, [ordered[0], ordered[-1] + 1])
-        place = np.searchsorted(ordered, own[low:high], "right") - 1
-        there = ordered[place] == own[low:high]
-        found[one][low:high][there] = values[known][mine][order][place[there]]
+        index = np.searchsorted(ordered, own[low:high], "right") - 1
+        there = ordered[index] == own[low:high]
+        found[one][low:high][there] = values[known][mine][order][index[there]]
 
 
 def _sized(one: RankCollectives, kernel: np.ndarray, names: Sequence[str], size: np.ndarray) -> SizedCollectives:
@@ -142,7 +142,7 @@ def _rows(ranks: Mapping[int, SizedCollectives]) -> list[dict]:
     """Return the rows of `collective_sizes`, in order."""
     of_rank = {rank: one.rank for rank, one in ranks.items()}
     number: dict[Label, int] = {}
-    place = {
+    index = {
         rank: np.array([number.setdefault(label, len(number)) for label in one.labels], np.int64)
         for rank, one in ranks.items()
     }
@@ -156,8 +156,8 @@ def _rows(ranks: Mapping[int, SizedCollectives]) -> list[dict]:
         last = times.argmin(axis=0)
         for at, (rank, rows) in enumerate(chosen.items()):
             alone[rank][rows] = False
-            parts.append(_counted(ranks[rank], place[rank], rows[last == at], matched=True))
-    parts += [_counted(one, place[rank], np.flatnonzero(alone[rank]), matched=False) for rank, one in ranks.items()]
+            parts.append(_counted(ranks[rank], index[rank], rows[last == at], matched=True))
+    parts += [_counted(one, index[rank], np.flatnonzero(alone[rank]), matched=False) for rank, one in ranks.items()]
     if not parts:
         return []
     labels = list(number)
@@ -168,9 +168,9 @@ def _rows(ranks: Mapping[int, SizedCollectives]) -> list[dict]:
     return sorted(rows, key=_order)
 
 
-def _counted(one: SizedCollectives, place: np.ndarray, rows: np.ndarray, *, matched: bool) -> pa.Table:
+def _counted(one: SizedCollectives, index: np.ndarray, rows: np.ndarray, *, matched: bool) -> pa.Table:
     """Return `KEYS` and the times of some of a rank's collectives."""
-    values = place[one.label[rows]], one.group_size[rows], one.rank.bytes[rows]
+    values = index[one.label[rows]], one.group_size[rows], one.rank.bytes[rows]
     time = one.rank.end[rows] - one.rank.start[rows]
     return pa.table([*values, np.full(rows.size, matched), time], names=[*KEYS, "time_ns"])
 

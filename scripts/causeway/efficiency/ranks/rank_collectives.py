@@ -106,5 +106,5 @@ def _of_kernels(folder: Path) -> Iterator[tuple]:
 def _codes(texts: pa.Array, known: dict[str | None, int]) -> np.ndarray:
     """Return the place of each text in `known`, which takes new ones; int32, shape (n,)."""
     encoded = texts.dictionary_encode(null_encoding="encode")
-    place = np.array([known.setdefault(text, len(known)) for text in encoded.dictionary.to_pylist()], np.int32)
-    return place[encoded.indices.to_numpy()]
+    index = np.array([known.setdefault(text, len(known)) for text in encoded.dictionary.to_pylist()], np.int32)
+    return index[encoded.indices.to_numpy()]
