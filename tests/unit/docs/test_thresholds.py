@@ -49,6 +49,8 @@ NO_THRESHOLDS = {
     "comparison/resampling.py": "GATHERED",
     "comparison/run_totals.py": "CELLS LEAST_CELLS FOLLOWED",
     "comparison/sides.py": "BLOCKS",
+    "efficiency/ranks/collective_sizes.py": "UNKNOWN",
+    "efficiency/ranks/rank_collectives.py": "UNKNOWN_BYTES",
     "efficiency/device_time/event_streams.py": "CALL_SLOTS",
     "efficiency/device_time/measure.py": "COPY_KINDS ALWAYS",
     "efficiency/device_time/regions.py": "MOST_INSTANCES",

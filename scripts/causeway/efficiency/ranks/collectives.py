@@ -149,7 +149,14 @@ def aligned(ranks: Mapping[int, RankCollectives]) -> tuple[list[AlignedRanks], l
 
 
 def operations_of(rank: RankCollectives, rows: np.ndarray) -> list[str]:
-    """Return the operations of some of a rank's collectives."""
+    """Return the operations of some of a rank's collectives.
+
+    Parameters
+    ----------
+    rank : RankCollectives
+    rows : ndarray of int64, shape (some,)
+        Places among them.
+    """
     words = [operation(name) for name in rank.names]
     return [words[name] for name in rank.name[rows].tolist()]
 
