@@ -7,18 +7,20 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from causeway.core.clock import Clock, clocks_of
 from causeway.core.logs import LOG
 from causeway.core.reduced import EFFICIENCY, why_not
-from causeway.core.tables import folder_bytes, read_json, read_table, write_table
+from causeway.core.tables import SCHEMAS, folder_bytes, read_json, read_table, write_table
 from causeway.numeric.mpi import Ranks
 from causeway.waiting.idle.export_pass import Explained, explain_export
 from causeway.waiting.idle.reason_words import NAMES
 from causeway.waiting.idle.totals import Steps
 
-Sums = dict[tuple[int, int, int, int, str], int]
-"""Ns by rank, device, step (-1: the whole run), reason and detail."""
+KEYS = ["rank", "device", "step", "reason", "detail"]
+RUN = -1
+"""In place of a step: the whole run."""
 
 
 def explain_waiting(
@@ -65,7 +67,7 @@ def explain_waiting(
     with ranks.together():
         clocks = clocks_of(read_json(clocks_file))
         steps = _steps(steps_file)
-        sums: Sums = {}
+        sums = []
         bounds = {}
         for at in ranks.share_of([folder_bytes(folder) for folder in usable]):
             document = read_json(usable[at] / "capabilities.json")
@@ -75,18 +77,15 @@ def explain_waiting(
             own = {rank: _own(steps[rank], clock) for rank in document["ranks"] if rank in steps}
             found = explain_export(usable[at], own)
             bounds[at] = f"{document['export']}: {found.start_up_ns}"
-            _add(sums, found)
+            sums.append(sums_of(found))
             LOG.info("%s: idle time of %d devices explained", document["export"], len(found.devices))
     parts = ranks.collect((sums, bounds))
     with ranks.together():
         if ranks.first:
-            whole: Sums = {}
-            for part, _ in parts:
-                for key, ns in part.items():
-                    whole[key] = whole.get(key, 0) + ns
+            whole = waiting_table([one for part, _ in parts for one in part])
             used = dict(sorted(pair for _, part in parts for pair in part.items()))
             facts = {"dataset": name, "start_up_ns": ", ".join(used.values())}
-            write_table(waiting_table(whole), out, "waiting", metadata=facts | ({"why": why} if why else {}))
+            write_table(whole, out, "waiting", metadata=facts | ({"why": why} if why else {}))
 
 
 def _steps(path: str | Path | None) -> Steps:
@@ -108,25 +107,41 @@ def _own(rows: tuple[np.ndarray, np.ndarray, np.ndarray], clock: Clock) -> tuple
     return clock.own(start), clock.own(end), number
 
 
-def _add(sums: Sums, found: Explained) -> None:
-    whole = ((device, -1, reason, detail, ns) for (device, reason, detail), ns in found.totals.whole.items())
-    for device, step, reason, detail, ns in (*whole, *((*key, ns) for key, ns in found.totals.steps.items())):
-        key = (*found.devices[device], step, reason, found.texts[detail])
-        sums[key] = sums.get(key, 0) + ns
+def sums_of(found: Explained) -> pa.Table:
+    """Return the idle time of an export's devices: the columns `KEYS`, with the reason's number, and wait_ns."""
+    devices = np.array(found.devices, np.int64).reshape(-1, 2)
+    whole = [(device, RUN, reason, detail, ns) for (device, reason, detail), ns in found.totals.whole.items()]
+    rows = np.array([*whole, *((*key, ns) for key, ns in found.totals.steps.items())], np.int64).reshape(-1, 5)
+    device, step, reason, detail, ns = rows.T
+    texts = pa.array(found.texts, pa.string()).take(pa.array(detail))
+    return pa.table([devices[device, 0], devices[device, 1], step, reason, texts, ns], names=[*KEYS, "wait_ns"])
 
 
-def waiting_table(sums: Sums) -> pa.Table:
-    """Return the rows of `waiting`, ordered by rank, device, step (the whole run first), reason and detail."""
-    rows = sorted(sums.items())
-    columns = [list(column) for column in zip(*(key for key, _ in rows), strict=True)] or [[] for _ in range(5)]
-    rank, device, step, reason, detail = columns
-    return pa.table(
-        {
-            "rank": pa.array(rank, pa.uint32()),
-            "device": pa.array(device, pa.uint16()),
-            "reason": pa.array([NAMES[number] for number in reason], pa.string()),
-            "detail": pa.array(detail, pa.string()),
-            "step": pa.array([None if number < 0 else number for number in step], pa.int64()),
-            "wait_ns": pa.array([ns for _, ns in rows], pa.int64()),
-        }
-    )
+def waiting_table(sums: Sequence[pa.Table]) -> pa.Table:
+    """Return the columns of `waiting`, ordered by rank, device, step (the whole run first), reason and detail.
+
+    Parameters
+    ----------
+    sums : sequence of Table
+        Columns as `sums_of` gives them, of all exports.
+    """
+    by_rank: dict[int, list[pa.Table]] = {}
+    for table in sums:
+        for rank in pc.unique(table.column("rank")).to_pylist():
+            by_rank.setdefault(rank, []).append(table.filter(pc.field("rank") == rank))
+    rows = [_of_rank(pa.concat_tables(by_rank[rank])) for rank in sorted(by_rank)]
+    return pa.concat_tables([SCHEMAS["waiting"].empty_table(), *rows])
+
+
+def _of_rank(sums: pa.Table) -> pa.Table:
+    """Return the rows of `waiting` of one rank: all ranks at once would take four times their memory to be ordered."""
+    added = sums.group_by(KEYS).aggregate([("wait_ns", "sum")])
+    rows = added.sort_by([(key, "ascending") for key in KEYS])
+    names = pa.array([NAMES[number] for number in range(len(NAMES))], pa.string())
+    step = rows.column("step")
+    columns = {name: rows.column(name) for name in ("rank", "device", "detail")} | {
+        "reason": names.take(rows.column("reason").combine_chunks()),
+        "step": pc.if_else(pc.equal(step, RUN), None, step),
+        "wait_ns": rows.column("wait_ns_sum"),
+    }
+    return pa.table({name: columns[name] for name in SCHEMAS["waiting"].names}).cast(SCHEMAS["waiting"])

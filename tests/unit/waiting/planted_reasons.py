@@ -28,7 +28,7 @@ from causeway.findings.device_time.waiting import waiting_findings
 from causeway.findings.record import NOTICEABLE
 from causeway.readers.normalise import normalise
 from causeway.simulate.jobs.parallel_job import write_parallel_job
-from causeway.waiting.explain_waiting import _add, waiting_table
+from causeway.waiting.explain_waiting import sums_of, waiting_table
 from causeway.waiting.idle.export_pass import explain_export
 from causeway.waiting.path.critical_path import CriticalPaths, measured
 from causeway.waiting.replay.changes import changes
@@ -113,9 +113,8 @@ def named(seed, planted, folder):
     """
     run = Run(PlantedJob(seed, planted), slow_rank=-1)
     write_export(folder, tables_of(run))
-    sums = {}
-    _add(sums, explain_export(folder, {}))
-    found = waiting_findings("job", waiting_table(sums).to_pylist(), len(run.ranks) * int(run.span))
+    sums = sums_of(explain_export(folder, {}))
+    found = waiting_findings("job", waiting_table([sums]).to_pylist(), len(run.ranks) * int(run.span))
     reasons = {word for word, said in SAID.items() for one in found if said in one.sentence}
     graph, links = graph_of(run, with_events=True)
     paths = CriticalPaths(graph, links)

@@ -3,6 +3,7 @@ MPI ranks, each of which reads some exports.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from causeway.efficiency.steps.annotated import Family, annotated_steps, choose_
 from causeway.efficiency.steps.launch_moments import ends_of_calls, launch_moments
 from causeway.efficiency.steps.rank_steps import RankSteps
 from causeway.efficiency.steps.repeats import MOST_LAUNCHES, find_repeats, windows_of
-from causeway.efficiency.steps.step_causes import slow_steps, warm_up
+from causeway.efficiency.steps.step_causes import causes_of, slow_steps, warm_up
 from causeway.efficiency.steps.step_parts import StepParts, measure_parts
 from causeway.numeric.mpi import Ranks
 
@@ -72,21 +73,36 @@ def find_steps(
     numbers = sorted({rank for windows, _ in everywhere.values() for rank in windows})
     family = choose_family([ranges for _, ranges in everywhere.values()], len(numbers))
     with ranks.together():
-        measured = {at: _measured(one, family) for at, one in here.items()}
+        clocks = clocks_of(read_json(clocks_file))
+        measured = {at: _measured(one, family, clocks, seed, name) for at, one in here.items()}
     collected = ranks.collect(measured)
     with ranks.together():
         if ranks.first:
-            clocks = clocks_of(read_json(clocks_file))
-            parts: dict[int, tuple[StepParts, Clock]] = {}
-            judged: dict[int, dict] = {rank: {"rank": rank} for rank in numbers}
             of_exports = {at: one for part in collected for at, one in part.items()}
+            judged = {rank: RankFound(entry=_entry({"rank": rank}, None)) for rank in numbers}
             for at in sorted(of_exports):
-                export, found_parts, found_words = of_exports[at]
-                parts |= {rank: (one, clocks[export]) for rank, one in found_parts.items()}
-                for rank, words in found_words.items():
-                    judged[rank] |= words
+                judged |= of_exports[at]
             opened = bool(everywhere)
-            _write_results(name, family, parts, judged, filtered, opened, seed, (out_json, out_table, out_causes))
+            _write_results(name, family, judged, filtered, opened, (out_json, out_table, out_causes))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankFound:
+    """What is said of the steps of a rank.
+
+    Attributes
+    ----------
+    entry : dict
+        For `steps.json`.
+    rows : Table or None
+        Columns of `steps.parquet`; None without steps.
+    slow : list of dict
+        `step_causes.slow_steps`.
+    """
+
+    entry: dict
+    rows: pa.Table | None = None
+    slow: list[dict] = field(default_factory=list)
 
 
 def _with_launches(folder: Path) -> Opened | None:
@@ -94,49 +110,53 @@ def _with_launches(folder: Path) -> Opened | None:
     return open_export(folder) if (folder / "launches.parquet").is_file() else None
 
 
-def _measured(opened: Opened, family: Family | None) -> tuple[str, dict[int, StepParts], dict[int, dict]]:
-    """Return the name of an export, the parts of the steps of each of its ranks, and what is to be said of each."""
-    judged: dict[int, dict] = {rank: {} for rank in opened.windows}
+def _measured(
+    opened: Opened, family: Family | None, clocks: Mapping[str, Clock], seed: int, dataset: str
+) -> dict[int, RankFound]:
+    """Return what is said of the steps of each rank of an export: little, whatever the number of its launches."""
+    judged: dict[int, dict] = {rank: {"rank": rank} for rank in opened.windows}
     steps = _annotated(opened, family, judged) if family else _repeated(opened, judged)
-    return opened.export, measure_parts(opened, steps), judged
+    parts = measure_parts(opened, steps)
+    clock = clocks[opened.export]
+    found = {}
+    for rank, entry in judged.items():
+        own = parts.get(rank)
+        rows = None if own is None else _rows(own, clock)
+        slow = [] if own is None else slow_steps(own, seed, dataset)
+        found[rank] = RankFound(entry=_entry(entry, own), rows=rows, slow=slow)
+    return found
 
 
 def _write_results(
     name: str,
     family: Family | None,
-    parts: Mapping[int, tuple[StepParts, Clock]],
-    judged: Mapping[int, dict],
+    found: Mapping[int, RankFound],
     filtered: str | None,
     opened: bool,
-    seed: int,
     paths: tuple[str | Path, str | Path, str | Path],
 ) -> None:
     """Write the document, the steps and their causes."""
     out_json, out_table, out_causes = paths
+    tables = [found[rank].rows for rank in sorted(found) if found[rank].rows is not None]
     reason = filtered or ("no export has launches with times" if not opened else None)
-    if family and not parts:
+    if family and not tables:
         reason = f"no launch lies in the ranges {family.name}"
-    if not family and opened and not parts:
+    if not family and opened and not tables:
         reason = "no range names a step, and no part of the launches repeats"
-    rows = [row for rank in sorted(parts) for row in _rows(*parts[rank])]
-    causes = slow_steps({rank: found for rank, (found, _) in parts.items()}, seed, name)
+    causes = causes_of([one for rank in sorted(found) for one in found[rank].slow])
     document = {
         "dataset": name,
-        "source": None if not parts else ANNOTATIONS if family else REPEATS,
-        "ranges": family.name if family and parts else None,
+        "source": None if not tables else ANNOTATIONS if family else REPEATS,
+        "ranges": family.name if family and tables else None,
         "reason": reason,
-        "ranks": [_entry(entry, parts.get(rank)) for rank, entry in judged.items()],
+        "ranks": [one.entry for one in found.values()],
         "slow": causes.slow,
     }
     write_json(document, out_json, schema="steps")
-    _write(rows, out_table, "steps", name)
-    _write(causes.rows, out_causes, "step_causes", name)
-
-
-def _write(rows: Sequence[Mapping], path: Path, table: str, dataset: str) -> None:
-    schema = SCHEMAS[table]
-    columns = {field.name: pa.array([row[field.name] for row in rows], field.type) for field in schema}
-    write_table(pa.table(columns, schema=schema), path, table, metadata={"dataset": dataset})
+    facts = {"dataset": name}
+    write_table(pa.concat_tables([SCHEMAS["steps"].empty_table(), *tables]), out_table, "steps", metadata=facts)
+    rows = pa.Table.from_pylist(causes.rows, SCHEMAS["step_causes"])
+    write_table(rows, out_causes, "step_causes", metadata=facts)
 
 
 def _annotated(opened: Opened, family: Family, judged: Mapping[int, dict]) -> dict[int, RankSteps]:
@@ -180,10 +200,11 @@ def _repeated(opened: Opened, judged: Mapping[int, dict]) -> dict[int, RankSteps
     return found
 
 
-def _rows(parts: StepParts, clock: Clock) -> list[dict]:
+def _rows(parts: StepParts, clock: Clock) -> pa.Table:
     """Return the rows of `steps.parquet` of one rank."""
     steps = parts.steps
     columns = {
+        "rank": np.full(steps.number.size, steps.rank),
         "step": steps.number,
         "start_ns": clock.aligned(steps.start),
         "duration_ns": steps.end - steps.start,
@@ -194,16 +215,15 @@ def _rows(parts: StepParts, clock: Clock) -> list[dict]:
         "idle_ns": parts.idle,
         "launches": parts.launches,
     }
-    values = [column.tolist() for column in columns.values()]
-    return [{"rank": steps.rank, **dict(zip(columns, row, strict=True))} for row in zip(*values, strict=True)]
+    schema = SCHEMAS["steps"]
+    return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
 
-def _entry(entry: Mapping, found: tuple[StepParts, Clock] | None) -> dict:
+def _entry(entry: Mapping, parts: StepParts | None) -> dict:
     """Return what the document says of a rank."""
     known = {"period": None, "confidence": None, "coverage": None, "reason": None} | dict(entry)
-    if found is None:
+    if parts is None:
         return known | {"steps": 0, "warm_up": 0, "devices": 0, "median_ns": None}
-    parts = found[0]
     first = warm_up(parts)
     usual = (parts.steps.end - parts.steps.start)[~first]
     return known | {

@@ -114,26 +114,37 @@ def is_slow(duration: np.ndarray, usual: np.ndarray) -> np.ndarray:
     return usual & (duration - median > least)
 
 
-def slow_steps(ranks: Mapping[int, StepParts], seed: int, dataset: str) -> StepCauses:
-    """Return the slow steps of a dataset and their causes.
+def slow_steps(parts: StepParts, seed: int, dataset: str) -> list[dict]:
+    """Return the slow steps of a rank, each with its causes, whose `q_value` is still a p-value; of more than
+    `MOST_SLOW` those with the largest excess.
 
     Parameters
     ----------
-    ranks : mapping of int to StepParts
-        By rank.
+    parts : StepParts
     seed : int
     dataset : str
         Part of the derived seeds.
     """
-    found = []
-    for rank, parts in sorted(ranks.items()):
-        usual = ~warm_up(parts)
-        slow = is_slow(parts.steps.end - parts.steps.start, usual)
-        found += [(rank, at, usual & ~slow) for at in np.flatnonzero(slow).tolist()]
-    judged = [
-        _judge(ranks[rank], at, usual, generator(seed, dataset, "step_time", rank, at)) for rank, at, usual in found
+    duration = parts.steps.end - parts.steps.start
+    usual = ~warm_up(parts)
+    slow = is_slow(duration, usual)
+    longest = np.flatnonzero(slow)
+    longest = longest[np.argsort(-duration[longest], kind="stable")][:MOST_SLOW]
+    return [
+        _judge(parts, at, usual & ~slow, generator(seed, dataset, "step_time", parts.steps.rank, at))
+        for at in np.sort(longest).tolist()
     ]
-    judged = sorted(judged, key=lambda one: (-one["excess_ns"], one["rank"], one["step"]))[:MOST_SLOW]
+
+
+def causes_of(found: Sequence[dict]) -> StepCauses:
+    """Return the slow steps of a dataset and their causes.
+
+    Parameters
+    ----------
+    found : sequence of dict
+        Slow steps of all ranks, as `slow_steps` gives them.
+    """
+    judged = sorted(found, key=lambda one: (-one["excess_ns"], one["rank"], one["step"]))[:MOST_SLOW]
     rows = [row for one in judged for row in one.pop("causes")]
     tested = [row for row in rows if row["cause"] != OTHER]
     if tested:
