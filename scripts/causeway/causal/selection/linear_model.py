@@ -4,6 +4,7 @@ A candidate enters with all columns of its basis at once. Its partial F test is 
 size for the weights, Bartlett's factor for autocorrelation.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -180,7 +181,8 @@ class LinearModel:
         self.residual = response.astype(float)
         self.q = np.zeros((response.size, 0))
         self._coordinates = np.zeros((problem.basis.columns.shape[1], 0), np.float32)
-        # what `coordinates` does not hold yet: a function that gives products, coordinates, transform
+        # what `coordinates` does not hold yet: a function that gives products, coordinates, transform; a function that
+        # refers to the model would keep it, and its large `q`, until Python looks for cycles, which is seldom
         self._added: list[tuple[Callable[[], np.ndarray], np.ndarray, np.ndarray]] = []
 
     def _new_directions(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -210,14 +212,15 @@ class LinearModel:
         """
         block, coordinates, transform = self._new_directions(columns)
         if block.shape[1]:
-            self._added.append((products or (lambda: self.problem.products_with(columns)), coordinates, transform))
+            products = products or functools.partial(self.problem.products_with, columns)
+            self._added.append((products, coordinates, transform))
             self.q = np.hstack([self.q, block])
             self.residual = self.residual - block @ (block.T @ self.residual)
 
     def add_candidate(self, candidate: int) -> None:
         """Add a candidate's basis."""
         columns = self.problem.basis.columns[:, self.problem.basis.of(candidate)]
-        self.add(columns, lambda: self.problem.products(candidate))
+        self.add(columns, functools.partial(self.problem.products, candidate))
 
     def coordinates(self) -> np.ndarray:
         """Return the coordinates of all basis columns in `q`, float32, shape (n_columns, k), computed when asked for.

@@ -1,3 +1,6 @@
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from causal_tables import series
@@ -78,3 +81,20 @@ def test_a_ratio_that_mimics_an_interaction_gives_way_to_the_counter_behind_it()
     candidates = [Candidate(name, "counter", "g", "", values, (name,)) for name, values in columns.items()]
     tests = Pruner(problem, candidates, centring, np.zeros(3000, int)).prune(y - y.mean(), [0, 2])
     assert [test.candidate for test in tests] == [0, 1]
+
+
+def test_a_model_ends_with_its_last_reference():
+    """Its basis is as large as the data: one that waits for the search for cycles, which is seldom, is a leak."""
+    rng = np.random.default_rng(4)
+    x, z, y = rng.standard_normal((3, 200))
+    problem, _ = problem_of([x, z])
+    gc.disable()
+    try:
+        model = LinearModel(problem, y)
+        model.add_candidate(0)
+        model.add(problem.basis.columns[:, problem.basis.of(1)])
+        known = weakref.ref(model)
+        del model
+        assert known() is None
+    finally:
+        gc.enable()
