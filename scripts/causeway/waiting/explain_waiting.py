@@ -123,7 +123,7 @@ def waiting_table(sums: Sequence[pa.Table]) -> pa.Table:
     Parameters
     ----------
     sums : sequence of Table
-        Columns as `sums_of` gives them, of all exports.
+        Of all exports, with the columns that `sums_of` gives.
     """
     by_rank: dict[int, list[pa.Table]] = {}
     for table in sums:
