@@ -5,6 +5,7 @@ over ranks. Exact quartiles of kernels come out of the same two passes; only ker
 more may need another.
 """
 
+import itertools
 import time
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -147,20 +148,31 @@ def fill_bins(plan: Plan, worker: int, size: int) -> BinSums:
         timelines=[Timeline(kernels, dataset.span, target.largest) for target in plan.targets],
         stalls=[value.moments(sampler.groups) for _ in plan.targets],
     )
-    width = 1 + len(dataset.features)
-    streams = [
-        [
-            {source.export: BinStreams(source.ranks, w, width, plan.settings.out) for source in dataset.sources}
-            for w in dataset.widths
-        ]
-        for _ in plan.targets
-    ]
-    windows: dict[str, TransferWindow | None] = {}
-    for source, sample in plan.samples(
-        worker, size, "bins", [*sampler.columns(), *dataset.features, *plan.link_columns()]
-    ):
-        if source.export not in windows:
-            windows[source.export] = plan.window(source)
+    columns = [*sampler.columns(), *dataset.features, *plan.link_columns()]
+    done = [[[BinTable.empty(1 + len(dataset.features))] for _ in dataset.widths] for _ in plan.targets]
+    rows = plan.samples(worker, size, "bins", columns)
+    # one export after the other: what waits for further rows of one, some MB, must not stay for all
+    for _, of_export in itertools.groupby(rows, key=lambda pair: pair[0].export):
+        for parts, by_width in zip(done, _bins_of_export(plan, of_export, found), strict=True):
+            for part, bins in zip(parts, by_width, strict=True):
+                part.append(bins)
+    found.bins = [[BinTable.join(part) for part in parts] for parts in done]
+    for moments in found.stalls:
+        moments.fold()
+    return found
+
+
+def _bins_of_export(plan: Plan, rows: Iterator[tuple[Source, Sample]], found: BinSums) -> list[list[BinTable]]:
+    """Return the bins of an export's rows per target and width; what else the pass finds is added to `found`."""
+    dataset = plan.dataset
+    value = dataset.sampler.value
+    streams: list[list[BinStreams]] = []
+    window = None
+    for source, sample in rows:
+        if not streams:
+            made = 1 + len(dataset.features), plan.settings.out
+            streams = [[BinStreams(source.ranks, width, *made) for width in dataset.widths] for _ in plan.targets]
+            window = plan.window(source)
         found.histograms.add(sample.kernel, sample.value)
         found.search.add(sample.kernel, value.keys(sample.value))
         position = sample.position - source.run_begin if source.run_begin else sample.position
@@ -168,17 +180,11 @@ def fill_bins(plan: Plan, worker: int, size: int) -> BinSums:
         for target, timeline, moments, by_width in zip(
             plan.targets, found.timelines, found.stalls, streams, strict=True
         ):
-            values = target.of(sample, windows[source.export], moments)
+            values = target.of(sample, window, moments)
             timeline.add(sample.kernel, position, values)
-            for by_source in by_width:
-                by_source[source.export].add(sample.rank_index, sample.position, [values, *features])
-    found.bins = [
-        [BinTable.join([stream.finish() for stream in by_source.values()]) for by_source in by_width]
-        for by_width in streams
-    ]
-    for moments in found.stalls:
-        moments.fold()
-    return found
+            for stream in by_width:
+                stream.add(sample.rank_index, sample.position, [values, *features])
+    return [[stream.finish() for stream in by_width] for by_width in streams]
 
 
 def narrow_quartiles(plan: Plan, worker: int, size: int) -> QuartileSearch:
