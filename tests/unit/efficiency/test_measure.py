@@ -12,6 +12,7 @@ from causeway.core.tables import read_json, read_table
 from causeway.core.vocabulary import BALANCE, COMMUNICATION, FLAVOUR_NAMES, ORCHESTRATION, PARALLEL
 from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.measure_efficiency import measure_efficiency
+from causeway.efficiency.trees.assemble import MeasuredDataset
 
 CHOICES = {"bins": 10, "regions": 5, "kernel_wait_ns": 5, "small_kernel_us": 0.015}
 RATIOS = (PARALLEL, BALANCE, COMMUNICATION, ORCHESTRATION)
@@ -324,3 +325,18 @@ def test_rows_out_of_order_are_refused(tmp_path):
     blocks = [{"start": np.array([5, 4]), "end": np.array([6, 6])}]
     with pytest.raises(TableError, match="not ordered"):
         list(event_streams.merged([iter(blocks)]))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_devices_that_are_one_gpu_count_once(seed):
+    """Beside a plain program: of the chosen devices those that share a GPU with another chosen one are its row."""
+    random = np.random.default_rng(seed)
+    dataset = object.__new__(MeasuredDataset)
+    dataset.devices = [(rank, 0) for rank in range(12)]
+    gpu_of = random.integers(0, 6, 12).tolist()
+    dataset.shared_of = {index: gpu for index, gpu in enumerate(gpu_of) if gpu_of.count(gpu) > 1}
+    chosen = np.flatnonzero(random.random(12) < 0.6).tolist()
+    mates = {index: [other for other in chosen if gpu_of[other] == gpu_of[index]] for index in chosen}
+    alone = [index for index in chosen if mates[index] == [index]]
+    together = {12 + gpu_of[index] for index in chosen if index not in alone}
+    assert dataset.gpu_rows(chosen) == alone + sorted(together)

@@ -1,5 +1,6 @@
 """`efficiency.json` and `efficiency.parquet` from what the exports' passes measured."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -80,6 +81,16 @@ class MeasuredDataset:
             for rank in one.opened.graphs.get("rank", np.empty(0)).tolist():
                 self.events[rank] = self.events.get(rank, 0) + 1
         self.with_mpi = {rank for one in self.measured for rank in one.mpi_ranks}
+        self.index_of = {device: index for index, device in enumerate(self.devices)}
+        self.shared_of = {
+            self.index_of[device]: number for number, gpu in enumerate(self.shared) for device in gpu.devices
+        }
+        self.of_rank: dict[int, list[int]] = {rank: [] for rank in self.elapsed}
+        for index, (rank, _) in enumerate(self.devices):
+            self.of_rank.setdefault(rank, []).append(index)
+        self.threads: dict[int, list[np.ndarray]] = {}
+        for (rank, _), states in self.host.items():
+            self.threads.setdefault(rank, []).append(states)
 
     def indices(self, keep: Callable[[Device], bool]) -> list[int]:
         """Return the indices of the devices that are wanted."""
@@ -87,12 +98,12 @@ class MeasuredDataset:
 
     def gpu_rows(self, indices: Sequence[int]) -> list[int]:
         """Return the rows of the GPUs behind some devices: their own, or that of the GPU that several of them share."""
-        found = list(indices)
-        for number, gpu in enumerate(self.shared):
-            among = [index for index in found if index < len(self.devices) and self.devices[index] in gpu.devices]
-            if len(among) > 1:
-                found = [index for index in found if index not in among] + [len(self.devices) + number]
-        return found
+        ranks_on = Counter(self.shared_of[index] for index in indices if index in self.shared_of)
+        together = {number for number, ranks in ranks_on.items() if ranks > 1}
+        if not together:
+            return list(indices)
+        alone = [index for index in indices if self.shared_of.get(index) not in together]
+        return alone + [len(self.devices) + number for number in sorted(together)]
 
     def tree(self, flavour: str, elapsed_ns: int, states: np.ndarray, indices: Sequence[int]) -> dict:
         """Return the tree of some devices.
@@ -132,12 +143,14 @@ def scopes(dataset: MeasuredDataset) -> list[tuple[str, dict, int, np.ndarray, l
     """
     everyone = list(range(len(dataset.devices)))
     found = [("dataset", {}, dataset.longest(everyone), dataset.total, everyone)]
-    for node in dict.fromkeys(node for node in dataset.node_of.values() if node):
-        indices = dataset.indices(lambda device, node=node: dataset.node_of[device[0]] == node)
+    of_node: dict[str, list[int]] = {node: [] for node in dataset.node_of.values() if node}
+    for index, (rank, _) in enumerate(dataset.devices):
+        if node := dataset.node_of[rank]:
+            of_node[node].append(index)
+    for node, indices in of_node.items():
         found.append(("node", {"node": node}, dataset.longest(indices), dataset.total, indices))
     for rank in sorted(dataset.elapsed):
-        indices = dataset.indices(lambda device, rank=rank: device[0] == rank)
-        found.append(("rank", {"rank": rank}, dataset.elapsed[rank], dataset.total, indices))
+        found.append(("rank", {"rank": rank}, dataset.elapsed[rank], dataset.total, dataset.of_rank[rank]))
     for index, (rank, device) in enumerate(dataset.devices):
         found.append(("device", {"rank": rank, "device": device}, dataset.elapsed[rank], dataset.total, [index]))
     for number, region in enumerate(dataset.regions):
@@ -159,23 +172,24 @@ def table(dataset: MeasuredDataset, edges_ns: np.ndarray, roles: Mapping[int, in
     """Return the table `efficiency`: one row per scope, then per bin and rank, and per bin of all ranks; `edges_ns`
     has shape (bins + 1,), `roles` which work each rank does.
     """
-    rows = [_row(dataset, *scope) for scope in scopes(dataset)]
+    parts = [_rows([_row(dataset, *scope) for scope in scopes(dataset)], roles)]
     everyone = list(range(len(dataset.devices)))
-    ranks = {rank: dataset.indices(lambda device, rank=rank: device[0] == rank) for rank in sorted(dataset.elapsed)}
     for number, (start, end) in enumerate(zip(edges_ns.tolist(), edges_ns[1:].tolist(), strict=False)):
         names = {"bin": number, "start_ns": start}
         states = dataset.binned[:, number]
-        rows.append(_row(dataset, "bin", names, end - start, states, everyone))
+        rows = [_row(dataset, "bin", names, end - start, states, everyone)]
         rows += [
-            _row(dataset, "bin", names | {"rank": rank}, end - start, states, indices)
-            for rank, indices in ranks.items()
+            _row(dataset, "bin", names | {"rank": rank}, end - start, states, dataset.of_rank[rank])
+            for rank in sorted(dataset.elapsed)
         ]
-    for row in rows:
-        row["role"] = (roles or {}).get(row.get("rank"))
-    schema = SCHEMAS["efficiency"]
-    return pa.table(
-        {field.name: pa.array([row.get(field.name) for row in rows], field.type) for field in schema}, schema=schema
-    )
+        parts.append(_rows(rows, roles))
+    return pa.concat_tables(parts)
+
+
+def _rows(rows: Sequence[dict], roles: Mapping[int, int] | None) -> pa.Table:
+    """Return rows as a part of the table `efficiency`: as dictionaries all of them would take a gigabyte."""
+    with_roles = [row | {"role": (roles or {}).get(row.get("rank"))} for row in rows]
+    return pa.Table.from_pylist(with_roles, SCHEMAS["efficiency"])
 
 
 def _row(
@@ -255,13 +269,10 @@ def _shared(dataset: MeasuredDataset, number: int) -> dict:
     states = dataset.total[len(dataset.devices) + number]
     kernel = int(time_in(states, "kernel"))
     each = {}
-    for index, (rank, device) in enumerate(dataset.devices):
-        if (rank, device) in gpu.devices:
-            own = dataset.total[index]
-            each[f"{rank}/{device}"] = {
-                "kernel_ns": int(time_in(own, "kernel")),
-                "busy_ns": int(time_in(own, "busy")),
-            }
+    for index in sorted(dataset.index_of[device] for device in gpu.devices):
+        rank, device = dataset.devices[index]
+        own = dataset.total[index]
+        each[f"{rank}/{device}"] = {"kernel_ns": int(time_in(own, "kernel")), "busy_ns": int(time_in(own, "busy"))}
     return {
         "devices": each,
         "elapsed_ns": gpu.elapsed,
@@ -310,7 +321,7 @@ def _host(dataset: MeasuredDataset) -> dict:
 
 
 def _host_rank(dataset: MeasuredDataset, rank: int, row: int, elapsed: int) -> HostTime:
-    threads = [states[row] for (owner, _), states in dataset.host.items() if owner == rank]
+    threads = [states[row] for states in dataset.threads[rank]]
     times = [host_times(states, elapsed) for states in threads]
     useful, gpu, mpi = (sum(values) for values in zip(*times, strict=True))
     return HostTime(len(threads), useful, gpu, mpi if rank in dataset.with_mpi else None)
