@@ -8,9 +8,9 @@ from causeway.core.results import (
     dataset_and_target,
     dataset_of,
     read_comparisons,
+    read_rows_of_run,
     read_searches,
     relative,
-    rows_of_run,
 )
 from causeway.core.tables import read_json, read_table, table_metadata, write_json
 from causeway.findings.causes import cause_findings
@@ -83,7 +83,7 @@ def waiting(paths: list[str], efficiencies: list[dict]) -> list[Finding]:
     found = []
     for path in paths:
         dataset = dataset_of(path)
-        found += waiting_findings(dataset, rows_of_run(read_table(path, "waiting")), gpu_ns[dataset])
+        found += waiting_findings(dataset, read_rows_of_run(path, "waiting").to_pylist(), gpu_ns[dataset])
     return found
 
 

@@ -10,11 +10,13 @@ from causeway.core.results import (
     dataset_of,
     read_capabilities,
     read_comparisons,
+    read_rows_of_run,
     read_searches,
     tables_by_target,
 )
 from causeway.core.tables import read_json, read_table
 from causeway.plotting.drawing.page import write
+from causeway.plotting.figures.device_time.step_waterfall import usual_step
 from causeway.plotting.overview.overview import DatasetView, TargetView, draw_overview
 from causeway.plotting.overview.variability.linked_copies import sums_by_kernel
 
@@ -43,7 +45,10 @@ def views(job) -> list[DatasetView]:
     stragglers = {dataset_of(path): read_json(path) for path in job.input.stragglers}
     steps = {dataset_of(path): read_json(path) for path in job.input.steps}
     step_tables = {dataset_of(path): read_table(path, "steps") for path in job.input.step_tables}
-    waiting = {dataset_of(path): read_table(path, "waiting") for path in job.input.waiting}
+    waiting = {
+        dataset_of(path): read_rows_of_run(path, "waiting", usual_step(step_tables[dataset_of(path)]))
+        for path in job.input.waiting
+    }
     paths = {dataset_of(path): read_table(path, "critical_path") for path in job.input.critical_paths}
     replays = {dataset_of(path): read_table(path, "replay") for path in job.input.replays}
     operators = {dataset_of(path): read_table(path, "operator_summary") for path in job.input.operators}

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from causeway.core.logs import failing_clearly
-from causeway.core.tables import read_table, table_metadata
+from causeway.core.results import read_rows_of_run
+from causeway.core.tables import table_metadata
 from causeway.plotting.drawing.page import write
 from causeway.plotting.figures.device_time.waiting import draw_waiting
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
-        table = read_table(job.input.waiting, "waiting")
+        table = read_rows_of_run(job.input.waiting, "waiting")
         why = table_metadata(job.input.waiting).get("why")
         write(draw_waiting(table, dataset=job.wildcards.dataset, why=why), job.output.svg)
 

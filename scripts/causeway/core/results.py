@@ -3,14 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from causeway.core.tables import read_json, read_table
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from causeway.core.tables import open_table, read_json, read_table
 
 EXAMINED = ("refutations", "whatif", "heterogeneity", "baselines")
 """Tables of a search beside its contributions, each a file of that name."""
@@ -147,7 +144,7 @@ def read_searches(scopes: Iterable[str | Path]) -> dict[DatasetTarget, list[Sear
     return found
 
 
-def tables_by_target(paths: Iterable[str | Path], name: str) -> dict[DatasetTarget, "pa.Table"]:
+def tables_by_target(paths: Iterable[str | Path], name: str) -> dict[DatasetTarget, pa.Table]:
     """Read the table `name`, all columns, of each dataset and target from files directly under `{dataset}/{target}/`.
 
     Raises
@@ -191,7 +188,7 @@ def read_comparisons(documents: Iterable[str | Path]) -> list[tuple[dict, list[d
     ]
 
 
-def rows_of_run(table: "pa.Table") -> list[dict]:
+def rows_of_run(table: pa.Table) -> list[dict]:
     """Return the rows of the whole run, in order.
 
     Parameters
@@ -202,7 +199,7 @@ def rows_of_run(table: "pa.Table") -> list[dict]:
     return table.filter(pc.is_null(pc.field("step"))).to_pylist()
 
 
-def rows_of_step(table: "pa.Table", step: int) -> list[dict]:
+def rows_of_step(table: pa.Table, step: int) -> list[dict]:
     """Return the rows of a step, in order.
 
     Parameters
@@ -212,3 +209,24 @@ def rows_of_step(table: "pa.Table", step: int) -> list[dict]:
     step : int
     """
     return table.filter(pc.field("step") == step).to_pylist()
+
+
+def read_rows_of_run(path: str | Path, name: str, step: int | None = None) -> pa.Table:
+    """Read the rows of the whole run, and those of a step if one is given; one row group beside them is in memory.
+
+    Parameters
+    ----------
+    path : path
+    name : str
+        A table with a column `step`, which is null in rows of the whole run; all columns are read.
+    step : int or None
+
+    Raises
+    ------
+    TableError
+        As `open_table`.
+    """
+    wanted = pc.is_null(pc.field("step")) if step is None else pc.is_null(pc.field("step")) | (pc.field("step") == step)
+    with open_table(path, name) as file:
+        parts = [file.read_row_group(group).filter(wanted) for group in range(file.num_row_groups)]
+        return pa.concat_tables([file.schema_arrow.empty_table(), *parts])
