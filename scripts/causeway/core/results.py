@@ -218,8 +218,13 @@ def read_rows_of_run(path: str | Path, name: str, step: int | None = None) -> pa
     ----------
     path : path
     name : str
-        A table with a column `step`, which is null in rows of the whole run; all columns are read.
+        A table with a column `step`, which is null in rows of the whole run.
     step : int or None
+
+    Returns
+    -------
+    Table
+        All columns of the file, rows in its order.
 
     Raises
     ------
