@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from causeway.plotting.drawing.citations import UNKNOWN, count, interval, queries_block, settled, share
+from causeway.plotting.drawing.citations import UNKNOWN, count, interval, quantity, queries_block, settled, share
 from causeway.plotting.drawing.markup import tag
 
 HOSTILE = "SELECT '</script><script>alert(1)</script><!--' AS \"a&lt;b\" WHERE x < 3 AND y & 1"
@@ -17,6 +17,14 @@ def test_no_tag_begins_or_ends_in_the_block():
     content = re.fullmatch(r"<script[^>]*>(.*)</script>", block, re.DOTALL)[1]
     assert not set("<&") & set(content)
     assert json.loads(content) == {"q0": HOSTILE}
+
+
+def test_the_block_is_ascii():
+    """Line ends that only JavaScript knows, and a byte order mark, are written as escapes."""
+    query = "SELECT '\u2028\u2029\ufeff\u00e9'"
+    block = queries_block({"q0": query})
+    assert block.isascii()
+    assert json.loads(re.fullmatch(r"<script[^>]*>(.*)</script>", block, re.DOTALL)[1]) == {"q0": query}
 
 
 def test_a_query_that_stands_twice_is_listed_once():
@@ -53,3 +61,8 @@ def test_an_interval_has_a_query_for_each_of_its_numbers():
     assert re.findall(r'data-query="([^"]*)"', made) == ["middle", "low", "high"]
     with pytest.raises(ValueError, match="zip"):
         interval(34.0, 27.0, 41.0, ("middle", "low"))
+
+
+@pytest.mark.parametrize(("unit", "kind"), [("ns", "time"), ("bytes", "number"), ("", "number")])
+def test_a_quantity_in_ns_is_a_time(unit, kind):
+    assert f'data-kind="{kind}"' in quantity(1500.0, unit, "q")
