@@ -42,6 +42,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument(
             "--set", action="append", default=[], metavar="KEY=VALUE", help="a choice of the configuration"
         )
+        command.add_argument("--open", action="store_true", help="open the page in a browser")
 
     both = "two runs: files or folders, the earlier one first"
     run = add("run", _run, "Analyse exports and write the overview and the report.")
@@ -49,7 +50,6 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--compare", nargs=2, default=[], metavar=("A", "B"), help=f"{both}; or names of runs among the exports"
     )
-    run.add_argument("--open", action="store_true", help="open the overview in a browser")
     runs(run)
     check = add("check", _check, "Say what exports hold and which analyses they allow.")
     check.add_argument("exports", nargs="+", metavar="FILE_OR_FOLDER")
@@ -124,23 +124,24 @@ def _analysed(
 ) -> int:
     """Write the folder of an analysis and run the workflow in it."""
     chosen = {**settings, **settings_of(options.set)}
+    page = "overview.html"
     if sides:
         names = [_one_run(side, exports, label) for side, label in zip(sides, ("before", "after"), strict=True)]
         exports = [*exports, *(export for side in names for export in side)]
         pair = {"baseline": names[0][0].dataset, "candidate": names[1][0].dataset}
         chosen["compare"] = {**chosen.get("compare", {}), "pairs": [pair]}
+        page = page if report else "compare/{baseline}__{candidate}/comparison.html".format(**pair)
     configuration = write_analysis(options.out, exports, chosen)
     extra = ["--report", "results/report.zip", "--report-after-run"] if report else []
     command = snakemake_command(options.out, configuration, targets, options.cores, options.profile, extra)
     if code := run_workflow(command):
         return code
-    overview = (options.out / "results" / "overview.html").absolute()
+    results = (options.out / "results").absolute()
+    print(f"open first   {results / page}")
     if report:
-        print(f"open first   {overview}\nto forward   {overview.with_name('report.zip')}")
-        if options.open:
-            webbrowser.open(overview.as_uri())
-    elif sides:
-        print(options.out / "results" / "compare")
+        print(f"to forward   {results / 'report.zip'}")
+    if options.open:
+        webbrowser.open((results / page).as_uri())
     return 0
 
 

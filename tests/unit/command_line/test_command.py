@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -185,6 +186,27 @@ def test_a_run_writes_sheet_and_configuration(export, tmp_path, monkeypatch):
     assert "seed: 5" in (out / "config.yaml").read_text()
     assert calls[0][calls[0].index("--profile") + 1].endswith("profiles/slurm")
     assert "--report-after-run" in calls[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "page"),
+    [
+        (["run", "a.csv"], "overview.html"),
+        (["run", "--compare", "a.csv", "b.csv"], "overview.html"),
+        (["compare", "a.csv", "b.csv"], "compare/before_a__after_b/comparison.html"),
+    ],
+)
+def test_the_page_to_open_first_is_named_and_opened(arguments, page, tmp_path, monkeypatch, capsys):
+    fake_run(monkeypatch)
+    opened = []
+    monkeypatch.setattr(command.webbrowser, "open", opened.append)
+    monkeypatch.chdir(tmp_path)
+    for name in "ab":
+        Path(f"{name}.csv").write_text("y,size\n1,2\n2,3\n3,4\n")
+    assert command.main([*arguments, "--out", "out", "--open"]) == 0
+    path = tmp_path / "out" / "results" / page
+    assert f"open first   {path}\n" in capsys.readouterr().out
+    assert opened == [path.as_uri()]
 
 
 def test_an_interrupt_is_passed_on(export, tmp_path, monkeypatch):

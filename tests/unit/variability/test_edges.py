@@ -46,6 +46,7 @@ def test_one_launch(tmp_path):
     assert (kept.inclusion_probability.tolist(), kept.configuration_std.isna().tolist()) == ([1.0], [True])
     kernels = table(out, "kernel_variability", "kernels")
     assert kernels.target_share.tolist() == [0.0]
+    assert kernels.robust_cv.isna().tolist() == [True], "one launch has no spread"
     assert len(table(out, "memory_stall", "bins")) == 0
 
 

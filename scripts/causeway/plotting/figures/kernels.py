@@ -179,7 +179,7 @@ def _row(
         tag("circle", cx=MARGIN + 5, cy=y + ROW / 2, r=4.5, fill=theme.class_colour(kernel.kind)),
         tag("g", tag("title", full_name(kernel.name)), text(MARGIN + 16, base, kernel.short)),
         bar(kernel.share, largest, theme.SEQUENTIAL[5], width=92, height=16, x=lefts[0], y=y + ROW / 2 - 8),
-        text(lefts[0] + 100, base, formatting.share(kernel.share)),
+        text(lefts[0] + 100, base, formatting.share(kernel.share if largest > 0 else None)),
         cell(1, formatting.share(kernel.value_share)),
         cell(2, formatting.count(kernel.launches)),
         cell(3, formatting.quantity(kernel.median, unit)),

@@ -238,7 +238,7 @@ def kernel_row(
     share = [
         bar(kernel.share, largest, theme.SEQUENTIAL[5], width=80),
         " ",
-        citations.share(kernel.share, of("target_share")),
+        citations.share(kernel.share if largest > 0 else None, of("target_share")),
     ]
     launched = tag("div", "by ", citations.name(formatting.elided(operator, 40)), class_="note") if operator else None
     part = of(f"value_sum / ({of_table('sum(value_sum)', source)})")

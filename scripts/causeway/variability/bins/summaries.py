@@ -139,7 +139,7 @@ def kernel_table(
     has_target = count.sum(axis=1) > 0
     chosen = [k for k in np.lexsort((np.arange(sums.size), -sums)).tolist() if has_target[k]]
     used = np.bincount(configurations.kernel_of[launches > 0], minlength=len(configurations.kernels))
-    cv = robust_cv(*quartiles.T)
+    cv = np.where(values.count > 1, robust_cv(*quartiles.T), np.nan)  # one launch has no spread
     with np.errstate(invalid="ignore"):
         means = target / count
     facts = [configurations.kernels[k] for k in chosen]

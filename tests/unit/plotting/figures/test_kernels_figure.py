@@ -1,9 +1,11 @@
 """Kernels by their share of the variability: order, shares, shapes, and names from outside."""
 
+import pyarrow as pa
 import pytest
 from plotting_samples import parsed
 from variability_samples import HOSTILE, NAMES, kernels_table
 
+from causeway.core.formatting import NOT_MEASURED
 from causeway.plotting.drawing.page import write
 from causeway.plotting.drawing.svg import bar, histogram, sparkline
 from causeway.plotting.figures.kernels import MOST_ROWS, draw_kernels, kernels_of
@@ -42,6 +44,17 @@ def test_each_case_is_drawn_and_equal_when_drawn_again(case, names, tmp_path):
     assert any("No launch of this dataset" in word for word in words) == (case == "none")
     assert "<script" not in text
     assert len(text) < 200_000
+
+
+def test_of_kernels_that_do_not_vary_no_share_is_drawn():
+    table = kernels_table(NAMES[:2])
+    for column in ("target_share", "target_sum"):
+        field = table.schema.get_field_index(column)
+        table = table.set_column(field, table.schema.field(column), pa.array([0.0, 0.0]))
+    svg = parsed(str(draw_kernels(table, dataset="demo", target="kernel_variability")))
+    words = [element.text or "" for element in svg.iter(f"{SVG}text")]
+    assert sum("%" in word for word in words) == 2, "shares of the time alone"
+    assert NOT_MEASURED in words
 
 
 def paths(mark):
