@@ -13,13 +13,17 @@ from comparison_runs import write_comparison, write_run
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">::</script>kernel<" + "x" * 3000 + ">(int)"
 
+WIDE = "IMPLICIT_CONVOLVE_SGEMM_OF_WIDE_LETTERS"
+
 
 @pytest.fixture(scope="module")
 def page_of(tmp_path_factory):
     """Return the page of two runs: one kernel slower, one new, one gone, one with a hostile name."""
     root = tmp_path_factory.mktemp("comparison")
-    before = write_run(root / "a", 1, 100, names=(HOSTILE, "reduce", "old_<1>(int)", "last"))
-    after = write_run(root / "b", 2, 100, names=(HOSTILE, "reduce", "last", "brand", "new"), factors={"reduce": 1.5})
+    before = write_run(root / "a", 1, 100, names=(HOSTILE, WIDE, "reduce", "old_<1>(int)", "last"))
+    after = write_run(
+        root / "b", 2, 100, names=(HOSTILE, WIDE, "reduce", "last", "brand", "new"), factors={"reduce": 1.5}
+    )
     ((document, rows),) = read_comparisons([write_comparison(root, [["a"], ["b"]], {"a": before, "b": after})])
     drawn = {
         "changes": draw_changes(document, rows),
@@ -33,7 +37,7 @@ def page_of(tmp_path_factory):
     return root / "comparison.html"
 
 
-@pytest.mark.parametrize("width", [1280, 1920])
+@pytest.mark.parametrize("width", [1100, 1280, 1920])
 def test_the_page_is_silent_needs_no_network_and_fits(page_of, watched, width):
     page = watched.show(page_of)
     page.set_viewport_size({"width": width, "height": 1080})
@@ -42,6 +46,8 @@ def test_the_page_is_silent_needs_no_network_and_fits(page_of, watched, width):
     assert watched.outside() == []
     assert page.title() == "Causeway: a → b"
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    cut = "Array.from(document.querySelectorAll('.wide')).map(box => box.scrollWidth - box.clientWidth)"
+    assert max(page.evaluate(cut)) <= 0, "a table that is cut hides its verdicts"
 
 
 def test_kernels_sort_by_their_change(page_of, watched):

@@ -29,6 +29,13 @@ def test_losses_of_gpu_time_are_findings_worth_all_that_is_lost():
     assert words == "2 GPUs are shared by several ranks, whose kernels run at once for 7.50 ms in all."
 
 
+@pytest.mark.parametrize(("calls", "found"), [(True, True), (False, False)])
+def test_idle_time_without_launch_calls_is_left_to_the_finding_that_names_the_gap(calls, found):
+    device = {"idle_host_ns": 0, "idle_kernel_wait_ns": 1, "idle_other_ns": 400_000_000, "exposed_memory_ns": 0}
+    document = efficiency(breakdown={"0/0": device, "1/0": device}, host={"possible": calls})
+    assert any(one.id.endswith("/idle") for one in efficiency_findings(document)) is found
+
+
 @pytest.mark.parametrize(("alone", "found"), [(100_000_000, False), (200_000_000, True)])
 def test_copies_that_are_lost_are_not_counted_twice(alone, found):
     parts = {

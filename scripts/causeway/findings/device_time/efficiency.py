@@ -135,6 +135,8 @@ def _idle(document: Mapping, total: int) -> list[Finding]:
     if idle < NOTICEABLE * total or not idle:
         return []
     main = max(IDLE_CAUSES, key=lambda cause: sums[cause])
+    if main == "other" and not sums["host"] and not document["host"]["possible"]:
+        return []  # without launch calls no reason is known
     parts = {cause: _over_devices(f"idle_{cause}_ns") for cause in IDLE_CAUSES}
     value = 100 * sums[main] / idle
     finding = _finding(

@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
+from measured_samples import efficiency_of
 
 from causeway.core.tables import SCHEMAS
 from causeway.core.vocabulary import DEVICE_RATIO_NAMES, FLAVOUR_NAMES, HOST_RATIOS
@@ -89,6 +90,22 @@ def test_ranks_stand_in_their_order_and_the_least_efficient_are_among_them(count
     said = words(efficiency.draw_efficiency_trees(numbered(count), "run"))
     assert [int(rank) for rank in re.findall(r"rank (\d+) ", said)] == ranks
     assert ("and 184 more ranks; these are the least efficient" in said) == (count == 200)
+
+
+@pytest.mark.parametrize("calls", [True, False])
+def test_idle_time_that_waits_for_the_host_is_not_0_where_no_launch_call_is_recorded(calls):
+    document = efficiency_of("run", 2)
+    for one in document["breakdown"].values():
+        one["idle_other_ns"] += one["idle_host_ns"]
+        one["idle_host_ns"] = 0
+    document["host"]["possible"] = calls
+    document["host"]["why"] = "no calls"
+    (said,) = (
+        html.unescape(text) for text in time_lost.sentences(time_lost.Document(document, "run")) if "idle time" in text
+    )
+    assert ("waits for the host" in said) is calls
+    assert ("which are not recorded" in said) is not calls
+    assert ("has other reasons" in said) is calls
 
 
 def test_hosts_have_a_table_or_a_sentence():

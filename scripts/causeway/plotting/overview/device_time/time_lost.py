@@ -112,6 +112,10 @@ def _idle(facts: Document) -> list[Markup]:
     all_of = " + ".join(expression for _, expression in sums.values())
     if not idle:
         return []
+    reasons = dict(IDLE_CAUSES)
+    if not facts.document["host"]["possible"] and not sums["host"][0]:  # 0 was not measured, then
+        del reasons["host"]
+        reasons["other"] = "has reasons that the launch calls would tell, which are not recorded"
     parts = [
         joined(
             [
@@ -119,7 +123,7 @@ def _idle(facts: Document) -> list[Markup]:
                 f" {words}",
             ]
         )
-        for cause, words in IDLE_CAUSES.items()
+        for cause, words in reasons.items()
     ]
     return [joined(["Of the idle time (", citations.time(idle, facts.of(all_of)), ") ", joined(parts, ", "), "."])]
 
