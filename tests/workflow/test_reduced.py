@@ -1,6 +1,7 @@
 """A reduced dataset through the whole workflow: what the filter kept is what every other rule sees."""
 
 import sqlite3
+from contextlib import closing
 
 import pyarrow.compute as pc
 import pytest
@@ -43,7 +44,7 @@ def test_every_rule_takes_a_reduced_dataset_like_one_of_the_sheet(tmp_path, data
     assert run.returncode == 0, run.stdout[-6000:]
     whole = tmp_path / "results/h100"
     reduced = tmp_path / "results/long"
-    with sqlite3.connect(f"file:{source}?mode=ro", uri=True) as base:
+    with closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as base:
         before = base.execute("SELECT count(*), sum(end - start) FROM CUPTI_ACTIVITY_KIND_KERNEL").fetchone()
     found = read_json(reduced / "tables/e0/filter.json")["tables"]["launches"].values()
     for place, what in enumerate(("rows", "duration_ns")):

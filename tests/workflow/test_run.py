@@ -5,6 +5,7 @@ import json
 import os
 import re
 import sqlite3
+from contextlib import closing
 
 import pyarrow.compute as pc
 import pytest
@@ -55,7 +56,7 @@ def real(tmp_path_factory, data):
 
 
 def nsys_answer(path, table="CUPTI_ACTIVITY_KIND_KERNEL"):
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as base:
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as base:
         return base.execute(f"SELECT count(*), sum(end - start) FROM {table}").fetchone()
 
 

@@ -44,7 +44,7 @@ def every_headline():
     """Every kind of headline about every feature, in every direction and with every verdict."""
     names = [feature.name for feature in FEATURES if not feature.is_control]
     for name, direction, verdict in itertools.product(names, DIRECTIONS, ("supported", "inconclusive", "refuted")):
-        for level, spread, change in ((None, None, 12.3), ("128", 40.0, 0.6), (None, None, None)):
+        for level, spread, change in ((None, None, 12.3), ("128", 40.0, 0.6), (None, None, 213.0), (None, None, None)):
             for target in ("kernel_variability", "memory_stall"):
                 yield of_cause(name, direction, change, spread=spread, verdict=verdict, level=level, target=target)
     yield of_cause(sampled_metric("sms_active_ratio").name, group="device metrics")
@@ -112,6 +112,10 @@ def test_headlines_have_none_of_our_own_words():
         (
             {"direction": "lowers"},
             "mean time falls 4.2 % from low to high bytes copied host-to-device; its variation costs",
+        ),
+        (
+            {"direction": "lowers", "change": 213.0},
+            "mean time falls by 213 % of its average from low to high bytes copied host-to-device; its",
         ),
         ({"feature": "rank", "level": "3"}, "mean time rises 4.2 % with rank = 3; its"),
         ({"direction": "not monotone"}, "mean time is not monotone in bytes copied host-to-device; its"),
