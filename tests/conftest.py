@@ -1,10 +1,12 @@
 """Fixtures of all tests."""
 
+import builtins
 import logging
 import shutil
 
 import pytest
 
+from float_sums import checked_sum
 from support import DATA, ROOT
 from watching import Watched
 
@@ -27,6 +29,12 @@ def pytest_collection_modifyitems(items):
         if item.path.relative_to(TESTS).parts[0] in LONG:
             item.add_marker(pytest.mark.timeout(LONG_S), append=False)
     items.sort(key=lambda item: folders.index(item.path.relative_to(TESTS).parts[0]))
+
+
+@pytest.fixture(autouse=True)
+def _no_sums_of_floats(monkeypatch):
+    """Refuse the builtin `sum` of floats in the package: it differs between versions of Python."""
+    monkeypatch.setattr(builtins, "sum", checked_sum)
 
 
 @pytest.fixture(autouse=True)

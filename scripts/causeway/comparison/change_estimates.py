@@ -3,6 +3,7 @@
 Changes are logarithms of ratios, so that a slowdown by a half and the speedup that undoes it are equally large.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -254,10 +255,10 @@ class Drawn:
 
 
 def _satterthwaite(variances: Sequence[float], freedoms: Sequence[float]) -> float:
-    total = sum(variances)
+    total = math.fsum(variances)
     if total <= 0:
         return min(freedoms)
-    return total**2 / sum(
+    return total**2 / math.fsum(
         variance**2 / free for variance, free in zip(variances, freedoms, strict=True) if variance > 0
     )
 
@@ -303,8 +304,8 @@ def between_runs(values: Sequence[Sequence[float]], within: Sequence[float], con
     """
     change = float(np.mean(values[1]) - np.mean(values[0]))
     freedom = sum(len(side) - 1 for side in values)
-    scatter = sum(float(np.sum((np.asarray(side) - np.mean(side)) ** 2)) for side in values) / freedom
-    variance = max(scatter, float(np.mean(within))) * sum(1 / len(side) for side in values)
+    scatter = math.fsum(float(np.sum((np.asarray(side) - np.mean(side)) ** 2)) for side in values) / freedom
+    variance = max(scatter, float(np.mean(within))) * math.fsum(1 / len(side) for side in values)
     reach = float(stats.t.isf((1 - confidence) / 2, freedom) * np.sqrt(variance))
     floor = max(float(np.ptp(side)) for side in values)
     counts = tuple(float(len(side)) for side in values)

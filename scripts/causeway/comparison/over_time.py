@@ -1,5 +1,6 @@
 """Efficiency and span of two runs: the efficiency over time is a series as launches are, the span a single number."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -163,7 +164,7 @@ def decomposition(sides: Sequence, matches: Sequence, pairs: Mapping[int, int]) 
             for one, other in pairs.items()
             if one in totals[0] and other in totals[1]
         ]
-        launches = round(sum((after[0] - before[0]) * before[1] / before[0] for before, after in shared))
+        launches = round(math.fsum((after[0] - before[0]) * before[1] / before[0] for before, after in shared))
         common = sum(after[1] - before[1] for before, after in shared)
         lone = match.baseline is None or match.candidate is None
         run, number = (

@@ -2,6 +2,7 @@
 its noise.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -138,9 +139,12 @@ def at_equal_mix(
     weights = {ours: found[1][0][ours][0] for ours in common}
     if common:
         baseline = [
-            sum(weights[ours] * totals[back[ours]][1] / totals[back[ours]][0] for ours in common) for totals in found[0]
+            math.fsum(weights[ours] * totals[back[ours]][1] / totals[back[ours]][0] for ours in common)
+            for totals in found[0]
         ]
-        candidate = [sum(weights[ours] * totals[ours][1] / totals[ours][0] for ours in common) for totals in found[1]]
+        candidate = [
+            math.fsum(weights[ours] * totals[ours][1] / totals[ours][0] for ours in common) for totals in found[1]
+        ]
         return [baseline, candidate], min(
             _covered(totals, kept) for side, kept in zip(found, indices, strict=True) for totals in side
         )

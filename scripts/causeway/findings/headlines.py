@@ -154,7 +154,7 @@ def _change(
         return f"{quantity} is not monotone in {label}"
     if change is not None and direction in (RAISES, LOWERS):
         if change.value <= -100:  # in percent of the average of all launches, not of the mean that it falls from
-            return f"{quantity} falls by {_percent(change.value)} of its average {between}"
+            return f"{quantity.removeprefix('mean ')} falls {significant(-change.value / 100, 2)}× its mean {between}"
         return f"{quantity} {'rises' if direction == RAISES else 'falls'} {_percent(change.value)} {between}"
     if spread is not None and (spread.low > 0 or spread.high < 0):
         return f"spread {'rises' if spread.low > 0 else 'falls'} {_percent(spread.value)} {between}, not the mean"

@@ -49,8 +49,8 @@ def amdahl(points: Sequence[tuple[float, float]]) -> float | None:
     points : sequence of (ratio of ranks, time relative to the fewest ranks)
     """
     rest = [(1 - 1 / ratio, time - 1 / ratio) for ratio, time in points if ratio > 1]
-    weight = sum(share * share for share, _ in rest)
-    return min(1.0, max(0.0, sum(share * excess for share, excess in rest) / weight)) if weight else None
+    weight = math.fsum(share * share for share, _ in rest)
+    return min(1.0, max(0.0, math.fsum(share * excess for share, excess in rest) / weight)) if weight else None
 
 
 def scaled(times: Mapping[int, float], kind: str) -> dict[int, dict[str, float | None]]:
@@ -113,7 +113,7 @@ def identified_terms(runs: Runs) -> tuple[str, ...] | None:
 def seconds(model: Mapping[str, Mapping[str, float]], launches: int, ranks: int) -> float:
     """Return the time that a model predicts, over all its phases, seconds."""
     values = _values(launches, ranks)
-    return sum(phase[term] * value for phase in model.values() for term, value in zip(TERMS, values, strict=True))
+    return math.fsum(phase[term] * value for phase in model.values() for term, value in zip(TERMS, values, strict=True))
 
 
 def projected(runs: Runs, terms: Sequence[str], wanted: Sequence[tuple[int, int]], seed: int) -> list[dict]:

@@ -1,5 +1,6 @@
 """Which runs a scaling study consists of. Read whenever the workflow is parsed, so this module stays light."""
 
+import math
 from collections.abc import Mapping
 
 Settings = Mapping[str, object]
@@ -48,4 +49,4 @@ def simulation_minutes(wildcards, attempt: int) -> int:
 def minutes(settings: Settings) -> int:
     """Return a generous time for all runs, minutes: one each, and their launches at a tenth of the usual rate."""
     each = [1 + launches / ranks / 12e6 for launches, ranks in runs(settings)]
-    return 10 + round(sum(each) * (settings["repetitions"] + 1))
+    return 10 + round(math.fsum(each) * (settings["repetitions"] + 1))

@@ -1,5 +1,6 @@
 """The document of the scaling study: measured points, the fitted model, a projection, and the published curve."""
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -95,7 +96,7 @@ def study(
 
 def _of_work(run: Mapping) -> dict:
     """Return a run as if it had taken the busiest rank's CPU time."""
-    return {"wall_s": sum(run["work"].values()), "phases": run["work"]}
+    return {"wall_s": math.fsum(run["work"].values()), "phases": run["work"]}
 
 
 def _median_wall(runs: Sequence[Mapping]) -> float:
@@ -120,7 +121,8 @@ def _points(runs: dict[tuple[int, int], list[dict]], size: dict[int, int], kind:
     times = {ranks: median(run["wall_s"] for run in runs[launches, ranks]) for ranks, launches in size.items()}
     gains = scaled(times, kind)
     work = {
-        ranks: median(sum(run["work"].values()) for run in runs[launches, ranks]) for ranks, launches in size.items()
+        ranks: median(math.fsum(run["work"].values()) for run in runs[launches, ranks])
+        for ranks, launches in size.items()
     }
     work_gains = scaled(work, kind)
     points = []

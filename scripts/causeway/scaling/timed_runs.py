@@ -3,6 +3,7 @@ bytes.
 """
 
 import hashlib
+import math
 import re
 import resource
 import shutil
@@ -125,7 +126,7 @@ def phases(log: str, wall_s: float) -> dict[str, float]:
     found: dict[str, float] = {}
     for match in PASS.finditer(log):
         found[match["name"]] = found.get(match["name"], 0.0) + float(match["seconds"])
-    return found | {REST: max(0.0, round(wall_s - sum(found.values()), 4))}
+    return found | {REST: max(0.0, round(wall_s - math.fsum(found.values()), 4))}
 
 
 def work(log: str) -> dict[str, float]:

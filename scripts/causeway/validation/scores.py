@@ -1,5 +1,6 @@
 """Scores: what was found against what is true."""
 
+import math
 from dataclasses import dataclass
 
 from causeway.core.vocabulary import FRAGILE_BELOW, UNEXPLAINED
@@ -71,12 +72,12 @@ def score_claims(claims: list[Claim], unexplained: float | None, table: KnownTab
     true_slope = {name: _slopes(name, found[name], table)[found[name].sign_of or "target"] for name in asked}
     given = [name for name in asked if found[name].sign != "?" and abs(true_slope[name]) >= CLEAR_SLOPE]
     right = [name for name in given if (found[name].sign == "+") == (true_slope[name] > 0)]
-    distance = sum(
+    distance = math.fsum(
         abs(share - (found[name].percent if name in found else 0.0))
         for name, share in table.shares.items()
         if name != UNEXPLAINED
     )
-    distance += sum(claim.percent for claim in false)
+    distance += math.fsum(claim.percent for claim in false)
     rest = 100.0 if unexplained is None else unexplained
     distance += abs(rest - table.shares.get(UNEXPLAINED, 100.0))
     fragile = [claim for claim in claims if claim.robustness is not None and claim.robustness < FRAGILE_BELOW]
@@ -92,7 +93,7 @@ def score_claims(claims: list[Claim], unexplained: float | None, table: KnownTab
         "signs_given": len(given),
         "signs_right": len(right),
         "share_error": distance / 200.0,
-        "share_sum": sum(claim.percent for claim in claims) + rest,
+        "share_sum": math.fsum(claim.percent for claim in claims) + rest,
         "proxies": len(proxies),
         "proxies_fragile": sum(claim in fragile for claim in proxies),
         "causes_fragile": sum(claim in fragile for claim in found.values()),

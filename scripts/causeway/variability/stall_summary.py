@@ -1,5 +1,6 @@
 """What the warps of each kernel wait for: the mean of each counter of warp stalls over the kernel's launches."""
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -57,7 +58,7 @@ class _Kernel:
     def rows(self) -> list[dict]:
         """Return the rows of the kernel, in the order of `WARP_STALLS`."""
         means = {reason: total / (count * STEPS) for reason, (count, total) in self.sums.items() if count}
-        whole = sum(means[reason] for reason in WARP_STALLS if reason in means)
+        whole = math.fsum(means[reason] for reason in WARP_STALLS if reason in means)
         return [
             self.facts
             | {"launches": self.launches, "gpu_ns": self.gpu_ns, "reason": reason, "measured": self.sums[reason][0]}

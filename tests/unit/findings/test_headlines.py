@@ -115,7 +115,7 @@ def test_headlines_have_none_of_our_own_words():
         ),
         (
             {"direction": "lowers", "change": 213.0},
-            "mean time falls by 213 % of its average from low to high bytes copied host-to-device; its",
+            "time falls 2.1× its mean from low to high bytes copied host-to-device; its",
         ),
         ({"feature": "rank", "level": "3"}, "mean time rises 4.2 % with rank = 3; its"),
         ({"direction": "not monotone"}, "mean time is not monotone in bytes copied host-to-device; its"),

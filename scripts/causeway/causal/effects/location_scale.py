@@ -7,6 +7,7 @@ residual find nonlinear effects and interactions; they stay where they predict u
 """
 
 import itertools
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -317,7 +318,7 @@ def cross_fitted(
             for (_, model), one in zip(parts, kept, strict=True):
                 setattr(model, trees, one)
             losses.append(
-                sum(float(weights[test] @ loss(deviation[test], *model.predict(test))) for test, model in parts)
+                math.fsum(float(weights[test] @ loss(deviation[test], *model.predict(test))) for test, model in parts)
             )
         if losses[0] < losses[1]:
             for (_, model), one in zip(parts, fitted, strict=True):

@@ -5,6 +5,7 @@ Each kernel with enough rows has a model of its own, the others share one. What 
 mean, each with the weight of its time.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -104,7 +105,7 @@ class ScopeTimes:
         position = np.full(len(rows), -1)
         position[self.used] = np.arange(self.used.size)
         self._units = [_Unit(evidence, np.sort(part), self.values, position, totals, rng) for part in parts]
-        self.total_time = sum(unit.time for unit in self._units)
+        self.total_time = math.fsum(unit.time for unit in self._units)
 
     def change(self, arrows: Sequence[Arrow], after: RowDonors, before: RowDonors | None = None) -> Change:
         """Return the change from one setting of causes, or from what was observed, to another.
@@ -232,7 +233,7 @@ class _Unit:
         codes = np.unique(observations.kernel[rows]) if observations.kernels else []
         ids = [observations.kernels[code] for code in codes]
         known = totals is not None and bool(ids) and all(totals.time.get(one, 0.0) > 0 for one in ids)
-        self.time = sum(totals.time[one] for one in ids) if known else float(self.weights @ self.observed)
+        self.time = math.fsum(totals.time[one] for one in ids) if known else float(self.weights @ self.observed)
         self.launches = sum(totals.launches[one] for one in ids) if known else float(self.weights.sum())
         # the search may count kernels alike; what is said counts launches
         counted = np.bincount(self.kernel, self.weights)

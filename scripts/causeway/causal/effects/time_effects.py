@@ -1,5 +1,6 @@
 """What each cause does to the time: with it at its 90th instead of its 10th percentile within the configuration."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -141,6 +142,6 @@ def _monotone(times: ScopeTimes, arrow: Arrow) -> bool:
     ]
     steps = times.mean_changes([arrow], donors)
     sure = [step.value for step in steps if step.low > 0 or step.high < 0]
-    up = sum(step for step in sure if step > 0)
-    down = -sum(step for step in sure if step < 0)
+    up = math.fsum(step for step in sure if step > 0)
+    down = -math.fsum(step for step in sure if step < 0)
     return min(up, down) <= TURN * max(up, down)

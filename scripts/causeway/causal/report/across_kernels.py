@@ -6,6 +6,7 @@ and Hochberg's procedure at 5 %, and within them the causes that pass at the lev
 on the outcomes, before anything is written.
 """
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -118,7 +119,10 @@ def _with_shares(unexplained: Estimate, given: Sequence[Arrow]) -> Estimate:
     """Return the unexplained share with the contributions of some causes, percent."""
     parts = [*(arrow.contribution for arrow in given), unexplained]
     return Estimate(
-        **{end: six_digits(min(100.0, sum(getattr(part, end) for part in parts))) for end in ("value", "low", "high")}
+        **{
+            end: six_digits(min(100.0, math.fsum(getattr(part, end) for part in parts)))
+            for end in ("value", "low", "high")
+        }
     )
 
 

@@ -8,6 +8,7 @@ between runs (repeats of a job), between nodes of a run, between ranks of a node
 time.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -83,7 +84,7 @@ def components(
     levels = run_of, node_of, rank_of
     value = _shares(count, total, squares, configurations, levels)
     drawn = [_shares(*(part[:, draw] for part in (count, total, squares)), configurations, levels) for draw in draws]
-    drawn = [one for one in drawn if sum(one) > 0]
+    drawn = [one for one in drawn if math.fsum(one) > 0]
     single = {
         "run": len(set(run_of)) < 2,
         "node": len(set(node_of)) == len(set(run_of)),
@@ -91,14 +92,14 @@ def components(
         "device": len(devices) == len(set(rank_of)),
     }
     known = {
-        part: sum(value) > 0 and not single.get(part, False) for part in VARIANCE_PARTS
+        part: math.fsum(value) > 0 and not single.get(part, False) for part in VARIANCE_PARTS
     }  # without variance there is nothing to share
     shares = {
         part: _interval(value[at], [one[at] for one in drawn], known[part]) for at, part in enumerate(VARIANCE_PARTS)
     }
     inner = _within(value)
     drawn_inner = [_within(one) for one in drawn]
-    varies = sum(value[1:]) > 0
+    varies = math.fsum(value[1:]) > 0
     within = {
         part: _interval(inner[at], [one[at] for one in drawn_inner], known[part] and varies)
         for at, part in enumerate(VARIANCE_PARTS[1:])
@@ -284,7 +285,7 @@ def _shares(count, total, squares, configurations, nested) -> list[float]:
         time - (blocks - 1) * chance,
         weight * chance,
     ]
-    whole = sum(max(part, 0.0) for part in parts)
+    whole = math.fsum(max(part, 0.0) for part in parts)
     return [max(float(part), 0.0) / float(whole) if whole else 0.0 for part in parts]
 
 
@@ -298,7 +299,7 @@ def _interval(value: float, drawn: Sequence[float], known: bool = True) -> dict:
 
 def _within(shares: Sequence[float]) -> list[float]:
     """Return the shares without the first one, of configurations, as shares of what remains."""
-    whole = sum(shares[1:])
+    whole = math.fsum(shares[1:])
     return [share / whole if whole else 0.0 for share in shares[1:]]
 
 

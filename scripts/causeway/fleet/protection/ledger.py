@@ -13,6 +13,7 @@ import contextlib
 import fcntl
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -39,7 +40,7 @@ def composed_epsilon(epsilons: Iterable[Fraction], delta: float) -> float:
     """
     each = [float(epsilon) for epsilon in epsilons]
     if delta <= 0 or len(each) < 2:
-        return float(sum(each))
+        return math.fsum(each)
     from dp_accounting.pld import common, privacy_loss_distribution
 
     grouped: dict[float, int] = {}
@@ -50,7 +51,7 @@ def composed_epsilon(epsilons: Iterable[Fraction], delta: float) -> float:
         step = privacy_loss_distribution.from_privacy_parameters(common.DifferentialPrivacyParameters(epsilon, 0.0))
         step = step.self_compose(times) if times > 1 else step
         total = step if total is None else total.compose(step)
-    return min(float(total.get_epsilon_for_delta(delta)), float(sum(each)))
+    return min(float(total.get_epsilon_for_delta(delta)), math.fsum(each))
 
 
 def _cost(windows: Mapping[int, Fraction]) -> Fraction:

@@ -5,7 +5,7 @@ page, with the numbers as typed arrays, compressed (gzip, which browsers unpack 
 """
 
 import base64
-import gzip
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -23,6 +23,8 @@ TILE_CELLS = 512
 BLOCK_ROWS = 32
 """Devices of a tile."""
 TILE_LAUNCHES = 1 << 13
+GZIP = 16 + zlib.MAX_WBITS
+"""What zlib calls a stream with gzip's header and checksum."""
 
 BUSY = (
     ("compute", "compute_ns", "share of time with a compute kernel"),
@@ -64,7 +66,9 @@ def devices_of(levels: Levels) -> list[dict]:
 
 def write_tile(path: Path, key: str, arrays: list[np.ndarray]) -> int:
     """Write `arrays` of any shape, all of one kind of number, behind one another; return the size of the file."""
-    packed = gzip.compress(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays), 6, mtime=0)
+    # not `gzip.compress`: the header that it writes differs between versions of Python
+    stream = zlib.compressobj(6, wbits=GZIP)
+    packed = b"".join(stream.compress(np.ascontiguousarray(array).tobytes()) for array in arrays) + stream.flush()
     text = f'CW.tile("{key}","{base64.b64encode(packed).decode()}")\n'
     write_whole(path, text)
     return len(text)

@@ -1,5 +1,6 @@
 """What the warps of kernels wait for: one bar for each kernel, split by reason."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -56,7 +57,7 @@ def draw_warp_stalls(table: "pa.Table", *, dataset: str) -> Markup:
     """
     title = "What warps wait for"
     kernels = list(stalls_by_kernel(table).values())[:MOST_KERNELS]
-    most = max((sum(row["cycles"] for row in rows) for rows in kernels), default=0.0)
+    most = max((math.fsum(row["cycles"] for row in rows) for rows in kernels), default=0.0)
     if not most:
         return notice(title, dataset, ["The export has no counters of warp stalls, or no warp waited."])
     used = [
@@ -90,7 +91,9 @@ def draw_warp_stalls(table: "pa.Table", *, dataset: str) -> Markup:
                     tag("rect", tag("title", words), x=x, y=y, width=width, height=18, fill=COLOURS[row["reason"]])
                 )
                 x += width
-        drawn.append(text(x + 6, y + 13, formatting.significant(sum(row["cycles"] for row in rows), 3), theme.SMALL))
+        drawn.append(
+            text(x + 6, y + 13, formatting.significant(math.fsum(row["cycles"] for row in rows), 3), theme.SMALL)
+        )
     return document(WIDTH, below + ROW * len(kernels) + 14, f"{title}, {dataset}", *drawn)
 
 

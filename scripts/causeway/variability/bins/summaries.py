@@ -1,5 +1,7 @@
 """Describe kernels and configurations over all launches: histogram of the value, the target over time, shares."""
 
+import math
+
 import numpy as np
 import pyarrow as pa
 from numba import float64, int64, void
@@ -134,8 +136,8 @@ def kernel_table(
         Launches of each configuration.
     """
     count, target = timeline.sums()
-    sums = np.array([float(sum(line, start=0.0)) for line in target.tolist()])
-    whole = float(sum(sums.tolist(), start=0.0))
+    sums = np.array([math.fsum(line) for line in target.tolist()])
+    whole = math.fsum(sums.tolist())
     has_target = count.sum(axis=1) > 0
     chosen = [k for k in np.lexsort((np.arange(sums.size), -sums)).tolist() if has_target[k]]
     used = np.bincount(configurations.kernel_of[launches > 0], minlength=len(configurations.kernels))
