@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,31 +65,35 @@ def form_of(name: str) -> int | None:
     return 1 if is_numbered else 2
 
 
-def _step_like(folder: Path):
-    """Give rank, thread, start, end and name of the host's ranges that name a step, piece by piece."""
+Key = tuple[int, str]
+"""Form and name, numbers left out, of ranges that name a step."""
+
+
+def _step_like(folder: Path) -> Iterator[Iterator[tuple[int, int, int, int, str, Key]]]:
+    """Give rank, thread, start, end, name and key of the host's ranges that name a step, piece by piece."""
     columns = ["start_ns", "duration_ns", "kind", "name", "rank", "thread"]
-    forms: dict[str, int | None] = {}
+    keys: dict[str, Key | None] = {}
     for batch in event_streams.chunks(folder, "ranges", columns):
         kinds = batch.column("kind").dictionary_encode()
         is_host = np.isin(np.array(kinds.dictionary.to_pylist(), object), HOST_KINDS)[kinds.indices.to_numpy()]
         names = batch.column("name").dictionary_encode()
         texts = names.dictionary.to_pylist()
         for text in texts:
-            if text not in forms and len(forms) < MOST_NAMES * 10:
-                forms[text] = form_of(text)
-        is_step = np.array([forms.get(text) is not None for text in texts], bool)
+            if text not in keys and len(keys) < MOST_NAMES * 10:
+                form = form_of(text)
+                keys[text] = None if form is None else (form, without_numbers(text)[:1000])
+        key_of = [keys.get(text) for text in texts]
+        is_step = np.array([key is not None for key in key_of], bool)
         chosen = np.flatnonzero(is_host & is_step[names.indices.to_numpy()]) if texts else np.empty(0, np.int64)
         if chosen.size:
             block = event_streams.times(batch)
-            code = names.indices.to_numpy()[chosen]
+            code = names.indices.to_numpy()[chosen].tolist()
             rank = batch.column("rank").to_numpy()[chosen].tolist()
             thread = event_streams.numbers(batch.column("thread"), 0)[chosen].tolist()
             start, end = (block[key][chosen].tolist() for key in ("start", "end"))
-            yield zip(rank, thread, start, end, (texts[one] for one in code.tolist()), strict=True)
-
-
-Key = tuple[int, str]
-"""Form and name, numbers left out, of ranges that name a step."""
+            yield zip(
+                rank, thread, start, end, (texts[one] for one in code), (key_of[one] for one in code), strict=True
+            )
 
 
 @dataclass(frozen=True)
@@ -105,8 +109,7 @@ def step_ranges(folder: Path) -> StepRanges:
     count: Counter = Counter()
     time: Counter = Counter()
     for rows in _step_like(folder):
-        for rank, thread, start, end, name in rows:
-            key = (form_of(name), without_numbers(name)[:1000])
+        for rank, thread, start, end, _, key in rows:
             if key in time or len(time) < MOST_NAMES:
                 count[key, rank, thread] += 1
                 time[key] += end - start
@@ -150,8 +153,8 @@ def annotated_steps(folder: Path, family: Family) -> dict[int, RankSteps]:
     """
     rows: dict[int, dict[int, list[tuple[int, int, str]]]] = {}
     for block in _step_like(folder):
-        for rank, thread, start, end, name in block:
-            if without_numbers(name)[:1000] == family.name:
+        for rank, thread, start, end, name, key in block:
+            if key[1] == family.name:
                 mine = rows.setdefault(rank, {}).setdefault(thread, [])
                 if len(mine) < MOST_INSTANCES:
                     mine.append((start, end, name))
@@ -177,9 +180,10 @@ def _windows(rank: int, ranges: Sequence[tuple[int, int, str]]) -> RankSteps:
 
 def _numbers(names: Sequence[str]) -> np.ndarray:
     """Return the numbers in the names where each holds exactly one and they ascend, else 0, 1, 2 ..."""
-    inside = [_NUMBER.findall(name) for name in names]
-    if all(len(one) == 1 and len(one[0]) < 19 for one in inside):
-        number = np.array([int(one[0]) for one in inside], np.int64)
-        if (np.diff(number) > 0).all():
-            return number
-    return np.arange(len(names))
+    number = np.empty(len(names), np.int64)
+    for at, name in enumerate(names):
+        inside = _NUMBER.findall(name)
+        if len(inside) != 1 or len(inside[0]) >= 19:
+            return np.arange(len(names))
+        number[at] = int(inside[0])
+    return number if (np.diff(number) > 0).all() else np.arange(len(names))

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from causeway.core.clock import Clock, clocks_of
 from causeway.core.reduced import EFFICIENCY, why_not
-from causeway.core.tables import SCHEMAS, folder_bytes, read_json, write_json, write_table
+from causeway.core.tables import SCHEMAS, folder_bytes, open_table, read_json, write_json, write_table
 from causeway.efficiency.device_time.measure import Opened, open_export
 from causeway.efficiency.steps.annotated import Family, annotated_steps, choose_family, step_ranges
 from causeway.efficiency.steps.launch_moments import ends_of_calls, launch_moments
@@ -23,6 +23,8 @@ from causeway.numeric.mpi import Ranks
 
 ANNOTATIONS = "annotations"
 REPEATS = "repeats"
+HELD = {"rank": np.uint32, "kernel": np.int32, "moment": np.int64, "until": np.int64}
+"""Columns of the launches that are searched for repeats."""
 
 
 def find_steps(
@@ -116,7 +118,7 @@ def _measured(
     """Return what is said of the steps of each rank of an export: little, whatever the number of its launches."""
     judged: dict[int, dict] = {rank: {"rank": rank} for rank in opened.windows}
     steps = _annotated(opened, family, judged) if family else _repeated(opened, judged)
-    parts = measure_parts(opened, steps)
+    parts = measure_parts(opened, steps) if steps else {}
     clock = clocks[opened.export]
     found = {}
     for rank, entry in judged.items():
@@ -168,25 +170,25 @@ def _annotated(opened: Opened, family: Family, judged: Mapping[int, dict]) -> di
 
 def _repeated(opened: Opened, judged: Mapping[int, dict]) -> dict[int, RankSteps]:
     """Return the steps that repeats of the launches show, by rank, and note how sure they are."""
-    held: dict[str, list[np.ndarray]] = {"rank": [], "kernel": [], "moment": [], "until": []}
-    n = 0
-    for block in launch_moments(opened.folder):
-        n += block["start"].size
-        for key, blocks in held.items():
-            blocks.append(block[key])
-        if n > MOST_LAUNCHES:
+    with open_table(opened.folder / "launches.parquet", "launches") as file:
+        if file.metadata.num_rows > MOST_LAUNCHES:
             for rank in opened.windows:
                 judged[rank] |= {"reason": f"more than {MOST_LAUNCHES:,} launches are not searched; annotate the steps"}
             return {}
-    rows = {key: np.concatenate(blocks) if blocks else np.empty(0, np.int64) for key, blocks in held.items()}
+        rows = {name: np.empty(file.metadata.num_rows, kind) for name, kind in HELD.items()}
+    n = 0
+    for block in launch_moments(opened.folder):
+        for name, values in rows.items():
+            values[n : n + block["start"].size] = block[name]
+        n += block["start"].size
+    rows = {name: values[:n] for name, values in rows.items()}
     found = {}
     for rank in sorted(opened.windows):
-        mine = np.flatnonzero(rows["rank"] == rank)
-        mine = mine[np.argsort(rows["moment"][mine], kind="stable")]
-        moment = rows["moment"][mine]
-        until = rows["until"][mine]
-        gap = np.append(np.zeros(1, np.int64), moment[1:] - np.maximum.accumulate(until)[:-1]) if mine.size else moment
-        repeats = find_repeats(rows["kernel"][mine], gap)
+        kernel, moment, until = _in_order(rows, rank)
+        gap = moment.copy()
+        gap[:1] = 0
+        gap[1:] -= np.maximum.accumulate(until)[:-1]
+        repeats = find_repeats(kernel, gap)
         judged[rank] |= {
             "period": repeats.period,
             "confidence": repeats.confidence,
@@ -198,6 +200,18 @@ def _repeated(opened: Opened, judged: Mapping[int, dict]) -> dict[int, RankSteps
             start, end = windows_of(repeats, moment, until, free)
             found[rank] = RankSteps(rank=rank, number=np.arange(start.size), start=start, end=end)
     return found
+
+
+def _in_order(rows: Mapping[str, np.ndarray], rank: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return kernel, moment and until of a rank's launches in the order of the moments, which without calls is that of
+    the table already.
+    """
+    mine = rows["rank"] == rank
+    kernel, moment, until = (rows[name] if mine.all() else rows[name][mine] for name in ("kernel", "moment", "until"))
+    if (moment[1:] < moment[:-1]).any():
+        order = np.argsort(moment, kind="stable")
+        return kernel[order], moment[order], until[order]
+    return kernel, moment, until
 
 
 def _rows(parts: StepParts, clock: Clock) -> pa.Table:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from causeway.numeric.few_values import few_distinct
+
 MOST_SCORED = 200_000
 """Launches on which pairs are judged: hundreds of steps of a training run."""
 MOST_LAUNCHES = 4_000_000
@@ -91,8 +93,8 @@ def _cut(kernel: np.ndarray, first: np.ndarray, kinds: int) -> _Cut:
     length = int(np.median(np.diff(first)))
     stop = min(int(first[-1]) + length, kernel.size)
     span = kernel[first[0] : stop]
-    piece = np.searchsorted(first, np.arange(first[0], stop), "right") - 1
-    key, times = np.unique(span * np.int64(first.size) + piece, return_counts=True)
+    piece = np.repeat(np.arange(first.size), np.diff(first, append=stop))
+    key, times = _counted(span * np.int64(first.size) + piece, kinds * first.size)
     of = key // first.size
     pairs, frequency = np.unique(of << 32 | times, return_counts=True)
     kind = pairs >> 32
@@ -111,13 +113,29 @@ def _cut(kernel: np.ndarray, first: np.ndarray, kinds: int) -> _Cut:
     return _Cut(first=first, stop=stop, matching=matching, score=score, usual=usual)
 
 
+def _counted(keys: np.ndarray, bound: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct keys, ascending, and how often each occurs; keys (int64, shape (n,)) are at least 0 and below
+    `bound`. They are counted in place of being sorted where a counter for every possible key takes less memory.
+    """
+    if bound > keys.size:
+        return np.unique(keys, return_counts=True)
+    counts = np.bincount(keys, minlength=1)
+    known = np.flatnonzero(counts)
+    return known, counts[known]
+
+
 def _pairs(kernel: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the pairs of successive kernels: positions of second members ordered by pair, then time; where each pair
     begins among them; how often it occurs.
     """
-    _, code = np.unique(kernel[:-1] * np.int64(kernel.max() + 1) + kernel[1:], return_inverse=True)
-    count = np.bincount(code)
-    return np.argsort(code, kind="stable") + 1, np.concatenate([[0], np.cumsum(count)[:-1]]), count
+    kinds = int(kernel.max()) + 1
+    code = kernel[:-1] * np.int64(kinds) + kernel[1:]
+    if kinds <= 1 << 8:
+        code = code.astype(np.uint16)  # sorted by its digits, in linear time
+    order = np.argsort(code, kind="stable")
+    code = code[order]
+    begin = np.flatnonzero(np.append(True, code[1:] != code[:-1]))
+    return order + 1, begin, np.diff(begin, append=code.size)
 
 
 def _candidates(kernel: np.ndarray) -> list[np.ndarray]:
@@ -186,8 +204,7 @@ def find_repeats(kernel: np.ndarray, gap: np.ndarray) -> Repeats:
     """
     if kernel.size < 2 * MIN_LAUNCHES:
         return _nothing(f"{kernel.size} launches are too few to repeat")
-    _, kernel = np.unique(kernel, return_inverse=True)
-    kernel = kernel.astype(np.int64)
+    kernel = few_distinct(kernel)[1].astype(np.int64)
     kinds = int(kernel.max()) + 1
     part = kernel[:MOST_SCORED]
     cuts = [_cut(part, first, kinds) for first in _candidates(part)]

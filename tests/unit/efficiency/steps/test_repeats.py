@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from efficiency_samples import export
 from step_samples import found
 
+from causeway.efficiency.device_time import event_streams
+from causeway.efficiency.steps import find_steps, step_parts
 from causeway.efficiency.steps.annotated import annotated_steps, choose_family, step_ranges
 from causeway.efficiency.steps.launch_moments import launch_moments
 from causeway.efficiency.steps.repeats import find_repeats
@@ -109,3 +112,30 @@ def test_a_dataset_without_steps_says_why(data, tmp_path):
     assert document["source"] is None
     assert "no part of the launches repeats" in document["reason"]
     assert "less than 80 %" in document["ranks"][0]["reason"]
+
+
+def test_more_launches_than_are_searched_are_not_read(tmp_path, monkeypatch):
+    starts = [100 * at for at in range(50)]
+    export(tmp_path / "0", kernels=[(start, start + 60, {"correlation": at}) for at, start in enumerate(starts)])
+    monkeypatch.setattr(find_steps, "MOST_LAUNCHES", 49)
+    monkeypatch.setattr(event_streams, "launches", _unread)
+    monkeypatch.setattr(find_steps, "launch_moments", _unread)
+    monkeypatch.setattr(step_parts, "launch_moments", _unread)
+    document, rows, causes = found(tmp_path, [tmp_path / "0"])
+    assert rows == causes == []
+    assert document["ranks"][0]["reason"] == "more than 49 launches are not searched; annotate the steps"
+
+
+def _unread(_):
+    raise AssertionError("the launches are read")
+
+
+@pytest.mark.parametrize("kinds", [3, 255, 256, 300])
+def test_steps_do_not_depend_on_how_kernels_are_numbered(kinds):
+    """Pairs of few kernels are sorted by other means than those of many."""
+    launches, _ = transformer(np.random.default_rng(1), 20, extra=0.3, every=5)
+    found = find_repeats(launches, np.zeros(launches.size, np.int64))
+    behind = np.append(launches, 100 + np.arange(kinds))
+    again = find_repeats(behind, np.zeros(behind.size, np.int64))
+    assert again.first.tolist() == found.first.tolist()
+    assert again.period == found.period
