@@ -3,5 +3,5 @@
 Times of one device stand in `device_time`.
 
 Imports run from left to right: `collective_sizes`, `find_stragglers` > `stragglers` > `clock_alignment`,
-`lateness_causes` > `collectives` > `rank_collectives`, `rank_roles`, `variance_components`.
+`lateness_causes` > `collectives` > `rank_collectives`, `rank_roles`, `variance_components` > `duration_cells`.
 """

@@ -90,13 +90,16 @@ def _of_kernels(folder: Path) -> Iterator[tuple]:
     if not (folder / "launches.parquet").is_file():
         return
     kinds = event_streams.class_bits(folder)
+    communicates = states.COMMUNICATION.bit_length() - 1
+    if not (kinds == communicates).any():
+        return
     kernels = read_table(folder / "kernels.parquet", "kernels", ["kernel", "short_name"]).to_pydict()
     name_of = dict(zip(kernels["kernel"], kernels["short_name"], strict=True))
     of = read_table(folder / "configurations.parquet", "configurations", ["kernel"]).column("kernel").to_pylist()
     names = pa.array([name_of[kernel] for kernel in of], pa.string())
     for batch in event_streams.chunks(folder, "launches", ["start_ns", "duration_ns", "configuration", "rank"]):
         configuration = batch.column("configuration").to_numpy()
-        at = np.flatnonzero(kinds[configuration] == states.COMMUNICATION.bit_length() - 1)
+        at = np.flatnonzero(kinds[configuration] == communicates)
         block = event_streams.times(batch)
         unknown = np.full(at.size, UNKNOWN_BYTES), np.full(at.size, UNNUMBERED)
         text = names.take(pa.array(configuration[at])), pa.nulls(at.size, pa.string())

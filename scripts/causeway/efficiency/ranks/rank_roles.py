@@ -16,6 +16,7 @@ import numpy as np
 
 from causeway.core.tables import read_table
 from causeway.efficiency.device_time import event_streams
+from causeway.efficiency.device_time.launch_sums import LaunchSums
 
 DIFFERENT = 0.01
 """Two ranks differ where kernels with more than this share of their computing time do not fit one ratio of counts.
@@ -54,33 +55,36 @@ class RankWork:
 
 def work_of(folder: Path) -> RankWork:
     """Return the computing launches of an export's ranks; empty without launches."""
-    found = RankWork({}, {}, {})
     if not (folder / "launches.parquet").is_file():
+        return RankWork({}, {}, {})
+    launches = event_streams.launch_sums(folder)
+    wanted = ["rank", "configuration", "duration_ns"]
+    for batch in event_streams.chunks(folder, "launches", wanted):
+        launches.take(*(batch.column(name).to_numpy() for name in wanted))
+    return work_from(folder, launches)
+
+
+def work_from(folder: Path, launches: LaunchSums) -> RankWork:
+    """Return the computing launches of an export's ranks from the sums by configuration; empty without launches."""
+    found = RankWork({}, {}, {})
+    if not launches.ranks:
         return found
     kernels = read_table(folder / "kernels.parquet", "kernels", ["kernel", "short_name"]).to_pylist()
     short = {row["kernel"]: row["short_name"] for row in kernels}
     of = read_table(folder / "configurations.parquet", "configurations", ["kernel"]).column("kernel").to_pylist()
     families: dict[str, int] = {}
-    kinds = event_streams.class_bits(folder)
-    code = np.full(len(of), -1)
-    for at, kernel in enumerate(of):
-        if kinds[at] == 0:
-            family = _NUMBER.sub("", short[kernel])
-            code[at] = families.setdefault(family, len(families))
-            found.names[family] = min(found.names.get(family, short[kernel]), short[kernel])
-    sums: dict[int, np.ndarray] = {}
-    for batch in event_streams.chunks(folder, "launches", ["start_ns", "duration_ns", "configuration", "rank"]):
-        family = code[batch.column("configuration").to_numpy()]
-        ranks = batch.column("rank").to_numpy()
-        duration = batch.column("duration_ns").to_numpy()
-        for rank in np.unique(ranks).tolist():
-            mine = (ranks == rank) & (family >= 0)
-            total = sums.setdefault(rank, np.zeros((2, len(families)), np.int64))
-            total[0] += np.bincount(family[mine], minlength=len(families))
-            np.add.at(total[1], family[mine], duration[mine])
-    for rank, (count, time) in sums.items():
-        found.count[rank] = {name: int(count[at]) for name, at in families.items() if count[at]}
-        found.time[rank] = {name: int(time[at]) for name, at in families.items() if count[at]}
+    computes = event_streams.class_bits(folder) == 0
+    code = np.zeros(len(of), np.int64)
+    for at in np.flatnonzero(computes).tolist():
+        name = short[of[at]]
+        family = _NUMBER.sub("", name)
+        code[at] = families.setdefault(family, len(families))
+        found.names[family] = min(found.names.get(family, name), name)
+    total = np.zeros((len(launches.ranks), len(families), 2), np.int64)
+    np.add.at(total, (slice(None), code[computes]), launches.sums[:, computes])
+    for rank, sums in zip(launches.ranks, total.tolist(), strict=True):
+        found.count[rank] = {name: sums[at][0] for name, at in families.items() if sums[at][0]}
+        found.time[rank] = {name: sums[at][1] for name, at in families.items() if sums[at][0]}
     return found
 
 

@@ -15,22 +15,14 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.clock import Clock
-from causeway.core.tables import folder_bytes, read_table
 from causeway.core.vocabulary import VARIANCE_PARTS
-from causeway.efficiency.device_time import event_streams
+from causeway.efficiency.ranks.duration_cells import BLOCKS, duration_cells
 from causeway.numeric.mpi import Ranks
 
 NS_PER_HOUR = 3.6e12
-BLOCKS = 32
-"""Slices of the run's time: enough to see a warm-up, few enough that each holds launches of all ranks."""
 FEWEST_BLOCKS = 3
 """Blocks with launches that a trend needs."""
 RESAMPLES = 200
-CUT = 4.0
-STEPS = 64
-"""Steps per factor e of the histograms that give medians: they are right to 1.6 %."""
-OCTAVES = 42
-"""The histograms' range: e^42 ns are beyond a century."""
 PERMUTATIONS = 500
 LEVEL = 0.01
 """Significance level of a change point."""
@@ -70,17 +62,17 @@ def components(
         launches and mean deviation of each device; `trend_per_hour` (change of log duration per hour: Theil-Sen over
         blocks, with the interval of the bootstrap) and `change_points_ns` on the dataset's time line.
     """
-    cells = _cells(folders, clocks, ranks or Ranks())
+    cells = duration_cells(folders, clocks, ranks or Ranks())
     if cells is None:
         return None
-    devices, edges, count, total, squares, medians, between = cells
+    devices, edges, count, total, squares = cells.devices, cells.edges, cells.count, cells.total, cells.squares
     weight = count.sum()
     run_of = np.array([str((runs or {}).get(rank) or "") for rank, _ in devices])
     node_of = np.array([f"{run}\n{nodes.get(rank) or ''}" for run, (rank, _) in zip(run_of, devices, strict=True)])
     rank_of = np.array([rank for rank, _ in devices])
     random = np.random.Generator(np.random.PCG64(seed))
     draws = [random.integers(0, BLOCKS, BLOCKS) for _ in range(RESAMPLES)]
-    configurations = len(medians), between
+    configurations = cells.configurations, cells.between
     levels = run_of, node_of, rank_of
     value = _shares(count, total, squares, configurations, levels)
     drawn = [_shares(*(part[:, draw] for part in (count, total, squares)), configurations, levels) for draw in draws]
@@ -113,7 +105,7 @@ def components(
         slopes = [NS_PER_HOUR * float(theilslopes(series[pick], middles[pick]).slope) for pick in picks]
     return {
         "launches": int(weight),
-        "configurations": len(medians),
+        "configurations": cells.configurations,
         "seed": seed,
         "shares": shares,
         "within": within,
@@ -121,112 +113,6 @@ def components(
         "trend_per_hour": _interval(slopes[0] if timed else 0.0, slopes[1:], timed),
         "change_points_ns": [int(edges[at]) for at in _changes(series, random)],
     }
-
-
-def _keys(folder: Path) -> list[tuple]:
-    """Return what tells each configuration of an export from others, in any export."""
-    names = read_table(folder / "kernels.parquet", "kernels", ["name"]).column(0).to_pylist()
-    rows = read_table(folder / "configurations.parquet", "configurations").drop_columns(["configuration"]).to_pylist()
-    return [(names[row.pop("kernel")], *row.values()) for row in rows]
-
-
-def _logs(batch) -> np.ndarray:
-    return np.log(np.maximum(batch.column("duration_ns").to_numpy(), 1).astype(float))
-
-
-WANTED = ["start_ns", "duration_ns", "configuration", "rank", "device"]
-SLICE = 1 << 10
-"""Histograms that are summed up over processes at a time."""
-
-
-def _cells(folders, clocks, ranks):
-    """Return sums of cut deviations by device and block; two passes, the first for medians and scales. None without
-    launches, and on other MPI ranks than 0.
-    """
-    with ranks.together():
-        mine = ranks.share_of([folder_bytes(folder) for folder in folders])
-        keys = {at: _keys(folders[at]) for at in mine}
-    keys = {at: one for part in ranks.exchange(keys) for at, one in part.items()}
-    known: dict[tuple, int] = {}
-    codes = [np.array([known.setdefault(key, len(known)) for key in keys[at]], np.int64) for at in range(len(folders))]
-    del keys
-    with ranks.together():
-        histogram = np.zeros((len(known), STEPS * OCTAVES), np.int32)
-        seen = {at: _count_durations(folders[at], codes[at], clocks, histogram) for at in mine}
-    if ranks.size > 1:
-        for begin in range(0, len(known), SLICE):
-            part = histogram[begin : begin + SLICE]
-            part[...] = ranks.total(part.astype(np.int64))
-    seen = dict(sorted(pair for part in ranks.exchange(seen) for pair in part.items()))
-    devices: dict[tuple[int, int], int] = {}
-    for found, _ in seen.values():
-        for device in found:
-            devices.setdefault(device, len(devices))
-    ends = [moment for _, found in seen.values() for moment in found]
-    if not ends:
-        return None
-    launches = histogram.sum(axis=1)
-    before = np.cumsum(histogram, axis=1)
-    quartile = [
-        (np.argmax(before >= np.maximum(launches * q, 1)[:, None], axis=1) + 0.5) / STEPS for q in (0.25, 0.5, 0.75)
-    ]
-    medians = quartile[1]
-    scale = np.maximum((quartile[2] - quartile[0]) / 1.349, 1.0 / STEPS)
-    del histogram, before
-    edges = np.linspace(min(ends), max(ends) + 1, BLOCKS + 1).astype(np.int64)
-    with ranks.together():
-        sums = {at: _sum_deviations(folders[at], codes[at], clocks, medians, scale, edges) for at in mine}
-    parts = ranks.collect(sums)
-    if parts is None:
-        return None
-    count, total, squares = whole = np.zeros((3, len(devices), BLOCKS))
-    for _, found in sorted(pair for part in parts for pair in part.items()):
-        for device, one in found.items():
-            whole[:, devices[device]] += one
-    weights = launches / launches.sum()
-    between = float((weights * (medians - (weights * medians).sum()) ** 2).sum())
-    return list(devices), edges, count, total, squares, medians, between
-
-
-def _count_durations(folder, code, clocks, histogram):
-    """Count an export's durations by configuration and step of their logarithm, into `histogram`; return its devices,
-    (rank, device) in the order of their first launches, and its first and last starts on the dataset's time line.
-    """
-    devices: dict[tuple[int, int], None] = {}
-    ends: list[int] = []
-    for batch in event_streams.chunks(folder, "launches", WANTED):
-        step = np.minimum((_logs(batch) * STEPS).astype(np.int64), STEPS * OCTAVES - 1)
-        np.add.at(histogram, (code[batch.column("configuration").to_numpy()], step), 1)
-        for rank, device, start in _by_device(batch):
-            devices.setdefault((rank, device))
-            ends += clocks[rank].aligned(np.array([start[0], start[-1]])).tolist()
-            ends = [min(ends), max(ends)]
-    return list(devices), ends
-
-
-def _sum_deviations(folder, codes, clocks, medians, scale, edges):
-    """Return the sums of an export's devices: count, deviations and their squares; float, shape (3, blocks) each."""
-    found: dict[tuple[int, int], np.ndarray] = {}
-    for batch in event_streams.chunks(folder, "launches", WANTED):
-        code = codes[batch.column("configuration").to_numpy()]
-        deviation = np.clip(_logs(batch) - medians[code], -CUT * scale[code], CUT * scale[code])
-        rank = batch.column("rank").to_numpy()
-        device = batch.column("device").to_numpy()
-        for one, number, start in _by_device(batch):
-            mine = (rank == one) & (device == number)
-            block = np.clip(np.searchsorted(edges, clocks[one].aligned(start), "right") - 1, 0, BLOCKS - 1)
-            sums = found.setdefault((one, number), np.zeros((3, BLOCKS)))
-            sums[0] += np.bincount(block, minlength=BLOCKS)
-            sums[1] += np.bincount(block, deviation[mine], BLOCKS)
-            sums[2] += np.bincount(block, deviation[mine] ** 2, BLOCKS)
-    return found
-
-
-def _by_device(batch):
-    """Yield rank, device and start times (int64, ns) of each device in a batch, in order."""
-    rank, device, start = (batch.column(name).to_numpy() for name in ("rank", "device", "start_ns"))
-    for key in np.unique(rank.astype(np.int64) << 16 | device).tolist():
-        yield key >> 16, key & 0xFFFF, start[(rank == key >> 16) & (device == key & 0xFFFF)]
 
 
 def _spread(count: np.ndarray, total: np.ndarray) -> float:

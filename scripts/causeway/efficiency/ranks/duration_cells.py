@@ -1,0 +1,215 @@
+"""Log durations of all launches in cells of device and block of time: two passes, the first for medians and scales."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numba import float64, int32, int64, void
+
+from causeway.core.clock import Clock
+from causeway.core.tables import folder_bytes, read_table
+from causeway.efficiency.device_time import event_streams
+from causeway.numeric.compiled import F8, I4, I8, U4, compiled
+from causeway.numeric.few_values import few_pairs
+from causeway.numeric.mpi import Ranks
+
+BLOCKS = 32
+"""Slices of the run's time: enough to see a warm-up, few enough that each holds launches of all ranks."""
+CUT = 4.0
+STEPS = 64
+"""Steps per factor e of the histograms that give medians: they are right to 1.6 %."""
+OCTAVES = 42
+"""The histograms' range: e^42 ns are beyond a century."""
+SLICE = 1 << 10
+"""Histograms that are summed up over processes at a time."""
+WANTED = ["start_ns", "duration_ns", "configuration", "rank", "device"]
+LOGS = np.log(np.maximum(np.arange(1 << 16), 1).astype(float))
+"""Logarithms of the durations of most launches, in ns: looked up in the second-level cache, a fifth of the time of
+`numpy.log`, with the same bits.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DurationCells:
+    """Deviations of log durations from the medians of their configurations, cut at `CUT` times the scale, in cells.
+
+    Attributes
+    ----------
+    devices : list of (int, int)
+        Rank and device.
+    edges : ndarray of int64, shape (BLOCKS + 1,), ns
+        Blocks of time on the dataset's time line.
+    count, total, squares : ndarray of float64, shape (devices, BLOCKS)
+        Launches, and sums of their deviations and of the squares.
+    configurations : int
+    between : float
+        Variance between the medians of configurations, weighted by launches.
+    """
+
+    devices: list[tuple[int, int]]
+    edges: np.ndarray
+    count: np.ndarray
+    total: np.ndarray
+    squares: np.ndarray
+    configurations: int
+    between: float
+
+
+def duration_cells(folders: Sequence[Path], clocks: Mapping[int, Clock], ranks: Ranks) -> DurationCells | None:
+    """Return the cells of a dataset; None without launches, and on other MPI ranks than 0.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+        Exports with launches.
+    clocks : mapping of int to Clock
+        By rank.
+    ranks : Ranks
+        The processes that share the reading; their number changes no bit.
+    """
+    with ranks.together():
+        mine = ranks.share_of([folder_bytes(folder) for folder in folders])
+        keys = {at: _keys(folders[at]) for at in mine}
+    keys = {at: one for part in ranks.exchange(keys) for at, one in part.items()}
+    known: dict[tuple, int] = {}
+    codes = [np.array([known.setdefault(key, len(known)) for key in keys[at]], np.int64) for at in range(len(folders))]
+    del keys
+    with ranks.together():
+        histogram = np.zeros((len(known), STEPS * OCTAVES), np.int32)
+        seen = {at: _count_durations(folders[at], codes[at], clocks, histogram) for at in mine}
+    if ranks.size > 1:
+        for begin in range(0, len(known), SLICE):
+            part = histogram[begin : begin + SLICE]
+            part[...] = ranks.total(part.astype(np.int64))
+    seen = dict(sorted(pair for part in ranks.exchange(seen) for pair in part.items()))
+    devices: dict[tuple[int, int], int] = {}
+    for found, _ in seen.values():
+        for device in found:
+            devices.setdefault(device, len(devices))
+    ends = [moment for _, found in seen.values() for moment in found]
+    if not ends:
+        return None
+    launches = histogram.sum(axis=1)
+    before = np.cumsum(histogram, axis=1)
+    quartile = [
+        (np.argmax(before >= np.maximum(launches * q, 1)[:, None], axis=1) + 0.5) / STEPS for q in (0.25, 0.5, 0.75)
+    ]
+    medians = quartile[1]
+    scale = np.maximum((quartile[2] - quartile[0]) / 1.349, 1.0 / STEPS)
+    del histogram, before
+    edges = np.linspace(min(ends), max(ends) + 1, BLOCKS + 1).astype(np.int64)
+    with ranks.together():
+        sums = {at: _sum_deviations(folders[at], codes[at], clocks, medians, scale, edges) for at in mine}
+    parts = ranks.collect(sums)
+    if parts is None:
+        return None
+    count, total, squares = whole = np.zeros((3, len(devices), BLOCKS))
+    for _, found in sorted(pair for part in parts for pair in part.items()):
+        for device, one in found.items():
+            whole[:, devices[device]] += one
+    weights = launches / launches.sum()
+    between = float((weights * (medians - (weights * medians).sum()) ** 2).sum())
+    return DurationCells(
+        devices=list(devices),
+        edges=edges,
+        count=count,
+        total=total,
+        squares=squares,
+        configurations=len(medians),
+        between=between,
+    )
+
+
+def _keys(folder: Path) -> list[tuple]:
+    """Return what tells each configuration of an export from others, in any export."""
+    names = read_table(folder / "kernels.parquet", "kernels", ["name"]).column(0).to_pylist()
+    rows = read_table(folder / "configurations.parquet", "configurations").drop_columns(["configuration"]).to_pylist()
+    return [(names[row.pop("kernel")], *row.values()) for row in rows]
+
+
+def _logs(batch) -> np.ndarray:
+    """Return the natural logarithm of each duration, of 1 ns at least; float64, shape (rows,)."""
+    duration = batch.column("duration_ns").to_numpy()
+    logs = LOGS.take(duration, mode="clip")
+    long = np.flatnonzero(duration >= LOGS.size)
+    logs[long] = np.log(duration[long].astype(float))
+    return logs
+
+
+def _by_device(batch) -> tuple[list[tuple[int, int]], np.ndarray]:
+    """Return rank and device of each device in a batch, ascending, and its number among them of each row; int32."""
+    return few_pairs(batch.column("rank").to_numpy(), batch.column("device").to_numpy())
+
+
+def _count_durations(folder, codes, clocks, histogram):
+    """Count an export's durations by configuration and step of their logarithm, into `histogram`; return its devices,
+    (rank, device) in the order of their first launches, and its first and last starts on the dataset's time line.
+    """
+    devices: dict[tuple[int, int], None] = {}
+    ends: list[int] = []
+    for batch in event_streams.chunks(folder, "launches", WANTED):
+        _count_steps(batch.column("configuration").to_numpy(), codes, _logs(batch), histogram)
+        start = batch.column("start_ns").to_numpy()
+        found, number = _by_device(batch)
+        for at, device in enumerate(found):
+            devices.setdefault(device)
+            rows = (0, -1) if len(found) == 1 else np.flatnonzero(number == at)[[0, -1]]
+            ends += clocks[device[0]].aligned(start[list(rows)]).tolist()
+            ends = [min(ends), max(ends)]
+    return list(devices), ends
+
+
+def _sum_deviations(folder, codes, clocks, medians, scale, edges):
+    """Return the sums of an export's devices: count, deviations and their squares; float, shape (3, blocks) each."""
+    found: dict[tuple[int, int], np.ndarray] = {}
+    limits = codes, medians, -CUT * scale, CUT * scale
+    for batch in event_streams.chunks(folder, "launches", WANTED):
+        devices, number = _by_device(batch)
+        start = batch.column("start_ns").to_numpy()
+        one_rank = devices[0][0] == devices[-1][0]
+        time = clocks[devices[0][0]].aligned(start) if one_rank else np.empty_like(start)
+        for at, (rank, _) in enumerate(() if one_rank else devices):
+            mine = number == at
+            time[mine] = clocks[rank].aligned(start[mine])
+        # one piece of the table at a time: sums of floats depend on the order of their terms
+        sums = np.zeros((len(devices), 3, BLOCKS))
+        _add_deviations(
+            batch.column("configuration").to_numpy(), *limits, _logs(batch), number, time, edges,
+            np.zeros(len(devices), np.int64), sums,
+        )  # fmt: skip
+        for device, part in zip(devices, sums, strict=True):
+            if device in found:
+                found[device] += part
+            else:
+                found[device] = part
+    return found
+
+
+@compiled(void(U4, I8, F8, int32[:, ::1]))
+def _count_steps(configurations, codes, logs, histogram):
+    last = histogram.shape[1] - 1
+    for i in range(configurations.size):
+        step = min(int64(logs[i] * STEPS), last)
+        histogram[codes[configurations[i]], step] += 1
+
+
+@compiled(void(U4, I8, F8, F8, F8, F8, I4, I8, I8, int64[::1], float64[:, :, ::1]))
+def _add_deviations(configurations, codes, medians, low, high, logs, devices, times, edges, block_of, sums):
+    """Add deviations to the sums of each device: count, deviations, squares, by block; `block_of` holds where each
+    device is, int64 of shape (devices,). Moments outside of all blocks belong to the first or the last.
+    """
+    last = edges.size - 2
+    for i in range(configurations.size):
+        code = codes[configurations[i]]
+        deviation = min(max(logs[i] - medians[code], low[code]), high[code])
+        device = int64(devices[i])
+        block = block_of[device]
+        while block < last and edges[block + 1] <= times[i]:
+            block += 1
+        while block > 0 and edges[block] > times[i]:
+            block -= 1
+        block_of[device] = block
+        sums[device, 0, block] += 1.0
+        sums[device, 1, block] += deviation
+        sums[device, 2, block] += deviation * deviation
