@@ -1,6 +1,6 @@
 """Rows of an export's tables as events ordered by start, read in pieces: memory does not grow with the tables."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +27,36 @@ def chunks(folder: Path, table: str, columns: list[str]) -> Iterator[pa.RecordBa
 
 def numbers(column: pa.Array, absent: int) -> np.ndarray:
     """Return a column as int64, shape (rows,), `absent` where null."""
+    if column.null_count == 0:
+        return column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    if column.null_count == len(column):
+        return np.full(len(column), absent, np.int64)
     return (
         pc.fill_null(column, pa.scalar(absent, column.type)).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
     )
+
+
+def repeated(value: object, n: int, kind: type = np.int64) -> np.ndarray:
+    """Return a column of one value, shape (n,), that takes no memory for each row; `merged` leaves it so where it is
+    the same in all sources. Compiled functions need `numpy.ascontiguousarray` of it.
+    """
+    return np.broadcast_to(np.array(value, kind), (n,))
+
+
+def is_repeated(values: np.ndarray) -> bool:
+    """Return whether a column was made by `repeated`."""
+    return values.size > 0 and values.strides == (0,)
+
+
+def shortened(values: np.ndarray) -> np.ndarray:
+    """Return a column, of shape (n,), as `repeated` makes it where all of its values are equal."""
+    return np.broadcast_to(values[0], values.shape) if values.size and (values == values[0]).all() else values
+
+
+def only(blocks: Iterator[Block], names: Iterable[str]) -> Iterator[Block]:
+    """Give blocks with some of their columns: what is not asked for is not merged."""
+    for block in blocks:
+        yield {name: block[name] for name in names}
 
 
 def times(batch: pa.RecordBatch) -> Block:
@@ -56,7 +83,8 @@ def merged(sources: list[Iterator[Block]]) -> Iterator[Block]:
             if block is None:
                 continue
             cut = int(np.searchsorted(block["start"], bound, "right"))
-            parts.append({name: values[:cut] for name, values in block.items()})
+            if cut:
+                parts.append({name: values[:cut] for name, values in block.items()})
             loaded[at] = (
                 {name: values[cut:] for name, values in block.items()}
                 if cut < block["start"].size
@@ -69,9 +97,15 @@ def _joined(parts: list[Block]) -> Block:
     if len(parts) == 1:
         rows = parts[0]
     else:
-        rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        rows = {name: _together([part[name] for part in parts]) for name in parts[0]}
         order = np.argsort(rows["start"], kind="stable")
-        rows = {name: values[order] for name, values in rows.items()}
-    if rows["start"].size > 1 and (np.diff(rows["start"]) < 0).any():
+        rows = {name: values if is_repeated(values) else values[order] for name, values in rows.items()}
+    if (rows["start"][1:] < rows["start"][:-1]).any():
         raise TableError("a table's rows are not ordered by start_ns; delete it and run again")
     return rows
+
+
+def _together(columns: list[np.ndarray]) -> np.ndarray:
+    if all(is_repeated(values) and values[0] == columns[0][0] for values in columns):
+        return np.broadcast_to(columns[0][0], (sum(values.size for values in columns),))
+    return np.concatenate(columns)

@@ -16,7 +16,7 @@ from causeway.efficiency.device_time.measure import COPY_KINDS, Limits, Measured
 from causeway.efficiency.device_time.shared_gpus import groups, measure_shared
 from causeway.efficiency.device_time.states import STATES
 from causeway.efficiency.device_time.sweep import CAUSES, COPY_FIELDS, PATH_FIELDS
-from causeway.efficiency.ranks.rank_roles import different_work, role_numbers, roles_of, work_of
+from causeway.efficiency.ranks.rank_roles import different_work, role_numbers, roles_of, work_from
 from causeway.efficiency.trees.assemble import MeasuredDataset, document, table
 from causeway.efficiency.trees.role_balance import role_balance
 from causeway.numeric.mpi import Ranks
@@ -73,28 +73,27 @@ def measure_efficiency(
         filtered = why_not(folders, EFFICIENCY)
         usable = [] if filtered else [Path(folder) for folder in folders]
         mine = ranks.share_of([folder_bytes(folder) for folder in usable])
-        here = {
-            at: (found, regions.times_of(found.folder), work_of(found.folder))
-            for at in mine
-            if (found := open_export(usable[at]))
-        }
+        here = {at: (found, regions.times_of(found.folder)) for at in mine if (found := open_export(usable[at]))}
     everywhere = dict(sorted(pair for part in ranks.exchange(here) for pair in part.items()))
-    opened = [one for one, _, _ in everywhere.values()]
-    roles = roles_of(work for _, _, work in everywhere.values())
+    opened = [one for one, _ in everywhere.values()]
     edges = bins_of(opened, clocks, choices["bins"])
     least = sum(stop - begin for one in opened for begin, stop in one.windows.values()) // 1000
-    names = regions.choose([times for _, times, _ in everywhere.values()], choices["regions"], least)
+    names = regions.choose([times for _, times in everywhere.values()], choices["regions"], least)
     gpus = groups(opened)
     with ranks.together():
         measured = {}
-        for at, (one, _, _) in here.items():
+        works = {}
+        for at, (one, _) in here.items():
             measured[at] = measure(one, names, clocks[one.export].own(edges), limits)
+            works[at] = work_from(one.folder, measured[at].launches)
+            measured[at].launches = None
             LOG.info("%s: %d ranks, %d devices measured", one.export, len(one.windows), len(one.devices))
         shared = {at: measure_shared(gpus[at], names, edges, clocks) for at in ranks.share_of([1] * len(gpus))}
-    parts = ranks.collect((measured, shared))
+    parts = ranks.collect((measured, shared, works))
     with ranks.together():
         if ranks.first:
-            of_exports, of_gpus = ({at: one for part in parts for at, one in part[k].items()} for k in (0, 1))
+            of_exports, of_gpus, works = ({at: one for part in parts for at, one in part[k].items()} for k in range(3))
+            roles = roles_of(works[at] for at in sorted(works))
             dataset = MeasuredDataset(
                 [of_exports[at] for at in sorted(of_exports)] or [_nothing()],
                 names,

@@ -29,21 +29,41 @@ def few_distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     distinct : ndarray of int64, shape (m,), ascending
     codes : ndarray of int32, shape (n,)
     """
-    if values.size and (values == values[0]).all():  # most tables are of one rank and one device
+    known, codes = few_in_order(values)
+    order = np.argsort(known)
+    if known.size > 1:
+        index = np.empty(known.size, np.int32)
+        index[order] = np.arange(known.size, dtype=np.int32)
+        codes = index[codes]
+    return known[order], codes
+
+
+def few_in_order(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct values in the order in which they are met, and where each value stands among them.
+
+    Parameters
+    ----------
+    values : ndarray of integers, shape (n,)
+        Of any size that int64 holds.
+
+    Returns
+    -------
+    distinct : ndarray of int64, shape (m,)
+    codes : ndarray of int32, shape (n,)
+    """
+    if values.size and (values.strides == (0,) or (values == values[0]).all()):  # one rank, one device
         return np.array(values[:1], np.int64), np.zeros(values.size, np.int32)
     values = np.ascontiguousarray(values, np.int64)
     codes = np.empty(values.size, np.int32)
     known = np.empty(MOST_DISTINCT, np.int64)
     n = _code(values, known, codes, np.zeros(SLOTS, np.int32))
-    if n < 0:
-        distinct, inverse = np.unique(values, return_inverse=True)
-        return distinct, inverse.astype(np.int32)
-    order = np.argsort(known[:n])
-    if n > 1:
-        index = np.empty(n, np.int32)
-        index[order] = np.arange(n, dtype=np.int32)
-        codes = index[codes]
-    return known[:n][order], codes
+    if n >= 0:
+        return known[:n].copy(), codes
+    distinct, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    index = np.empty(order.size, np.int32)
+    index[order] = np.arange(order.size, dtype=np.int32)
+    return distinct[order], index[inverse]
 
 
 def few_pairs(first: np.ndarray, second: np.ndarray) -> tuple[list[tuple[int, int]], np.ndarray]:

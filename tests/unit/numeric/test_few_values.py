@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from causeway.numeric.few_values import MOST_DISTINCT, few_distinct, few_pairs
+from causeway.numeric.few_values import MOST_DISTINCT, few_distinct, few_in_order, few_pairs
 
 
 @pytest.mark.parametrize("values", [[], [7], [7, 7, 7], [0, -1, 0], [2**63 - 1, -(2**63), 0, 2**40, 2**40 + 1]])
@@ -33,3 +33,13 @@ def test_pairs(ranks):
     pairs, codes = few_pairs(rank, thread)
     assert pairs == sorted(set(zip(rank.tolist(), thread.tolist(), strict=True)))
     assert [pairs[code] for code in codes] == list(zip(rank.tolist(), thread.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("count", [1, 5, MOST_DISTINCT, MOST_DISTINCT + 1])
+def test_values_in_the_order_in_which_they_are_met(count):
+    values = np.random.default_rng(count).permutation(np.concatenate([np.arange(count), np.arange(count)]))
+    distinct, codes = few_in_order(values)
+    assert distinct.tolist() == list(dict.fromkeys(values.tolist()))
+    assert distinct[codes].tolist() == values.tolist()
+    same = np.broadcast_to(np.uint16(count), (7,))
+    assert [one.tolist() for one in few_in_order(same)] == [[count], [0] * 7]

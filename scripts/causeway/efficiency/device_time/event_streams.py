@@ -6,13 +6,25 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.event_blocks import Block, chunks, merged, numbers, times
+from causeway.core.event_blocks import Block, chunks, is_repeated, merged, numbers, only, repeated, shortened, times
 from causeway.core.tables import read_table
 from causeway.efficiency.device_time import states
 from causeway.efficiency.device_time.launch_sums import LaunchSums
 from causeway.efficiency.device_time.sweep import UNKNOWN, recall, remember
 
-__all__ = ["Block", "Calls", "calls", "chunks", "graphs", "launches", "merged", "mpi_calls", "times", "transfers"]
+__all__ = [
+    "Block",
+    "Calls",
+    "calls",
+    "chunks",
+    "graphs",
+    "launches",
+    "merged",
+    "mpi_calls",
+    "only",
+    "times",
+    "transfers",
+]
 
 CALL_SLOTS = 1 << 20
 """Calls that are kept at once; a device is at most some thousand launches behind its host."""
@@ -38,49 +50,74 @@ def launch_sums(folder: Path) -> LaunchSums:
     return LaunchSums(class_bits(folder).size)
 
 
-def launches(folder: Path) -> Iterator[Block]:
-    """Give launches as events: start, end, rank, device, stream, kind, correlation, returned, launch, copy, bytes."""
+def launches(folder: Path, sums: LaunchSums | None = None) -> Iterator[Block]:
+    """Give launches as events: start, end, rank, device, stream, kind, correlation, returned, launch, copy, bytes;
+    `sums` takes them as they are read. Without calls there is nothing to correlate them with.
+    """
     kinds = class_bits(folder)
-    wanted = ["start_ns", "duration_ns", "configuration", "rank", "device", "stream", "queue_ns", "correlation"]
+    wanted = ["start_ns", "duration_ns", "configuration", "rank", "device", "stream", "queue_ns", *_key(folder)]
     for batch in chunks(folder, "launches", wanted):
+        configuration = batch.column("configuration").to_numpy()
+        if sums is not None:
+            sums.take(batch.column("rank").to_numpy(), configuration, batch.column("duration_ns").to_numpy())
         block = times(batch) | _identity(batch)
-        queue = numbers(batch.column("queue_ns"), -1)
         n = batch.num_rows
         yield block | {
-            "kind": kinds[batch.column("configuration").to_numpy()],
-            "returned": np.where(queue < 0, UNKNOWN, block["start"] - queue),
-            "launch": np.ones(n, np.uint8),
-            "copy": np.zeros(n, np.uint8),
-            "bytes": np.full(n, -1),
+            "kind": kinds.take(configuration),
+            "returned": returned(block["start"], batch.column("queue_ns")),
+            "launch": repeated(1, n, np.uint8),
+            "copy": repeated(0, n, np.uint8),
+            "bytes": repeated(-1, n),
         }
+
+
+def returned(start: np.ndarray, queue: pa.Array) -> np.ndarray:
+    """Return when the call of each launch returned, as far as its queue time says, else `UNKNOWN`; int64, shape
+    (launches,), ns.
+
+    Parameters
+    ----------
+    start : ndarray of int64, shape (launches,), ns
+    queue : Array of int64, shape (launches,), ns
+        Null where unknown.
+    """
+    if queue.null_count == len(queue):
+        return repeated(UNKNOWN, len(queue))
+    known = numbers(queue, -1)
+    return np.where(known < 0, UNKNOWN, start - known)
 
 
 def transfers(folder: Path) -> Iterator[Block]:
     """Give transfers as events, with the columns of `launches`."""
     kind = states.MEMORY.bit_length() - 1
-    for batch in chunks(
-        folder,
-        "transfers",
-        ["start_ns", "duration_ns", "rank", "device", "stream", "bytes", "copy_kind", "correlation"],
-    ):
+    wanted = ["start_ns", "duration_ns", "rank", "device", "stream", "bytes", "copy_kind", *_key(folder)]
+    for batch in chunks(folder, "transfers", wanted):
         n = batch.num_rows
         yield (
             times(batch)
             | _identity(batch)
             | {
-                "kind": np.full(n, kind, np.uint8),
-                "returned": np.full(n, UNKNOWN),
-                "launch": np.zeros(n, np.uint8),
+                "kind": repeated(kind, n, np.uint8),
+                "returned": repeated(UNKNOWN, n),
+                "launch": repeated(0, n, np.uint8),
                 "copy": batch.column("copy_kind").to_numpy(),
                 "bytes": numbers(batch.column("bytes"), -1),
             }
         )
 
 
+def _key(folder: Path) -> list[str]:
+    """Return the column that leads from an event to its call, where the export has calls."""
+    return ["correlation"] if (folder / "calls.parquet").is_file() else []
+
+
 def _identity(batch: pa.RecordBatch) -> Block:
     """Return where events ran: rank, device, stream, and the correlation with their call, -1 if unknown."""
-    columns = {name: batch.column(name).to_numpy() for name in ("rank", "device", "stream")}
-    return columns | {"correlation": numbers(batch.column("correlation"), -1)}
+    columns = {name: shortened(batch.column(name).to_numpy()) for name in ("rank", "device", "stream")}
+    correlated = "correlation" in batch.schema.names
+    return columns | {
+        "correlation": numbers(batch.column("correlation"), -1) if correlated else repeated(-1, batch.num_rows)
+    }
 
 
 def graphs(rows: Block) -> Iterator[Block]:
@@ -163,6 +200,8 @@ class Calls:
                 break
             self._latest = int(rows["start"][-1])
             remember(rows["key"], rows["start"], rows["end"], self._keys, self._start, self._end)
+        if is_repeated(block["correlation"]) and block["correlation"][0] < 0:
+            return block["returned"], block["returned"]
         start = block["returned"].copy()
         end = block["returned"].copy()
         recall(keys(block["rank"], block["correlation"]), self._keys, self._start, self._end, start, end)

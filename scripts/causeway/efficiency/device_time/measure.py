@@ -1,6 +1,6 @@
 """What one export's devices and hosts did, in one pass over its ordered tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import numpy as np
 from causeway.core.errors import TableError
 from causeway.core.tables import read_json, read_table
 from causeway.efficiency.device_time import event_streams, regions
+from causeway.efficiency.device_time.launch_sums import LaunchSums
 from causeway.efficiency.device_time.states import CALL, MPI, STATES
 from causeway.efficiency.device_time.sweep import (
     COPY_FIELDS,
@@ -21,9 +22,11 @@ from causeway.efficiency.device_time.sweep import (
     take_streams,
 )
 from causeway.numeric import intervals
-from causeway.numeric.few_values import few_distinct, few_pairs
+from causeway.numeric.few_values import few_pairs
 
 COPY_KINDS = 256
+EVENT = ("start", "end", "rank", "device", "stream", "kind", "correlation", "returned", "launch")
+"""What the sweeps need of launches, transfers and graphs."""
 Device = tuple[int, int]
 """Rank, and the number that the rank has for the device."""
 ALWAYS = -(1 << 62), 1 << 62
@@ -82,6 +85,8 @@ class Measured:
         By rank and thread: time in each state, in the rank's window and in each region.
     region_ns : dict of int to ndarray, shape (regions,)
         By rank: how long it was inside each region.
+    launches : LaunchSums or None
+        None where nothing was measured.
     """
 
     opened: Opened
@@ -95,6 +100,7 @@ class Measured:
     host: dict[tuple[int, int], np.ndarray]
     region_ns: dict[int, np.ndarray]
     mpi_ranks: set[int] = field(default_factory=set)
+    launches: LaunchSums | None = None
 
 
 def open_export(folder: Path) -> Opened | None:
@@ -231,29 +237,25 @@ def measure(opened: Opened, names: Sequence[str], edges: np.ndarray, limits: Lim
     copies = np.zeros((n_devices, COPY_KINDS, len(COPY_FIELDS)), np.int64)
     streams = _StreamGaps()
     index_of = {device: index for index, device in enumerate(opened.devices)}
-    for block in event_streams.merged(
-        [
-            event_streams.launches(opened.folder),
-            event_streams.transfers(opened.folder),
-            event_streams.graphs(opened.graphs),
-        ]
-    ):
+
+    def moved(blocks: Iterator[event_streams.Block]) -> Iterator[event_streams.Block]:
+        for block in blocks:
+            device = _device_indices(block, index_of, opened.folder)
+            take_copies(device, block["copy"], block["start"], block["end"], block["bytes"], copies)
+            yield block
+
+    launches = event_streams.launch_sums(opened.folder)
+    sources = [
+        event_streams.launches(opened.folder, launches),
+        moved(event_streams.transfers(opened.folder)),
+        event_streams.graphs(opened.graphs),
+    ]
+    for block in event_streams.merged([event_streams.only(source, EVENT) for source in sources]):
         device = _device_indices(block, index_of, opened.folder)
         called, returned = calls.find(block)
         sweep.take(device, block["kind"], block["start"], block["end"], called)
-        moved = block["launch"] == 0
-        graph = moved & (block["kind"] == 3)
-        moved &= ~graph
-        take_copies(
-            device[moved],
-            block["copy"][moved],
-            block["start"][moved],
-            block["end"][moved],
-            block["bytes"][moved],
-            copies,
-        )
-        if graph.any():
-            kept = ~graph
+        kept = (block["launch"] == 1) | (block["kind"] != 3) if opened.graphs["start"].size else None
+        if kept is not None and not kept.all():
             block = {name: values[kept] for name, values in block.items()}
             device = device[kept]
             called = called[kept]
@@ -274,18 +276,24 @@ def measure(opened: Opened, names: Sequence[str], edges: np.ndarray, limits: Lim
         host=host.finish(),
         region_ns={rank: np.array([intervals.length(one) for one in sets[rank]], np.int64) for rank in opened.windows},
         mpi_ranks=host.mpi_ranks,
+        launches=launches,
     )
 
 
 def _device_indices(block: event_streams.Block, index_of: Mapping[Device, int], folder: Path) -> np.ndarray:
     """Return the index of each event's device; int32."""
-    keys, inverse = few_distinct(block["rank"].astype(np.int64) << 16 | block["device"])
+    pairs, code = few_pairs(block["rank"], block["device"])
     try:
-        return np.array([index_of[key >> 16, key & 0xFFFF] for key in keys.tolist()], np.int32)[inverse]
+        return _renumbered([index_of[pair] for pair in pairs], code)
     except KeyError as error:
         raise TableError(
             f"{folder}: rank and device {error} are not among its devices; delete the folder and run again"
         ) from None
+
+
+def _renumbered(numbers: Sequence[int], code: np.ndarray) -> np.ndarray:
+    """Return the number at each code, int32 of shape (n,); the codes themselves where they are the numbers."""
+    return code if list(numbers) == list(range(len(numbers))) else np.array(numbers, np.int32)[code]
 
 
 class _StreamGaps:
@@ -300,17 +308,15 @@ class _StreamGaps:
 
     def take(self, block, device, called, returned, limits, path) -> None:
         """Take launches and transfers, ordered by start, with their device's index and the times of their calls."""
-        keys, inverse = few_distinct(device.astype(np.int64) << 32 | block["stream"])
-        stream = np.array(
-            [self.index_of.setdefault((key >> 32, key & 0xFFFFFFFF), len(self.index_of)) for key in keys.tolist()],
-            np.int32,
-        )[inverse]
+        pairs, code = few_pairs(device, block["stream"])
+        stream = _renumbered([self.index_of.setdefault(pair, len(self.index_of)) for pair in pairs], code)
         fresh = len(self.index_of) - len(self.gaps)
         if fresh:
             self.gaps = np.concatenate([self.gaps, np.zeros((fresh, len(STREAM_FIELDS)), np.int64)])
             self._before = np.append(self._before, np.full(fresh, UNKNOWN))
             self._filled = np.append(self._filled, np.zeros(fresh, np.int64))
             self._ring = np.concatenate([self._ring, np.zeros((fresh, QUEUE), np.int64)])
-        events = (block["launch"], block["start"], block["end"], called, returned)
+        columns = (block["launch"], block["start"], block["end"], called, returned)
+        events = [np.ascontiguousarray(column) for column in columns]
         held = (self._before, self.gaps, self._ring, self._filled)
         take_streams(device, stream, *events, limits.small_kernel_ns, limits.kernel_wait_ns, *held, path)

@@ -104,7 +104,8 @@ class Sweep:
         call : ndarray of int64, shape (n,), ns, or None
             When the call that made it began, or `UNKNOWN`.
         """
-        self._take(row, kind, start, end, np.full(start.size, UNKNOWN) if call is None else call, self.kernel_wait_ns)
+        call = np.full(start.size, UNKNOWN) if call is None else np.ascontiguousarray(call)
+        self._take(row, kind, start, end, call, self.kernel_wait_ns)
 
     def finish(self) -> None:
         """Count what the last events have left open, up to the end of each window: idle time after it has the cause

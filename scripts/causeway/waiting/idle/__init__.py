@@ -2,6 +2,6 @@
 
 What becomes of the sums stands in `explain_waiting`.
 
-Imports run from left to right: `export_pass` > `event_waits` > `host_timeline`, `totals` > `device_events` >
+Imports run from left to right: `export_pass` > `event_waits` > `host_timeline` > `device_events`, `totals` >
 `activities`, `gaps` > `reason_words`, `stack_sweep`.
 """

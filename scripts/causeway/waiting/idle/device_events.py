@@ -7,8 +7,9 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.codes import COPY_KINDS
-from causeway.core.event_blocks import Block, chunks, merged, numbers, times
+from causeway.core.event_blocks import Block, chunks, is_repeated, merged, numbers, repeated, shortened, times
 from causeway.core.tables import read_table
+from causeway.numeric.few_values import few_in_order
 from causeway.waiting.idle.gaps import ABSENT, GRAPH_KIND
 
 GRAPH_RANGES = "cuda_graph"
@@ -31,7 +32,9 @@ class DeviceEvents:
         self.folder = folder
         self.names = ["a kernel", "a graph", *(f"a copy ({COPY_KINDS.get(kind, 'unknown')})" for kind in range(256))]
         self._kinds = np.zeros(0, np.uint8)
-        self._names = np.zeros(0, np.int64)
+        self._names = np.zeros(0, np.int32)
+        # without calls there is nothing that an event is correlated with
+        self._key = ["correlation"] if (folder / "calls.parquet").is_file() else []
         if (folder / "configurations.parquet").is_file():
             self._read_kernels()
 
@@ -40,7 +43,7 @@ class DeviceEvents:
         of = read_table(self.folder / "configurations.parquet", "configurations", ["kernel"]).column(0).to_numpy()
         kinds = {"compute": 0, "communication": 1, "memory": COPY}
         self._kinds = np.array([kinds[row["class"]] for row in kernels], np.uint8)[of]
-        number = np.zeros(len(kernels), np.int64)
+        number = np.zeros(len(kernels), np.int32)
         for row in kernels:
             if row["class"] == "communication":
                 number[row["kernel"]] = len(self.names)
@@ -59,28 +62,27 @@ class DeviceEvents:
         return merged([self._launches(), self._transfers(), self._graphs()])
 
     def _launches(self) -> Iterator[Block]:
-        wanted = ["start_ns", "duration_ns", "configuration", "rank", "device", "stream", "queue_ns", "correlation"]
+        wanted = ["start_ns", "duration_ns", "configuration", "rank", "device", "stream", "queue_ns", *self._key]
         for batch in chunks(self.folder, "launches", wanted):
             block = times(batch) | _identity(batch)
-            queue = numbers(batch.column("queue_ns"), -1)
             configuration = batch.column("configuration").to_numpy()
             yield block | {
-                "kind": self._kinds[configuration],
-                "name": self._names[configuration],
-                "returned": np.where(queue < 0, ABSENT, block["start"] - queue),
+                "kind": self._kinds.take(configuration),
+                "name": self._names.take(configuration),
+                "returned": _returned(block["start"], batch.column("queue_ns")),
             }
 
     def _transfers(self) -> Iterator[Block]:
-        wanted = ["start_ns", "duration_ns", "copy_kind", "rank", "device", "stream", "correlation"]
+        wanted = ["start_ns", "duration_ns", "copy_kind", "rank", "device", "stream", *self._key]
         for batch in chunks(self.folder, "transfers", wanted):
             n = batch.num_rows
             yield (
                 times(batch)
                 | _identity(batch)
                 | {
-                    "kind": np.full(n, COPY, np.uint8),
-                    "name": FIRST_COPY + batch.column("copy_kind").to_numpy().astype(np.int64),
-                    "returned": np.full(n, ABSENT),
+                    "kind": repeated(COPY, n, np.uint8),
+                    "name": FIRST_COPY + batch.column("copy_kind").to_numpy().astype(np.int32),
+                    "returned": repeated(ABSENT, n),
                 }
             )
 
@@ -103,17 +105,27 @@ class DeviceEvents:
                 "rank": rank,
                 "device": np.array([lowest.get(one, 0) for one in rank.tolist()], np.uint16),
                 "stream": np.zeros(n, np.uint32),
-                "key": np.full(n, -1),
+                "key": repeated(-1, n),
                 "kind": np.full(n, GRAPH_KIND, np.uint8),
-                "name": np.ones(n, np.int64),
-                "returned": np.full(n, ABSENT),
+                "name": np.ones(n, np.int32),
+                "returned": repeated(ABSENT, n),
             }
 
 
 def _identity(batch: pa.RecordBatch) -> Block:
     """Return where events ran: rank, device, stream, and the key of their call."""
-    columns = {name: batch.column(name).to_numpy() for name in ("rank", "device", "stream")}
+    columns = {name: shortened(batch.column(name).to_numpy()) for name in ("rank", "device", "stream")}
+    if "correlation" not in batch.schema.names or batch.column("correlation").null_count == batch.num_rows:
+        return columns | {"key": repeated(-1, batch.num_rows)}
     return columns | {"key": call_keys(columns["rank"], numbers(batch.column("correlation"), -1))}
+
+
+def _returned(start: np.ndarray, queue: pa.Array) -> np.ndarray:
+    """Return when the call of each launch returned, as far as its queue time says, else `ABSENT`; int64."""
+    if queue.null_count == len(queue):
+        return repeated(ABSENT, len(queue))
+    known = numbers(queue, -1)
+    return np.where(known < 0, ABSENT, start - known)
 
 
 def call_keys(rank: np.ndarray, correlation: np.ndarray) -> np.ndarray:
@@ -141,13 +153,22 @@ class EventRows:
 
     def of(self, keys: np.ndarray) -> np.ndarray:
         """Return the number of each key, int32 of shape (n,); `keys` are int64 of shape (n,)."""
-        if keys.size and (keys == keys[0]).all():
-            return np.full(keys.size, self._row(int(keys[0])), np.int32)
-        used, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        rows = np.empty(used.size, np.int32)
-        for at in np.argsort(first):
-            rows[at] = self._row(int(used[at]))
-        return rows[inverse]
+        found, code = few_in_order(keys)
+        rows = [self._row(key) for key in found.tolist()]
+        return code if rows == list(range(len(rows))) else np.array(rows, np.int32)[code]
+
+    def of_pairs(self, high: np.ndarray, low: np.ndarray, bits: int) -> np.ndarray:
+        """Return the number of each key high * 2^bits + low, int32 of shape (n,).
+
+        Parameters
+        ----------
+        high, low : ndarray of integers, shape (n,)
+            `low` is at least 0 and below 2^bits.
+        bits : int
+        """
+        if is_repeated(high) and is_repeated(low):
+            return self.of(repeated(int(high[0]) << bits | int(low[0]), high.size))
+        return self.of(high.astype(np.int64) << bits | low)
 
     def _row(self, key: int) -> int:
         if key not in self._of:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.event_blocks import Block
+from causeway.numeric.few_values import few_distinct
 from causeway.waiting.idle import gaps, reason_words
 from causeway.waiting.idle.activities import Activities
 from causeway.waiting.idle.device_events import DeviceEvents, EventRows
@@ -136,30 +137,32 @@ class ExportPass:
 
     def take(self, block: Block) -> None:
         """Take events ordered by start, after all that were taken before."""
-        device = self.devices.of(block["rank"].astype(np.int64) << 16 | block["device"])
-        stream = self.streams.of(device.astype(np.int64) << 32 | block["stream"])
+        device = self.devices.of_pairs(block["rank"], block["device"], 16)
+        # when a stream's earlier work was called matters to recorded waits only
+        rows = self.streams.of_pairs(device, block["stream"], 32) if self.waits.recorded else device[:0]
         self.known.grow(len(self.devices.keys), len(self.streams.keys))
         latest = int(block["start"][-1])
         self.host.read_until(latest)
         self.waits.read_until(latest)
-        before = np.empty(block["start"].size, np.int64)
-        for pieces in self._pieces_of(block, device, stream, before):
+        before = np.empty(rows.size, np.int64)
+        for pieces in self._pieces_of(block, device, rows, before):
             self._count(pieces, block, before)
         self._forget(latest)
 
     def _pieces_of(
-        self, block: Block, device: np.ndarray, stream: np.ndarray, before: np.ndarray
+        self, block: Block, device: np.ndarray, rows: np.ndarray, before: np.ndarray
     ) -> Iterator[np.ndarray]:
         """Give the idle pieces of a block's events, as many at once as there is room for."""
-        columns = (block[name] for name in ("kind", "start", "end", "returned", "name", "key"))
-        events = (device, stream, *columns)
+        names = ("stream", "kind", "start", "end", "returned", "name", "key")
+        stream, *columns = (np.ascontiguousarray(block[name]) for name in names)
+        events = (device, stream, rows, *columns)
         host = self.host
         if not host.threads.keys:
             host.offsets = np.zeros(2, np.int64)
         table = host.activity_table()
         written = np.zeros(1, np.int64)
         at = 0
-        while at < before.size:
+        while at < device.size:
             reached = gaps.take_events(
                 at, *events, host.slots, host.segments, host.offsets, table, self.bound, self.known.state,
                 self.known.called, before, self._pieces, written,
@@ -175,13 +178,12 @@ class ExportPass:
             self.latencies.append(mine[:, _FIELD["end"]] - mine[:, _FIELD["begin"]])
             return
         detail = self._details(pieces, block, before)
-        columns = (np.ascontiguousarray(pieces[:, _FIELD[name]]) for name in ("device", "reason"))
-        limits = (pieces[:, _FIELD[name]] for name in ("begin", "end"))
-        self.totals.take(*columns, detail, *limits, [key >> 16 for key in self.devices.keys])
+        self.totals.take(pieces, detail, [key >> 16 for key in self.devices.keys])
 
     def _details(self, pieces: np.ndarray, block: Block, before: np.ndarray) -> np.ndarray:
         """Return the code of each piece's detail; int64, shape (pieces,)."""
-        meaning = pieces[:, _FIELD["meaning"]]
+        counts = np.zeros(8, np.int64)
+        gaps.count_meanings(pieces, counts)
         plain = {
             gaps.NO_CALL: self._no_call,
             gaps.NO_THREAD: reason_words.NO_THREAD,
@@ -191,16 +193,20 @@ class ExportPass:
             gaps.QUEUED_START: reason_words.BETWEEN_QUEUED,
         }
         code_of = np.zeros(8, np.int64)
-        for number in np.flatnonzero(np.bincount(meaning, minlength=8)).tolist():
+        for number in np.flatnonzero(counts).tolist():
             if number in plain:
                 code_of[number] = self.details.code(plain[number])
-        detail = np.where(meaning == gaps.HOST, pieces[:, _FIELD["code"]], code_of[meaning])
-        stalled = np.flatnonzero(meaning == gaps.QUEUED)
-        detail[stalled] = self._dependencies(pieces[stalled], block, before)
+        detail = np.empty(len(pieces), np.int64)
+        gaps.take_details(pieces, code_of, detail)
+        if counts[gaps.QUEUED]:
+            stalled = np.flatnonzero(pieces[:, _FIELD["meaning"]] == gaps.QUEUED)
+            detail[stalled] = self._dependencies(pieces[stalled], block, before)
         return detail
 
     def _dependencies(self, pieces: np.ndarray, block: Block, before: np.ndarray) -> np.ndarray:
         """Return the code of what each dependency-stalled piece waited for."""
+        if not self.waits.recorded:
+            return self._codes_of_waits(np.ascontiguousarray(pieces[:, _FIELD["code"]]))
         at = pieces[:, _FIELD["event"]]
         slots = self.host.slots
         key = block["key"][at]
@@ -208,10 +214,12 @@ class ExportPass:
         start = np.where((key >= 0) & (slots[slot, 0] == key + 1), slots[slot, 1], block["returned"][at])
         rank, stream = (block[name][at].astype(np.int64) for name in ("rank", "stream"))
         source = self.waits.find(rank, stream, before[at], start)
-        which = np.where(source == NONE, pieces[:, _FIELD["code"]], -1 - (source - NONE))
-        found, inverse = np.unique(which, return_inverse=True)
-        codes = [self.details.code(self._waited_for(one)) for one in found.tolist()]
-        return np.array(codes, np.int64)[inverse.reshape(-1)]
+        return self._codes_of_waits(np.where(source == NONE, pieces[:, _FIELD["code"]], -1 - (source - NONE)))
+
+    def _codes_of_waits(self, which: np.ndarray) -> np.ndarray:
+        """Return the code of each wait as `_waited_for` names it; int64, shape (n,), as `which`."""
+        found, inverse = few_distinct(which)
+        return np.array([self.details.code(self._waited_for(one)) for one in found.tolist()], np.int64)[inverse]
 
     def _waited_for(self, which: int) -> str:
         if which < 0:
@@ -237,9 +245,7 @@ class ExportPass:
         pieces = pieces[: gaps.close_graphs(self.known.state, pieces)]
         if len(pieces):
             detail = np.full(len(pieces), self.details.code(reason_words.WHOLE_GRAPH))
-            columns = [pieces[:, _FIELD[name]] for name in ("device", "reason")]
-            limits = [pieces[:, _FIELD[name]] for name in ("begin", "end")]
-            self.totals.take(*columns, detail, *limits, [key >> 16 for key in self.devices.keys])
+            self.totals.take(pieces, detail, [key >> 16 for key in self.devices.keys])
         self._outside()
 
     def _outside(self) -> None:
@@ -253,6 +259,8 @@ class ExportPass:
         end = np.array([last[rank == one].max() for one in ranks], np.int64)
         nothing = np.full(len(ranks), self.details.code(""))
         for reason, low, high in ((reason_words.BEFORE_FIRST, begin, first), (reason_words.AFTER_LAST, last, end)):
+            pieces = np.zeros((len(ranks), len(PIECE)), np.int64)
+            for name, values in {"device": rows, "reason": reason, "begin": low, "end": high}.items():
+                pieces[:, _FIELD[name]] = values
             mine = high > low
-            parts = [column[mine] for column in (rows, np.full(len(ranks), reason), nothing, low, high)]
-            self.totals.take(*parts, ranks)
+            self.totals.take(pieces[mine], nothing[mine], ranks)

@@ -6,9 +6,9 @@ the host's, from q on the device's; work enqueued before a waited for the device
 """
 
 import numpy as np
-from numba import int64
+from numba import int64, void
 
-from causeway.numeric.compiled import I4, I8, U1, compiled
+from causeway.numeric.compiled import I4, I8, U1, U4, compiled
 from causeway.waiting.idle.reason_words import (
     BLOCKED_HOST,
     DEPENDENCY_STALLED,
@@ -34,6 +34,7 @@ is accounted for, how far its events and whole graphs reach, name and stream of 
 """
 BLOCKING_PRIORITY = 2
 _M2 = int64[:, ::1]
+_M3 = int64[:, :, ::1]
 _W = int64[::1]
 
 
@@ -82,11 +83,12 @@ def _host_time(pieces, n, device, thread, a, q, event, segments, offsets, activi
     return _write(pieces, n, device, LAUNCH_STARVED, HOST, 0, moment, q, event)
 
 
-@compiled(int64(int64, I4, I4, U1, I8, I8, I8, I8, I8, _M2, _M2, _W, _M2, int64, _M2, _W, _W, _M2, _W))
+@compiled(int64(int64, I4, U4, I4, U1, I8, I8, I8, I4, I8, _M2, _M2, _W, _M2, int64, _M2, _W, _W, _M2, _W))
 def take_events(
     begin_at,
     devices,
     streams,
+    stream_rows,
     kinds,
     starts,
     ends,
@@ -110,8 +112,10 @@ def take_events(
     ----------
     begin_at : int
     devices, streams, kinds, starts, ends, returned, names, keys : arrays, shape (n,)
-        Rows of device and stream, kind of work, ns, the end of the call by the queue time or `ABSENT`, a number that
-        stands for the event's name, and the key of its call or -1; ordered by start.
+        Row of the device, number of the stream, kind of work, ns, the end of the call by the queue time or `ABSENT`, a
+        number that stands for the event's name, and the key of its call or -1; ordered by start.
+    stream_rows : array of int32, shape (n,) or (0,)
+        Row of the stream in `called`; empty where that is not asked for.
     slots : array of int64, shape (a power of two, 6)
         Calls, `stack_sweep.SLOT`.
     segments, offsets : arrays of int64, shapes (segments, 4) and (threads + 1,)
@@ -124,7 +128,7 @@ def take_events(
         `STATE`.
     called : array of int64, shape (streams,), updated
         When the call of the latest event of each stream began.
-    before : array of int64, shape (n,), output
+    before : array of int64, shape of `stream_rows`, output
         `called` of the event's stream before the event.
     pieces : array of int64, shape (rows, 7), output
         `PIECE`.
@@ -159,7 +163,7 @@ def take_events(
             n = _write(pieces, n, d, GRAPH_INTERNAL, WHOLE, 0, a, stop, i)
             a = stop
             if a < start:
-                queued = 2 * known[4] + (known[5] == streams[i])
+                queued = 2 * known[4] + (known[5] == int64(streams[i]))
                 if not found and returned[i] == ABSENT:
                     n = _write(pieces, n, d, UNKNOWN_REASON, NO_CALL, 0, a, start, i)
                 elif found and activities[slots[at, 3], 1] and slots[at, 5] == d + 1:
@@ -178,21 +182,48 @@ def take_events(
                         n = _write(pieces, n, d, START_UP, IDLE_START, 0, q, ready, i)
                     n = _write(pieces, n, d, DEPENDENCY_STALLED, QUEUED, queued, ready, start, i)
             known[1] = start
-        stream = streams[i]
-        before[i] = called[stream]
         if found:
             slots[at, 5] = d + 1
-            called[stream] = slots[at, 1]
-        elif returned[i] != ABSENT:
-            called[stream] = returned[i]
+        if i < stream_rows.size:
+            row = stream_rows[i]
+            before[i] = called[row]
+            if found:
+                called[row] = slots[at, 1]
+            elif returned[i] != ABSENT:
+                called[row] = returned[i]
         whole = kinds[i] == GRAPH_KIND
         if ends[i] > max(known[2], known[3]):
             known[4] = names[i]
-            known[5] = -1 if whole else stream
+            known[5] = -1 if whole else int64(streams[i])
         reached = 3 if whole else 2
         known[reached] = max(known[reached], ends[i])
     written[0] = n
     return starts.size
+
+
+@compiled(void(_M2, I8, _W))
+def take_details(pieces, code_of, details):
+    """Write the code of each piece's detail, int64 of shape (n,): its own code if it is an activity of the host, else
+    that of its meaning, `code_of`, int64 of shape (8,).
+    """
+    for i in range(pieces.shape[0]):
+        meaning = pieces[i, 2]
+        details[i] = pieces[i, 3] if meaning == HOST else code_of[meaning]
+
+
+@compiled(void(_M2, _W))
+def count_meanings(pieces, counts):
+    """Count the pieces of each meaning into `counts`, int64 of shape (8,)."""
+    for i in range(pieces.shape[0]):
+        counts[pieces[i, 2]] += 1
+
+
+@compiled(void(_M2, I8, _M3))
+def add_pieces(pieces, details, sums):
+    """Add the lengths of pieces to the sums by device, reason and detail, int64 of shape (devices, reasons, codes)."""
+    for i in range(pieces.shape[0]):
+        piece = pieces[i]
+        sums[piece[0], piece[1], details[i]] += piece[5] - piece[4]
 
 
 @compiled(int64(_M2, _M2))

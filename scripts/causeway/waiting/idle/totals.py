@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from causeway.waiting.idle.gaps import PIECE, add_pieces
+
 REASONS = 8
 CODES = 512
 """Places for reasons and for codes of details, of which an export has some 400 (`activities.MOST_TEXTS`)."""
@@ -22,34 +24,35 @@ class IdleSums:
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
-        self._whole = np.zeros((0, REASONS * CODES), np.int64)
+        self._whole = np.zeros((0, REASONS, CODES), np.int64)
         self.steps: dict[tuple[int, ...], int] = {}
 
     def take(
         self,
-        device: np.ndarray,
-        reason: np.ndarray,
+        pieces: np.ndarray,
         detail: np.ndarray,
-        begin: np.ndarray,
-        end: np.ndarray,
         rank_of: list[int],
     ) -> None:
         """Take pieces.
 
         Parameters
         ----------
-        device, reason, detail : ndarray of int64, shape (n,)
-            Row of the device, number of the reason, code of the detail.
-        begin, end : ndarray of int64, shape (n,), ns
+        pieces : ndarray of int64, shape (n, 7)
+            `gaps.PIECE`.
+        detail : ndarray of int64, shape (n,)
+            Code of each piece's detail.
         rank_of : list of int
             Rank of each device's row.
         """
         if len(rank_of) > len(self._whole):
-            fresh = np.zeros((len(rank_of) - len(self._whole), REASONS * CODES), np.int64)
+            fresh = np.zeros((len(rank_of) - len(self._whole), REASONS, CODES), np.int64)
             self._whole = np.concatenate([self._whole, fresh])
-        np.add.at(self._whole.reshape(-1), (device * REASONS + reason) * CODES + detail, end - begin)
+        add_pieces(pieces, detail, self._whole)
         if not self._steps:
             return
+        device, reason, begin, end = (
+            np.ascontiguousarray(pieces[:, PIECE.index(name)]) for name in ("device", "reason", "begin", "end")
+        )
         ranks = np.array(rank_of, np.int64)[device]
         for rank in np.unique(ranks).tolist():
             if rank in self._steps:
@@ -59,8 +62,7 @@ class IdleSums:
     @property
     def whole(self) -> dict[tuple[int, int, int], int]:
         """Ns by device's row, reason and detail's code."""
-        rows = self._whole.reshape(-1, REASONS, CODES)
-        return {tuple(key): int(rows[tuple(key)]) for key in np.argwhere(rows).tolist()}
+        return {tuple(key): int(self._whole[tuple(key)]) for key in np.argwhere(self._whole).tolist()}
 
     def _split(self, pieces: list[np.ndarray], low: np.ndarray, high: np.ndarray, number: np.ndarray) -> None:
         """Count the parts of pieces that lie in steps."""
