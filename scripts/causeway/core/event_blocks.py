@@ -44,12 +44,12 @@ def repeated(value: object, n: int, kind: type = np.int64) -> np.ndarray:
 
 
 def is_repeated(values: np.ndarray) -> bool:
-    """Return whether a column was made by `repeated`."""
+    """Return whether a column (`values`, shape (n,)) was made by `repeated`."""
     return values.size > 0 and values.strides == (0,)
 
 
 def shortened(values: np.ndarray) -> np.ndarray:
-    """Return a column, of shape (n,), as `repeated` makes it where all of its values are equal."""
+    """Return a column (`values`, shape (n,)) as `repeated` makes it where all of its values are equal."""
     return np.broadcast_to(values[0], values.shape) if values.size and (values == values[0]).all() else values
 
 
