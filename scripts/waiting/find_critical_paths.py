@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from causeway.core.logs import failing_clearly
 from causeway.efficiency.ranks.collectives import matched
 from causeway.waiting.find_critical_paths import find_critical_paths
-from causeway.waiting.graph.read_graph import Matched
+from causeway.waiting.graph.graph_builder import Matched
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake

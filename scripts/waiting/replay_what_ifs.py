@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from causeway.core.logs import failing_clearly
 from causeway.efficiency.ranks.collectives import matched
-from causeway.waiting.graph.read_graph import Matched
+from causeway.waiting.graph.graph_builder import Matched
 from causeway.waiting.replay_what_ifs import replay_what_ifs
 
 if TYPE_CHECKING:

@@ -84,7 +84,7 @@ def _collectives(tables: Path, _: dict[str, Any]) -> list[str]:
 
 def _critical_path(_: Path, document: dict[str, Any]) -> list[str]:
     """Return whether there are fewer launches than a latency is taken from."""
-    from causeway.waiting.graph.read_graph import DEFAULT_START_UP_NS, LEAST_STARTS
+    from causeway.waiting.graph.link_ranks import DEFAULT_START_UP_NS, LEAST_STARTS
 
     launches = document["tables"]["launches"]
     if launches >= LEAST_STARTS:

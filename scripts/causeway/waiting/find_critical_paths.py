@@ -9,10 +9,11 @@ import pyarrow as pa
 from causeway.core.codes import PATH_KINDS
 from causeway.core.logs import LOG
 from causeway.core.tables import SCHEMAS, TableWriter, read_table, write_table
+from causeway.waiting.graph.graph_builder import Matched
 from causeway.waiting.graph.linked_graph import linked_graph
-from causeway.waiting.graph.read_graph import Matched
+from causeway.waiting.graph.scratch import Scratch
 from causeway.waiting.path.critical_path import CriticalPaths, Schedule, measured
-from causeway.waiting.path.path_table import Steps, joined_pieces, path_rows
+from causeway.waiting.path.path_table import PathRow, PathSums, Steps, joined_pieces, last_ranks_of, rows_of
 from causeway.waiting.replay.replay_table import Predicted, replay_rows
 
 GROUP_ROWS = 1 << 14
@@ -46,32 +47,30 @@ def find_critical_paths(
 
     Raises
     ------
+    OSError
+        If the disk of `out_path` has no room for the graph: some 100 bytes per event, while this runs.
     TableError
         If a table is damaged.
     """
-    found, why = linked_graph(folders, clocks_file, collectives)
-    rows = []
+    scratch = Scratch(Path(out_path).parent)
+    found, why = linked_graph(folders, clocks_file, collectives, scratch=scratch)
+    rows: list[PathRow] = []
     predicted = []
-    pieces: Iterable[pa.Table] = ()
-    facts = {"dataset": name}
+    facts = {"dataset": name} | ({"why": why} if why else {})
     if found:
-        graph, links = found
-        paths = CriticalPaths(graph, links)
-        steps = steps_by_rank(steps_file)
-        schedule = measured(graph, links)
-        rows = path_rows(paths, schedule, steps)
-        pieces = piece_tables(paths, schedule)
-        predicted = replay_rows(graph, links, paths, steps)
-        facts |= {"start_up_ns": str(links.start_up), "between_ns": str(links.between)}
-        work = graph.work.start.size
-        calls = graph.calls.start.size
-        LOG.info("%d pieces of work and %d calls of %d ranks", work, calls, len(graph.ranks))
-    facts |= {"why": why} if why else {}
+        facts |= {"start_up_ns": str(found[1].start_up), "between_ns": str(found[1].between)}
+    with TableWriter(out_pieces, "path_pieces", metadata=facts) as writer:
+        if found:
+            graph, links = found
+            paths = CriticalPaths(graph, links)
+            steps = steps_by_rank(steps_file)
+            rows, kernel_ns = walked(paths, measured(graph, links), steps, writer)
+            predicted = replay_rows(graph, links, paths, steps, kernel_ns)
+            work = graph.work.start.size
+            calls = graph.calls.start.size
+            LOG.info("%d pieces of work and %d calls of %d ranks", work, calls, len(graph.ranks))
     write_table(path_table(rows), out_path, "critical_path", metadata=facts)
     write_table(replay_table(predicted), out_replay, "replay", metadata=facts)
-    with TableWriter(out_pieces, "path_pieces", metadata=facts) as writer:
-        for table in pieces:
-            writer.write(table)
 
 
 def steps_by_rank(path: str | Path | None) -> Steps:
@@ -88,8 +87,8 @@ def steps_by_rank(path: str | Path | None) -> Steps:
     return found
 
 
-def path_table(rows: Sequence[tuple[int, int, str, str, str, int]]) -> pa.Table:
-    """Return `critical_path` from rows of `path_rows`."""
+def path_table(rows: Sequence[PathRow]) -> pa.Table:
+    """Return `critical_path` from its rows."""
     columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(6)]
     columns[1] = [None if step < 0 else step for step in columns[1]]
     columns[4] = [operator or None for operator in columns[4]]
@@ -97,19 +96,63 @@ def path_table(rows: Sequence[tuple[int, int, str, str, str, int]]) -> pa.Table:
     return pa.table([pa.array(column, kind.type) for column, kind in zip(columns, schema, strict=True)], schema=schema)
 
 
-def piece_tables(paths: CriticalPaths, schedule: Schedule) -> Iterator[pa.Table]:
-    """Yield the rows of `path_pieces`, ordered by rank and start, `GROUP_ROWS` of one rank at a time."""
+def walked(
+    paths: CriticalPaths, schedule: Schedule, steps: Steps, writer: TableWriter
+) -> tuple[list[PathRow], np.ndarray]:
+    """Write the rows of `path_pieces`, ordered by rank and start; return those of `critical_path`, and how long kernels
+    are on the paths by the code of their name (int64, shape (texts,), ns).
+    """
+    graph = paths.graph
+    last_ranks = last_ranks_of(graph, schedule)
+    rows: list[PathRow] = []
+    kernel_ns = np.zeros(len(graph.texts), np.int64)
+    for row in paths.ranks():
+        rank = graph.ranks[row]
+        sums = PathSums(graph, last_ranks, steps.get(rank))
+        spool = graph.scratch.spool(np.int64, np.uint8)
+        end = paths.span(schedule, row)[1]
+        for pieces in paths.chunks(schedule, row):
+            sums.take(pieces)
+            spool.append(*joined_pieces(pieces))
+        rows += rows_of(rank, sums)
+        kernel_ns += sums.kernel_ns
+        for table in _piece_tables(rank, spool.backwards(), end):
+            writer.write(table)
+    return rows, kernel_ns
+
+
+def _piece_tables(rank: int, parts: Iterable[Sequence[np.ndarray]], end: int) -> Iterator[pa.Table]:
+    """Yield the rows of `path_pieces` of a rank, `GROUP_ROWS` at a time.
+
+    Parameters
+    ----------
+    rank : int
+    parts : iterable of (begins, kinds)
+        `joined_pieces` of parts of its path, in the order of time.
+    end : int
+        When the path ends, ns.
+    """
     words = pa.array(list(PATH_KINDS))
-    for row in sorted(paths.ranks(), key=paths.graph.ranks.__getitem__):
-        pieces = paths.pieces(schedule, row)
-        if not len(pieces):
-            continue
-        edges, kinds = joined_pieces(pieces)
-        for begin in range(0, kinds.size, GROUP_ROWS):
-            part = edges[begin : begin + GROUP_ROWS + 1]
-            rank = np.full(part.size - 1, paths.graph.ranks[row])
-            kind = words.take(pa.array(kinds[begin : begin + GROUP_ROWS]))
-            yield pa.table({"rank": rank, "start_ns": part[:-1], "duration_ns": np.diff(part), "kind": kind})
+    begins = np.zeros(0, np.int64)
+    kinds = np.zeros(0, np.uint8)
+
+    def table(rows: int, ends: np.ndarray) -> pa.Table:
+        start = begins[:rows]
+        return pa.table(
+            {"rank": np.full(rows, rank), "start_ns": start, "duration_ns": ends - start}
+            | {"kind": words.take(pa.array(kinds[:rows]))}
+        )
+
+    for more, of_more in parts:
+        again = int(kinds.size > 0 and of_more[0] == kinds[-1])
+        begins = np.concatenate([begins, more[again:]])
+        kinds = np.concatenate([kinds, of_more[again:]])
+        while kinds.size > GROUP_ROWS:
+            yield table(GROUP_ROWS, begins[1 : GROUP_ROWS + 1])
+            begins = begins[GROUP_ROWS:]
+            kinds = kinds[GROUP_ROWS:]
+    if kinds.size:
+        yield table(kinds.size, np.append(begins[1:], end))
 
 
 def replay_table(rows: Sequence[Predicted]) -> pa.Table:

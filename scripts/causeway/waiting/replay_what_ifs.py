@@ -10,9 +10,11 @@ from causeway.core.logs import LOG
 from causeway.core.results import scope_folders
 from causeway.core.tables import SCHEMAS, read_table, write_table
 from causeway.core.vocabulary import SUPPORTED
+from causeway.waiting.graph.graph_builder import Matched
+from causeway.waiting.graph.link_ranks import Links
 from causeway.waiting.graph.linked_graph import linked_graph
 from causeway.waiting.graph.nodes import Graph
-from causeway.waiting.graph.read_graph import Links, Matched
+from causeway.waiting.graph.scratch import Scratch
 from causeway.waiting.path.critical_path import CriticalPaths, Schedule, measured
 from causeway.waiting.replay.replay_table import limit_of
 from causeway.waiting.replay.replayed import durations_of, replayed
@@ -61,6 +63,8 @@ def replay_what_ifs(
 
     Raises
     ------
+    OSError
+        If the disk of `out` has no room for the graph: some 100 bytes per event, while this runs.
     TableError
         If a table is damaged.
     """
@@ -68,7 +72,7 @@ def replay_what_ifs(
     facts = {"dataset": name}
     rows = []
     if chosen:
-        found, why = linked_graph(folders, clocks_file, collectives, full_names=True)
+        found, why = linked_graph(folders, clocks_file, collectives, full_names=True, scratch=Scratch(Path(out).parent))
         facts |= {"why": why} if why else {}
         steps = np.unique(read_table(steps_file, "steps", ["step"]).column(0).to_numpy()).size
         rows = replayed_rows(*found, chosen, steps) if found else []
@@ -114,19 +118,19 @@ def replayed_rows(graph: Graph, links: Links, chosen: Sequence[Chosen], steps: i
     before = measured(graph, links)
     paths = CriticalPaths(graph, links)
     plain = durations_of(graph, links)
-    time = _span(before)
+    time = _span(paths, before)
     rows = []
     for kernel, number, one in chosen[:MOST_WHAT_IFS]:
         work = durations_under(graph, before, plain.work, one)
         if work is None:
             continue
         after = replayed(graph, links, plain.but(work=work))
-        alone = _span(after) - time
+        alone = _span(paths, after) - time
         others = [other for _, _, other in chosen if _is_slowed_beside(other) and other.kernel != one.kernel]
         if others:
             work = with_moved_contention(graph, before, after, work, others)
             after = replayed(graph, links, plain.but(work=work))
-        whole = _span(after) - time
+        whole = _span(paths, after) - time
         most = whole + MOVED_ERROR * (whole - alone)
         ends = [change * end / one.mean for change in (alone, whole, most) for end in (one.low, one.high)]
         low, high = (whole + WIDENED * (end - whole) for end in (min(ends), max(ends)))
@@ -143,8 +147,7 @@ def _is_slowed_beside(change: KernelWhatIf) -> bool:
     return change.feature == LAUNCHES_IN_FLIGHT and change.to == NONE
 
 
-def _span(schedule: Schedule) -> int:
+def _span(paths: CriticalPaths, schedule: Schedule) -> int:
     """Return the time from the first node to the end of the last, ns."""
-    starts = [part.min() for part in (schedule.start, schedule.call_start) if part.size]
-    ends = [part.max() for part in (schedule.end, schedule.call_end) if part.size]
-    return int(max(ends) - min(starts))
+    spans = [paths.span(schedule, rank) for rank in paths.ranks()]
+    return max(end for _, end in spans) - min(begin for begin, _ in spans)

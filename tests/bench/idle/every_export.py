@@ -8,15 +8,16 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from tests.unit.waiting.graph_samples import path_rows
 
 from causeway.core.clock import Clock
 from causeway.core.tables import read_json
 from causeway.efficiency.device_time.measure import Limits, measure, open_export
 from causeway.efficiency.device_time.states import GRAPH
-from causeway.waiting.graph.read_graph import linked, read_graph
+from causeway.waiting.graph.link_ranks import linked
+from causeway.waiting.graph.read_graph import read_graph
 from causeway.waiting.idle.export_pass import explain_export
 from causeway.waiting.path.critical_path import CriticalPaths, measured
-from causeway.waiting.path.path_table import path_rows
 from causeway.waiting.replay.replayed import durations_of, replayed
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from causeway.waiting.graph.links import HAND_OVER_CALLS, INFERRED_NS
 from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE, Graph, HostCalls, Work
-from causeway.waiting.graph.read_graph import _order
+from causeway.waiting.path.path_table import PathSums, last_ranks_of, rows_of
 
 
 def random_graph(seed):
@@ -46,8 +46,8 @@ def random_graph(seed):
 
 def built(rows, calls, ranks, streams, threads, rng):
     """Return the graph of these rows, ordered, with collectives over both ranks, and explicit waits."""
-    order = sorted(range(len(rows)), key=lambda i: (rows[i][0], rows[i][2]))
-    by_start = sorted(range(len(calls)), key=lambda i: (calls[i][0], -calls[i][1]))
+    order = sorted(range(len(rows)), key=lambda i: (rows[i][2] // streams, rows[i][0], rows[i][2]))
+    by_start = sorted(range(len(calls)), key=lambda i: (calls[i][2] // threads, calls[i][0], -calls[i][1]))
     place = {old: new for new, old in enumerate(by_start)}
     columns = np.array([rows[i] for i in order], np.int64).reshape(-1, 5)
     host = np.array([calls[i] for i in by_start], np.int64).reshape(-1, 6)
@@ -74,7 +74,6 @@ def built(rows, calls, ranks, streams, threads, rng):
         thread_rank=np.repeat(np.arange(ranks), threads).astype(np.int32), texts=[f"name {i}" for i in range(6)],
         members=np.full(joint, ranks, np.int32), sizes=np.full(joint, -1, np.int64),
     )  # fmt: skip
-    graph.order = _order(graph)
     explicit = np.full(len(rows), -1, np.int32)
     for i in range(len(rows)):
         rank = stream_rank[work.stream[i]]
@@ -83,6 +82,42 @@ def built(rows, calls, ranks, streams, threads, rng):
         if early and rng.random() < 0.15:
             explicit[i] = rng.choice(early)
     return graph, explicit
+
+
+def in_time(graph):
+    """Return the nodes in the order of time: returns of calls that wait, then begins of calls, then work."""
+    work = graph.work
+    calls = graph.calls
+    n = work.start.size
+    m = calls.start.size
+    ranks = graph.stream_rank[work.stream].tolist()
+    nodes = [(calls.end[c], 0, 0, 0, c, n + m + c) for c in range(m) if calls.scope[c] != NO_SCOPE]
+    nodes += [(calls.start[c], 1, 0, 0, c, n + c) for c in range(m)]
+    nodes += [(work.start[i], 2, ranks[i], work.stream[i], i, i) for i in range(n)]
+    return [int(node[-1]) for node in sorted(nodes)]
+
+
+def path_rows(paths, schedule, steps):
+    """Return rank, step (-1: the whole run), kind, name, operator ('' where none is known) and ns of all ranks."""
+    last_ranks = last_ranks_of(paths.graph, schedule)
+    rows = []
+    for row in paths.ranks():
+        rank = paths.graph.ranks[row]
+        sums = PathSums(paths.graph, last_ranks, steps.get(rank))
+        sums.take(paths.pieces(schedule, row))
+        rows += rows_of(rank, sums)
+    return rows
+
+
+def kernel_ns(paths, schedule):
+    """Return how long kernels are on the paths, by the code of their name."""
+    last_ranks = last_ranks_of(paths.graph, schedule)
+    total = np.zeros(len(paths.graph.texts), np.int64)
+    for row in paths.ranks():
+        sums = PathSums(paths.graph, last_ranks)
+        sums.take(paths.pieces(schedule, row))
+        total += sums.kernel_ns
+    return total
 
 
 class PlainLinks:
@@ -95,7 +130,7 @@ class PlainLinks:
         self.start_up = start_up
         n = graph.work.start.size
         m = graph.calls.start.size
-        self.position = {int(node): at for at, node in enumerate(graph.order)}
+        self.position = {int(node): at for at, node in enumerate(in_time(graph))}
         self.n = n
         self.m = m
         self.work = [self.of_work(i, int(explicit[i])) for i in range(n)]

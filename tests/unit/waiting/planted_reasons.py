@@ -6,6 +6,7 @@ beside compute; a planted job does one of it for long while nothing is queued, o
 """
 
 import numpy as np
+from tests.unit.waiting.graph_samples import kernel_ns
 from tests.unit.waiting.known_scheduler import (
     CODE,
     COLLECTIVE,
@@ -118,7 +119,8 @@ def named(seed, planted, folder):
     reasons = {word for word, said in SAID.items() for one in found if said in one.sentence}
     graph, links = graph_of(run, with_events=True)
     paths = CriticalPaths(graph, links)
-    for change in changes(graph, links, paths, measured(graph, links), durations_of(graph, links)):
+    before = measured(graph, links)
+    for change in changes(graph, links, before, durations_of(graph, links), kernel_ns(paths, before)):
         if change.word == "collectives_free":
             after = replayed(graph, links, change.durations)
             spans = np.array([paths.span(after, rank) for rank in paths.ranks()])

@@ -4,13 +4,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from tests.unit.waiting.graph_samples import PlainLinks, random_graph
+from tests.unit.waiting.graph_samples import PlainLinks, in_time, path_rows, random_graph
 
+from causeway.waiting.graph.link_ranks import links_of, sweep
 from causeway.waiting.graph.links import BY_CALL, BY_STREAM, BY_WORK, NO_BOUND
-from causeway.waiting.graph.read_graph import _sweep
 from causeway.waiting.path import walk
 from causeway.waiting.path.critical_path import CriticalPaths, measured
-from causeway.waiting.path.path_table import path_rows
 from causeway.waiting.replay.replayed import durations_of, replayed, returning_ns
 
 START_UP = 40
@@ -18,10 +17,11 @@ WORDS = {NO_BOUND: None, BY_STREAM: "stream", BY_WORK: "work", BY_CALL: "call"}
 SEEDS = range(2100)
 
 
-def links_of(seed):
+def linked(seed):
     graph, explicit = random_graph(seed)
-    links = _sweep(graph, explicit, START_UP, graph.order)
-    links.start_up = START_UP
+    links = links_of(graph, START_UP, explicit)
+    for rank in range(len(graph.ranks)):
+        sweep(graph, links, rank)
     links.between = 3
     return graph, explicit, links
 
@@ -33,7 +33,7 @@ def none(number):
 @pytest.mark.parametrize("part", range(7))
 def test_each_node_waited_for_what_the_rules_say_and_the_path_is_walked_back_by_them(part):
     for seed in SEEDS[part::7]:
-        graph, explicit, links = links_of(seed)
+        graph, explicit, links = linked(seed)
         plain = PlainLinks(graph, explicit, START_UP)
         n = plain.n
         m = plain.m
@@ -114,7 +114,7 @@ def painted(plain, schedule, paths, rank):
 @pytest.mark.parametrize("part", range(1))
 def test_the_replay_is_the_longest_path_through_the_dependencies(part):
     for seed in SEEDS[part::1]:
-        graph, _, links = links_of(seed)
+        graph, _, links = linked(seed)
         plain = durations_of(graph, links)
         same = replayed(graph, links, plain)
         assert found(same) == found(measured(graph, links)), seed
@@ -145,7 +145,7 @@ def longest(graph, links, durations):
     begin = [0] * m
     back = [0] * m
     done = []
-    for node in graph.order.tolist():
+    for node in in_time(graph):
         if node >= n + m:
             c = node - n - m
             rank = graph.thread_rank[calls.thread[c]]
@@ -199,7 +199,7 @@ def longest(graph, links, durations):
 
 def test_steps_add_up_to_their_durations_and_the_run_to_its_span():
     for seed in range(200):
-        graph, _, links = links_of(seed)
+        graph, _, links = linked(seed)
         paths = CriticalPaths(graph, links)
         schedule = measured(graph, links)
         rng = np.random.default_rng(10_000 + seed)

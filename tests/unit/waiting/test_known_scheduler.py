@@ -4,10 +4,15 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
+from tests.unit.waiting.graph_samples import kernel_ns
 from tests.unit.waiting.known_scheduler import Costs, ProgramOf, Run
 
-from causeway.waiting.graph import read_graph
-from causeway.waiting.graph.nodes import ALL_STREAMS, COLLECTIVE, COPY, KERNEL, NO_SCOPE
+from causeway.waiting.graph.device_work import NOT_KNOWN
+from causeway.waiting.graph.export_in_memory import joined
+from causeway.waiting.graph.graph_builder import GraphBuilder, Matched
+from causeway.waiting.graph.link_ranks import linked
+from causeway.waiting.graph.nodes import ALL_STREAMS, COLLECTIVE, COPY, KERNEL, NO_SCOPE, Texts
+from causeway.waiting.graph.scratch import Scratch
 from causeway.waiting.path.critical_path import CriticalPaths, measured
 from causeway.waiting.replay.changes import changes
 from causeway.waiting.replay.replayed import durations_of, replayed
@@ -24,7 +29,7 @@ CHANGED = {
 
 def graph_of(run, with_events):
     """Return graph and links as they are read from an export of the run, with or without its events."""
-    texts = read_graph.Texts()
+    texts = Texts()
     names = np.array([texts.code(f"k{number}") for number in range(5)] + [texts.code("collective"), texts.code("copy")])
     start, end, rank, stream, name, correlation = run.work.T
     rows = {
@@ -37,7 +42,7 @@ def graph_of(run, with_events):
         "name": names[name],
         "operator": 0 * rank - 1,
         "correlation": correlation,
-        "asked": np.full(len(rank), read_graph.NOT_KNOWN),
+        "asked": np.full(len(rank), NOT_KNOWN),
     }
     begun, done, caller, call, made = run.calls.T
     host = {
@@ -51,14 +56,16 @@ def graph_of(run, with_events):
         "outer": np.arange(len(call)),
         "scope": np.where(call == 1, ALL_STREAMS, NO_SCOPE),
     }
-    rows["call"], host = read_graph._joined(rows, host, texts)
+    rows["call"], host = joined(rows, host, texts)
     ranks = list(range(len(run.ranks)))
-    joined = np.stack([start[(rank == one) & (name == 5)] for one in ranks])
-    matched = read_graph.Matched(ranks=ranks, start=joined, bus_bytes=np.full(joined.shape[1], -1))
+    together = np.stack([start[(rank == one) & (name == 5)] for one in ranks])
+    matched = Matched(ranks=ranks, start=together, bus_bytes=np.full(together.shape[1], -1))
     moment, waiting, on, source = run.waits.T
     events = np.stack([waiting, on, moment, source]) if with_events else np.zeros((4, 0), np.int64)
-    graph, evidence = read_graph._graph(rows, host, texts, events, [matched])
-    return graph, read_graph.linked(graph, evidence)
+    builder = GraphBuilder(texts, Scratch())
+    builder.add(rows, host, events)
+    graph, evidence = builder.graph([matched])
+    return graph, linked(graph, evidence)
 
 
 def errors_of(seed, with_events):
@@ -69,7 +76,8 @@ def errors_of(seed, with_events):
     graph, links = graph_of(run, with_events)
     paths = CriticalPaths(graph, links)
     found = []
-    for change in changes(graph, links, paths, measured(graph, links), durations_of(graph, links)):
+    before = measured(graph, links)
+    for change in changes(graph, links, before, durations_of(graph, links), kernel_ns(paths, before)):
         after = replayed(graph, links, change.durations)
         spans = np.array([paths.span(after, rank) for rank in paths.ranks()])
         predicted = spans[:, 1].max() - spans[:, 0].min()

@@ -13,9 +13,9 @@ from causeway.efficiency.ranks.collectives import matched
 from causeway.readers.normalise import normalise
 from causeway.simulate.runs import write_run
 from causeway.waiting.graph import linked_graph as graphs
+from causeway.waiting.graph.graph_builder import Matched
 from causeway.waiting.graph.linked_graph import linked_graph
 from causeway.waiting.graph.nodes import ALL_STREAMS, COLLECTIVE, COPY, KERNEL, NO_SCOPE, Graph, HostCalls, Work
-from causeway.waiting.graph.read_graph import Matched
 from causeway.waiting.path.critical_path import measured
 from causeway.waiting.replay.replayed import durations_of, replayed
 from causeway.waiting.replay.what_if_durations import KernelWhatIf, durations_under, in_flight, with_moved_contention
@@ -43,7 +43,7 @@ def graph_of(rows, texts=("gemm", H2D, "other")):
     }, launches=np.zeros(0, bool))  # fmt: skip
     return Graph(
         ranks=[0], work=work, calls=calls, texts=list(texts), stream_device=streams[0],
-        stream_rank=np.zeros(streams.shape[1], np.int32), thread_rank=np.zeros(0, np.int32), order=np.arange(n),
+        stream_rank=np.zeros(streams.shape[1], np.int32), thread_rank=np.zeros(0, np.int32),
     )  # fmt: skip
 
 
@@ -96,7 +96,7 @@ def test_work_in_flight_is_counted_as_a_search_through_all_pairs_does():
     graph = graph_of(rows)
     chosen = np.flatnonzero(graph.work.kind == KERNEL)
     others = graph.work.kind == KERNEL
-    found = in_flight(graph, schedule_of(graph), chosen, others)
+    found = in_flight(graph, schedule_of(graph), chosen, np.flatnonzero(others))
     device = [row[3] for row in rows]
     plain = [
         sum(

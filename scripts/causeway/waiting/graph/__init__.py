@@ -2,6 +2,7 @@
 
 What lies on the critical path, and what a change would be worth, stands in `path` and `replay`.
 
-Imports run from left to right: `linked_graph` > `read_graph` > `device_work`, `host_calls` > `links` >
-`distinct_rows`, `nodes`.
+Imports run from left to right: `linked_graph` > `link_ranks`, `read_graph` > `export_stream`, `links` >
+`export_in_memory`, `graph_builder` > `device_work`, `explicit_waits`, `host_calls` > `distinct_rows`, `nodes` >
+`scratch`.
 """

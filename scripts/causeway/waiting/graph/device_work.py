@@ -28,8 +28,13 @@ def device_work(folder: Path, texts: Texts, *, full_names: bool = False) -> Rows
     TableError
         If a table is damaged.
     """
-    parts = [*_launches(folder, texts, full_names), *_transfers(folder, texts), *_graphs(folder, texts)]
+    parts = [part for source in work_sources(folder, texts, full_names=full_names) for part in source]
     return {name: np.concatenate([np.zeros(0, np.int64), *(part[name] for part in parts)]) for name in FIELDS}
+
+
+def work_sources(folder: Path, texts: Texts, *, full_names: bool = False) -> list[Iterator[Rows]]:
+    """Return launches, transfers and executions of whole graphs, each piece by piece: see `device_work`."""
+    return [_launches(folder, texts, full_names), _transfers(folder, texts), _graphs(folder, texts)]
 
 
 def _identity(batch: pa.RecordBatch) -> Rows:

@@ -1,6 +1,7 @@
 """Outermost calls of an export's host threads, and what synchronising calls wait for."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,21 @@ def waits_of(name: str) -> int:
     return WHOLE_RANK if _ALL.search(name) else OWN_STREAM if _OWN.search(name) else NOTHING
 
 
+def call_pieces(folder: Path, texts: Texts) -> Iterator[Rows]:
+    """Give an export's calls, inner ones as well, piece by piece as the table has them: `FIELDS` without `outer`."""
+    for batch in chunks(folder, "calls", ["start_ns", "duration_ns", "rank", "thread", "name", "correlation"]):
+        names = batch.column("name")
+        words = [text[:LONGEST_NAME] for text in names.dictionary.to_pylist()]
+        at = names.indices.to_numpy()
+        yield times(batch) | {
+            "rank": batch.column("rank").to_numpy().astype(np.int64),
+            "thread": numbers(batch.column("thread"), NO_THREAD),
+            "name": np.array([texts.code(word) for word in words], np.int64)[at],
+            "waits": np.array([waits_of(word) for word in words], np.int64)[at],
+            "correlation": numbers(batch.column("correlation"), -1),
+        }
+
+
 def host_calls(folder: Path, texts: Texts) -> Rows:
     """Return an export's calls in its own clock, ordered by start: `FIELDS`, int64 of shape (m,); `outer` is the number
     of the outermost call of the same thread around each, its own where there is none.
@@ -48,21 +64,7 @@ def host_calls(folder: Path, texts: Texts) -> Rows:
     TableError
         If a table is damaged.
     """
-    parts: list[Rows] = []
-    for batch in chunks(folder, "calls", ["start_ns", "duration_ns", "rank", "thread", "name", "correlation"]):
-        names = batch.column("name")
-        words = [text[:LONGEST_NAME] for text in names.dictionary.to_pylist()]
-        at = names.indices.to_numpy()
-        parts.append(
-            times(batch)
-            | {
-                "rank": batch.column("rank").to_numpy().astype(np.int64),
-                "thread": numbers(batch.column("thread"), NO_THREAD),
-                "name": np.array([texts.code(word) for word in words], np.int64)[at],
-                "waits": np.array([waits_of(word) for word in words], np.int64)[at],
-                "correlation": numbers(batch.column("correlation"), -1),
-            }
-        )
+    parts = list(call_pieces(folder, texts))
     rows = {name: np.concatenate([np.zeros(0, np.int64), *(part[name] for part in parts)]) for name in FIELDS[:-1]}
     order = np.lexsort((-rows["end"], rows["start"]))
     if (order[1:] < order[:-1]).any():

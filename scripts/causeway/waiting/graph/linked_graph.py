@@ -10,11 +10,14 @@ import pyarrow.parquet as pq
 from causeway.core.clock import Clock, clocks_of
 from causeway.core.reduced import EFFICIENCY, why_not
 from causeway.core.tables import read_json
+from causeway.waiting.graph.graph_builder import Matched
+from causeway.waiting.graph.link_ranks import Links, linked
 from causeway.waiting.graph.nodes import Graph
-from causeway.waiting.graph.read_graph import Links, Matched, linked, read_graph
+from causeway.waiting.graph.read_graph import read_graph
+from causeway.waiting.graph.scratch import Scratch
 
-MOST_EVENTS = 60_000_000
-"""Launches, transfers and calls of a dataset whose graph is built: it is held in memory, some 250 bytes each."""
+MOST_EVENTS = 1_000_000_000
+"""Launches, transfers and calls of a dataset whose graph is built: some 100 bytes each on the disk of the results."""
 
 
 def linked_graph(
@@ -23,6 +26,7 @@ def linked_graph(
     collectives: Sequence[Matched],
     *,
     full_names: bool = False,
+    scratch: Scratch | None = None,
 ) -> tuple[tuple[Graph, Links] | None, str | None]:
     """Return the graph of a dataset with what each node waited for; else None and the reason: a filter dropped events,
     or the dataset has more than `MOST_EVENTS`.
@@ -36,9 +40,13 @@ def linked_graph(
         Their times in the clocks of the exports.
     full_names : bool
         Whether kernels have their full names; else their short ones.
+    scratch : Scratch, optional
+        Where its arrays lie; else in memory.
 
     Raises
     ------
+    OSError
+        If the disk has no room for them.
     TableError
         If a table is damaged.
     """
@@ -49,7 +57,8 @@ def linked_graph(
     if why:
         return None, why
     of_rank = {rank: clocks[export] for export, entry in document["exports"].items() for rank in entry["ranks"]}
-    graph, explicit = read_graph(used, [_aligned(group, of_rank) for group in collectives], full_names=full_names)
+    together = [_aligned(group, of_rank) for group in collectives]
+    graph, explicit = read_graph(used, together, full_names=full_names, scratch=scratch)
     return (graph, linked(graph, explicit)), None
 
 

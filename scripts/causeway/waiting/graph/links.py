@@ -1,4 +1,4 @@
-"""What each node waited for: in one sweep over work and calls in the order of time.
+"""What each node waited for: in one sweep over work and calls of a rank in the order of time.
 
 Work waits for the work before it in its stream, for other work (an event), and for the call that made it: for its
 return, or, where it started earlier, for that moment (of a call that waits for its own work, such as a blocking copy:
@@ -25,6 +25,46 @@ other: PyTorch's backward pass runs on a thread of its own, and makes hundreds; 
 _W4 = int32[::1]
 _W8 = int64[::1]
 _W1 = uint8[::1]
+
+
+@compiled(int64(I8, int64, int64, I8, I8, I8, I4))
+def next_node(at, n, m, start, call_start, call_end, returns):
+    """Return the next node of a rank: work i as i, the begin of call j as n + j, its return as n + m + j; -1: no more.
+
+    Parameters
+    ----------
+    at : array of int64, shape (6,)
+        `Graph.cursors`: the next work, call and return, and where each ends.
+    n, m : int
+        All work and all calls.
+    start : array of int64, shape (n,), ns
+    call_start, call_end : arrays of int64, shape (m,), ns
+    returns : array of int32
+        Calls that wait, of each rank in the order of their ends.
+    """
+    best = np.iinfo(np.int64).max
+    found = -1
+    if at[2] < at[5]:
+        c = int64(returns[at[2]])
+        best = call_end[c]
+        found = n + m + c
+    if at[1] < at[4] and call_start[at[1]] < best:
+        best = call_start[at[1]]
+        found = n + at[1]
+    if at[0] < at[3] and start[at[0]] < best:
+        found = at[0]
+    return found
+
+
+@compiled(void(int64[::1], int64, int64, int64))
+def pass_node(at, node, n, m):
+    """Go past a node that `next_node` gave."""
+    if node >= n + m:
+        at[2] += 1
+    elif node >= n:
+        at[1] += 1
+    else:
+        at[0] += 1
 
 
 @compiled(int64(int64, int64, int64, int64, I8))
@@ -65,17 +105,26 @@ def _call_before(call, rank, call_end, threads, latest, thread_offsets, begin):
     return best
 
 
-@compiled(void(I8, I8, I8, I4, I4, I8, I8, I4, I4, I4, I4, I8, I8, int64, int64[:, ::1], _W8, _W4, _W4, _W1, _W4, _W4))
+@compiled(
+    int64(
+        _W8, int64, I4, I8, I8, I4, I4, I8, I8, I4, I4, I4, I4, I8, I8, int64, int64[:, ::1], _W8, _W4, _W4, _W1, _W4,
+        _W4,
+    )
+)  # fmt: skip
 def link(
-    order, start, end, stream, call, call_start, call_end, scope, thread, stream_rank, thread_rank, offsets,
+    at, most, returns, start, end, stream, call, call_start, call_end, scope, thread, stream_rank, thread_rank, offsets,
     thread_offsets, start_up, recent, counts, before, other, bound, call_before, call_work,
 ):  # fmt: skip
-    """Write what each node waited for.
+    """Write what the next nodes of a rank waited for; return how many there were.
 
     Parameters
     ----------
-    order : array of int64
-        Nodes in the order of time: work i; the begin of call j as n + j, its return as n + m + j where it waits.
+    at : array of int64, shape (6,)
+        Where the rank's nodes go on: see `next_node`; moved on.
+    most : int
+        Nodes that are taken at once.
+    returns : array of int32
+        See `next_node`.
     start, end : arrays of int64, shape (n,), ns
     stream, call : arrays of int32, shape (n,)
         Of work; `call` is -1 where it is not known.
@@ -99,7 +148,13 @@ def link(
     n = start.size
     m = call_start.size
     latest = counts.reshape(-1, 3)
-    for node in order:
+    done = 0
+    while done < most:
+        node = next_node(at, n, m, start, call_start, call_end, returns)
+        if node < 0:
+            break
+        pass_node(at, node, n, m)
+        done += 1
         if node >= n + m:
             c = node - n - m
             rank = int64(thread_rank[thread[c]])
@@ -110,6 +165,7 @@ def link(
         if node >= n:
             c = node - n
             rank = int64(thread_rank[thread[c]])
+            call_work[c] = -1
             call_before[c] = _call_before(c, rank, call_end, thread, latest, thread_offsets, call_start[c])
             for one in range(thread_offsets[rank], thread_offsets[rank + 1]):
                 latest[one, 2] += 1
@@ -144,3 +200,4 @@ def link(
                 bound[node] = BY_WORK
         recent[s, 1] = previous
         recent[s, 0] = node
+    return done

@@ -1,8 +1,12 @@
-"""The nodes of the graph as arrays: device work and host calls, ordered by start."""
+"""The nodes of the graph as arrays: device work and host calls, rank by rank, of each rank ordered by start."""
 
 from dataclasses import dataclass, field
 
 import numpy as np
+from numba import int32, int64
+
+from causeway.numeric.compiled import I4, I8, compiled
+from causeway.waiting.graph.scratch import Scratch, windows
 
 KERNEL, COLLECTIVE, COPY, GRAPH = range(4)
 """Kinds of device work; a graph is an execution that was traced as a whole."""
@@ -13,7 +17,7 @@ ALL_STREAMS = -2
 
 @dataclass(kw_only=True)
 class Work:
-    """Device work of a dataset, ordered by start.
+    """Device work of a dataset; rows of a rank follow each other, ordered by start.
 
     Attributes
     ----------
@@ -42,7 +46,7 @@ class Work:
 
 @dataclass(kw_only=True)
 class HostCalls:
-    """Outermost calls of host threads, ordered by start.
+    """Outermost calls of host threads; rows of a rank follow each other, ordered by start.
 
     Attributes
     ----------
@@ -66,7 +70,7 @@ class HostCalls:
 
 @dataclass(kw_only=True)
 class Graph:
-    """A dataset's nodes and, once they are linked, what each waits for.
+    """A dataset's nodes. What follows from the others is found when a graph is made without it.
 
     Attributes
     ----------
@@ -78,14 +82,16 @@ class Graph:
         Row of the rank of each.
     stream_device : ndarray of int64, shape (streams,)
         A number for each rank and device.
-    texts : list of str
-        Names by code.
-    order : ndarray of int64, shape (n + m,)
-        All nodes so that each comes after what it waits for: work by its number, calls by n + their number.
     members : ndarray of int32, shape (collectives,)
         How many ranks have work of each matched collective.
     sizes : ndarray of int64, shape (collectives,), bytes
         Bus bytes (size x bus factor) of each; -1: not known.
+    work_of, calls_of, returns_of : ndarray of int64, shape (ranks, 2)
+        Where work, calls and returns of each rank begin and end.
+    returns : ndarray of int32, shape (waiting calls,)
+        Calls that wait, of each rank in the order of their ends.
+    scratch : Scratch
+        Where further arrays of the size of the graph belong.
     """
 
     ranks: list[int]
@@ -95,9 +101,71 @@ class Graph:
     thread_rank: np.ndarray
     texts: list[str]
     stream_device: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
-    order: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     members: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     sizes: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    work_of: np.ndarray | None = None
+    calls_of: np.ndarray | None = None
+    returns_of: np.ndarray = field(init=False)
+    returns: np.ndarray = field(init=False)
+    scratch: Scratch = field(default_factory=Scratch)
+
+    def __post_init__(self) -> None:
+        ranks = len(self.ranks)
+        if self.work_of is None:
+            self.work_of = _rows_of(self.stream_rank[self.work.stream], ranks)
+        if self.calls_of is None:
+            self.calls_of = _rows_of(self.thread_rank[self.calls.thread], ranks)
+        waiting = [0]
+        for begin, end in self.calls_of.tolist():
+            count = 0
+            for part in windows(end, begin):
+                count += int(np.count_nonzero(self.calls.scope[part] != NO_SCOPE))
+                self.scratch.used(part.stop - part.start)
+            waiting.append(waiting[-1] + count)
+        self.returns_of = np.stack([waiting[:-1], waiting[1:]], axis=1).astype(np.int64).reshape(-1, 2)
+        self.returns = self.scratch.array(waiting[-1], np.int32)
+        for row, (begin, end) in enumerate(self.calls_of.tolist()):
+            at = first = waiting[row]
+            for part in windows(end, begin):
+                at = order_returns(part.start, part.stop, self.calls.end, self.calls.scope, first, at, self.returns)
+                self.scratch.used(part.stop - part.start)
+
+    def cursors(self) -> np.ndarray:
+        """Return for each rank its next work, call and return, and where each ends; int64, shape (ranks, 6)."""
+        each = (self.work_of, self.calls_of, self.returns_of)
+        return np.concatenate([np.stack([one[:, side] for one in each], axis=1) for side in (0, 1)], axis=1)
+
+
+def _rows_of(rank: np.ndarray, ranks: int) -> np.ndarray:
+    bounds = np.searchsorted(rank, np.arange(ranks + 1))
+    return np.stack([bounds[:-1], bounds[1:]], axis=1).astype(np.int64)
+
+
+@compiled(int64(int64, int64, I8, I4, int64, int64, int32[::1]))
+def order_returns(begin, stop, end, scope, first, at, returns):
+    """Put the calls of a rank that wait among `returns` by their ends, of equal ends in their order; return where the
+    next belongs. A thread is in one call at a time: few of the earlier calls end later.
+
+    Parameters
+    ----------
+    begin, stop : int
+        The calls that are put.
+    end : array of int64, shape (m,), ns
+    scope : array of int32, shape (m,)
+    first, at : int
+        Where the rank's returns begin, and where the next belongs.
+    returns : array of int32, output
+    """
+    for c in range(begin, stop):
+        if scope[c] == NO_SCOPE:
+            continue
+        to = at
+        while to > first and end[returns[to - 1]] > end[c]:
+            returns[to] = returns[to - 1]
+            to -= 1
+        returns[to] = c
+        at += 1
+    return at
 
 
 class Texts:

@@ -1,12 +1,17 @@
 """The critical path of each rank, as pieces of time."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from causeway.waiting.graph.link_ranks import Links
 from causeway.waiting.graph.nodes import Graph
-from causeway.waiting.graph.read_graph import Links, offsets_of
+from causeway.waiting.graph.scratch import WINDOW, windows
 from causeway.waiting.path.walk import PIECE, walk
+
+MOST_PIECES = 1 << 17
+"""Pieces of a path that are taken at once."""
 
 
 @dataclass(kw_only=True)
@@ -35,13 +40,21 @@ def measured(graph: Graph, links: Links) -> Schedule:
     """Return the schedule that was measured."""
     work = graph.work
     calls = graph.calls
-    arrival = np.full(graph.members.size, np.iinfo(np.int64).min)
-    joint = work.member >= 0
-    np.maximum.at(arrival, work.member[joint], work.start[joint])
     return Schedule(
         start=work.start, end=work.end, bound=links.bound, call_start=calls.start, call_end=calls.end,
-        call_work=links.call_work, last_arrival=arrival,
+        call_work=links.call_work, last_arrival=arrivals(graph),
     )  # fmt: skip
+
+
+def arrivals(graph: Graph) -> np.ndarray:
+    """Return when the last rank arrived at each matched collective; int64, shape (collectives,), ns."""
+    work = graph.work
+    found = np.full(graph.members.size, np.iinfo(np.int64).min)
+    for part in windows(work.start.size) if found.size else ():
+        joint = np.flatnonzero(work.member[part] >= 0)
+        np.maximum.at(found, work.member[part][joint], work.start[part][joint])
+        graph.scratch.used(part.stop - part.start)
+    return found
 
 
 class CriticalPaths:
@@ -56,54 +69,66 @@ class CriticalPaths:
     def __init__(self, graph: Graph, links: Links) -> None:
         self.graph = graph
         self.links = links
-        ranks = len(graph.ranks)
-        self._work = _by_rank(graph.stream_rank[graph.work.stream], ranks)
-        self._calls = _by_rank(graph.thread_rank[graph.calls.thread], ranks)
 
     def span(self, schedule: Schedule, rank: int) -> tuple[int, int]:
         """Return when a rank's first node began and its last one ended, ns; its row must have nodes."""
-        work = self._work[rank]
-        calls = self._calls[rank]
-        starts = [
-            times[rows].min() for times, rows in ((schedule.start, work), (schedule.call_start, calls)) if rows.size
-        ]
-        ends = [times[rows].max() for times, rows in ((schedule.end, work), (schedule.call_end, calls)) if rows.size]
-        return int(min(starts)), int(max(ends))
+        return self._ends(schedule, rank)[:2]
+
+    def _ends(self, schedule: Schedule, rank: int) -> tuple[int, int, int, int]:
+        """Return when a rank's first node began and its last one ended, and which that is: work or call, the other -1;
+        of equal ends work, and the latest.
+        """
+        first = np.iinfo(np.int64).max
+        latest = [np.iinfo(np.int64).min] * 2
+        last = [-1, -1]
+        kinds = (
+            (self.graph.work_of[rank], schedule.start, schedule.end),
+            (self.graph.calls_of[rank], schedule.call_start, schedule.call_end),
+        )
+        for kind, ((begin, stop), starts, ends) in enumerate(kinds):
+            for part in windows(int(stop), int(begin)):
+                first = min(first, int(starts[part].min()))
+                moment = int(ends[part].max())
+                if moment >= latest[kind]:
+                    latest[kind] = moment
+                    last[kind] = part.stop - 1 - int(ends[part][::-1].argmax())
+                self.graph.scratch.used(part.stop - part.start)
+        last[0 if latest[1] > latest[0] else 1] = -1
+        return first, max(latest), *last
+
+    def chunks(self, schedule: Schedule, rank: int) -> Iterator[np.ndarray]:
+        """Give the pieces of a rank's critical path, as `pieces`, some at a time: the last first, of each time in the
+        order of time; int64 of shape (k, 4).
+        """
+        first, _, work, call = self._ends(schedule, rank)
+        room = np.empty((MOST_PIECES, len(PIECE)), np.int64)
+        graph = self.graph
+        links = self.links
+        state = np.array([work, call, schedule.end[work] if work >= 0 else schedule.call_end[call]], np.int64)
+        while state[:2].max() >= 0:
+            before = state.copy()
+            n = walk(
+                state, WINDOW, first, schedule.start, schedule.end, graph.work.kind, graph.work.call, schedule.bound,
+                links.before, links.other, graph.work.member, schedule.call_start, schedule.call_end,
+                graph.calls.launches.view(np.uint8), links.call_before, schedule.call_work, schedule.last_arrival,
+                links.start_up, room,
+            )  # fmt: skip
+            if n:
+                yield room[:n][::-1].copy()
+            self.graph.scratch.used(max(int(before[0] - state[0]), int(before[1] - state[1]), 2 * n))
 
     def pieces(self, schedule: Schedule, rank: int) -> np.ndarray:
         """Return the pieces of a rank's critical path in the order of time; int64, shape (pieces, 4), `walk.PIECE`.
 
         They adjoin, from the rank's first node to the end of its last one: of equal ends that of work, the latest.
         """
-        work = self._work[rank]
-        calls = self._calls[rank]
-        last_work = int(work[::-1][schedule.end[work][::-1].argmax()]) if work.size else -1
-        last_call = int(calls[::-1][schedule.call_end[calls][::-1].argmax()]) if calls.size else -1
-        if last_work >= 0 and (last_call < 0 or schedule.end[last_work] >= schedule.call_end[last_call]):
-            last_call = -1
-        else:
-            last_work = -1
-        room = np.empty((3 * (work.size + calls.size) + 2, len(PIECE)), np.int64)
-        graph = self.graph
-        links = self.links
-        n = walk(
-            last_work, last_call, self.span(schedule, rank)[0], schedule.start, schedule.end, graph.work.kind,
-            graph.work.call, schedule.bound, links.before, links.other, graph.work.member, schedule.call_start,
-            schedule.call_end, graph.calls.launches.view(np.uint8), links.call_before, schedule.call_work,
-            schedule.last_arrival, links.start_up, room,
-        )  # fmt: skip
-        return room[:n][::-1].copy()
+        parts = list(self.chunks(schedule, rank))
+        return np.concatenate([np.zeros((0, len(PIECE)), np.int64), *parts[::-1]])
 
     def has_nodes(self, rank: int) -> bool:
         """Return whether a rank's row has any nodes."""
-        return bool(self._work[rank].size or self._calls[rank].size)
+        return bool((np.diff([self.graph.work_of[rank], self.graph.calls_of[rank]]) > 0).any())
 
     def ranks(self) -> list[int]:
         """Return the rows of the ranks that have nodes."""
         return [rank for rank in range(len(self.graph.ranks)) if self.has_nodes(rank)]
-
-
-def _by_rank(rows: np.ndarray, ranks: int) -> list[np.ndarray]:
-    order = np.argsort(rows, kind="stable")
-    bounds = offsets_of(rows[order], ranks)
-    return [order[bounds[at] : bounds[at + 1]] for at in range(ranks)]

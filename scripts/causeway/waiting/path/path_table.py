@@ -3,9 +3,11 @@
 import numpy as np
 
 from causeway.core.codes import PATH_KINDS
+from causeway.waiting.graph.distinct_rows import distinct_rows
 from causeway.waiting.graph.nodes import Graph
+from causeway.waiting.graph.scratch import windows
 from causeway.waiting.path import walk
-from causeway.waiting.path.critical_path import CriticalPaths, Schedule
+from causeway.waiting.path.critical_path import Schedule
 
 KINDS = {
     walk.KERNEL: "kernel",
@@ -36,17 +38,22 @@ KIND_NUMBERS = np.array([list(PATH_KINDS).index(KINDS[what]) for what in range(l
 """The place in `PATH_KINDS` of each kind of piece."""
 Key = tuple[str, str, str | None]
 """Kind, name and operator."""
-Steps = dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]
-"""Start, end and number of the steps of each rank, ordered; int64, shape (steps,) each."""
+StepsOfRank = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Start, end and number of a rank's steps, ordered; int64, shape (steps,) each."""
+Steps = dict[int, StepsOfRank]
+"""Steps of each rank."""
+PathRow = tuple[int, int, str, str, str, int]
+"""Rank, step, kind, name, operator, ns."""
 
 
-def keys_of(graph: Graph, schedule: Schedule, pieces: np.ndarray) -> tuple[np.ndarray, list[Key]]:
+def keys_of(graph: Graph, last_ranks: np.ndarray, pieces: np.ndarray) -> tuple[np.ndarray, list[Key]]:
     """Return for each piece the number of its key (int64, shape (pieces,)), and the keys.
 
     Parameters
     ----------
     graph : Graph
-    schedule : Schedule
+    last_ranks : ndarray of int64, shape (collectives,)
+        `last_ranks_of` the schedule of the path.
     pieces : ndarray of int64, shape (pieces, 4)
         `walk.PIECE`.
     """
@@ -61,33 +68,36 @@ def keys_of(graph: Graph, schedule: Schedule, pieces: np.ndarray) -> tuple[np.nd
     name[of_call] = graph.calls.name[code[of_call]]
     late = what == walk.LATE_RANK
     if late.any():
-        name[late] = len(graph.texts) * (1 + _last_ranks(graph, schedule)[graph.work.member[code[late]]]) + name[late]
-    used, number = np.unique(np.stack([what, name, operator]), axis=1, return_inverse=True)
-    keys = [_key(graph, *column) for column in used.T.tolist()]
-    return number.reshape(-1), keys
+        name[late] = len(graph.texts) * (1 + last_ranks[graph.work.member[code[late]]]) + name[late]
+    used, number = distinct_rows(what, name, operator)
+    return number, [_key(graph, *column) for column in used.T.tolist()]
 
 
-def _last_ranks(graph: Graph, schedule: Schedule) -> np.ndarray:
-    """Return the row of the rank that arrived last at each matched collective."""
-    found = np.zeros(graph.members.size, np.int64)
-    joint = np.flatnonzero(graph.work.member >= 0)
-    last = joint[schedule.start[joint] == schedule.last_arrival[graph.work.member[joint]]][::-1]
-    found[graph.work.member[last]] = graph.stream_rank[graph.work.stream[last]]
+def last_ranks_of(graph: Graph, schedule: Schedule) -> np.ndarray:
+    """Return the row of the rank that arrived last at each matched collective, of several the first; int64 of shape
+    (collectives,).
+    """
+    found = np.full(graph.members.size, -1)
+    for rank, (begin, end) in enumerate(graph.work_of.tolist()):
+        for part in windows(end, begin) if found.size else ():
+            joint = part.start + np.flatnonzero(graph.work.member[part] >= 0)
+            member = graph.work.member[joint]
+            last = member[schedule.start[joint] == schedule.last_arrival[member]]
+            found[last[found[last] < 0]] = rank
+            graph.scratch.used(part.stop - part.start)
     return found
 
 
 def _key(graph: Graph, what: int, name: int, operator: int) -> Key:
-    by = None if operator < 0 else graph.texts[operator]
+    by = (graph.texts[operator] or None) if operator >= 0 else None
     if what == walk.LATE_RANK:
         rank = graph.ranks[name // len(graph.texts) - 1]
         return KINDS[what], f"rank {rank} is late: {graph.texts[name % len(graph.texts)]}", by
     return KINDS[what], NAMES[what] if name < 0 else graph.texts[name], by
 
 
-def step_sums(
-    pieces: np.ndarray, number: np.ndarray, steps: tuple[np.ndarray, np.ndarray, np.ndarray]
-) -> dict[tuple[int, int], int]:
-    """Return ns by step and number of the key; -1: in the step, but before the rank's first node or after its last.
+def step_sums(pieces: np.ndarray, number: np.ndarray, steps: StepsOfRank) -> dict[tuple[int, int], int]:
+    """Return ns by row of the step and number of the key.
 
     Parameters
     ----------
@@ -97,25 +107,25 @@ def step_sums(
     steps : tuple of ndarray of int64, shape (steps,)
         Start, end and number; they do not overlap.
     """
-    start, end, step = steps
     begin = pieces[:, 0]
     stop = pieces[:, 1]
+    first = int(np.searchsorted(steps[1], begin[0], "right"))
+    after = int(np.searchsorted(steps[0], stop[-1]))
+    start, end = (one[first:after] for one in steps[:2])
     low = np.searchsorted(stop, start, "right")
     high = np.maximum(np.searchsorted(begin, end, "left"), low)
     counts = high - low
     at = np.repeat(low - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-    row = np.repeat(np.arange(step.size), counts)
+    row = np.repeat(np.arange(start.size), counts)
     inside = np.minimum(stop[at], end[row]) - np.maximum(begin[at], start[row])
-    outside = end - start - np.bincount(row, inside, step.size).astype(np.int64)
-    keys = np.concatenate([np.stack([step[row], number[at]]), np.stack([step, np.full(step.size, -1)])], axis=1)
-    used, group = np.unique(keys, axis=1, return_inverse=True)
+    used, group = distinct_rows(first + row, number[at])
     sums = np.zeros(used.shape[1], np.int64)
-    np.add.at(sums, group.reshape(-1), np.concatenate([inside, outside]))
+    np.add.at(sums, group, inside)
     return {(one, key): ns for (one, key), ns in zip(used.T.tolist(), sums.tolist(), strict=True) if ns}
 
 
 def joined_pieces(pieces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the edges of a path's stretches of one kind, and the kind of each as its place in `PATH_KINDS`.
+    """Return when a path's stretches of one kind begin (ns), and the kind of each as its place in `PATH_KINDS`.
 
     Parameters
     ----------
@@ -124,34 +134,77 @@ def joined_pieces(pieces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     Returns
     -------
-    edges : ndarray of int64, shape (stretches + 1,), ns
+    begins : ndarray of int64, shape (stretches,), ns
     kinds : ndarray of int64, shape (stretches,)
         No two neighbours are equal.
     """
     kind = KIND_NUMBERS[pieces[:, 2]]
     first = np.flatnonzero(np.diff(kind, prepend=-1))
-    return np.append(pieces[first, 0], pieces[-1, 1]), kind[first]
+    return pieces[first, 0], kind[first]
 
 
-def path_rows(paths: CriticalPaths, schedule: Schedule, steps: Steps) -> list[tuple[int, int, str, str, str, int]]:
+class PathSums:
+    """Sums of a rank's path, over the run and by step, as its pieces are taken, some at a time.
+
+    Parameters
+    ----------
+    graph : Graph
+    last_ranks : ndarray of int64, shape (collectives,)
+        `last_ranks_of` the schedule of the path.
+    steps : StepsOfRank or None
+        Of the rank; None: no steps.
+    """
+
+    def __init__(self, graph: Graph, last_ranks: np.ndarray, steps: StepsOfRank | None = None) -> None:
+        self._graph = graph
+        self._last_ranks = last_ranks
+        self._steps = steps
+        self._outside = None if steps is None else steps[1] - steps[0]
+        self._found: dict[tuple[int, Key], int] = {}
+        self.kernel_ns = np.zeros(len(graph.texts), np.int64)
+
+    def take(self, pieces: np.ndarray) -> None:
+        """Take `pieces` of shape (k, 4) that adjoin, in the order of time; later pieces may have been taken before."""
+        number, keys = keys_of(self._graph, self._last_ranks, pieces)
+        lengths = pieces[:, 1] - pieces[:, 0]
+        whole = np.zeros(len(keys), np.int64)
+        np.add.at(whole, number, lengths)
+        for key, ns in zip(keys, whole.tolist(), strict=True):
+            self._add(-1, key, ns)
+        kernels = pieces[:, 2] == walk.KERNEL
+        np.add.at(self.kernel_ns, self._graph.work.name[pieces[kernels, 3]], lengths[kernels])
+        if self._steps is not None:
+            for (row, key), ns in step_sums(pieces, number, self._steps).items():
+                self._add(row, keys[key], ns)
+                self._outside[row] -= ns
+
+    def _add(self, row: int, key: Key, ns: int) -> None:
+        self._found[row, key] = self._found.get((row, key), 0) + ns
+
+    def whole(self) -> dict[Key, int]:
+        """Return the sums over the run, ns."""
+        return {key: ns for (row, key), ns in self._found.items() if row < 0}
+
+    def by_step(self) -> dict[tuple[int, Key], int]:
+        """Return the sums by step (-1: the run), ns; those of a step add up to its duration."""
+        found: dict[tuple[int, Key], int] = {}
+        outside = KINDS[walk.FIRST], NAMES[walk.FIRST], None
+        more = (
+            {} if self._steps is None else {(row, outside): ns for row, ns in enumerate(self._outside.tolist()) if ns}
+        )
+        for part in (self._found, more):
+            for (row, key), ns in part.items():
+                at = -1 if row < 0 else int(self._steps[2][row]), key
+                found[at] = found.get(at, 0) + ns
+        return found
+
+
+def rows_of(rank: int, sums: PathSums) -> list[PathRow]:
     """Return rank, step (-1: the whole run), kind, name, operator ('' where none is known) and ns, ordered.
 
-    Per rank the rows of the whole run add up to the time from its first to its last node, and those of a step to the
+    The rows of the whole run add up to the time from the rank's first to its last node, and those of a step to the
     step's duration.
     """
-    graph = paths.graph
-    sums: dict[tuple[int, int, str, str, str], int] = {}
-    for row in paths.ranks():
-        pieces = paths.pieces(schedule, row)
-        number, keys = keys_of(graph, schedule, pieces)
-        whole = np.zeros(len(keys), np.int64)
-        np.add.at(whole, number, pieces[:, 1] - pieces[:, 0])
-        rank = graph.ranks[row]
-        found = {(-1, key): ns for key, ns in enumerate(whole.tolist())}
-        if rank in steps:
-            found |= step_sums(pieces, number, steps[rank])
-        for (step, key), ns in found.items():
-            kind, name, operator = keys[key] if key >= 0 else (KINDS[walk.FIRST], NAMES[walk.FIRST], None)
-            at = rank, step, kind, name, operator or ""
-            sums[at] = sums.get(at, 0) + ns
-    return [(*key, ns) for key, ns in sorted(sums.items())]
+    return sorted(
+        (rank, step, kind, name, operator or "", ns) for (step, (kind, name, operator)), ns in sums.by_step().items()
+    )

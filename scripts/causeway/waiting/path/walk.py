@@ -31,19 +31,22 @@ def _write(pieces, n, begin, end, what, code):
 
 @compiled(
     int64(
-        int64, int64, int64, I8, I8, U1, I4, U1, I4, I4, I4, I8, I8, U1, I4, I4, I8, int64, int64[:, ::1]
+        int64[::1], int64, int64, I8, I8, U1, I4, U1, I4, I4, I4, I8, I8, U1, I4, I4, I8, int64, int64[:, ::1]
     )
 )  # fmt: skip
 def walk(
-    work, call, first, start, end, kind, made_by, bound, before, other, member, call_start, call_end, launches,
+    state, reach, first, start, end, kind, made_by, bound, before, other, member, call_start, call_end, launches,
     call_before, call_work, last_arrival, start_up, pieces,
 ):  # fmt: skip
-    """Write the pieces of the path, the last first; return how many.
+    """Write the next pieces of the path, the last first; return how many.
 
     Parameters
     ----------
-    work, call : int
-        Where the path ends: a piece of work or a call, the other -1.
+    state : array of int64, shape (3,)
+        Where the path goes on: a piece of work or a call, the other -1, and the moment, ns; moved on, to -1 and -1 at
+        the end of the walk.
+    reach : int
+        How many rows of work and of calls are gone over at once.
     first : int
         When the rank's time begins, ns: the rest before the first known node counts from there.
     start, end : arrays of int64, shape (n,), ns
@@ -59,12 +62,24 @@ def walk(
         When the last rank arrived at each matched collective.
     start_up : int
         Usual start-up latency, ns.
-    pieces : array of int64, shape (3 * (n + m) + 2, 4), output
+    pieces : array of int64, shape (at least 8, 4), output
         `PIECE`; they adjoin and none is empty.
     """
-    moment = end[work] if work >= 0 else call_end[call]
+    work = state[0]
+    call = state[1]
+    moment = state[2]
+    top_work = work
+    top_call = call
     n = 0
     while True:
+        top_work = max(top_work, work)
+        top_call = max(top_call, call)
+        far = top_work - work > reach if work >= 0 else top_call - call > reach
+        if far or n + 6 > len(pieces):
+            state[0] = work
+            state[1] = call
+            state[2] = moment
+            return n
         if work >= 0:
             arrival = moment
             if member[work] >= 0:
@@ -107,4 +122,5 @@ def walk(
         n = _write(pieces, n, call_end[earlier], moment, BETWEEN_CALLS, call)
         moment = min(moment, call_end[earlier])
         call = earlier
+    state[:2] = -1
     return _write(pieces, n, first, moment, FIRST, -1)

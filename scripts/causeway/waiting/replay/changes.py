@@ -1,13 +1,16 @@
 """What is changed before a replay, one thing at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numba import int32, int64, void
 
+from causeway.numeric.compiled import I4, compiled
+from causeway.waiting.graph.link_ranks import Links
 from causeway.waiting.graph.nodes import COLLECTIVE, COPY, KERNEL, Graph
-from causeway.waiting.graph.read_graph import Links
-from causeway.waiting.path.critical_path import CriticalPaths, Schedule
+from causeway.waiting.graph.scratch import WINDOW, Scratch, windows
+from causeway.waiting.path.critical_path import Schedule
 from causeway.waiting.replay.replayed import Durations
 
 FASTER = 10
@@ -20,6 +23,10 @@ BEST_QUANTILE = 0.9
 one may owe its value to clocks that disagree."""
 LEAST_COLLECTIVES = 10
 """Collectives of known size that are needed for it."""
+Change = Callable[[slice, np.ndarray], np.ndarray]
+"""Gives the durations of some work, from which work it is and its durations as measured."""
+Items = dict[int, np.ndarray]
+"""Numbers of the items of each rank that has some; int32, shape (items,)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +51,7 @@ class OneChange:
 
 
 def changes(
-    graph: Graph, links: Links, paths: CriticalPaths, schedule: Schedule, plain: Durations
+    graph: Graph, links: Links, schedule: Schedule, plain: Durations, kernel_ns: np.ndarray
 ) -> Iterator[OneChange]:
     """Give the changes that apply to a graph; the first is no change.
 
@@ -52,134 +59,217 @@ def changes(
     ----------
     graph : Graph
     links : Links
-    paths : CriticalPaths
     schedule : Schedule
         As measured.
     plain : Durations
         As measured.
+    kernel_ns : ndarray of int64, shape (texts,), ns
+        How long kernels are on the measured paths, by the code of their name.
     """
     work = graph.work
     yield OneChange(word="nothing", name=None, durations=plain, naive_ns=0)
-    options = [
-        ("collectives_free", None, work.kind == COLLECTIVE),
-        ("copies_free", None, work.kind == COPY),
-    ]
-    for word, name, chosen in options:
-        if chosen.any():
-            fewer = np.where(chosen, np.minimum(plain.work, 0), plain.work)
-            yield _of_work(graph, word, name, plain, fewer)
-    at_best = _at_best_bandwidth(graph, plain)
-    if at_best is not None:
+    for word, kind in (("collectives_free", COLLECTIVE), ("copies_free", COPY)):
+        if any((work.kind[part] == kind).any() for part in windows(work.kind.size)):
+
+            def none(part: slice, own: np.ndarray, kind: int = kind) -> np.ndarray:
+                return np.where(work.kind[part] == kind, np.minimum(own, 0), own)
+
+            yield _of_work(graph, word, None, plain, none)
+    best = _best_bandwidth(graph, plain)
+    if best is not None:
+
+        def at_best(part: slice, own: np.ndarray) -> np.ndarray:
+            joint = np.flatnonzero((work.member[part] >= 0) & (own > 0))
+            size = graph.sizes[work.member[part][joint]]
+            joint = joint[size > 0]
+            found = own.copy()
+            found[joint] = np.minimum(found[joint], np.ceil(size[size > 0] / best).astype(np.int64))
+            return found
+
         yield _of_work(graph, "collectives_at_best_bandwidth", None, plain, at_best)
-    if graph.calls.launches.any():
+    if any(graph.calls.launches[part].any() for part in windows(graph.calls.launches.size)):
         yield from _host(graph, plain)
-    for code in _top_kernels(graph, paths, schedule):
-        chosen = (work.kind == KERNEL) & (work.name == code)
-        faster = np.where(chosen, plain.work - plain.work * FASTER // 100, plain.work)
+    for code in top_kernels(kernel_ns):
+
+        def faster(part: slice, own: np.ndarray, code: int = code) -> np.ndarray:
+            chosen = (work.kind[part] == KERNEL) & (work.name[part] == code)
+            return np.where(chosen, own - own * FASTER // 100, own)
+
         yield _of_work(graph, "kernel_faster", graph.texts[code], plain, faster)
     late = _no_straggler(graph, links, schedule, plain)
     if late is not None:
         yield late
 
 
-def _of_work(graph: Graph, word: str, name: str | None, plain: Durations, work_ns: np.ndarray) -> OneChange:
+def _of_work(graph: Graph, word: str, name: str | None, plain: Durations, change: Change) -> OneChange:
     """Return a change of work alone; of collectives the time of waiting for late ranks counts as saved, too, in the
     naive bound of those that are free.
     """
-    saved = plain.work - work_ns
-    if word == "collectives_free":
-        saved = np.where(graph.work.kind == COLLECTIVE, graph.work.end - graph.work.start, 0)
-    by_rank = np.zeros(len(graph.ranks), np.int64)
-    np.add.at(by_rank, graph.stream_rank[graph.work.stream], saved)
-    return OneChange(word=word, name=name, durations=plain.but(work=work_ns), naive_ns=int(by_rank.max()))
+    work = graph.work
+    changed = graph.scratch.array(plain.work.size, np.int64)
+    saved = []
+    for begin, end in graph.work_of.tolist():
+        saved.append(0)
+        for part in windows(end, begin):
+            changed[part] = change(part, plain.work[part])
+            if word == "collectives_free":
+                joint = work.kind[part] == COLLECTIVE
+                saved[-1] += int((work.end[part] - work.start[part])[joint].sum())
+            else:
+                saved[-1] += int((plain.work[part] - changed[part]).sum())
+            graph.scratch.used(part.stop - part.start)
+    return OneChange(word=word, name=name, durations=plain.but(work=changed), naive_ns=max(saved))
 
 
 def _host(graph: Graph, plain: Durations) -> Iterator[OneChange]:
     """Give launches without cost, then a host that takes no time at all but for what it waits for."""
-    calls = graph.calls
-    launching = np.where(calls.launches, 0, plain.call)
-    rank = graph.thread_rank[calls.thread]
-    for word, call, gap in (
-        ("launches_free", launching, plain.gap),
-        ("host_free", np.zeros_like(plain.call), np.minimum(plain.gap, 0)),
-    ):
-        saved = np.zeros(len(graph.ranks), np.int64)
-        np.add.at(saved, rank, plain.call - call + plain.gap - gap)
-        yield OneChange(word=word, name=None, durations=plain.but(call=call, gap=gap), naive_ns=int(saved.max()))
+    array = graph.scratch.array
+    for word in ("launches_free", "host_free"):
+        call = array(plain.call.size, np.int64)
+        gap = plain.gap if word == "launches_free" else array(plain.gap.size, np.int64)
+        saved = []
+        for begin, end in graph.calls_of.tolist():
+            saved.append(0)
+            for part in windows(end, begin):
+                if word == "launches_free":
+                    call[part] = np.where(graph.calls.launches[part], 0, plain.call[part])
+                else:
+                    gap[part] = np.minimum(plain.gap[part], 0)
+                saved[-1] += int((plain.call[part] - call[part] + plain.gap[part] - gap[part]).sum())
+                graph.scratch.used(part.stop - part.start)
+        yield OneChange(word=word, name=None, durations=plain.but(call=call, gap=gap), naive_ns=max(saved))
 
 
-def _at_best_bandwidth(graph: Graph, plain: Durations) -> np.ndarray | None:
-    """Return durations in which no matched collective of known size is slower than the best bandwidths were."""
+def _best_bandwidth(graph: Graph, plain: Durations) -> float | None:
+    """Return what counts as the best bus bandwidth of matched collectives, bytes per ns; None where too few of them
+    have a known size.
+    """
     work = graph.work
-    joint = np.flatnonzero((work.member >= 0) & (plain.work > 0))
-    joint = joint[graph.sizes[work.member[joint]] > 0]
-    if joint.size < LEAST_COLLECTIVES:
-        return None
-    size = graph.sizes[work.member[joint]]
-    best = np.quantile(size / plain.work[joint], BEST_QUANTILE, method="lower")
-    found = plain.work.copy()
-    found[joint] = np.minimum(found[joint], np.ceil(size / best).astype(np.int64))
-    return found
+    found = [np.zeros(0)]
+    for part in windows(work.start.size) if graph.members.size else ():
+        own = plain.work[part]
+        joint = np.flatnonzero((work.member[part] >= 0) & (own > 0))
+        size = graph.sizes[work.member[part][joint]]
+        found.append(size[size > 0] / own[joint[size > 0]])
+        graph.scratch.used(part.stop - part.start)
+    rates = np.concatenate(found)
+    return np.quantile(rates, BEST_QUANTILE, method="lower") if rates.size >= LEAST_COLLECTIVES else None
 
 
-def _top_kernels(graph: Graph, paths: CriticalPaths, schedule: Schedule) -> list[int]:
-    """Return the names of the kernels with the longest time on the ranks' critical paths."""
-    total = np.zeros(len(graph.texts), np.int64)
-    for rank in paths.ranks():
-        pieces = paths.pieces(schedule, rank)
-        mine = pieces[pieces[:, 2] == KERNEL]
-        np.add.at(total, graph.work.name[mine[:, 3]], mine[:, 1] - mine[:, 0])
-    order = np.argsort(-total, kind="stable")[:MOST_KERNELS]
-    return [int(code) for code in order if total[code] > 0]
+def top_kernels(kernel_ns: np.ndarray) -> list[int]:
+    """Return the codes of the names of the kernels with the longest time on the ranks' critical paths: `kernel_ns`, of
+    shape (texts,), as in `changes`.
+    """
+    order = np.argsort(-kernel_ns, kind="stable")[:MOST_KERNELS]
+    return [int(code) for code in order if kernel_ns[code] > 0]
 
 
 def _no_straggler(graph: Graph, links: Links, schedule: Schedule, plain: Durations) -> OneChange | None:
     """Return a change in which the rank that delays the others longest lasts, item by item, as the median of the other
     ranks; None without such a rank, or where ranks do not run the same items in the same order.
     """
-    work = graph.work
-    calls = graph.calls
     if len(graph.ranks) < 3 or not graph.members.size:
         return None
-    rank = graph.stream_rank[work.stream]
-    joint = np.flatnonzero((work.member >= 0) & (graph.members[work.member] > 1))
-    delays = np.zeros(len(graph.ranks), np.int64)
-    order = joint[np.lexsort((work.start[joint], work.member[joint]))]
-    last = np.flatnonzero(np.append(np.diff(work.member[order]) != 0, True)) if order.size else order
-    last = last[last > 0]
-    np.add.at(delays, rank[order[last]], work.start[order[last]] - work.start[order[last - 1]])
+    delays = _delays(graph)
     late = int(delays.argmax())
     if not delays[late]:
         return None
-    call_rank = graph.thread_rank[calls.thread]
-    own = _as_others(rank, work.name, work.stream, plain.work, late, work.member < 0)
-    call = _as_others(call_rank, calls.name, calls.thread, plain.call, late, links.call_work < 0)
-    gap = _as_others(call_rank, calls.name, calls.thread, plain.gap, late, np.ones(call_rank.size, bool))
-    if own is None or call is None or gap is None:
+    work = graph.work
+    calls = graph.calls
+    scratch = graph.scratch
+    items = _items(graph.work_of, work.name, work.stream, scratch)
+    called = _items(graph.calls_of, calls.name, calls.thread, scratch)
+    if items is None or called is None:
         return None
+    own = _as_others(items, plain.work, late, scratch, work.member, none=True)
+    call = _as_others(called, plain.call, late, scratch, links.call_work, none=True)
+    gap = _as_others(called, plain.gap, late, scratch, links.call_work, none=False)
     durations = plain.but(work=own, call=call, gap=gap)
     name = f"rank {graph.ranks[late]}"
     return OneChange(word="no_straggler", name=name, durations=durations, naive_ns=int(delays[late]))
 
 
-def _as_others(
-    rank: np.ndarray, name: np.ndarray, row: np.ndarray, values: np.ndarray, late: int, usable: np.ndarray
-) -> np.ndarray | None:
-    """Return values in which those of one rank are the medians of the other ranks, item by item in the order of each
-    rank's rows (streams or threads); None if names differ.
+def _delays(graph: Graph) -> np.ndarray:
+    """Return how long each rank delayed the others at collectives, as their last one; int64, shape (ranks,), ns."""
+    work = graph.work
+    parts = [np.zeros((2, 0), np.int64)]
+    for rank, (begin, end) in enumerate(graph.work_of.tolist()):
+        for part in windows(end, begin):
+            member = work.member[part]
+            joint = part.start + np.flatnonzero((member >= 0) & (graph.members[member] > 1))
+            parts.append(np.stack([joint, np.full(joint.size, rank)]))
+            graph.scratch.used(part.stop - part.start)
+    joint, rank = np.concatenate(parts, axis=1)
+    member = work.member[joint]
+    start = work.start[joint]
+    order = np.lexsort((rank, start, member))
+    last = np.flatnonzero(np.append(np.diff(member[order]) != 0, True)) if order.size else order
+    last = last[last > 0]
+    delays = np.zeros(len(graph.ranks), np.int64)
+    np.add.at(delays, rank[order[last]], start[order[last]] - start[order[last - 1]])
+    return delays
+
+
+def _items(rows_of: np.ndarray, name: np.ndarray, row: np.ndarray, scratch: Scratch) -> Items | None:
+    """Return of each rank with items their numbers, in the order of its rows (streams or threads); None if the ranks do
+    not run the same items.
     """
-    ranks = np.unique(rank)
-    each = [np.flatnonzero(rank == one) for one in ranks]
-    if len({items.size for items in each}) > 1:
+    found: Items = {}
+    if len({end - begin for begin, end in rows_of.tolist() if end > begin}) > 1:
         return None
-    each = [items[np.argsort(row[items], kind="stable")] for items in each]
-    if any((name[items] != name[each[0]]).any() for items in each):
-        return None
-    if not each or late not in ranks:
+    for rank, (begin, end) in enumerate(rows_of.tolist()):
+        if end == begin:
+            continue
+        counts = np.zeros(0, np.int64)
+        for part in windows(end, begin):
+            more = np.bincount(row[part], minlength=counts.size)
+            more[: counts.size] += counts
+            counts = more
+        to = np.cumsum(counts) - counts
+        mine = found[rank] = scratch.array(end - begin, np.int32)
+        for part in windows(end, begin):
+            _number(part.start, part.stop, row, to, mine)
+            scratch.used(part.stop - part.start)
+        first = next(iter(found.values()))
+        for part in windows(mine.size):
+            if (name[mine[part]] != name[first[part]]).any():
+                return None
+            scratch.used(part.stop - part.start)
+    return found
+
+
+@compiled(void(int64, int64, I4, int64[::1], int32[::1]))
+def _number(begin, stop, row, to, numbers):
+    """Write numbers of items where their rows go on.
+
+    Parameters
+    ----------
+    begin, stop : int
+        The items.
+    row : array of int32
+        Of each item.
+    to : array of int64, shape (rows,)
+        Where the next item of each row belongs; moved on.
+    numbers : array of int32, output
+    """
+    for i in range(begin, stop):
+        numbers[to[row[i]]] = i
+        to[row[i]] += 1
+
+
+def _as_others(
+    items: Items, values: np.ndarray, late: int, scratch: Scratch, held: np.ndarray, *, none: bool
+) -> np.ndarray:
+    """Return values in which those of one rank are the medians of the other ranks, item by item; where `none`, only if
+    an item has no number in `held` (-1). As they are, where the rank has no items.
+    """
+    if late not in items or len(items) < 2:
         return values
-    others = np.stack([values[items] for one, items in zip(ranks, each, strict=True) if one != late])
-    mine = each[int(np.searchsorted(ranks, late))]
-    median = np.sort(others, axis=0)[(len(others) - 1) // 2]
-    found = values.copy()
-    found[mine] = np.where(usable[mine], median, values[mine])
+    found = scratch.copy(values)
+    for part in windows(items[late].size, step=WINDOW // len(items) + 1):
+        others = np.stack([values[rows[part]] for rank, rows in items.items() if rank != late])
+        mine = items[late][part]
+        median = np.sort(others, axis=0)[(len(others) - 1) // 2]
+        found[mine] = np.where(held[mine] < 0, median, values[mine]) if none else median
+        scratch.used(WINDOW)
     return found

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from causeway.waiting.graph.link_ranks import Links
 from causeway.waiting.graph.nodes import Graph
-from causeway.waiting.graph.read_graph import Links
 from causeway.waiting.path.critical_path import CriticalPaths, Schedule, measured
-from causeway.waiting.path.path_table import Steps, keys_of
+from causeway.waiting.path.path_table import PathSums, Steps, last_ranks_of
 from causeway.waiting.replay.changes import OneChange, changes
 from causeway.waiting.replay.replayed import durations_of, replayed
 
@@ -39,18 +39,29 @@ class Predicted:
     naive_ns: int | None
 
 
-def replay_rows(graph: Graph, links: Links, paths: CriticalPaths, steps: Steps) -> list[Predicted]:
+def replay_rows(
+    graph: Graph, links: Links, paths: CriticalPaths, steps: Steps, kernel_ns: np.ndarray
+) -> list[Predicted]:
     """Return the rows of `replay`: for each change the whole run, then its steps.
 
     The run's time goes from the first node of any rank to the end of the last; a step's is that of the rank on which
     it lasts longest. A step begins with the first work that begins in it (where steps are of the host the
     first call), wherever that moves.
+
+    Parameters
+    ----------
+    graph : Graph
+    links : Links
+    paths : CriticalPaths
+    steps : Steps
+    kernel_ns : ndarray of int64, shape (texts,), ns
+        How long kernels are on the measured paths, by the code of their name.
     """
     before = measured(graph, links)
     plain = durations_of(graph, links)
     marks = {row: _Marks(graph, steps[graph.ranks[row]], row) for row in paths.ranks() if graph.ranks[row] in steps}
     rows = []
-    for change in changes(graph, links, paths, before, plain):
+    for change in changes(graph, links, before, plain, kernel_ns):
         rows += _rows_of(change, graph, paths, before, replayed(graph, links, change.durations), marks)
     return rows
 
@@ -94,15 +105,14 @@ def limit_of(paths: CriticalPaths, schedule: Schedule) -> tuple[str | None, str 
         As measured or as replayed.
     """
     ends = [paths.span(schedule, rank)[1] for rank in paths.ranks()]
-    pieces = paths.pieces(schedule, paths.ranks()[int(np.argmax(ends))])
-    number, keys = keys_of(paths.graph, schedule, pieces)
-    if not keys:
-        return None, None
+    sums = PathSums(paths.graph, last_ranks_of(paths.graph, schedule))
+    for pieces in paths.chunks(schedule, paths.ranks()[int(np.argmax(ends))]):
+        sums.take(pieces)
     total: dict[tuple[str, str], int] = {}
-    ns = np.zeros(len(keys), np.int64)
-    np.add.at(ns, number, pieces[:, 1] - pieces[:, 0])
-    for (kind, name, _), one in zip(keys, ns.tolist(), strict=True):
-        total[kind, name] = total.get((kind, name), 0) + one
+    for (kind, name, _), ns in sums.whole().items():
+        total[kind, name] = total.get((kind, name), 0) + ns
+    if not total:
+        return None, None
     return min(total, key=lambda key: (-total[key], key))
 
 
@@ -113,15 +123,15 @@ class _Marks:
 
     def __init__(self, graph: Graph, steps: tuple[np.ndarray, np.ndarray, np.ndarray], rank: int) -> None:
         self.start, self.end, self.step = steps
-        nodes = np.flatnonzero(graph.stream_rank[graph.work.stream] == rank)
-        times = graph.work.start[nodes]
-        calls = np.flatnonzero(graph.thread_rank[graph.calls.thread] == rank)
-        if calls.size and not np.isin(self.start, times).all():  # steps of the host: work may run behind it by steps
-            nodes = graph.work.start.size + calls
-            times = graph.calls.start[calls]
-        order = np.argsort(times, kind="stable")
-        self._nodes = nodes[order]
-        self._times = times[order]
+        begin, stop = graph.work_of[rank].tolist()
+        times = graph.work.start[begin:stop]
+        calls, after = graph.calls_of[rank].tolist()
+        self._of_work = not after > calls or bool(_among(self.start, times).all())
+        if not self._of_work:  # steps of the host: work may run behind it by steps
+            begin = calls
+            times = graph.calls.start[calls:after]
+        self._begin = begin
+        self._times = times
         self._from, self._to = (self._tied(moments) for moments in (self.start, self.end))
 
     def _tied(self, moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -129,11 +139,19 @@ class _Marks:
         earlier the moment is.
         """
         at = np.minimum(np.searchsorted(self._times, moments), self._times.size - 1)
-        return self._nodes[at], self._times[at] - moments
+        return self._begin + at, self._times[at] - moments
 
     def times(self, after: Schedule) -> Sequence[tuple[int, int, int]]:
         """Give number, time and predicted time of each step."""
-        begins = np.concatenate([after.start, after.call_start])
+        begins = after.start if self._of_work else after.call_start
         begin, end = (begins[node] - ahead for node, ahead in (self._from, self._to))
         now = np.maximum(end - begin, 0)
         return list(zip(self.step.tolist(), (self.end - self.start).tolist(), now.tolist(), strict=True))
+
+
+def _among(moments: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Return which moments are among times that ascend."""
+    at = np.searchsorted(times, moments)
+    found = at < times.size
+    found[found] = times[at[found]] == moments[found]
+    return found

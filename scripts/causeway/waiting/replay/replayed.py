@@ -4,10 +4,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from causeway.waiting.graph.link_ranks import LEAST_STARTS, Links, offsets_of
 from causeway.waiting.graph.nodes import NO_SCOPE, Graph
-from causeway.waiting.graph.read_graph import LEAST_STARTS, Links, offsets_of
-from causeway.waiting.path.critical_path import Schedule, measured
-from causeway.waiting.replay.earliest import earliest
+from causeway.waiting.graph.scratch import WINDOW, windows
+from causeway.waiting.path.critical_path import Schedule, arrivals
+from causeway.waiting.replay.earliest import advance_all
 
 DEFAULT_RETURN_NS = 3_000
 """Time of a synchronising call that need not wait, where fewer than `LEAST_STARTS` show it: usual for CUDA and HIP."""
@@ -23,14 +24,11 @@ class Durations:
         Of matched collectives: after the last rank has arrived, which may be negative where clocks disagree.
     call, gap : ndarray of int64, shape (m,), ns
         Of calls, and of host code before them.
-    shift : ndarray of int64, shape (m,), ns
-        See `earliest`.
     """
 
     work: np.ndarray
     call: np.ndarray
     gap: np.ndarray
-    shift: np.ndarray
 
     def but(self, **changed: np.ndarray) -> "Durations":
         """Return the same with some arrays replaced."""
@@ -41,20 +39,34 @@ def durations_of(graph: Graph, links: Links) -> Durations:
     """Return the durations that were measured."""
     work = graph.work
     calls = graph.calls
-    own = work.end - work.start
-    joint = work.member >= 0
-    own[joint] = work.end[joint] - measured(graph, links).last_arrival[work.member[joint]]
-    gap = np.zeros(calls.start.size, np.int64)
-    known = links.call_before >= 0
-    gap[known] = calls.start[known] - calls.end[links.call_before[known]]
-    return Durations(work=own, call=calls.end - calls.start, gap=gap, shift=np.zeros(gap.size, np.int64))
+    scratch = graph.scratch
+    last_arrival = arrivals(graph)
+    own = scratch.array(work.start.size, np.int64)
+    for part in windows(own.size):
+        member = work.member[part]
+        begin = work.start[part]
+        if last_arrival.size:
+            begin = np.where(member >= 0, last_arrival[member], begin)
+        own[part] = work.end[part] - begin
+        scratch.used(part.stop - part.start)
+    call, gap = (scratch.array(calls.start.size, np.int64) for _ in range(2))
+    for part in windows(gap.size):
+        earlier = links.call_before[part]
+        call[part] = calls.end[part] - calls.start[part]
+        gap[part] = np.where(earlier >= 0, calls.start[part] - calls.end[np.maximum(earlier, 0)], 0)
+        scratch.used(part.stop - part.start)
+    return Durations(work=own, call=call, gap=gap)
 
 
 def returning_ns(graph: Graph, links: Links) -> int:
     """Return the usual time of a call that waits for nothing that still runs, ns."""
     calls = graph.calls
-    free = (calls.scope != NO_SCOPE) & (links.call_work < 0)
-    values = np.sort((calls.end - calls.start)[free])
+    parts = [np.zeros(0, np.int64)]
+    for part in windows(calls.start.size):
+        free = (calls.scope[part] != NO_SCOPE) & (links.call_work[part] < 0)
+        parts.append(calls.end[part][free] - calls.start[part][free])
+        graph.scratch.used(part.stop - part.start)
+    values = np.sort(np.concatenate(parts))
     return int(values[(values.size - 1) // 2]) if values.size >= LEAST_STARTS else DEFAULT_RETURN_NS
 
 
@@ -64,19 +76,50 @@ def replayed(graph: Graph, links: Links, durations: Durations) -> Schedule:
     calls = graph.calls
     n = work.start.size
     m = calls.start.size
+    array = graph.scratch.array
     found = Schedule(
-        start=np.zeros(n, np.int64), end=np.zeros(n, np.int64), bound=np.zeros(n, np.uint8),
-        call_start=np.zeros(m, np.int64), call_end=np.zeros(m, np.int64), call_work=np.full(m, -1, np.int32),
+        start=array(n, np.int64), end=array(n, np.int64), bound=array(n, np.uint8),
+        call_start=array(m, np.int64), call_end=array(m, np.int64), call_work=array(m, np.int32),
         last_arrival=np.full(graph.members.size, np.iinfo(np.int64).min),
     )  # fmt: skip
-    joint = np.zeros((graph.members.size, 2), np.int64)
-    joint[:, 0] = -1
-    earliest(
-        graph.order, work.start, work.end, work.stream, work.call, work.member, links.bound, links.before, links.other,
-        calls.start, calls.end, calls.scope, calls.thread, links.call_before, links.call_work, graph.thread_rank,
-        offsets_of(graph.stream_rank, len(graph.ranks)), graph.members, links.start_up, links.between,
-        returning_ns(graph, links), durations.work, durations.call, durations.gap, durations.shift,
-        np.full((graph.stream_rank.size, 2), -1), joint, found.start, found.end, found.bound, found.call_start,
-        found.call_end, found.call_work, found.last_arrival,
-    )  # fmt: skip
+    slots = np.cumsum([0, *graph.members.tolist()])
+    rank_of, *meetings = _meetings(graph, slots)
+    recent = np.full((graph.stream_rank.size, 2), -1)
+    state = np.zeros(3, np.int64)
+    cursors = graph.cursors()
+    arrived = np.zeros(graph.members.size, np.int64)
+    joint = np.zeros(slots[-1], np.int64)
+    returning = returning_ns(graph, links)
+    while state[1] < len(cursors):
+        advance_all(
+            state, *meetings, rank_of, cursors, WINDOW, graph.returns, work.start, work.end, work.stream, work.call,
+            work.member, links.bound, links.before, links.other, calls.start, calls.end, calls.scope, calls.thread,
+            links.call_before, links.call_work, offsets_of(graph.stream_rank, len(graph.ranks)), graph.members,
+            links.start_up, links.between, returning, durations.work, durations.call, durations.gap, recent, slots,
+            arrived, joint, found.start, found.end, found.bound, found.call_start, found.call_end, found.call_work,
+            found.last_arrival,
+        )  # fmt: skip
+        graph.scratch.used(int(state[2]))
     return found
+
+
+def _meetings(graph: Graph, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the rank of each work of a collective, collective by collective; and the collectives of several ranks in
+    the order of their last arrivals, by start, then rank: their numbers, last work and its rank; int64.
+    """
+    work = graph.work
+    joint = [np.zeros(0, np.int64)]
+    ranks = [np.zeros(0, np.int64)]
+    for rank, (begin, end) in enumerate(graph.work_of.tolist()):
+        for part in windows(end, begin) if graph.members.size else ():
+            joint.append(part.start + np.flatnonzero(work.member[part] >= 0))
+            ranks.append(np.full(joint[-1].size, rank))
+            graph.scratch.used(part.stop - part.start)
+    mine = np.concatenate(joint)
+    rank = np.concatenate(ranks)
+    order = np.lexsort((rank, work.start[mine], work.member[mine]))
+    mine = mine[order]
+    rank = rank[order]
+    last = (slots[1:] - 1)[graph.members > 1]
+    last = last[np.lexsort((rank[last], work.start[mine[last]]))]
+    return rank, work.member[mine[last]].astype(np.int64), mine[last], rank[last]

@@ -12,6 +12,7 @@ import numpy as np
 from causeway.core.codes import COPY_KINDS
 from causeway.core.feature_registry import record_of
 from causeway.waiting.graph.nodes import COLLECTIVE, COPY, KERNEL, Graph
+from causeway.waiting.graph.scratch import windows
 from causeway.waiting.path.critical_path import Schedule
 
 NONE = "none"
@@ -71,7 +72,7 @@ def durations_under(graph: Graph, schedule: Schedule, work_ns: np.ndarray, chang
     chosen = launches_of(graph, change.kernel)
     if not chosen.size:
         return None
-    own = work_ns[chosen].astype(np.float64)
+    own = graph.scratch.taken(work_ns, chosen).astype(np.float64)
     exposed = exposed_launches(graph, schedule, chosen, change.feature) if change.to == NONE else None
     if exposed is None:
         changed = _moved(own, change)
@@ -80,8 +81,8 @@ def durations_under(graph: Graph, schedule: Schedule, work_ns: np.ndarray, chang
         changed = own * (1.0 + change.mean * own.sum() / total * exposed) if total > 0 else None
     if changed is None or changed.min() < 0:
         return None
-    found = work_ns.copy()
-    found[chosen] = np.rint(changed).astype(np.int64)
+    found = graph.scratch.copy(work_ns)
+    graph.scratch.put(found, chosen, np.rint(changed).astype(np.int64))
     return found
 
 
@@ -101,10 +102,23 @@ def launches_of(graph: Graph, kernel: str) -> np.ndarray:
 
     Returns
     -------
-    ndarray of int64, shape (k,), ascending
+    ndarray of int32, shape (k,), ascending
     """
     codes = [code for code, text in enumerate(graph.texts) if text == kernel]
-    return np.flatnonzero((graph.work.kind == KERNEL) & np.isin(graph.work.name, codes))
+    return _numbers(graph, (KERNEL,), codes)
+
+
+def _numbers(graph: Graph, kinds: Sequence[int], codes: Sequence[int] | None = None) -> np.ndarray:
+    """Return the numbers of the work of some kinds and, if given, of some names; int32, shape (k,), ascending."""
+    work = graph.work
+    found = [np.zeros(0, np.int32)]
+    for part in windows(work.kind.size):
+        chosen = np.isin(work.kind[part], kinds)
+        if codes is not None:
+            chosen &= np.isin(work.name[part], codes)
+        found.append((part.start + np.flatnonzero(chosen)).astype(np.int32))
+        graph.scratch.used(part.stop - part.start)
+    return np.concatenate(found)
 
 
 def exposed_launches(graph: Graph, schedule: Schedule, chosen: np.ndarray, feature: str) -> np.ndarray | None:
@@ -115,23 +129,20 @@ def exposed_launches(graph: Graph, schedule: Schedule, chosen: np.ndarray, featu
     graph : Graph
     schedule : Schedule
     chosen : ndarray of int64, shape (k,)
-        Numbers of the launches.
+        Numbers of the launches, ascending.
     feature : str
 
     Returns
     -------
     ndarray of bool, shape (k,); None for features that count nothing of the kind
     """
-    if feature == LAUNCHES_IN_FLIGHT:
-        others = np.isin(graph.work.kind, (KERNEL, COLLECTIVE))
-    elif feature == TRANSFERS_IN_FLIGHT:
-        others = graph.work.kind == COPY
-    else:
+    codes = None
+    if feature not in (LAUNCHES_IN_FLIGHT, TRANSFERS_IN_FLIGHT):
         kinds = [f"copy ({COPY_KINDS[kind]})" for kind in record_of(feature).copy_kinds]
         codes = [code for code, text in enumerate(graph.texts) if text in kinds]
-        others = (graph.work.kind == COPY) & np.isin(graph.work.name, codes)
         if not kinds:
             return None
+    others = _numbers(graph, (KERNEL, COLLECTIVE) if feature == LAUNCHES_IN_FLIGHT else (COPY,), codes)
     return in_flight(graph, schedule, chosen, others) > 0
 
 
@@ -142,24 +153,38 @@ def in_flight(graph: Graph, schedule: Schedule, chosen: np.ndarray, others: np.n
     ----------
     graph : Graph
     schedule : Schedule
-    chosen : ndarray of int64, shape (k,)
-        Numbers of the launches.
-    others : ndarray of bool, shape (n,)
-        What counts.
+    chosen : ndarray of integers, shape (k,)
+        Numbers of the launches, ascending.
+    others : ndarray of integers, shape (j,)
+        Numbers of the work that counts, ascending.
 
     Returns
     -------
-    ndarray of int64, shape (k,)
+    ndarray of int32, shape (k,)
     """
-    device = graph.stream_device[graph.work.stream]
-    found = np.zeros(chosen.size, np.int64)
-    for one in np.unique(device[chosen]):
-        counted = others & (device == one)
-        mine = device[chosen] == one
-        moments = schedule.start[chosen[mine]]
-        begun = np.searchsorted(np.sort(schedule.start[counted]), moments, side="right")
-        ended = np.searchsorted(np.sort(schedule.end[counted]), moments, side="right")
-        found[mine] = begun - ended - others[chosen[mine]]
+    found = np.zeros(chosen.size, np.int32)
+    for begin, end in graph.work_of.tolist():  # a device is of one rank
+        mine = slice(*np.searchsorted(chosen, [begin, end]).tolist())
+        count = slice(*np.searchsorted(others, [begin, end]).tolist())
+        found[mine] = _in_flight(graph, schedule, chosen[mine], others[count])
+        graph.scratch.used(end - begin)
+    return found
+
+
+def _in_flight(graph: Graph, schedule: Schedule, chosen: np.ndarray, others: np.ndarray) -> np.ndarray:
+    taken = graph.scratch.taken
+    found = np.zeros(chosen.size, np.int32)
+    device = graph.stream_device[taken(graph.work.stream, chosen)].astype(np.int32)
+    of_others = graph.stream_device[taken(graph.work.stream, others)].astype(np.int32)
+    for one in np.unique(device):
+        mine = np.flatnonzero(device == one)
+        counted = others[of_others == one]
+        moments = taken(schedule.start, chosen[mine])
+        for times, sign in ((schedule.start, 1), (schedule.end, -1)):
+            ordered = taken(times, counted)
+            ordered.sort()
+            found[mine] += sign * np.searchsorted(ordered, moments, side="right").astype(np.int32)
+        found[mine] -= np.isin(chosen[mine], counted, assume_unique=True)
     return found
 
 
@@ -182,11 +207,12 @@ def with_moved_contention(
     -------
     ndarray of int64, shape (n,), ns
     """
-    found = work_ns.copy()
-    counted = np.isin(graph.work.kind, (KERNEL, COLLECTIVE))
+    found = graph.scratch.copy(work_ns)
+    counted = _numbers(graph, (KERNEL, COLLECTIVE))
     for one in others:
         chosen = launches_of(graph, one.kernel)
         was, now = (in_flight(graph, schedule, chosen, counted).sum() for schedule in (before, after))
         if was > 0:
-            found[chosen] = np.rint(found[chosen] * (1.0 - one.mean * (now / was - 1.0))).astype(np.int64)
+            longer = graph.scratch.taken(found, chosen) * (1.0 - one.mean * (now / was - 1.0))
+            graph.scratch.put(found, chosen, np.rint(longer).astype(np.int64))
     return found

@@ -1,0 +1,353 @@
+"""A rank's work and calls of one export, joined piece by piece: memory does not grow with the tables."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numba import int32, int64, uint8, void
+
+from causeway.core.clock import Clock
+from causeway.numeric.compiled import I4, I8, U1, compiled
+from causeway.waiting.graph.device_work import NOT_KNOWN, Rows, work_sources
+from causeway.waiting.graph.export_in_memory import QUEUE_THREAD, scopes_of
+from causeway.waiting.graph.graph_builder import GraphBuilder
+from causeway.waiting.graph.host_calls import OWN_STREAM, WHOLE_RANK, call_pieces, event_waits, synchronised_streams
+from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE
+from causeway.waiting.graph.scratch import windows
+
+SPREAD = 0x9E3779B1
+"""Odd factor by which the high bits of a correlation number move its place in the table of calls."""
+
+
+class OutOfOrderError(Exception):
+    """A table's rows are not ordered by start."""
+
+
+def stream_export(
+    builder: GraphBuilder, folder: Path, clock: Clock, ranks: list[int], calls: int, *, full_names: bool
+) -> None:
+    """Give an export's work, calls and event waits to a builder, rank by rank.
+
+    Parameters
+    ----------
+    builder : GraphBuilder
+    folder : Path
+    clock : Clock
+    ranks : list of int
+        The export's ranks; its tables are read once for each.
+    calls : int
+        Rows of its table of calls.
+    full_names : bool
+
+    Raises
+    ------
+    OutOfOrderError
+        If a table is not ordered by start; the builder is of no further use then.
+    TableError
+        If a table is damaged.
+    """
+    synchronised = synchronised_streams(folder)
+    for rank in ranks:
+        known = _Calls(builder, rank, calls)
+        for rows in _calls_in_order(folder, builder, rank):
+            known.take(rows, scopes_of(rows, synchronised))
+        made_by = builder.scratch.columns(call=np.int32)
+        sources = work_sources(folder, builder.texts, full_names=full_names)
+        for rows in _work_in_order(sources, clock, rank):
+            made_by.append(call=known.joined(rows))
+            streams = builder.streams_of(rows["rank"], rows["device"], rows["stream"])
+            builder.work.append(
+                **rows | {"start": rows["aligned"], "end": clock.aligned(rows["end"]), "stream": streams}
+            )
+            builder.scratch.used(streams.size)
+        known.finish(clock, made_by.arrays()["call"])
+        builder.ends_rank(rank)
+    waits = event_waits(folder)
+    waits[2] = clock.aligned(waits[2])
+    builder.add_waits(waits)
+
+
+def _chosen(rows: Rows, rank: int) -> Rows:
+    mine = rows["rank"] == rank
+    return rows if mine.all() else {name: values[mine] for name, values in rows.items()}
+
+
+def _calls_in_order(folder: Path, builder: GraphBuilder, rank: int) -> Iterator[Rows]:
+    """Give a rank's calls ordered by start, of equal starts the longest first, in its own clock."""
+    held: Rows | None = None
+    for piece in call_pieces(folder, builder.texts):
+        rows = _chosen(piece, rank)
+        if held is not None:
+            rows = {name: np.concatenate([held[name], values]) for name, values in rows.items()}
+        if not rows["start"].size:
+            continue
+        if (np.diff(rows["start"]) < 0).any():
+            raise OutOfOrderError(folder)
+        cut = int(np.searchsorted(rows["start"], rows["start"][-1]))  # the table may go on with this start
+        held = {name: values[cut:] for name, values in rows.items()}
+        yield _longest_first({name: values[:cut] for name, values in rows.items()})
+    if held is not None:
+        yield _longest_first(held)
+
+
+def _longest_first(rows: Rows) -> Rows:
+    if not (np.diff(rows["start"]) == 0).any():
+        return rows
+    order = np.lexsort((-rows["end"], rows["start"]))
+    return {name: values[order] for name, values in rows.items()}
+
+
+def _work_in_order(sources: list[Iterator[Rows]], clock: Clock, rank: int) -> Iterator[Rows]:
+    """Give a rank's rows of all sources ordered by aligned start, then stream, then source; `aligned` is the start on
+    the dataset's time line, `source` the number of the source.
+    """
+    held: list[Rows | None] = [None for _ in sources]
+    open_ = [True for _ in sources]
+
+    def refill(at: int) -> None:
+        piece = next(sources[at], None)
+        if piece is None:
+            open_[at] = False
+            return
+        rows = _chosen(piece, rank)
+        rows = rows | {"aligned": clock.aligned(rows["start"]), "source": np.full(rows["start"].size, at)}
+        before = held[at]
+        if before is not None:
+            rows = {name: np.concatenate([before[name], values]) for name, values in rows.items()}
+        if (np.diff(rows["start"]) < 0).any():
+            raise OutOfOrderError(f"source {at}")
+        held[at] = rows
+
+    while True:
+        for at in range(len(sources)):
+            while open_[at] and (held[at] is None or not held[at]["start"].size):
+                refill(at)
+        full = [at for at, rows in enumerate(held) if rows is not None and rows["start"].size]
+        if not full:
+            return
+        bound = min((int(held[at]["aligned"][-1]) for at in full if open_[at]), default=None)
+        parts = []
+        for at in full:
+            rows = held[at]
+            cut = rows["start"].size if bound is None else int(np.searchsorted(rows["aligned"], bound))
+            parts.append({name: values[:cut] for name, values in rows.items()})
+            held[at] = {name: values[cut:] for name, values in rows.items()}
+        if any(part["start"].size for part in parts):
+            yield _by_start(parts)
+        else:
+            for at in full:
+                if open_[at] and held[at]["aligned"][-1] == bound:
+                    refill(at)
+
+
+def _by_start(parts: list[Rows]) -> Rows:
+    parts = [part for part in parts if part["start"].size]
+    rows = parts[0] if len(parts) == 1 else {n: np.concatenate([part[n] for part in parts]) for n in parts[0]}
+    if len(parts) == 1 and not (np.diff(rows["aligned"]) == 0).any():
+        return rows
+    order = np.argsort(rows["aligned"], kind="stable")
+    starts = rows["aligned"][order]
+    if (starts[1:] == starts[:-1]).any():
+        order = np.lexsort((rows["stream"], rows["aligned"]))
+    return {name: values[order] for name, values in rows.items()}
+
+
+class _Calls:
+    """Outermost calls of a rank, found by the correlation numbers of all, inner ones as well."""
+
+    def __init__(self, builder: GraphBuilder, rank: int, most: int) -> None:
+        self._builder = builder
+        self._rank = rank
+        array = builder.scratch.array
+        self._count = 0
+        self._start, self._end, self._scope = (array(most, np.int64) for _ in range(3))
+        self._thread, self._name = (array(most, np.int32) for _ in range(2))
+        self._waits, self._first_waits, self._made, self._by = (array(most, np.uint8) for _ in range(4))
+        slots = 1 << max(2 * most - 1, 1).bit_length()
+        self._keys = array(slots, np.int64)
+        self._rows = array(slots, np.int32)
+        self._held = np.full(16, -1)
+        self._asked: list[np.ndarray] = []
+        self._alone = 0
+
+    def take(self, rows: Rows, scope: np.ndarray) -> None:
+        """Take calls in their order, in the export's clock."""
+        if not scope.size:
+            return
+        thread = self._builder.threads_of(rows["rank"], rows["thread"])
+        missing = int(thread.max()) + 1 - self._held.size
+        if missing > 0:
+            self._held = np.concatenate([self._held, np.full(missing, -1)])
+        self._count = _take_calls(
+            rows["start"], rows["end"], thread, rows["name"], rows["waits"], scope, rows["correlation"], self._held,
+            self._count, self._start, self._end, self._thread, self._name, self._first_waits, self._waits, self._scope,
+            self._keys, self._rows,
+        )  # fmt: skip
+        self._builder.scratch.used(scope.size)
+
+    def joined(self, rows: Rows) -> np.ndarray:
+        """Return for each work its outermost call; -1: not known, -2 - i: the i-th that only a queue time tells of."""
+        call = np.empty(rows["start"].size, np.int32)
+        _join(
+            rows["start"], rows["correlation"], rows["source"], rows["stream"], self._start, self._waits, self._keys,
+            self._rows, self._scope, self._by, self._made, call,
+        )  # fmt: skip
+        alone = np.flatnonzero((call == -1) & (rows["asked"] != NOT_KNOWN))
+        call[alone] = -2 - self._alone - np.arange(alone.size)
+        self._alone += alone.size
+        if alone.size:
+            self._asked.append(rows["asked"][alone])
+        return call
+
+    def finish(self, clock: Clock, call: np.ndarray) -> None:
+        """Give the calls to the builder, and which of them made each work."""
+        builder = self._builder
+        scratch = builder.scratch
+        first = builder.calls.rows
+        start = self._start[: self._count]
+        asked = clock.aligned(np.concatenate([np.zeros(0, np.int64), *self._asked]))
+        order = np.argsort(asked, kind="stable")
+        asked = asked[order]
+        index = np.empty(asked.size, np.int64)  # of those that only a queue time tells of, behind calls of equal start
+        given = 0
+        for part in windows(self._count):
+            begin = clock.aligned(start[part])
+            upto = asked.size if part.stop == self._count else int(np.searchsorted(asked, begin[-1]))
+            self._append(part, begin, clock.aligned(self._end[part]), asked[given:upto])
+            index[order[given:upto]] = np.searchsorted(begin, asked[given:upto], "right") + part.start
+            index[order[given:upto]] += np.arange(given, upto)
+            given = upto
+            scratch.used(part.stop - part.start)
+        if given < asked.size:  # no calls
+            self._append(slice(0, 0), asked[:0], asked[:0], asked)
+            index[order] = np.arange(asked.size)
+        for part in windows(call.size):
+            top = call[part].astype(np.int64)
+            made = np.flatnonzero(top >= 0)
+            if asked.size:
+                alone = np.flatnonzero(top < -1)
+                by_call = top[made]
+                top[made] += np.searchsorted(asked, clock.aligned(start[by_call]))
+                top[alone] = index[-2 - top[alone]]
+                top[alone] += first
+            top[made] += first
+            builder.made_by.append(call=top)
+            scratch.used(part.stop - part.start)
+
+    def _append(self, part: slice, begin: np.ndarray, end: np.ndarray, asked: np.ndarray) -> None:
+        """Give some calls to the builder, with those of equal time or between them that only a queue time tells of."""
+        waits = self._waits[part]
+        scope = self._scope[part]
+        scope = np.where((waits == WHOLE_RANK) & (scope != NO_SCOPE), ALL_STREAMS, scope)
+        columns = {
+            "start": begin,
+            "end": end,
+            "thread": self._thread[part],
+            "name": self._name[part],
+            "scope": self._builder.scopes_of(self._rank, scope, begin, end),
+            "launches": self._made[part].astype(bool),
+        }
+        if asked.size:
+            n = asked.size
+            thread = self._builder.threads_of(np.full(n, self._rank), np.full(n, QUEUE_THREAD))
+            more = {"start": asked, "end": asked, "thread": thread, "launches": np.ones(n, bool)}
+            more |= {"name": np.full(n, self._builder.texts.code("launch")), "scope": np.full(n, NO_SCOPE)}
+            order = np.argsort(np.concatenate([begin, asked]), kind="stable")
+            columns = {name: np.concatenate([values, more[name]])[order] for name, values in columns.items()}
+        self._builder.calls.append(**columns)
+
+
+@compiled(int64(int64, I8))
+def _slot(key, keys):
+    """Return the slot of a correlation number, or the empty one where it belongs."""
+    mask = keys.size - 1
+    at = (key + (key // keys.size) * SPREAD) & mask  # calls one after the other lie side by side
+    while keys[at] != 0 and keys[at] != key + 1:
+        at = (at + 1) & mask
+    return at
+
+
+@compiled(
+    int64(
+        I8, I8, I4, I8, I8, I8, I8, int64[::1], int64, int64[::1], int64[::1], int32[::1], int32[::1], uint8[::1],
+        uint8[::1], int64[::1], int64[::1], int32[::1],
+    )
+)  # fmt: skip
+def _take_calls(
+    start, end, thread, name, waits, scope, correlation, held, count, out_start, out_end, out_thread, out_name,
+    first_waits, out_waits, out_scope, keys, rows,
+):  # fmt: skip
+    """Write the outermost calls, and under each correlation number the outermost call around its call; return how many
+    outermost calls there are so far. What an inner call waits for counts for the outermost, if it is more.
+
+    Parameters
+    ----------
+    start, end, thread, name, waits, scope, correlation : arrays, shape (k,)
+        Calls in their order.
+    held : array of int64, shape (threads,)
+        The latest outermost call of each thread; -1: none.
+    count : int
+        Outermost calls so far.
+    out_start, out_end, out_thread, out_name, first_waits, out_waits, out_scope : arrays, output
+        Outermost calls; `first_waits` is what they themselves wait for.
+    keys, rows : arrays of int64 and int32, shape (slots,), output
+        Correlation number + 1 (0: empty) and outermost call.
+    """
+    for i in range(start.size):
+        top = held[thread[i]]
+        if top >= 0 and start[i] < out_end[top]:
+            if waits[i] > first_waits[top]:
+                out_waits[top] = waits[i]
+                out_scope[top] = scope[i]
+        else:
+            top = count
+            count += 1
+            held[thread[i]] = top
+            out_start[top] = start[i]
+            out_end[top] = end[i]
+            out_thread[top] = thread[i]
+            out_name[top] = name[i]
+            first_waits[top] = waits[i]
+            out_waits[top] = waits[i]
+            out_scope[top] = scope[i]
+        if correlation[i] >= 0:
+            slot = _slot(correlation[i], keys)
+            keys[slot] = correlation[i] + 1
+            rows[slot] = top
+    return count
+
+
+@compiled(void(I8, I8, I8, I8, I8, U1, I8, I4, int64[::1], uint8[::1], uint8[::1], int32[::1]))
+def _join(start, correlation, source, stream, call_start, waits, keys, rows, scope, by, made, call):
+    """Write the outermost call of each work, -1 where it is not known or began later; let a call that waits for the
+    work it made wait for that work's stream, of later sources rather, of one source of the last.
+
+    Parameters
+    ----------
+    start, correlation, source, stream : arrays of int64, shape (k,)
+        Of work.
+    call_start, waits : arrays of int64 and uint8, shape (m,)
+        Of outermost calls.
+    keys, rows : arrays, shape (slots,)
+        See `_take_calls`.
+    scope, by, made : arrays of int64 and uint8, shape (m,), output
+        What each call waits for, the source that said so + 1 (0: none did), and whether it made work.
+    call : array of int32, shape (k,), output
+    """
+    for i in range(start.size):
+        call[i] = -1
+        if correlation[i] < 0:
+            continue
+        slot = _slot(correlation[i], keys)
+        if keys[slot] == 0:
+            continue
+        top = rows[slot]
+        if call_start[top] > start[i]:
+            continue
+        call[i] = top
+        made[top] = 1
+        if waits[top] != OWN_STREAM:
+            continue
+        if (by[top] == 0 and scope[top] == ALL_STREAMS) or (by[top] > 0 and source[i] + 1 >= by[top]):
+            scope[top] = stream[i]
+            by[top] = source[i] + 1

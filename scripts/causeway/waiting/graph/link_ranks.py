@@ -1,0 +1,191 @@
+"""What each node of a graph waited for, rank by rank."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import int64
+
+from causeway.numeric.compiled import I4, I8, compiled
+from causeway.waiting.graph.links import BY_CALL, BY_STREAM, link
+from causeway.waiting.graph.nodes import Graph
+from causeway.waiting.graph.scratch import WINDOW
+
+DEFAULT_START_UP_NS = 5_000
+"""Start-up latency of exports in which fewer than `LEAST_STARTS` launches show it: usual for CUDA and HIP."""
+LEAST_STARTS = 20
+"""Launches that are needed for a median latency."""
+PROBE = 1 << 18
+"""Nodes from which the latencies are taken."""
+
+
+@dataclass(kw_only=True)
+class Links:
+    """What each node waited for: see `links.link`.
+
+    Attributes
+    ----------
+    before, other : ndarray of int32, shape (n,)
+    bound : ndarray of uint8, shape (n,)
+    call_before, call_work : ndarray of int32, shape (m,)
+    start_up, between : int, ns
+        Usual time from a call's return to the start of work on an idle stream, and between work of one stream.
+    """
+
+    before: np.ndarray
+    other: np.ndarray
+    bound: np.ndarray
+    call_before: np.ndarray
+    call_work: np.ndarray
+    start_up: int
+    between: int
+
+
+def linked(graph: Graph, explicit: np.ndarray) -> Links:
+    """Return what each node of a graph waited for.
+
+    Parameters
+    ----------
+    graph : Graph
+    explicit : ndarray of int32, shape (n,)
+        For each work the work of another stream that it waited for by an event; -1: none.
+    """
+    work = graph.work
+    calls = graph.calls
+    links = links_of(graph, DEFAULT_START_UP_NS)
+    probed = first_nodes(graph, PROBE)
+    for rank, (begin, end) in enumerate(zip(graph.work_of[:, 0].tolist(), probed[:, 0].tolist(), strict=True)):
+        links.other[begin:end] = explicit[begin:end]
+        sweep(graph, links, rank, probed[rank])
+    parts = [np.arange(*pair) for pair in zip(graph.work_of[:, 0], probed[:, 0], strict=True)]
+    mine = np.concatenate([np.zeros(0, np.int64), *parts])
+    direct = mine[(links.bound[mine] == BY_CALL) & (work.call[mine] >= 0)]
+    direct = direct[calls.end[work.call[direct]] <= work.start[direct]]
+    start_up = _median(work.start[direct] - calls.end[work.call[direct]], DEFAULT_START_UP_NS)
+    queued = mine[links.bound[mine] == BY_STREAM]
+    asked = np.full(queued.size, np.iinfo(np.int64).min)
+    made = work.call[queued] >= 0
+    asked[made] = calls.end[work.call[queued[made]]]
+    queued = queued[asked <= work.end[links.before[queued]]]
+    between = _median(work.start[queued] - work.end[links.before[queued]], 0)
+    links = links_of(graph, start_up, explicit)
+    for rank in range(len(graph.ranks)):
+        sweep(graph, links, rank)
+    links.between = max(between, 0)
+    return links
+
+
+def _median(values: np.ndarray, default: int) -> int:
+    return int(np.sort(values)[(values.size - 1) // 2]) if values.size >= LEAST_STARTS else default
+
+
+def offsets_of(rows: np.ndarray, ranks: int) -> np.ndarray:
+    """Return where the rows of each rank begin; int64, shape (ranks + 1,).
+
+    Parameters
+    ----------
+    rows : ndarray of integers, shape (n,)
+        Row of the rank of each, ascending.
+    ranks : int
+    """
+    return np.searchsorted(rows, np.arange(ranks + 1)).astype(np.int64)
+
+
+def links_of(graph: Graph, start_up: int, explicit: np.ndarray | None = None) -> Links:
+    """Return links that `sweep` is to find, with `explicit` of shape (n,), what is known of waits for events."""
+    n = graph.work.start.size
+    m = graph.calls.start.size
+    array = graph.scratch.array
+    return Links(
+        before=array(n, np.int32), other=array(n, np.int32) if explicit is None else graph.scratch.copy(explicit),
+        bound=array(n, np.uint8), call_before=array(m, np.int32), call_work=array(m, np.int32), start_up=start_up,
+        between=0,
+    )  # fmt: skip
+
+
+def sweep(graph: Graph, links: Links, rank: int, until: np.ndarray | None = None) -> None:
+    """Find the links of a rank's nodes.
+
+    Parameters
+    ----------
+    graph : Graph
+    links : Links
+        Its `other` holds explicit waits.
+    rank : int
+        Its row.
+    until : ndarray of int64, shape (3,), optional
+        Where its work, calls and returns end; else where they do.
+    """
+    work = graph.work
+    calls = graph.calls
+    ranks = len(graph.ranks)
+    at = graph.cursors()[rank]
+    if until is not None:
+        at[3:] = until
+    streams = offsets_of(graph.stream_rank, ranks)
+    threads = offsets_of(graph.thread_rank, ranks)
+    recent = np.full((graph.stream_rank.size, 2), -1)
+    counts = np.full(3 * graph.thread_rank.size, -1)
+    done = WINDOW
+    while done == WINDOW:
+        done = link(
+            at, WINDOW, graph.returns, work.start, work.end, work.stream, work.call, calls.start, calls.end,
+            calls.scope, calls.thread, graph.stream_rank, graph.thread_rank, streams, threads, links.start_up, recent,
+            counts, links.before, links.other, links.bound, links.call_before, links.call_work,
+        )  # fmt: skip
+        graph.scratch.used(done)
+
+
+def first_nodes(graph: Graph, most: int) -> np.ndarray:
+    """Return where work, calls and returns of each rank end, if only the first nodes of all ranks in the order of time
+    are taken; int64, shape (ranks, 3).
+
+    Parameters
+    ----------
+    graph : Graph
+    most : int
+        How many: all, where there are no more. Of equal times returns of calls come first, then begins, then work; of
+        these those of the first rank.
+    """
+    at = graph.cursors()
+    columns = (graph.work.start, graph.calls.start, graph.calls.end, graph.returns)
+    if (at[:, 3:] - at[:, :3]).sum() <= most:
+        return at[:, 3:].copy()
+    low, high = (sign * (1 << 62) for sign in (-1, 1))
+    while high - low > 1:  # the last moment up to which there are not too many
+        middle = (low + high) // 2
+        if (_until(middle, at, *columns) - at[:, :3]).sum() <= most:
+            low = middle
+        else:
+            high = middle
+    found, more = (_until(moment, at, *columns) for moment in (low, high))
+    left = most - int((found - at[:, :3]).sum())
+    for kind in (2, 1, 0):
+        for rank in range(len(found)):
+            taken = min(left, int(more[rank, kind] - found[rank, kind]))
+            found[rank, kind] += taken
+            left -= taken
+    return found
+
+
+@compiled(int64[:, ::1](int64, int64[:, ::1], I8, I8, I8, I4))
+def _until(moment, at, start, call_start, call_end, returns):
+    """Return where the work, calls and returns of each rank that are not after a moment end."""
+    found = np.empty((len(at), 3), np.int64)
+    for rank in range(len(at)):
+        for kind in range(3):
+            low = at[rank, kind]
+            high = at[rank, 3 + kind]
+            while low < high:
+                middle = (low + high) // 2
+                if kind == 0:
+                    time = start[middle]
+                elif kind == 1:
+                    time = call_start[middle]
+                else:
+                    time = call_end[returns[middle]]
+                if time <= moment:
+                    low = middle + 1
+                else:
+                    high = middle
+            found[rank, kind] = low
+    return found
