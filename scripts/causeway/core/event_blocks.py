@@ -49,7 +49,7 @@ def is_repeated(values: np.ndarray) -> bool:
 
 
 def shortened(values: np.ndarray) -> np.ndarray:
-    """Return a column (`values`, shape (n,)) as `repeated` makes it where all of its values are equal."""
+    """Return a column (`values`, shape (n,)), shape (n,), as `repeated` makes it where all its values are equal."""
     return np.broadcast_to(values[0], values.shape) if values.size and (values == values[0]).all() else values
 
 
