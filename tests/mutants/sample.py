@@ -44,6 +44,14 @@ ROOMS = {
         "fleet/protection/ledger.py": ("fleet/test_release.py", "fleet/test_deployment_attacks.py"),
         "fleet/protection/noise.py": ("fleet/test_release.py", "fleet/test_protection.py"),
     },
+    "decisions": {
+        "comparison/gate.py": ("comparison/test_gate.py",),
+        "comparison/change_verdicts.py": ("comparison/test_comparing.py",),
+        "causal/statistics/multiple_testing.py": ("causal/discovery/test_multiple_testing.py",),
+        "causal/statistics/sensitivity.py": ("causal/discovery/test_multiple_testing.py",),
+        "causal/discovery/verdicts.py": ("causal/discovery/test_multiple_testing.py",),
+        "causal/report/across_kernels.py": ("causal/report/test_across_kernels.py",),
+    },
 }
 """By room: module, relative to the package, and its tests below `tests/unit`."""
 BESIDE = {

@@ -1,5 +1,6 @@
 """Queries contain only names from Causeway, and return what the tables and documents contain."""
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -54,3 +55,33 @@ def test_a_wrong_number_is_noticed():
     assert not same(3, 4)
     assert not same(None, 1.0)
     assert same(1.0 + 1e-15, 1.0)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        cell("n", "t.parquet", 1),
+        of_table("min(file_row_number)", "t.parquet"),
+        of_table("n", "t.parquet", "file_row_number < 3"),
+    ],
+)
+def test_a_query_by_row_number_asks_for_it(query):
+    """DuckDB before 1.3 has no number of the row unless `read_parquet` is told to give it."""
+    assert "FROM read_parquet('t.parquet', file_row_number = true)" in query
+
+
+def test_a_query_of_all_columns_gives_those_of_the_file(tmp_path, monkeypatch):
+    pq.write_table(pa.table({"n": [1, 2], "share": [0.5, 0.25]}), tmp_path / "t.parquet")
+    monkeypatch.chdir(tmp_path)
+    with duckdb.connect() as base:
+        for where in ("", rows_where({"n": 2})):
+            assert [column[0] for column in base.execute(of_table("*", "t.parquet", where)).description] == [
+                "n",
+                "share",
+            ]
+
+
+def test_a_word_in_a_query_has_two_hundred_characters_at_most():
+    assert rows_where({"kernel": "k" * 200, "rank": 3}) == f"kernel = '{'k' * 200}' AND rank = 3"
+    with pytest.raises(ValueError, match="may not stand in a query"):
+        rows_where({"kernel": "k" * 201})

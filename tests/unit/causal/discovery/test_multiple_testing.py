@@ -10,6 +10,8 @@ from causeway.causal.statistics.sensitivity import robustness_value
 def test_simes_by_hand():
     assert simes([0.03, 0.02, 0.9]) == pytest.approx(0.045)
     assert simes([]) == 1
+    assert simes([1.0]) == 1
+    assert simes([0.2, 0.2]) == pytest.approx(0.2)
 
 
 def test_adjusted_p_values_are_bounded():
@@ -18,6 +20,24 @@ def test_adjusted_p_values_are_bounded():
     assert benjamini_bogomolov(0.01, 2, 8) == pytest.approx(0.04)
     assert benjamini_bogomolov(0.01, 8, 8) == 0.01
     assert benjamini_bogomolov(0.5, 1, 8) == 1
+    assert benjamini_bogomolov(0.01, 0, 8) == pytest.approx(0.08)  # none selected: as if one were
+    assert bonferroni(0.3, 1) == 0.3
+    assert bonferroni(0.3, 0) == 0.3
+
+
+@pytest.mark.parametrize("effect", [0.1, 0.5, 2.0])
+def test_a_hidden_cause_as_strong_as_the_robustness_value_undoes_the_effect(effect):
+    """By the bias of a confounder (Cinelli and Hazlett 2020, equation 4): R^2 with cause and target both this value, the
+    bias is R^2 / sqrt(1 - R^2) standard deviations of the residual per one of the cause, and the effect is f.
+    """
+    strength = robustness_value(effect**2 / (1 + effect**2))
+    assert strength / np.sqrt(1 - strength) == pytest.approx(effect)
+
+
+def test_no_partial_r2_is_beyond_its_bounds():
+    assert robustness_value(-0.1) == 0
+    assert robustness_value(1.1) == 1
+    assert robustness_value(0.999999) < 1
 
 
 def test_robustness_value_of_the_published_example():

@@ -66,3 +66,15 @@ def test_a_long_name_breaks_behind_its_last_seam_that_fits():
     for line, rest in itertools.pairwise(lines):
         longer = line + rest[: rest.find("_") + 1 or None]
         assert text_width(longer, 12) > 160, "the next part would have fitted too"
+
+
+def test_a_line_that_breaks_at_a_seam_is_at_least_half_full():
+    """Else a name whose one seam stands near its start would leave most of a line empty."""
+    word = "k_" + "e" * 60
+    fits = max(n for n in range(1, len(word)) if text_width(word[:n], 12) <= 120)
+    assert len(wrapped(word, 120, 12)[0]) == fits
+    for seam in range(1, fits + 1):
+        word = "e" * (seam - 1) + "-" + "e" * 60
+        first = wrapped(word, 120, 12)[0]
+        assert len(first) >= fits // 2
+        assert first.endswith("-") == (fits // 2 <= seam <= len(first))
