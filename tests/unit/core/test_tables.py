@@ -1,13 +1,18 @@
 """Tables are read as they were written, and a wrong table is neither written nor read."""
 
+import errno
+import hashlib
 import json
+from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from causeway.core import tables
 from causeway.core.errors import TableError
+from causeway.core.files.machine_errors import MachineError
 
 KERNELS = pa.table(
     {
@@ -46,6 +51,8 @@ def test_equal_tables_give_equal_bytes(tmp_path):
         (lambda t: t.drop_columns(["name"]), r"missing columns \['name'\]"),
         (lambda t: t.append_column("surplus", pa.array([1, 2])), r"unknown columns \['surplus'\]"),
         (lambda t: t.set_column(0, "kernel", pa.array([-1, 2])), "kernels"),
+        (lambda t: t.set_column(0, "kernel", pa.array([0.5, 2.0])), "kernels"),
+        (lambda t: t.set_column(0, "kernel", pa.array([0, 2**40])), "kernels"),
         (lambda t: t.set_column(2, "name", pa.array([None, "b"])), "column name has 1 nulls"),
     ],
 )
@@ -107,3 +114,76 @@ def test_the_hash_of_a_folder_depends_on_names_and_contents(tmp_path):
     assert tables.sha256_of(tmp_path / "a") != first
     # SHA-256 of "1", from the standard's test tools
     assert tables.sha256_of(tmp_path / "a" / "y") == "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"
+    (tmp_path / "b").mkdir()
+    hashes = set()
+    for content in ("1", "2"):
+        (tmp_path / "b" / "x").write_text(content)
+        hashes.add(tables.sha256_of(tmp_path / "b"))
+    assert len(hashes) == 2
+
+
+def test_the_hash_of_a_large_file_is_that_of_all_its_content(tmp_path):
+    content = np.random.default_rng(1).bytes(5_000_001)
+    (tmp_path / "x").write_bytes(content)
+    assert tables.sha256_of(tmp_path / "x") == hashlib.sha256(content).hexdigest()
+
+
+def written(path, columns, rows_of_group=100, **more):
+    """Write a table as another program would, with our name and version, and return it."""
+    facts = {"causeway.table": "kernels", "causeway.schema_version": tables.SCHEMA_VERSION}
+    table = pa.table(columns, **more).replace_schema_metadata(facts)
+    pq.write_table(table, path, row_group_size=rows_of_group)
+    return table
+
+
+@pytest.mark.parametrize("wrong", ["name", "kernel"])
+def test_a_table_of_the_right_name_with_other_columns_is_refused(tmp_path, wrong):
+    schema = tables.SCHEMAS["kernels"]
+    columns = KERNELS.cast(schema).to_pydict()
+    types = {field.name: field.type for field in schema}
+    types["kernel"] = pa.int64() if wrong == "kernel" else types["kernel"]
+    if wrong == "name":
+        del columns["name"]
+    arrays = {name: pa.array(values, types[name]) for name, values in columns.items()}
+    written(tmp_path / "kernels.parquet", arrays)
+    with pytest.raises(TableError, match=rf"lacks columns \['{wrong}'\] or has them with another type"):
+        tables.read_table(tmp_path / "kernels.parquet", "kernels")
+
+
+@pytest.mark.parametrize("rows", [[], [0], [2, 3], [0, 2, 3, 5, 6, 9], [9], [4, 10, 12], list(range(10))])
+def test_rows_are_taken_by_their_number_in_the_file(tmp_path, rows):
+    schema = tables.SCHEMAS["kernels"]
+    columns = {
+        field.name: pa.array(range(10) if pa.types.is_integer(field.type) else [f"{field.name} {n}" for n in range(10)])
+        for field in schema
+    }
+    columns = {name: array.cast(schema.field(name).type) for name, array in columns.items()}
+    table = written(tmp_path / "kernels.parquet", columns, rows_of_group=3)
+    assert pq.read_metadata(tmp_path / "kernels.parquet").num_row_groups == 4
+    found = tables.take_rows(tmp_path / "kernels.parquet", "kernels", np.array(rows, np.int64))
+    assert found.to_pylist() == [table.slice(row, 1).to_pylist()[0] for row in rows if row < 10]
+    assert found.column_names == table.column_names
+
+
+@pytest.mark.parametrize("statistics", [True, False])
+def test_the_ends_of_an_ascending_column_are_found_with_and_without_statistics(tmp_path, statistics):
+    table = pa.table({"other": [9, 9, 9, 9], "start_ns": [3, 5, 8, 13]})
+    pq.write_table(table, tmp_path / "t", row_group_size=2, write_statistics=statistics)
+    with pq.ParquetFile(tmp_path / "t") as file:
+        assert [tables.extremes(file, group, "start_ns") for group in (0, 1)] == [(3, 5), (8, 13)]
+
+
+def test_a_table_gets_the_folders_above_it(tmp_path):
+    tables.write_table(KERNELS, tmp_path / "a" / "b" / "kernels.parquet", "kernels")
+    assert tables.read_table(tmp_path / "a" / "b" / "kernels.parquet", "kernels").num_rows == 2
+
+
+def test_a_document_on_a_disk_that_fails_is_no_damaged_document(tmp_path, monkeypatch):
+    (tmp_path / "a.json").write_text("{")
+    for reading in (tmp_path / "a.json", tmp_path / "b.json"):
+        with pytest.raises(TableError, match="not a readable JSON document"):
+            tables.read_json(reading)
+    failing = OSError(errno.EIO, "Input/output error")
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: (_ for _ in ()).throw(failing))
+    with pytest.raises(MachineError, match=r"stopped reading .*a\.json.*EIO"):
+        tables.read_json(tmp_path / "a.json")

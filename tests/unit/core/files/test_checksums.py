@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from causeway.command_line.__main__ import main as causeway
-from causeway.core.files.checksums import MARKER, differences, recorded
+from causeway.core.files.checksums import MARKER, Differences, differences, in_words, recorded
 from causeway.core.tables import read_json
 from report import record_checksums, verify
 
@@ -80,3 +80,26 @@ def test_each_of_sixty_damaged_files_is_noticed_and_its_output_named(results, ca
 def test_results_without_a_record_are_refused_in_a_sentence(tmp_path, capsys):
     assert causeway(["verify", str(tmp_path)]) == 2
     assert "holds no results with a record of checksums" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("missing", "changed"), [(0, 20), (20, 21), (1, 43)])
+def test_twenty_files_of_a_kind_are_named_and_the_rest_counted(tmp_path, missing, changed):
+    names = [f"{number:02}.json" for number in range(50)]
+    lines = in_words(tmp_path, Differences(missing=names[:missing], changed=names[:changed], outputs=["a", "b"]))
+    wanted = []
+    for word, count in (("missing", missing), ("changed", changed)):
+        wanted += [f"{word}: {name}" for name in names[: min(count, 20)]]
+        wanted += [f"{word}: {count - 20} more"] if count > 20 else []
+    assert lines == [*wanted, f"to make them again: snakemake --forcerun {tmp_path / 'a'} {tmp_path / 'b'}"]
+    assert in_words(tmp_path, Differences(unknown=["c"])) == []
+
+
+@pytest.mark.parametrize("marked", ["a", "a/b", "a/b/c", None])
+def test_the_output_of_a_damaged_file_is_the_folder_that_a_rule_makes(tmp_path, marked):
+    name = "a/b/c/x.parquet"
+    (tmp_path / "a" / "b" / "c").mkdir(parents=True)
+    if marked:
+        (tmp_path / marked / MARKER).touch()
+    assert differences(tmp_path, {name: "0"}).outputs == [marked or name]
+    (tmp_path / "a" / MARKER).touch()
+    assert differences(tmp_path, {name: "0"}).outputs == ["a"]

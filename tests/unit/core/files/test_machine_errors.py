@@ -20,6 +20,8 @@ OF_THE_MACHINE = [
     )),
     MemoryError(),
     pa.ArrowMemoryError("malloc of size 64 failed"),
+    pa.ArrowMemoryError(f"malloc of size {2**34 - 1} failed"),
+    OSError("libx.so: failed to map segment from shared object"),
     RuntimeError("can't start new thread"),
 ]  # fmt: skip
 OF_THE_EXPORT = [
@@ -27,6 +29,8 @@ OF_THE_EXPORT = [
     OSError(errno.EINVAL, "Invalid argument"),
     pa.ArrowInvalid("Parquet magic bytes not found"),
     pa.ArrowMemoryError("malloc of size 1099511627776 failed"),
+    pa.ArrowMemoryError(f"malloc of size {2**34} failed"),
+    OSError(errno.EINVAL, "failed to map segment from shared object"),
     sqlite3.DatabaseError("database disk image is malformed"),
     RuntimeError("generator raised StopIteration"),
     ValueError("not a number"),

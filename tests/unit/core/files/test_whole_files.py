@@ -136,3 +136,11 @@ def test_a_disk_that_fails_while_a_table_is_read_is_no_damaged_table(tmp_path, m
     monkeypatch.setattr(pq.ParquetFile, "read", lambda *_, **__: (_ for _ in ()).throw(failing))
     with pytest.raises(MachineError, match="EIO"):
         tables.read_table(path, "kernels")
+
+
+def test_many_results_leave_no_file_open(tmp_path):
+    """A system gives a process some thousand open files; a writer that kept one each would end a large run."""
+    before = len(os.listdir("/proc/self/fd"))
+    for number in range(20):
+        whole_files.write_whole(tmp_path / str(number), "text")
+    assert len(os.listdir("/proc/self/fd")) == before
