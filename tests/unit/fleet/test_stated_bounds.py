@@ -1,0 +1,114 @@
+"""Bounds that the fleet states: lengths and forms of messages, what composed releases cost, how wide noise is."""
+
+import itertools
+import math
+import secrets
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import integrate, optimize
+
+from causeway.core.errors import CausewayError
+from causeway.fleet.protection import local_dp
+from causeway.fleet.protection.envelope import LONGEST_BODY, MODES, ROLES, Envelope, ReportRefusedError, decode
+from causeway.fleet.protection.ledger import composed_epsilon
+from causeway.fleet.protection.noise import noise_half_width
+
+
+def message(body=b"sealed", **more):
+    facts = {"serial": b"s" * 16, "layout": b"l" * 16, "signature": b"g" * 64, "epoch": 7} | more
+    return Envelope(role=ROLES[-1], mode=MODES[-1], body=body, **facts)
+
+
+def test_a_message_comes_back_as_it_was():
+    for role, mode in itertools.product(ROLES, MODES):
+        one = Envelope(
+            role=role, mode=mode, epoch=2**32 - 1, serial=b"s" * 16, layout=b"l" * 16, signature=b"g" * 64, body=b"b"
+        )
+        assert decode(one.encoded()) == one
+
+
+@pytest.mark.parametrize(("at", "value"), [(0, ord("X")), (4, len(ROLES)), (5, len(MODES)), (4, 255), (5, 255)])
+def test_a_role_or_mode_that_there_is_not_is_refused(at, value):
+    """The fifth byte is the role, the sixth the mode."""
+    packed = bytearray(message().encoded())
+    packed[at] = value
+    with pytest.raises(ReportRefusedError, match="form"):
+        decode(bytes(packed))
+
+
+def test_a_message_has_a_least_and_a_greatest_length():
+    empty = message(b"").encoded()
+    assert decode(empty).body == b""
+    assert len(decode(message(b"x" * LONGEST_BODY).encoded()).body) == LONGEST_BODY
+    for wrong in (empty[:-1], message(b"x" * (LONGEST_BODY + 1)).encoded()):
+        with pytest.raises(ReportRefusedError, match="length"):
+            decode(wrong)
+
+
+def lost(epsilons, epsilon):
+    """Return the delta at an epsilon of randomised responses together, by all of their outcomes: no composition of
+    mechanisms with these epsilons is worse (Kairouz, Oh and Viswanath 2015, theorem 3.2).
+    """
+    total = 0.0
+    for signs in itertools.product((1, -1), repeat=len(epsilons)):
+        one = math.prod(1 / (1 + math.exp(-sign * each)) for sign, each in zip(signs, epsilons, strict=True))
+        other = math.prod(1 / (1 + math.exp(sign * each)) for sign, each in zip(signs, epsilons, strict=True))
+        total += max(0.0, one - math.exp(epsilon) * other)
+    return total
+
+
+@pytest.mark.parametrize(
+    ("epsilons", "together"), [([0.5] * 6, 1.9), ([0.25, 0.75, 0.75], 1.1), ([0.5, 1.0], 0.8), ([0.125] * 3, 0.2)]
+)
+def test_releases_together_cost_what_all_outcomes_say(epsilons, together):
+    found = composed_epsilon([Fraction(one) for one in epsilons], lost(epsilons, together))
+    assert found == pytest.approx(together, abs=2e-3)
+
+
+def test_one_release_costs_its_epsilon_and_none_nothing():
+    assert composed_epsilon([Fraction(1, 2)], 1e-3) == 0.5
+    assert composed_epsilon([], 1e-3) == 0
+    assert composed_epsilon([Fraction(1, 2)] * 8, 0) == 4
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+def test_the_width_of_noise_is_that_of_its_density(confidence):
+    """Of one Laplace noise by its quantile; of two by the integral of their convolution, exp(-|x|) (1 + |x|) / 4."""
+    assert noise_half_width(3.0, confidence, 1) == pytest.approx(-3 * math.log(1 - confidence))
+
+    def within(half):
+        return 2 * integrate.quad(lambda x: math.exp(-x) * (1 + x) / 4, 0, half)[0] - confidence
+
+    assert noise_half_width(3.0, confidence) == pytest.approx(3 * optimize.brentq(within, 0, 50))
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan])
+def test_local_noise_needs_an_epsilon_above_zero(epsilon):
+    with pytest.raises(CausewayError, match="expected above 0"):
+        local_dp.flip_threshold(epsilon)
+
+
+def test_local_noise_from_the_systems_entropy_keeps_half_and_flips_the_share_that_it_says():
+    epsilon = 2.0
+    flags = np.arange(80_001) % 2 == 0
+    body = local_dp.randomise(flags, epsilon)
+    assert len(body) == 10_001
+    found = local_dp.flags_of(body, flags.size).astype(bool)
+    assert found[flags].mean() == pytest.approx(0.5, abs=0.02)
+    assert found[~flags].mean() == pytest.approx(1 / (math.e + 1), abs=0.02)  # half of epsilon for a section
+    assert local_dp.randomise(flags, epsilon) != body
+    for wrong in (body[:-1], body + secrets.token_bytes(1)):
+        with pytest.raises(ReportRefusedError, match="length"):
+            local_dp.flags_of(wrong, flags.size)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_the_deviation_of_a_local_count_is_that_of_a_binomial_one(epsilon):
+    q = 1 / (math.exp(epsilon / 2) + 1)
+    drawn = np.random.default_rng(3).binomial(5000, q, 100_000).astype(float)
+    counts, deviation = local_dp.estimate(drawn, 5000, epsilon)
+    assert counts.mean() == pytest.approx(0, abs=deviation / 50)
+    assert counts.std() == pytest.approx(deviation, rel=0.02)
+    assert local_dp.estimate(np.array([2500.0]), 5000, epsilon)[0][0] == pytest.approx(5000)
