@@ -187,3 +187,26 @@ def test_a_document_on_a_disk_that_fails_is_no_damaged_document(tmp_path, monkey
     monkeypatch.setattr(Path, "read_text", lambda *_, **__: (_ for _ in ()).throw(failing))
     with pytest.raises(MachineError, match=r"stopped reading .*a\.json.*EIO"):
         tables.read_json(tmp_path / "a.json")
+
+
+READINGS = {
+    "whole": lambda file: file.read(),
+    "a group": lambda file: file.read_row_group(1),
+    "groups": lambda file: file.read_row_groups([0, 1]),
+    "batches": lambda file: list(file.iter_batches(2)),
+}
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_a_damaged_page_is_named_however_the_table_is_read(tmp_path, monkeypatch, reading):
+    monkeypatch.setattr(tables, "ROW_GROUP_ROWS", 1)
+    path = tmp_path / "kernels.parquet"
+    tables.write_table(KERNELS, path, "kernels")
+    with tables.open_table(path, "kernels") as file:
+        group = file.metadata.row_group(file.num_row_groups - 1).column(2)
+        READINGS[reading](file)
+    content = bytearray(path.read_bytes())
+    content[group.data_page_offset + group.total_compressed_size - 2] ^= 1
+    path.write_bytes(content)
+    with tables.open_table(path, "kernels") as file, pytest.raises(TableError, match=r"kernels\.parquet"):
+        READINGS[reading](file)

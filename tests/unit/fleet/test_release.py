@@ -85,6 +85,13 @@ def test_intervals_hold_what_they_promise():
         assert (np.abs(noise) <= noise_half_width(20, 0.95, terms)).mean() == pytest.approx(0.95, abs=0.002)
 
 
+def test_an_anchor_may_lie_in_a_folder_that_is_not_there_yet(tmp_path):
+    ledger = Ledger(tmp_path / "ledger", [tmp_path / "other" / "server" / "anchor.json"], BUDGET, 0.0, True)
+    made = release.Server("leader", ledger, SeededNoise(SEED), LAYOUT, 5, "fleet")
+    give(made, release.Request(1, DETAIL, release.WHOLE))
+    assert json.loads((tmp_path / "other" / "server" / "anchor.json").read_text())["entries"] == 1
+
+
 @pytest.mark.parametrize("reports", [0, 1, 4])
 def test_below_the_threshold_nothing_is_released_and_nothing_spent(tmp_path, reports):
     """Group 6."""

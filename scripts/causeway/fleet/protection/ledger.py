@@ -255,7 +255,6 @@ class Ledger:
         line = json.dumps(entry, sort_keys=True)
         write_whole(self.path, stored + line.encode() + b"\n")
         for anchor in self.anchors:
-            anchor.parent.mkdir(parents=True, exist_ok=True)
             write_whole(
                 anchor,
                 json.dumps({"head": hashlib.sha256(line.encode()).hexdigest(), "entries": len(entries) + 1}).encode(),

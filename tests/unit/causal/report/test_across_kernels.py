@@ -105,6 +105,24 @@ def test_nothing_is_left_of_a_cause_that_is_lost_beside_another():
     assert graph["sentences"] == [tables["contributions"][0]["sentence"]]
 
 
+def test_what_ifs_stay_with_their_causes_and_those_asked_for_say_why_not():
+    """Of a cause that is lost, a built-in what-if goes; one that a user asked for stays, refused and without numbers."""
+    asked = [
+        replace(what_if(name, "1", "2", (-5, -7, -3)), user_intervention=f"halve {name}", mean_change=estimate(-4))
+        for name in "xz"
+    ]
+    rows = (what_if("x", "1", "2", (-9, -12, -6)), what_if("z", "1", "2", (-9, -12, -6)), *asked)
+    causes = [arrow("x", contribution=(40, 30, 50)), arrow("z", contribution=(20, 10, 30), p_value=0.2)]
+    before = outcome("a", 1e-6, causes, examination=Examination(what_ifs=rows))
+    (one,) = correct([before])
+    kept = one.examination.what_ifs
+    assert kept[:2] == (rows[0], asked[0])
+    (refused,) = kept[2:]
+    assert (refused.causes, refused.user_intervention, refused.verdict) == (("z",), "halve z", "refused")
+    assert refused.reason == "refused: z is not significant after 1 kernels"
+    assert [refused.change, refused.mean_change, refused.p99_change, refused.saved] == [None] * 4
+
+
 def test_more_kernels_never_help_a_cause():
     rng = np.random.default_rng(1)
     few = [found(f"k{i}", float(p), [("x", 20, float(p))]) for i, p in enumerate(rng.uniform(0, 0.02, 5))]

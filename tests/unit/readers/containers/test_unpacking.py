@@ -114,13 +114,33 @@ def test_a_json_bomb_is_read_in_windows_whatever_its_ratio(tmp_path):
 def test_an_xz_file_that_asks_for_gigabytes_gives_nothing():
     """The dictionary's size stands in the block's header, which the encoder wrote: 3 GiB of it for a few lines."""
     content = b"a,b\n" + b"1,2\n" * 1000
-    packed = bytearray(lzma.compress(content))
-    assert b"".join(unpacked(io.BytesIO(packed), "xz")) == content
-    header = slice(12, 12 + 4 * (packed[12] + 1))
-    block = packed[header]
-    block[4] = 39  # the size as the .xz file format 1.2.1 codes it (section 5.3.1)
-    block[-4:] = zlib.crc32(bytes(block[:-4])).to_bytes(4, "little")
-    packed[header] = block
-    assert lzma.decompress(bytes(packed)) == content
+    packed = with_dictionary(lzma.compress(content), 39)
+    assert lzma.decompress(packed) == content
     with pytest.raises(DamagedError, match="asks for too much memory"):
         list(unpacked(io.BytesIO(packed), "xz"))
+
+
+@pytest.mark.parametrize(("code", "mib", "given"), [(28, 64, True), (29, 96, True), (30, 128, False), (31, 192, False)])
+def test_a_dictionary_of_xz_takes_less_than_128_mib(code, mib, given):
+    """64 MiB are those of `xz -9`, the largest of its presets."""
+    assert (2 | code & 1) << code // 2 + 11 == mib << 20
+    content = b"a,b\n" + b"1,2\n" * 1000
+    packed = io.BytesIO(with_dictionary(lzma.compress(content), code))
+    if given:
+        assert b"".join(unpacked(packed, "xz")) == content
+    else:
+        with pytest.raises(DamagedError, match="asks for too much memory"):
+            list(unpacked(packed, "xz"))
+
+
+def with_dictionary(packed, code):
+    """Return an xz file whose header asks for a dictionary of another size, coded as the .xz file format 1.2.1 does
+    (section 5.3.1).
+    """
+    packed = bytearray(packed)
+    header = slice(12, 12 + 4 * (packed[12] + 1))
+    block = packed[header]
+    block[4] = code
+    block[-4:] = zlib.crc32(bytes(block[:-4])).to_bytes(4, "little")
+    packed[header] = block
+    return bytes(packed)
