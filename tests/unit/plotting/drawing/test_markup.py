@@ -1,8 +1,12 @@
 """Markup: everything from outside is escaped, files stay well formed."""
 
 import itertools
+import string
+from pathlib import Path
 
+import matplotlib as mpl
 import pytest
+from fontTools.ttLib import TTFont
 from markupsafe import Markup
 from plotting_samples import parsed
 
@@ -78,3 +82,22 @@ def test_a_line_that_breaks_at_a_seam_is_at_least_half_full():
         first = wrapped(word, 120, 12)[0]
         assert len(first) >= fits // 2
         assert first.endswith("-") == (fits // 2 <= seam <= len(first))
+
+
+def test_what_has_no_content_is_closed_as_html_and_svg_want_it():
+    """A browser takes `<td/>` for a cell that is left open; a shape of SVG may hold its title."""
+    assert tag("td") == "<td></td>"
+    assert tag("script", src="a.js") == '<script src="a.js"></script>'
+    assert tag("path", d="M0") == '<path d="M0"/>'
+    assert tag("rect", tag("title", "42 ms"), x=1) == '<rect x="1"><title>42 ms</title></rect>'
+    assert tag("input", type="search", disabled=False) == '<input type="search">'
+
+
+@pytest.mark.parametrize(("bold", "size"), [(False, 12), (True, 20)])
+def test_a_width_is_that_of_the_fonts_own_table(bold, size):
+    letters = (string.ascii_letters + string.digits + "_:<>()") * 10  # hinting makes each a whole pixel: it evens out
+    name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
+    with TTFont(Path(mpl.get_data_path()) / "fonts" / "ttf" / name) as font:
+        widths = [font["hmtx"][font.getBestCmap()[ord(letter)]][0] for letter in letters]
+        wanted = size * sum(widths) / font["head"].unitsPerEm
+    assert text_width(letters, size, bold) == pytest.approx(wanted, rel=0.007)
