@@ -59,6 +59,10 @@ def test_width_grows_with_the_text_and_lines_fit():
     assert all(text_width(line, 12) <= 90 for line in lines)
     assert wrapped("", 90, 12) == []
     assert wrapped("WWW", 1, 12) == ["W", "W", "W"]
+    exact = text_width("one two", 12)
+    assert wrapped("one two three", exact, 12) == ["one two", "three"]
+    assert wrapped("one two three", exact - 0.01, 12) == ["one", "two", "three"]
+    assert wrapped("onetwo", text_width("onetwo", 12), 12) == ["onetwo"]
 
 
 def test_a_long_name_breaks_behind_its_last_seam_that_fits():
