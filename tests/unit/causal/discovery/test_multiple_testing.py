@@ -66,6 +66,17 @@ def test_the_detectable_share_is_detected_four_times_in_five():
     assert found / 400 == pytest.approx(0.8, abs=0.08)
 
 
+@pytest.mark.parametrize("tests", [0, 1, 2, 20])
+def test_the_detectable_share_has_the_power_of_its_distribution(tests):
+    """Noncentral chi-squared beyond the critical value of F, at 1 % over the tests; none counts as one."""
+    from scipy.stats import f, ncx2
+
+    n = 400
+    share = detectable_share(n, tests)
+    critical = 3 * f.isf(0.01 / max(tests, 1), 3, n - 4)
+    assert ncx2.sf(critical, 3, n * share / (1 - share)) == pytest.approx(0.8, abs=1e-6)
+
+
 def test_verdicts():
     assert arrow_verdict(99) == "inconclusive"
     assert arrow_verdict(100) == "supported"
