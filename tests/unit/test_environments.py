@@ -150,13 +150,21 @@ def test_the_container_installs_the_lock_with_a_python_that_it_covers():
     from packaging.specifiers import SpecifierSet
 
     recipe = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-    version = re.search(r"^FROM python:(3\.\d+)(?:\.\d+)?-slim", recipe, re.M)[1]
+    assert re.search(r"^FROM debian:trixie-slim$", recipe, re.M)
+    version = re.search(r"^# Python (3\.\d+)", recipe, re.M)[1]  # of Debian trixie
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert version in SpecifierSet(project["requires-python"])
-    assert "COPY requirements.lock" in recipe
-    assert re.search(r"pip install [^\n]*--require-hashes -r requirements\.lock", recipe)
+    assert "COPY requirements-base.lock" in recipe
+    assert re.search(r"pip install [^\n]*--no-deps --require-hashes -r requirements-base\.lock", recipe)
     assert "==" not in recipe
     assert re.findall(r"^USER (.+)$", recipe, re.M)[-1] not in ("root", "0")
+
+
+def test_a_user_without_a_name_can_run_the_container():
+    """Snakemake asks for the user's name, which a user given by number has only in the environment."""
+    recipe = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    given = " ".join(re.findall(r"^ENV (.+)$", recipe, re.M)).split()
+    assert any(one.startswith("USER=") for one in given)
 
 
 def test_the_container_leaves_results_and_caches_out():
