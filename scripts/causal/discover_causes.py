@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from causeway.causal.data.outcome import Scope
+from causeway.causal.data.outcome import Outcome, Scope
 from causeway.causal.data.outcome_file import write_outcomes
 from causeway.causal.data.scopes import (
+    Kernel,
+    PackedFeatures,
     capped,
     feature_columns,
     in_time_order,
@@ -17,7 +19,6 @@ from causeway.causal.data.scopes import (
     observations_of,
     of_kernel,
     only_kernel,
-    read_features,
     row_blocks,
     totals_of,
 )
@@ -25,7 +26,7 @@ from causeway.causal.discovery.discover import discover
 from causeway.causal.effects.user_interventions import configuration_values, user_interventions_of
 from causeway.causal.examination.examine import Extent, examine
 from causeway.core.logs import LOG, failing_clearly
-from causeway.numeric.process import keep_freed_memory
+from causeway.numeric.process import give_back, keep_freed_memory
 from causeway.numeric.seeds import derived_seed
 
 if TYPE_CHECKING:
@@ -48,16 +49,15 @@ def main(job) -> None:
             capped(of_kernel(blocks, kernel.id), causes["max_rows"], own)
             for kernel, own in zip(mine, seeds, strict=True)
         ]
-        features = read_features(job.input.features, pa.concat_tables([blocks.slice(0, 0), *parts]))
+        features = PackedFeatures(job.input.features, pa.concat_tables([blocks.slice(0, 0), *parts]))
+        give_back()
         totals = totals_of(job.input.kernels)
-        outcomes = []
         interventions = user_interventions_of(causes["what_if"])
-        for kernel in mine:
-            table = in_time_order(of_kernel(features, kernel.id))
+
+        def outcome_of(kernel: Kernel) -> Outcome:
+            """Return what is found; all that it was found in is no longer held when the next kernel's turn comes."""
+            table = in_time_order(features.taken(kernel.id))
             scope = Scope(dataset, target, kernel.id, name=kernel.name, seed=seed, resamples=causes["resamples"])
-            outcome, evidence = discover(feature_columns(table), observations_of(table), scope)
-            found = ", ".join(arrow.name for arrow in outcome.arrows) or outcome.refusal or "no cause"
-            LOG.info("%s: %d rows, %s, before correction: %s", kernel.id, outcome.n_rows, outcome.verdict, found)
             extent = Extent(
                 context=causes["context"],
                 context_resamples=causes["context_resamples"],
@@ -65,7 +65,19 @@ def main(job) -> None:
                 by_configuration=configuration_values(table, interventions),
                 totals=totals,
             )
-            outcomes.append(examine(outcome, evidence, extent))
+            columns = feature_columns(table)
+            rows = observations_of(table)
+            del table  # the search is the larger part
+            outcome, evidence = discover(columns, rows, scope)
+            give_back()
+            found = ", ".join(arrow.name for arrow in outcome.arrows) or outcome.refusal or "no cause"
+            LOG.info("%s: %d rows, %s, before correction: %s", kernel.id, outcome.n_rows, outcome.verdict, found)
+            return examine(outcome, evidence, extent)
+
+        outcomes = []
+        for kernel in mine:
+            outcomes.append(outcome_of(kernel))
+            give_back()
         write_outcomes(outcomes, job.output.drafts)
 
 

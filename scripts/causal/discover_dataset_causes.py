@@ -22,7 +22,7 @@ from causeway.causal.discovery.discover import discover
 from causeway.causal.effects.user_interventions import configuration_values, user_interventions_of
 from causeway.causal.examination.examine import Extent, examine, for_each_scope
 from causeway.core.logs import LOG, failing_clearly
-from causeway.numeric.process import keep_freed_memory
+from causeway.numeric.process import give_back, keep_freed_memory
 from causeway.numeric.seeds import derived_seed
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def main(job) -> None:
             blocks, causes["max_rows"], derived_seed(seed, dataset, target, DATASET_SCOPE, "rows")
         )
         table = in_time_order(read_features(job.input.features, blocks))
+        give_back()
         alone = only_kernel(job.input.kernels, causes["kernels_share"], causes["kernels_count"])
         scope = Scope(
             dataset,
@@ -50,9 +51,6 @@ def main(job) -> None:
             resamples=causes["resamples"],
             kernel=alone and (alone.id, alone.name),
         )
-        outcome, evidence = discover(feature_columns(table), observations_of(table, equal_kernels=True), scope)
-        found = ", ".join(arrow.name for arrow in outcome.arrows) or outcome.refusal or "no cause"
-        LOG.info("%d kernels, %d rows, %s: %s", n_kernels, outcome.n_rows, outcome.verdict, found)
         interventions = user_interventions_of(causes["what_if"])
         extent = Extent(
             context=causes["context"],
@@ -61,6 +59,13 @@ def main(job) -> None:
             by_configuration=configuration_values(table, interventions),
             totals=totals_of(job.input.kernels),
         )
+        columns = feature_columns(table)
+        rows = observations_of(table, equal_kernels=True)
+        del table  # the search is the larger part
+        outcome, evidence = discover(columns, rows, scope)
+        give_back()
+        found = ", ".join(arrow.name for arrow in outcome.arrows) or outcome.refusal or "no cause"
+        LOG.info("%d kernels, %d rows, %s: %s", n_kernels, outcome.n_rows, outcome.verdict, found)
         write_outcomes(for_each_scope(examine(outcome, evidence, extent), interventions), job.output.draft)
 
 

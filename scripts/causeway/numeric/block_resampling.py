@@ -83,4 +83,6 @@ def resampled_rows(blocks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     order = np.argsort(blocks, kind="stable")
     starts = np.searchsorted(blocks[order], np.arange(blocks.max() + 2))
     drawn = rng.integers(0, blocks.max() + 1, blocks.max() + 1)
-    return np.concatenate([order[starts[b] : starts[b + 1]] for b in drawn])
+    sizes = starts[drawn + 1] - starts[drawn]
+    before = np.cumsum(sizes) - sizes  # rows of the blocks drawn earlier
+    return order[np.arange(sizes.sum()) + np.repeat(starts[drawn] - before, sizes)]

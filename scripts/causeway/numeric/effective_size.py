@@ -11,8 +11,8 @@ MAX_LAGS = 1000
 """Longest lag that is summed. Longer dependence is a trend, which a lag window of a quarter of the rows shows as
 well.
 """
-VALUES_AT_ONCE = 4_000_000
-"""Numbers in one batch of Fourier transforms: 32 MB."""
+VALUES_AT_ONCE = 400_000
+"""Numbers in one batch of Fourier transforms: 3 MB, and as much for each of their four intermediate results."""
 STANDARD_ERRORS = 2.0
 """An autocorrelation within so many standard errors of white noise counts as zero."""
 STANDARD_ERRORS_OF_SUMS = 3.0

@@ -1,13 +1,14 @@
 """Scopes: which kernels matter, and the observations and features of a scope out of `features.parquet`."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from causeway.causal.data.observations import Feature, Observations
 from causeway.core.feature_registry import COUNTERS, FEATURE_BY_NAME
@@ -115,6 +116,12 @@ def read_features(path: str | Path, blocks: pa.Table) -> pa.Table:
     Table
         All columns of the file, rows in its order.
     """
+    with open_table(path, "features") as file:
+        return pa.concat_tables([file.schema_arrow.empty_table(), *_chosen_rows(file, blocks)])
+
+
+def _chosen_rows(file: pq.ParquetFile, blocks: pa.Table) -> Iterator[pa.Table]:
+    """Yield the rows that lie in some blocks, row group by row group; a group without any is not read."""
     values = [blocks.column(name).combine_chunks().unique() for name in BLOCK]
 
     def codes(table: pa.Table) -> np.ndarray:
@@ -130,13 +137,48 @@ def read_features(path: str | Path, blocks: pa.Table) -> pa.Table:
         return np.where(known, found, -1)
 
     wanted = codes(blocks)
-    parts = []
-    with open_table(path, "features") as file:
-        for group in range(file.num_row_groups):
-            chosen = np.isin(codes(file.read_row_group(group, list(BLOCK))), wanted)
-            if chosen.any():
-                parts.append(file.read_row_group(group).filter(pa.array(chosen)))
-        return pa.concat_tables(parts) if parts else file.schema_arrow.empty_table()
+    for group in range(file.num_row_groups):
+        chosen = np.isin(codes(file.read_row_group(group, list(BLOCK))), wanted)
+        if chosen.any():
+            yield file.read_row_group(group).filter(pa.array(chosen))
+
+
+class PackedFeatures:
+    """Rows of `features.parquet` for several kernels, read once and held compressed: one kernel at a time is unpacked.
+
+    Parameters
+    ----------
+    path : path
+    blocks : Table
+        Some rows of `row_blocks`: columns kernel, rank and bin. Other rows are not held.
+
+    Notes
+    -----
+    The kernels' rows lie in all row groups, so that reading kernel by kernel would decode the file once for each.
+    """
+
+    def __init__(self, path: str | Path, blocks: pa.Table) -> None:
+        self._parts: dict[str, list[pa.Buffer]] = {}
+        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        with open_table(path, "features") as file:
+            self._schema = file.schema_arrow
+            for table in _chosen_rows(file, blocks):
+                for kernel in table.column("kernel").unique().to_pylist():
+                    sink = pa.BufferOutputStream()
+                    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+                        writer.write_table(of_kernel(table, kernel).combine_chunks())
+                    self._parts.setdefault(kernel, []).append(sink.getvalue())
+
+    def taken(self, kernel: str) -> pa.Table:
+        """Return the rows of a kernel, which are no longer held then.
+
+        Returns
+        -------
+        Table
+            All columns of the file, rows in its order; without rows for a kernel that has none or was taken.
+        """
+        parts = [pa.ipc.open_stream(part).read_all() for part in self._parts.pop(kernel, [])]
+        return pa.concat_tables([self._schema.empty_table(), *parts])
 
 
 def in_time_order(table: pa.Table) -> pa.Table:

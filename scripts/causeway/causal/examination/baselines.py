@@ -5,7 +5,10 @@ They get the same prepared columns, without the leaks and copies that would ruin
 told neither of autocorrelation nor of confounding, as they are commonly used.
 """
 
+import contextlib
+import sys
 import warnings
+from collections.abc import Iterator
 from importlib.util import find_spec
 
 import numpy as np
@@ -116,13 +119,27 @@ def _lasso(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return LassoCV(cv=3, alphas=30, max_iter=2000, tol=1e-3).fit(x, y).coef_
 
 
+@contextlib.contextmanager
+def _without_plots() -> Iterator[None]:
+    """Keep SHAP from loading matplotlib, which it uses where it finds it, and only to plot: half a second, 30 MB."""
+    loaded = "matplotlib" in sys.modules
+    if not loaded:
+        sys.modules["matplotlib"] = None
+    try:
+        yield
+    finally:
+        if not loaded:
+            del sys.modules["matplotlib"]
+
+
 def _shap(x: np.ndarray, y: np.ndarray, seed: int) -> np.ndarray:
     """Return the mean absolute SHAP value of each column in boosted trees, with the sign of its correlation with the
     column.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the library's own, about its dependencies
-        import shap
+        with _without_plots():
+            import shap
         from sklearn.ensemble import HistGradientBoostingRegressor
 
         trees = HistGradientBoostingRegressor(random_state=seed, **TREES).fit(x, y)

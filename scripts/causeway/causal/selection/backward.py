@@ -119,8 +119,16 @@ class Pruner:
         """Return the others' first functions in each kernel alone, float, shape (n_rows, n_others * n_kernels) at most,
         centred, weighted, of unit length.
         """
-        parts = [self.candidates[other].first * (self.kernels == k) for other in others for k in range(self.n_kernels)]
-        return unit_columns(self.centring.weighted(np.column_stack(parts)))
+        n_rows = self.problem.basis.columns.shape[0]
+        found = np.empty((n_rows, len(others) * self.n_kernels), order="F")
+        filled = 0
+        for other in others:  # one after another: what stands between is several times as large as what is found
+            first = self.candidates[other].first
+            own = np.column_stack([first * (self.kernels == k) for k in range(self.n_kernels)])
+            part = unit_columns(self.centring.weighted(own))
+            found[:, filled : filled + part.shape[1]] = part
+            filled += part.shape[1]
+        return found[:, :filled]
 
     def others_model(self, response: np.ndarray, others: list[int], without: tuple[int, ...] = ()) -> LinearModel:
         """Return the model of the others: their bases, and as many of the flexible functions as the rows can carry.

@@ -191,11 +191,12 @@ class LinearModel:
         Beside it the columns' coordinates in `q`, and the matrix, shape (m, k), that transforms their residuals into
         the basis.
         """
-        columns = columns.astype(float)
+        columns = columns.astype(float, copy=False)
         coordinates = self.q.T @ columns
         rest = columns - self.q @ coordinates  # once is enough: what keeps less than `NEW_SHARE` is left out
         new = np.einsum("ij,ij->j", rest, rest) > NEW_SHARE
-        block, part = orthonormal(rest[:, new], NEW_SHARE)
+        rest = rest[:, new]  # of a name alone: columns are large, and the whole of them is no longer needed
+        block, part = orthonormal(rest, NEW_SHARE)
         transform = np.zeros((new.size, block.shape[1]))
         transform[new] = part
         return block, coordinates, transform

@@ -102,6 +102,7 @@ class GroupCentring:
         weights = self.weights if columns.ndim == 1 else self.weights[:, None]
         parts = columns * weights if self.ordered else (columns * weights)[self.order]
         sums = np.add.reduceat(parts, self.starts, axis=0)
+        del parts  # as large as the columns
         means = sums / (self.totals if columns.ndim == 1 else self.totals[:, None])
         return columns - means[self.groups]
 
@@ -134,7 +135,9 @@ class GroupCentring:
         -------
         ndarray of float, shape (n_rows,) or (n_rows, n_columns)
         """
-        return self.centred(columns) * (self.roots if columns.ndim == 1 else self.roots[:, None])
+        found = self.centred(columns)
+        found *= self.roots if columns.ndim == 1 else self.roots[:, None]
+        return found
 
 
 def independent_columns(grams: np.ndarray, share: float = NEW_SHARE) -> np.ndarray:

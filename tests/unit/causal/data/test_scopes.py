@@ -12,6 +12,7 @@ from causal_tables import make_table
 from causal import correct_causes, discover_causes, discover_dataset_causes
 from causeway.causal.data.outcome_file import read_outcomes
 from causeway.causal.data.scopes import (
+    PackedFeatures,
     capped,
     feature_columns,
     in_time_order,
@@ -300,3 +301,13 @@ def test_the_whole_dataset_is_a_scope(job):
     (outcome,) = read_outcomes(whole.output.draft)
     assert (outcome.scope.scope, outcome.scope.name, outcome.n_rows) == ("dataset", None, 1200)
     assert outcome.verdict == "supported"
+
+
+def test_packed_features_hold_the_chosen_blocks_alone_and_give_each_kernel_once(tmp_path):
+    path = write_features(tmp_path / "features.parquet", *features_table([make_table(1), make_table(2)]))
+    blocks = row_blocks(path)
+    chosen = blocks.filter(pa.array([number == "k0" for number in blocks.column("kernel").to_pylist()])).slice(0, 2)
+    packed = PackedFeatures(path, chosen)
+    assert packed.taken("k0").equals(read_features(path, chosen), check_metadata=True)
+    assert packed.taken("k0").num_rows == 0
+    assert packed.taken("k1").num_rows == 0
