@@ -26,6 +26,9 @@ MOST_FROM_TABLES = 12
 """CPU-seconds over those of the decode, at most: of all, and of what follows ingest."""
 MOST_SHARE = 0.25
 """Share of one rule in what follows ingest, at most."""
+LEAST_RATE = 5.0
+"""Million launches per CPU-second of the rules that sweep over all of them, at least."""
+SWEEPS = ("measure_efficiency", "build_levels", "find_stragglers")
 MOST_MB = 512
 """Memory of a process, beside its result."""
 INGEST = ("normalise_export", "check_quality", "align_clocks")
@@ -108,8 +111,8 @@ def run_way(folder: Path, rows: list[tuple], steps: Iterable[tuple[str, ...]] = 
     return by_rule(json.loads(path.read_text(encoding="utf-8")) for path in accounts.iterdir()), wall
 
 
-def _table(what: str, found: dict, wall: float, decode: float, judged: bool) -> None:
-    """Print what each rule took and whether the bars are kept."""
+def _table(what: str, found: dict, wall: float, decode: float, judged: bool, rows: int) -> None:
+    """Print what each rule took and whether the bars are kept; `rows` is the number of launches."""
     rest = sum(one["cpu"] for name, one in found.items() if name not in INGEST)
     whole = sum(one["cpu"] for one in found.values())
     print(f"{what}: {wall:.0f} s wall; decode {decode:.2f} CPU-s\n{'':26}{'CPU-s':>8}{'wall s':>8}{'MB':>7}{'x decode':>10}"
@@ -122,6 +125,10 @@ def _table(what: str, found: dict, wall: float, decode: float, judged: bool) -> 
     for name, cpu, most in (("all", whole, MOST_WHOLE), ("from the tables on", rest, MOST_FROM_TABLES)):
         verdict = f"   at most {most} x: {'holds' if cpu <= most * decode else 'FAILS'}" if judged else ""
         print(f"{name:26}{cpu:8.1f}{'':15}{cpu / decode:10.1f}{verdict}")
+    for name in SWEEPS:
+        rate = rows / 1e6 / found[name]["cpu"]
+        verdict = f", at least {LEAST_RATE:.0f}: {'holds' if rate >= LEAST_RATE else 'FAILS'}" if judged else ""
+        print(f"{name:26}{rate:8.1f} M launches per CPU-s{verdict}")
     sys.stdout.flush()
 
 
@@ -158,6 +165,7 @@ def _way(options, kind: str) -> None:
             wall,
             decode,
             judged=millions >= PUBLISHED_MILLIONS,
+            rows=rows,
         )
         runs.append((found, decode))
         shutil.rmtree(folder)
