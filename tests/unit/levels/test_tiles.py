@@ -3,6 +3,7 @@
 import base64
 import gzip
 import re
+from contextlib import closing
 
 import numpy as np
 import pyarrow as pa
@@ -108,7 +109,8 @@ def test_tiles_hold_the_critical_path_of_each_rank_as_every_nanosecond_says(run)
     lanes = tiles.devices_of(levels)
     paths = write_pieces(home / "path_pieces.parquet", sorted({lane["rank"] for lane in lanes})[1:], 3)
     write_explorer(home, folders, clocks, home / "explorer", [], 10_000, home / "path_pieces.parquet")
-    names = [metric["name"] for metric in tiles.metrics_of(levels, PathPieces(home / "path_pieces.parquet"))]
+    with closing(PathPieces(home / "path_pieces.parquet")) as pieces:
+        names = [metric["name"] for metric in tiles.metrics_of(levels, pieces)]
     assert names[tiles.BUILT_IN : tiles.BUILT_IN + len(PATH)] == list(PATH)
     seen = 0
     for number, width in enumerate(sorted(levels.widths, reverse=True)):

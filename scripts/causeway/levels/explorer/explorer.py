@@ -5,6 +5,7 @@ around them.
 import json
 import shutil
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from html import escape
 from pathlib import Path
 
@@ -78,18 +79,18 @@ def write_explorer(
             "findings": [],
         }
     else:
-        path = PathPieces(pieces) if pieces else None
-        configurations, numbers = _configurations(traced)
-        index |= {
-            "levels": write_level_tiles(levels, out / "tiles", path),
-            "total": sum(launches_in(folder) for folder in traced.values()),
-            "launches": write_launch_tiles(levels, traced, clocks, numbers, out / "tiles", most_launches),
-            "rows": [[lane["lane"], lane["rank"], lane["device"], lane["node"]] for lane in devices_of(levels)],
-            "lanes": [[lane["rank"], lane["device"], lane["stream"]] for lane in levels.lanes],
-            "metrics": metrics_of(levels, path),
-            "configurations": configurations,
-            "findings": _findings(findings, folder, index["origin"]),
-        }
+        with closing(PathPieces(pieces)) as path:
+            configurations, numbers = _configurations(traced)
+            index |= {
+                "levels": write_level_tiles(levels, out / "tiles", path),
+                "total": sum(launches_in(folder) for folder in traced.values()),
+                "launches": write_launch_tiles(levels, traced, clocks, numbers, out / "tiles", most_launches),
+                "rows": [[lane["lane"], lane["rank"], lane["device"], lane["node"]] for lane in devices_of(levels)],
+                "lanes": [[lane["rank"], lane["device"], lane["stream"]] for lane in levels.lanes],
+                "metrics": metrics_of(levels, path),
+                "configurations": configurations,
+                "findings": _findings(findings, folder, index["origin"]),
+            }
     own = BUILT_IN + sum(metric["name"] in PATH for metric in index["metrics"])
     index |= {"tile_cells": TILE_CELLS, "block_rows": BLOCK_ROWS, "own_from": own}
     text = json.dumps(index, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")

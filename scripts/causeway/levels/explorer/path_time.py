@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numba import float64, int64, void
 
 from causeway.core.codes import PATH_KINDS
 from causeway.core.tables import SCHEMAS, open_table
+from causeway.numeric.compiled import I4, I8, compiled
 
 PATH = {f"critical path: {kind}": f"share of the critical path: {words}" for kind, words in PATH_KINDS.items()}
 """Metrics of a tile: their names and meanings, in the order of `PATH_KINDS`."""
@@ -19,23 +21,28 @@ GROUPS_HELD = 64
 
 
 class PathPieces:
-    """The stretches of critical paths of a dataset; false where there are none.
+    """The stretches of critical paths of a dataset; false where there are none. The file stays open until `close`.
 
     Parameters
     ----------
-    path : Path
-        `path_pieces.parquet`: rows of a rank adjoin, and each row group is of one rank.
+    path : Path or None
+        `path_pieces.parquet`: rows of a rank adjoin, and each row group is of one rank. None: there are none.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path | None) -> None:
         self._groups: dict[int, list[tuple[int, int]]] = {}
         self._held: OrderedDict[int, tuple[np.ndarray, np.ndarray]] = OrderedDict()
-        with open_table(path, "path_pieces") as file:
-            for group in range(file.metadata.num_row_groups):
-                rank = file.read_row_group(group, columns=["rank"], use_threads=False).column(0)[0].as_py()
-                start = file.metadata.row_group(group).column(START).statistics.min
+        self._file = open_table(path, "path_pieces") if path else None
+        if self._file is not None:
+            for group in range(self._file.metadata.num_row_groups):
+                rank = self._file.read_row_group(group, columns=["rank"], use_threads=False).column(0)[0].as_py()
+                start = self._file.metadata.row_group(group).column(START).statistics.min
                 self._groups.setdefault(rank, []).append((start, group))
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
 
     def __bool__(self) -> bool:
         return bool(self._groups)
@@ -53,10 +60,10 @@ class PathPieces:
         """
         found = np.zeros((len(PATH_KINDS), len(ranks), cells))
         for rank in set(ranks):
-            mine = np.zeros(len(PATH_KINDS) * cells)
+            mine = np.zeros((len(PATH_KINDS), cells))
             for edges, kinds in self._stretches(rank, begin, begin + width * cells):
-                mine += _in_cells(edges, kinds, begin, width, cells)
-            found[:, [row for row, one in enumerate(ranks) if one == rank]] = mine.reshape(-1, 1, cells)
+                _add_in_cells(edges, kinds, begin, width, mine)
+            found[:, [row for row, one in enumerate(ranks) if one == rank]] = mine[:, None]
         return found, np.broadcast_to(found.sum(axis=0), found.shape)
 
     def _stretches(self, rank: int, begin: int, end: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -70,8 +77,7 @@ class PathPieces:
         if group in self._held:
             self._held.move_to_end(group)
             return self._held[group]
-        with open_table(self._path, "path_pieces") as file:
-            table = file.read_row_group(group, columns=["start_ns", "duration_ns", "kind"], use_threads=False)
+        table = self._file.read_row_group(group, columns=["start_ns", "duration_ns", "kind"], use_threads=False)
         start = table.column("start_ns").to_numpy()
         kinds = pc.index_in(table.column("kind").combine_chunks(), pa.array(list(PATH_KINDS))).to_numpy()
         self._held[group] = np.append(start, start[-1] + table.column("duration_ns")[-1].as_py()), kinds
@@ -80,14 +86,17 @@ class PathPieces:
         return self._held[group]
 
 
-def _in_cells(edges: np.ndarray, kinds: np.ndarray, begin: int, width: int, cells: int) -> np.ndarray:
-    """Return the ns of each kind and cell, flat; exact, as all are whole numbers below 2^53."""
-    low = max(int(edges[0]), begin)
-    high = min(int(edges[-1]), begin + width * cells)
-    if high <= low:
-        return np.zeros(len(PATH_KINDS) * cells)
-    borders = np.concatenate([edges, begin + width * np.arange(cells + 1)])
-    borders = np.unique(borders[(borders >= low) & (borders <= high)])
-    start = borders[:-1]
-    kind = kinds[np.searchsorted(edges, start, "right") - 1]
-    return np.bincount(kind * cells + (start - begin) // width, np.diff(borders), len(PATH_KINDS) * cells)
+@compiled(void(I8, I4, int64, int64, float64[:, ::1]))
+def _add_in_cells(edges, kinds, begin, width, sums):
+    """Add the ns of each kind and cell to `sums`; exact, as all are whole numbers below 2^53."""
+    end = begin + width * sums.shape[1]
+    for piece in range(max(np.searchsorted(edges, begin, "right") - 1, 0), kinds.size):
+        now = max(edges[piece], begin)
+        last = min(edges[piece + 1], end)
+        if edges[piece] >= end:
+            break
+        while now < last:
+            cell = (now - begin) // width
+            stop = min(last, begin + (cell + 1) * width)
+            sums[kinds[piece], cell] += stop - now
+            now = stop
