@@ -179,6 +179,16 @@ class Levels:
         inside = (columns["start_ns"] >= begin_ns) & (columns["start_ns"] < end_ns)
         return {field: column[inside] for field, column in columns.items()}
 
+    def cells_in_use(self, width_ns: int, name: str, cells: int) -> np.ndarray:
+        """Return which stretches of `cells` cells hold rows of a level: int64, ascending, counted from the origin."""
+        level = next(level for level in self.index["levels"] if level["width_ns"] == width_ns)
+        found = np.empty(0, np.int64)
+        with open_table(self.folder / level["folder"] / f"{name}.parquet", f"level_{name}") as file:
+            for group in range(file.metadata.num_row_groups):
+                start = _plain(file.read_row_group(group, columns=["start_ns"], use_threads=False).column(0))
+                found = np.union1d(found, (start - self.index["origin_ns"]) // (width_ns * cells))
+        return found
+
 
 def _touches(file: pq.ParquetFile, group: int, begin_ns: int, end_ns: int) -> bool:
     statistics = file.metadata.row_group(group).column(0).statistics

@@ -114,8 +114,7 @@ def _mean(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 def _present(levels: Levels, width: int) -> list[int]:
     """Return the numbers of a level's tiles that hold anything: a run may be idle, or its exports days apart."""
-    starts = [levels.rows(width, name, -(1 << 62), 1 << 62)["start_ns"] for name in ("statistics", "busy")]
-    return np.unique((np.concatenate(starts) - levels.index["origin_ns"]) // (width * TILE_CELLS)).tolist()
+    return np.union1d(*(levels.cells_in_use(width, name, TILE_CELLS) for name in ("statistics", "busy"))).tolist()
 
 
 def _sums(levels: Levels, width: int, tile: int, row_of: np.ndarray, rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -192,15 +191,14 @@ def write_launch_tiles(
         ):
             if (export, number) not in chosen:
                 continue
-            columns = {name: batch[name] for name in batch}
-            start = columns["start_ns"]
-            keys = zip(*(columns[name].tolist() for name in ("rank", "device", "stream")), strict=True)
+            start = batch["start_ns"]
+            keys = zip(*(batch[name].tolist() for name in ("rank", "device", "stream")), strict=True)
             lane = np.array([lane_of[export, *key] for key in keys])
-            configuration = numbers[export][columns["configuration"]]
-            arrays = [array.astype(np.float64) for array in (start, columns["duration_ns"], configuration, lane)]
+            configuration = numbers[export][batch["configuration"]]
+            arrays = [array.astype(np.float64) for array in (start, batch["duration_ns"], configuration, lane)]
             key = f"n{index}_{number}"
             write_tile(out / f"{key}.js", key, arrays)
-            found.append([key, int(start[0]), int((start + columns["duration_ns"]).max()), int(start.size)])
+            found.append([key, int(start[0]), int((start + batch["duration_ns"]).max()), int(start.size)])
     return found
 
 

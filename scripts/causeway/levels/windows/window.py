@@ -158,13 +158,23 @@ def _finding(index: int, folder: Path, origin_ns: int) -> tuple[int, int]:
             f"finding_{index}: it is about {finding['dataset']}, or has no target; expected one of {folder.name}"
         )
     home = folder / finding["target"]
-    kept = read_table(home / "kept.parquet", "kept", ["rank", "bin", "kernel", "target"])
-    mine = kept.filter(pc.equal(kept["kernel"], finding["scope"])) if finding["scope"] != "dataset" else kept
+    mine = _targets(home / "kept.parquet", finding["scope"])
     if not mine.num_rows:
         raise CausewayError(f"finding_{index}: none of the kept launches belongs to it")
     sums = mine.group_by(["rank", "bin"]).aggregate([("target", "sum")]).to_pylist()
     worst = min(sums, key=lambda row: (-row["target_sum"], row["rank"], row["bin"]))
     return _bin(home, worst["rank"], worst["bin"], origin_ns)
+
+
+def _targets(path: Path, scope: str) -> pa.Table:
+    """Return rank, bin and target of the kept launches of a scope; of the others one row group at a time is held."""
+    parts = []
+    with open_table(path, "kept") as file:
+        for group in range(file.metadata.num_row_groups):
+            rows = file.read_row_group(group, columns=["rank", "bin", "kernel", "target"], use_threads=False)
+            chosen = rows if scope == "dataset" else rows.filter(pc.equal(rows["kernel"], scope))
+            parts.append(chosen.select(["rank", "bin", "target"]))
+        return pa.concat_tables(parts) if parts else file.schema_arrow.empty_table()
 
 
 def read_window(
