@@ -146,7 +146,7 @@ def _write_part(
     """Write the row groups of some ranks of the dataset; return the rank of each row group."""
     sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
     groups = list(enumerate(pairwise(np.cumsum([0, *sizes]).tolist())))
-    read = functools.lru_cache(maxsize=2)(
+    read = functools.lru_cache(maxsize=1)(
         lambda group, columns: file.read_row_group(group, list(columns) if columns else None)
     )
     written = []

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from causeway.causal.data.launch_context import (
@@ -153,18 +154,17 @@ def features_of(
         if target == MEMORY_STALL:
             # of the linked transfer only what is known beforehand; the rest depends on the launch's duration
             add_kept("transfer_bytes")
-            kinds = [
-                None if kind is None else COPY_KINDS.get(kind, str(kind))
-                for kind in kept.column("transfer_copy_kind").to_pylist()
-            ]
-            add(FEATURE_BY_NAME["transfer_copy_kind"], kinds)
+            names = pa.array([COPY_KINDS.get(kind, str(kind)) for kind in range(256)])
+            add(FEATURE_BY_NAME["transfer_copy_kind"], pc.take(names, kept.column("transfer_copy_kind")))
         add_kept("stream")
     if "device" in kept.column_names:
         add_kept("device")
     for name in ("node", "run"):
         place_of = {rank: getattr(export, name) for export in exports for rank in export.ranks}
         if any(place_of.values()):
-            add(FEATURE_BY_NAME[name], [place_of.get(rank) for rank in kept.column("rank").to_pylist()])
+            ranks = kept.column("rank").combine_chunks().dictionary_encode()
+            places = pa.array([place_of.get(rank) for rank in ranks.dictionary.to_pylist()], pa.string())
+            add(FEATURE_BY_NAME[name], pa.chunked_array([places.take(ranks.indices)]))
     if not trace:
         _add_counters(kept, columns, add)
     return pa.table([*base.columns, *columns.values()], names=[*base.column_names, *columns]), fields
@@ -228,18 +228,24 @@ class LaunchContext:
         self.names = [*(feature.name for feature in FEATURES if feature.table in available), *sorted(sampled)]
 
     def of(self, rank: int, pieces: Pieces) -> dict[str, np.ndarray]:
-        """Return the context features of a rank's n kept launches, in their order: float, shape (n,), NaN where
-        unknown; categories: text, None where unknown.
+        """Return the context features of a rank's n kept launches, in their order: float or int64, shape (n,),
+        NaN where unknown; categories: text, None where unknown.
         """
-        kept = pa.concat_tables(pieces("launch", "start_ns", "range", "queue_ns"))
+        launch = _column(pieces, "launch").to_numpy()
         export = self.export_of.get(rank)
-        if export is None or kept.num_rows == 0:
-            return {name: _unknown(name, kept.num_rows) for name in self.names}
-        launch = kept.column("launch").to_numpy()
-        rows = np.argsort(launch, kind="stable")
-        ranges = kept.column("range").cast(pa.int64()).fill_null(-1).to_numpy()[rows]
-        chosen = ChosenLaunches(rank, launch[rows], ranges)
-        LOG.info("%s, rank %d: context of %d launches", export.folder.name, rank, rows.size)
+        if export is None or launch.size == 0:
+            return {name: _unknown(name, launch.size) for name in self.names}
+        # None: as they are, without copies
+        rows = None if (launch[1:] >= launch[:-1]).all() else np.argsort(launch, kind="stable")
+
+        def in_order(values: np.ndarray) -> np.ndarray:
+            return values if rows is None else values[rows]
+
+        ranges = np.broadcast_to(np.int64(-1), launch.size)
+        if (export.folder / "ranges.parquet").is_file():
+            ranges = in_order(_column(pieces, "range").cast(pa.int64()).fill_null(-1).to_numpy())
+        chosen = ChosenLaunches(rank, in_order(launch), ranges)
+        LOG.info("%s, rank %d: context of %d launches", export.folder.name, rank, launch.size)
         means, kernel_of = _means(export, self.configurations, rank)
         add_launches_in_flight(export.folder / "launches.parquet", chosen, means, kernel_of)
         for table, compute in (*COMPUTED_FROM, *COMPUTED_FROM_OPERATORS):
@@ -248,15 +254,21 @@ class LaunchContext:
         if self.telemetry:
             add_telemetry(self.telemetry, chosen, export.clock)
         if self.steps:
-            queue = kept.column("queue_ns").cast(pa.float64()).to_numpy(zero_copy_only=False)[rows]
-            add_steps(self.steps, chosen, export.clock, queue)
+            queue = _column(pieces, "queue_ns").cast(pa.float64()).to_numpy()
+            add_steps(self.steps, chosen, export.clock, in_order(queue))
         found = {}
         for name in self.names:
-            found[name] = _unknown(name, rows.size)
-            if name in chosen.features:
-                found[name][rows] = chosen.features.pop(name)
-        found["since_start_ns"] = kept.column("start_ns").to_numpy() - float(self.begun[export.folder])
+            values = chosen.features.pop(name, None)
+            found[name] = _unknown(name, launch.size) if values is None or rows is not None else values
+            if values is not None and rows is not None:
+                found[name][rows] = values
+        found["since_start_ns"] = _column(pieces, "start_ns").to_numpy() - float(self.begun[export.folder])
         return found
+
+
+def _column(pieces: Pieces, name: str) -> pa.ChunkedArray:
+    """Return one column of all rows."""
+    return pa.concat_tables(pieces(name)).column(0)
 
 
 def _unknown(name: str, rows: int) -> np.ndarray:

@@ -1,184 +1,400 @@
-"""What is going on at given instants: intervals in flight and their weights, idle time, last values. Exact integers,
+"""What is going on at given instants: intervals in flight and their weights, idle time, the last input. Exact integers,
 streamed.
 
-Intervals come in chunks in order of start; what outlives a chunk is carried over. An interval [start, end) is in flight
-at an instant t if start <= t < end, so an empty one never is.
+Intervals come in chunks in order of start, and one compiled pass goes over them; only those that are in flight are
+held. An interval [start, end) is in flight at an instant t if start <= t < end, so an empty one never is.
 """
 
-from collections.abc import Iterable, Iterator
-
 import numpy as np
+from numba import boolean, float64, int32, int64, uint8, void
+
+from causeway.numeric.compiled import F8, I8, U1, U2, U4, compiled
+
+NEVER = np.iinfo(np.int64).min
+FOREVER = np.iinfo(np.int64).max
+NEAR = 32
+"""Intervals in flight that are looked at one by one at each instant; a heap, slower for few, holds what is beyond."""
 
 
-def whole_instants(
-    chunks: Iterable[dict[str, np.ndarray]], key: str = "start"
-) -> Iterator[tuple[dict[str, np.ndarray], int | None]]:
-    """Regroup chunks so that equal starts never lie in two of them.
-
-    Parameters
-    ----------
-    chunks : iterable of dict of str to ndarray, shape (n,)
-        Columns of equal length, ascending in `key` over all chunks.
-    key : str
-        Name of the column of starts.
-
-    Yields
-    ------
-    chunk : dict of str to ndarray, shape (m,)
-        Never empty.
-    boundary : int or None
-        Start of the next chunk; None for the last.
-    """
-    pending: dict[str, np.ndarray] | None = None
-    for chunk in chunks:
-        if chunk[key].size == 0:
-            continue
-        if pending is not None:
-            chunk = {name: np.concatenate([pending[name], values]) for name, values in chunk.items()}
-        first_of_last = int(np.searchsorted(chunk[key], chunk[key][-1], side="left"))
-        pending = {name: values[first_of_last:] for name, values in chunk.items()}
-        if first_of_last:
-            yield {name: values[:first_of_last] for name, values in chunk.items()}, int(pending[key][0])
-    if pending is not None:
-        yield pending, None
-
-
-class InFlight:
-    """Sums over the intervals in flight, of as many weights as wanted.
+class LaunchSweep:
+    """What was so on the device of each chosen launch when it began, of the launches of one rank.
 
     Parameters
     ----------
-    n_weights : int
-        Weights per interval, e.g. 1 for a count and the bytes by kind.
+    rank : int
+    launch : ndarray of int64, shape (n,), ascending
+        Rows of the chosen launches, counted over all ranks.
+    kernel_of : ndarray of int64, shape (n_configurations,)
+    means : ndarray of float64, shape (n_configurations,), ns, or None
+        Without it there is no `previous`.
+
+    Attributes
+    ----------
+    start, device : ndarray of int64, shape (n,)
+        Device is -1 where a launch was not found.
+    in_flight : ndarray of int64, shape (n,)
+        Other launches in flight on the device when the launch began.
+    idle : ndarray of float64, shape (n,), ns
+        How long before the start all others that began before or with it had ended: 0 while another is in flight, NaN
+        where nothing began before.
+    previous : ndarray of float64, shape (n,), ns
+        Duration less the configuration's mean of the launch of the same kernel on the device which began before (ties:
+        earlier row); NaN for the first.
     """
 
-    def __init__(self, n_weights: int) -> None:
-        self.ends = np.zeros(0, dtype=np.int64)
-        self.weights = np.zeros((0, n_weights), dtype=np.int64)
-        self.latest_end: int | None = None
+    def __init__(self, rank: int, launch: np.ndarray, kernel_of: np.ndarray, means: np.ndarray | None) -> None:
+        self.rank = rank
+        self.launch = launch
+        self.start = np.zeros(launch.size, np.int64)
+        self.device = np.full(launch.size, -1, np.int64)
+        self.in_flight = np.zeros(launch.size, np.int64)
+        self.idle = np.full(launch.size, np.nan)
+        self.previous = np.full(launch.size, np.nan)
+        self._kernel_of = kernel_of
+        self._means = np.empty(0) if means is None else means
+        self._kernels = int(kernel_of.max(initial=-1)) + 1 if means is not None else 0
+        self._rows = 0
+        self._still = np.zeros(launch.size, np.uint8)  # whether a launch is itself in flight when it begins
+        # launches in the heap; instant; chosen launches that have begun, and those told of; launches in `near`
+        self._at = np.array([0, NEVER, 0, 0, 0], np.int64)
+        self._near = np.empty((NEAR, 2), np.int64)
+        self._heap = np.empty((0, 2), np.int64)
+        self._place = np.full(1 << 16, -1, np.int32)
+        self._devices = 0
+        self._state = np.empty((0, 5), np.int64)
+        self._last = np.empty((0, self._kernels))
 
-    def advance(self, starts: np.ndarray, ends: np.ndarray, weights: np.ndarray, instants: np.ndarray) -> np.ndarray:
-        """Return the sums at `instants` and carry over the intervals that outlive this chunk.
+    def add(
+        self, start: np.ndarray, duration: np.ndarray, configuration: np.ndarray, rank: np.ndarray, device: np.ndarray
+    ) -> int:
+        """Take the next rows of the table of launches.
 
         Parameters
         ----------
-        starts, ends : ndarray of int64, shape (n,), ns
-            A chunk, ascending in `starts`.
-        weights : ndarray of int64, shape (n, n_weights)
-        instants : ndarray of int64, shape (m,), ns
-            Before the next chunk's first start, and not before this one's unless it is the first.
+        start, duration : ndarray of int64, shape (n,), ns
+            Ascending in start, over all chunks.
+        configuration, rank : ndarray of uint32, shape (n,)
+        device : ndarray of uint16, shape (n,)
 
         Returns
         -------
-        ndarray of int64, shape (m, n_weights)
+        int
+            First row whose configuration is not known but needed, -1 if there is none.
         """
-        all_ends = np.concatenate([self.ends, ends])
-        all_weights = np.vstack([self.weights, weights])
-        by_end = np.argsort(all_ends, kind="stable")
-        ended = _cumulated(all_weights[by_end])[np.searchsorted(all_ends[by_end], instants, side="right")]
-        begun = self.weights.sum(axis=0) + _cumulated(weights)[np.searchsorted(starts, instants, side="right")]
-        # an interval of this chunk that starts after an instant also ends after it, so nothing ends that has not begun
-        if starts.size:
-            alive = all_ends > starts[-1]
-            self.ends = all_ends[alive]
-            self.weights = all_weights[alive]
-            self.latest_end = (
-                int(all_ends.max()) if self.latest_end is None else max(self.latest_end, int(all_ends.max()))
-            )
-        return begun - ended
+        self._devices = _number_devices(device, self._place, self._devices)
+        more = self._devices - len(self._state)
+        if more > 0:
+            self._state = np.concatenate([self._state, np.tile(np.array([0, NEVER, NEVER, NEVER, 0]), (more, 1))])
+            self._last = np.concatenate([self._last, np.full((more, self._kernels), np.nan)])
+        self._heap = _with_room(self._heap, int(self._at[0]), NEAR + start.size)
+        wrong = _sweep_launches(
+            *(self._rows, start, duration, configuration, rank, device, self.rank, self._place),
+            *(self.launch, self._kernel_of, self._means, self._at, self._near, self._heap, self._state, self._last),
+            *(self._still, self.start, self.device, self.in_flight, self.idle, self.previous),
+        )
+        self._rows += start.size
+        return wrong
+
+    def finish(self) -> None:
+        """Tell of the launches that began at the last instant."""
+        _tell(self._at, self._state, self._place, self.device, self._still, self.in_flight, self.idle)
 
 
-class LastEnded:
-    """The value of the interval that ended last, at or before given instants; state between chunks."""
-
-    def __init__(self) -> None:
-        self.ends = np.zeros(0, dtype=np.int64)
-        self.values = np.zeros(0)
-
-    def advance(self, ends: np.ndarray, values: np.ndarray, instants: np.ndarray, boundary: int | None) -> np.ndarray:
-        """Return the values at `instants` and carry over what later ones may need.
-
-        Parameters
-        ----------
-        ends : ndarray of int64, shape (n,), ns
-            A chunk of intervals, in order of start; of equal ends the later row counts.
-        values : ndarray, shape (n,)
-        instants : ndarray of int64, shape (m,), ns
-            Before `boundary`, the next chunk's first start, if there is one.
-        boundary : int or None
-
-        Returns
-        -------
-        ndarray of float, shape (m,)
-            NaN before the first end.
-        """
-        ends = np.concatenate([self.ends, ends])
-        values = np.concatenate([self.values, values])
-        order = np.argsort(ends, kind="stable")
-        ends = ends[order]
-        values = values[order]
-        position = np.searchsorted(ends, instants, side="right")
-        found = np.concatenate([[np.nan], values])[position]
-        ended = 0 if boundary is None else int(np.searchsorted(ends, boundary, side="right"))
-        self.ends = ends[max(ended - 1, 0) :]
-        self.values = values[max(ended - 1, 0) :]
-        return found
-
-
-def _cumulated(weights: np.ndarray) -> np.ndarray:
-    return np.vstack([np.zeros((1, weights.shape[1]), dtype=np.int64), np.cumsum(weights, axis=0)])
-
-
-def idle_before(starts: np.ndarray, ends: np.ndarray, earlier_end: int | None, rows: np.ndarray) -> np.ndarray:
-    """Return for some intervals how long before their start all others that began before or with them had ended.
+class TransferSweep:
+    """Sums over the transfers in flight on a device at given instants, and the last input to it, of one rank.
 
     Parameters
     ----------
-    starts, ends : ndarray of int64, shape (n,), ns
-        A chunk, ascending in `starts`, with all intervals that share a start.
-    earlier_end : int or None
-        Latest end of all intervals before the chunk; None if there is none.
-    rows : ndarray of int, shape (m,)
-        Positions in the chunk.
+    rank : int
+    instants : ndarray of int64, shape (n,), ns, ascending
+    device : ndarray of int64, shape (n,)
+        Of each instant.
+    directions : list of tuple of int
+        Copy kinds of each direction, no kind in two; the first is that of inputs.
 
-    Returns
-    -------
-    ndarray of int64, shape (m,), ns
-        0 while another is in flight, -1 where nothing began before.
-    """
-    latest = np.maximum.accumulate(ends)
-    first = np.searchsorted(starts, starts[rows], side="left")
-    after = np.searchsorted(starts, starts[rows], side="right")
-    none = np.iinfo(np.int64).min
-    before = np.where(first > 0, latest[np.maximum(first - 1, 0)], none)
-    if earlier_end is not None:
-        before = np.maximum(before, earlier_end)
-    together = after - first > 1  # another begins at the same instant: the device is busy, or was until now
-    idle = np.where(before == none, -1, np.maximum(starts[rows] - np.where(before == none, 0, before), 0))
-    return np.where(together, 0, idle)
-
-
-class LastValue:
-    """The last value of a series at or before given instants.
-
-    Parameters
+    Attributes
     ----------
-    instants : ndarray of int64, shape (m,), ns, ascending
+    in_flight : ndarray of int64, shape (1 + directions, n)
+        Count of transfers of any kind, then bytes by direction.
+    last : ndarray of float64, shape (n,), bytes
+        Size of the input that ended last, at or before the instant (ties: later row); NaN before the first.
     """
 
-    def __init__(self, instants: np.ndarray) -> None:
+    def __init__(self, rank: int, instants: np.ndarray, device: np.ndarray, directions: list[tuple[int, ...]]) -> None:
+        self.rank = rank
         self.instants = instants
-        self.values = np.full(instants.size, np.nan)
+        self.in_flight = np.zeros((1 + len(directions), instants.size), np.int64)
+        self.last = np.full(instants.size, np.nan)
+        self._direction = np.zeros(256, np.uint8)
+        for number, kinds in enumerate(directions, 1):
+            self._direction[list(kinds)] = number
+        devices, self._of_instant = np.unique(device, return_inverse=True)
+        self._place = np.full(1 << 16, -1, np.int32)
+        known = devices >= 0
+        self._place[devices[known]] = np.flatnonzero(known)
+        self._rows = 0
+        self._at = np.array([0, 0, 0, FOREVER], np.int64)  # transfers in the heap, instants told, in `near`, next end
+        self._near = np.empty((NEAR, 5), np.int64)
+        self._heap = np.empty((0, 5), np.int64)
+        self._sums = np.zeros((devices.size, 1 + len(directions)), np.int64)
+        self._ended = np.full((devices.size, 3), NEVER)  # end, row and bytes of the last input
 
-    def advance(self, times: np.ndarray, values: np.ndarray) -> None:
-        """Take a chunk of the series.
+    def add(
+        self, start: np.ndarray, duration: np.ndarray, size: np.ndarray, kind: np.ndarray, rank: np.ndarray,
+        device: np.ndarray,
+    ) -> None:  # fmt: skip
+        """Take the next rows of the table of transfers.
 
         Parameters
         ----------
-        times : ndarray of int64, shape (n,), ns
-            Ascending, none before those of earlier chunks; at least one.
-        values : ndarray of float, shape (n,)
+        start, duration : ndarray of int64, shape (n,), ns
+            Ascending in start, over all chunks.
+        size : ndarray of int64, shape (n,), bytes
+        kind : ndarray of uint8, shape (n,)
+            CUPTI's copy kind.
+        rank : ndarray of uint32, shape (n,)
+        device : ndarray of uint16, shape (n,)
         """
-        first = int(np.searchsorted(self.instants, times[0], side="left"))
-        position = np.searchsorted(times, self.instants[first:], side="right") - 1
-        self.values[first:] = values[position]
+        self._heap = _with_room(self._heap, int(self._at[0]), NEAR + start.size)
+        self._sweep(start, duration, size, kind, rank, device, last=False)
+        self._rows += start.size
+
+    def finish(self) -> None:
+        """Tell of the instants behind the last start."""
+        none = np.empty(0, np.int64)
+        self._sweep(
+            *(none, none, none, none.astype(np.uint8), none.astype(np.uint32), none.astype(np.uint16)), last=True
+        )
+
+    def _sweep(self, *columns: np.ndarray, last: bool) -> None:
+        _sweep_transfers(
+            *(self._rows, *columns, self.rank, self._place, self._direction, self.instants, self._of_instant),
+            *(last, self._at, self._near, self._heap, self._sums, self._ended, self.in_flight, self.last),
+        )
+
+
+def _with_room(heap: np.ndarray, held: int, more: int) -> np.ndarray:
+    """Return the heap with room for `more` intervals beside those held."""
+    if held + more <= len(heap):
+        return heap
+    larger = np.empty((held + more, heap.shape[1]), np.int64)
+    larger[:held] = heap[:held]
+    return larger
+
+
+# columns of the state of a device: launches in flight; latest end of all, and of those before its instant; that
+# instant; how many began then
+ALIVE, LATEST, BEFORE, INSTANT, BEGUN = range(5)
+
+
+@compiled(int64(U2, int32[::1], int64))
+def _number_devices(device, place, known):
+    """Number the devices in the order in which they come; return how many there are."""
+    for i in range(device.size):
+        if place[device[i]] < 0:
+            place[device[i]] = known
+            known += 1
+    return known
+
+
+@compiled(void(int64[:, ::1], int64))
+def _rise(heap, last):
+    """Bring the last interval of a heap to its place; the first of a heap ends first."""
+    child = last
+    while child > 0:
+        parent = (child - 1) // 2
+        if heap[parent, 0] <= heap[child, 0]:
+            return
+        for column in range(heap.shape[1]):
+            heap[parent, column], heap[child, column] = heap[child, column], heap[parent, column]
+        child = parent
+
+
+@compiled(void(int64[:, ::1], int64))
+def _drop(heap, size):
+    """Take the first interval out of a heap of some size: its last one comes in its place."""
+    last = size - 1
+    parent = 0
+    while True:
+        child = 2 * parent + 1
+        if child >= last:
+            break
+        if child + 1 < last and heap[child + 1, 0] < heap[child, 0]:
+            child += 1
+        if heap[child, 0] >= heap[last, 0]:
+            break
+        heap[parent] = heap[child]
+        parent = child
+    heap[parent] = heap[last]
+
+
+@compiled(void(int64[::1], int64[:, ::1], int32[::1], int64[::1], uint8[::1], int64[::1], float64[::1]))
+def _tell(at, state, place, device, still, in_flight, idle):
+    """Write what was so at the instant, once all that began then are known."""
+    for k in range(at[3], at[2]):
+        d = place[device[k]]
+        in_flight[k] = state[d, ALIVE] - still[k]
+        if state[d, BEGUN] > 1:  # another begins at the same instant: the device is busy, or was until now
+            idle[k] = 0.0
+        elif state[d, BEFORE] != NEVER:
+            idle[k] = max(at[1] - state[d, BEFORE], 0)
+    at[3] = at[2]
+
+
+@compiled(
+    int64(
+        *(int64, I8, I8, U4, U4, U2, int64, int32[::1]),
+        *(I8, I8, F8, int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], float64[:, ::1]),
+        *(uint8[::1], int64[::1], int64[::1], int64[::1], float64[::1], float64[::1]),
+    )
+)
+def _sweep_launches(
+    first, start, duration, configuration, rank, device, wanted, place,
+    launch, kernel_of, means, at, near, heap, state, last,
+    still, starts, devices, in_flight, idle, previous,
+):  # fmt: skip
+    held = at[0]
+    now = at[1]
+    some = at[4]
+    for i in range(start.size):
+        if rank[i] != wanted:
+            continue
+        if start[i] > now:
+            if at[2] > at[3]:
+                at[1] = now
+                _tell(at, state, place, devices, still, in_flight, idle)
+            now = start[i]
+            left = 0
+            for j in range(some):  # without a branch: which of them have ended cannot be predicted
+                over = near[j, 0] <= now
+                state[near[j, 1], ALIVE] -= over
+                near[left, 0] = near[j, 0]
+                near[left, 1] = near[j, 1]
+                left += not over
+            some = left
+            while held > 0 and heap[0, 0] <= now:
+                state[heap[0, 1], ALIVE] -= 1
+                _drop(heap, held)
+                held -= 1
+        d = place[device[i]]
+        end = start[i] + duration[i]
+        if state[d, INSTANT] != now:
+            state[d, INSTANT] = now
+            state[d, BEFORE] = state[d, LATEST]
+            state[d, BEGUN] = 0
+        state[d, BEGUN] += 1
+        state[d, LATEST] = max(state[d, LATEST], end)
+        if end > now:
+            if some == near.shape[0]:
+                for j in range(some):
+                    heap[held, 0] = near[j, 0]
+                    heap[held, 1] = near[j, 1]
+                    _rise(heap, held)
+                    held += 1
+                some = 0
+            near[some, 0] = end
+            near[some, 1] = d
+            some += 1
+            state[d, ALIVE] += 1
+        k = at[2]
+        chosen = k < launch.size and launch[k] == first + i
+        if chosen:
+            starts[k] = start[i]
+            devices[k] = device[i]
+            still[k] = duration[i] > 0
+            at[2] += 1
+        if means.size:
+            c = np.int64(configuration[i])
+            if c >= means.size:
+                return first + i
+            if chosen:
+                previous[k] = last[d, kernel_of[c]]
+            last[d, kernel_of[c]] = duration[i] - means[c]
+    at[0] = held
+    at[1] = now
+    at[4] = some
+    return -1
+
+
+@compiled(void(int64, int64, int64, int64, int64, int64[:, ::1], int64[:, ::1]))
+def _end(end, row, d, direction, size, sums, ended):
+    """Take a transfer out of the sums, and remember the last input."""
+    sums[d, 0] -= 1
+    if direction > 0:
+        sums[d, direction] -= size
+    if direction == 1 and (end > ended[d, 0] or (end == ended[d, 0] and row > ended[d, 1])):
+        ended[d, 0] = end
+        ended[d, 1] = row
+        ended[d, 2] = size
+
+
+@compiled(void(int64, int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1]))
+def _end_until(instant, at, near, heap, sums, ended):
+    """Take the transfers out that have ended at an instant; find the next end of those that are left."""
+    left = 0
+    earliest = FOREVER
+    for j in range(at[2]):
+        if near[j, 0] <= instant:
+            _end(near[j, 0], near[j, 1], near[j, 2], near[j, 3], near[j, 4], sums, ended)
+        else:
+            earliest = min(earliest, near[j, 0])
+            for column in range(near.shape[1]):
+                near[left, column] = near[j, column]
+            left += 1
+    at[2] = left
+    while at[0] > 0 and heap[0, 0] <= instant:
+        _end(heap[0, 0], heap[0, 1], heap[0, 2], heap[0, 3], heap[0, 4], sums, ended)
+        _drop(heap, at[0])
+        at[0] -= 1
+    at[3] = min(earliest, heap[0, 0]) if at[0] > 0 else earliest
+
+
+@compiled(
+    void(
+        *(int64, I8, I8, I8, U1, U4, U2, int64, int32[::1], uint8[::1], I8, I8),
+        *(boolean, int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], float64[::1]),
+    )
+)
+def _sweep_transfers(
+    first, start, duration, size, kind, rank, device, wanted, place, directions, instants, of_instant,
+    is_last, at, near, heap, sums, ended, in_flight, last,
+):  # fmt: skip
+    for i in range(start.size + is_last):
+        begun = i < start.size
+        if begun and rank[i] != wanted:
+            continue
+        k = at[1]
+        while k < instants.size and (not begun or instants[k] < start[i]):
+            if at[3] <= instants[k]:
+                _end_until(instants[k], at, near, heap, sums, ended)
+            d = of_instant[k]
+            for column in range(sums.shape[1]):
+                in_flight[column, k] = sums[d, column]
+            if ended[d, 1] != NEVER:
+                last[k] = ended[d, 2]
+            k += 1
+        at[1] = k
+        if not begun or place[device[i]] < 0:
+            continue
+        if at[3] <= start[i]:
+            _end_until(start[i], at, near, heap, sums, ended)
+        d = place[device[i]]
+        direction = directions[kind[i]]
+        if at[2] == NEAR:
+            for j in range(NEAR):
+                for column in range(near.shape[1]):
+                    heap[at[0], column] = near[j, column]
+                _rise(heap, at[0])
+                at[0] += 1
+            at[2] = 0
+        j = at[2]
+        near[j, 0] = start[i] + duration[i]
+        near[j, 1] = first + i
+        near[j, 2] = d
+        near[j, 3] = direction
+        near[j, 4] = size[i]
+        at[2] += 1
+        at[3] = min(at[3], near[j, 0])
+        sums[d, 0] += 1
+        if direction > 0:
+            sums[d, direction] += size[i]

@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from causeway.causal.data.in_flight import InFlight, LastEnded, LastValue, idle_before, whole_instants
+from causeway.causal.data.in_flight import LaunchSweep, TransferSweep
 from causeway.core.clock import Clock
+from causeway.core.errors import TableError
 from causeway.core.feature_registry import FEATURES
 from causeway.core.tables import open_table
 
@@ -53,8 +54,12 @@ def _row_groups(path: Path, name: str, columns: list[str]) -> Iterator[dict[str,
     """Yield the columns of one row group after the other; nulls of integers become 0."""
     with open_table(path, name) as file:
         for group in range(file.num_row_groups):
-            table = file.read_row_group(group, columns=columns)
-            yield {column: table.column(column).fill_null(0).to_numpy(zero_copy_only=False) for column in columns}
+            table = file.read_row_group(group, columns=columns).combine_chunks()
+            yield {column: _without_nulls(table.column(column)).to_numpy() for column in columns}
+
+
+def _without_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.fill_null(0) if column.null_count else column
 
 
 def add_launches_in_flight(path: Path, chosen: ChosenLaunches, means: np.ndarray | None, kernel_of: np.ndarray) -> None:
@@ -71,69 +76,31 @@ def add_launches_in_flight(path: Path, chosen: ChosenLaunches, means: np.ndarray
     kernel_of : ndarray of int, shape (n_configurations,)
         Kernel of each of the export's configurations.
 
+    Raises
+    ------
+    TableError
+        For a chosen launch that the table lacks, and for a configuration that the export does not have, where
+        previous_deviation needs it.
+
     Notes
     -----
     Others are counted on the same device of the same rank. The previous deviation is that of the launch of the same
     kernel on the same device which began before (ties: earlier row).
     """
-    n = chosen.launch.size
-    in_flight = np.zeros(n, np.int64)
-    idle = np.full(n, -1, np.int64)
-    previous = np.full(n, np.nan)
-    states: dict[int, InFlight] = {}
-    last: dict[tuple[int, int], float] = {}
-    columns = ["start_ns", "duration_ns", "configuration", "rank", "device"]
-    for chunk, _ in whole_instants(_numbered(_row_groups(path, "launches", columns), chosen.rank)):
-        low, high = np.searchsorted(chosen.launch, [chunk["row"][0], chunk["row"][-1] + 1])
-        wanted = np.arange(low, high)
-        position = np.searchsorted(chunk["row"], chosen.launch[wanted])
-        chosen.start[wanted] = chunk["start"][position]
-        chosen.device[wanted] = chunk["device"][position]
-        ends = chunk["start"] + chunk["duration"]
-        for device in np.unique(chunk["device"]):
-            rows = np.flatnonzero(chunk["device"] == device)
-            mine = wanted[chosen.device[wanted] == device]
-            here = np.searchsorted(rows, np.searchsorted(chunk["row"], chosen.launch[mine]))
-            state = states.setdefault(int(device), InFlight(1))
-            starts = chunk["start"][rows]
-            stops = ends[rows]
-            idle[mine] = idle_before(starts, stops, state.latest_end, here)
-            found = state.advance(starts, stops, np.ones((rows.size, 1), np.int64), starts[here])[:, 0]
-            in_flight[mine] = found - (stops[here] > starts[here])  # without itself
-        if means is not None:
-            deviation = chunk["duration"] - means[chunk["configuration"]]
-            previous[wanted] = _previous(kernel_of[chunk["configuration"]], chunk["device"], deviation, last)[position]
-    chosen.features["launches_in_flight"] = in_flight
-    chosen.features["idle_before_ns"] = np.where(idle == -1, np.nan, idle)
+    sweep = LaunchSweep(chosen.rank, chosen.launch, kernel_of, means)
+    for chunk in _row_groups(path, "launches", ["start_ns", "duration_ns", "configuration", "rank", "device"]):
+        wrong = sweep.add(*chunk.values())
+        if wrong >= 0:
+            raise TableError(f"{path}: row {wrong} has a configuration that configurations.parquet does not have")
+    sweep.finish()
+    if (sweep.device < 0).any():
+        raise TableError(f"{path}: has no launch {chosen.launch[sweep.device < 0][0]} of rank {chosen.rank}")
+    chosen.start = sweep.start
+    chosen.device = sweep.device
+    chosen.features["launches_in_flight"] = sweep.in_flight
+    chosen.features["idle_before_ns"] = sweep.idle
     if means is not None:
-        chosen.features["previous_deviation"] = previous
-
-
-def _numbered(chunks: Iterator[dict[str, np.ndarray]], rank: int) -> Iterator[dict[str, np.ndarray]]:
-    """Number rows over all chunks and keep those of one rank."""
-    first = 0
-    for chunk in chunks:
-        mine = np.flatnonzero(chunk["rank"] == rank)
-        names = {"start": "start_ns", "duration": "duration_ns", "configuration": "configuration", "device": "device"}
-        yield {"row": first + mine, **{name: chunk[column][mine].astype(np.int64) for name, column in names.items()}}
-        first += chunk["rank"].size
-
-
-def _previous(
-    kernels: np.ndarray, devices: np.ndarray, deviation: np.ndarray, last: dict[tuple[int, int], float]
-) -> np.ndarray:
-    """Return each row's predecessor's deviation within its (kernel, device); update `last`, which spans chunks."""
-    found = np.full(deviation.size, np.nan)
-    key = kernels * (1 << 17) + devices
-    order = np.argsort(key, kind="stable")
-    bounds = np.flatnonzero(np.diff(key[order])) + 1
-    for rows in np.split(order, bounds):
-        if rows.size:
-            group = (int(kernels[rows[0]]), int(devices[rows[0]]))
-            found[rows[0]] = last.get(group, np.nan)
-            found[rows[1:]] = deviation[rows[:-1]]
-            last[group] = float(deviation[rows[-1]])
-    return found
+        chosen.features["previous_deviation"] = sweep.previous
 
 
 def add_transfers_in_flight(path: Path, chosen: ChosenLaunches) -> None:
@@ -142,43 +109,12 @@ def add_transfers_in_flight(path: Path, chosen: ChosenLaunches) -> None:
 
     The last is the size of the copy from the host to the same device that had ended last when the launch began.
     """
-    names = ["transfers_in_flight", *BYTES_BY_KIND]
-    for name in names:
-        chosen.features[name] = np.zeros(chosen.launch.size, np.int64)
-    chosen.features[LAST_INPUT] = np.full(chosen.launch.size, np.nan)
-    order = np.argsort(chosen.start, kind="stable")
-    states: dict[int, InFlight] = {}
-    inputs: dict[int, LastEnded] = {}
-    by_device = {int(device): order[chosen.device[order] == device] for device in np.unique(chosen.device)}
-    begun = dict.fromkeys(by_device, 0)
-    columns = ["start_ns", "duration_ns", "bytes", "copy_kind", "rank", "device"]
-
-    def of_rank() -> Iterator[dict[str, np.ndarray]]:
-        for chunk in _row_groups(path, "transfers", columns):
-            mine = chunk["rank"] == chosen.rank
-            yield {"start": chunk["start_ns"][mine], **{name: chunk[name][mine] for name in columns[1:]}}
-
-    for chunk, boundary in whole_instants(of_rank()):
-        bytes_by_kind = [
-            np.where(np.isin(chunk["copy_kind"], kinds), chunk["bytes"], 0).astype(np.int64)
-            for kinds in BYTES_BY_KIND.values()
-        ]
-        weights = np.stack([np.ones(chunk["start"].size, np.int64), *bytes_by_kind], axis=1)
-        ends = chunk["start"] + chunk["duration_ns"]
-        for device, rows in by_device.items():
-            mine = chunk["device"] == device
-            until = rows.size if boundary is None else int(np.searchsorted(chosen.start[rows], boundary, side="left"))
-            part = rows[begun[device] : until]
-            state = states.setdefault(device, InFlight(len(names)))
-            found = state.advance(chunk["start"][mine], ends[mine], weights[mine], chosen.start[part])
-            for column, name in enumerate(names):
-                chosen.features[name][part] = found[:, column]
-            copied = mine & np.isin(chunk["copy_kind"], BYTES_BY_KIND["h2d_bytes_in_flight"])
-            last = inputs.setdefault(device, LastEnded())
-            chosen.features[LAST_INPUT][part] = last.advance(
-                ends[copied], chunk["bytes"][copied], chosen.start[part], boundary
-            )
-            begun[device] = until
+    sweep = TransferSweep(chosen.rank, chosen.start, chosen.device, list(BYTES_BY_KIND.values()))
+    for chunk in _row_groups(path, "transfers", ["start_ns", "duration_ns", "bytes", "copy_kind", "rank", "device"]):
+        sweep.add(*chunk.values())
+    sweep.finish()
+    chosen.features |= dict(zip(["transfers_in_flight", *BYTES_BY_KIND], sweep.in_flight, strict=True))
+    chosen.features[LAST_INPUT] = sweep.last
 
 
 def add_iteration_position(path: Path, chosen: ChosenLaunches) -> None:
@@ -197,6 +133,32 @@ def add_iteration_position(path: Path, chosen: ChosenLaunches) -> None:
     begun = np.asarray([starts[int(number)] for number in ranges[known]], np.int64)
     since_start[known] = chosen.start[known] - begun
     chosen.features["iteration_position"] = np.where(since_start < 0, np.nan, since_start)
+
+
+class LastValue:
+    """The last value of a series at or before given instants.
+
+    Parameters
+    ----------
+    instants : ndarray of int64, shape (m,), ns, ascending
+    """
+
+    def __init__(self, instants: np.ndarray) -> None:
+        self.instants = instants
+        self.values = np.full(instants.size, np.nan)
+
+    def advance(self, times: np.ndarray, values: np.ndarray) -> None:
+        """Take a chunk of the series.
+
+        Parameters
+        ----------
+        times : ndarray of int64, shape (n,), ns
+            Ascending, none before those of earlier chunks; at least one.
+        values : ndarray of float, shape (n,)
+        """
+        first = int(np.searchsorted(self.instants, times[0], side="left"))
+        position = np.searchsorted(times, self.instants[first:], side="right") - 1
+        self.values[first:] = values[position]
 
 
 def sampled_metrics(path: Path) -> set[str]:

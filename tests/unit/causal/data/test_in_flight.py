@@ -1,69 +1,93 @@
 import numpy as np
 import pytest
 
-from causeway.causal.data.in_flight import InFlight, LastEnded, LastValue, idle_before, whole_instants
+from causeway.causal.data.in_flight import NEAR, LaunchSweep, TransferSweep
+from causeway.causal.data.launch_context import LastValue
+
+LONGEST = (25, 400)
+"""Of few intervals that are in flight at once, and of so many that most wait in the heap."""
 
 
-def chunked(columns, sizes):
-    first = 0
-    for size in sizes:
-        yield {name: values[first : first + size] for name, values in columns.items()}
-        first += size
+def chunks_of(rng, *columns):
+    """Cut columns at six random rows, so that equal starts lie in two chunks and some chunks are empty."""
+    rows = columns[0].size
+    return [[column[low:high] for column in columns] for low, high in zip(*_cuts(rng, rows), strict=True)]
 
 
+def _cuts(rng, rows):
+    cuts = [0, *np.sort(rng.integers(0, rows + 1, 6)).tolist(), rows]
+    return cuts[:-1], cuts[1:]
+
+
+def events(rng, rows, longest):
+    """Return start (many ties), duration (some 0), rank and device."""
+    start = np.sort(rng.integers(0, 120, rows))
+    duration = rng.integers(0, longest, rows)
+    return start, duration, rng.integers(0, 2, rows).astype(np.uint32), rng.choice([0, 7], rows).astype(np.uint16)
+
+
+@pytest.mark.parametrize("longest", LONGEST)
 @pytest.mark.parametrize("seed", range(8))
-def test_sums_in_flight_equal_brute_force_in_any_chunks(seed):
+def test_the_sweep_over_launches_equals_brute_force_in_any_chunks(seed, longest):
     rng = np.random.default_rng(seed)
-    starts = np.sort(rng.integers(0, 120, 200))  # many ties
-    ends = starts + rng.integers(0, 25, 200)  # some empty
-    weights = np.column_stack([np.ones(200, np.int64), rng.integers(0, 9, 200)])
-    instants = np.sort(rng.integers(-3, 160, 90))
-    cuts = np.sort(rng.integers(0, 201, 6))
-    sizes = np.diff([0, *cuts, 200])
-    state = InFlight(2)
-    found = []
-    begun = 0
-    for chunk, boundary in whole_instants(chunked({"start": starts, "end": ends, "row": np.arange(200)}, sizes)):
-        until = instants.size if boundary is None else np.searchsorted(instants, boundary)
-        found.append(state.advance(chunk["start"], chunk["end"], weights[chunk["row"]], instants[begun:until]))
-        begun = until
-    expected = [weights[(starts <= t) & (t < ends)].sum(axis=0) for t in instants]
-    assert np.array_equal(np.vstack(found), np.array(expected))
+    rows = 400
+    start, duration, rank, device = events(rng, rows, longest)
+    configuration = rng.integers(0, 5, rows).astype(np.uint32)
+    kernel_of = np.array([0, 1, 1, 0, 2])
+    means = np.array([3.0, 5.5, 1.25, 8.0, 2.0])
+    launch = np.sort(rng.choice(np.flatnonzero(rank == 1), 90, replace=False))
+    sweep = LaunchSweep(1, launch, kernel_of, means)
+    for chunk in chunks_of(rng, start, duration, configuration, rank, device):
+        assert sweep.add(*chunk) == -1
+    sweep.finish()
+    end = start + duration
+    most = 0
+    for k, i in enumerate(launch.tolist()):
+        others = np.flatnonzero((rank == 1) & (device == device[i]) & (np.arange(rows) != i))
+        begun = others[start[others] <= start[i]]
+        same = others[(others < i) & (kernel_of[configuration[others]] == kernel_of[configuration[i]])]
+        in_flight = int((end[begun] > start[i]).sum())
+        most = max(most, in_flight)
+        idle = max(0, start[i] - end[begun].max()) if begun.size else np.nan
+        before = duration[same[-1]] - means[configuration[same[-1]]] if same.size else np.nan
+        found = (sweep.start[k], sweep.device[k], sweep.in_flight[k], sweep.idle[k], sweep.previous[k])
+        assert np.array_equal(found, (start[i], device[i], in_flight, idle, before), equal_nan=True), (k, i)
+    assert (most > NEAR) == (longest == LONGEST[1])
 
 
+def test_a_launch_with_an_unknown_configuration_is_named():
+    columns = (np.arange(3), np.ones(3, np.int64), np.array([0, 4, 0], np.uint32), np.zeros(3, np.uint32))
+    sweep = LaunchSweep(0, np.array([2]), np.array([0]), np.array([1.0]))
+    sweep.add(*columns[:2], np.zeros(3, np.uint32), columns[3], np.zeros(3, np.uint16))
+    assert sweep.add(*columns, np.zeros(3, np.uint16)) == 4
+    without_means = LaunchSweep(0, np.array([2]), np.array([0]), None)
+    assert without_means.add(*columns, np.zeros(3, np.uint16)) == -1
+
+
+@pytest.mark.parametrize("longest", LONGEST)
 @pytest.mark.parametrize("seed", range(8))
-def test_what_ended_last_equals_brute_force_in_any_chunks(seed):
-    rng = np.random.default_rng(200 + seed)
-    starts = np.sort(rng.integers(0, 120, 60))
-    ends = starts + rng.integers(0, 40, 60)
-    instants = np.sort(rng.integers(-3, 200, 90))
-    sizes = np.diff([0, *np.sort(rng.integers(0, 61, 5)), 60])
-    state = LastEnded()
-    found = []
-    begun = 0
-    for chunk, boundary in whole_instants(chunked({"start": starts, "end": ends, "row": np.arange(60)}, sizes)):
-        until = instants.size if boundary is None else np.searchsorted(instants, boundary)
-        found.append(state.advance(chunk["end"], chunk["row"].astype(float), instants[begun:until], boundary))
-        begun = until
-    ended = [[(ends[i], i) for i in range(60) if ends[i] <= t] for t in instants]
-    assert np.array_equal(np.concatenate(found), [max(ones)[1] if ones else np.nan for ones in ended], equal_nan=True)
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_idle_time_equals_brute_force_in_any_chunks(seed):
+def test_the_sweep_over_transfers_equals_brute_force_in_any_chunks(seed, longest):
     rng = np.random.default_rng(100 + seed)
-    starts = np.sort(rng.integers(0, 400, 120))
-    ends = starts + rng.integers(0, 6, 120)
-    found = []
-    latest = None
-    for chunk, _ in whole_instants(chunked({"start": starts, "end": ends}, [50, 1, 0, 69])):
-        found.append(idle_before(chunk["start"], chunk["end"], latest, np.arange(chunk["start"].size)))
-        latest = max(chunk["end"].max(), latest if latest is not None else -1)
-    expected = []
-    for i in range(120):
-        others = [ends[j] for j in range(120) if j != i and starts[j] <= starts[i]]
-        expected.append(max(0, starts[i] - max(others)) if others else -1)
-    assert np.concatenate(found).tolist() == expected
+    rows = 400
+    start, duration, rank, device = events(rng, rows, longest)
+    size = rng.integers(0, 9, rows)
+    kind = rng.choice([1, 2, 11, 10], rows).astype(np.uint8)
+    instants = np.sort(rng.integers(-3, 160, 90))
+    of_instant = rng.choice([0, 7, 9], 90)  # of device 9 there are no transfers
+    sweep = TransferSweep(1, instants, of_instant, [(1, 11), (2,)])
+    for chunk in chunks_of(rng, start, duration, size, kind, rank, device):
+        sweep.add(*chunk)
+    sweep.finish()
+    end = start + duration
+    for k, t in enumerate(instants.tolist()):
+        mine = (rank == 1) & (device == of_instant[k])
+        flying = mine & (start <= t) & (t < end)
+        inputs = np.isin(kind, (1, 11))
+        sums = [flying.sum(), size[flying & inputs].sum(), size[flying & (kind == 2)].sum()]
+        assert sweep.in_flight[:, k].tolist() == sums, (k, t)
+        ended = [(end[i], i) for i in np.flatnonzero(mine & inputs & (end <= t))]
+        assert np.array_equal(sweep.last[k], size[max(ended)[1]] if ended else np.nan, equal_nan=True), (k, t)
+    assert (sweep.in_flight[0].max() > NEAR) == (longest == LONGEST[1])
 
 
 def test_the_last_value_at_or_before_an_instant():
@@ -71,12 +95,3 @@ def test_the_last_value_at_or_before_an_instant():
     state.advance(np.array([5, 9]), np.array([1.0, 2.0]))
     state.advance(np.array([20, 25]), np.array([3.0, 4.0]))
     assert np.array_equal(state.values, [np.nan, 1.0, 2.0, 3.0, 4.0], equal_nan=True)
-
-
-def test_equal_starts_stay_together():
-    chunks = list(whole_instants(chunked({"start": np.array([1, 2, 2, 2, 3])}, [2, 1, 2])))
-    assert [(chunk["start"].tolist(), boundary) for chunk, boundary in chunks] == [
-        ([1], 2),
-        ([2, 2, 2], 3),
-        ([3], None),
-    ]
