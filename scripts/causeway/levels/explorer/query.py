@@ -180,7 +180,13 @@ class Levels:
         return {field: column[inside] for field, column in columns.items()}
 
     def cells_in_use(self, width_ns: int, name: str, cells: int) -> np.ndarray:
-        """Return which stretches of `cells` cells hold rows of a level: int64, ascending, counted from the origin."""
+        """Return which stretches of `cells` cells hold rows of a level.
+
+        Returns
+        -------
+        ndarray of int64, shape (n,), ascending
+            Numbers of the stretches, counted from the origin.
+        """
         level = next(level for level in self.index["levels"] if level["width_ns"] == width_ns)
         found = np.empty(0, np.int64)
         with open_table(self.folder / level["folder"] / f"{name}.parquet", f"level_{name}") as file:

@@ -16,8 +16,10 @@ from causeway.waiting.graph.nodes import Graph
 from causeway.waiting.graph.read_graph import read_graph
 from causeway.waiting.graph.scratch import Scratch
 
-MOST_EVENTS = 1_000_000_000
-"""Launches, transfers and calls of a dataset whose graph is built: some 100 bytes each on the disk of the results."""
+MOST_EVENTS = 100_000_000
+"""Launches, transfers and calls of a dataset whose graph is built: some 100 bytes each on the disk of the results, and
+1.5 CPU-seconds a million in each of the two programs that build it.
+"""
 
 
 def linked_graph(

@@ -111,11 +111,13 @@ def take_events(
     Parameters
     ----------
     begin_at : int
-    devices, streams, kinds, starts, ends, returned, names, keys : arrays, shape (n,)
-        Row of the device, number of the stream, kind of work, ns, the end of the call by the queue time or `ABSENT`, a
-        number that stands for the event's name, and the key of its call or -1; ordered by start.
+    devices, streams : arrays, shape (n,)
+        Row of the device and number of the stream; events are ordered by start.
     stream_rows : array of int32, shape (n,) or (0,)
         Row of the stream in `called`; empty where that is not asked for.
+    kinds, starts, ends, returned, names, keys : arrays, shape (n,)
+        Kind of work, ns, the end of the call by the queue time or `ABSENT`, a number that stands for the event's name,
+        and the key of its call or -1.
     slots : array of int64, shape (a power of two, 6)
         Calls, `stack_sweep.SLOT`.
     segments, offsets : arrays of int64, shapes (segments, 4) and (threads + 1,)
