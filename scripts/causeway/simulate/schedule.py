@@ -6,6 +6,7 @@ synchronisation, and the next one begins on all ranks after the slowest has ende
 the next, which is what makes this possible.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -79,7 +80,7 @@ class KernelStream:
 
 def nominal_ns(scenario: Scenario, kernels: tuple[int, ...]) -> float:
     """Return the expected length of a sequence of launches without effects, ns."""
-    return sum(1000 * (scenario.kernels[k].base_us + scenario.kernels[k].gap_us) for k in kernels)
+    return math.fsum(1000 * (scenario.kernels[k].base_us + scenario.kernels[k].gap_us) for k in kernels)
 
 
 def simulate_batches(scenario: Scenario) -> Iterator[list[RankBatch]]:

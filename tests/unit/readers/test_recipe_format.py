@@ -27,6 +27,7 @@ COPIED_FILES = (
     "tests/progress.py",
     "tests/support.py",
     "tests/watching.py",
+    "tests/float_sums.py",
     "tests/unit/test_layout.py",
 )
 EXPORT = "toy_kernel,toy_begin,toy_end,toy_queue\nmine(int),5,12,3\nmine(int),20,21,3\nother(int),9,30,4\n"

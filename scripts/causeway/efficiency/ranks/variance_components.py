@@ -65,7 +65,9 @@ def components(
     cells = duration_cells(folders, clocks, ranks or Ranks())
     if cells is None:
         return None
-    devices, edges, count, total, squares = cells.devices, cells.edges, cells.count, cells.total, cells.squares
+    devices = cells.devices
+    count = cells.count
+    total = cells.total
     weight = count.sum()
     run_of = np.array([str((runs or {}).get(rank) or "") for rank, _ in devices])
     node_of = np.array([f"{run}\n{nodes.get(rank) or ''}" for run, (rank, _) in zip(run_of, devices, strict=True)])
@@ -74,8 +76,8 @@ def components(
     draws = [random.integers(0, BLOCKS, BLOCKS) for _ in range(RESAMPLES)]
     configurations = cells.configurations, cells.between
     levels = run_of, node_of, rank_of
-    value = _shares(count, total, squares, configurations, levels)
-    drawn = [_shares(*(part[:, draw] for part in (count, total, squares)), configurations, levels) for draw in draws]
+    value = _shares(count, total, cells.squares, configurations, levels)
+    drawn = [_shares(*(part[:, draw] for part in (count, total, cells.squares)), configurations, levels) for draw in draws]
     drawn = [one for one in drawn if math.fsum(one) > 0]
     single = {
         "run": len(set(run_of)) < 2,
@@ -96,7 +98,7 @@ def components(
         part: _interval(inner[at], [one[at] for one in drawn_inner], known[part] and varies)
         for at, part in enumerate(VARIANCE_PARTS[1:])
     }
-    series, middles = _series(count, total, edges)
+    series, middles = _series(count, total, cells.edges)
     timed = int((count.sum(axis=0) > 0).sum()) >= FEWEST_BLOCKS
     picks = [np.arange(BLOCKS), *(np.sort(draw) for draw in draws if len(set(draw)) > 2)] if timed else []
     from scipy.stats import theilslopes  # half a second, which only a dataset with launches that repeat needs
@@ -111,7 +113,7 @@ def components(
         "within": within,
         "lanes": _deviations(devices, count, total, draws),
         "trend_per_hour": _interval(slopes[0] if timed else 0.0, slopes[1:], timed),
-        "change_points_ns": [int(edges[at]) for at in _changes(series, random)],
+        "change_points_ns": [int(cells.edges[at]) for at in _changes(series, random)],
     }
 
 
@@ -202,7 +204,7 @@ def _deviations(devices, count, total, draws) -> list[dict]:
     return sorted(rows, key=lambda row: (row["rank"], row["device"]))
 
 
-def _series(count, total, edges):
+def _series(count, total, cells.edges):
     """Return the mean deviation per block of time, and the blocks' middles in ns since the first edge."""
     n = count.sum(axis=0)
     known = n > 0

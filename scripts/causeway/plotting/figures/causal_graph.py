@@ -6,6 +6,7 @@ robustness of each arrow, and the unexplained share. Colour never stands alone: 
 head is filled or open, a fragile arrow dashed.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -271,7 +272,7 @@ def _assemble(
     hover = full_name(graph.get("scope_name") or scope)
     parts.append(box_of(graph["target_node"], lines, target, theme.PAPER, theme.INK, bold=True, hover=hover))
     for tier, members in tiers:
-        x = sum(layout.boxes[name].x for name in members) / len(members)
+        x = math.fsum(layout.boxes[name].x for name in members) / len(members)
         parts.append(text(x, -10, TIERS.get(tier, tier), theme.SMALL, "middle", theme.MUTED))
     overhang = max((text_width(TIERS.get(t, t), theme.SMALL) / 2 - layout.boxes[m[0]].x for t, m in tiers), default=0.0)
     left = MARGIN + max(overhang, 0.0)

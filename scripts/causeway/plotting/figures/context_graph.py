@@ -119,10 +119,10 @@ def draw_context_graph(graph: Mapping, scope: str) -> Markup | None:
         for t in FILLS
     ]
     widths = [text_width(TIERS[t], theme.SMALL) + 44 for t in FILLS]
-    places = [sum(widths[:i]) for i in range(len(widths))]
+    places = [math.fsum(widths[:i]) for i in range(len(widths))]
     width = max(
         layout.width + 2 * MARGIN,
-        sum(widths) + 2 * MARGIN,
+        math.fsum(widths) + 2 * MARGIN,
         text_width(note, theme.SMALL) + 2 * MARGIN,
         text_width(about, 15, True) + 2 * MARGIN,
     )

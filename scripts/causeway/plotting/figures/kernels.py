@@ -2,6 +2,7 @@
 in a page.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -48,7 +49,7 @@ def kernels_of(table: "pa.Table") -> list[Kernel]:
     """Return the kernels of a `kernel_summary`, the largest share of the total variability first, ties by name."""
     rows = table.to_pylist()
     short = short_names(row["name"] for row in rows)
-    total = sum(row["value_sum"] for row in rows)
+    total = math.fsum(row["value_sum"] for row in rows)
     rows.sort(key=lambda row: (-row["target_share"], -row["target_sum"], row["name"]))
     return [
         Kernel(
@@ -113,7 +114,7 @@ def draw_kernels(table: "pa.Table", *, dataset: str, target: str) -> Markup:
     shown = kernels[:MOST_ROWS]
     columns = columns_of(target)
     name_width = max(max(text_width(k.short, theme.SIZE) for k in shown) + 26, 160)
-    lefts = [MARGIN + name_width + sum(width for _, width, _ in columns[:i]) + 14 for i in range(len(columns))]
+    lefts = [MARGIN + name_width + math.fsum(width for _, width, _ in columns[:i]) + 14 for i in range(len(columns))]
     width = lefts[-1] + columns[-1][1] + MARGIN
     top = 96.0
     head = [text(MARGIN, top - 12, "kernel", theme.SMALL, colour=theme.MUTED)]
@@ -132,7 +133,7 @@ def draw_kernels(table: "pa.Table", *, dataset: str, target: str) -> Markup:
         f" kernel{'s' if len(kernels) > 1 else ''}"
     )
     if rest:
-        share = formatting.share(sum(k.share for k in rest))
+        share = formatting.share(math.fsum(k.share for k in rest))
         said += f"; {len(rest)} more, not drawn, with {share} of the variability together"
     kinds = list(dict.fromkeys(k.kind for k in shown))
     key = []

@@ -1,6 +1,7 @@
 """The overview's facts, data quality and table of kernels."""
 
 import datetime
+import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
@@ -207,7 +208,7 @@ def kernel_table(
     rest = kernels[TOP_KERNELS:MOST_KERNELS]
     left = len(kernels) - MOST_KERNELS
     if rest:
-        held = sum(kernel.share for kernel in kernels[TOP_KERNELS:])
+        held = math.fsum(kernel.share for kernel in kernels[TOP_KERNELS:])
         ids = ", ".join(f"'{kernel.id}'" for kernel in kernels[:TOP_KERNELS])
         others = f"kernel NOT IN ({ids})"
         words = [counted(len(kernels) - TOP_KERNELS, of_table("count(*)", source, others), "more kernel"), " with "]

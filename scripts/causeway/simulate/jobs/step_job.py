@@ -7,6 +7,7 @@ metric, value).
 """
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -150,7 +151,7 @@ class _Rank:
     def before_collective(self, step: int) -> None:
         """Load, launch the layers, and call the collective."""
         self.begin.append(self.host)
-        usual_us = self.job.layers * sum(mean for _, mean, _ in LAYER)
+        usual_us = self.job.layers * math.fsum(mean for _, mean, _ in LAYER)
         late = LATE_LOADER * usual_us if self._planted(step, "loader") else 0.0
         self.host += 1000 * (LOADER_US * np.exp(0.2 * self.random.standard_normal()) + late)
         self._launch(step, EMBEDDING)

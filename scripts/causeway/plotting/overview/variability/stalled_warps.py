@@ -1,6 +1,7 @@
 """The overview's part "What warps wait for": the figure of warp stalls, and its numbers as a table."""
 
 import hashlib
+import math
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -40,7 +41,7 @@ def warp_stalls(table: "pa.Table", name: str) -> Markup | None:
     if not kernels:
         return None
     sums = {
-        reason: sum(row["cycles"] for rows in kernels for row in rows if row["reason"] == reason)
+        reason: math.fsum(row["cycles"] for rows in kernels for row in rows if row["reason"] == reason)
         for reason in WARP_STALLS
     }
     reasons = [reason for reason in sorted(sums, key=lambda one: -sums[one]) if sums[reason] > 0][:MOST_REASONS]
@@ -70,7 +71,7 @@ def _row(rows: list[dict], reasons: list[str], label: str, file: str) -> Markup:
         tag("td", citations.count(rows[0]["launches"], of_table("any_value(launches)", file, own)), class_="n"),
     ]
     cells.append(
-        tag("td", citations.quantity(sum(cycles.values()), "", of_table("sum(cycles)", file, own)), class_="n")
+        tag("td", citations.quantity(math.fsum(cycles.values()), "", of_table("sum(cycles)", file, own)), class_="n")
     )
     for reason in reasons:
         where = f"{own} AND reason = '{reason}'"
