@@ -76,8 +76,9 @@ def components(
     draws = [random.integers(0, BLOCKS, BLOCKS) for _ in range(RESAMPLES)]
     configurations = cells.configurations, cells.between
     levels = run_of, node_of, rank_of
-    value = _shares(count, total, cells.squares, configurations, levels)
-    drawn = [_shares(*(part[:, draw] for part in (count, total, cells.squares)), configurations, levels) for draw in draws]
+    sums = count, total, cells.squares
+    value = _shares(*sums, configurations, levels)
+    drawn = [_shares(*(part[:, draw] for part in sums), configurations, levels) for draw in draws]
     drawn = [one for one in drawn if math.fsum(one) > 0]
     single = {
         "run": len(set(run_of)) < 2,
@@ -204,7 +205,7 @@ def _deviations(devices, count, total, draws) -> list[dict]:
     return sorted(rows, key=lambda row: (row["rank"], row["device"]))
 
 
-def _series(count, total, cells.edges):
+def _series(count, total, edges):
     """Return the mean deviation per block of time, and the blocks' middles in ns since the first edge."""
     n = count.sum(axis=0)
     known = n > 0
