@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from float_sums import checked_sum
-from support import DATA, ROOT
+from support import DATA, ROOT, why_not_fleet
 from watching import Watched
 
 # Folders of tests that run the workflow or MPI take minutes a file: they start first, so that both processes end at
@@ -29,6 +29,18 @@ def pytest_collection_modifyitems(items):
         if item.path.relative_to(TESTS).parts[0] in LONG:
             item.add_marker(pytest.mark.timeout(LONG_S), append=False)
     items.sort(key=lambda item: folders.index(item.path.relative_to(TESTS).parts[0]))
+
+
+class _LeftOut(pytest.Module):
+    def collect(self):
+        pytest.skip(why_not_fleet(), allow_module_level=True)
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    """Skip the tests of fleet mode where its extra is not installed."""
+    if "fleet" in module_path.relative_to(TESTS).as_posix() and why_not_fleet():
+        return _LeftOut.from_parent(parent, path=module_path)
+    return None
 
 
 @pytest.fixture(autouse=True)

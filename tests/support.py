@@ -3,6 +3,7 @@
 import compileall
 import functools
 import hashlib
+import importlib
 import json
 import os
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from causeway.core.errors import CausewayError
 from progress import run_by_progress
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -18,6 +20,16 @@ OF_THE_CLONE = ROOT / "tests" / "data" / "real"
 """A few small exports that travel with the repository (their origin: manifest.json there)."""
 REAL = DATA if DATA.is_dir() else OF_THE_CLONE
 """All real exports where they are, else those of the clone, with the same names under both."""
+
+
+@functools.cache
+def why_not_fleet():
+    """Say what fleet mode, an extra, lacks here; empty where it can be tested."""
+    try:
+        importlib.import_module("causeway.fleet")
+    except CausewayError as error:
+        return str(error)
+    return ""
 
 
 def copy_checkout(folder):

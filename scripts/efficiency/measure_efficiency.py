@@ -5,7 +5,6 @@
 """
 
 import argparse
-import importlib
 import sys
 from pathlib import Path
 
@@ -39,8 +38,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
 def main(argv: list[str] | None = None) -> None:
     options = arguments(argv)
     with ending_together(options.ranks, options.log) as ranks:
-        # compiled functions are compiled when their modules are imported, unless another process left them in the cache
-        ranks.one_per_node_first(lambda: importlib.import_module("causeway.efficiency.measure_efficiency"))
+        ranks.load("causeway.efficiency.measure_efficiency")
         from causeway.efficiency.measure_efficiency import measure_efficiency
 
         folders = [options.tables / export for export in options.exports]

@@ -6,7 +6,6 @@ reads some exports. Without a launcher it runs as one rank.
 """
 
 import argparse
-import importlib
 import json
 import sys
 from pathlib import Path
@@ -15,8 +14,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from causeway.numeric.mpi import ending_together
-
-COMPILED = ("causeway.levels.pyramid.build", "causeway.variability.rows.transfer_links")
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -42,8 +39,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
 def main(argv: list[str] | None = None) -> None:
     options = arguments(argv)
     with ending_together(options.ranks, options.log) as ranks:
-        # compiled functions are compiled when their modules are imported, unless another process left them in the cache
-        ranks.one_per_node_first(lambda: [importlib.import_module(name) for name in COMPILED])
+        ranks.load("causeway.levels.pyramid.build", "causeway.variability.rows.transfer_links")
         from causeway.core.tables import read_json
         from causeway.levels.pyramid.build import build
         from causeway.variability.rows.transfer_links import link

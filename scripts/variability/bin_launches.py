@@ -5,7 +5,6 @@ kernels and configurations of every target into OUT/<target>. Without a launcher
 """
 
 import argparse
-import importlib
 import sys
 from fractions import Fraction
 from pathlib import Path
@@ -120,8 +119,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
 def main(argv: list[str] | None = None) -> None:
     options = arguments(argv)
     with ending_together(options.ranks, options.log) as ranks:
-        # compiled functions are compiled when their modules are imported, unless another process left them in the cache
-        ranks.one_per_node_first(lambda: importlib.import_module("causeway.variability.bin_launches"))
+        ranks.load("causeway.variability.bin_launches")
         from causeway.variability.bin_launches import BinningSettings, bin_launches
 
         with ranks.together():

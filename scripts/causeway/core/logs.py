@@ -10,6 +10,7 @@ from pathlib import Path
 
 from causeway.core.errors import CausewayError
 from causeway.core.files.machine_errors import fault_behind, in_words
+from causeway.core.without_pandas import keep_pandas_out
 
 LOG = logging.getLogger("causeway")
 PROGRESS_EVERY_S = 5.0
@@ -45,6 +46,7 @@ def failing_clearly(log: str | Path | None) -> Iterator[None]:
         With status 1, for any error in the work.
     """
     log_to(log)
+    keep_pandas_out()
     try:
         yield
     except CausewayError as error:

@@ -8,11 +8,12 @@ MPI to be installed.
 
 import contextlib
 import heapq
+import importlib
 import logging
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -20,6 +21,7 @@ import numpy as np
 from causeway.core.errors import CausewayError
 from causeway.core.files.machine_errors import in_words
 from causeway.core.logs import LOG, log_to
+from causeway.core.without_pandas import keep_pandas_out
 
 T = TypeVar("T")
 FORWARDED_S = 0.5
@@ -158,23 +160,23 @@ class Ranks:
         self._meet()
         return value if self._comm is None else self._comm.bcast(value, root=0)
 
-    def one_per_node_first(self, action: Callable[[], object]) -> None:
-        """Do something on one rank of each node, and then on the others: what the first leaves in a cache, they find
-        there.
+    def load(self, *modules: str) -> None:
+        """Import modules on one rank of each node, and then on the others: functions are compiled when their modules
+        are imported, unless another process left them in the cache. Arrow does without pandas from then on.
         """
         if self._comm is None:
-            action()
+            _import(modules)
             return
         from mpi4py import MPI
 
         node = self._comm.Split_type(MPI.COMM_TYPE_SHARED)
         try:
             if node.Get_rank() == 0:
-                action()
+                _import(modules)
         finally:
             self._meet(node)
         if node.Get_rank() > 0:
-            action()
+            _import(modules)
         node.Free()
 
     def _meet(self, comm: object = None) -> None:
@@ -284,6 +286,12 @@ def ending_together(requested: int, log: str | None) -> Iterator[Ranks]:
     except Exception as error:
         LOG.error("%s", traceback.format_exc())
         _end(ranks, in_words(error), agreed=False)
+
+
+def _import(modules: Sequence[str]) -> None:
+    for name in modules:
+        importlib.import_module(name)
+    keep_pandas_out()
 
 
 def _log(ranks: Ranks, log: str | None) -> None:

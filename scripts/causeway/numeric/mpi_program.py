@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,9 +37,6 @@ def folders_of(options: argparse.Namespace) -> list[Path]:
 def running(options: argparse.Namespace, module: str) -> Iterator[Ranks]:
     """Run a program over its ranks, which end together (`ending_together`), once its module was imported.
 
-    Compiled functions are compiled when their modules are imported, unless another process left them in the cache: one
-    rank of each node imports first.
-
     Parameters
     ----------
     options : Namespace
@@ -49,5 +45,5 @@ def running(options: argparse.Namespace, module: str) -> Iterator[Ranks]:
         Name of the module that does the work.
     """
     with ending_together(options.ranks, options.log) as ranks:
-        ranks.one_per_node_first(lambda: importlib.import_module(module))
+        ranks.load(module)
         yield ranks

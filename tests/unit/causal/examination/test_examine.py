@@ -217,7 +217,7 @@ def test_an_effect_that_turns_in_the_course_of_the_run_is_refuted():
 
 
 def test_errors_that_hold_within_blocks_are_those_of_statsmodels():
-    api = pytest.importorskip("statsmodels.api")
+    api = pytest.importorskip("statsmodels.api", reason="statsmodels is no part of the base install")
     rng = np.random.default_rng(5)
     blocks = np.arange(600) // 20
     columns = rng.standard_normal((600, 3)) + rng.standard_normal((30, 3))[blocks]
