@@ -10,7 +10,7 @@ from pathlib import Path
 
 from causeway.core.errors import CausewayError
 from causeway.core.files.machine_errors import fault_behind, in_words
-from causeway.core.without_pandas import keep_pandas_out
+from causeway.core.installation import keep_pandas_out
 
 LOG = logging.getLogger("causeway")
 PROGRESS_EVERY_S = 5.0

@@ -20,8 +20,8 @@ import numpy as np
 
 from causeway.core.errors import CausewayError
 from causeway.core.files.machine_errors import in_words
+from causeway.core.installation import keep_pandas_out
 from causeway.core.logs import LOG, log_to
-from causeway.core.without_pandas import keep_pandas_out
 
 T = TypeVar("T")
 FORWARDED_S = 0.5

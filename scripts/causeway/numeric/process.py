@@ -1,6 +1,4 @@
-"""Threads and memory of this process: one thread for linear algebra, freed memory kept or given back, no search for
-cycles.
-"""
+"""Threads and memory of this process: one thread for linear algebra, freed memory given back, no search for cycles."""
 
 import contextlib
 import ctypes
@@ -11,10 +9,6 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-M_TRIM_THRESHOLD = -1
-M_MMAP_MAX = -4
-"""Parameters of `mallopt(3)`."""
-LARGEST = (1 << 31) - 1
 TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
 
 
@@ -48,18 +42,6 @@ def collector_paused() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-def keep_freed_memory() -> None:
-    """Let the C library keep what this process frees instead of returning it; nothing is done where it is not glibc's.
-
-    The peak grows by what fragments, measured at a fifth for 8,006 columns; the CPU time of the kernel falls to a
-    quarter.
-    """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(M_MMAP_MAX, 0)
-        mallopt(M_TRIM_THRESHOLD, LARGEST)
 
 
 def give_back() -> None:

@@ -1,0 +1,46 @@
+"""A job's process does without pandas unless it asks for it."""
+
+import subprocess
+import sys
+
+import pytest
+
+from support import ROOT
+
+JOB = "from causeway.core.logs import failing_clearly\nwith failing_clearly(None):\n    "
+MPI = "from causeway.numeric.mpi import start\nstart(1).load('causeway.core.tables')\nif True:\n    "
+
+
+def said(program):
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={"PYTHONPATH": str(ROOT / "scripts"), "PATH": "/usr/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("door", [JOB, MPI])
+@pytest.mark.parametrize(
+    ("work", "expected"),
+    [
+        ("pa.array([1, None]); pa.array(np.arange(3)); print('pandas' in sys.modules)", "False"),
+        ("print(pa.table({'a': [1, 2]}).to_pandas().a.sum(), 'pandas' in sys.modules)", "3 True"),
+        ("import pandas as pd; print(pa.Table.from_pandas(pd.DataFrame({'a': [1, 2]})).num_rows)", "2"),
+    ],
+    ids=["arrays", "to pandas", "from pandas"],
+)
+def test_pandas_comes_only_where_it_is_asked_for(door, work, expected):
+    assert said(f"import sys\nimport numpy as np\nimport pyarrow as pa\n{door}{work}") == expected
+
+
+def test_arrow_alone_would_bring_pandas():
+    """What the door is for; when this fails, Arrow no longer does so, and the door may go."""
+    assert said("import sys\nimport pyarrow as pa\npa.array([1])\nprint('pandas' in sys.modules)") == "True"
+
+
+def test_a_process_that_has_pandas_keeps_it():
+    work = "s = pd.Series([1.5, None]); print(pa.array(s).null_count)"
+    assert said(f"import pandas as pd\nimport pyarrow as pa\n{JOB}{work}") == "1"
