@@ -25,6 +25,8 @@ sys.path.insert(0, str(BASE / "scripts"))
 # an environment whose snakemake was called by its path, not activated: jobs need its mpiexec and python all the same
 if sys.prefix != sys.base_prefix and "VIRTUAL_ENV" not in os.environ:
     os.environ |= {"PATH": os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()])}
+# Arrow reads this when it is loaded: with its own choice, mimalloc, jobs take up to 110 MB more and no less time
+os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "jemalloc")
 
 from causeway import GROUND
 from causeway.core.errors import CausewayError

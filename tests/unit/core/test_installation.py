@@ -1,8 +1,10 @@
 """A job's process does without pandas unless it asks for it."""
 
+import re
 import subprocess
 import sys
 
+import pyarrow as pa
 import pytest
 
 from support import ROOT
@@ -44,3 +46,8 @@ def test_arrow_alone_would_bring_pandas():
 def test_a_process_that_has_pandas_keeps_it():
     work = "s = pd.Series([1.5, None]); print(pa.array(s).null_count)"
     assert said(f"import pandas as pd\nimport pyarrow as pa\n{JOB}{work}") == "1"
+
+
+def test_arrow_has_the_memory_pool_that_the_workflow_asks_for():
+    asked = re.search(r'"ARROW_DEFAULT_MEMORY_POOL", "(\w+)"', (ROOT / "rules/functions/config.smk").read_text("utf-8"))
+    assert asked[1] in pa.supported_memory_backends()

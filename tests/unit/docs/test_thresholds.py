@@ -41,7 +41,7 @@ NO_THRESHOLDS = {
     "causal/selection/backward.py": "MIN_LENGTH",
     "causal/selection/design_cache.py": "MOST_WEIGHTED",
     "causal/selection/lagged.py": "RANK",
-    "causal/selection/linear_model.py": "SMALL_RESIDUAL",
+    "causal/selection/linear_model.py": "SMALL_RESIDUAL ROWS_AT_ONCE",
     "causal/statistics/basis.py": "ALIVE_LENGTH AT_ONCE",
     "causal/statistics/ridge.py": "ROUNDS CONVERGED JITTER",
     "comparison/launches.py": "BATCH_ROWS",

@@ -9,7 +9,8 @@ import numpy as np
 from scipy.special import fdtrc, fdtri, ncfdtri
 
 from causeway.causal.selection.forward import best_test, preferred, significance_level
-from causeway.causal.selection.linear_model import Problem, fit_scores, linear_model_of
+from causeway.causal.selection.linear_model import fit_scores, linear_model_of
+from causeway.causal.selection.problem import Problem
 from causeway.causal.selection.stages import Stages
 from causeway.causal.statistics.basis import Basis
 from causeway.numeric.block_resampling import MIN_BLOCKS, half_samples

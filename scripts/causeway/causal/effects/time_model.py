@@ -70,8 +70,7 @@ class CauseColumns:
         bounds = np.cumsum([1, *widths])
         self.single_slices = [slice(int(a), int(b)) for a, b in itertools.pairwise(bounds)]
         self.n_single = int(bounds[-1])
-        self.functions = [np.hstack([np.zeros((n_rows, 0)), *own]) for own in blocks]
-        self.starts = np.cumsum([1, *(own.shape[1] for own in self.functions)])
+        self.starts = np.cumsum([1, *(sum(block.shape[1] for block in own) for own in blocks)])
         self.scores = [_score(values) for values in causes]
         self.pairs = list(itertools.combinations(range(len(causes)), 2))
         n_groups = int(groups.max()) + 1
@@ -83,7 +82,9 @@ class CauseColumns:
         self.slices = [*self.single_slices, *together, *own]
         products = [(self.scores[a] * self.scores[b])[:, None] for a, b in self.pairs]
         by_kernel = [score[:, None] * self.kernels for score in self.scores]
-        self.columns = np.hstack([np.ones((n_rows, 1)), *self.functions, *products, *by_kernel])
+        functions = itertools.chain.from_iterable(blocks)
+        self.columns = np.hstack([np.ones((n_rows, 1)), *functions, *products, *by_kernel])
+        self.functions = [self.columns[:, a:b] for a, b in itertools.pairwise(self.starts)]
 
     def moved(self, donors: Donors) -> tuple[np.ndarray, np.ndarray]:
         """Return how far setting causes moves the columns, shape (n_rows, m), and which ones those are, shape (m,)."""
@@ -160,10 +161,6 @@ class TimeModel:
         As of `CauseColumns`.
     rng : Generator
 
-    Attributes
-    ----------
-    weights : ndarray of float, shape (n_rows, 1 + DRAWS)
-        Of the rows as they are, then of the rows in each draw, 0 where a row is not part of it.
     """
 
     def __init__(
@@ -178,13 +175,15 @@ class TimeModel:
         self.design = CauseColumns(causes, groups)
         self.response = response
         n_blocks = int(blocks.max()) + 1
-        counts = rng.multinomial(n_blocks, np.full(n_blocks, 1.0 / n_blocks), DRAWS).T[blocks]
-        self.weights = np.column_stack([weights, weights[:, None] * counts])
+        self._weights = weights
+        self._blocks = blocks
+        self._counts = rng.multinomial(n_blocks, np.full(n_blocks, 1.0 / n_blocks), DRAWS).T
+        drawn = self.weights
         fit = self._fitted(weights)
         lost_mean, lost_scale = self._lost_by_shrinking(fit, weights, blocks)
         fits = [fit]
         for draw in range(DRAWS):
-            again = self._fitted(self.weights[:, draw + 1], fit)
+            again = self._fitted(drawn[:, draw + 1], fit)
             mean = again.mean + lost_mean @ rng.standard_normal(lost_mean.shape[1])
             scale = again.scale + lost_scale @ rng.standard_normal(lost_scale.shape[1])
             fits.append(_Fit(mean, scale, fit.mean_penalties, fit.scale_penalties, again.middle))
@@ -193,6 +192,13 @@ class TimeModel:
         self.middle = np.asarray([one.middle for one in fits])
         self.linear = self.design.columns[:, : self.design.n_single] @ self.scale
         self.residual = response[:, None] - self.design.columns @ self.mean
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Weights of the rows as they are, then of the rows in each draw, 0 where a row is not part of it: float,
+        shape (n_rows, 1 + DRAWS); made when asked for, since a model is kept for each kernel.
+        """
+        return np.column_stack([self._weights, self._weights[:, None] * self._counts[self._blocks]])
 
     def response_with(self, donors: Donors) -> np.ndarray:
         """Return the response with causes set and each launch's own N, by the model and by each draw.

@@ -21,7 +21,7 @@ from causeway.causal.examination.heterogeneity import heterogeneity
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.logs import LOG
 from causeway.core.vocabulary import REFUTED, SUPPORTED
-from causeway.numeric.process import single_threaded
+from causeway.numeric.process import give_back, single_threaded
 from causeway.numeric.seeds import derived_seed
 
 Result = TypeVar("Result")
@@ -121,6 +121,7 @@ class _Steps:
         else:
             arrows = ()
             examination = Examination(what_ifs=_without_model(self.outcome, self.extent))
+        give_back()  # the models of the times, which are no longer needed, weigh more than the baselines
         named = self._guarded("the baselines", lambda: baselines(self.evidence, self._seed("baselines")), [])
         examination = replace(examination, baselines=tuple(named), failures=tuple(self.failures))
         return replace(self.outcome, arrows=arrows, examination=examination)

@@ -18,7 +18,8 @@ from causeway.causal.data.deviation import (
 )
 from causeway.causal.data.observations import Observations
 from causeway.causal.selection.design_cache import independent_rows
-from causeway.causal.selection.linear_model import LinearModel, Problem, fit_scores
+from causeway.causal.selection.linear_model import LinearModel, fit_scores
+from causeway.causal.selection.problem import Problem
 from causeway.causal.statistics.basis import GroupCentring, build_basis
 
 CLEARLY = 10.0

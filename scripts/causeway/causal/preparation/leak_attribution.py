@@ -24,7 +24,7 @@ import numpy as np
 from causeway.causal.data.deviation import robust_scale
 from causeway.causal.preparation.exact_images import is_image
 from causeway.causal.selection.forward import forward
-from causeway.causal.selection.linear_model import Problem
+from causeway.causal.selection.problem import Problem
 from causeway.causal.statistics.basis import GroupCentring, build_basis, normal_scores
 
 CLOSE = 0.9

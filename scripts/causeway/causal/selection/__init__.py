@@ -3,5 +3,5 @@
 In which order and on what it runs stands in `discovery`.
 
 Imports run from left to right: `lagged` > `stages` > `backward`, `design_cache` > `forward` > `linear_model` >
-`screening_off`.
+`problem` > `screening_off`.
 """

@@ -6,13 +6,16 @@ proxies. Here the others get piecewise linear functions of their ranks and pairw
 candidate with information of its own stays.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 from scipy.special import ndtr
 
 from causeway.causal.data.counter_names import derived_name
 from causeway.causal.data.observations import Candidate
 from causeway.causal.selection.forward import EXCHANGE_GAIN, MIN_PARTIAL_R2, MIN_TEST_SIZE, significance_level
-from causeway.causal.selection.linear_model import LinearModel, Problem, Test, effective_test_size, linear_model_of
+from causeway.causal.selection.linear_model import LinearModel, Test, effective_test_size, linear_model_of
+from causeway.causal.selection.problem import Problem
 from causeway.causal.statistics.basis import GroupCentring
 
 KNOTS = (0.02, 0.1, 0.25, 0.4, 0.6, 0.75, 0.9, 0.98)
@@ -110,22 +113,24 @@ class Pruner:
         weighted, of unit length.
         """
         single = [self.candidates[other].first for other in others]
-        pairs = [a * b for i, a in enumerate(single) for b in single[i + 1 :]]
-        if not pairs:
-            return np.zeros((self.problem.basis.columns.shape[0], 0))
-        return unit_columns(self.centring.weighted(np.column_stack(pairs)))
+        pairs = ([a * b for b in single[i + 1 :]] for i, a in enumerate(single[:-1]))
+        return self._units(len(single) * (len(single) - 1) // 2, pairs)
 
     def by_kernel(self, others: list[int]) -> np.ndarray:
         """Return the others' first functions in each kernel alone, float, shape (n_rows, n_others * n_kernels) at most,
         centred, weighted, of unit length.
         """
-        n_rows = self.problem.basis.columns.shape[0]
-        found = np.empty((n_rows, len(others) * self.n_kernels), order="F")
+        own = ([self.candidates[other].first * (self.kernels == k) for k in range(self.n_kernels)] for other in others)
+        return self._units(len(others) * self.n_kernels, own)
+
+    def _units(self, count: int, groups: Iterable[list[np.ndarray]]) -> np.ndarray:
+        """Return `count` columns at most, float, centred, weighted, of unit length; one group of them after another:
+        what stands between is several times as large as what is found.
+        """
+        found = np.empty((self.problem.basis.columns.shape[0], count), order="F")
         filled = 0
-        for other in others:  # one after another: what stands between is several times as large as what is found
-            first = self.candidates[other].first
-            own = np.column_stack([first * (self.kernels == k) for k in range(self.n_kernels)])
-            part = unit_columns(self.centring.weighted(own))
+        for group in groups:
+            part = unit_columns(self.centring.weighted(np.column_stack(group)))
             found[:, filled : filled + part.shape[1]] = part
             filled += part.shape[1]
         return found[:, :filled]
@@ -142,20 +147,22 @@ class Pruner:
         others : list of int
         without : tuple of int
         """
-        model = linear_model_of(
-            self.problem, response, [*others, *(one for one in self.given if one not in others and one not in without)]
-        )
-        room = self.problem.n_independent / ROWS_PER_COLUMN - model.q.shape[1]
-        if others and self.n_kernels > 1 and len(others) * (self.n_kernels - 1) < room:
-            model.add(self.by_kernel(others))
-            room = self.problem.n_independent / ROWS_PER_COLUMN - model.q.shape[1]
+        held = [*others, *(one for one in self.given if one not in others and one not in without)]
         hinges = [self.flexible(other) for other in others]
-        if hinges and sum(part.shape[1] for part in hinges) < room:
-            model.add(np.hstack(hinges))
-            room = self.problem.n_independent / ROWS_PER_COLUMN - model.q.shape[1]
-        if len(others) > 1 and len(others) * (len(others) - 1) / 2 < room:
+        n_hinges = sum(part.shape[1] for part in hinges)
+        n_pairs = len(others) * (len(others) - 1) // 2
+        model = linear_model_of(self.problem, response, held, len(others) * self.n_kernels + n_hinges + n_pairs)
+        if others and self.n_kernels > 1 and len(others) * (self.n_kernels - 1) < self._room(model):
+            model.add(self.by_kernel(others))
+        if hinges and n_hinges < self._room(model):
+            model.add(np.concatenate(hinges, axis=1))
+        if n_pairs and n_pairs < self._room(model):
             model.add(self.products(others))
         return model
+
+    def _room(self, model: LinearModel) -> float:
+        """Return how many more columns the rows can carry."""
+        return self.problem.n_independent / ROWS_PER_COLUMN - model.q.shape[1]
 
     def test(self, response: np.ndarray, candidate: int, others: list[int]) -> Test:
         """Test a candidate given the others; of several kernels it may act differently in each, like the others.
@@ -169,7 +176,7 @@ class Pruner:
         """
         model = self.others_model(response, others, (candidate,))
         columns = self.problem.basis.columns[:, self.problem.basis.of(candidate)]
-        if self.n_kernels > 1 and self.n_kernels < self.problem.n_independent / ROWS_PER_COLUMN - model.q.shape[1]:
+        if self.n_kernels > 1 and self.n_kernels < self._room(model):
             columns = np.hstack([columns, self.by_kernel([candidate])])
         residual, df = model.residual_with(columns)
         before = float(model.residual @ model.residual)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from causeway.causal.data.observations import Candidate, Observations
-from causeway.causal.selection.linear_model import Problem
+from causeway.causal.selection.problem import Problem
 from causeway.causal.statistics.basis import GroupCentring, build_basis, updated_basis
 from causeway.numeric.effective_size import kish_size
 

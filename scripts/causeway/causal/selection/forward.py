@@ -8,12 +8,12 @@ import numpy as np
 
 from causeway.causal.selection.linear_model import (
     LinearModel,
-    Problem,
     Test,
     effective_test_size,
     fit_scores,
     linear_model_of,
 )
+from causeway.causal.selection.problem import Problem
 from causeway.causal.selection.screening_off import PREFERENCE
 
 ALPHA = 0.01

@@ -16,7 +16,8 @@ nonlinear time series datasets, Sci. Adv. 5 (2019) eaau4996.
 import numpy as np
 from scipy.special import fdtrc
 
-from causeway.causal.selection.linear_model import Problem, effective_test_size, linear_model_of
+from causeway.causal.selection.linear_model import effective_test_size, linear_model_of
+from causeway.causal.selection.problem import Problem
 from causeway.causal.selection.stages import Stage
 from causeway.numeric.effective_size import autocorrelations
 

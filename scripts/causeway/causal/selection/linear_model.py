@@ -6,20 +6,20 @@ size for the weights, Bartlett's factor for autocorrelation.
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import fdtrc
 
-from causeway.causal.selection.screening_off import CorrelationCache
-from causeway.causal.statistics.basis import AT_ONCE, NEW_SHARE, Basis, orthonormal
-from causeway.numeric.effective_size import autocorrelations, bartlett_factor, lag_count
+from causeway.causal.selection.problem import Problem
+from causeway.causal.statistics.basis import NEW_SHARE, orthonormal_transform
+from causeway.numeric.effective_size import autocorrelations, bartlett_factor
 
 SMALL_RESIDUAL = 1e-3
 """Share of a response below which its residual's products are not taken as a difference: they would drown in
 rounding.
 """
+ROWS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -48,116 +48,6 @@ class Test:
     n_effective: float
 
 
-@dataclass
-class Problem:
-    """Candidates, their autocorrelations and what the rows are worth; shared by all searches of a scope.
-
-    Attributes
-    ----------
-    basis : Basis
-    n_candidates : int
-    n_independent : float
-        Effective number of rows for the weights and the fixed effects, before autocorrelation.
-    n_tests : int
-        Number that the level is divided by.
-    widths : dict of int to (ndarray of int, ndarray of int)
-        By number of basis columns: the candidates that have so many, shape (n_members,), and the positions of their
-        columns, shape (n_members, width).
-    grams : dict of int to ndarray of float
-        Likewise the products of each candidate's columns, shape (n_members, width, width).
-    correlation_cache : CorrelationCache
-        Correlations of the candidates with each other.
-    """
-
-    basis: Basis
-    n_candidates: int
-    n_independent: float
-    n_tests: int
-    widths: dict[int, tuple[np.ndarray, np.ndarray]] = field(init=False)
-    grams: dict[int, np.ndarray] = field(init=False)
-    correlation_cache: CorrelationCache = field(init=False)
-    _lags: dict[int, np.ndarray] = field(init=False)
-    _products: dict[int, np.ndarray] = field(init=False)
-    _with_response: tuple[np.ndarray, np.ndarray] | None = field(init=False, default=None)
-
-    def __post_init__(self) -> None:
-        counts = np.bincount(self.basis.owner, minlength=self.n_candidates)
-        first = np.concatenate(([0], np.cumsum(counts)))
-        self.correlation_cache = CorrelationCache(self.basis.columns, first[:-1], counts > 0)
-        self.widths = {}
-        self.grams = {}
-        self._lags = {}
-        self._products = {}
-        for width in np.unique(counts[counts > 0]):
-            members = np.flatnonzero(counts == width)
-            columns = first[members][:, None] + np.arange(width)
-            self.widths[int(width)] = (members, columns)
-            step = max(1, AT_ONCE // max(len(self.basis.columns), 1))
-            parts = (
-                self.basis.columns.T[some].astype(float) for some in np.split(columns, range(step, len(columns), step))
-            )
-            self.grams[int(width)] = np.concatenate([part @ part.transpose(0, 2, 1) for part in parts])
-
-    @classmethod
-    def of(cls, basis: Basis, n_candidates: int, n_independent: float, n_tests: int | None = None) -> "Problem":
-        """Return the problem of a basis; autocorrelations are taken in the order of its rows."""
-        return cls(basis, n_candidates, n_independent, n_tests or max(n_candidates, 1))
-
-    @property
-    def n_lags(self) -> int:
-        """How many lags of autocorrelations are summed."""
-        return lag_count(self.basis.columns.shape[0])
-
-    @cached_property
-    def lags(self) -> np.ndarray:
-        """Autocorrelations of all basis columns, float32, shape (n_columns, n_lags)."""
-        return autocorrelations(self.basis.columns, self.n_lags)
-
-    def lags_of(self, candidate: int) -> np.ndarray:
-        """Return the autocorrelations of a candidate's columns, float32, shape (k, n_lags): few of the candidates are
-        ever asked for them.
-        """
-        if candidate not in self._lags:
-            self._lags[candidate] = autocorrelations(self.basis.columns[:, self.basis.of(candidate)], self.n_lags)
-        return self._lags[candidate]
-
-    def products_with(self, columns: np.ndarray) -> np.ndarray:
-        """Return the products of all basis columns with others.
-
-        Parameters
-        ----------
-        columns : ndarray of float, shape (n_rows,) or (n_rows, k)
-
-        Returns
-        -------
-        ndarray of float32, shape (n_columns,) or (n_columns, k)
-        """
-        return self.basis.columns.T @ columns.astype(np.float32)
-
-    def products(self, candidate: int) -> np.ndarray:
-        """Return the products of all basis columns with a candidate's, float32, shape (n_columns, k): many models
-        hold the same few.
-        """
-        if candidate not in self._products:
-            self._products[candidate] = self.products_with(self.basis.columns[:, self.basis.of(candidate)])
-        return self._products[candidate]
-
-    def products_with_response(self, response: np.ndarray) -> np.ndarray:
-        """Return the products of all basis columns with the response of a search, which all its models share.
-
-        Parameters
-        ----------
-        response : ndarray of float, shape (n_rows,)
-
-        Returns
-        -------
-        ndarray of float32, shape (n_columns,)
-        """
-        if self._with_response is None or self._with_response[0] is not response:
-            self._with_response = (response, self.products_with(response))
-        return self._with_response[1]
-
-
 class LinearModel:
     """A linear model that grows by whole candidates.
 
@@ -167,39 +57,55 @@ class LinearModel:
     response : ndarray of float, shape (n_rows,)
         Centred and weighted like the basis.
 
+    room : int
+        So many columns are expected; more may come, and are then copied once.
+
     Attributes
     ----------
-    q : ndarray of float, shape (n_rows, k)
-        Orthonormal basis of the columns that the model holds.
     residual : ndarray of float, shape (n_rows,)
         The response less its projection on `q`.
     """
 
-    def __init__(self, problem: Problem, response: np.ndarray) -> None:
+    def __init__(self, problem: Problem, response: np.ndarray, room: int = 0) -> None:
         self.problem = problem
         self.response = response
         self.residual = response.astype(float)
-        self.q = np.zeros((response.size, 0))
+        self._columns = np.empty((response.size, room), order="F")  # what is not written yet takes no memory
+        self._count = 0
         self._coordinates = np.zeros((problem.basis.columns.shape[1], 0), np.float32)
-        # what `coordinates` does not hold yet: a function that gives products, coordinates, transform; a function that
-        # refers to the model would keep it, and its large `q`, until Python looks for cycles, which is seldom
-        self._added: list[tuple[Callable[[], np.ndarray], np.ndarray, np.ndarray]] = []
+        # what `coordinates` does not hold yet: products if they are known, coordinates, transform, positions in `q`. A
+        # function that refers to the model would keep it, and its large `q`, until Python looks for cycles: seldom
+        self._added: list[tuple[Callable[[], np.ndarray] | None, np.ndarray, np.ndarray, slice]] = []
 
-    def _new_directions(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return an orthonormal basis of what m columns of unit length add to `q`, shape (n_rows, k).
+    @property
+    def q(self) -> np.ndarray:
+        """Orthonormal basis of the columns that the model holds, float, shape (n_rows, k)."""
+        return self._columns[:, : self._count]
 
-        Beside it the columns' coordinates in `q`, and the matrix, shape (m, k), that transforms their residuals into
-        the basis.
+    def _next_columns(self, count: int) -> np.ndarray:
+        """Return where the next `count` columns of `q` are to be written, and count them."""
+        first, self._count = self._count, self._count + count
+        if self._count > self._columns.shape[1]:
+            held = self._columns[:, :first]
+            self._columns = np.empty((len(held), max(self._count, 2 * first)), order="F")
+            self._columns[:, :first] = held
+        return self._columns[:, first : self._count]
+
+    def _new_directions(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Take from m columns of unit length, in place, what `q` holds of them.
+
+        Returns
+        -------
+        coordinates : ndarray of float, shape (k, m)
+            The columns' coordinates in `q`.
+        transform : ndarray of float, shape (m, new)
+            What is left of the columns, times this, is an orthonormal basis of what is new.
         """
-        columns = columns.astype(float, copy=False)
         coordinates = self.q.T @ columns
-        rest = columns - self.q @ coordinates  # once is enough: what keeps less than `NEW_SHARE` is left out
-        new = np.einsum("ij,ij->j", rest, rest) > NEW_SHARE
-        rest = rest[:, new]  # of a name alone: columns are large, and the whole of them is no longer needed
-        block, part = orthonormal(rest, NEW_SHARE)
-        transform = np.zeros((new.size, block.shape[1]))
-        transform[new] = part
-        return block, coordinates, transform
+        for first in range(0, len(columns) if self._count else 0, ROWS_AT_ONCE):
+            rows = slice(first, first + ROWS_AT_ONCE)
+            columns[rows] -= self.q[rows] @ coordinates  # once is enough: what keeps less than `NEW_SHARE` is left out
+        return coordinates, orthonormal_transform(columns.T @ columns, NEW_SHARE)
 
     def add(self, columns: np.ndarray, products: Callable[[], np.ndarray] | None = None) -> None:
         """Add columns, skipping what the model already holds.
@@ -207,15 +113,15 @@ class LinearModel:
         Parameters
         ----------
         columns : ndarray of float, shape (n_rows, m)
-            Of unit length.
+            Of unit length; float64 ones are overwritten, because they may be large.
         products : callable, optional
             Gives their products with all basis columns, float32, shape (n_columns, m), if these are known.
         """
-        block, coordinates, transform = self._new_directions(columns)
-        if block.shape[1]:
-            products = products or functools.partial(self.problem.products_with, columns)
-            self._added.append((products, coordinates, transform))
-            self.q = np.hstack([self.q, block])
+        columns = columns.astype(float, copy=False)
+        coordinates, transform = self._new_directions(columns)
+        if transform.shape[1]:
+            block = np.matmul(columns, transform, out=self._next_columns(transform.shape[1]))
+            self._added.append((products, coordinates, transform, slice(self._count - block.shape[1], self._count)))
             self.residual = self.residual - block @ (block.T @ self.residual)
 
     def add_candidate(self, candidate: int) -> None:
@@ -226,10 +132,13 @@ class LinearModel:
     def coordinates(self) -> np.ndarray:
         """Return the coordinates of all basis columns in `q`, float32, shape (n_columns, k), computed when asked for.
 
-        They follow from the products with the columns that were added, which all models of a problem share.
+        They follow from the products with the candidates that were added, which all models of a problem share.
         """
-        for products, coordinates, transform in self._added:
-            new = (products() - self._coordinates @ coordinates.astype(np.float32)) @ transform.astype(np.float32)
+        for products, coordinates, transform, positions in self._added:
+            if products is None:
+                new = self.problem.products_with(self.q[:, positions])
+            else:
+                new = (products() - self._coordinates @ coordinates.astype(np.float32)) @ transform.astype(np.float32)
             self._coordinates = np.hstack([self._coordinates, new])
         self._added = []
         return self._coordinates
@@ -248,8 +157,10 @@ class LinearModel:
         df : int
             0 to m.
         """
-        block, _, _ = self._new_directions(columns)
-        return self.residual - block @ (block.T @ self.residual), block.shape[1]
+        columns = columns.astype(float)
+        _, transform = self._new_directions(columns)
+        explained = transform @ (transform.T @ (columns.T @ self.residual))
+        return self.residual - columns @ explained, transform.shape[1]
 
     def _covariance(self) -> np.ndarray:
         """Return the products of all basis columns with the residual, shape (n_columns,)."""
@@ -351,9 +262,11 @@ def effective_test_size(problem: Problem, candidate: int, residual: np.ndarray) 
     return problem.n_independent / float(bartlett_factor(problem.lags_of(candidate), of_residual).max())
 
 
-def linear_model_of(problem: Problem, response: np.ndarray, chosen: list[int]) -> LinearModel:
-    """Return the model of `response`, shape (n_rows,), that holds the chosen candidates' bases."""
-    model = LinearModel(problem, response)
+def linear_model_of(problem: Problem, response: np.ndarray, chosen: list[int], room: int = 0) -> LinearModel:
+    """Return the model of `response`, shape (n_rows,), that holds the chosen candidates' bases, with room for further
+    columns.
+    """
+    model = LinearModel(problem, response, room + sum(problem.basis.of(candidate).size for candidate in chosen))
     for candidate in chosen:
         model.add_candidate(candidate)
     return model

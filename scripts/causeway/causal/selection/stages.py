@@ -6,7 +6,8 @@ from functools import cached_property
 import numpy as np
 
 from causeway.causal.selection.backward import Pruner
-from causeway.causal.selection.linear_model import Problem, Test, linear_model_of
+from causeway.causal.selection.linear_model import Test, linear_model_of
+from causeway.causal.selection.problem import Problem
 from causeway.causal.statistics.basis import GroupCentring
 from causeway.numeric.block_resampling import block_numbers
 

@@ -163,34 +163,30 @@ def independent_columns(grams: np.ndarray, share: float = NEW_SHARE) -> np.ndarr
     return kept
 
 
-def orthonormal(columns: np.ndarray, share: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return an orthonormal basis Q of columns, the longest first, without those that add no more than `share` to the
-    ones before.
+def orthonormal_transform(gram: np.ndarray, share: float) -> np.ndarray:
+    """Return the matrix that turns columns into an orthonormal basis, the longest first, without those that add no more
+    than `share` to the ones before.
 
     Parameters
     ----------
-    columns : ndarray of float, shape (n_rows, m)
-        Of length about 1.
+    gram : ndarray of float, shape (m, m)
+        Products of the columns, whose length is about 1.
     share : float
         Squared length, well above rounding.
 
     Returns
     -------
-    q : ndarray of float, shape (n_rows, k)
-        The basis, k at most m.
-    transform : ndarray of float, shape (m, k)
-        `q` is `columns @ transform`.
+    ndarray of float, shape (m, k)
+        k at most m; the columns, shape (n_rows, m), times it are the basis.
 
     Notes
     -----
-    Pivoted Cholesky factorisation of the columns' products: for few columns and many rows much quicker than a QR
-    factorisation, and as exact as long as `share` bounds the condition (L. N. Trefethen, D. Bau, Numerical Linear
-    Algebra, SIAM 1997, lecture 23).
+    Pivoted Cholesky factorisation: for few columns and many rows much quicker than a QR factorisation, and as exact as
+    long as `share` bounds the condition (L. N. Trefethen, D. Bau, Numerical Linear Algebra, SIAM 1997, lecture 23).
     """
-    gram = columns.T @ columns
     residual = gram.copy()
     chosen = []
-    while len(chosen) < columns.shape[1]:
+    while len(chosen) < len(gram):
         best = int(np.argmax(np.diag(residual)))
         if residual[best, best] <= share:
             break
@@ -199,9 +195,9 @@ def orthonormal(columns: np.ndarray, share: float) -> tuple[np.ndarray, np.ndarr
         residual[[*chosen, best]] = residual[:, [*chosen, best]] = 0.0
         chosen.append(best)
     triangle = np.linalg.cholesky(gram[np.ix_(chosen, chosen)])
-    transform = np.zeros((columns.shape[1], len(chosen)))
+    transform = np.zeros((len(gram), len(chosen)))
     transform[chosen] = solve_triangular(triangle, np.eye(len(chosen)), lower=True).T
-    return columns @ transform, transform
+    return transform
 
 
 def numeric_functions(values: np.ndarray, scores: np.ndarray | None = None) -> np.ndarray:

@@ -7,7 +7,7 @@ from causeway.causal.data.observations import Candidate
 from causeway.causal.discovery.mean_and_scale import run_stages
 from causeway.causal.discovery.stability_selection import ODDS, half_level, selection_frequencies, stood_in
 from causeway.causal.selection.design_cache import DesignCache
-from causeway.causal.selection.linear_model import Problem
+from causeway.causal.selection.problem import Problem
 from causeway.causal.statistics.basis import GroupCentring, build_basis
 from causeway.numeric.block_resampling import block_numbers, half_samples
 

@@ -9,7 +9,8 @@ from scipy.stats import f as f_distribution
 from causeway.causal.data.observations import Candidate
 from causeway.causal.selection.backward import Pruner
 from causeway.causal.selection.forward import best_test, forward
-from causeway.causal.selection.linear_model import LinearModel, Problem
+from causeway.causal.selection.linear_model import ROWS_AT_ONCE, LinearModel
+from causeway.causal.selection.problem import Problem
 from causeway.causal.statistics.basis import GroupCentring, build_basis
 
 
@@ -98,3 +99,29 @@ def test_a_model_ends_with_its_last_reference():
         assert known() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("room", [0, 7, 100])
+@pytest.mark.parametrize("n_rows", [300, ROWS_AT_ONCE - 1, 2 * ROWS_AT_ONCE + 1])
+def test_a_model_of_columns_added_in_parts_is_the_least_squares_fit_of_all(n_rows, room):
+    rng = np.random.default_rng(31)
+    problem, _ = problem_of(list(rng.standard_normal((3, n_rows))))
+    basis = problem.basis.columns.astype(float)
+    parts = [np.asfortranarray(rng.standard_normal((n_rows, width)) / np.sqrt(n_rows)) for width in (5, 1, 30)]
+    parts[2][:, 4] = parts[0][:, 1]  # is held already
+    response = basis.sum(axis=1) + sum(part.sum(axis=1) for part in parts) + rng.standard_normal(n_rows) / 9
+    model = LinearModel(problem, response, room)
+    held = np.zeros((n_rows, 0))
+    for number, part in enumerate(parts):
+        model.add_candidate(number)
+        held = np.hstack([held, basis[:, problem.basis.of(number)], part])
+        wanted = response - held @ np.linalg.lstsq(held, response, rcond=None)[0]
+        before = part.copy()
+        rest, new = model.residual_with(part)
+        assert rest == pytest.approx(wanted, abs=1e-9)
+        assert new == (29 if number == 2 else part.shape[1])
+        assert np.array_equal(part, before)
+        model.add(part)
+        assert model.residual == pytest.approx(wanted, abs=1e-9)
+        assert model.q.T @ model.q == pytest.approx(np.eye(model.q.shape[1]), abs=1e-9)
+        assert model.coordinates() == pytest.approx(basis.T @ model.q, abs=1e-5)

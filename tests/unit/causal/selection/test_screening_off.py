@@ -6,7 +6,7 @@ from causeway.causal.data.observations import Candidate
 from causeway.causal.discovery.mean_and_scale import run_stages
 from causeway.causal.selection.design_cache import DesignCache
 from causeway.causal.selection.forward import preferred
-from causeway.causal.selection.linear_model import Problem
+from causeway.causal.selection.problem import Problem
 from causeway.causal.selection.screening_off import PREFERENCE, CorrelationCache, screening
 from causeway.causal.statistics.basis import GroupCentring, build_basis
 

@@ -1,0 +1,122 @@
+"""What all searches of a scope share: the candidates' bases, their products and autocorrelations, and what the rows are
+worth.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from causeway.causal.selection.screening_off import CorrelationCache
+from causeway.causal.statistics.basis import AT_ONCE, Basis
+from causeway.numeric.effective_size import autocorrelations, lag_count
+
+
+@dataclass
+class Problem:
+    """Candidates, their autocorrelations and what the rows are worth; shared by all searches of a scope.
+
+    Attributes
+    ----------
+    basis : Basis
+    n_candidates : int
+    n_independent : float
+        Effective number of rows for the weights and the fixed effects, before autocorrelation.
+    n_tests : int
+        Number that the level is divided by.
+    widths : dict of int to (ndarray of int, ndarray of int)
+        By number of basis columns: the candidates that have so many, shape (n_members,), and the positions of their
+        columns, shape (n_members, width).
+    grams : dict of int to ndarray of float
+        Likewise the products of each candidate's columns, shape (n_members, width, width).
+    correlation_cache : CorrelationCache
+        Correlations of the candidates with each other.
+    """
+
+    basis: Basis
+    n_candidates: int
+    n_independent: float
+    n_tests: int
+    widths: dict[int, tuple[np.ndarray, np.ndarray]] = field(init=False)
+    grams: dict[int, np.ndarray] = field(init=False)
+    correlation_cache: CorrelationCache = field(init=False)
+    _lags: dict[int, np.ndarray] = field(init=False)
+    _products: dict[int, np.ndarray] = field(init=False)
+    _with_response: tuple[np.ndarray, np.ndarray] | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        counts = np.bincount(self.basis.owner, minlength=self.n_candidates)
+        first = np.concatenate(([0], np.cumsum(counts)))
+        self.correlation_cache = CorrelationCache(self.basis.columns, first[:-1], counts > 0)
+        self.widths = {}
+        self.grams = {}
+        self._lags = {}
+        self._products = {}
+        for width in np.unique(counts[counts > 0]):
+            members = np.flatnonzero(counts == width)
+            columns = first[members][:, None] + np.arange(width)
+            self.widths[int(width)] = (members, columns)
+            step = max(1, AT_ONCE // max(len(self.basis.columns), 1))
+            parts = (
+                self.basis.columns.T[some].astype(float) for some in np.split(columns, range(step, len(columns), step))
+            )
+            self.grams[int(width)] = np.concatenate([part @ part.transpose(0, 2, 1) for part in parts])
+
+    @classmethod
+    def of(cls, basis: Basis, n_candidates: int, n_independent: float, n_tests: int | None = None) -> "Problem":
+        """Return the problem of a basis; autocorrelations are taken in the order of its rows."""
+        return cls(basis, n_candidates, n_independent, n_tests or max(n_candidates, 1))
+
+    @property
+    def n_lags(self) -> int:
+        """How many lags of autocorrelations are summed."""
+        return lag_count(self.basis.columns.shape[0])
+
+    @cached_property
+    def lags(self) -> np.ndarray:
+        """Autocorrelations of all basis columns, float32, shape (n_columns, n_lags)."""
+        return autocorrelations(self.basis.columns, self.n_lags)
+
+    def lags_of(self, candidate: int) -> np.ndarray:
+        """Return the autocorrelations of a candidate's columns, float32, shape (k, n_lags): few of the candidates are
+        ever asked for them.
+        """
+        if candidate not in self._lags:
+            self._lags[candidate] = autocorrelations(self.basis.columns[:, self.basis.of(candidate)], self.n_lags)
+        return self._lags[candidate]
+
+    def products_with(self, columns: np.ndarray) -> np.ndarray:
+        """Return the products of all basis columns with others.
+
+        Parameters
+        ----------
+        columns : ndarray of float, shape (n_rows,) or (n_rows, k)
+
+        Returns
+        -------
+        ndarray of float32, shape (n_columns,) or (n_columns, k)
+        """
+        return self.basis.columns.T @ columns.astype(np.float32)
+
+    def products(self, candidate: int) -> np.ndarray:
+        """Return the products of all basis columns with a candidate's, float32, shape (n_columns, k): many models
+        hold the same few.
+        """
+        if candidate not in self._products:
+            self._products[candidate] = self.products_with(self.basis.columns[:, self.basis.of(candidate)])
+        return self._products[candidate]
+
+    def products_with_response(self, response: np.ndarray) -> np.ndarray:
+        """Return the products of all basis columns with the response of a search, which all its models share.
+
+        Parameters
+        ----------
+        response : ndarray of float, shape (n_rows,)
+
+        Returns
+        -------
+        ndarray of float32, shape (n_columns,)
+        """
+        if self._with_response is None or self._with_response[0] is not response:
+            self._with_response = (response, self.products_with(response))
+        return self._with_response[1]
