@@ -25,12 +25,13 @@ sys.path.insert(0, str(BASE / "scripts"))
 # an environment whose snakemake was called by its path, not activated: jobs need its mpiexec and python all the same
 if sys.prefix != sys.base_prefix and "VIRTUAL_ENV" not in os.environ:
     os.environ |= {"PATH": os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()])}
-# Arrow reads this when it is loaded: with its own choice, mimalloc, jobs take up to 110 MB more and no less time
-os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "jemalloc")
 
 from causeway import GROUND
+from causeway.core.installation import MEMORY_POOL, PACKAGE
+
+os.environ |= {name: value for name, value in MEMORY_POOL.items() if name not in os.environ}  # before Arrow is loaded
+
 from causeway.core.errors import CausewayError
-from causeway.core.installation import PACKAGE
 from causeway.readers.detect import detect
 from causeway.readers.measured_kind import kind_of
 from causeway.readers.report_kinds import report_kind, tool_for

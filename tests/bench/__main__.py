@@ -12,6 +12,7 @@ tower and tour (levels of detail: how large they are, how long they take, the ex
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -26,6 +27,8 @@ from tests.bench.way.exports_to_report import PARTS as WAY
 from tests.bench.way.file_to_page import PARTS as PAGE
 from tests.bench.way.many_exports import PARTS as MANY
 from tests.bench.whole import PARTS as WHOLE
+
+from causeway.core.installation import MEMORY_POOL
 
 BARS = (  # what, rows in millions, ours, the other, how many times as fast at least (below 1: of its time at most)
     (
@@ -63,7 +66,10 @@ TIMEOUT_S = 1800
 def measure(name, path, python):
     """Run one method once; return what it printed, or None where its library is not installed."""
     line = [python, "-m", "tests.bench.methods", name, str(path)]
-    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+    environment = os.environ | (MEMORY_POOL if name.endswith("_causeway") else {})  # as the workflow's jobs
+    done = subprocess.run(
+        line, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=TIMEOUT_S
+    )
     if done.returncode:
         raise RuntimeError(f"{name} failed:\n{done.stderr}")
     found = json.loads(done.stdout.splitlines()[-1])

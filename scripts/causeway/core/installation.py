@@ -12,6 +12,11 @@ VERSION = "0.1.0"
 RELEASED = "2026-11-20"
 """The day on which that version was released, as CITATION.cff states it."""
 
+MEMORY_POOL = {"ARROW_DEFAULT_MEMORY_POOL": "jemalloc"}
+"""Part of a job's environment, which Arrow reads when it is loaded: with its own choice, mimalloc, jobs take up to
+110 MB more and no less time.
+"""
+
 
 def workflow_folder() -> Path:
     """Return the folder that holds `Snakefile`, `rules`, `config`, `envs`, `profiles` and the entry scripts.

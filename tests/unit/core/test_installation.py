@@ -1,12 +1,12 @@
 """A job's process does without pandas unless it asks for it."""
 
-import re
 import subprocess
 import sys
 
 import pyarrow as pa
 import pytest
 
+from causeway.core.installation import MEMORY_POOL
 from support import ROOT
 
 JOB = "from causeway.core.logs import failing_clearly\nwith failing_clearly(None):\n    "
@@ -49,5 +49,4 @@ def test_a_process_that_has_pandas_keeps_it():
 
 
 def test_arrow_has_the_memory_pool_that_the_workflow_asks_for():
-    asked = re.search(r'"ARROW_DEFAULT_MEMORY_POOL", "(\w+)"', (ROOT / "rules/functions/config.smk").read_text("utf-8"))
-    assert asked[1] in pa.supported_memory_backends()
+    assert MEMORY_POOL["ARROW_DEFAULT_MEMORY_POOL"] in pa.supported_memory_backends()
