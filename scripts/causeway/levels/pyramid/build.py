@@ -15,7 +15,16 @@ from causeway.core.logs import LOG, Progress
 from causeway.core.tables import write_json
 from causeway.levels.pyramid import busy_time, cells
 from causeway.levels.pyramid.custom_metrics import Metric, expressions, measure
-from causeway.levels.pyramid.level import STEP, Level, lanes_of, merged, rows_of_all, same_width, stacked
+from causeway.levels.pyramid.level import (
+    STEP,
+    Level,
+    lanes_of,
+    merged,
+    merged_if_needed,
+    rows_of_all,
+    same_width,
+    stacked,
+)
 from causeway.levels.pyramid.level_files import write_levels
 from causeway.levels.pyramid.ordered_rows import (
     OWN_CLOCK,
@@ -146,6 +155,7 @@ def build(
     series = {export: lanes for part in ranks.exchange(lanes_here) for export, lanes in part.items()}
     lanes, number = lanes_of({export: series[export] for export in facts}, nodes)
     names = [*cells.VALUE_NAMES, *sampled, *(metric.name for metric in own)]
+    give_back()
     rows = rows_of_all(levels_here, number, len(names), ranks)
     document = None
     with ranks.together():
@@ -155,8 +165,9 @@ def build(
             span = 0
             levels = []
             if rows is not None:
-                level = merged(rows)
+                level = merged_if_needed(rows)
                 del rows
+                give_back()
                 span = _span(level)
                 levels = write_levels(level, out, origin, len(names), budget, span)
             written = sum(entry["bytes"] for entry in levels)

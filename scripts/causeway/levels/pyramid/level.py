@@ -84,21 +84,25 @@ def _firsts(rows: np.ndarray, order: np.ndarray) -> np.ndarray:
 
 
 def stacked(levels: list[Level]) -> Level:
-    """Return the rows of levels of one width behind one another; `merged` makes a level of them."""
+    """Return the rows of levels of one width behind one another; `merged` makes a level of them.
+
+    The levels are emptied, column by column: they and the result would take twice the memory.
+    """
+    found = Level.empty(levels[0].width)
     ends = np.cumsum([0, *(level.offset[-1] for level in levels)])
     offsets = [level.offset[:-1] + end for level, end in zip(levels, ends, strict=False)]
-    joined = {
-        name: np.concatenate([getattr(level, name) for level in levels])
-        for name in ("values", "buckets", "counts", "busy")
-    }
-    return Level(
-        width=levels[0].width,
-        values=joined["values"],
-        offset=np.append(np.concatenate(offsets), ends[-1]),
-        buckets=joined["buckets"],
-        counts=joined["counts"],
-        busy=joined["busy"],
-    )
+    found.offset = np.append(np.concatenate(offsets), ends[-1])
+    for name in ("values", "buckets", "counts", "busy"):
+        setattr(found, name, np.concatenate([getattr(level, name) for level in levels]))
+        for level in levels:
+            setattr(level, name, getattr(level, name)[:0].copy())
+    return found
+
+
+def merged_if_needed(rows: Level) -> Level:
+    """Return rows as they are if each (series, cell) occurs once, else `merged`, which takes as much memory again."""
+    once = all(_firsts(part, _order(part)).all() for part in (rows.values, rows.busy))
+    return rows if once else merged(rows)
 
 
 def merged(rows: Level) -> Level:
@@ -207,9 +211,12 @@ def _of_all_ranks(rows: Level, ranks: Ranks) -> Level | None:
     """Return the rows of all ranks behind one another on rank 0; None elsewhere."""
     if ranks.size == 1:
         return rows
-    values, entries, buckets, counts, busy = (
-        ranks.stack(part) for part in (rows.values, np.diff(rows.offset), rows.buckets, rows.counts, rows.busy)
-    )
-    if values is None:
+    found = Level.empty(rows.width)
+    entries = ranks.stack(np.diff(rows.offset))
+    for name in ("values", "buckets", "counts", "busy"):
+        setattr(found, name, ranks.stack(getattr(rows, name)))
+        setattr(rows, name, None)  # is no longer needed, and may be large
+    if entries is None:
         return None
-    return Level(rows.width, values, np.concatenate(([0], np.cumsum(entries))), buckets, counts, busy)
+    found.offset = np.concatenate(([0], np.cumsum(entries)))
+    return found
