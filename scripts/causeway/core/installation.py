@@ -1,5 +1,5 @@
 """Which version this is; where the workflow lies: in a clone the folder of the Snakefile, in an installed package the
-copy inside it; and the installed package that jobs do without.
+copy inside it; which memory pool jobs take, and the installed package that they do without.
 """
 
 import sys

@@ -6,7 +6,6 @@ sums and bins is held between them. Ranks exchange exact integers and statistics
 row groups on disk. The result is the same, to the byte, on any number of ranks and workers.
 """
 
-import contextlib
 import resource
 import time
 from pathlib import Path
@@ -55,10 +54,6 @@ def bin_launches(settings: BinningSettings, ranks: Ranks) -> None:
     CausewayError
         On all ranks, if anything failed on one.
     """
-    with contextlib.suppress(NotImplementedError):  # not every build of Arrow has it
-        # gives pages back later than Arrow's default: a tenth less time in all, as chunk after chunk is decoded into
-        # them
-        pa.set_memory_pool(pa.jemalloc_memory_pool())
     traced = [name for name in settings.targets if name in TRACE_TARGETS]
     jobs: list[tuple[Duration | Counter, list[str]]] = [(Duration(), traced)] if traced else []
     jobs += [(Counter(name), [name]) for name in settings.targets if name not in TRACE_TARGETS]

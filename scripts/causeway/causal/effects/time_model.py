@@ -160,7 +160,6 @@ class TimeModel:
     groups : ndarray of int, shape (n_rows,)
         As of `CauseColumns`.
     rng : Generator
-
     """
 
     def __init__(
