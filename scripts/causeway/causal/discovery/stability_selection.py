@@ -79,8 +79,13 @@ def selection_frequencies(stages: Stages, draws: int, rng: np.random.Generator) 
     for mask in half_samples(blocks, draws, rng):
         rows = np.flatnonzero(mask)
         again: set[int] = set()
+        halves: dict[int, Problem] = {}
         for stage in stages.both:
-            half = _half(stage.problem, chosen, rows)
+            if not stage.tests:
+                continue
+            if id(stage.problem) not in halves:  # without weights both stages have the same
+                halves[id(stage.problem)] = _half(stage.problem, chosen, rows)
+            half = halves[id(stage.problem)]
             part = stage.response[rows] - stage.response[rows].mean()
             parents, given = (
                 [int(place) for place in np.searchsorted(chosen, who)] for who in (stage.chosen, stage.pruner.given)
