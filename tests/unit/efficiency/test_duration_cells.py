@@ -9,6 +9,7 @@ from causeway.core.clock import Clock
 from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.ranks import duration_cells
 from causeway.efficiency.ranks.rank_collectives import collectives_of
+from causeway.numeric.mpi import Ranks
 
 
 def batch(n, devices, random):
@@ -63,7 +64,7 @@ def test_the_histogram_and_the_ends_are_those_of_numpy(monkeypatch):
     monkeypatch.setattr(event_streams, "chunks", lambda *_: iter([rows]))
     codes = np.array([2, 0, 1])
     clocks = {0: Clock(5), 1: Clock(-9000)}
-    histogram = np.zeros((3, duration_cells.STEPS * duration_cells.OCTAVES), np.int32)
+    histogram = np.zeros((3, duration_cells.STEPS * duration_cells.OCTAVES), np.int64)
     devices, ends = duration_cells._count_durations(None, codes, clocks, histogram)
     wanted = np.zeros_like(histogram)
     step = (logs_of(rows) * duration_cells.STEPS).astype(np.int64)
@@ -73,6 +74,27 @@ def test_the_histogram_and_the_ends_are_those_of_numpy(monkeypatch):
     start, rank = (rows.column(name).to_numpy() for name in ("start_ns", "rank"))
     aligned = np.where(rank == 0, start + 5, start - 9000)
     assert ends == [aligned.min(), aligned.max()]
+
+
+def test_medians_and_weights_hold_beyond_2_to_the_31_launches(tmp_path, monkeypatch):
+    """Each launch counted 2^31 times instead of once: the same medians, scales and weights, so the same cells."""
+    kernels = [(100 * i, 100 * i + 10 + i % 7, {}) for i in range(40)]
+    kernels += [(100 * i, 100 * i + 50, {"kernel": "ncclDevKernel_AllReduce"}) for i in range(40, 60)]
+    folder = export(tmp_path / "0", kernels=kernels)
+    once = duration_cells.duration_cells([folder], {0: Clock(0)}, Ranks())
+    count = duration_cells._count_durations
+
+    def often(folder, codes, clocks, histogram):
+        found = count(folder, codes, clocks, histogram)
+        histogram *= 1 << 31
+        return found
+
+    monkeypatch.setattr(duration_cells, "_count_durations", often)
+    again = duration_cells.duration_cells([folder], {0: Clock(0)}, Ranks())
+    assert once.between > 0
+    assert again.between == once.between
+    for name in ("count", "total", "squares"):
+        assert getattr(again, name).tobytes() == getattr(once, name).tobytes()
 
 
 def test_launches_are_not_read_for_collectives_that_no_kernel_can_be(tmp_path, monkeypatch):

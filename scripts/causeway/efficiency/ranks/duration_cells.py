@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numba import float64, int32, int64, void
+from numba import float64, int64, void
 
 from causeway.core.clock import Clock
 from causeway.core.tables import folder_bytes, read_table
@@ -76,12 +76,12 @@ def duration_cells(folders: Sequence[Path], clocks: Mapping[int, Clock], ranks: 
     codes = [np.array([known.setdefault(key, len(known)) for key in keys[at]], np.int64) for at in range(len(folders))]
     del keys
     with ranks.together():
-        histogram = np.zeros((len(known), STEPS * OCTAVES), np.int32)
+        histogram = np.zeros((len(known), STEPS * OCTAVES), np.int64)
         seen = {at: _count_durations(folders[at], codes[at], clocks, histogram) for at in mine}
     if ranks.size > 1:
         for begin in range(0, len(known), SLICE):
             part = histogram[begin : begin + SLICE]
-            part[...] = ranks.total(part.astype(np.int64))
+            part[...] = ranks.total(part)
     seen = dict(sorted(pair for part in ranks.exchange(seen) for pair in part.items()))
     devices: dict[tuple[int, int], int] = {}
     for found, _ in seen.values():
@@ -90,8 +90,8 @@ def duration_cells(folders: Sequence[Path], clocks: Mapping[int, Clock], ranks: 
     ends = [moment for _, found in seen.values() for moment in found]
     if not ends:
         return None
-    launches = histogram.sum(axis=1)
-    before = np.cumsum(histogram, axis=1)
+    before = np.cumsum(histogram, axis=1, out=histogram)
+    launches = before[:, -1].copy()
     quartile = [
         (np.argmax(before >= np.maximum(launches * q, 1)[:, None], axis=1) + 0.5) / STEPS for q in (0.25, 0.5, 0.75)
     ]
@@ -186,7 +186,7 @@ def _sum_deviations(folder, codes, clocks, medians, scale, edges):
     return found
 
 
-@compiled(void(U4, I8, F8, int32[:, ::1]))
+@compiled(void(U4, I8, F8, int64[:, ::1]))
 def _count_steps(configurations, codes, logs, histogram):
     last = histogram.shape[1] - 1
     for i in range(configurations.size):
