@@ -254,3 +254,13 @@ def test_a_release_comes_back_from_its_bytes():
     assert (found.detail == made.detail).all()
     assert release.encoded(found, {"mode": "share2"}) == content
     assert [request.part for request in release.requests(1)].count(TRAFFIC) == 24
+
+
+def test_a_changed_line_of_the_ledger_is_named_by_its_number(tmp_path):
+    ledger = ledger_in(tmp_path)
+    for name in ("a", "b", "c"):
+        spend(ledger, name, part=name)
+    lines = ledger.path.read_text(encoding="utf-8").splitlines()
+    ledger.path.write_text("\n".join([lines[0], lines[2], lines[1]]) + "\n", encoding="utf-8")
+    with pytest.raises(LedgerError, match=r": line 2 was changed or lost"):
+        ledger.entries()
