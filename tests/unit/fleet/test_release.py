@@ -259,7 +259,7 @@ def test_a_release_comes_back_from_its_bytes():
 def test_a_changed_line_of_the_ledger_is_named_by_its_number(tmp_path):
     ledger = ledger_in(tmp_path)
     for name in ("a", "b", "c"):
-        spend(ledger, name, part=name)
+        spend(ledger, name, part=name, epsilon=Fraction(1, 4))
     lines = ledger.path.read_text(encoding="utf-8").splitlines()
     ledger.path.write_text("\n".join([lines[0], lines[2], lines[1]]) + "\n", encoding="utf-8")
     with pytest.raises(LedgerError, match=r": line 2 was changed or lost"):
