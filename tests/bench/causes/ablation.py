@@ -26,7 +26,6 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from causeway.causal.data.outcome import Scope
 from causeway.causal.data.scopes import feature_columns, in_time_order, observations_of
 from causeway.causal.discovery import discover, leakage_recheck, stability_selection
-from causeway.causal.effects import location_scale
 from causeway.causal.preparation import leak_attribution, prepare
 from causeway.causal.selection import backward, forward
 from causeway.validation.cases import CASES, GENERATORS, drawn
@@ -88,7 +87,6 @@ RULES = {
     ],
     "stand-ins in stability": [(stability_selection, "stood_in", lambda *_: False)],
     "stability": [(discover, "selection_frequencies", lambda *_: None)],
-    "trees where they gain clearly": [(location_scale, "LEAST_GAIN", 0.0), (location_scale, "FIRST_FOLDS", 0)],
 }
 """By the rule's name: what is replaced to switch it off."""
 

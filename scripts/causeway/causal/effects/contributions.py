@@ -254,9 +254,9 @@ def estimate_contributions(
 
     Notes
     -----
-    Where boosted trees predict unseen rows clearly better than the additive model alone, both are cross-fitted in five
-    folds of whole blocks, dealt in turn: an episode in time must lie in all folds to be learnt. Else the additive model
-    of all rows is taken, which shrinks as far as the rows are few. The intervals are those of the additive model under
+    Where boosted trees predict unseen rows better than the additive model alone, both are cross-fitted in five folds of
+    whole blocks, dealt in turn: an episode in time must lie in all folds to be learnt. Else the additive model of all
+    rows is taken, which shrinks as far as the rows are few. The intervals are those of the additive model under
     resampling of blocks around the point estimate: its standard error and the distance of both models, widened.
     """
     if deviation.size > MAX_ROWS:
@@ -273,7 +273,7 @@ def estimate_contributions(
     centre = pick_freeze.sums(model, everything, rng, PICK_FREEZE_DRAWS)
     parts = cross_fitted(pick_freeze.causes, blocks % FOLDS, deviation, weights, int(rng.integers(1 << 31)))
     point = centre
-    if parts:
+    if parts[0][1].has_trees:
         point = _PickFreezeSums.empty(pick_freeze.directions)
         for rows, part in parts:
             pick_freeze.sums(part, rows, rng, PICK_FREEZE_DRAWS, point)

@@ -3,10 +3,12 @@
 mu is additive in functions of the causes, weighted by 1 / sigma^2; log sigma is additive too, fitted to the mean of the
 absolute residual as a gamma regression, which uses all of it: logarithms of residuals mostly show how close launches
 came to the mean by luck. How far each cause's coefficients shrink is estimated from the data. Boosted trees on the
-residual find nonlinear effects and interactions; they stay where they predict unseen launches clearly better.
+residual find nonlinear effects and interactions; they stay where they predict unseen launches better.
 """
 
 import itertools
+import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -22,12 +24,6 @@ TREES = {
     "early_stopping": False,
 }
 """Many small trees, grown slowly; each leaf holds enough rows for a mean."""
-LEAST_GAIN = 0.01
-"""Share of the error on unseen rows that trees must take away. Where a cause acts alone and linearly they take away or
-add less than .001, by chance; where causes interact .01 to .5. Against trees that stay for any gain, the mean error of
-shares is .1025 for .1025 on 63 tables on which the rule was made and .0812 for .0811 on 64 others (`ablation`)."""
-FIRST_FOLDS = 2
-"""Where no trees gain so much in the first folds, none are fitted for the others."""
 QUANTILE_LEVELS = 50
 """Quantile levels of a number for the trees."""
 KNOTS = (0.3, 0.6, 0.85)
@@ -202,44 +198,34 @@ class LocationScale:
         -------
         mean, sigma : ndarray of float, shape (m,)
         """
-        mean = self.mean_parts[rows].sum(axis=1)
-        log_sigma = self.scale_parts[rows].sum(axis=1)
-        if cause is not None:
-            mean += self.mean_parts[donors, cause + 1] - self.mean_parts[rows, cause + 1]
-            log_sigma += self.scale_parts[donors, cause + 1] - self.scale_parts[rows, cause + 1]
-        sigma = np.exp(np.clip(log_sigma, self.low, self.high))
-        if not self.has_trees:
-            return mean, sigma
-        features = self.causes.features[rows]
-        if cause is not None:
-            span = self.causes.spans[cause]
-            features[:, span] = self.causes.features[donors, span]
-        return mean + self._of_mean(features), sigma * self._of_scale(features)
+        return self.predict_with(rows, {} if cause is None else {cause: donors})
 
-    def additive_and_trees(self, rows: np.ndarray) -> np.ndarray:
-        """Return what each part of the model says of some rows.
+    def predict_with(self, rows: np.ndarray, donors: Mapping[int, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Return mu and sigma (up to a factor that is the same everywhere), with several causes set.
 
         Parameters
         ----------
         rows : ndarray of int, shape (m,)
+        donors : mapping of int to ndarray of int, shape (m,)
+            For each cause that is set: the rows whose values are taken.
 
         Returns
         -------
-        ndarray of float, shape (4, m)
-            mu and sigma of the additive part, what trees add to mu, and the factor that trees are to sigma.
+        mean, sigma : ndarray of float, shape (m,)
         """
-        said = np.empty((4, rows.size))
+        mean = self.mean_parts[rows].sum(axis=1)
+        log_sigma = self.scale_parts[rows].sum(axis=1)
+        for cause, others in donors.items():
+            mean += self.mean_parts[others, cause + 1] - self.mean_parts[rows, cause + 1]
+            log_sigma += self.scale_parts[others, cause + 1] - self.scale_parts[rows, cause + 1]
+        sigma = np.exp(np.clip(log_sigma, self.low, self.high))
+        if not self.has_trees:
+            return mean, sigma
         features = self.causes.features[rows]
-        said[0] = self.mean_parts[rows].sum(axis=1)
-        said[1] = np.exp(np.clip(self.scale_parts[rows].sum(axis=1), self.low, self.high))
-        said[2] = self._of_mean(features)
-        said[3] = self._of_scale(features)
-        return said
-
-    def keep_trees(self, of_mean: bool, of_scale: bool) -> None:
-        """Keep the trees of mu, and those of sigma, or do without them."""
-        self.mean_trees = self.mean_trees if of_mean else None
-        self.scale_trees = self.scale_trees if of_scale else None
+        for cause, others in donors.items():
+            span = self.causes.spans[cause]
+            features[:, span] = self.causes.features[others, span]
+        return mean + self._of_mean(features), sigma * self._of_scale(features)
 
     def _of_mean(self, features: np.ndarray) -> np.ndarray | float:
         return 0.0 if self.mean_trees is None else self.mean_trees.predict(features)
@@ -294,8 +280,7 @@ def _boosted_trees(features: np.ndarray, response: np.ndarray, weights: np.ndarr
 def cross_fitted(
     causes: Causes, folds: np.ndarray, deviation: np.ndarray, weights: np.ndarray, seed: int
 ) -> list[tuple[np.ndarray, LocationScale]]:
-    """Return for each fold its rows and the model of all other rows, with trees; none where trees predict unseen rows
-    hardly better than the additive model alone.
+    """Return for each fold its rows and the model of all other rows, with trees where these predict unseen rows better.
 
     Parameters
     ----------
@@ -311,55 +296,39 @@ def cross_fitted(
     Returns
     -------
     list of (ndarray of int, shape (m,), LocationScale)
-        By fold, ascending, or empty.
+        By fold, ascending.
 
     Notes
     -----
-    Where no trees gain anything in the first folds, the others are not fitted.
+    Trees of mu must lower the squared error over sigma^2, trees of sigma the gamma deviance of the absolute residual.
     """
     everything = np.arange(deviation.size)
     parts: list[tuple[np.ndarray, LocationScale]] = []
-    said = np.empty((4, 0))
-    useful = (False, False)
-    numbers = np.unique(folds)
-    for count, fold in enumerate(numbers, start=1):
+    for fold in np.unique(folds):
         train = np.flatnonzero(folds != fold)
         test = np.flatnonzero(folds == fold)
         train = train if train.size >= FEWEST_TRAINED else everything
         model = LocationScale(causes, train, deviation, weights)
         model.add_trees(train, deviation, weights, seed)
         parts.append((test, model))
-        said = np.hstack([said, model.additive_and_trees(test)])
-        if count in (FIRST_FOLDS, numbers.size):
-            unseen = np.concatenate([rows for rows, _ in parts])
-            useful = useful_trees(deviation[unseen], weights[unseen], said)
-            if not any(useful):
-                return []
-    for _, model in parts:
-        model.keep_trees(*useful)
+    for trees, loss in (("mean_trees", _squared_error), ("scale_trees", _gamma_deviance)):
+        fitted = [getattr(model, trees) for _, model in parts]
+        losses = []
+        for kept in (fitted, [None] * len(parts)):
+            for (_, model), one in zip(parts, kept, strict=True):
+                setattr(model, trees, one)
+            losses.append(
+                math.fsum(float(weights[test] @ loss(deviation[test], *model.predict(test))) for test, model in parts)
+            )
+        if losses[0] < losses[1]:
+            for (_, model), one in zip(parts, fitted, strict=True):
+                setattr(model, trees, one)
     return parts
 
 
-def useful_trees(deviation: np.ndarray, weights: np.ndarray, said: np.ndarray) -> tuple[bool, bool]:
-    """Return whether the trees of mu, and given these those of sigma, predict unseen rows better.
+def _squared_error(y: np.ndarray, mean: np.ndarray, sigma: np.ndarray) -> np.ndarray:
+    return ((y - mean) / sigma) ** 2
 
-    Parameters
-    ----------
-    deviation : ndarray of float, shape (m,)
-    weights : ndarray of float, shape (m,), positive
-    said : ndarray of float, shape (4, m)
-        `LocationScale.additive_and_trees` of models that were not fitted to these rows.
 
-    Notes
-    -----
-    Trees of mu must lower the squared error over sigma^2 by `LEAST_GAIN` of it; trees of sigma the gamma deviance of
-    the absolute residual by as much per row.
-    """
-    mean, sigma, more, factor = said
-    without, with_trees = (
-        float(weights @ ((deviation - fitted) / (sigma * factor)) ** 2) for fitted in (mean, mean + more)
-    )
-    of_mean = without - with_trees > LEAST_GAIN * without
-    size = np.abs(deviation - mean - (more if of_mean else 0.0))
-    without, with_trees = (float(weights @ (size / one + np.log(one))) for one in (sigma, sigma * factor))
-    return of_mean, without - with_trees > LEAST_GAIN * float(weights.sum())
+def _gamma_deviance(y: np.ndarray, mean: np.ndarray, sigma: np.ndarray) -> np.ndarray:
+    return np.abs(y - mean) / sigma + np.log(sigma)
