@@ -2,13 +2,17 @@
 like the others.
 """
 
+import csv
 import sqlite3
 from contextlib import closing
 
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.isotonic import IsotonicRegression
 from whole_way import causes_of, documents_of
+
+from causeway.core.vocabulary import FRAGILE_BELOW
 
 NSYS = "nsys_sqlite/nsys-ai"
 RODINIA = ("nsys_sqlite/rodinia-gaussian/report3.sqlite", "nsys_sqlite/rodinia-gaussian/report5.sqlite")
@@ -47,7 +51,28 @@ def test_rodinias_trend_is_a_trend_and_no_lever(tmp_path, data):
     assert "inconclusive, too few effective samples behind it" in whole["graph"]["sentences"][0]
 
 
+def counters_of(path, *names):
+    """Return the named counters of each launch of an `ncu` CSV, read as it is."""
+    launches = {}
+    with path.open(encoding="utf-8") as lines:
+        rows = csv.reader(lines)
+        head = next(row for row in rows if "Metric Name" in row)
+        for row in map(dict, (zip(head, values, strict=True) for values in rows)):
+            launches.setdefault(row["ID"], {})[row["Metric Name"]] = float(row["Metric Value"].replace(",", ""))
+    return [np.array([launch[name] for launch in launches.values()]) for name in names]
+
+
 def test_dropouts_deviations_grow_with_the_bytes_it_moves(tmp_path, data):
+    """By hand: the share of the variance that a monotone curve through the launches leaves nothing of, and the times of
+    the launches at the 10th and the 90th percentile.
+    """
+    (path,) = data.glob("ncu_csv/operators-a100/dropout_nsight162.csv")
+    size, time = counters_of(path, "sm__sass_thread_inst_executed_op_dmul_pred_on.sum", "gpu__time_duration.sum")
+    curve = IsotonicRegression().fit_transform(size, time)
+    by_hand = 100 * (1 - np.var(time - curve) / np.var(time))
+    order = np.argsort(size)
+    few, many = np.interp(np.quantile(size, [0.1, 0.9]), size[order], time[order])
+    rise = 100 * (many - few) / time.mean()
     found = explained(tmp_path, data, ["ncu_csv/operators-a100/dropout_nsight162.csv"], "gpu_time")
     for documents in found.values():
         graph = documents["graph"]
@@ -57,9 +82,12 @@ def test_dropouts_deviations_grow_with_the_bytes_it_moves(tmp_path, data):
         assert {"l1_bytes", "l2_bytes", "dram_bytes"} < set(
             next(node for node in graph["nodes"] if node["name"] == cause)["members"]
         )
-        assert 60 < share(documents, cause) < 95
+        assert share(documents, cause) == pytest.approx(by_hand, abs=0.5)
         assert 100 < graph["n_effective"] < 300
-        assert "raise the mean of gpu_time by 191 %" in graph["sentences"][0]
+        effect = documents["contributions"][0]
+        assert effect["mean_change_low"] < rise < effect["mean_change_high"]
+        assert effect["mean_change_percent"] == pytest.approx(rise, rel=0.03)
+        assert f"raise the mean of gpu_time by {effect['mean_change_percent']:.0f} %" in graph["sentences"][0]
 
 
 def test_a_second_of_the_h100_job_is_too_short_to_blame_its_copies(tmp_path, data):
@@ -98,24 +126,42 @@ def test_the_matrix_product_is_slower_on_one_gpu_of_the_h100_job(data):
     assert stats.combine_pvalues(p_values).pvalue < 1e-5
 
 
+def mean_durations(path):
+    """Return the mean time of each kernel's launches in a `rocprof` CSV, ns, read as it is."""
+    times = {}
+    with path.open(encoding="utf-8") as lines:
+        for row in csv.DictReader(lines):
+            times.setdefault(row["KernelName"], []).append(int(row["EndNs"]) - int(row["BeginNs"]))
+    return {name: sum(own) / len(own) for name, own in times.items()}
+
+
 @pytest.mark.slow
 def test_the_stencils_slow_run_is_found_in_each_of_its_kernels(tmp_path, data):
+    """By hand: what all launches as in another run would change is how far its mean lies from that of all runs."""
     runs = [f"rocprof_v1/seismic-stencils/run{i}_*/results.csv" for i in range(8)]
+    means = [mean_durations(next(data.glob(run))) for run in runs]
     found = explained(tmp_path, data, runs, kernels_share=0.99)
     whole = found.pop("dataset")
-    slow = [documents for documents in found.values() if documents["graph"]["n_rows"] == 800]
+    slow = {name: documents for name, documents in found.items() if documents["graph"]["n_rows"] == 800}
     assert len(slow) >= 8
-    for documents in slow:
+    for name, documents in slow.items():
         (row,) = [row for row in documents["contributions"] if row["feature"] != "unexplained"]
         assert (row["feature"], row["level"], row["sign"], row["verdict"]) == ("rank", "0", "+", "supported")
         assert row["contribution_low"] > 95
         (setting,) = documents["whatif"]
         assert setting["to"] != "0"
         assert setting["change_high"] < -90
-    assert set(causes_of(whole["graph"])) <= {
-        "since_start_ns"
-    }  # in 40 to 70 % of half-samples, so found or not by the seed
-    assert "since the start" in whole["graph"]["sentences"][0] or "fragile" in whole["graph"]["sentences"][0]
+        of_runs = [one[name] for one in means]
+        by_hand = 100 * (of_runs[int(setting["to"])] / np.mean(of_runs) - 1)
+        assert setting["mean_change_percent"] == pytest.approx(by_hand, abs=0.1)
+        assert setting["mean_change_low"] - 0.05 < by_hand < setting["mean_change_high"] + 0.05
+    rank, *others = [row for row in whole["contributions"] if row["feature"] != "unexplained"]
+    assert (rank["feature"], rank["level"], rank["sign"], rank["verdict"]) == ("rank", "0", "+", "supported")
+    assert all(row["robustness"] < min(FRAGILE_BELOW, rank["robustness"]) for row in others)
+    assert "since_start_ns" in {row["feature"] for row in others}  # launches of a slow run are later ones
+    setting = next(row for row in whole["whatif"] if row["feature"] == "rank")
+    saved = sum(100 * sum(one[name] - means[int(setting["to"])][name] for one in means) for name in slow)
+    assert setting["saved_ns"] == pytest.approx(saved, rel=0.05)
     assert any(reason.startswith("successive launches resemble each other") for reason in whole["graph"]["reasons"])
 
 

@@ -19,16 +19,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from causeway.causal.effects.location_scale import Causes, LocationScale, cross_fitted
-from causeway.numeric.block_resampling import resampled_rows
+from causeway.causal.statistics.draw_weights import DrawWeights
 
 FOLDS = 5
 MAX_ROWS = 5000
 """Rows that are used, drawn at random."""
 PICK_FREEZE_DRAWS = 6
 """Times each cause is picked from another row; more changes no contribution by more than a tenth of a percent."""
-PICK_FREEZE_DRAWS_OF_RESAMPLE = 2
-RESAMPLES = 60
-"""Resamples of blocks behind an interval."""
+PICK_FREEZE_DRAWS_IN_DRAW = 2
+DRAWS = 60
+"""Draws behind an interval, each with other weights of the blocks."""
 NORMAL_QUANTILE = 1.645
 """Half width of a 90 % interval in standard errors."""
 WIDER = 1.5
@@ -49,7 +49,7 @@ class Slope:
     value, low, high : float
         With a 90 % interval.
     agreement : float
-        Share of resamples with the same sign.
+        Share of draws with the same sign.
     direction : int
         0 for a number; for a category the position of the level that stands out.
     """
@@ -176,6 +176,7 @@ class PickFreeze:
         rng: np.random.Generator,
         n_draws: int,
         totals: _PickFreezeSums | None = None,
+        weights: np.ndarray | None = None,
     ) -> _PickFreezeSums:
         """Return the sums over pick-freeze pairs among some rows, whose noise is the model's standardised residual.
 
@@ -188,6 +189,8 @@ class PickFreeze:
             Times each cause is picked from another row.
         totals : _PickFreezeSums or None
             Sums to add to.
+        weights : ndarray of float, shape (n_rows,), positive, or None
+            Those of a draw; None for the rows' own.
         """
         totals = _PickFreezeSums.empty(self.directions) if totals is None else totals
         g = np.sum([gain[rows] for gain in self.gains], axis=0) if self.gains else np.zeros(rows.size)
@@ -196,7 +199,7 @@ class PickFreeze:
         deviation = self.deviation[rows]
         noise = (deviation - mean) / sigma
         y = scale * self.target(deviation)
-        own = self.weights[rows]
+        own = (self.weights if weights is None else weights)[rows]
         for _ in range(n_draws):
             local = rng.choice(rows.size, size=rows.size, p=own / own.sum())
             donors = rows[local]
@@ -256,8 +259,8 @@ def estimate_contributions(
     -----
     Where boosted trees predict unseen rows better than the additive model alone, both are cross-fitted in five folds of
     whole blocks, dealt in turn: an episode in time must lie in all folds to be learnt. Else the additive model of all
-    rows is taken, which shrinks as far as the rows are few. The intervals are those of the additive model under
-    resampling of blocks around the point estimate: its standard error and the distance of both models, widened.
+    rows is taken, which shrinks as far as the rows are few. The intervals are those of the additive model with other
+    weights of blocks, around the point estimate: its standard error and the distance of both models, widened.
     """
     if deviation.size > MAX_ROWS:
         pick = np.sort(rng.permutation(deviation.size)[:MAX_ROWS])
@@ -277,7 +280,8 @@ def estimate_contributions(
         point = _PickFreezeSums.empty(pick_freeze.directions)
         for rows, part in parts:
             pick_freeze.sums(part, rows, rng, PICK_FREEZE_DRAWS, point)
-    draws = [_resampled(pick_freeze, model, blocks, rng) for _ in range(RESAMPLES)]
+    drawn = DrawWeights(weights, blocks, [*within, *positions], DRAWS, rng)
+    draws = [_weighted(pick_freeze, model, own, rng) for own in drawn.of_rows().T]
     percent = point.percent()
     errors = np.asarray([draw.percent() for draw in draws]).std(axis=0, ddof=1)
     half = NORMAL_QUANTILE * WIDER * np.hypot(errors, percent - centre.percent())
@@ -297,13 +301,13 @@ def _spread(values: np.ndarray, weights: np.ndarray) -> float:
     return spread if spread > 0 else 1.0
 
 
-def _resampled(
-    pick_freeze: PickFreeze, template: LocationScale, blocks: np.ndarray, rng: np.random.Generator
+def _weighted(
+    pick_freeze: PickFreeze, template: LocationScale, weights: np.ndarray, rng: np.random.Generator
 ) -> _PickFreezeSums:
-    """Return the sums of the additive model on a resample of whole blocks."""
-    rows = resampled_rows(blocks, rng)
-    model = LocationScale(pick_freeze.causes, rows, pick_freeze.deviation, pick_freeze.weights, template)
-    return pick_freeze.sums(model, rows, rng, PICK_FREEZE_DRAWS_OF_RESAMPLE)
+    """Return the sums of the additive model with other weights of the rows."""
+    rows = np.arange(weights.size)
+    model = LocationScale(pick_freeze.causes, rows, pick_freeze.deviation, weights, template)
+    return pick_freeze.sums(model, rows, rng, PICK_FREEZE_DRAWS_IN_DRAW, weights=weights)
 
 
 def _slopes(

@@ -1,4 +1,4 @@
-"""Signs: does more of a cause raise or lower the target, or the measured value; undecided when resamples disagree.
+"""Signs: does more of a cause raise or lower the target, or the measured value; undecided when draws disagree.
 
 The target is mostly an absolute deviation. A cause that moves the value both ways about its mean moves the deviation in
 no single direction; then the direction of the value is what there is to say, and the sign says that it is about the
@@ -12,7 +12,7 @@ from causeway.causal.effects.contributions import Slope
 from causeway.core.vocabulary import TRACE_TARGETS
 
 AGREEMENT = 0.9
-"""Share of resamples that must agree for a sign to be given."""
+"""Share of draws that must agree for a sign to be given."""
 VARIABILITY = frozenset(TRACE_TARGETS)
 """Targets whose sign is about the target itself wherever that is decided; of all others the clearer of both is
 taken.
@@ -28,7 +28,7 @@ class Sign:
 
 
 def sign_of(slope: Slope) -> str:
-    """Return "+" or "-" if at least 90 % of the resamples agree with the sign of the slope, else "?"."""
+    """Return "+" or "-" if at least 90 % of the draws agree with the sign of the slope, else "?"."""
     if slope.value == 0 or slope.agreement < AGREEMENT:
         return "?"
     return "+" if slope.value > 0 else "-"

@@ -7,8 +7,8 @@ from the data (`ridge.evidence_ridge`); sigma is a gamma regression of the absol
 residual and stays as it was: abduction, action, prediction (J. Pearl, Causality, Cambridge 2009, section 7.1.3). Where
 a value is not positive everywhere, it takes the place of its logarithm.
 
-Uncertainty is that of draws: each refits the model on a resample of blocks of rows, and moves its coefficients by what
-shrinking may have taken from them. Such intervals cover where those of resampling alone, which ignore the bias of
+Uncertainty is that of draws: each refits the model with other weights of blocks of rows, and moves its coefficients by
+what shrinking may have taken from them. Such intervals cover where those of resampling alone, which ignore the bias of
 shrunk coefficients, do not (D. Nychka, J. Am. Stat. Assoc. 83 (1988) 1134; G. Marra, S. Wood, Scand. J. Stat. 39 (2012)
 53).
 """
@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from causeway.causal.statistics.basis import normal_scores, numeric_functions, two_valued
+from causeway.causal.statistics.draw_weights import DrawWeights
 from causeway.causal.statistics.ridge import JITTER, Penalties, evidence_ridge, ridge_solver
 
 KNOTS = (0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95)
@@ -29,7 +30,9 @@ DRAWS = 60
 ROUNDS = 3
 """Times mu and sigma are fitted in turn; a fourth changes no effect by a tenth of its standard error."""
 SCORING_STEPS = 8
-"""Steps of Fisher scoring for sigma; two from the model of all rows where a resample is fitted."""
+"""Steps of Fisher scoring for sigma; two from the model of all rows where a draw is fitted."""
+LEAST_PENALTY = 1e-4
+"""Smaller ones let one of two causes that coincide take everything, larger ones shrink the effect of a slow run."""
 PENALTY_STEPS = (0, 3)
 """Of these, those in which the penalties are estimated."""
 MOST_EXCESS = 4.0
@@ -173,10 +176,8 @@ class TimeModel:
     ) -> None:
         self.design = CauseColumns(causes, groups)
         self.response = response
-        n_blocks = int(blocks.max()) + 1
         self._weights = weights
-        self._blocks = blocks
-        self._counts = rng.multinomial(n_blocks, np.full(n_blocks, 1.0 / n_blocks), DRAWS).T
+        self._drawn = DrawWeights(weights, blocks, causes, DRAWS, rng)
         drawn = self.weights
         fit = self._fitted(weights)
         lost_mean, lost_scale = self._lost_by_shrinking(fit, weights, blocks)
@@ -194,10 +195,10 @@ class TimeModel:
 
     @property
     def weights(self) -> np.ndarray:
-        """Weights of the rows as they are, then of the rows in each draw, 0 where a row is not part of it: float,
-        shape (n_rows, 1 + DRAWS); made when asked for, since a model is kept for each kernel.
+        """Weights of the rows as they are, then in each draw: float, shape (n_rows, 1 + DRAWS), positive; made when
+        asked for, since a model is kept for each kernel.
         """
-        return np.column_stack([self._weights, self._weights[:, None] * self._counts[self._blocks]])
+        return np.column_stack([self._weights, self._drawn.of_rows()])
 
     def response_with(self, donors: Donors) -> np.ndarray:
         """Return the response with causes set and each launch's own N, by the model and by each draw.
@@ -222,7 +223,9 @@ class TimeModel:
         fit = template
         for _ in range(ROUNDS if template is None else 1):
             if template is None:
-                mean, mean_penalties = evidence_ridge(columns, self.response, precision, self.design.slices)
+                mean, mean_penalties = evidence_ridge(
+                    columns, self.response, precision, self.design.slices, LEAST_PENALTY
+                )
             else:
                 mean_penalties = template.mean_penalties
                 mean = ridge_solver(columns, precision, mean_penalties)(self.response)
@@ -290,7 +293,7 @@ def _log_scale(
     for step in range(SCORING_STEPS):
         working = eta + np.minimum(size * np.exp(-eta) - 1.0, MOST_EXCESS)
         if step in PENALTY_STEPS:
-            coefficients, penalties = evidence_ridge(columns, working, weights, slices)
+            coefficients, penalties = evidence_ridge(columns, working, weights, slices, LEAST_PENALTY)
             solve = ridge_solver(columns, weights, penalties)
         else:
             coefficients = solve(working)

@@ -1,7 +1,8 @@
 """Statistics that know nothing of launches: bases of functions, clusters, ridge regression, multiple testing,
-sensitivity, shrinkage.
+sensitivity, shrinkage, weights of draws.
 
 What other wings need as well stands in `numeric`.
 
-Imports run from left to right: `basis`, `clustering`, `multiple_testing`, `ridge`, `sensitivity`, `shrinkage`.
+Imports run from left to right: `draw_weights` > `basis`, `clustering`, `multiple_testing`, `ridge`, `sensitivity`,
+`shrinkage`.
 """

@@ -11,9 +11,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 Penalties = np.ndarray
 """Shape (n_columns,), in units of a column's mean square; 0 for the intercept, which comes first and is not shrunk."""
-LEAST_PENALTY = 1e-3
 MOST_PENALTY = 1e4
-"""Bounds of the penalties; the lower one keeps nearly collinear columns apart."""
 ROUNDS = 30
 CONVERGED = 0.02
 """Largest change of a penalty's logarithm at which the rounds end."""
@@ -47,7 +45,7 @@ def ridge_solver(design: np.ndarray, weights: np.ndarray, penalties: Penalties) 
 
 
 def evidence_ridge(
-    design: np.ndarray, response: np.ndarray, weights: np.ndarray, slices: list[slice]
+    design: np.ndarray, response: np.ndarray, weights: np.ndarray, slices: list[slice], least: float
 ) -> tuple[np.ndarray, Penalties]:
     """Return coefficients, and the penalties that were estimated: one for each cause.
 
@@ -59,6 +57,9 @@ def evidence_ridge(
     weights : ndarray of float, shape (n_rows,), positive
     slices : list of slice
         The columns of each cause.
+    least : float, positive
+        Least penalty. Of two causes that coincide, estimated penalties give everything to one; at the least penalty
+        they share it. But a clear effect is shrunk by it, the more the fewer and the lighter the rows behind it.
 
     Returns
     -------
@@ -91,7 +92,7 @@ def evidence_ridge(
         for part in slices:
             new[part] = np.clip(
                 noise * parameters[part].sum() / max(float(beta[part] @ beta[part]), 1e-300),
-                LEAST_PENALTY,
+                least,
                 MOST_PENALTY,
             )
         converged = np.all(np.abs(np.log(new[1:] / penalties[1:])) < CONVERGED)

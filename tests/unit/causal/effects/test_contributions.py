@@ -143,3 +143,28 @@ def test_intervals_of_shares_are_as_wide_as_stated_and_cover():
     assert (np.mean(high - percent, axis=0) >= 0.8 * 1.645 * 1.5 * spread).all()
     true = 100 * np.array([1.0, 0.25]) / 2.69
     assert ((low <= true) & (true <= high)).sum() >= 18
+
+
+@pytest.mark.parametrize("spread", [0.02, 0.2])
+def test_a_slow_run_has_the_contribution_that_its_mean_gives(spread):
+    """One of eight runs is slow, its launches lie in two of ten blocks and scatter as the others do or ten times as
+    much. By hand: y = |mu + sd N| has E[Var over runs] and Var over N of the means and standard deviations of the runs.
+    """
+    rng = np.random.default_rng(12)
+    slow = (np.arange(800) >= 240) & (np.arange(800) < 340)
+    run = np.zeros(800, int)
+    run[~slow] = 1 + np.arange(700) % 7
+    mean, sd = (np.where(np.arange(8) == 0, *values) for values in ((2.64, -0.38), (spread, 0.02)))
+    noise = rng.standard_normal(800)
+    value = mean[run] + sd[run] * noise
+    indicators = (run[:, None] == np.arange(1, 8)).astype(float)
+    found = estimate_contributions(
+        [indicators], [], [], value, np.ones(800), np.arange(800) // 80, np.random.default_rng(1)
+    )
+    share = np.bincount(run) / 800
+    size = np.abs(mean[:, None] + sd[:, None] * noise)  # each launch as if on each run
+    over_runs = 0.5 * share @ np.mean((size - np.abs(value)) ** 2, axis=1)
+    over_noise = share @ size.var(axis=1)
+    by_hand = 100 * over_runs / (over_runs + over_noise)
+    assert found.percent[0] == pytest.approx(by_hand, abs=1)
+    assert found.low[0] > by_hand - 5

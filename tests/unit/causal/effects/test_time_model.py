@@ -1,0 +1,45 @@
+"""The model of the time: what it says of causes that coincide, and of one slow run among several."""
+
+import numpy as np
+import pytest
+
+from causeway.causal.effects.time_model import TimeModel
+from causeway.numeric.process import single_threaded
+
+
+def slow_run(seed=1):
+    """Return the run of each of 800 launches, its indicators, how late the launch was in its run, and the response:
+    launches of the slow run are all later than any other.
+    """
+    rng = np.random.default_rng(seed)
+    run = np.repeat(np.arange(8), 100)
+    late = np.where(run == 0, 2.0, 1.0) + 0.5 * rng.random(800)
+    response = np.where(run == 0, 0.3, 0.0) + 0.004 * rng.standard_normal(800)
+    return run, (run[:, None] == np.arange(1, 8)).astype(float), late, response - response.mean()
+
+
+def changes(causes, response, set_to):
+    """Return the mean change of the slow run's response if the first cause is set, by the model and by each draw."""
+    blocks = np.random.default_rng(2).permutation(np.arange(800) // 20)
+    with single_threaded():
+        model = TimeModel(causes, response, np.ones(800), blocks, np.zeros(800, int), np.random.default_rng(3))
+    moved = model.response_with({0: np.full(800, set_to)}) - response[:, None]
+    return moved[:100].mean(axis=0)
+
+
+def test_of_the_slow_run_alone_everything_is_said_to_within_its_noise():
+    run, indicators, _, response = slow_run()
+    found = changes([indicators], response, 100)
+    by_hand = response[run == 1].mean() - response[run == 0].mean()
+    assert found[0] == pytest.approx(by_hand, abs=0.001)
+    assert found[1:].std() < 0.002
+
+
+def test_of_two_causes_that_coincide_neither_takes_all_without_an_error():
+    run, indicators, late, response = slow_run()
+    gap = response[run == 1].mean() - response[run == 0].mean()
+    of_run = changes([indicators, late], response, 100)
+    of_time = changes([late, indicators], response, 100)
+    for found in (of_run, of_time):
+        assert 1.5 * gap < found[0] < 0.3 * gap
+        assert found[1:].std() > 0.01
