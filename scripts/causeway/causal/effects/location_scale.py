@@ -8,7 +8,6 @@ residual find nonlinear effects and interactions; they stay where they predict u
 
 import itertools
 import math
-from collections.abc import Mapping
 
 import numpy as np
 
@@ -148,11 +147,12 @@ class LocationScale:
             np.column_stack([self.causes.design[:, part] @ coefficients[part] for part in parts])
             for coefficients in (mean, scale)
         )
-        self.low, self.high = np.quantile(self.scale_parts[rows].sum(axis=1), [0.005, 0.995])
+        self._mean, self._log_sigma = (part.sum(axis=1) for part in (self.mean_parts, self.scale_parts))
+        self.low, self.high = np.quantile(self._log_sigma[rows], [0.005, 0.995])
 
     def _precision(self, rows: np.ndarray) -> np.ndarray:
         """Return 1 / sigma^2, which is nowhere out of all proportion."""
-        log_sigma = np.clip(self.scale_parts[rows].sum(axis=1), self.low, self.high)
+        log_sigma = np.clip(self._log_sigma[rows], self.low, self.high)
         return np.exp(-2.0 * np.clip(log_sigma - np.median(log_sigma), -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO))
 
     @property
@@ -200,33 +200,18 @@ class LocationScale:
         -------
         mean, sigma : ndarray of float, shape (m,)
         """
-        return self.predict_with(rows, {} if cause is None else {cause: donors})
-
-    def predict_with(self, rows: np.ndarray, donors: Mapping[int, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Return mu and sigma (up to a factor that is the same everywhere), with several causes set.
-
-        Parameters
-        ----------
-        rows : ndarray of int, shape (m,)
-        donors : mapping of int to ndarray of int, shape (m,)
-            For each cause that is set: the rows whose values are taken.
-
-        Returns
-        -------
-        mean, sigma : ndarray of float, shape (m,)
-        """
-        mean = self.mean_parts[rows].sum(axis=1)
-        log_sigma = self.scale_parts[rows].sum(axis=1)
-        for cause, others in donors.items():
-            mean += self.mean_parts[others, cause + 1] - self.mean_parts[rows, cause + 1]
-            log_sigma += self.scale_parts[others, cause + 1] - self.scale_parts[rows, cause + 1]
+        mean = self._mean[rows]
+        log_sigma = self._log_sigma[rows]
+        if cause is not None:
+            mean += self.mean_parts[donors, cause + 1] - self.mean_parts[rows, cause + 1]
+            log_sigma += self.scale_parts[donors, cause + 1] - self.scale_parts[rows, cause + 1]
         sigma = np.exp(np.clip(log_sigma, self.low, self.high))
         if not self.has_trees:
             return mean, sigma
         features = self.causes.features[rows]
-        for cause, others in donors.items():
+        if cause is not None:
             span = self.causes.spans[cause]
-            features[:, span] = self.causes.features[others, span]
+            features[:, span] = self.causes.features[donors, span]
         return mean + self._of_mean(features), sigma * self._of_scale(features)
 
     def _of_mean(self, features: np.ndarray) -> np.ndarray | float:
