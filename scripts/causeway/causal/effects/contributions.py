@@ -284,12 +284,14 @@ def estimate_contributions(
     draws = [_weighted(pick_freeze, model, own, rng) for own in drawn.of_rows().T]
     percent = point.percent()
     errors = np.asarray([draw.percent() for draw in draws]).std(axis=0, ddof=1)
+    more = errors[:-1] * np.sqrt(drawn.widening**2 - 1.0)
+    errors = np.hypot(errors, np.append(more, np.sqrt(more @ more)))  # what a share may have more, the rest has less
     half = NORMAL_QUANTILE * WIDER * np.hypot(errors, percent - centre.percent())
     low = np.maximum(percent - half, 0.0)
     high = np.minimum(percent + half, 100.0)
     value = np.exp(np.sum(gains, axis=0)) * deviation if gains else deviation
     units = [_spread(one, weights) for one in (pick_freeze.target(value), value)]
-    slopes, moves = _slopes(point, centre, draws, units, pick_freeze)
+    slopes, moves = _slopes(point, centre, draws, units, pick_freeze, drawn.widening)
     return Contributions(
         percent[:-1], low[:-1], high[:-1], float(percent[-1]), float(low[-1]), float(high[-1]), slopes, moves
     )
@@ -316,6 +318,7 @@ def _slopes(
     draws: list[_PickFreezeSums],
     units: list[float],
     pick_freeze: PickFreeze,
+    widening: np.ndarray,
 ) -> tuple[list[Slope], list[Slope]]:
     """Return the slopes of y and of the value with intervals, like the contributions'; of a category those of the
     level that stands out.
@@ -327,7 +330,7 @@ def _slopes(
         direction = int(np.argmax(np.max(np.abs(values) * spread / np.asarray(units)[:, None], axis=0)))
         for about, unit in enumerate(units):
             around = np.asarray([draw[cause][about, direction] for draw in resampled]) - middle[about, direction]
-            moved = (values[about, direction] + around) / unit
+            moved = (values[about, direction] + widening[cause] * around) / unit
             low, high = np.quantile(moved, [0.05, 0.95])
             value = float(values[about, direction] / unit)
             agreement = float(np.mean(np.sign(moved) == np.sign(value)))

@@ -275,7 +275,8 @@ class _Unit:
         now = self._observed_statistics(tuple(names), weights)
         first = now if not before else self._statistics(self._times(model, names, before), weights)
         last = self._statistics(self._times(model, names, after), weights)
-        return 100.0 * (last - first) / np.where(now != 0, now, 1.0)
+        changes = 100.0 * (last - first) / np.where(now != 0, now, 1.0)
+        return model.widened(changes, [names.index(one) for one in {*after, *(before or ())}])
 
     def mean_percents(self, names: Sequence[str], settings: Sequence[RowDonors]) -> np.ndarray:
         """Return the changes of the mean from each setting to the next, %, shape (n_settings - 1, 1 + DRAWS)."""
@@ -283,7 +284,8 @@ class _Unit:
         weights = model.weights * self.per_launch
         now = self._mean(np.repeat(self.observed[:, None], 1 + DRAWS, axis=1), weights)
         means = [self._mean(self._times(model, names, one), weights) if one else now for one in settings]
-        return 100.0 * np.diff(means, axis=0) / np.where(now != 0, now, 1.0)
+        changes = 100.0 * np.diff(means, axis=0) / np.where(now != 0, now, 1.0)
+        return model.widened(changes, [names.index(one) for one in set().union(*settings)])
 
     @staticmethod
     def _mean(times: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ shrunk coefficients, do not (D. Nychka, J. Am. Stat. Assoc. 83 (1988) 1134; G. M
 """
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -199,6 +199,20 @@ class TimeModel:
         asked for, since a model is kept for each kernel.
         """
         return np.column_stack([self._weights, self._drawn.of_rows()])
+
+    def widened(self, values: np.ndarray, causes: Collection[int]) -> np.ndarray:
+        """Return what was computed from the draws with the spread that it has when some causes are set.
+
+        Parameters
+        ----------
+        values : ndarray of float, shape (n, 1 + DRAWS)
+            By the model and by each draw.
+        causes : collection of int
+            Their positions; of several the one whose levels lie in the fewest blocks counts.
+        """
+        times = max((float(self._drawn.widening[cause]) for cause in causes), default=1.0)
+        middle = values[:, 1:].mean(axis=1, keepdims=True)
+        return np.hstack([values[:, :1], middle + times * (values[:, 1:] - middle)]) if times > 1 else values
 
     def response_with(self, donors: Donors) -> np.ndarray:
         """Return the response with causes set and each launch's own N, by the model and by each draw.

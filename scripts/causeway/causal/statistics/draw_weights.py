@@ -5,7 +5,10 @@ much as under resampling of blocks, but no block is ever left out: a level of a 
 such as the one slow run of several, is missing from every ninth resample.
 
 Levels keep their weight. How many launches ran on each rank is a fact of the run, no accident that another draw would
-change; what a draw varies is how these launches did.
+change; what a draw varies is how these launches did. Then the blocks of a level alone show how uncertain its mean is,
+and k blocks show too little: under draws their mean has (k - 1) / (k + 1) of its variance. Intervals are widened for
+that, and take Student's t of the level's blocks. A level in a single block shows nothing; its category is left to
+vary.
 
 References
 ----------
@@ -17,11 +20,14 @@ known, Ann. Math. Stat. 11 (1940) 427: raking.
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.stats import t as student
 
 from causeway.causal.statistics.basis import two_valued
 
 RAKING_ROUNDS = 5
 """Times the levels of several categories are given their weight in turn."""
+FEWEST_BLOCKS = 2
+"""Blocks in which each level of a category must lie for its levels to keep their weight: one shows no spread."""
 
 
 class DrawWeights:
@@ -37,6 +43,11 @@ class DrawWeights:
         Numbers, and indicators of categories.
     n_draws : int
     rng : Generator
+
+    Attributes
+    ----------
+    widening : ndarray of float, shape (n_causes,), at least 1
+        How many times wider an interval of what each cause does must be than the draws say.
     """
 
     def __init__(
@@ -48,7 +59,17 @@ class DrawWeights:
         rng: np.random.Generator,
     ) -> None:
         self._weights = weights
-        levels = [codes for codes in map(_level_codes, causes) if codes is not None]
+        n_blocks = np.unique(blocks).size
+        levels = []
+        self.widening = np.ones(len(causes))
+        for cause, codes in enumerate(map(_level_codes, causes)):
+            if codes is None:
+                continue
+            pairs = np.unique(np.stack([codes, blocks]), axis=1)
+            fewest = int(np.bincount(pairs[0]).min())
+            if fewest >= FEWEST_BLOCKS:
+                levels.append(codes)
+                self.widening[cause] = max(_half_width(fewest) / _half_width(n_blocks), 1.0)
         self._parts = [blocks, *(levels or [np.zeros(weights.size, np.int64)])]
         totals = [np.bincount(part, weights) for part in self._parts]
         by_block = rng.standard_exponential((n_draws, int(blocks.max()) + 1))
@@ -66,6 +87,11 @@ class DrawWeights:
         for part, factors in zip(self._parts, self._factors, strict=True):
             drawn *= factors[:, part]
         return drawn.T
+
+
+def _half_width(blocks: int) -> float:
+    """Return half a 90 % interval of the mean of some blocks, in its standard deviations under draws."""
+    return float(student.ppf(0.95, blocks - 1)) * np.sqrt((blocks + 1) / (blocks - 1))
 
 
 def _level_codes(values: np.ndarray) -> np.ndarray | None:

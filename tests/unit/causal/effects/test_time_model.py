@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
+from scipy.stats import t as student
 
 from causeway.causal.effects.time_model import TimeModel
+from causeway.numeric.block_resampling import block_numbers
 from causeway.numeric.process import single_threaded
 
 
@@ -43,3 +46,27 @@ def test_of_two_causes_that_coincide_neither_takes_all_without_an_error():
     for found in (of_run, of_time):
         assert 1.5 * gap < found[0] < 0.3 * gap
         assert found[1:].std() > 0.01
+
+
+@pytest.mark.parametrize("rows", [60, 120])
+def test_the_effect_of_an_episode_of_few_blocks_is_within_its_interval(rows):
+    """A cause that is on in one stretch of two or three of ten blocks, beside slow noise: 90 % intervals hold the truth
+    in at least 85 % of 60 tables; without their widening 57 and 70 %.
+    """
+    held = []
+    with single_threaded():
+        for seed in range(60):
+            rng = np.random.default_rng(10_000 + seed)
+            noise = lfilter([np.sqrt(1 - 0.88**2)], [1.0, -0.88], rng.standard_normal(1000))[200:]
+            first = int(rng.integers(0, 800 - rows))
+            on = ((np.arange(800) >= first) & (np.arange(800) < first + rows)).astype(float)
+            response = 0.02 * noise + 0.03 * on
+            blocks = block_numbers(noise, 800)
+            model = TimeModel([on], response - response.mean(), np.ones(800), blocks, np.zeros(800, int), rng)
+            off = np.full(800, np.flatnonzero(on == 0)[0])
+            moved = model.response_with({0: off}) - model.response[:, None]
+            change = model.widened(np.average(moved, axis=0, weights=model.weights)[None, :], [0])[0]
+            freedom = int(blocks.max())
+            half = student.ppf(0.95, freedom) * np.sqrt((freedom + 1) / freedom) * change[1:].std(ddof=1)
+            held.append(abs(change[0] + 0.03 * rows / 800) <= half)
+    assert np.mean(held) >= 0.85

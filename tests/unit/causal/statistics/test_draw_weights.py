@@ -48,6 +48,18 @@ def test_levels_keep_their_weight_in_each_draw():
         assert draw[busy > 0].sum() == pytest.approx(weights[busy > 0].sum(), rel=1e-12)
 
 
+def test_levels_in_few_blocks_widen_and_one_in_a_single_block_lets_its_category_vary():
+    """By hand, with t of one and nine degrees of freedom at .95: 6.314 and 1.833."""
+    blocks = np.arange(200) // 20
+    two = (np.arange(200) < 30).astype(float)
+    one = (np.arange(200) < 20).astype(float)
+    drawn = DrawWeights(np.ones(200), blocks, [two, one, np.arange(200.0)], 20, np.random.default_rng(7))
+    assert drawn.widening == pytest.approx([6.314 * np.sqrt(3 / 1) / (1.833 * np.sqrt(11 / 9)), 1, 1], rel=1e-3)
+    weights = drawn.of_rows()
+    assert weights[two > 0].sum(axis=0) == pytest.approx(np.full(20, 30.0))
+    assert np.std(weights[one > 0].sum(axis=0)) > 1
+
+
 def test_the_same_generator_gives_the_same_draws_as_often_as_they_are_asked_for():
     blocks = np.arange(60) // 6
     one, other = (DrawWeights(np.ones(60), blocks, [], 5, np.random.default_rng(6)) for _ in range(2))
