@@ -209,6 +209,11 @@ class TimeModel:
             By the model and by each draw.
         causes : collection of int
             Their positions; of several the one whose levels lie in the fewest blocks counts.
+
+        Returns
+        -------
+        ndarray of float, shape (n, 1 + DRAWS)
+            The model's own values are as they were, and so is the mean of the draws.
         """
         times = max((float(self._drawn.widening[cause]) for cause in causes), default=1.0)
         middle = values[:, 1:].mean(axis=1, keepdims=True)
