@@ -19,6 +19,7 @@ include: "rules/functions/paths.smk"
 include: "rules/functions/batches.smk"
 include: "rules/functions/resources.smk"
 include: "rules/functions/code.smk"
+include: "rules/functions/scheduling.smk"
 include: "rules/functions/levels.smk"
 include: "rules/functions/compare.smk"
 include: "rules/functions/report.smk"
@@ -60,6 +61,10 @@ rule fleet:
         "<results>/fleet/evaluation.json",
         "<results>/fleet/attacks.json",
         "<results>/fleet/fleet.html",
+
+
+onstart:
+    lift_job_limit()
 
 
 onsuccess:

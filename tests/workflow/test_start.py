@@ -108,6 +108,21 @@ def test_the_profile_works_by_name_in_a_clone(tmp_path, monkeypatch):
     assert "srun --mpi=pmi2 --kill-on-bad-exit=1 -n 2 python -m mpi4py" in run.stdout
 
 
+@pytest.mark.parametrize(("limit", "limited"), [([], False), (["--max-jobs-per-timespan", "4/1s"], True)])
+def test_the_scheduler_works_once_per_job_unless_the_user_limits_it(tmp_path, limit, limited):
+    """A pass of Snakemake's scheduler says how many jobs are ready; with its limit there are 40 and more for 16 jobs."""
+    (tmp_path / "Snakefile").write_text(
+        f'include: "{ROOT}/rules/functions/scheduling.smk"\n'
+        "onstart:\n    lift_job_limit()\n"
+        'rule all:\n    input: expand("{i}", i=range(15))\n'
+        'rule one:\n    output: "{i}"\n    shell: "sleep 0.3; touch {output}"\n'
+    )
+    run = run_snakemake(tmp_path, "--cores", "1", "--verbose", *limit, root=tmp_path)
+    assert run.returncode == 0, run.stdout
+    passes = run.stdout.count("Ready jobs")
+    assert passes > 20 if limited else passes <= 17
+
+
 def test_lint_is_clean(tmp_path):
     run = run_snakemake(tmp_path, "--lint")
     assert run.returncode == 0, run.stdout
