@@ -118,8 +118,8 @@ class ScopeTimes:
         after, before : mapping of str to ndarray of int, shape (n_used,)
         """
         names = self._modelled(arrows)
-        draws = self._of_all([unit.percent(names, after, before) for unit in self._units])
-        return Change(**{name: _estimate(name, row, self._freedom) for name, row in zip(WIDER, draws, strict=True)})
+        draws, floors = self._of_all([unit.percent(names, after, before) for unit in self._units])
+        return Change(**{name: self._estimate(name, *rows) for name, *rows in zip(WIDER, draws, floors, strict=True)})
 
     def mean_changes(self, arrows: Sequence[Arrow], settings: Sequence[RowDonors]) -> list[Estimate]:
         """Return the change of the mean from each setting of causes to the next, as `change` does, in a fraction of
@@ -132,8 +132,8 @@ class ScopeTimes:
             An empty one stands for what was observed.
         """
         names = self._modelled(arrows)
-        draws = self._of_all([unit.mean_percents(names, settings) for unit in self._units])
-        return [_estimate("mean", row, self._freedom) for row in draws]
+        draws, floors = self._of_all([unit.mean_percents(names, settings) for unit in self._units])
+        return [self._estimate("mean", *rows) for rows in zip(draws, floors, strict=True)]
 
     def _modelled(self, arrows: Sequence[Arrow]) -> list[str]:
         """Return the causes in the model of what some of them do."""
@@ -145,9 +145,20 @@ class ScopeTimes:
         shares = np.asarray([unit.time for unit in self._units]) / self.total_time
         return np.tensordot(shares, np.stack(percents), axes=1)
 
-    @property
-    def _freedom(self) -> int:
-        return min(unit.n_blocks for unit in self._units) - 1
+    def _estimate(self, name: str, draws: np.ndarray, floors: np.ndarray) -> Estimate:
+        """Return the first of the draws of a change, or the shrunk mean of the others, with an interval from their
+        spread, of Student's t.
+
+        No end lies below `floors`, by draw the change with which nothing would be left, where no value is negative.
+        """
+        freedom = min(unit.n_blocks for unit in self._units) - 1
+        half = student.ppf(0.5 + CONFIDENCE / 2, max(freedom, 1)) * float(draws[1:].std(ddof=1))
+        half *= WIDER[name] * np.sqrt((freedom + 1) / max(freedom, 1))
+        value = shrunk_mean(draws[1:]) if name in SHRUNK else float(draws[0])
+        if not np.isfinite(value + half):
+            raise ValueError("the times are too far apart for their changes to be computed")
+        floor = float(floors.min()) if all(unit.positive for unit in self._units) else -np.inf
+        return Estimate(value=max(value, floor), low=max(value - half, floor), high=max(value + half, floor))
 
     def launches(self, moved: np.ndarray) -> int:
         """Return for how many launches of the run some rows stand.
@@ -181,16 +192,6 @@ def _parts(kernel: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
     return [rng.permutation(part)[:MAX_ROWS] if part.size > MAX_ROWS else part for part in parts]
 
 
-def _estimate(name: str, draws: np.ndarray, freedom: int) -> Estimate:
-    """Return the first number, or the shrunk mean of the others, with an interval from their spread, of Student's t."""
-    half = student.ppf(0.5 + CONFIDENCE / 2, max(freedom, 1)) * float(draws[1:].std(ddof=1))
-    half *= WIDER[name] * np.sqrt((freedom + 1) / max(freedom, 1))
-    value = shrunk_mean(draws[1:]) if name in SHRUNK else float(draws[0])
-    if not np.isfinite(value + half):
-        raise ValueError("the times are too far apart for their changes to be computed")
-    return Estimate(value=value, low=value - half, high=value + half)
-
-
 class _Unit:
     """The rows of one model: of a kernel, or of several small ones."""
 
@@ -217,6 +218,7 @@ class _Unit:
         self.modelled = self.mean + observations.signed[rows]
         taken = np.zeros(rows.size) if observations.taken_out is None else observations.taken_out[rows]
         self.observed = self.modelled + taken
+        self.positive = bool(np.all(self.observed >= 0))
         self.size = np.maximum(self.modelled[:, None] + taken[:, None] * TAKEN_OUT_MULTIPLIED, 0.0)
         self.absolute = observations.absolute
         size = np.bincount(self.kernel, self.weights * np.abs(observations.target[rows]))
@@ -269,23 +271,36 @@ class _Unit:
         return self.observed[:, None] + change
 
     def percent(self, names: Sequence[str], after: RowDonors, before: RowDonors | None) -> np.ndarray:
-        """Return the changes of the statistics in percent, shape (n_statistics, 1 + DRAWS)."""
+        """Return the changes of the statistics in percent, and those with which nothing would be left.
+
+        Returns
+        -------
+        ndarray of float, shape (2, n_statistics, 1 + DRAWS)
+        """
         model = self._model(names)
         weights = model.weights * self.per_launch
         now = self._observed_statistics(tuple(names), weights)
         first = now if not before else self._statistics(self._times(model, names, before), weights)
         last = self._statistics(self._times(model, names, after), weights)
-        changes = 100.0 * (last - first) / np.where(now != 0, now, 1.0)
-        return model.widened(changes, [names.index(one) for one in {*after, *(before or ())}])
+        now = np.where(now != 0, now, 1.0)
+        changes = model.widened(100.0 * (last - first) / now, [names.index(one) for one in {*after, *(before or ())}])
+        return np.stack([changes, -100.0 * (first / now)])
 
     def mean_percents(self, names: Sequence[str], settings: Sequence[RowDonors]) -> np.ndarray:
-        """Return the changes of the mean from each setting to the next, %, shape (n_settings - 1, 1 + DRAWS)."""
+        """Return the changes of the mean from each setting to the next, %, and those with which nothing would be left.
+
+        Returns
+        -------
+        ndarray of float, shape (2, n_settings - 1, 1 + DRAWS)
+        """
         model = self._model(names)
         weights = model.weights * self.per_launch
         now = self._mean(np.repeat(self.observed[:, None], 1 + DRAWS, axis=1), weights)
         means = [self._mean(self._times(model, names, one), weights) if one else now for one in settings]
-        changes = 100.0 * np.diff(means, axis=0) / np.where(now != 0, now, 1.0)
-        return model.widened(changes, [names.index(one) for one in set().union(*settings)])
+        now = np.where(now != 0, now, 1.0)
+        changes = 100.0 * np.diff(means, axis=0) / now
+        changes = model.widened(changes, [names.index(one) for one in set().union(*settings)])
+        return np.stack([changes, -100.0 * (np.stack(means[:-1]) / now)])
 
     @staticmethod
     def _mean(times: np.ndarray, weights: np.ndarray) -> np.ndarray:

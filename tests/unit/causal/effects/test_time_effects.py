@@ -147,6 +147,29 @@ def test_less_time_counts_more_than_less_deviation():
     assert row.mean_change.high < 0 < row.change.value
 
 
+@pytest.mark.parametrize("seed", [2, 10])
+def test_no_interval_takes_away_more_than_there_was(seed, monkeypatch):
+    """A tenth of the launches are slow and differ widely, so that the spread of the draws alone reaches below zero."""
+    rng = np.random.default_rng(seed)
+    slow = rng.random(400) < 0.1
+    noise = rng.standard_normal(400)
+    y = np.where(slow, 1e5 * np.exp(noise), 3e3 * np.exp(0.05 * noise))
+    columns = [Feature("quick", 1.0 - slow, "context", "contention"), Feature("z", rng.standard_normal(400))]
+    outcome, evidence, _ = effects_of(columns, y)
+    with single_threaded():
+        rows = what_ifs(intervention_model(outcome, evidence, 3), outcome.arrows)
+    (row,) = [one for one in rows if one.features == ("quick",)]
+    assert row.p99_change.low == pytest.approx(-100)
+    assert row.p99_change.low < row.p99_change.value < row.p99_change.high
+    assert row.mean_change.low > -100
+
+    # of both extremes the slow one alone can be taken away, whose launches take no longer than the longest of them
+    monkeypatch.setitem(scope_times.WIDER, "p99", 100.0)
+    effect = effects_of(columns, y)[2]["quick"]
+    assert -100 * y.max() / np.quantile(y, 0.99) <= effect.p99.low < effect.p99.value < -100
+    assert effect.p99.high > 300
+
+
 def test_a_kernel_in_which_a_cause_does_not_vary_is_not_changed_by_it():
     """Two kernels, the cause varies in one: the change of both is that of one, weighed by its time."""
     rng = np.random.default_rng(4)
