@@ -94,3 +94,10 @@ def test_triggers_do_not_run_and_the_file_stays_as_it_is(tmp_path):
     before = path.read_bytes()
     assert Read(path, tmp_path / "t").status == "read"
     assert path.read_bytes() == before
+
+
+def test_a_file_that_is_no_database_is_refused_with_what_sqlite_says_of_it(tmp_path):
+    path = tmp_path / "prose.sqlite"
+    path.write_bytes(b"no database, but longer than the hundred bytes of a header\n" * 9)
+    with pytest.raises(ExportError, match=r"prose\.sqlite: the database cannot be read \(file is not a database\)"):
+        sqlite_database.SqliteExport(path, "prose.sqlite")
