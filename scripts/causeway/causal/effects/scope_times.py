@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate
 from causeway.causal.data.scopes import Totals
@@ -152,7 +152,7 @@ class ScopeTimes:
         No end lies below `floors`, by draw the change with which nothing would be left, where no value is negative.
         """
         freedom = min(unit.n_blocks for unit in self._units) - 1
-        half = student.ppf(0.5 + CONFIDENCE / 2, max(freedom, 1)) * float(draws[1:].std(ddof=1))
+        half = stdtrit(max(freedom, 1), 0.5 + CONFIDENCE / 2) * float(draws[1:].std(ddof=1))
         half *= WIDER[name] * np.sqrt((freedom + 1) / max(freedom, 1))
         value = shrunk_mean(draws[1:]) if name in SHRUNK else float(draws[0])
         if not np.isfinite(value + half):

@@ -20,7 +20,7 @@ known, Ann. Math. Stat. 11 (1940) 427: raking.
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from causeway.causal.statistics.basis import two_valued
 
@@ -91,7 +91,7 @@ class DrawWeights:
 
 def _half_width(blocks: int) -> float:
     """Return half a 90 % interval of the mean of some blocks, in its standard deviations under draws."""
-    return float(student.ppf(0.95, blocks - 1)) * np.sqrt((blocks + 1) / (blocks - 1))
+    return float(stdtrit(blocks - 1, 0.95)) * np.sqrt((blocks + 1) / (blocks - 1))
 
 
 def _level_codes(values: np.ndarray) -> np.ndarray | None:

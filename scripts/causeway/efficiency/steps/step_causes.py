@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.stats import false_discovery_control, t
+from scipy.special import stdtr
 
 from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
 from causeway.efficiency.steps.step_parts import StepParts
@@ -148,6 +148,8 @@ def causes_of(found: Sequence[dict]) -> StepCauses:
     rows = [row for one in judged for row in one.pop("causes")]
     tested = [row for row in rows if row["cause"] != OTHER]
     if tested:
+        from scipy.stats import false_discovery_control  # half a second, which a run without slow steps does not need
+
         for row, q in zip(tested, false_discovery_control([row["q_value"] for row in tested]), strict=True):
             row["q_value"] = float(q)
             if q <= LEVEL and row["low_ns"] > 0 and row["share"] >= MIN_SHARE:
@@ -177,7 +179,7 @@ def _judge(parts: StepParts, at: int, usual: np.ndarray, random: np.random.Gener
         z = size / max(deviation(reference) * np.sqrt(1 + 1 / reference.size), 1.0)
         row = {"cause": cause, "excess_ns": size, "low_ns": min(int(low), size), "high_ns": max(int(high), size)}
         verdict = REFUTED if high < NO_SHARE * excess else INCONCLUSIVE  # until the q-values are known
-        row |= {"share": size / excess, "q_value": float(t.sf(z, reference.size - 1)), "verdict": verdict}
+        row |= {"share": size / excess, "q_value": float(stdtr(reference.size - 1, -z)), "verdict": verdict}
         rows.append(known | {"name": None, "launches": None, "ratio": None} | row | more)
     left = excess - sum(row["excess_ns"] for row in rows)
     rows.append(
