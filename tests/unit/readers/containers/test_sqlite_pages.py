@@ -245,6 +245,28 @@ def test_a_log_beside_the_file_is_left_to_sqlite(tmp_path, monkeypatch):
         assert error is None
 
 
+def test_a_log_whose_index_cannot_be_made_is_left_out(tmp_path, monkeypatch):
+    """As in a folder that cannot be written, which root can: in place of the index a link leads nowhere."""
+    path = write(tmp_path / "x.sqlite", CREATE, random_rows(4, 50), after=["PRAGMA journal_mode = WAL"])
+    (tmp_path / "copy").mkdir()
+    with closing(sqlite3.connect(path)) as writer:
+        writer.execute("PRAGMA wal_autocheckpoint = 0")
+        writer.execute("INSERT INTO t VALUES (1, 2, 3, 4, 5, 6)")
+        writer.commit()
+        for name in ("x.sqlite", "x.sqlite-wal"):
+            shutil.copy2(tmp_path / name, tmp_path / "copy")
+    copied = tmp_path / "copy" / "x.sqlite"
+    index = tmp_path / "copy" / "x.sqlite-shm"
+    index.symlink_to("nowhere/index")
+    columns, _, error = streamed(copied, WANTED, 0, monkeypatch)
+    assert len(columns[0]) == 50
+    assert error is None
+    if not index.is_symlink():  # an index that was not there before is taken away
+        index.symlink_to("nowhere/index")
+    with closing(sqlite_database.SqliteExport(copied, "x")) as export:
+        assert export.wal_ignored
+
+
 def test_no_one_writes_while_pages_are_read(tmp_path):
     path = write(tmp_path / "x.sqlite", CREATE, random_rows(6, 30_000), size=512)
     with (
