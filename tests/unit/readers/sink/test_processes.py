@@ -55,3 +55,9 @@ def test_several_processes_are_numbered_by_device_unless_all_report_ranks():
     assert processes.ranks(10, 0, Issues())[0].tolist() == [11, 10]  # one of two: not enough
     processes.state_rank(1, 8)
     assert processes.ranks(None, 0, Issues())[0].tolist() == [5, 8]
+
+
+def test_a_process_without_gpu_work_beside_others_with_it_has_no_rank():
+    processes = launched(0, 1)
+    processes.code("only calls")
+    assert processes.ranks(None, 0, Issues())[0].tolist() == [0, 1, -1]
