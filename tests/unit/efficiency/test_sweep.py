@@ -145,6 +145,11 @@ def test_path_of_launches():
     assert gaps["queue_max"] == 2
 
 
+def test_a_kernel_is_small_below_the_limit_and_not_at_it():
+    _, path = streams_of([0, 10, 20, 30], [9, 20, 31, 39], [0] * 4, [0] * 4, small=10)
+    assert (path["small"], path["small_ns"]) == (2, 18)
+
+
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 30)), max_size=12))
 def test_longest_queue(rows):

@@ -80,6 +80,18 @@ def test_bins_of_a_random_dataset_equal_the_plain_answer(dataset, target, width_
     assert (found.start_ns == first + found.bin * width).all()
 
 
+def test_mean_stalls_of_several_workers_are_those_of_all_launches(dataset):
+    """Each worker counts the stalls of its own row groups; the means of configurations are of all."""
+    options = ["--width-us", "1", "--link-window-us", "0.2", "--workers", "3"]
+    out = run_here(dataset, ["memory_stall"], ["a", "b"], options)
+    rows, first = expected_rows(dataset, ["a", "b"], "memory_stall", window_ns=200)
+    reference.assert_same_bins(table(out, "memory_stall", "bins"), reference.bins(rows, first, 1000))
+    found = table(out, "memory_stall", "configurations")
+    by_grid = rows.dropna(subset=["target"]).assign(grid_x=lambda one: [key[1] for key in one.key]).groupby("grid_x")
+    assert by_grid.target.count().tolist() == found.sort_values("grid_x").launches.tolist()
+    np.testing.assert_allclose(found.sort_values("grid_x")["mean"], by_grid.target.mean())
+
+
 def test_means_per_rank(dataset):
     out = run_here(dataset, ["kernel_variability"], ["a", "b"], ["--width-us", "1", "--mean", "rank"])
     rows, first = expected_rows(dataset, ["a", "b"], "kernel_variability", per_rank=True)
