@@ -44,6 +44,7 @@ rule convert_report:
         runtime=input_minutes,
     params:
         source=sheet_value("source"),
+        state=export_state,
         tools=config["tools"],
         found=conversion_tool,
     script:
@@ -71,6 +72,7 @@ rule normalise_export:
         runtime=input_minutes,
     params:
         path=export_path,
+        state=export_state,
         converted=conversion_folder,
         source=sheet_value("source"),
         rank=sheet_value("rank"),
@@ -174,6 +176,7 @@ rule match_telemetry:
         runtime=input_minutes,
     params:
         rows=telemetry_rows,
+        states=telemetry_states,
         nodes=nodes,
     script:
         "../scripts/ingest/match_telemetry.py"

@@ -40,6 +40,10 @@ def settings_of(dataset, rows):
     jobs = {row.export: SimpleNamespace(dataset=dataset, export=row.export) for row in rows}
     return {
         row.export: {name: getattr(row, name) for name in names}
-        | {"path": export_path(jobs[row.export]), "converted": conversion_folder(jobs[row.export])}
+        | {
+            "path": export_path(jobs[row.export]),
+            "converted": conversion_folder(jobs[row.export]),
+            "state": export_state(jobs[row.export]),
+        }
         for row in rows
     }

@@ -32,6 +32,7 @@ from causeway.core.installation import MEMORY_POOL, PACKAGE
 os.environ |= {name: value for name, value in MEMORY_POOL.items() if name not in os.environ}  # before Arrow is loaded
 
 from causeway.core.errors import CausewayError
+from causeway.core.files.file_state import state_of
 from causeway.readers.detect import detect
 from causeway.readers.measured_kind import kind_of
 from causeway.readers.report_kinds import report_kind, tool_for

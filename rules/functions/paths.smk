@@ -43,6 +43,12 @@ def export_path(wildcards):
     return f"results/simulated/{row.simulated_run}/{row.path}" if row.simulated_run else str(row.path)
 
 
+def export_state(wildcards):
+    """Return the state of the file or folder that the sheet names; empty for a simulated export, which a rule makes."""
+    row = export_row(wildcards)
+    return "" if row.simulated_run else state_of(row.path)
+
+
 def sheet_value(name):
     """Return a function that gives the sheet's value `name` for a job's export."""
 
@@ -93,6 +99,11 @@ def telemetry_rows(wildcards):
         | {"path": (f"results/simulated/{row.simulated_run}/{row.path}" if row.simulated_run else str(row.path))}
         for row in TELEMETRY[wildcards.dataset]
     ]
+
+
+def telemetry_states(wildcards):
+    """Return the states of the files of telemetry of a dataset; empty for those of simulated runs."""
+    return ["" if row.simulated_run else state_of(row.path) for row in TELEMETRY[wildcards.dataset]]
 
 
 def telemetry_of(wildcards, name="telemetry.parquet"):

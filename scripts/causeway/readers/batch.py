@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from causeway.core.files.file_state import state_of
 from causeway.core.logs import Progress
 from causeway.readers.normalise import normalise
 from causeway.readers.report_conversion import converted_export
@@ -30,7 +31,7 @@ def normalise_batch(
         Where each export's tables go, `.../tables/{export}`, by the export's name.
     exports : mapping of str to mapping
         The sheet's row of each export: `path`, `converted` (the folder of its conversion, or empty), `source`, `rank`,
-        `position`, `format`, `node`.
+        `position`, `format`, `node`. What else stands there tells one state of the export from another.
     targets : sequence of str
         For tables: columns that may be the target.
     code : sequence of str
@@ -89,15 +90,6 @@ def _normalise_one(name: str, row: Mapping, folder: Path, targets: Sequence[str]
 
 def _origin(row: Mapping, targets: Sequence[str], code: Sequence[str]) -> str:
     """Return a digest of what an export's tables are made from: program, settings, size and time of the files."""
-    top = Path(row["converted"] or row["path"])
-    files = sorted(top.rglob("*")) if top.is_dir() else [top]
-    text = json.dumps([dict(row), list(targets), list(code), [_state(file) for file in files]], sort_keys=True)
+    state = state_of(Path(row["converted"] or row["path"]))
+    text = json.dumps([dict(row), list(targets), list(code), state], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _state(file: Path) -> tuple[str, int | None, int | None]:
-    try:
-        stat = file.stat()
-    except OSError:  # the reader says what is wrong with it
-        return str(file), None, None
-    return str(file), stat.st_size, stat.st_mtime_ns

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from causeway.core.errors import CausewayError, ExportError
+from causeway.core.files.file_state import files_of
 from causeway.core.files.machine_errors import MachineError, fail_if_of_the_machine, fault_behind, sentence
 from causeway.core.tables import sha256_of, write_json
 from causeway.readers.capabilities import describe
@@ -174,9 +175,7 @@ def _state(path: Path, source: str) -> list[tuple]:
         If it is gone.
     """
     try:
-        files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
-        # the index of a write-ahead log is made and removed by reading
-        facts = [(str(file), file.stat()) for file in files if not file.name.endswith("-shm")]
+        facts = [(str(file), file.stat()) for file in files_of(path)]
     except FileNotFoundError:
         raise CausewayError(
             f"{source}: it is gone; expected the file or folder that the sheet names. Is its disk still there?"
