@@ -60,7 +60,8 @@ def find_exports(arguments: Iterable[str]) -> list[FoundExport]:
 
     A folder that is no export by itself stands for the exports in it. Files of one folder whose names differ only in
     their rank are one run; so are Kineto traces of one folder that hold different ranks. Every other file is a run of
-    its own. `NAME=PATH` makes all exports of PATH the run NAME.
+    its own. `NAME=PATH` makes all exports of PATH the run NAME. A file beside them that is empty, holds zeros alone, or
+    has their name but for its rank, counts as a damaged one of them, so that a missing rank is said.
 
     Parameters
     ----------
@@ -89,7 +90,9 @@ def find_exports(arguments: Iterable[str]) -> list[FoundExport]:
             raise CausewayError(
                 f"{path}: holds no export that is recognised; `causeway check` says of a file what it is"
             )
-        group = [replace(export, dataset=dataset_name(name)) for export in exports] if named else _grouped(exports)
+        group = _grouped(exports)
+        group = sorted([*group, *_damaged_beside(path, group)], key=lambda export: export.path.name)
+        group = [replace(export, dataset=dataset_name(name)) for export in group] if named else group
         found += _with_own_names(group, {export.dataset for export in found}, path) if not named else group
     return found
 
@@ -106,17 +109,53 @@ def _exports_at(path: Path) -> Iterator[FoundExport]:
             yield FoundExport(inner, word, dataset_name(_ENDINGS.sub("", inner.name)), rank_of(inner, word))
 
 
+def _damaged_beside(path: Path, exports: list[FoundExport]) -> Iterator[FoundExport]:
+    """Yield the files of a folder that are not recognised and can be nothing but damaged ones of its exports."""
+    known = {export.path for export in exports}
+    runs = {export.dataset for export in exports}
+    for inner in sorted(path.iterdir()) if path not in known else ():
+        alike = [export for export in exports if _ending(export.path) == _ending(inner)]
+        if inner in known or not alike or inner.name.startswith(".") or not inner.is_file():
+            continue
+        rank = rank_of(inner, "")
+        siblings = [export for export in alike if rank is not None and _stem(export.path) == _stem(inner)]
+        if siblings:
+            yield replace(siblings[0], path=inner, rank=rank)
+        elif _holds_nothing(inner):
+            run = exports[0].dataset if len(runs) == 1 else dataset_name(_ENDINGS.sub("", inner.name))
+            yield FoundExport(inner, "auto", run, rank)
+
+
+def _holds_nothing(path: Path) -> bool:
+    """Return whether a file begins with nothing but zeros, or cannot be opened."""
+    try:
+        return not any(first_bytes(path, 4096))
+    except OSError:
+        return True
+
+
+def _stem(path: Path) -> str:
+    """Return a file's name without its rank and its endings."""
+    return _RANK.sub("", _ENDINGS.sub("", path.name))
+
+
+def _ending(path: Path) -> str:
+    """Return the endings of a file's name, empty for one without a profiler's."""
+    match = _ENDINGS.search(path.name)
+    return match[0].lower() if match else ""
+
+
 def _grouped(exports: list[FoundExport]) -> list[FoundExport]:
     """Return exports of one argument with the ranks of a run under one name."""
     ranks = [export.rank for export in exports]
     if len(exports) > 1 and None not in ranks and len(set(ranks)) == len(ranks):
-        stems = {_RANK.sub("", _ENDINGS.sub("", export.path.name)) for export in exports}
+        stems = {_stem(export.path) for export in exports}
         if len(stems) == 1 or {export.format for export in exports} == {"kineto"}:
             name = dataset_name(exports[0].path.parent.name)
             return [replace(export, dataset=name) for export in exports]
     groups: dict[tuple[str, str], list[FoundExport]] = {}
     for export in exports:
-        stem = _RANK.sub("", _ENDINGS.sub("", export.path.name)) if export.rank is not None else export.path.name
+        stem = _stem(export.path) if export.rank is not None else export.path.name
         groups.setdefault((stem, export.format), []).append(export)
     result = []
     for (stem, _), group in groups.items():

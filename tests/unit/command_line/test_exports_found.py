@@ -47,6 +47,26 @@ def test_kineto_traces_tell_their_rank(tmp_path):
     assert sorted(found(tmp_path / "job")) == [("host_4.pt.trace.json", "job", 3), ("host_7.pt.trace.json", "job", 0)]
 
 
+@pytest.mark.parametrize("content", [b"", bytes(5000), b'{"tra'])
+def test_a_damaged_rank_of_a_run_is_not_left_out(tmp_path, content):
+    """What it is cannot be seen, but whose rank it is: the run says that it is missing."""
+    write(tmp_path / "job", "t_rank0.csv", "t_rank1.csv", "t_rank3.csv")
+    (tmp_path / "job" / "t_rank2.csv").write_bytes(content)
+    (tmp_path / "job" / "t_rank2.log").write_bytes(content)
+    (tmp_path / "job" / "settings.json").write_bytes(content)
+    assert found(tmp_path / "job") == [(f"t_rank{rank}.csv", "job", rank) for rank in range(4)]
+    assert [run for _, run, _ in found(f"a={tmp_path / 'job'}")] == ["a"] * 4
+
+
+def test_an_empty_file_beside_exports_is_named_and_another_file_is_not(tmp_path):
+    write(tmp_path / "job", "a.csv", "b.csv")
+    (tmp_path / "job" / "c.csv").touch()
+    (tmp_path / "job" / "notes.csv").write_text("nothing")
+    (tmp_path / "job" / ".d.csv").touch()
+    (tmp_path / "job" / "e").touch()
+    assert found(tmp_path / "job") == [("a.csv", "a", None), ("b.csv", "b", None), ("c.csv", "c", None)]
+
+
 def test_names_are_given_or_made_unique(tmp_path):
     for folder in ("one", "two"):
         write(tmp_path / folder, "a.csv")
