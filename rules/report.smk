@@ -248,7 +248,9 @@ rule record_checksums:
         schemas=rules.publish_schemas.output.schemas,
         lib=modules(),
     output:
-        record="<results>/checksums.json",
+        # what was recorded before is compared with what is recorded now
+        record=update("<results>/checksums.json"),
+        times=update("<logs>/times_of_results.json"),
     log:
         "<logs>/record_checksums.log",
     benchmark:

@@ -1,11 +1,12 @@
-"""The checksum of every result, for `snakemake verify`."""
+"""The checksum of every result, for `snakemake verify`; a file that was damaged since the last time is refused."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from causeway.core.files.checksums import recorded
+from causeway.core.errors import CausewayError
+from causeway.core.files.checksums import damaged, in_words, recorded, times
 from causeway.core.logs import failing_clearly
-from causeway.core.tables import write_json
+from causeway.core.tables import read_json, write_json
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -13,8 +14,18 @@ if TYPE_CHECKING:
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
-        files = recorded(Path(job.output.record).parent)
-        write_json({"schema_version": "1", "files": files}, job.output.record, "checksums")
+        record = Path(job.output.record)
+        seen = Path(job.output.times)
+        now = times(record.parent)
+        files = recorded(record.parent)
+        if record.is_file() and seen.is_file():
+            found = damaged(record.parent, read_json(record)["files"], read_json(seen), files, now)
+            if lines := in_words(record.parent, found):
+                raise CausewayError(
+                    "\n".join(["results changed since they were recorded, though no job wrote them", *lines])
+                )
+        write_json({"schema_version": "1", "files": files}, record, "checksums")
+        write_json(now, seen)
 
 
 if "snakemake" in globals():

@@ -42,6 +42,30 @@ def recorded(results: Path) -> dict[str, str]:
     return {inside.as_posix(): checksum(results / inside) for inside in result_files(results)}
 
 
+def times(results: Path) -> dict[str, int]:
+    """Return when each file of a results folder was last changed, ns since 1970, by its path in it."""
+    return {inside.as_posix(): (results / inside).stat().st_mtime_ns for inside in result_files(results)}
+
+
+def damaged(
+    results: Path, record: dict[str, str], seen: dict[str, int], files: dict[str, str], now: dict[str, int]
+) -> "Differences":
+    """Return the files whose content is another than recorded though nothing wrote them: a disk or a hand did.
+
+    Parameters
+    ----------
+    results : Path
+    record, seen : dict
+        Checksums and times of the last record, by path; empty without one.
+    files, now : dict
+        Those of the results as they are.
+    """
+    changed = sorted(
+        name for name, digest in files.items() if digest != record.get(name, digest) and now[name] == seen.get(name)
+    )
+    return Differences(changed=changed, outputs=sorted({_output_of(results, name) for name in changed}))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Differences:
     """What differs from the record; paths in the results folder, ordered.

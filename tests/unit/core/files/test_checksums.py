@@ -1,6 +1,7 @@
 """A result that was deleted, cut or changed, also inside a folder that is one output, is noticed and named."""
 
 import hashlib
+import os
 import random
 import re
 from types import SimpleNamespace
@@ -36,7 +37,7 @@ def results(tmp_path):
 def job(root, script):
     """Run an entry script on a results folder."""
     record = root / "checksums.json"
-    places = SimpleNamespace(record=record)
+    places = SimpleNamespace(record=record, times=root / "logs" / "times.json")
     script.main(SimpleNamespace(log=[str(root / "logs" / "job.log")], output=places, params=places))
 
 
@@ -75,6 +76,33 @@ def test_each_of_sixty_damaged_files_is_noticed_and_its_output_named(results, ca
     said = capsys.readouterr().out
     assert re.search(r"missing: demo/\S+\.parquet", said)
     assert f"snakemake --forcerun {results / FOLDERS[1]}" in said
+
+
+def test_a_later_run_does_not_record_a_damaged_file_as_a_result(results, capsys):
+    """A bit that flips on the disk leaves the file's time; a job that writes another result does not."""
+    (results / "findings.json").write_text('{"made": "again"}')
+    rewritten = results / FOLDERS[0] / "part0" / "0.parquet"
+    time = rewritten.stat().st_mtime_ns
+    rewritten.write_bytes(b"written by a job")
+    os.utime(rewritten, ns=(time, time - 1))  # a clock that went back
+    job(results, record_checksums)
+    known = (results / "checksums.json").read_bytes()
+
+    broken = results / FOLDERS[1] / "part1" / "1.parquet"
+    time = broken.stat().st_mtime_ns
+    content = broken.read_bytes()
+    broken.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+    os.utime(broken, ns=(time, time))
+    with pytest.raises(SystemExit):
+        job(results, record_checksums)
+    said = capsys.readouterr().err
+    assert f"changed: {broken.relative_to(results)}" in said
+    assert re.search(rf"--forcerun .*{FOLDERS[1]}$", said, re.MULTILINE)
+    assert (results / "checksums.json").read_bytes() == known
+
+    broken.write_bytes(b"made again")
+    job(results, record_checksums)
+    job(results, verify)
 
 
 def test_results_without_a_record_are_refused_in_a_sentence(tmp_path, capsys):
