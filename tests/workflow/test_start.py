@@ -215,3 +215,18 @@ def test_a_file_that_changes_inside_a_folder_is_read(finished, hours):
     file.write_text(before)
     os.utime(file, ns=(time, time))
     assert "Nothing to be done" in planned(*finished)
+
+
+def test_a_full_folder_of_temporary_files_does_not_stop_the_choice_of_jobs(folder, monkeypatch):
+    """A solver that writes its problem into a file finds no space for it."""
+    (folder / "sitecustomize.py").write_text(
+        "import os, pulp\n"
+        "def full(*arguments, **options):\n"
+        "    raise OSError(28, os.strerror(28))\n"
+        "pulp.LpProblem.writeMPS = pulp.LpProblem.writeLP = full\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    config = write_analysis(folder, [("x", "0", "a.csv", "table")])
+    run = run_snakemake(folder, "--cores", "2", "results/x/tables/0", config=config)
+    assert "No space left" not in run.stdout
+    assert run.returncode == 0, run.stdout[-3000:]
