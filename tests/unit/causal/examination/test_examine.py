@@ -180,6 +180,23 @@ def test_the_next_reading_of_a_sampled_metric_is_not_asked():
         assert ("future_exposure" in {row.refuter for row in rows if row.feature == "x"}) == asked
 
 
+@pytest.mark.parametrize(("seed", "launches", "noise"), [(1015, 2, 0.03), (1039, 4, 0.02)])
+def test_a_drift_over_steps_is_not_refuted_by_the_number_of_the_next_step(seed, launches, noise):
+    """The number of the next step is that of this one or one more: what it does cannot be told from what this does."""
+    rng = np.random.default_rng(seed)
+    step = np.arange(400 * launches) // launches
+    y = 40_000 * (1 + 0.1 * step / 400) * (1 + noise * rng.standard_normal(step.size))
+    columns = [
+        Feature("step", step.astype(float)),
+        *(Feature(f"z{i}", rng.standard_normal(step.size)) for i in range(3)),
+    ]
+    outcome, evidence = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k", resamples=0))
+    rows = tuple(falsify(evidence, outcome.arrows))
+    assert "step" in [arrow.name for arrow in outcome.arrows]
+    assert not refuted_by(rows, "step")
+    assert {row.refuter for row in rows if row.feature == "step"} >= {"thirds", "robustness_value"}
+
+
 def test_a_column_that_a_slow_hidden_cause_moves_fails_on_its_future():
     """proxy and time follow a hidden state; the proxy at the next launch tells as much of it as the proxy now."""
     refuted = {"proxy": 0, "x": 0}
