@@ -48,7 +48,8 @@ class WithoutDefinition:
     dropped : tuple of str
         The definitional parents that the table has.
     explained : float or None
-        Share of the deviation's variance that they explain, 0 .. 1; None if there are none.
+        Share of the deviation's variance that they explain, 0 .. 1, each configuration in its own standard deviations;
+        None if there are none.
     """
 
     rows: Observations
@@ -73,10 +74,13 @@ def without_definition(columns: Sequence[Feature], rows: Observations, target: s
         return WithoutDefinition(rows=rows)
     names = tuple(sorted({column.name for column in defining}))
     centring = GroupCentring(rows.configuration, rows.weight)
-    predicted = _cross_fitted([*map(_numbers, defining), rows.mean, rows.configuration.astype(float)], rows, seed)
-    left = centring.centred(rows.signed - predicted)
-    before = float(rows.weight @ centring.centred(rows.signed) ** 2)
-    after = float(rows.weight @ left**2)
+    deviation = centring.centred(rows.signed)
+    unit = _units(deviation, rows)
+    design = [*map(_numbers, defining), rows.mean, rows.configuration.astype(float)]
+    predicted = unit * _cross_fitted(design, deviation / unit, rows.weight, seed)
+    left = centring.centred(deviation - predicted)
+    before = float(rows.weight @ (deviation / unit) ** 2)
+    after = float(rows.weight @ (left / unit) ** 2)
     if after >= before:  # they vary too little to explain anything, and noise would be added
         return WithoutDefinition(rows=rows, dropped=names, explained=0.0)
     freed = replace(
@@ -98,14 +102,13 @@ def _numbers(column: Feature) -> np.ndarray:
     return np.where(known, codes.astype(float), np.nan)
 
 
-def _cross_fitted(features: Sequence[np.ndarray], rows: Observations, seed: int) -> np.ndarray:
-    """Return the prediction of the deviation for each row by trees that have not seen its block of time."""
+def _cross_fitted(features: Sequence[np.ndarray], response: np.ndarray, weight: np.ndarray, seed: int) -> np.ndarray:
+    """Return the prediction of the response for each row by trees that have not seen its block of time."""
     from sklearn.ensemble import HistGradientBoostingRegressor  # takes a second to load
 
     design = np.column_stack(features)
-    n_rows = len(rows)
+    n_rows = response.size
     fold = np.arange(n_rows) * FOLDS * BLOCKS_PER_FOLD // max(n_rows, 1) % FOLDS
-    unit = float(np.abs(rows.signed).max()) or 1.0
     found = np.zeros(n_rows)
     for one in range(FOLDS):
         mine = fold == one
@@ -119,9 +122,19 @@ def _cross_fitted(features: Sequence[np.ndarray], rows: Observations, seed: int)
                 random_state=seed % 2**32,
             )
             known = np.isfinite(design[~mine]).any(axis=0)  # the trees refuse a column without any value
-            model.fit(design[~mine][:, known], rows.signed[~mine] / unit, sample_weight=rows.weight[~mine])
-            found[mine] = unit * model.predict(design[mine][:, known])
+            model.fit(design[~mine][:, known], response[~mine], sample_weight=weight[~mine])
+            found[mine] = model.predict(design[mine][:, known])
     return found
+
+
+def _units(deviation: np.ndarray, rows: Observations) -> np.ndarray:
+    """Return what a deviation counts as one in, by row: the standard deviation of its configuration, as in the search.
+
+    In nanoseconds the trees would explain the kernel whose stalls scatter most, and little of the others.
+    """
+    totals = np.bincount(rows.configuration, rows.weight)
+    variance = np.bincount(rows.configuration, rows.weight * deviation**2) / totals
+    return np.sqrt(np.where(variance > 0, variance, 1.0))[rows.configuration]
 
 
 def _spread_of_configurations(left: np.ndarray, rows: Observations) -> np.ndarray:

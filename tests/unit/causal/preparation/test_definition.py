@@ -1,5 +1,7 @@
 """What a target is computed from is no cause of it: |launch - linked transfer| and the transfer's bytes and direction."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from causal_tables import rows_of
@@ -72,6 +74,21 @@ def test_what_was_computed_from_the_target_is_a_leak_though_only_a_part_of_the_t
     assert [arrow.name for arrow in outcome.arrows] == ["launches_in_flight"]
     reasons = {one.feature: one.reason for one in outcome.dropped}
     assert {name for name, reason in reasons.items() if reason == LEAKED} == {"stall_in_us", "log_of_it"}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_kernel_that_scatters_little_is_freed_beside_one_that_waits(seed):
+    """The stall of one kernel is |launch - transfer|; that of the other is hundreds of times as wide, and chance. Of the
+    first no more is left than by itself.
+    """
+    y, columns = stalls(8500 + seed, 0.0)
+    kernel = np.random.default_rng(seed).integers(0, 2, N)
+    chance = 1e8 * np.exp(np.random.default_rng(seed + 1).standard_normal(N))
+    rows = rows_of(np.where(kernel == 0, y, chance), kernel=kernel, configuration=kernel)
+    left = without_definition(columns, rows, MEMORY_STALL, 1).rows.signed[kernel == 0]
+    own = [replace(one, values=one.values[kernel == 0]) for one in columns]
+    alone = without_definition(own, rows_of(y[kernel == 0]), MEMORY_STALL, 1).rows.signed
+    assert np.var(left) < 1.5 * np.var(alone) < 0.4 * np.var(y[kernel == 0])
 
 
 def test_other_targets_are_left_as_they_are():
