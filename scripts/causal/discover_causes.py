@@ -56,7 +56,15 @@ def main(job) -> None:
         def outcome_of(kernel: Kernel) -> Outcome:
             """Return what is found; all that it was found in is no longer held when the next kernel's turn comes."""
             table = in_time_order(features.taken(kernel.id))
-            scope = Scope(dataset, target, kernel.id, name=kernel.name, seed=seed, resamples=causes["resamples"])
+            scope = Scope(
+                dataset,
+                target,
+                kernel.id,
+                name=kernel.name,
+                seed=seed,
+                resamples=causes["resamples"],
+                is_collective=kernel.is_collective,
+            )
             extent = Extent(
                 context=causes["context"],
                 context_resamples=causes["context_resamples"],

@@ -49,6 +49,7 @@ def main(job) -> None:
             seed=seed,
             resamples=causes["resamples"],
             kernel=alone and (alone.id, alone.name),
+            is_collective=alone is not None and alone.is_collective,
         )
         interventions = user_interventions_of(causes["what_if"])
         extent = Extent(

@@ -40,7 +40,9 @@ MEMORY_KINDS = {
 }
 """Nsight Systems' ENUM_CUDA_MEM_KIND."""
 
-KERNEL_CLASSES = ("compute", "communication", "memory")
+COMMUNICATION_KERNEL = "communication"
+"""Class of collectives, sends and receives: their duration includes waiting for the last rank."""
+KERNEL_CLASSES = ("compute", COMMUNICATION_KERNEL, "memory")
 
 PATH_KINDS = {
     "kernel": "kernels",

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.errors import TableError
 from causeway.core.feature_registry import record_of
 from causeway.core.formatting import name_in_sentence
@@ -29,7 +30,7 @@ from causeway.findings.record import (
     link_to,
     may_advise,
 )
-from causeway.findings.suggestions import NO_CAUSE, TOO_LITTLE, for_cause
+from causeway.findings.suggestions import COLLECTIVE, NO_CAUSE, TOO_LITTLE, for_cause
 
 ALL_KERNELS = "All kernels together"
 ASSUMPTION = "no unmeasured common cause of the feature and the target"
@@ -124,11 +125,20 @@ def _effect(row: Mapping, name: str, unit: str) -> Effect | None:
     return Effect(value=value, low=row.get(f"{name}_low"), high=row.get(f"{name}_high"), unit=unit)
 
 
-def _worth(analysis: Analysis, row: Mapping) -> Worth | None:
-    """Return the GPU time that a cause costs; None where the target is no time that is spent: a long memory stall may
-    be hidden work.
+def _is_wait(analysis: Analysis, scope: str) -> bool:
+    """Return whether what varies in a scope is the time of a collective: it includes waiting for the last rank, so that
+    a short one is late and none is worth making shorter.
     """
-    if row.get("cost_ns") is None or analysis.unit != "ns" or analysis.target == MEMORY_STALL:
+    kinds = {row["kernel"]: row["class"] for row in analysis.kernels}
+    return analysis.unit == "ns" and kinds.get(scope) == COMMUNICATION_KERNEL
+
+
+def _worth(analysis: Analysis, scope: str, row: Mapping) -> Worth | None:
+    """Return the GPU time that a cause costs; None where the target is no time that is spent: a long memory stall may
+    be hidden work, a collective may wait.
+    """
+    is_spent = analysis.unit == "ns" and analysis.target != MEMORY_STALL and not _is_wait(analysis, scope)
+    if row.get("cost_ns") is None or not is_spent:
         return None
     low = row.get("cost_low")
     high = row.get("cost_high")
@@ -177,7 +187,7 @@ def _cause(analysis: Analysis, search: Search, index: int) -> Finding:
     explained = _effect(row, "contribution", "percent of the variance")
     change = _effect(row, "mean_change", f"percent of the {quantity}")
     spread = _effect(row, "spread_change", "percent of the standard deviation")
-    worth = _worth(analysis, row)
+    worth = _worth(analysis, search.graph["scope"], row)
     direction = direction_of(row)
     is_settable = row.get("role") in SETTABLE
     columns = {"mean_change_percent": change, "contribution_percent": explained}
@@ -210,6 +220,8 @@ def _cause(analysis: Analysis, search: Search, index: int) -> Finding:
         slopes=_slopes(search, row["feature"]),
         **_recoverable(search, index, worth),
     )
+    if _is_wait(analysis, finding.scope):
+        return replace(finding, suggestion=COLLECTIVE if finding.verdict == SUPPORTED else None)
     return replace(finding, suggestion=for_cause(row, direction) if may_advise(finding) else None)
 
 

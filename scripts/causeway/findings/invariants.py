@@ -26,7 +26,7 @@ from causeway.findings.record import (
     Worth,
     may_advise,
 )
-from causeway.findings.suggestions import CAUSES, LESS_IS_BETTER
+from causeway.findings.suggestions import CAUSES, COLLECTIVE, LESS_IS_BETTER
 
 LEAST_CHANGE = 0.5
 """Percent of the mean, below which a change is not worth stating, unless its cost or its spread is: the clock of a
@@ -134,8 +134,10 @@ def direction_contradicts(finding: Finding, basis: CheckBasis) -> bool:
 
 
 def advice_without_gain(finding: Finding, basis: CheckBasis) -> bool:
-    """Something is advised that wins neither time nor spread, or less of a cause that does not take longer."""
-    if finding.kind != "cause" or finding.suggestion is None:
+    """Something is advised that wins neither time nor spread, or less of a cause that does not take longer; where to
+    look for what a collective waits for is no such advice.
+    """
+    if finding.kind != "cause" or finding.suggestion in (None, COLLECTIVE):
         return False
     is_less = finding.suggestion in {CAUSES[key] for key in LESS_IS_BETTER}
     return not may_advise(finding) or (is_less and finding.direction != RAISES)

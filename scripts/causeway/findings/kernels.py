@@ -1,11 +1,13 @@
 """The finding that names where the variability is, an exact count."""
 
+from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.formatting import name_in_sentence
 from causeway.core.queries import of_table, rows_where
 from causeway.core.vocabulary import SUPPORTED, target_name
 from causeway.findings import headlines
 from causeway.findings.causes import subject_of
 from causeway.findings.record import Analysis, Effect, Evidence, Finding, link_to
+from causeway.findings.suggestions import COLLECTIVE, THIS_KERNEL
 
 
 def variability_findings(analysis: Analysis) -> list[Finding]:
@@ -49,6 +51,6 @@ def variability_findings(analysis: Analysis) -> list[Finding]:
             ),
             n=row["launches"],
             link=link_to(analysis.dataset, analysis.target, "kernel", row["kernel"]),
-            suggestion="Look at this kernel first: its causes stand under Why, its launches in the explorer.",
+            suggestion=COLLECTIVE if row["class"] == COMMUNICATION_KERNEL else THIS_KERNEL,
         )
     ]

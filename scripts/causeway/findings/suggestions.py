@@ -55,6 +55,12 @@ CAUSES = {
     "experiment": "Vary this feature in an experiment of its own and see whether the target follows.",
 }
 """By the key that a feature's record names."""
+COLLECTIVE = (
+    "The time of a collective includes waiting for the last rank: look for the rank that is late (straggler) and at why"
+    " devices wait."
+)
+"""Of causes of the time of a collective: where to look, no change to make."""
+THIS_KERNEL = "Look at this kernel first: its causes stand under Why, its launches in the explorer."
 NO_CAUSE = (
     "Measure more: further counters, device metrics or a longer run; what was recorded does not explain the"
     " variability."

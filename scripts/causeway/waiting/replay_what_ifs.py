@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.logs import LOG
 from causeway.core.results import scope_folders
 from causeway.core.tables import SCHEMAS, read_table, write_table
@@ -81,8 +82,11 @@ def replay_what_ifs(
 
 
 def what_ifs(scopes: str | Path, kernels_file: str | Path) -> list[Chosen]:
-    """Return the supported what-ifs of kernels that win GPU time, most first, the best of each kernel and feature."""
-    names = {row["kernel"]: row["name"] for row in read_table(kernels_file, "kernel_summary").to_pylist()}
+    """Return the supported what-ifs of kernels that win GPU time, most first, the best of each kernel and feature; none
+    of collectives, whose durations are mostly waiting, which a replay finds anew.
+    """
+    kernels = read_table(kernels_file, "kernel_summary").to_pylist()
+    names = {row["kernel"]: row["name"] for row in kernels if row["class"] != COMMUNICATION_KERNEL}
     best: dict[tuple[str, str], tuple[float, Chosen]] = {}
     for folder in scope_folders(scopes):
         if folder.name not in names:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from made_results import NOTHING, SENTENCE, analysis, cause, efficiency, kernel, quality, search, stragglers
+from made_results import NOTHING, SENTENCE, analysis, cause, efficiency, in_time, kernel, quality, search, stragglers
 
 from causeway.core.errors import TableError
 from causeway.core.tables import write_json
@@ -260,3 +260,36 @@ def test_every_property_of_the_schema_is_described():
 
     schema = json.loads(SCHEMA.read_text())
     assert [*undescribed(schema, ""), *undescribed(schema["$defs"]["finding"], "finding")] == []
+
+
+def collective(number):
+    return kernel(number) | {"class": "communication"}
+
+
+def test_a_cause_of_the_time_of_a_collective_is_worth_nothing_and_advises_to_look_for_the_late_rank():
+    """Rank 2 of four computes for 10 ms longer than the others, which wait in the collective: it is 10 ms shorter on
+    rank 2, and making it as short everywhere, 30 ms of GPU time, moves no work.
+    """
+    rank = cause("rank", level="2", **in_time(-43.0, cost=30e6))
+    own = [search("k0", [rank]), search("k1", [cause(cost=400_000.0)])]
+    kernels = [collective(0), kernel(1)]
+    found = [one for part in own for one in cause_findings(analysis(own, kernels), part)]
+    found += variability_findings(analysis(own, [collective(0), kernel(1, 0.1)]))
+    waits, spends, varies = found
+    assert (waits.worth, waits.recoverable_ns, waits.recoverable_query) == (None, None, None)
+    assert waits.headline == "k0: mean time falls 43 % with rank = 2."
+    for one in (waits, varies):
+        assert "time of a collective includes waiting for the last rank" in one.suggestion
+        assert "move the work" not in one.suggestion
+    assert spends.recoverable_ns == 400_000
+    document = summarise(found, {"demo": DatasetTime(gpu_ns=1_000_000_000)}, "0")
+    assert document["dropped"] == []
+    assert [one["scope"] for one in document["findings"]] == ["k1", "k0"]
+    unsure = cause_findings(analysis(own, kernels), search("k0", [rank | {"verdict": "inconclusive"}]))
+    assert unsure[0].suggestion is None
+
+
+def test_a_counter_of_a_collective_is_no_waiting():
+    counted = analysis(kernels=[collective(0)], target="dram_bytes", unit="bytes")
+    (found,) = cause_findings(counted, search("k0", [cause("rank", level="2")]))
+    assert "collective" not in found.suggestion

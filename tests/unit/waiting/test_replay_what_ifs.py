@@ -186,7 +186,7 @@ def test_nothing_changed_is_the_run_as_it_was(simulated):
     assert ALL_STREAMS in graph.calls.scope
 
 
-def written(folder, rows, name="gemm"):
+def written(folder, rows, name="gemm", kind="compute"):
     """Write what `replay_what_ifs` reads of the causes of a dataset with one kernel `k0`."""
     target = folder / "d" / "kernel_variability"
     write_json({"scopes": ["k0"]}, target / "causal" / "scopes.json")
@@ -200,7 +200,7 @@ def written(folder, rows, name="gemm"):
         "kernel": "k0",
         "name": name,
         "short_name": name,
-        "class": "compute",
+        "class": kind,
     }
     write_table(pa.Table.from_pylist([kernel], SCHEMAS["kernel_summary"]), target / "kernels.parquet", "kernel_summary")
     return target
@@ -216,6 +216,11 @@ def row(**values):
         "saved_low": 9.0,
     }
     return usual | {"mean_change_percent": -10.0, "mean_change_low": -12.0, "mean_change_high": -8.0} | values
+
+
+def test_what_ifs_of_collectives_take_no_place_among_those_that_are_replayed(tmp_path):
+    target = written(tmp_path, [row()], kind="communication")
+    assert what_ifs(target / "causal" / "scopes.json", target / "kernels.parquet") == []
 
 
 def test_the_best_supported_what_if_of_each_feature_is_replayed_and_written(tmp_path, monkeypatch):

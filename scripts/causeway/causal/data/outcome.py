@@ -39,6 +39,8 @@ class Scope:
         Half-samples for the stability of arrows; 0 leaves it out.
     kernel : tuple of str or None
         Id and full name of the only kernel of a dataset: what is found for the whole dataset is found for it.
+    is_collective : bool
+        Whether the kernel, or the only one of a dataset, is a collective, whose time includes waiting.
     """
 
     dataset: str
@@ -49,6 +51,7 @@ class Scope:
     seed: int = 1
     resamples: int = 20
     kernel: tuple[str, str] | None = None
+    is_collective: bool = False
 
     @property
     def answered(self) -> list[tuple[str, str | None]]:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from causeway.causal.data.observations import Feature, Observations
+from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.feature_registry import COUNTERS, FEATURE_BY_NAME
 from causeway.core.tables import SCHEMAS, open_table, read_table
 
@@ -26,11 +27,12 @@ MIN_KERNEL_ROWS = 30
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel of a dataset: id, full name and its share of the sum of the target."""
+    """A kernel of a dataset: id, full name, its share of the sum of the target, and whether it is a collective."""
 
     id: str
     name: str
     share: float
+    is_collective: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,14 +62,14 @@ def totals_of(path: str | Path) -> Totals:
 
 def kernels_that_matter(path: str | Path, share: float, count: int) -> list[Kernel]:
     """Return the kernels that carry the target, largest share first: until they sum to `share`, at most `count`."""
-    table = read_table(path, "kernel_summary", ["kernel", "name", "target_share"])
+    table = read_table(path, "kernel_summary", ["kernel", "name", "class", "target_share"])
     rows = sorted(table.to_pylist(), key=lambda row: (-row["target_share"], row["kernel"]))
     chosen: list[Kernel] = []
     total = 0.0
     for row in rows:
         if len(chosen) >= count or total >= share or not row["target_share"] > 0:
             break
-        chosen.append(Kernel(row["kernel"], row["name"], row["target_share"]))
+        chosen.append(Kernel(row["kernel"], row["name"], row["target_share"], row["class"] == COMMUNICATION_KERNEL))
         total += row["target_share"]
     return chosen
 

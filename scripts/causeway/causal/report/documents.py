@@ -182,10 +182,12 @@ def contribution_rows(outcome: Outcome) -> list[dict]:
 def what_if_rows(outcome: Outcome) -> list[dict]:
     """Return the rows of `whatif.parquet`."""
     groups = {arrow.name: arrow.node.group for arrow in outcome.arrows}
+    scope = outcome.scope
     rows = []
     for one in outcome.examination.what_ifs:
         feature = ", ".join(one.features)
-        sentence = what_if_sentence(one, outcome.scope.target, groups.get(feature, "")) if one.change else None
+        group = groups.get(feature, "")
+        sentence = what_if_sentence(one, scope.target, group, is_collective=scope.is_collective) if one.change else None
         rows.append(
             {
                 "feature": feature,

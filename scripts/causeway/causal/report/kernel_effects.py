@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from causeway.causal.data.outcome import Arrow, Estimate, Outcome
+from causeway.causal.data.outcome import Arrow, Estimate, Outcome, Scope
 from causeway.causal.data.six_digits import six_digits
 from causeway.causal.effects.contributions import NORMAL_QUANTILE
 from causeway.causal.report.reasons import with_level
@@ -43,7 +43,8 @@ class KernelEffects:
     i_squared : float or None
         Share of the effects' variance that is not error, percent; None with one kernel.
     cost : Estimate or None
-        GPU time of the run, ns: the sum over the kernels; None if the value measured is no time.
+        GPU time of the run, ns: the sum over the kernels but collectives, whose time includes waiting; None if the
+        value measured is no time, or without other kernels.
     """
 
     feature: str
@@ -116,21 +117,21 @@ def effects_over_kernels(outcomes: Sequence[Outcome]) -> list[KernelEffects]:
     if len(outcomes) < 2:
         return []
     n_searched = sum(outcome.p_value is not None for outcome in outcomes)
-    found: dict[tuple[str, str], list[tuple[str, Arrow]]] = {}
+    found: dict[tuple[str, str], list[tuple[Scope, Arrow]]] = {}
     for outcome in outcomes:
         for arrow in outcome.arrows:
             if arrow.verdict == SUPPORTED:
-                found.setdefault((arrow.name, arrow.level), []).append((outcome.scope.scope, arrow))
+                found.setdefault((arrow.name, arrow.level), []).append((outcome.scope, arrow))
     rows = [_summary(feature, level, own, n_searched) for (feature, level), own in found.items()]
     return sorted(
         rows, key=lambda row: (-(row.cost.value if row.cost else 0.0), -len(row.kernels), row.feature, row.level)
     )
 
 
-def _summary(feature: str, level: str, own: Sequence[tuple[str, Arrow]], n_searched: int) -> KernelEffects:
-    """Return the summary of one cause, given with the kernels in which it acts."""
-    in_time = [arrow.in_time for _, arrow in own if arrow.in_time is not None]
-    means = [effect.mean for effect in in_time]
+def _summary(feature: str, level: str, own: Sequence[tuple[Scope, Arrow]], n_searched: int) -> KernelEffects:
+    """Return the summary of one cause, given with the scopes of the kernels in which it acts."""
+    timed = [(scope, arrow.in_time) for scope, arrow in own if arrow.in_time is not None]
+    means = [effect.mean for _, effect in timed]
     values = [mean.value for mean in means]
     errors = np.array([_error_of(mean) for mean in means])
     mean = means[0] if len(means) == 1 else None
@@ -141,14 +142,14 @@ def _summary(feature: str, level: str, own: Sequence[tuple[str, Arrow]], n_searc
     return KernelEffects(
         feature=feature,
         level=level,
-        kernels=tuple(kernel for kernel, _ in own),
+        kernels=tuple(scope.scope for scope, _ in own),
         n_searched=n_searched,
         mean_change=None if mean is None else _rounded(mean),
         smallest=min(values, default=None),
         largest=max(values, default=None),
         between_std=None if between is None else six_digits(between),
         i_squared=None if i_squared is None else six_digits(i_squared),
-        cost=_total([effect.cost for effect in in_time if effect.cost is not None]),
+        cost=_total([one.cost for scope, one in timed if one.cost is not None and not scope.is_collective]),
     )
 
 

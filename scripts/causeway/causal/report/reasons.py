@@ -8,6 +8,9 @@ from causeway.causal.data.outcome import GroupSlope, Outcome
 from causeway.causal.discovery.verdicts import FLAGGED_BELOW
 from causeway.causal.report.sentences import instability, nothing_found
 
+COLLECTIVE = "the time of a collective includes waiting for the last rank: no GPU time is said to be won here"
+"""Reason of the graph of a collective with causes."""
+
 
 def nothing_sentence(outcome: Outcome) -> str:
     """Return the sentence of a graph without a cause."""
@@ -36,6 +39,8 @@ def reasons_of(outcome: Outcome, contradictions: Sequence[str] = ()) -> list[str
             reasons.append(
                 f"{outcome.n_effective:,.0f} effective samples, fewer than {FLAGGED_BELOW:.0f}: read with care"
             )
+        if outcome.arrows and outcome.scope.is_collective:
+            reasons.append(COLLECTIVE)
     opposite = [one for one in outcome.examination.slopes if one.label == "opposite"]
     contrasts = [_contrast(one, outcome) for one in opposite]
     return [*reasons, *outcome.notes, *outcome.examination.failures, *contrasts, *contradictions]

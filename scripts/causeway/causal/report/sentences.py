@@ -75,7 +75,7 @@ def cause_sentence(arrow: Arrow, scope: Scope, why: str = FEW, setting: WhatIf |
     ----------
     arrow : Arrow
     scope : Scope
-        Its target and its number of resamples are named.
+        Its target and its number of resamples are named; of a collective no time is saved.
     why : str
         The reason of a verdict other than supported.
     setting : WhatIf or None
@@ -100,7 +100,7 @@ def cause_sentence(arrow: Arrow, scope: Scope, why: str = FEW, setting: WhatIf |
     stated = f"{acts}, through {arrow.through}" if arrow.through else f"{acts} and {share}"
     if setting is None:
         return f"{stated}, {ASSUMPTION}; {backed}."
-    change = what_if_sentence(setting, target, node.group)
+    change = what_if_sentence(setting, target, node.group, is_collective=scope.is_collective)
     if arrow.in_time is not None or unclear(setting.change):
         return f"{stated}, {ASSUMPTION}; {backed}. {change}"
     return f"{change.removesuffix('.')}; {backed}. {stated}."
@@ -192,13 +192,15 @@ def unclear(change: Estimate) -> bool:
     )
 
 
-def what_if_sentence(row: WhatIf, target: str, group: str = "") -> str:
-    """Return the sentence of one what-if that was not refused; `group` is that of the feature that is set."""
+def what_if_sentence(row: WhatIf, target: str, group: str = "", *, is_collective: bool = False) -> str:
+    """Return the sentence of one what-if that was not refused; `group` is that of the feature that is set. A collective
+    that waits for less time saves none, as the last rank decides when it ends.
+    """
     subject = _set_to(row, group)
     amount = AMOUNTS.get(target, "the mean absolute deviation")
     change = row.change
     if row.mean_change is not None and is_clear(row.mean_change):
-        return f"{subject} would {_in_time(row, target)}, {ASSUMPTION}."
+        return f"{subject} would {_in_time(row, target, is_collective)}, {ASSUMPTION}."
     if unclear(change):
         return f"{subject}: no clear change of {amount} ({_change(change.value, change.low, change.high, True)})."
     if change.value > 0:
@@ -212,14 +214,16 @@ def what_if_sentence(row: WhatIf, target: str, group: str = "") -> str:
     return f"{subject} would cut {amount} by {_change(-change.value, -change.high, -change.low)}, {ASSUMPTION}."
 
 
-def _in_time(row: WhatIf, target: str) -> str:
-    """Return what a setting does to the mean duration, to its 99th percentile and to the GPU time, in words."""
+def _in_time(row: WhatIf, target: str, is_collective: bool) -> str:
+    """Return what a setting does to the mean duration, to its 99th percentile and, but for a collective, to the GPU
+    time, in words.
+    """
     mean = row.mean_change
     tail = row.p99_change
     words = f"{'raise' if mean.value > 0 else 'cut'} {quantity_of(target)} by {_amount(mean)}"
     if tail is not None and is_clear(tail):
         words += f" (99th percentile: {'+' if tail.value > 0 else '-'}{_amount(tail)})"
-    if row.saved is not None:
+    if row.saved is not None and not is_collective:
         words += f" and {'save' if row.saved.value > 0 else 'cost'} {time(abs(row.saved.value))} of GPU time"
     return words
 

@@ -1,6 +1,6 @@
 """The overview's findings: where, what, why and what to do in a line each, then the first ones in full."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from markupsafe import Markup
 
@@ -34,6 +34,8 @@ QUESTIONS = (
 EXPLAINED = {target_name(MEMORY_STALL): MEMORY_STALL_EXPLAINED}
 """Terms that are explained above the findings, where one of their headlines has them."""
 
+WAITS_ONLY = "what was found is about collectives, whose time includes waiting for the last rank"
+"""The answer to why where causes of collectives alone were found."""
 Place = tuple[int | str, ...]
 """The way to a statement in `findings.json`."""
 
@@ -52,11 +54,12 @@ def said(place: Place, finding: Mapping, key: str = "headline") -> Markup:
     return citations.said(finding[key], in_document("findings.json", *place, key, kind="text"))
 
 
-def answers(findings: Sequence[tuple[int, Mapping]]) -> Markup | None:
+def answers(findings: Sequence[tuple[int, Mapping]], collectives: Collection[str] = ()) -> Markup | None:
     """Return where, what, why and what to do, each in the words of the first statement that answers it; None without
     any finding.
 
-    What to do is what the first of these three advises; if none does, what the first finding does.
+    What to do is what the first of these three advises; if none does, what the first finding does. A cause of the time
+    of a collective, by the ids of `collectives`, is no answer to why: that time includes waiting for the last rank.
     """
     if not findings:
         return None
@@ -65,9 +68,10 @@ def answers(findings: Sequence[tuple[int, Mapping]]) -> Markup | None:
     rows = []
     given = []
     for question, kinds, nothing in QUESTIONS:
-        found = next((one for one in supported if one[1]["kind"] in kinds), None)
+        asked = [one for one in supported if one[1]["kind"] in kinds]
+        found = next((one for one in asked if one[1]["kind"] != "cause" or one[1]["scope"] not in collectives), None)
         given += [found] if found else []
-        rows.append((question, said(*found) if found else nothing))
+        rows.append((question, said(*found) if found else WAITS_ONLY if asked else nothing))
     advised = [*[one for _, one in sorted(given, key=_worth_first)], *[one for _, one in every]]
     advice = next((one["suggestion"] for one in advised if one["suggestion"]), "nothing to act upon was found")
     rows.append(("What to do", advice))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.formatting import elided
 from causeway.core.queries import in_document
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, target_name
@@ -162,6 +163,7 @@ def _dataset(
     kernels = [(target, kernels_of(target.kernels)) for target in view.targets]
     most = max(kernels, key=lambda one: len(one[1]), default=None)
     counted = (len(most[1]), f"{view.name}/{most[0].target}/kernels.parquet") if most and most[1] else None
+    collectives = {one.id for _, found in kernels for one in found if one.kind == COMMUNICATION_KERNEL}
     first = findings_list(findings)
     has_times = bool(view.efficiency) and not view.efficiency["why"]
     what_if = what_would_help(
@@ -171,7 +173,7 @@ def _dataset(
     )
     return {
         "name": view.name,
-        "answers": answers(findings),
+        "answers": answers(findings, collectives),
         "facts": facts(view.name, view.capabilities, counted),
         "quality": quality_strip(view.quality, anchor(view.name, "quality")),
         "contents": _parts(view, first is not None, what_if is not None),

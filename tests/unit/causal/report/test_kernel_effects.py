@@ -88,3 +88,14 @@ def test_a_cause_whose_effect_in_time_is_not_known_is_counted_only():
 
 def test_one_kernel_needs_no_summary():
     assert effects_over_kernels([kernel("a", ("x", 4.0, 1.0, 1e6))]) == []
+
+
+def test_what_collectives_cost_is_not_counted():
+    """The time of a collective includes waiting for the last rank, whose own kernels are counted."""
+    late = kernel("gemm", ("rank", 8.0, 0.5, 9e6))
+    waits = kernel("all_reduce", ("rank", -43.0, 1.0, 29e6))
+    waits = replace(waits, scope=replace(waits.scope, is_collective=True))
+    (row,) = effects_over_kernels([late, waits])
+    assert (row.kernels, row.cost.value) == (("gemm", "all_reduce"), 9e6)
+    (row,) = effects_over_kernels([kernel("c"), waits])
+    assert row.cost is None

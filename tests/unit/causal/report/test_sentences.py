@@ -6,6 +6,7 @@ import pytest
 from causal_documents import arrow, estimate, outcome, what_if
 
 from causeway.causal.data.outcome import Examination, Refutation, Scope, UnstableCause
+from causeway.causal.report.documents import what_if_rows
 from causeway.causal.report.reasons import dropped_of, reasons_of
 from causeway.causal.report.sentences import cause_sentence, nothing_found, sentences_of, what_if_sentence
 
@@ -153,3 +154,22 @@ def test_a_change_of_nothing_is_called_none(ends):
         what_if_sentence(what_if("rank", "as it was", "0", ends), "memory_stall")
         == "All launches as on rank 0: no clear change of the mean memory stall (0 % [0, 0])."
     )
+
+
+def test_of_a_collective_no_time_is_said_to_be_won():
+    """It ends when the last rank has come: where it is short, that rank waits for nobody."""
+    row = replace(
+        what_if("rank", "as it was", "2", (-37.0, -40.0, -34.0)),
+        mean_change=estimate(-43.0, -44.0, -42.0),
+        saved=estimate(29e6, 28e6, 30e6),
+    )
+    cause = arrow("rank", group="placement", level="2")
+    for is_collective in (False, True):
+        found = replace(
+            outcome("k", 1e-9, [cause], examination=Examination(what_ifs=(row,))),
+            scope=Scope("d", "kernel_variability", "k", is_collective=is_collective),
+        )
+        (sentence,) = sentences_of(found).values()
+        of_rows = [one["sentence"] for one in what_if_rows(found)]
+        assert all(("save 29 ms of GPU time" in one) != is_collective for one in (sentence, *of_rows))
+        assert any("includes waiting for the last rank" in one for one in reasons_of(found)) == is_collective

@@ -182,6 +182,25 @@ def test_kernels_that_disagree_in_sign(tmp_path):
     assert "Where kernels disagree in sign feature ▲ raises it in ▼ lowers it in h2d_" in text
 
 
+def test_what_a_collective_waits_for_is_no_answer_to_why_and_nothing_to_win(tmp_path):
+    """The kernel with most of the variability is a collective; then, with nothing else, the only one with causes."""
+    for scopes, why in ((2, "Why gemm:"), (1, "Why what was found is about collectives, whose time includes waiting")):
+        root = tmp_path / str(scopes)
+        samples.write_dataset(root / "results", names=["ncclDevKernel_AllReduce", "gemm"], scopes=scopes)
+        graph = root / "results/demo/kernel_variability/causal/dataset"
+        write_scope(graph.parent, graph_of(scope="dataset", name=None, causes=0), [])
+        job = samples.job_of(root / "results", root)
+        summarise_findings.main(job)
+        write_overview.main(job)
+        page = (root / "overview.html").read_text()
+        assert not [line for line in page.splitlines() if "cost_ns" in line and "/k0-" in line]
+        text = Page(page).text
+        assert why in text[: text.index("What to know first")]
+        table = text.partition("GPU time won")[2].partition("What was asked")[0]
+        assert ("gemm kernel variability" in table) == (scopes == 2)
+        assert "ncclDevKernel_AllReduce kernel variability" not in table
+
+
 def test_one_dataset_has_its_targets_in_the_contents(tmp_path):
     samples.write_dataset(tmp_path / "results", targets=("kernel_variability", "memory_stall"))
     job = samples.job_of(tmp_path / "results", tmp_path)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
+from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.formatting import elided
 from causeway.core.queries import cell, in_document, of_table, rows_where
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, UNEXPLAINED, target_name
@@ -125,8 +126,10 @@ CAUSE_HEADS = (
 """Columns of the table of causes; of a target that is no time the mean is that of its value."""
 
 
-def cause_table(search: object) -> Markup:
-    """Return the causes of one scope as a table: what each does to the mean time, and the GPU time that it costs."""
+def cause_table(search: object, is_collective: bool = False) -> Markup:
+    """Return the causes of one scope as a table: what each does to the mean time, and the GPU time that it costs, but
+    for a collective, whose time includes waiting.
+    """
     body = []
     # a cause may lower the mean and raise the deviation: each word says what it is about
     deviates = "the memory stall" if search.graph["target"] == MEMORY_STALL else "the deviation"
@@ -138,7 +141,7 @@ def cause_table(search: object) -> Markup:
             tag("td", _name_of(search, number, row), class_="name"),
             tag("td", tag("span", word, class_=kind), what),
             tag("td", _mean_change(search, number, row), class_="n"),
-            tag("td", _cost(search, number, row), class_="n"),
+            tag("td", citations.UNKNOWN if is_collective else _cost(search, number, row), class_="n"),
             tag("td", _interval(search, number, row, "contribution"), _backing(search, number, row), class_="backed"),
             tag("td", verdict_tag(row["verdict"])),
         ]
@@ -169,7 +172,15 @@ def lead_of(search: object) -> Markup:
     return joined(words + (["further ones"] if len(rows) > 3 else []), ", ")
 
 
-def scope_block(search: object, place: str, name: str, full: str | None, share: Markup | None, is_open: bool) -> Markup:
+def scope_block(
+    search: object,
+    place: str,
+    name: str,
+    full: str | None,
+    share: Markup | None,
+    is_open: bool,
+    is_collective: bool = False,
+) -> Markup:
     """Return one scope with causes: its table, and the graph beside it."""
     graph = search.graph
     document = graph_of(search)
@@ -187,7 +198,7 @@ def scope_block(search: object, place: str, name: str, full: str | None, share: 
         else None
     )
     drawing = tag("figure", draw_causal_graph(graph, name, alone=False), data_repeats="")
-    body = tag("div", tag("div", names, cause_table(search), reasons), drawing, class_="beside")
+    body = tag("div", tag("div", names, cause_table(search, is_collective), reasons), drawing, class_="beside")
     return tag("details", tag("summary", head), body, class_="scope", id=place, open=True if is_open else None)
 
 
@@ -221,7 +232,15 @@ def why(dataset: str, target: str, searches: Sequence[object], kernels: Sequence
         place = anchor(dataset, target, scope)
         if causes_of(search):
             blocks.append(
-                scope_block(search, place, name, full, share_of(dataset, target, kernel), whole or shown < OPEN)
+                scope_block(
+                    search,
+                    place,
+                    name,
+                    full,
+                    share_of(dataset, target, kernel),
+                    whole or shown < OPEN,
+                    kernel is not None and kernel.kind == COMMUNICATION_KERNEL,
+                )
             )
             shown += not whole
         else:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.formatting import elided
 from causeway.core.queries import of_table, rows_where
 from causeway.core.vocabulary import KERNEL_VARIABILITY, target_name
@@ -29,10 +30,14 @@ def ranked(
     """Return supported what-ifs that win GPU time, most first; one per kernel and feature, the one that wins most.
 
     The times do not add up, because causes overlap. The whole dataset's what-ifs stand in where no kernel has any.
+    Those of collectives are left out: their time includes waiting for the last rank.
     """
     known = {kernel.id: kernel for kernel in kernels}
     found = []
     for search in searches:
+        kernel = known.get(search.graph["scope"])
+        if kernel is not None and kernel.kind == COMMUNICATION_KERNEL:
+            continue
         best: dict[str, tuple[int, Mapping]] = {}
         for number, row in enumerate(search.tables.get("whatif", [])):
             if row["verdict"] != "supported" or (row.get("saved_ns") or 0) <= 0 or row.get("asked"):
@@ -41,7 +46,6 @@ def ranked(
             if current is None or row["saved_ns"] > current[1]["saved_ns"]:
                 best[row["feature"]] = number, row
         table = search.table.replace("contributions", "whatif")
-        kernel = known.get(search.graph["scope"])
         found += [(row, (table, number), kernel) for number, row in best.values()]
     own = [one for one in found if one[2] is not None]
     return sorted(own or found, key=lambda one: (-one[0]["saved_ns"], one[2].id if one[2] else "", one[0]["feature"]))
