@@ -226,7 +226,12 @@ def _cause(analysis: Analysis, search: Search, index: int) -> Finding:
 
 
 def _recoverable(search: Search, index: int, worth: Worth | None) -> dict:
-    """Return the GPU time that a supported cause costs, with its query; empty where that is not known."""
-    if worth is None or search.contributions[index]["verdict"] != SUPPORTED:
+    """Return the GPU time that a supported cause costs, with its query; empty where that is not known, as where it may
+    as well be none.
+    """
+    row = search.contributions[index]
+    low = row.get("cost_low")
+    may_be_none = low is not None and low <= 0 <= row["cost_high"]
+    if worth is None or may_be_none or row["verdict"] != SUPPORTED:
         return {}
     return {"recoverable_ns": max(worth.ns, 0), "recoverable_query": recoverable_query(search.table, index)}

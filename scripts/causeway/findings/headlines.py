@@ -99,7 +99,7 @@ def _percent(value: float) -> str:
 
 
 def _costs(worth: Worth | None) -> str:
-    return f"; its variation costs {time(worth.ns)} of GPU time" if worth is not None and worth.ns > 0 else ""
+    return f"; its variation costs {time(worth.ns)} of GPU time" if worth is not None and worth.is_cost else ""
 
 
 def of_cause(

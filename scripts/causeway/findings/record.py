@@ -68,6 +68,11 @@ class Worth:
     low: int | None = None
     high: int | None = None
 
+    @property
+    def is_cost(self) -> bool:
+        """Whether time is lost: all of its interval lies above 0."""
+        return (self.ns if self.low is None else self.low) > 0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Replay:
@@ -286,8 +291,7 @@ def link_to(dataset: str, *parts: str | None) -> str:
 
 def wins_time(finding: Finding) -> bool:
     """Return whether acting upon a cause wins GPU time: all of its interval lies above 0."""
-    worth = finding.worth
-    return worth is not None and (worth.ns if worth.low is None else worth.low) > 0
+    return finding.worth is not None and finding.worth.is_cost
 
 
 def wins_spread(finding: Finding) -> bool:

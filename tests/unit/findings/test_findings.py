@@ -88,6 +88,18 @@ def test_worth_is_whole_ns_as_its_query_gives_it(tmp_path, cost, whole):
     assert finding.recoverable_ns == max(whole, 0) == duckdb.execute(query).fetchone()[0]
 
 
+def test_a_cost_that_may_be_none_is_not_said_and_nothing_is_recovered_by_it():
+    """As `vectorized_layer_norm_kernel` of the demo had it: 1.86 ms [-1.11, 4.84]."""
+    unclear = cause(cost=1_863_600.0, cost_low=-1_114_690.0, cost_high=4_841_890.0)
+    (finding,) = cause_findings(analysis(), search(causes=[unclear]))
+    assert "costs" not in finding.headline
+    assert (finding.recoverable_ns, finding.recoverable_query) == (None, None)
+    assert finding.worth == Worth(ns=1_863_600, low=-1_114_690, high=4_841_890)
+    (finding,) = cause_findings(analysis(), search(causes=[unclear | {"cost_low": 1.0}]))
+    assert "its variation costs 1.86 ms" in finding.headline
+    assert finding.recoverable_ns == 1_863_600
+
+
 @pytest.mark.parametrize(
     ("changes", "advised"),
     [
