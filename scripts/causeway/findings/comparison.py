@@ -9,12 +9,14 @@ from causeway.core.formatting import name_in_sentence
 from causeway.core.queries import cell
 from causeway.core.vocabulary import CHANGE_WORDS, FOR_THE_BETTER, FOR_THE_WORSE, INCONCLUSIVE, SUPPORTED
 from causeway.findings import headlines
-from causeway.findings.record import Effect, Evidence, Finding
+from causeway.findings.record import NOTICEABLE, Effect, Evidence, Finding
 
 MOST = 10
 """Changes of kernels that are findings of their own, those with the most time at stake; the table has all."""
 CHANGES = (*FOR_THE_WORSE, *FOR_THE_BETTER)
 """Verdicts of rows that claim a change."""
+LEVELS = ("run", "kernel")
+"""Levels whose changes are findings."""
 METRIC_NAMES = {
     "time_per_launch": "time for the same launches",
     "variability": "variability",
@@ -38,7 +40,8 @@ SUGGESTIONS = {
 
 def comparison_findings(document: Mapping, rows: Sequence[Mapping]) -> list[Finding]:
     """Return the findings of one comparison: each claimed change of the whole run and of the kernels with the most
-    time; else that there is none.
+    time; else that there is none. What concerns less than `NOTICEABLE` of the GPU time stays in the table: a kernel
+    with a smaller share of it on both sides, an efficiency that moves by fewer points.
 
     Parameters
     ----------
@@ -47,12 +50,23 @@ def comparison_findings(document: Mapping, rows: Sequence[Mapping]) -> list[Find
     rows : sequence of mapping
         Rows of `comparison.parquet`, in its order: evidence names them by their index.
     """
-    claimed = [index for index, row in enumerate(rows) if row["verdict"] in CHANGES]
+    changed = [index for index, row in enumerate(rows) if row["verdict"] in CHANGES]
+    claimed = [index for index in changed if _is_noticeable(document, rows[index])]
     whole = [index for index in claimed if rows[index]["level"] == "run"]
     kernels = [index for index in claimed if rows[index]["level"] == "kernel"]
     kernels.sort(key=lambda index: -abs(rows[index]["candidate_total_ns"] * rows[index]["change_percent"]))
     found = [_change(document, rows, index) for index in [*whole, *kernels[:MOST]]]
-    return found or _no_change(document, rows)
+    return found or _no_change(document, rows, is_small=any(rows[index]["level"] in LEVELS for index in changed))
+
+
+def _is_noticeable(document: Mapping, row: Mapping) -> bool:
+    """Return whether a change concerns a noticeable share of the GPU time."""
+    if row["metric"] == "efficiency":
+        return abs(row["change_percent"]) >= 100 * NOTICEABLE
+    if row["level"] != "kernel":
+        return True
+    sides = ("baseline", "candidate")
+    return any(row[f"{side}_total_ns"] >= NOTICEABLE * document[side]["gpu_time_ns"] for side in sides)
 
 
 def _finding(document: Mapping, rows: Sequence[Mapping], index: int, *, key: str, **facts: object) -> Finding:
@@ -130,15 +144,18 @@ def _change(document: Mapping, rows: Sequence[Mapping], index: int) -> Finding:
     )
 
 
-def _no_change(document: Mapping, rows: Sequence[Mapping]) -> list[Finding]:
-    """Return that no change is claimed, with how large a change of the whole run could be; nothing if the table has no
-    such row.
+def _no_change(document: Mapping, rows: Sequence[Mapping], *, is_small: bool) -> list[Finding]:
+    """Return that no change is claimed, or (`is_small`) none but of little time, with how large a change of the whole
+    run could be; nothing if the table has no such row.
     """
+    headline = headlines.of_small_changes if is_small else headlines.of_no_change
     baseline, candidate = _datasets(document)
     for index, row in enumerate(rows):
         if row["level"] == "run" and row["metric"] == "time_per_launch":
             state = "the same within noise" if row["verdict"] == "same" else UNDECIDED
-            sentence = f"No change from {baseline} to {candidate} is beyond noise: {_amount(row)}, {state}."
+            what = f"Only changes of less than {100 * NOTICEABLE:.0f} % of the GPU time" if is_small else "No change"
+            verb = "are" if is_small else "is"
+            sentence = f"{what} from {baseline} to {candidate} {verb} beyond noise: {_amount(row)}, {state}."
             found = _finding(
                 document,
                 rows,
@@ -146,7 +163,7 @@ def _no_change(document: Mapping, rows: Sequence[Mapping]) -> list[Finding]:
                 key="none",
                 subject=headlines.short(candidate),
                 quantity=METRIC_NAMES[row["metric"]],
-                headline=headlines.of_no_change(headlines.short(candidate), baseline),
+                headline=headline(headlines.short(candidate), baseline),
                 sentence=sentence,
                 verdict=INCONCLUSIVE,
             )

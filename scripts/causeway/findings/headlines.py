@@ -275,3 +275,8 @@ def of_comparison(subject: str, baseline: str, verdict: str, amount: str) -> str
 def of_no_change(subject: str, baseline: str) -> str:
     """Return the headline of a comparison that claims no change."""
     return f"{subject}: no change from {short(baseline)} is beyond noise."
+
+
+def of_small_changes(subject: str, baseline: str) -> str:
+    """Return the headline of a comparison in which nothing changed but what is worth little."""
+    return f"{subject}: only small changes from {short(baseline)} are beyond noise."

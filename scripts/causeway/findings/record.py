@@ -7,8 +7,8 @@ from causeway.core.results import Search
 from causeway.core.vocabulary import MEMORY_STALL, SUPPORTED
 
 NOTICEABLE = 0.01
-"""Share of a dataset's GPU time from which a loss is a finding, and from which what could be saved ranks by its
-size.
+"""Share of a dataset's GPU time from which a loss is a finding, as is a change of a kernel or of the efficiency
+between runs, and from which what could be saved ranks by its size.
 """
 
 RAISES = "raises"

@@ -64,6 +64,7 @@ def every_headline():
     yield from (headlines.of_input("runs/rank_0.sqlite", refused) for refused in (True, False))
     yield headlines.of_comparison(short, "before", "slower", "time for the same launches +4.2 %")
     yield headlines.of_no_change("after", "before")
+    yield headlines.of_small_changes("after", "before")
 
 
 def syllables(word):

@@ -90,6 +90,7 @@ def draw_comparison(
         title=f"Causeway: {pair_words(comparison)}",
         pair=pair_words(comparison),
         facts=_facts(comparison),
+        run=_run(rows),
         headline=" ".join(claims) or "The whole runs cannot be compared.",
         counts=counts_of_verdicts(comparison, rows),
         assumption=comparison["assumption"],
@@ -113,6 +114,24 @@ def draw_comparison(
         causes_known=bool(comparison["causes"]),
         not_compared=" ".join(comparison["not_compared"]),
     )
+
+
+def _run(rows: Sequence[Mapping]) -> str:
+    """Return how span and efficiency of the whole run changed, each with its verdict; empty where neither was compared.
+
+    They stand first: they are what a user waits for, and hold what no kernel shows, the gaps between launches.
+    """
+    whole = {row["metric"]: row for row in rows if row["level"] == "run" and row["change_percent"] is not None}
+    parts = []
+    for metric in ("span", "efficiency"):
+        if metric in whole:
+            row = whole[metric]
+            told = _change(row)
+            parts.append(
+                f"{METRICS[metric]} {told['baseline']} → {told['candidate']}, {told['change']} ({told['verdict']})"
+            )
+    words = "; ".join(parts)
+    return f"{words[:1].upper()}{words[1:]}." if parts else ""
 
 
 def counts_of_verdicts(comparison: Mapping, rows: Sequence[Mapping]) -> str:
