@@ -137,8 +137,10 @@ def _change(document: Mapping, rows: Sequence[Mapping], index: int) -> Finding:
         scope_name=None if whole else row["candidate"],
         subject=short,
         quantity=METRIC_NAMES[row["metric"]],
-        headline=headlines.of_comparison(short, baseline, row["verdict"], _amount(row, with_interval=False)),
-        sentence=f"{subject} is {row['verdict']} than in {baseline}: {_amount(row)}.",
+        headline=headlines.of_comparison(
+            short, baseline, row["verdict"], _amount(row, with_interval=False), is_run=whole
+        ),
+        sentence=f"{subject} is {row['verdict']} than {'' if whole else 'in '}{baseline}: {_amount(row)}.",
         verdict=SUPPORTED,
         suggestion=SUGGESTIONS.get(row["verdict"]),
     )

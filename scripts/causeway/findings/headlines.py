@@ -267,9 +267,11 @@ def of_input(subject: str, is_refused: bool) -> str:
     return f"{subject} {'could not be read and is in no result' if is_refused else 'was read only in part'}."
 
 
-def of_comparison(subject: str, baseline: str, verdict: str, amount: str) -> str:
-    """Return the headline of a change from one run to another; `amount` is metric and change in words."""
-    return f"{subject} is {verdict} than in {short(baseline)}: {amount}."
+def of_comparison(subject: str, baseline: str, verdict: str, amount: str, *, is_run: bool) -> str:
+    """Return the headline of a change from one run to another; `amount` is metric and change in words, the subject the
+    candidate itself or a kernel in it.
+    """
+    return f"{subject} is {verdict} than {'' if is_run else 'in '}{short(baseline)}: {amount}."
 
 
 def of_no_change(subject: str, baseline: str) -> str:

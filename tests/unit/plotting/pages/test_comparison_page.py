@@ -66,3 +66,15 @@ def test_counters_have_neither_span_nor_efficiency():
     head, _ = head_of(document, [row for row in rows if row["metric"] not in ("span", "efficiency")])
     assert "Span" not in head
     assert "only small changes" in head
+
+
+def test_a_run_is_slower_than_the_other_and_a_kernel_than_in_it():
+    document, rows = compared(["gemm"])
+    for row in rows:
+        row["verdict"] = "slower" if row["metric"] == "time_per_launch" else "same"
+    run, kernel, *_ = comparison_findings(document, rows)
+    baseline = "the_run_before_the_change_of_compiler"
+    assert run.headline.startswith(f"the_run_after_the_change_of_compiler is slower than {baseline}: ")
+    assert run.sentence.startswith(f"the_run_after_the_change_of_compiler is slower than {baseline}: ")
+    assert kernel.headline.startswith(f"gemm is slower than in {baseline}: ")
+    assert kernel.sentence.startswith(f"Kernel gemm is slower than in {baseline}: ")
