@@ -272,6 +272,7 @@ def across_kernels_rows(rows: Sequence[KernelEffects]) -> list[dict]:
             "kernels": list(row.kernels),
             "searched": row.n_searched,
             **_ends("mean_change", row.mean_change, "_percent"),
+            **({} if row.has_interval else {"mean_change_low": None, "mean_change_high": None}),
             "smallest_percent": row.smallest,
             "largest_percent": row.largest,
             "between_std": row.between_std,

@@ -20,6 +20,10 @@ from causeway.core.vocabulary import SUPPORTED
 
 UPPER = 0.95
 """Probability below the upper end of a 90 % interval."""
+FEWEST_KERNELS = 3
+"""Kernels from which the mean over them has an interval: that of two has one degree of freedom, and reaches 6.3
+standard errors to each side, which says nothing of the two.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,14 +63,20 @@ class KernelEffects:
     cost: Estimate | None
 
     @property
+    def has_interval(self) -> bool:
+        """Whether the mean is stated with its interval; that of one kernel is the kernel's own."""
+        return len(self.kernels) == 1 or len(self.kernels) >= FEWEST_KERNELS
+
+    @property
     def sentence(self) -> str:
         """The row in words."""
         name = with_level(self.feature, self.level)
         words = f"{name} acts in {len(self.kernels)} of {self.n_searched} kernels"
         if self.mean_change is None:
             return f"{words}."
-        value, low, high = formatting.signed(self.mean_change.value, self.mean_change.low, self.mean_change.high)
-        return f"{words}: mean time {value} % [{low}, {high}] there."
+        ends = (self.mean_change.low, self.mean_change.high) if self.has_interval else ()
+        value, *ends = formatting.signed(self.mean_change.value, *ends)
+        return f"{words}: mean time {value} %{f' [{ends[0]}, {ends[1]}]' if ends else ''} there."
 
 
 def random_effects(effects: np.ndarray, errors: np.ndarray) -> tuple[Estimate, float, float]:

@@ -99,3 +99,21 @@ def test_what_collectives_cost_is_not_counted():
     assert (row.kernels, row.cost.value) == (("gemm", "all_reduce"), 9e6)
     (row,) = effects_over_kernels([kernel("c"), waits])
     assert row.cost is None
+
+
+@pytest.mark.parametrize(("number", "has_interval"), [(1, True), (2, False), (3, True)])
+def test_the_mean_over_two_kernels_has_no_interval(number, has_interval):
+    """A late rank makes its own kernel slower and the collective shorter: +7.8 % and -43 %, [-179, 143] of their mean;
+    Student's t of one degree of freedom is 6.3 at 95 %.
+    """
+    assert t.ppf(0.95, 1) > 6.3
+    changes = (7.8, -43.0, 1.0)[:number]
+    found = [kernel(f"k{at}", ("rank", change, 1.0, 1e6)) for at, change in enumerate(changes)]
+    (row,) = effects_over_kernels([*found, kernel("without")])
+    assert ("[" in row.sentence) == has_interval
+    (written,) = across_kernels_rows([row])
+    assert [written[f"mean_change_{end}"] is not None for end in ("percent", "low", "high")] == [
+        True,
+        has_interval,
+        has_interval,
+    ]

@@ -25,7 +25,8 @@ HEADS = (
 )
 NOTE = (
     "Causes that are supported in single kernels, and what they do there. Mean time: the mean over these kernels of a"
-    " random-effects model, in brackets the interval. I²: share of their differences that is not error."
+    " random-effects model, in brackets the interval, from three kernels on. I²: share of their differences that is not"
+    " error."
 )
 
 
