@@ -17,6 +17,8 @@ GOV.UK", 25 words). The name of a kernel counts as one.
 """
 SUBJECT_LENGTH = 40
 """Characters of a kernel's name in a headline."""
+NO_CHANGE = 0.05
+"""Percent of a run below which a replay is said to make it no shorter."""
 ALL_KERNELS = "All kernels"
 QUANTITIES = {KERNEL_VARIABILITY: "mean time", MEMORY_STALL: "mean memory stall"}
 VARIANCES = {KERNEL_VARIABILITY: "duration", MEMORY_STALL: "memory stall"}
@@ -212,7 +214,8 @@ def of_waiting(reason: str, idle_ns: int, percent: float) -> str:
 
 def with_saving(headline: str, subject: str, saved_ns: int, run_ns: int) -> str:
     """Return the headline of a loss with what a replay without it saves of a run's time, where that is not too long."""
-    gain = _percent(100 * saved_ns / run_ns) if saved_ns and run_ns else "no"
+    share = 100 * saved_ns / run_ns if run_ns else 0.0
+    gain = _percent(share) if share >= NO_CHANGE else "no"
     longer = f"{headline.rstrip('.')}; without it the run is {gain} shorter."
     return longer if word_count(longer, subject) <= MOST_WORDS else headline
 

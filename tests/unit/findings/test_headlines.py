@@ -139,3 +139,12 @@ def test_headlines_have_none_of_our_own_words():
 )
 def test_a_cause_is_said_by_what_it_changes(facts, said):
     assert of_cause(**facts).startswith(f"{headlines.short(KERNEL)}: {said}")
+
+
+@pytest.mark.parametrize(
+    ("saved", "run", "words"),
+    [(3_000, 238_000_000, "no"), (119_000, 238_000_000, "0.05 %"), (9_000_000, 238_000_000, "3.8 %"), (0, 0, "no")],
+)
+def test_a_run_that_is_shorter_by_next_to_nothing_is_no_shorter(saved, run, words):
+    said = headlines.with_saving("5.4 % of the GPU time is lost.", "demo", saved, run)
+    assert said == f"5.4 % of the GPU time is lost; without it the run is {words} shorter."
