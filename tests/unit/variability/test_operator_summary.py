@@ -1,5 +1,6 @@
 """The summary by operator against a plain loop, over two ranks and many row groups; and its part of the overview."""
 
+import re
 from collections import defaultdict
 
 import numpy as np
@@ -130,3 +131,18 @@ def test_without_operators_there_is_no_row_and_no_part(tmp_path):
     empty = read_table(tmp_path / "operator_summary.parquet", "operator_summary")
     assert empty.num_rows == 0
     assert gpu_time_by_operator(empty, "d") == []
+
+
+def test_levels_of_the_same_rows_are_one_table(tmp_path):
+    """As in the simulated run: its only annotation is operator, outermost operator and module at once."""
+    write_export(tmp_path / "0", 4)
+    path = tmp_path / "d" / "operator_summary.parquet"
+    summarise_operators("d", [tmp_path / "0"], path)
+    rows = read_table(path, "operator_summary").to_pylist()
+    own = [row for row in rows if row["level"] == "operator"]
+    for module, heads in ((own, ["Operator, Module or annotation"]), (own[:-1], ["Operator", "Module or annotation"])):
+        table = pa.Table.from_pylist(
+            [*own, *(row | {"level": "module"} for row in module)], SCHEMAS["operator_summary"]
+        )
+        page = "".join(map(str, gpu_time_by_operator(table, "d")))
+        assert re.findall("<thead><tr><th>(.*?)</th>", page) == heads

@@ -21,7 +21,8 @@ COLUMNS = (("GPU time", "gpu_ns"), ("variability", "variability_ns"), ("launches
 
 
 def gpu_time_by_operator(table: "pa.Table", name: str) -> list[Markup]:
-    """Return a sentence and a table for each level that has names; nothing where no operator is known.
+    """Return a sentence and a table for each level that has names; nothing where no operator is known. A level whose
+    rows are those of another stands in its table: an annotation that no operator runs in is both.
 
     Parameters
     ----------
@@ -45,11 +46,13 @@ def gpu_time_by_operator(table: "pa.Table", name: str) -> list[Markup]:
         " deviate from the mean of their configuration.",
     ]
     parts = [tag("h4", "GPU time by operator and layer", id=f"{name}--operators"), tag("p", sentence)]
+    shown: dict[tuple, tuple[list[str], list[dict]]] = {}
     for level, label, most in LEVELS:
         own = [row for row in rows if row["level"] == level]
         if any(row["name"] is not None for row in own):
-            parts.append(_table(label, own[:most], path))
-    return parts
+            told = tuple(tuple(value for key, value in row.items() if key != "level") for row in own)
+            shown.setdefault(told, ([], own[:most]))[0].append(label)
+    return [*parts, *(_table(", ".join(labels), own, path) for labels, own in shown.values())]
 
 
 def _table(label: str, rows: list[dict], path: str) -> Markup:
