@@ -32,8 +32,10 @@ def describe_export(export: FoundExport) -> tuple[bool, list[str]]:
             convert_report(path, folder / "converted", folder / "cache", source=path.name, tools={})
             path, failure = converted_export(path, folder / "converted")
         document = normalise(path, folder / "tables", export="0", source=export.path.name, form="auto", failure=failure)
-        short = [] if document["status"] == "refused" else too_short(folder / "tables", document)
-    return document["status"] != "refused", _lines(export, document, short)
+        refused = document["status"] == "refused"
+        short = [] if refused else too_short(folder / "tables", document)
+        span_ns = None if refused else _span_ns(folder / "tables", document)
+    return not refused, _lines(export, document, span_ns, short)
 
 
 @contextlib.contextmanager
@@ -48,13 +50,28 @@ def _errors_only() -> Iterator[None]:
         log.setLevel(level)
 
 
-def _lines(export: FoundExport, document: dict[str, Any], short: list[str]) -> list[str]:
+def _span_ns(tables: Path, document: dict[str, Any]) -> int | None:
+    """Return the time from the first start to the last end, ns; None without times. Counters beside launches are left
+    out: another run of the program may have recorded them, later.
+    """
+    from causeway.efficiency.device_time.measure import open_export
+
+    opened = open_export(tables) if document["tables"].get("counters") else None
+    if opened is not None:
+        begins, ends = zip(*opened.windows.values(), strict=True)
+        return max(ends) - min(begins)
+    time = document["time"] or {}
+    known = time.get("first_ns") is not None and time.get("last_ns") is not None
+    return time["last_ns"] - time["first_ns"] if known else None
+
+
+def _lines(export: FoundExport, document: dict[str, Any], span_ns: int | None, short: list[str]) -> list[str]:
     """Return the lines, text from the export without what a terminal would act on; the first is the heading."""
-    first, *rest = map(clean_text, [*_sentences(export, document), *(f"short     {one}" for one in short)])
+    first, *rest = map(clean_text, [*_sentences(export, document, span_ns), *(f"short     {one}" for one in short)])
     return [first, *(f"  {line}" for line in rest)]
 
 
-def _sentences(export: FoundExport, document: dict[str, Any]) -> Iterator[str]:
+def _sentences(export: FoundExport, document: dict[str, Any], span_ns: int | None) -> Iterator[str]:
     yield f"{export.path}: {document['format_version'] or document['format']}, {document['status']}"
     if error := document["error"]:
         yield f"{error['found']}; expected {error['expected']}. {error['advice']}"
@@ -63,9 +80,8 @@ def _sentences(export: FoundExport, document: dict[str, Any]) -> Iterator[str]:
     yield f"run       {export.dataset}, rank {'as in the export' if export.rank is None else export.rank}"
     rows = ", ".join(f"{count:,} {table}" for table, count in document["tables"].items())
     yield f"holds     {rows}"
-    time = document["time"]
-    if time and time["last_ns"] is not None and time["first_ns"] is not None:
-        yield f"span      {(time['last_ns'] - time['first_ns']) / 1e9:.3f} s"
+    if span_ns is not None:
+        yield f"span      {span_ns / 1e9:.3f} s"
     allowed = [name for name, entry in document["analyses"].items() if entry["possible"]]
     yield f"allows    {', '.join(allowed) or 'no analysis'}"
     for name, entry in document["analyses"].items():

@@ -1,5 +1,6 @@
 """The command's arguments, refusals and exit codes."""
 
+import csv
 import json
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from causeway.command_line import __main__ as command
 from causeway.command_line.progress import WorkflowProgress, seconds_in_words
 from causeway.command_line.run_workflow import run_workflow
 from causeway.core.errors import CausewayError
+from support import REAL
 
 
 @pytest.fixture
@@ -158,6 +160,17 @@ def test_check_says_which_analyses_of_a_trace_need_more(steps, collectives, said
     lines = [line[12:] for line in capsys.readouterr().out.splitlines() if line.startswith("  short")]
     found = [line for line in lines if not line.startswith("causes")]
     assert [line[: len(words)] for line, words in zip(found, said, strict=True)] == said
+
+
+def test_the_span_of_launches_leaves_out_counters_of_a_later_run(capsys):
+    """Its counters were recorded 14 s later, by another process."""
+    folder = REAL / "rocprofv3" / "llama-rdna35"
+    with (folder / "decode_kernel_trace.csv").open(newline="") as file:
+        launches = list(csv.DictReader(file))
+    ends = [int(one["End_Timestamp"]) for one in launches]
+    span = max(ends) - min(int(one["Start_Timestamp"]) for one in launches)
+    assert command.main(["check", str(folder)]) == 0
+    assert f"  span      {span / 1e9:.3f} s\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("by", ["name", "path"])
