@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from causeway.core.clock import Clock, clocks_of
 from causeway.core.errors import CausewayError
+from causeway.core.results import rows_of_step
 from causeway.core.tables import SCHEMAS, open_table, read_json, read_table, table_metadata
 from causeway.levels.filters import first_launch
 
@@ -18,6 +19,8 @@ LEAD_NS = 1_000_000_000
 """Launch calls are looked for this long before the window."""
 ALWAYS = 1 << 61
 MOST_EVENTS = 5_000_000
+STEP_TIME = "step_time"
+"""Target of findings about slow steps."""
 TABLES = ("launches", "transfers", "calls", "ranges", "mpi", "samples")
 NAMES = re.compile(
     r"whole|at_(?P<begin>\d+)us_(?P<end>\d+)us|bin_(?P<target>[A-Za-z_]\w*?)_r(?P<rank>\d+)_(?P<bin>\d+)|finding_(?P<finding>\d+)",
@@ -147,16 +150,20 @@ def _bin(folder: Path, rank: int, number: int, origin_ns: int) -> tuple[int, int
 
 def _finding(index: int, folder: Path, origin_ns: int) -> tuple[int, int]:
     """Return the bin in which the finding's scope deviates most in sum: of its kernel, or the dataset's bin ranked
-    first.
+    first. Of slow steps it is the slowest; a finding without a target is about the whole run.
     """
     findings = read_json(folder.parent / "findings.json")["findings"]
     if index >= len(findings):
         raise CausewayError(f"finding_{index}: findings.json has {len(findings)} findings, numbered from 0")
     finding = findings[index]
-    if finding["dataset"] != folder.name or not finding.get("target"):
+    if finding["dataset"] != folder.name:
         raise CausewayError(
-            f"finding_{index}: it is about {finding['dataset']}, or has no target; expected one of {folder.name}"
+            f"finding_{index}: it is about {finding['dataset']}; name that dataset, or a finding of {folder.name}"
         )
+    if finding["target"] is None:
+        return -ALWAYS, ALWAYS
+    if finding["target"] == STEP_TIME:
+        return _slowest_step(finding["id"], folder)
     home = folder / finding["target"]
     mine = _targets(home / "kept.parquet", finding["scope"])
     if not mine.num_rows:
@@ -164,6 +171,17 @@ def _finding(index: int, folder: Path, origin_ns: int) -> tuple[int, int]:
     sums = mine.group_by(["rank", "bin"]).aggregate([("target", "sum")]).to_pylist()
     worst = min(sums, key=lambda row: (-row["target_sum"], row["rank"], row["bin"]))
     return _bin(home, worst["rank"], worst["bin"], origin_ns)
+
+
+def _slowest_step(name: str, folder: Path) -> tuple[int, int]:
+    """Return begin and end of the step in which the cause of a finding, by its id, costs a rank most."""
+    *_, rank, cause = name.split("/")
+    slow = read_json(folder / "steps.json")["slow"]
+    mine = [step for step in slow if (f"rank{step['rank']}", step["cause"]) == (rank, cause)]
+    worst = max(mine, key=lambda step: (step["cause_ns"], -step["step"]))
+    steps = read_table(folder / "steps.parquet", "steps", ["rank", "step", "start_ns", "duration_ns"])
+    row = next(row for row in rows_of_step(steps, worst["step"]) if row["rank"] == worst["rank"])
+    return row["start_ns"], row["start_ns"] + row["duration_ns"]
 
 
 def _targets(path: Path, scope: str) -> pa.Table:
