@@ -59,10 +59,10 @@ def _span_ns(tables: Path, document: dict[str, Any]) -> int | None:
     opened = open_export(tables) if document["tables"].get("counters") else None
     if opened is not None:
         begins, ends = zip(*opened.windows.values(), strict=True)
-        return max(ends) - min(begins)
+        return int(max(ends) - min(begins))
     time = document["time"] or {}
     known = time.get("first_ns") is not None and time.get("last_ns") is not None
-    return time["last_ns"] - time["first_ns"] if known else None
+    return int(time["last_ns"] - time["first_ns"]) if known else None
 
 
 def _lines(export: FoundExport, document: dict[str, Any], span_ns: int | None, short: list[str]) -> list[str]:
