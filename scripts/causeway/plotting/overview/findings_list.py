@@ -24,9 +24,10 @@ KINDS = {
     "comparison": "inferred from two runs",
     "quality": "what was not read",
 }
+VARIES = ("variability",)
 QUESTIONS = (
     ("Where", ("efficiency", "straggler"), "no loss of GPU time was found"),
-    ("What varies", ("variability",), "nothing varies that was measured"),
+    ("What varies", VARIES, "nothing varies that was measured"),
     ("Why", ("cause",), "no cause was found"),
 )
 """The questions of the first screen: kinds of the statements that answer each, and the answer where there is none."""
@@ -59,7 +60,8 @@ def answers(findings: Sequence[tuple[int, Mapping]], collectives: Collection[str
     any finding.
 
     What to do is what the first of these three advises; if none does, what the first finding does. A cause of the time
-    of a collective, by the ids of `collectives`, is no answer to why: that time includes waiting for the last rank.
+    of a collective, by the ids of `collectives`, is no answer to why: that time includes waiting for the last rank. Of
+    what varies the durations are said before the memory stall, wherever their kernel stands.
     """
     if not findings:
         return None
@@ -69,6 +71,8 @@ def answers(findings: Sequence[tuple[int, Mapping]], collectives: Collection[str
     given = []
     for question, kinds, nothing in QUESTIONS:
         asked = [one for one in supported if one[1]["kind"] in kinds]
+        if kinds == VARIES:
+            asked.sort(key=lambda one: one[1]["target"] == MEMORY_STALL)
         found = next((one for one in asked if one[1]["kind"] != "cause" or one[1]["scope"] not in collectives), None)
         given += [found] if found else []
         rows.append((question, said(*found) if found else WAITS_ONLY if asked else nothing))

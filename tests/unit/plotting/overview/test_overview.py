@@ -311,6 +311,15 @@ def test_where_what_why_and_what_to_do_stand_first(made, page):
     assert answers([]) is None
 
 
+def test_of_what_varies_the_durations_are_said_before_the_memory_stall():
+    """A collective with most of the variability stands behind what is worth something."""
+    found = findings_of(("low", None), ("low", None), ("low", None))
+    for (_, one), target in zip(found, ("memory_stall", "memory_stall", "kernel_variability"), strict=True):
+        one |= {"kind": "variability", "target": target}
+    assert re.search("What varies</dt><dd>.*?claim 2<", str(answers(found)))
+    assert re.search("What varies</dt><dd>.*?claim 0<", str(answers(found[:2])))
+
+
 def test_at_most_fifteen_findings_stand_at_length_and_the_rest_in_a_table():
     page = str(findings_list(findings_of(*[("low", None)] * 40)))
     assert page.count('class="under"') == 15
