@@ -225,6 +225,73 @@ def test_who_waits_for_whom():
     assert np.isnan(found["bus_gb_per_s"][1])
 
 
+def judged(start):
+    """Return the verdict on ranks with one clock that enter collectives at `start`, ns; shape (ranks, collectives)."""
+    end = np.broadcast_to(start.max(axis=0) + 100_000, start.shape)
+    ranks, count = start.shape
+    sizes = np.full(count, 1 << 20)
+    group = collectives.MatchedCollectives("g", list(range(ranks)), start, end, ["all_reduce"] * count, sizes)
+    found = stragglers.analyse(group, dict.fromkeys(range(ranks), Clock()))
+    return found, stragglers.verdict_of(found, group)
+
+
+def waited_for(start, rank):
+    """Return in how many collectives a rank is last and how long the others wait then, one by one."""
+    late = [row for row in start.T.tolist() if all(row[rank] > other for at, other in enumerate(row) if at != rank)]
+    return len(late), sum(row[rank] - other for row in late for other in row)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+def test_a_named_rank_is_judged_by_all_collectives_in_which_it_is_last(ranks):
+    """The last rank is 20 to 40 us late in each of 60 collectives, 300 us in every fifth, which alone are more than
+    1 % of the 10 ms between collectives.
+    """
+    random = np.random.default_rng(31)
+    late = np.where(np.arange(60) % 5 == 0, 300_000, random.integers(20_000, 40_000, 60))
+    scatter = random.integers(-9_000, 9_000, (ranks, 60))
+    start = np.arange(60) * 10_000_000 + scatter
+    start[-1] += late
+    found, verdict = judged(start)
+    last, waited = waited_for(start, ranks - 1)
+    entry = verdict["ranks"][-1]
+    assert (last, found["late"][-1].sum(), entry["collectives"]) == (60, 12, 12)
+    assert (entry["last_collectives"], entry["last_share"], entry["pattern"]) == (60, 1.0, "persistent")
+    assert entry["waiting_for_it_ns"] == waited == verdict["waiting_ns"]
+    assert [row[-1] for row in verdict["matrix_ns"]] == (start[-1] - start).sum(axis=1).tolist()
+    assert verdict["reason"] == (
+        f"rank {ranks - 1} is last in 100 % of the collectives, and late beyond the threshold in 20 %"
+    )
+    if ranks == 2:
+        assert found["lateness"].tolist() == found["skew"].tolist() == abs(start[1] - start[0]).tolist()
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+def test_a_rank_that_is_last_by_chance_besides_stays_transient(ranks):
+    """Late by 300 us in every fifth collective, one of many else: of two ranks it then is last in 60 %."""
+    random = np.random.default_rng(32)
+    start = np.arange(200) * 2_000_000 + random.integers(-9_000, 9_000, (ranks, 200))
+    start[-1, ::5] += 300_000
+    _, verdict = judged(start)
+    last, waited = waited_for(start, ranks - 1)
+    entry = verdict["ranks"][-1]
+    assert (entry["collectives"], entry["last_collectives"], entry["waiting_for_it_ns"]) == (40, last, waited)
+    assert last > 100 or ranks > 2
+    assert [one["pattern"] for one in verdict["ranks"]] == ["none"] * (ranks - 1) + ["transient"]
+
+
+def test_a_rank_that_nobody_waits_for_is_no_straggler():
+    """Rank 1 is late against rank 0, which does the same work; ranks 2 and 3 do other work and come later still."""
+    start = np.arange(40) * 2_000_000 + np.array([[0], [100_000], [500_000], [500_100]])
+    start += np.random.default_rng(33).integers(0, 50, start.shape)
+    end = np.broadcast_to(start.max(axis=0) + 100_000, start.shape)
+    group = collectives.MatchedCollectives("g", [0, 1, 2, 3], start, end, ["all_reduce"] * 40, np.full(40, -1))
+    found = stragglers.analyse(group, dict.fromkeys(range(4), Clock()), {0: 0, 1: 0, 2: 1, 3: 1})
+    assert found["late"][1].all()
+    verdict = stragglers.verdict_of(found, group)
+    assert [one["pattern"] for one in verdict["ranks"]] == ["none"] * 4
+    assert verdict["ranks"][1]["waiting_for_it_ns"] == 0
+
+
 def test_collectives_are_matched_by_number_else_by_order_else_not():
     def rows(numbers, name="allreduce", offset=0):
         return rank_collectives(

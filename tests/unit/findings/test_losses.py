@@ -65,7 +65,8 @@ def test_copies_that_are_lost_are_not_counted_twice(alone, found):
 def test_a_late_rank_is_named_with_what_it_costs_and_why(why, because, suggestion):
     (finding,) = straggler_findings(stragglers(why=why))
     assert finding.sentence.startswith(
-        "Rank 7 is late in 90 of 100 collectives of communicator a'b; DROP TABLE x; the others wait 2.50"
+        "Rank 7 is last in 95 of 100 collectives of communicator a'b; DROP TABLE x, and late beyond the threshold in"
+        " 90; the others wait 2.50"
     )
     assert because in finding.sentence
     assert suggestion in finding.suggestion

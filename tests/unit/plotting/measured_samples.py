@@ -147,7 +147,8 @@ def stragglers_of(dataset, ranks):
     nobody is.
     """
     entries = [
-        {"rank": rank, "share": 0.0, "collectives": 0, "pattern": "none", "waiting_for_it_ns": 0, "own_wait_ns": 5}
+        {"rank": rank, "share": 0.0, "collectives": 0, "last_share": 0.0, "last_collectives": 0, "pattern": "none"}
+        | {"waiting_for_it_ns": 0, "own_wait_ns": 5}
         for rank in range(ranks)
     ]
     clock = {"mean_hz": 1.2e9, "others_hz": 1.5e9, "slower": True, "metric": "sm_clock_hz"}
@@ -156,8 +157,10 @@ def stragglers_of(dataset, ranks):
     why = {"cause": "compute", "excess_compute_ns": 300_000, "excess_idle_ns": 0, "kernels": kernels, "clock": clock}
     why |= {"excess_copies_ns": 0, "only_here": [{"kernel": "own<i>", "launches": 1, "total_ns": 9}]}
     entries[-1] |= {"share": 0.75, "collectives": 75, "pattern": "persistent", "waiting_for_it_ns": 41 * MS, "why": why}
+    entries[-1] |= {"last_share": 0.875, "last_collectives": 87}
     host = why | {"cause": "host", "excess_idle_ns": 123_456, "kernels": [], "clock": None}
     entries[0] |= {"share": 0.04, "collectives": 4, "pattern": "transient", "waiting_for_it_ns": 3 * MS, "why": host}
+    entries[0] |= {"last_share": 0.13, "last_collectives": 13}
     sums = {
         "threshold_ns": 12_345,
         "residual_ns": 678,

@@ -5,7 +5,8 @@ rank is late where it arrives after the median of all ranks by more than chance 
 `RESIDUALS` times what the clocks leave uncertain, five times the usual scatter of a rank about its own median and of
 the other ranks about the median rank, one per cent of the time between collectives, and twice as much as other ranks
 are late in one of a hundred collectives; and more often than other ranks are as late, by a binomial test over all
-ranks. Without such a rank nobody is named.
+ranks. Without such a rank nobody is named. How often a named rank is last and how long the others wait for it counts
+all collectives, also those in which it is late by less than that.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,8 +34,8 @@ SLOW = 1.5
 PERSISTENT = 0.5
 TRANSIENT = 0.03
 FEWEST_TRANSIENT = 3
-"""A rank is a persistent straggler where it is late in at least half of the collectives; a transient one in 3 % and
-three of them; rarer ones cannot be separated from chance."""
+"""A rank is a persistent straggler where it is late in at least half of the collectives, or last in half of them beyond
+chance; a transient one is late in 3 % and three of them; rarer ones cannot be separated from chance."""
 LEVEL = 0.01
 """How often chance may name a rank."""
 
@@ -56,7 +57,8 @@ def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock], roles: Mappi
         threshold_ns and residual_ns (int); arrays of shape (collectives,), in the order of the group: number (index in
         the group), start, skew, transfer, lateness, waiting (sum over ranks; all int64, ns), straggler (rank or -1),
         slow (bool), verdict (of `STRAGGLER_VERDICTS`), bus_gb_per_s (float, NaN where unknown); of shape (ranks,
-        collectives): late (bool), wait (int64, ns).
+        collectives): late, last (bool; the only rank that arrives last), wait (int64, ns); of shape (ranks,): alike,
+        how many ranks its role has (int).
     """
     chosen = group.synchronising()
     start = np.stack([clocks[rank].aligned(row[chosen]) for rank, row in zip(group.ranks, group.start, strict=True)])
@@ -66,7 +68,8 @@ def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock], roles: Mappi
     wait = last - start
     skew = wait.max(axis=0)
     transfer = duration.min(axis=0)
-    lateness, compared = _against_its_role(start - start[0], [(roles or {}).get(rank) for rank in group.ranks])
+    lateness, alike = _against_its_role(start - start[0], [(roles or {}).get(rank) for rank in group.ranks])
+    compared = alike > 1
     residual = scatter(end)
     own = np.median(np.abs(lateness - np.median(lateness, axis=1, keepdims=True)), axis=1)[compared]
     usual = float(np.median(own)) if own.size else 0.0
@@ -99,21 +102,25 @@ def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock], roles: Mappi
         "verdict": verdict,
         "bus_gb_per_s": factor * size / np.maximum(transfer, 1),
         "late": late,
+        "last": (wait == 0) & ((wait == 0).sum(axis=0) == 1),
         "wait": wait,
+        "alike": alike,
     }
 
 
 def _against_its_role(start: np.ndarray, roles: Sequence[int | None]) -> tuple[np.ndarray, np.ndarray]:
-    """Return how much later than the median of its role each rank starts, of the shape of `start`, and which ranks have
-    others of their role to be held against; bool, shape (ranks,).
+    """Return how much later than the median of its role each rank starts, of the shape of `start`, and how many ranks
+    its role has; int, shape (ranks,). The median of two ranks lies midway between them, so that each is held against
+    the other.
     """
     lateness = np.zeros(start.shape)
-    compared = np.zeros(len(roles), bool)
+    alike = np.zeros(len(roles), np.int64)
     for role in dict.fromkeys(roles):
         mine = [index for index, one in enumerate(roles) if one == role]
-        lateness[mine] = start[mine] - np.median(start[mine], axis=0)
-        compared[mine] = len(mine) > 1
-    return lateness, compared
+        own = start[mine]
+        lateness[mine] = own - (own[::-1] if len(mine) == 2 else np.median(own, axis=0))
+        alike[mine] = len(mine)
+    return lateness, alike
 
 
 def _of_others(lateness: np.ndarray) -> np.ndarray:
@@ -169,8 +176,8 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
     -------
     dict
         collectives, verdict, reason, waiting_ns, transfer_ns, excess_transfer_ns; `ranks`: share of collectives in
-        which each is the straggler, pattern (persistent, transient, none), waiting_for_it_ns, own_wait_ns; `matrix`: ns
-        that the rank of a row waited for the rank of a column.
+        which each is the straggler, and in which it is last, pattern (persistent, transient, none), waiting_for_it_ns,
+        own_wait_ns; `matrix`: ns that the rank of a row waited for the rank of a column, where that was the last.
     """
     count = found["skew"].size
     slow = found["slow"]
@@ -180,14 +187,20 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
     ranks = []
     for index, rank in enumerate(group.ranks):
         mine = found["straggler"] == rank
-        matrix[:, index] = found["wait"][:, mine].sum(axis=1)
+        last = found["last"][index]
+        matrix[:, index] = found["wait"][:, last].sum(axis=1)
         share = float(mine.mean()) if count else 0.0
-        pattern = "persistent" if share >= PERSISTENT else "transient" if mine.any() else "none"
+        last_share = float(last.mean()) if count else 0.0
+        often = max(share, _beyond_chance(last_share, int(found["alike"][index])))
+        is_named = mine.any() and last.any()
+        pattern = ("persistent" if often >= PERSISTENT else "transient") if is_named else "none"
         ranks.append(
             {
                 "rank": rank,
                 "share": share,
                 "collectives": int(mine.sum()),
+                "last_share": last_share,
+                "last_collectives": int(last.sum()),
                 "pattern": pattern,
                 "waiting_for_it_ns": int(matrix[:, index].sum()),
                 "own_wait_ns": int(found["wait"][index].sum()),
@@ -202,7 +215,9 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
     elif named and (not often or caused >= excess):
         verdict = STRAGGLER
         reason = "; ".join(
-            f"rank {one['rank']} is last in {100 * one['share']:.0f} % of the collectives" for one in named
+            f"rank {one['rank']} is last in {100 * one['last_share']:.0f} % of the collectives, and late beyond the"
+            f" threshold in {100 * one['share']:.0f} %"
+            for one in named
         )
     elif often:
         verdict = NETWORK
@@ -225,3 +240,10 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
     return (
         facts | {"verdict": verdict, "reason": reason} | limits | sums | {"ranks": ranks, "matrix_ns": matrix.tolist()}
     )
+
+
+def _beyond_chance(share: float, ranks: int) -> float:
+    """Return in which share of collectives a rank is last for a cause, if in the others each of the ranks of its role
+    is last as often by chance (Abbott 1925): (share - 1 / n) / (1 - 1 / n); 0 for a rank that is alone.
+    """
+    return (share * ranks - 1) / (ranks - 1) if ranks > 1 else 0.0

@@ -65,9 +65,9 @@ def _late_rank(document: Mapping, index: int, position: int) -> Finding:
         quantity="time that other ranks wait",
         headline=headlines.of_late_rank(rank["rank"], waited, why["cause"] if why else None),
         sentence=(
-            f"Rank {rank['rank']} is late in {rank['collectives']:,} of {group['collectives']:,}"
-            f" collectives{_of_communicator(group)}; the others wait {time_three_digits(waited)} for it in"
-            f" all{_because(why) if why else ''}."
+            f"Rank {rank['rank']} is last in {rank['last_collectives']:,} of {group['collectives']:,}"
+            f" collectives{_of_communicator(group)}, and late beyond the threshold in {rank['collectives']:,}; the"
+            f" others wait {time_three_digits(waited)} for it in all{_because(why) if why else ''}."
         ),
         verdict=SUPPORTED,
         undone_by="no_straggler",

@@ -139,12 +139,10 @@ def _matrix(group: Mapping, parts: list[Markup], top: float) -> float:
                 )
             )
     x = left + cell * len(shown) + 60
-    parts.append(
-        text(x, top + 4, "Share of collectives in which a rank is the straggler", theme.SIZE, font_weight="bold")
-    )
+    parts.append(text(x, top + 4, "Share of collectives in which a rank is last", theme.SIZE, font_weight="bold"))
     for row, i in enumerate(shown):
         y = high + row * cell
-        share = ranks[i]["share"]
+        share = ranks[i]["last_share"]
         parts.append(
             tag(
                 "rect",

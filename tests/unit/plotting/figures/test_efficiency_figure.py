@@ -247,8 +247,8 @@ def judged(pattern="persistent", cause="compute"):
         "kernels": kernels,
         "only_here": [],
     }
-    ranks = [{"rank": 0, "share": 0.0, "pattern": "none", "waiting_for_it_ns": 0}]
-    ranks.append({"rank": 1, "share": 1.0, "pattern": pattern, "waiting_for_it_ns": 9, "why": why})
+    ranks = [{"rank": 0, "share": 0.0, "last_share": 0.0, "pattern": "none", "waiting_for_it_ns": 0}]
+    ranks.append({"rank": 1, "share": 0.4, "last_share": 1.0, "pattern": pattern, "waiting_for_it_ns": 9, "why": why})
     group = {
         "communicator": None,
         "collectives": 5,
@@ -284,6 +284,7 @@ def test_who_waits_for_whom_and_why():
         "Nothing else.",
         "cannot be told",
         "rank 0 for rank 1: 9 ns",
+        "100 % persistent",
     ):
         assert value in said
     assert "copies for 100 µs more" in " ".join(stragglers.sentences(judged(cause="copies")))

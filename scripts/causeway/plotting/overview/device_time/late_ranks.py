@@ -67,7 +67,7 @@ def _group(path: str, number: int, group: Mapping) -> list[Markup]:
     late.sort(key=lambda one: (-one[1]["waiting_for_it_ns"], one[1]["rank"]))
     if not late:
         return found
-    heads = [("rank", ""), ("pattern", ""), ("straggler in", "n"), ("others wait for it", "n"), ("why", "")]
+    heads = [("rank", ""), ("pattern", ""), ("last in", "n"), ("late in", "n"), ("others wait", "n"), ("why", "")]
     head = tag("thead", tag("tr", [tag("th", word, class_=kind or None) for word, kind in heads]))
     body = [_late(at, place, rank) for place, rank in late[:MOST_RANKS]]
     if len(late) > MOST_RANKS:
@@ -78,9 +78,10 @@ def _group(path: str, number: int, group: Mapping) -> list[Markup]:
 
 
 def _late(at, place: int, rank: Mapping) -> Markup:
-    share = at("ranks", place, "share", kind="number")
     cells = [tag("td", "rank ", citations.name(rank["rank"])), tag("td", rank["pattern"])]
-    cells.append(tag("td", citations.share(rank["share"], share), " of collectives", class_="n"))
+    for key in ("last_share", "share"):
+        share = citations.share(rank[key], at("ranks", place, key, kind="number"))
+        cells.append(tag("td", share, " of collectives", class_="n"))
     cells.append(
         tag("td", citations.time(rank["waiting_for_it_ns"], at("ranks", place, "waiting_for_it_ns")), class_="n")
     )
