@@ -1,8 +1,16 @@
 """Findings on losses of GPU time and on stragglers."""
 
+import json
+
+import duckdb
+import numpy as np
 import pytest
 from made_results import efficiency, stragglers
 
+from causeway.core.clock import Clock
+from causeway.core.formatting import time_three_digits
+from causeway.efficiency.ranks import stragglers as ranks_compared
+from causeway.efficiency.ranks.collectives import MatchedCollectives
 from causeway.findings.device_time.efficiency import efficiency_findings
 from causeway.findings.device_time.stragglers import straggler_findings
 
@@ -70,14 +78,44 @@ def test_a_late_rank_is_named_with_what_it_costs_and_why(why, because, suggestio
     )
     assert because in finding.sentence
     assert suggestion in finding.suggestion
-    assert finding.recoverable_ns == 2_500_000
+    assert (finding.worth.ns, finding.recoverable_ns) == (2_500_000, 5_000_000)  # on both ranks, of which one waits
     assert finding.id == "demo/dataset/straggler/c0/rank7"
     assert "DROP" not in finding.evidence.query
 
 
 def test_slow_transfers_and_nobody_late_are_findings_too():
     both = straggler_findings(stragglers("mixed"))
-    assert [finding.recoverable_ns for finding in both] == [2_500_000, 800_000]
+    assert [finding.recoverable_ns for finding in both] == [5_000_000, 800_000]
     (nobody,) = straggler_findings(stragglers("inconclusive", "none"))
     assert (nobody.recoverable_ns, nobody.verdict) == (None, "inconclusive")
     assert "beyond 12.0 µs would have been seen" in nobody.sentence
+
+
+def played(late):
+    """Return starts and ends of 30 collectives on four ranks, ns: 1 ms of work before each, of rank 2 `late` more."""
+    random = np.random.default_rng(35)
+    start = np.zeros((4, 30), np.int64)
+    end = np.zeros(30, np.int64)
+    for at in range(30):
+        start[:, at] = (end[at - 1] if at else 0) + 1_000_000 + random.integers(0, 2_000, 4)
+        start[2, at] += late
+        end[at] = start[:, at].max() + 50_000
+    return start, np.broadcast_to(end, start.shape)
+
+
+def test_what_a_late_rank_costs_is_what_the_run_without_it_saves_on_all_ranks(tmp_path, monkeypatch):
+    """Three ranks wait, four end earlier: the bound holds, and is not far from what the run without the delay takes."""
+    start, end = played(100_000)
+    group = MatchedCollectives(None, [0, 1, 2, 3], start, end, ["all_reduce"] * 30, np.full(30, -1))
+    times = ranks_compared.analyse(group, dict.fromkeys(range(4), Clock()))
+    document = {"dataset": "demo", "groups": [ranks_compared.verdict_of(times, group)]}
+    (finding,) = straggler_findings(document)
+    saved = 4 * int(end[0, -1] - played(0)[1][0, -1])
+    assert finding.worth.ns < saved <= finding.recoverable_ns < 1.03 * saved
+    assert finding.recoverable_ns == finding.worth.ns * 4 // 3
+    each = time_three_digits(finding.worth.ns // 3)
+    assert finding.sentence.endswith(f" Were it never late, each of the 4 ranks would save up to {each}.")
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "stragglers.json").write_text(json.dumps(document))
+    monkeypatch.chdir(tmp_path)
+    assert duckdb.connect().sql(finding.recoverable_query).fetchall() == [(finding.recoverable_ns,)]

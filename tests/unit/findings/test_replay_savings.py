@@ -36,12 +36,16 @@ def rows(tmp_path, monkeypatch):
     times = ("time_ns", "predicted_ns", "naive_ns")
     rows = [dict(zip(SCHEMAS["replay"].names, row, strict=True)) for row in ROWS]
     rows = [row | {key: None if row[key] is None else row[key] * 1_000_000 for key in times} for row in rows]
-    table = pa.Table.from_pylist(rows, schema=SCHEMAS["replay"])
-    write_table(table, tmp_path / "demo" / "replay.parquet", "replay")
+    written(rows, tmp_path)
     (tmp_path / "demo" / "efficiency.json").write_text(json.dumps(efficiency(waterfall_ns=PARTS)))
     (tmp_path / "demo" / "stragglers.json").write_text(json.dumps(stragglers()))
     monkeypatch.chdir(tmp_path)
     return rows
+
+
+def written(rows, folder):
+    table = pa.Table.from_pylist(rows, schema=SCHEMAS["replay"])
+    write_table(table, folder / "demo" / "replay.parquet", "replay")
 
 
 def found_with(rows):
@@ -90,7 +94,8 @@ def test_steps_that_are_longer_than_the_run_together_are_not_spoken_of(rows):
 
 def test_more_than_the_loss_is_said_to_lie_elsewhere(rows):
     found = found_with(rows)
-    assert found["transfers"].headline.endswith("; without it the run is 14 % shorter.")  # 150 of 1,100 ms
+    assert "the run of 1.10 s is 800 ms shorter" in found["transfers"].sentence
+    assert found["transfers"].headline.endswith("; without it the run is 73 % shorter.")  # the same 800 of 1,100 ms
     assert found["transfers"].sentence.endswith("where devices are not yet at work.")
     assert "not yet at work" not in found["communication"].sentence
 
@@ -100,7 +105,26 @@ def test_another_rank_or_no_replay_leaves_the_bound(rows, other):
     changed = [row | {"name": other or "rank 7"} if row["change"] == "no_straggler" else row for row in rows]
     found = found_with(changed if other else [])
     assert found["c0/rank7"].replay is None
-    assert found["c0/rank7"].recoverable_ns == 2_500_000
+    assert found["c0/rank7"].recoverable_ns == 5_000_000
+
+
+def test_what_a_late_rank_saves_is_what_its_replay_says(rows, tmp_path):
+    """4 ms of two devices, though the other rank waits for 2.5 ms alone."""
+    shorter = [row | {"predicted_ns": 1_096_000_000} if row["change"] == "no_straggler" else row for row in rows]
+    written(shorter, tmp_path)
+    one = found_with(shorter)["c0/rank7"]
+    assert (one.worth.ns, one.recoverable_ns, asked(one.recoverable_query)) == (2_500_000, 8_000_000, 8_000_000)
+    assert one.headline.endswith("; without it the run is 0.36 % shorter.")
+    assert "is 4.00 ms shorter" in one.sentence
+    assert "outside the loss" not in one.sentence
+
+
+def test_the_page_says_what_stands_beside_a_replay(rows):
+    document = summarise(found_with(rows).values(), {"demo": DatasetTime(gpu_ns=2_000_000_000)}, "0" * 8)["findings"]
+    said = {one["id"].rpartition("/")[2]: str(finding_item(at, one)) for at, one in enumerate(document)}
+    assert "by replay; at most " in said["communication"]
+    assert "all that is lost; a replay saves no less" in said["transfers"]  # 800 ms twice, of a loss of 300 ms
+    assert "by replay; the ranks wait " in said["rank7"]
 
 
 def test_the_document_holds_both_and_the_page_escapes_names(rows):

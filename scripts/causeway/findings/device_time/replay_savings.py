@@ -13,13 +13,15 @@ from causeway.findings.record import Finding, Replay
 
 OUTSIDE = " Part of that lies outside the loss, as where devices are not yet at work."
 """What is said of a replay that saves more than the loss."""
+UNBOUNDED = ("no_straggler",)
+"""Changes that may save more than the loss that a finding states: of a late rank that is what the others wait."""
 
 
 def with_replays(
     findings: Sequence[Finding], rows: Mapping[str, Sequence[Mapping]], devices: Mapping[str, int]
 ) -> list[Finding]:
     """Return findings; each whose loss a replay takes away has that replay, and is worth what it saves on all devices,
-    at most the loss.
+    at most the loss; a late rank all that it saves, as the run is shorter on that rank, too, which does not wait.
 
     Parameters
     ----------
@@ -72,15 +74,19 @@ def _replayed(finding: Finding, rows: Sequence[Mapping], at: int, devices: int) 
     )
     if finding.recoverable_ns is None or not devices:
         return found
-    most = min(saved * devices, finding.recoverable_ns)
+    every = saved * devices
+    most = every if row["change"] in UNBOUNDED else min(every, finding.recoverable_ns)
     count = in_document(f"{finding.dataset}/efficiency.json", "device", "n_devices", kind="integer")
     gain = of_table("greatest(time_ns - predicted_ns, 0)", table, rows_where({"file_row_number": at}))
+    query = f"({gain}) * ({count})"
+    if row["change"] not in UNBOUNDED:
+        query = f"least({query}, ({finding.recoverable_query}))"
     return replace(
         found,
-        headline=headlines.with_saving(finding.headline, finding.subject, most // devices, row["time_ns"]),
-        sentence=f"{found.sentence}{'' if saved * devices == most else OUTSIDE}",
+        headline=headlines.with_saving(finding.headline, finding.subject, saved, row["time_ns"]),
+        sentence=f"{found.sentence}{'' if every == most else OUTSIDE}",
         recoverable_ns=most,
-        recoverable_query=f"SELECT least(({gain}) * ({count}), ({finding.recoverable_query}))::BIGINT",
+        recoverable_query=f"SELECT ({query})::BIGINT",
     )
 
 

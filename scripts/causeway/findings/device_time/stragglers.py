@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from causeway.core.formatting import name_in_sentence, time_three_digits
-from causeway.core.queries import in_document
+from causeway.core.queries import in_document, value_at, within
 from causeway.core.vocabulary import INCONCLUSIVE, MIXED, NETWORK, STRAGGLER, SUPPORTED
 from causeway.findings import headlines, suggestions
 from causeway.findings.record import Effect, Evidence, Finding, Worth, link_to
@@ -26,7 +26,9 @@ def straggler_findings(document: Mapping) -> list[Finding]:
 
 
 def _finding(document: Mapping, index: int, *, key: str, path: tuple, value: int, **facts: object) -> Finding:
-    """Return a finding on a communicator, by its index in the document: a time in ns at a path below it."""
+    """Return a finding on a communicator, by its index in the document: a time in ns at a path below it, which is also
+    what can be saved at most, unless `facts` say otherwise.
+    """
     name = f"{document['dataset']}/stragglers.json"
     query = in_document(name, "groups", index, *path, kind="integer")
     is_supported = facts["verdict"] == SUPPORTED
@@ -39,9 +41,7 @@ def _finding(document: Mapping, index: int, *, key: str, path: tuple, value: int
         n=document["groups"][index]["collectives"],
         link=link_to(document["dataset"], "stragglers"),
         worth=Worth(ns=value) if is_supported else None,
-        recoverable_ns=value if is_supported else None,
-        recoverable_query=query if is_supported else None,
-        **facts,
+        **({"recoverable_ns": value, "recoverable_query": query} if is_supported else {}) | facts,
     )
 
 
@@ -50,10 +50,17 @@ def _of_communicator(group: Mapping) -> str:
 
 
 def _late_rank(document: Mapping, index: int, position: int) -> Finding:
-    """Return the finding on a late rank, by its position in the group."""
+    """Return the finding on a late rank, by its position in the group.
+
+    Without it a collective begins earlier by the mean wait of the others at most, and the run ends so much earlier on
+    all n ranks, the late one among them: what can be saved is their waiting times n / (n - 1).
+    """
     group = document["groups"][index]
     rank = group["ranks"][position]
     waited = rank["waiting_for_it_ns"]
+    ranks = group["n_ranks"]
+    waiting = value_at("groups", index, "ranks", position, "waiting_for_it_ns", kind="integer")
+    count = value_at("groups", index, "n_ranks", kind="integer")
     why = rank.get("why")
     return _finding(
         document,
@@ -67,7 +74,12 @@ def _late_rank(document: Mapping, index: int, position: int) -> Finding:
         sentence=(
             f"Rank {rank['rank']} is last in {rank['last_collectives']:,} of {group['collectives']:,}"
             f" collectives{_of_communicator(group)}, and late beyond the threshold in {rank['collectives']:,}; the"
-            f" others wait {time_three_digits(waited)} for it in all{_because(why) if why else ''}."
+            f" others wait {time_three_digits(waited)} for it in all{_because(why) if why else ''}. Were it never late,"
+            f" each of the {ranks} ranks would save up to {time_three_digits(waited // (ranks - 1))}."
+        ),
+        recoverable_ns=waited * ranks // (ranks - 1),
+        recoverable_query=within(
+            f"{document['dataset']}/stragglers.json", f"({waiting}) * ({count}) // (({count}) - 1)"
         ),
         verdict=SUPPORTED,
         undone_by="no_straggler",

@@ -170,8 +170,19 @@ def _worth(place: Place, finding: Mapping) -> Markup | None:
         between = tag("span", "[", ends[0], ", ", ends[1], "]", class_="note")
     if finding["replay"] is not None:
         whole = citations.time(finding["worth_ns"], in_document("findings.json", *place, "worth_ns", kind="integer"))
-        between = tag("span", "by replay; at most ", whole, " without dependencies", class_="note")
+        between = tag("span", _beside_replay(finding, whole), class_="note")
     return tag("span", tag("b", _time(finding)), between, tag("span", of, class_="note"), class_="saves")
+
+
+def _beside_replay(finding: Mapping, whole: Markup) -> list[Markup | str]:
+    """Return what stands beside what a replay saves: the loss (`whole`), which bounds it, or the time that others wait
+    for a late rank, which does not.
+    """
+    if finding["replay"]["change"] == "no_straggler":
+        return ["by replay; the ranks wait ", whole]
+    if finding["recoverable_ns"] == finding["worth_ns"]:
+        return ["all that is lost; a replay saves no less"]
+    return ["by replay; at most ", whole, " without dependencies"]
 
 
 def _sizes(place: Place, finding: Mapping) -> list[Markup]:
