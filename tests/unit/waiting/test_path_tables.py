@@ -73,6 +73,7 @@ def test_paths_of_real_exports_add_up_and_a_replay_without_change_gives_the_meas
     assert rows["nothing", None]["predicted_ns"] == rows["nothing", None]["time_ns"]
     for (change, _), row in rows.items():
         assert 0 <= row["predicted_ns"] <= row["time_ns"], change
+        assert 0 <= row["naive_ns"] <= row["time_ns"], change
         assert row["time_ns"] - row["predicted_ns"] <= row["naive_ns"] or change in ("launches_free", "host_free")
 
 
@@ -105,6 +106,26 @@ def test_an_export_of_launches_alone_has_a_path_through_them(tmp_path):
     assert [(row["start_ns"], row["duration_ns"], row["kind"]) for row in pieces] == [
         (100, 50, "kernel"), (150, 30, "wait"), (180, 20, "kernel"),
     ]  # fmt: skip
+
+
+def test_no_change_is_said_to_save_more_than_the_run_takes(tmp_path):
+    """Two threads and two streams at work for all of 1,000 ns: their sums are twice the run, a bound is the run."""
+    calls = [{"start_ns": 0, "duration_ns": 990, "correlation": at, "thread": at, "rank": 0} for at in (1, 2)]
+    copies = [
+        {"start_ns": 100, "duration_ns": 900, "correlation": at, "stream": at, "rank": 0, "copy_kind": 1}
+        for at in (1, 2)
+    ]
+    launches = [{"start_ns": 50, "duration_ns": 10, "correlation": 1, "stream": 1, "rank": 0, "configuration": 0}]
+    tables = {"launches": launches, "transfers": copies}
+    tables["calls"] = [row | {"name": "cudaLaunchKernel"} for row in calls]
+    write_export(tmp_path / "e0", tables)
+    write_json({"exports": {"e0": {"shift_ns": 0, "ranks": [0]}}}, tmp_path / "clocks.json")
+    outs = [tmp_path / "d" / f"{table}.parquet" for table in ("critical_path", "replay", "path_pieces")]
+    find_critical_paths("d", [tmp_path / "e0"], tmp_path / "clocks.json", None, [], *outs)
+    rows = {row["change"]: row for row in read_table(outs[1], "replay").to_pylist()}
+    assert {rows[change]["time_ns"] for change in ("copies_free", "launches_free", "host_free")} == {1000}
+    bounds = {change: rows[change]["naive_ns"] for change in ("copies_free", "launches_free", "host_free")}
+    assert bounds == {"copies_free": 1000, "launches_free": 1000, "host_free": 1000}
 
 
 def test_too_many_events_leave_tables_without_rows_that_say_why(tmp_path, monkeypatch):

@@ -26,7 +26,8 @@ class Predicted:
     limited_by, limited_name : str or None
         Kind and name with the longest time on the critical path after the change, on the slowest rank; None for steps.
     naive_ns : int or None
-        The naive bound of what is saved; None for steps.
+        The naive bound of what is saved, at most the run's time, which threads that run at once would exceed; None for
+        steps.
     """
 
     change: str
@@ -76,7 +77,7 @@ def _rows_of(
     kind, name = limit_of(paths, after)
     whole = Predicted(
         change=change.word, name=change.name, step=None, time_ns=time, predicted_ns=predicted, limited_by=kind,
-        limited_name=name, naive_ns=change.naive_ns,
+        limited_name=name, naive_ns=min(change.naive_ns, time),
     )  # fmt: skip
     longest: dict[int, tuple[int, int]] = {}
     for mark in marks.values():
