@@ -5,12 +5,13 @@ import re
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from causeway.core.tables import SCHEMAS, write_table
 from causeway.findings.device_time.waiting import waiting_findings
 from causeway.plotting.figures.device_time.waiting import draw_waiting
-from causeway.plotting.overview.device_time.idle_reasons import why_devices_wait
+from causeway.plotting.overview.device_time.idle_reasons import idle_sentence, why_devices_wait
 
 HOSTILE = "range: <script>alert('x')</script>\"; DROP TABLE t"
 ROWS = [
@@ -54,6 +55,16 @@ def test_the_overview_cites_each_number_and_escapes_names(table):
     queries = re.findall(r'data-query="([^"]*)"', page)
     found = [duckdb.connect().sql(html.unescape(query)).fetchall()[0][0] for query in queries]
     assert found == [1_000, 70, 30, 600, 300, 100]
+
+
+def test_lost_time_gives_the_largest_of_the_same_reasons(table):
+    """700 ns of 1,000 between first and last work; the 5,000 ns before it, and the row of a step, count in neither."""
+    said = re.sub("<[^>]*>", "", html.unescape(str(idle_sentence(table, "d"))))
+    assert said == (
+        "Between first and last work devices are idle for 1 µs; the largest part of it: 70 % nothing was queued: the"
+        " host was late."
+    )
+    assert idle_sentence(table.filter(pc.equal(table["reason"], "before_first")), "d") is None
 
 
 def test_the_figure_has_a_bar_for_each_reason_of_each_device_or_says_why_not(table):

@@ -22,7 +22,7 @@ from causeway.plotting.overview.comparisons import COMPARED, compared_runs
 from causeway.plotting.overview.datasets import datasets_table
 from causeway.plotting.overview.device_time.collectives_by_size import collectives_by_size
 from causeway.plotting.overview.device_time.heat_map import heat_map
-from causeway.plotting.overview.device_time.idle_reasons import why_devices_wait
+from causeway.plotting.overview.device_time.idle_reasons import idle_sentence, why_devices_wait
 from causeway.plotting.overview.device_time.late_ranks import which_rank
 from causeway.plotting.overview.device_time.limits import what_limits
 from causeway.plotting.overview.device_time.operator_times import gpu_time_by_operator
@@ -195,7 +195,8 @@ def _time_lost(view: DatasetView) -> list[Markup]:
     limits = what_limits(view.critical_path, view.replay, view.name) if view.critical_path is not None else []
     operators = gpu_time_by_operator(view.operators, view.name) if view.operators is not None else []
     sizes = collectives_by_size(view.collectives, view.name) if view.collectives is not None else []
-    lost = where_the_time_goes(view.efficiency, view.efficiency_table, view.name)
+    idle = idle_sentence(view.waiting, view.name) if view.waiting is not None else None
+    lost = where_the_time_goes(view.efficiency, view.efficiency_table, view.name, idle)
     return [*lost, *operators, *sizes, *waiting, *limits]
 
 

@@ -5,10 +5,11 @@ import json
 import re
 
 import plotting_samples as samples
+import pyarrow as pa
 import pytest
 from variability_samples import HOSTILE, NAMES
 
-from causeway.core.tables import read_json, read_table
+from causeway.core.tables import SCHEMAS, read_json, read_table, write_table
 from causeway.plotting.drawing import citations
 from cited_page import CitedPage, reads_like, wrong_numbers
 from comparison_runs import write_comparison, write_run
@@ -49,6 +50,31 @@ def made(tmp_path_factory):
     summarise_findings.main(job)
     write_overview.main(job)
     return results
+
+
+def test_idle_time_has_one_set_of_reasons(tmp_path):
+    """Where `waiting.parquet` says why devices wait, the page does not give the coarser causes of the efficiency."""
+    results = tmp_path / "results"
+    samples.write_dataset(results, "demo", measured=True)
+    pages = []
+    for waits in ([], [("start_up", "work was enqueued before", 3_000_000), ("blocked_host", "cudaFree", 1_000_000)]):
+        if waits:
+            rows = [
+                {"rank": 0, "device": 0, "reason": r, "detail": d, "step": None, "wait_ns": ns} for r, d, ns in waits
+            ]
+            table = pa.Table.from_pylist(rows, schema=SCHEMAS["waiting"])
+            write_table(table, results / "demo" / "waiting.parquet", "waiting")
+            write_table(SCHEMAS["steps"].empty_table(), results / "demo" / "steps.parquet", "steps")
+        job = samples.job_of(results, results)
+        summarise_findings.main(job)
+        write_overview.main(job)
+        pages.append((results / "overview.html").read_text())
+    before, after = (re.sub("<[^>]*>", "", page) for page in pages)
+    assert "lies between two kernels" in before
+    assert "lies between two kernels" not in after
+    assert "of it: 75 % start-up latency of queued work." in after
+    assert "Of it: 75 % start-up latency of queued work; 25 % the host was inside" in after
+    assert wrong_numbers(pages[1], results)[1] == []
 
 
 def test_every_number_of_the_page_is_found_by_its_query_and_reads_like_it(made):

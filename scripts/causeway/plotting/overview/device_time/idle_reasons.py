@@ -20,6 +20,47 @@ if TYPE_CHECKING:
 MOST_DETAILS = 8
 OUTSIDE = ("before_first", "after_last")
 """Reasons of the time outside a device's first and last work."""
+BETWEEN = "Between first and last work devices are idle for"
+
+
+def _inside(table: "pa.Table") -> list[dict]:
+    """Return the rows of the whole run between the first and the last work of a device."""
+    return [row for row in rows_of_run(table) if row["reason"] not in OUTSIDE]
+
+
+def _by_reason(table: "pa.Table", path: str) -> tuple[Markup, list[Markup]] | None:
+    """Return the idle time, and the share of each reason in words, the largest first; None where no device is idle."""
+    by_reason: Counter = Counter()
+    for row in _inside(table):
+        by_reason[row["reason"]] += row["wait_ns"]
+    idle = sum(by_reason.values())
+    if not idle:
+        return None
+    inside = f"step IS NULL AND reason NOT IN ({', '.join(repr(one) for one in OUTSIDE)})"
+    parts = []
+    for reason, ns in sorted(by_reason.items(), key=lambda item: (-item[1], item[0])):
+        share = f"100 * sum(wait_ns) FILTER (reason = '{reason}') / sum(wait_ns)"
+        value = citations.percent(100 * ns / idle, of_table(share, path, inside))
+        parts.append(joined([value, f" {WAITING_REASONS[reason]}"]))
+    return citations.time(idle, of_table("sum(wait_ns)::BIGINT", path, inside)), parts
+
+
+def idle_sentence(table: "pa.Table", name: str) -> Markup | None:
+    """Return how long devices are idle and the largest reason, as `why_devices_wait` has them; None where no device is
+    idle.
+
+    Parameters
+    ----------
+    table : Table
+        `waiting.parquet`.
+    name : str
+        The dataset.
+    """
+    found = _by_reason(table, f"{name}/waiting.parquet")
+    if found is None:
+        return None
+    idle, parts = found
+    return joined([f"{BETWEEN} ", idle, "; the largest part of it: ", parts[0], "."])
 
 
 def why_devices_wait(table: "pa.Table", steps: "pa.Table | None", name: str) -> list[Markup]:
@@ -36,29 +77,14 @@ def why_devices_wait(table: "pa.Table", steps: "pa.Table | None", name: str) -> 
         The dataset.
     """
     path = f"{name}/waiting.parquet"
-    rows = [row for row in rows_of_run(table) if row["reason"] not in OUTSIDE]
-    by_reason: Counter = Counter()
     by_detail: Counter = Counter()
-    for row in rows:
-        by_reason[row["reason"]] += row["wait_ns"]
+    for row in _inside(table):
         by_detail[row["reason"], row["detail"]] += row["wait_ns"]
-    idle = sum(by_reason.values())
-    if not idle:
+    found = _by_reason(table, path)
+    if found is None:
         return []
-    inside = f"step IS NULL AND reason NOT IN ({', '.join(repr(one) for one in OUTSIDE)})"
-    whole = of_table("sum(wait_ns)::BIGINT", path, inside)
-    parts = []
-    for reason, ns in sorted(by_reason.items(), key=lambda item: (-item[1], item[0])):
-        share = f"100 * sum(wait_ns) FILTER (reason = '{reason}') / sum(wait_ns)"
-        value = citations.percent(100 * ns / idle, of_table(share, path, inside))
-        parts.append(joined([value, f" {WAITING_REASONS[reason]}"]))
-    sentence = [
-        "Between first and last work devices are idle for ",
-        citations.time(idle, whole),
-        ". Of it: ",
-        joined(parts, "; "),
-        ".",
-    ]
+    idle, parts = found
+    sentence = [f"{BETWEEN} ", idle, ". Of it: ", joined(parts, "; "), "."]
     head = tag("thead", tag("tr", tag("th", "reason"), tag("th", "behind it"), tag("th", "time", class_="n")))
     body = []
     for (reason, detail), ns in sorted(by_detail.items(), key=lambda item: (-item[1], item[0]))[:MOST_DETAILS]:

@@ -65,8 +65,10 @@ class Document:
         return total, f"list_sum(json_extract(content, '$.breakdown.*.{key}')::BIGINT[])::BIGINT"
 
 
-def where_the_time_goes(document: Mapping, table: "pa.Table", name: str) -> list[Markup]:
-    """Return sentences, trees beside the waterfall, and the map of lost time of a dataset."""
+def where_the_time_goes(document: Mapping, table: "pa.Table", name: str, idle: Markup | None = None) -> list[Markup]:
+    """Return sentences, trees beside the waterfall, and the map of lost time of a dataset; `idle` is as in
+    `sentences`.
+    """
     heading = tag("h3", "Where the time goes", id=f"{name}--efficiency")
     facts = Document(document, name)
     if document["why"] or not facts.total:
@@ -75,14 +77,16 @@ def where_the_time_goes(document: Mapping, table: "pa.Table", name: str) -> list
     lost = lost_map(table, name)
     return [
         heading,
-        tag("div", [tag("p", words) for words in sentences(facts)], class_="tight"),
+        tag("div", [tag("p", words) for words in sentences(facts, idle)], class_="tight"),
         tag("div", trees(facts, table), waterfall(facts), class_="beside trees"),
         *([tag("h4", "Lost time over time and ranks"), lost] if lost is not None else []),
     ]
 
 
-def sentences(facts: Document) -> list[Markup]:
-    """Return what costs most, and what stands out of idle time, launches, copies and hosts."""
+def sentences(facts: Document, idle: Markup | None = None) -> list[Markup]:
+    """Return what costs most, and what stands out of idle time, launches, copies and hosts; `idle` is a sentence on the
+    idle time by the reasons of `waiting.parquet`, without which the coarser causes of `efficiency.json` stand.
+    """
     document = facts.document
     tree = facts.document[COMM_AWARE]
     roles = document.get("roles") or {"within_ns": None}  # what roles differ by is no imbalance of the work
@@ -97,7 +101,8 @@ def sentences(facts: Document) -> list[Markup]:
     first = joined(
         ["Computing kernels run for ", running, " of the time of ", devices, loss, part_of(facts, worst), "."]
     )
-    return [first, *_idle(facts), *_small(facts), *_copies(facts), *_notes(facts), *_host(facts)]
+    waits = _idle(facts) if idle is None else [idle]
+    return [first, *waits, *_small(facts), *_copies(facts), *_notes(facts), *_host(facts)]
 
 
 def part_of(facts: Document, part: str) -> Markup:
