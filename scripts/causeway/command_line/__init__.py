@@ -4,5 +4,5 @@ It stands on the top floor beside the entry scripts. It writes a sheet and a con
 would, and shows what comes of it; nothing is analysed here.
 
 Imports run from left to right: `__main__` > `check`, `gate_files`, `run_workflow`, `exports_without_sheet` >
-`analysis_folder` > `exports_found`, `progress`, `too_short`.
+`analysis_folder`, `progress` > `exports_found`, `output`, `too_short`.
 """

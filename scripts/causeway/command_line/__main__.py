@@ -6,7 +6,6 @@ wrong argument or an analysis that failed, with a sentence that says why, or a f
 
 import argparse
 import json
-import os
 import sys
 import traceback
 import webbrowser
@@ -18,9 +17,11 @@ from causeway.command_line.analysis_folder import existing_configuration, settin
 from causeway.command_line.check import describe_export
 from causeway.command_line.exports_found import FoundExport, find_exports
 from causeway.command_line.gate_files import GateFiles
-from causeway.command_line.run_workflow import run_workflow, snakemake_command
+from causeway.command_line.output import answer, answering, remark
+from causeway.command_line.run_workflow import INTERRUPTED, run_workflow, snakemake_command
 from causeway.core.errors import CausewayError
 from causeway.core.files.checksums import RECORD, differences, in_words
+from causeway.core.files.machine_errors import fault_behind, sentence
 
 MOST_ROWS = 50
 """Rows of a query that are shown as text: more than a screen holds is for `--format csv` or `json`."""
@@ -108,9 +109,8 @@ def _gate(options: argparse.Namespace) -> int:
     verdicts = json.loads(document.read_text(encoding="utf-8"))
     if not verdicts["states"]:
         raise CausewayError("no limit applies; set one, for example --limit max_slowdown_percent=5")
-    for reason in verdicts["reasons"]:
-        print(reason)
-    print("the gate is closed" if verdicts["reasons"] else f"the gate is open: {len(verdicts['states'])} limits judged")
+    said = "the gate is closed" if verdicts["reasons"] else f"the gate is open: {len(verdicts['states'])} limits judged"
+    answer(*verdicts["reasons"], said)
     return 1 if verdicts["reasons"] else 0
 
 
@@ -137,9 +137,9 @@ def _analysed(
     if code := run_workflow(command):
         return code
     results = (options.out / "results").absolute()
-    print(f"open first   {results / page}")
+    answer(f"open first   {results / page}")
     if report:
-        print(f"to forward   {results / 'report.zip'}")
+        answer(f"to forward   {results / 'report.zip'}")
     if options.open:
         webbrowser.open((results / page).as_uri())
     return 0
@@ -164,7 +164,7 @@ def _check(options: argparse.Namespace) -> int:
     for export in find_exports(options.exports):
         read, lines = describe_export(export)
         readable = readable and read
-        print("\n".join(lines))
+        answer(*lines)
     return 0 if readable else 1
 
 
@@ -174,16 +174,18 @@ def _query(options: argparse.Namespace) -> int:
     from causeway.api.results_folder import open_results
 
     table = open_results(options.results).query(options.statement)
-    if options.format == "json":
-        print(json.dumps(table.to_pylist(), default=str, indent=1))
-    elif options.format == "csv":
-        pyarrow.csv.write_csv(table, sys.stdout.buffer)
-    else:
-        print(*table.column_names, sep="\t")
-        for row in table.slice(0, MOST_ROWS).to_pylist():
-            print(*(ascii(value) if isinstance(value, str) else value for value in row.values()), sep="\t")
-        if table.num_rows > MOST_ROWS:
-            print(f"... {table.num_rows - MOST_ROWS} rows more; --format csv writes all")
+    with answering() as stream:
+        if options.format == "json":
+            stream.write(f"{json.dumps(table.to_pylist(), default=str, indent=1)}\n")
+        elif options.format == "csv":
+            pyarrow.csv.write_csv(table, stream.buffer)
+        else:
+            print(*table.column_names, sep="\t", file=stream)
+            for row in table.slice(0, MOST_ROWS).to_pylist():
+                cells = (ascii(value) if isinstance(value, str) else value for value in row.values())
+                print(*cells, sep="\t", file=stream)
+            if table.num_rows > MOST_ROWS:
+                print(f"... {table.num_rows - MOST_ROWS} rows more; --format csv writes all", file=stream)
     return 0
 
 
@@ -194,7 +196,7 @@ def _verify(options: argparse.Namespace) -> int:
         raise CausewayError(f"{options.results}: holds no results with a record of checksums; let the analysis end")
     known = json.loads((results / RECORD).read_text(encoding="utf-8"))["files"]
     lines = in_words(results, differences(results, known))
-    print(*(lines or [f"{len(known)} files are as they were recorded"]), sep="\n")
+    answer(*(lines or [f"{len(known)} files are as they were recorded"]))
     return 1 if lines else 0
 
 
@@ -205,7 +207,7 @@ def _windows(options: argparse.Namespace) -> int:
     command = snakemake_command(options.out, configuration, files, options.cores, options.profile, [])
     code = run_workflow(command)
     if not code:
-        print(*(options.out / file for file in files), sep="\n")
+        answer(*(str(options.out / file) for file in files))
     return code
 
 
@@ -215,13 +217,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(options.action(options))
     except CausewayError as error:
-        sys.stderr.write(f"causeway: {error}\n")
+        remark(f"causeway: {error}\n")
         return 2
-    except BrokenPipeError:  # the reader of our output, for example `head`, has enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except Exception:
-        traceback.print_exc()
+    except KeyboardInterrupt:
+        remark("interrupted\n")
+        return INTERRUPTED
+    except Exception as error:
+        fault = error if isinstance(error, OSError) else fault_behind(error)
+        remark(f"causeway: {sentence(fault)}\n" if fault else traceback.format_exc())
         return 2  # Python's own code, 1, would say that a gate is closed
 
 

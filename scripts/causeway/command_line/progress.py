@@ -6,6 +6,8 @@ import sys
 import time
 from typing import TextIO
 
+from causeway.command_line.output import remark
+
 _DONE = re.compile(r"^(\d+) of (\d+) steps \(\d+%\) done")
 _RULE = re.compile(r"^(?:local)?rule (\w+):|^\[.*\] (?:Job \d+: )?(?:local)?rule (\w+)")
 MOST_KEPT_LINES = 200
@@ -30,13 +32,13 @@ class WorkflowProgress:
 
     Parameters
     ----------
-    stream : text stream
-        Where the line goes.
+    stream : text stream, optional
+        Where the line goes; standard error if None.
     """
 
-    def __init__(self, stream: TextIO = sys.stderr) -> None:
-        self.stream = stream
-        self.on_terminal = stream.isatty()
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self.stream = stream or sys.stderr
+        self.on_terminal = self.stream is not None and self.stream.isatty()
         self.began = time.monotonic()
         self.done = 0
         self.total = 0
@@ -67,13 +69,11 @@ class WorkflowProgress:
     def _show(self) -> None:
         if self.on_terminal:
             width = shutil.get_terminal_size().columns - 1
-            self.stream.write(f"\r\x1b[K{self.text()[:width]}")
+            remark(f"\r\x1b[K{self.text()[:width]}", self.stream)
         else:
-            self.stream.write(f"{self.text()}\n")
-        self.stream.flush()
+            remark(f"{self.text()}\n", self.stream)
 
     def end(self) -> None:
         """Remove the line from a terminal."""
         if self.on_terminal:
-            self.stream.write("\r\x1b[K")
-            self.stream.flush()
+            remark("\r\x1b[K", self.stream)

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from causeway.command_line.output import remark
 from causeway.command_line.progress import WorkflowProgress
 from causeway.core.errors import CausewayError
 from causeway.core.installation import workflow_folder
@@ -46,7 +47,7 @@ def run_workflow(command: Sequence[str]) -> int:
     CausewayError
         If Snakemake fails; the message is the end of its output.
     """
-    sys.stderr.write(f"{shlex.join(command)}\n")
+    remark(f"{shlex.join(command)}\n")
     progress = WorkflowProgress()
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()])
@@ -75,7 +76,7 @@ def run_workflow(command: Sequence[str]) -> int:
                     os.killpg(process.pid, signal.SIGINT)
     progress.end()
     if interrupted:
-        sys.stderr.write("interrupted; what was finished is kept, and the same command goes on from there\n")
+        remark("interrupted; what was finished is kept, and the same command goes on from there\n")
         return INTERRUPTED
     if code:
         ending = "\n".join(progress.kept)
