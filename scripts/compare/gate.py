@@ -1,10 +1,11 @@
-"""Fails, with one sentence per limit, if a limit of the configuration is broken."""
+"""Fails, with one sentence per limit, if a limit of the configuration is broken or not judged."""
 
 from typing import TYPE_CHECKING
 
 from causeway.core.errors import CausewayError
 from causeway.core.logs import LOG, failing_clearly
 from causeway.core.tables import read_json
+from causeway.core.vocabulary import INCONCLUSIVE
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -20,7 +21,8 @@ def main(job) -> None:
                 "`gate:` of the configuration sets no limit that applies to a comparison; set one, for example"
                 " `max_slowdown_percent: 5`"
             )
-        LOG.info("the gate is open: %d limits judged, none broken", len(document["states"]))
+        undecided = sum(state["state"] == INCONCLUSIVE for state in document["states"])
+        LOG.info("the gate is open: %d limits, %d not decided", len(document["states"]), undecided)
 
 
 if "snakemake" in globals():

@@ -22,6 +22,8 @@ from causeway.command_line.run_workflow import INTERRUPTED, run_workflow, snakem
 from causeway.core.errors import CausewayError
 from causeway.core.files.checksums import RECORD, differences, in_words
 from causeway.core.files.machine_errors import fault_behind, sentence
+from causeway.core.tables import read_json
+from causeway.core.vocabulary import INCONCLUSIVE
 
 MOST_ROWS = 50
 """Rows of a query that are shown as text: more than a screen holds is for `--format csv` or `json`."""
@@ -96,7 +98,7 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _gate(options: argparse.Namespace) -> int:
-    """Compare two runs and judge the limits; 1 if one is broken."""
+    """Compare two runs and judge the limits; 1 if one is broken or cannot be judged."""
     files = GateFiles(options.markdown, options.badge)
     files.write_unfinished()
     limits = settings_of(options.limit)
@@ -106,11 +108,12 @@ def _gate(options: argparse.Namespace) -> int:
     if code := _analysed(options, [], sides, targets, {"gate": limits} if limits else {}):
         return code
     files.copy_from(options.out)
-    verdicts = json.loads(document.read_text(encoding="utf-8"))
-    if not verdicts["states"]:
+    verdicts = read_json(document)
+    states = [state["state"] for state in verdicts["states"]]
+    if not states:
         raise CausewayError("no limit applies; set one, for example --limit max_slowdown_percent=5")
-    said = "the gate is closed" if verdicts["reasons"] else f"the gate is open: {len(verdicts['states'])} limits judged"
-    answer(*verdicts["reasons"], said)
+    is_open = f"the gate is open: {len(states)} limits, {states.count(INCONCLUSIVE)} not decided"
+    answer(*verdicts["reasons"], "the gate is closed" if verdicts["reasons"] else is_open)
     return 1 if verdicts["reasons"] else 0
 
 

@@ -3,7 +3,18 @@
 from collections.abc import Mapping, Sequence
 
 from causeway.core.formatting import elided, name_in_quotes
-from causeway.core.vocabulary import BROKEN, COULD_NOT_TELL, HELD, INCONCLUSIVE, MISSING_DATA, NEW, PASSES, REGRESSED
+from causeway.core.vocabulary import (
+    BROKEN,
+    COULD_NOT_TELL,
+    GONE,
+    HELD,
+    INCONCLUSIVE,
+    MISSING_DATA,
+    NEW,
+    NOT_JUDGED,
+    PASSES,
+    REGRESSED,
+)
 
 LIMITS = {
     "max_slowdown_percent": ("run", "time_per_launch", "time for the same launches", 1),
@@ -14,13 +25,26 @@ LIMITS = {
     "max_efficiency_loss_points": ("run", "efficiency", "parallel efficiency of the devices", -1),
 }
 """Per limit: level, metric, its name, and the sign of a change for the worse."""
+MOST_UNJUDGED = 0.1
+"""Share of either run's GPU time that kernels without an interval may have together before a limit of kernels counts
+as not judged: some kernels are launched a few times only, and what they take of a run is not nothing.
+"""
+NOT_COMPARED = {
+    "time_per_launch": "the runs have no configuration in common whose launches take time",
+    "variability": "in one of the runs no duration differs from the mean of its configuration",
+    "span": "one of the runs has no time line",
+    "efficiency": "one of the runs has no efficiency tree",
+}
+"""Why there is no row of a metric."""
+VERBS = {BROKEN: "breaks", HELD: "keeps", INCONCLUSIVE: "does not decide"}
 
 
 def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[dict]:
     """Return every limit that is set, with its state for each group it concerns and one sentence.
 
-    A limit is broken only if the whole interval lies beyond it, held if the whole interval lies within; else it is not
-    decided.
+    A limit is broken only if the whole interval lies beyond it, held if the whole interval lies within, and not decided
+    if the interval straddles it. Without an interval it is not judged. A kernel without one is not decided as long as
+    its change is within the limit and all such kernels have little of the time (`MOST_UNJUDGED`).
 
     Parameters
     ----------
@@ -45,12 +69,11 @@ def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[d
         ]
         if level == "kernel":
             judged = [row for row in judged if _share(row, totals) >= limits["min_share"]]
-        if not judged and level == "run":
-            found.append(
-                _state(
-                    names, limit, None, INCONCLUSIVE, f"{names}: {words} was not compared, so {limit} cannot be judged."
-                )
+            found += _kernels_without_interval(
+                names, limit, document["decomposition"], judged, totals, limits["min_share"]
             )
+        elif not judged:
+            found.append(_not_compared(names, limit, words, metric))
         found += [_judged(names, limit, float(limits[limit]), row, words, sign) for row in judged]
     found += _least_efficiency(names, rows, limits["min_efficiency"])
     if limits["forbid_new_kernels"]:
@@ -97,25 +120,64 @@ def missing(document: Mapping, exports: Mapping[str, Sequence[Mapping]]) -> list
     return [_state(names, MISSING_DATA, None, INCONCLUSIVE, sentence) for sentence in sentences]
 
 
-def _share(row: Mapping, totals: Sequence[int]) -> float:
+def _share(row: Mapping, totals: Sequence[int], key: str = "total_ns") -> float:
     return max(
-        (row[f"{side}_total_ns"] or 0) / max(total, 1)
+        (row[f"{side}_{key}"] or 0) / max(total, 1)
         for side, total in zip(("baseline", "candidate"), totals, strict=True)
     )
 
 
-def _judged(names: str, limit: str, most: float, row: Mapping, words: str, sign: int) -> dict:
-    ends = (
-        sorted(sign * row[key] for key in ("low_percent", "high_percent")) if row["low_percent"] is not None else None
+def _not_compared(names: str, limit: str, words: str, metric: str) -> dict:
+    sentence = (
+        f"{names}: {words} was not compared, as {NOT_COMPARED[metric]}, so {limit} cannot be judged and the gate stays"
+        " closed; compare exports that have it, or leave this limit away."
     )
-    state = INCONCLUSIVE if ends is None or ends[0] <= most < ends[1] else BROKEN if ends[0] > most else HELD
+    return _state(names, limit, None, NOT_JUDGED, sentence)
+
+
+def _kernels_without_interval(
+    names: str, limit: str, kernels: Sequence[Mapping], rows: Sequence[Mapping], totals: Sequence[int], least: float
+) -> list[dict]:
+    """Return one state if the kernels of both runs that have no interval are too much of a run to be passed over."""
+    known = {row["candidate"] for row in rows if row["low_percent"] is not None}
+    others = [
+        part
+        for part in kernels
+        if part["match"] not in (NEW, GONE) and part["kernel"] not in known and _share(part, totals, "ns") >= least
+    ]
+    together = {f"{side}_ns": sum(part[f"{side}_ns"] for part in others) for side in ("baseline", "candidate")}
+    share = _share(together, totals, "ns")
+    if share <= MOST_UNJUDGED:
+        return []
+    sentence = (
+        f"{names}: kernels with {100 * share:.0f} % of the GPU time have no interval, most often for too few launches,"
+        f" so {limit} cannot be judged and the gate stays closed; {_advice('time_per_launch', limit)}."
+    )
+    return [_state(names, limit, None, NOT_JUDGED, sentence)]
+
+
+def _advice(metric: str, limit: str) -> str:
+    more = "" if metric == "span" else "capture more launches, "
+    away = "raise min_share, or leave this limit away" if "kernel" in limit else "or leave this limit away"
+    return f"{more}name repeats of both runs, {away}"
+
+
+def _judged(names: str, limit: str, most: float, row: Mapping, words: str, sign: int) -> dict:
+    if row["low_percent"] is None:
+        interval = ", without interval"
+        state = NOT_JUDGED if row["level"] == "run" or sign * row["change_percent"] > most else INCONCLUSIVE
+    else:
+        interval = f" [{row['low_percent']:+.2f}, {row['high_percent']:+.2f}]"
+        ends = sorted(sign * row[key] for key in ("low_percent", "high_percent"))
+        state = BROKEN if ends[0] > most else HELD if ends[1] <= most else INCONCLUSIVE
     unit = "points" if row["metric"] == "efficiency" else "%"
     what = words if row["level"] == "run" else f"{words} of kernel {name_in_quotes(row['candidate'])}"
-    interval = f" [{row['low_percent']:+.2f}, {row['high_percent']:+.2f}]" if ends else ", without interval"
-    verb = {BROKEN: "breaks", HELD: "keeps", INCONCLUSIVE: "does not decide"}[state]
-    sentence = (
-        f"{names}: {what} changed by {row['change_percent']:+.2f} {unit}{interval}, which {verb} {limit} = {most:g}."
-    )
+    if state == NOT_JUDGED:
+        advice = _advice(row["metric"], limit)
+        said = f"so {limit} = {most:g} cannot be judged and the gate stays closed: {row['reason']}; {advice}"
+    else:
+        said = f"which {VERBS[state]} {limit} = {most:g}"
+    sentence = f"{names}: {what} changed by {row['change_percent']:+.2f} {unit}{interval}, {said}."
     return _state(names, limit, row["candidate"], state, sentence)
 
 
@@ -127,25 +189,18 @@ def _least_efficiency(names: str, rows: Sequence[Mapping], least: float | None) 
         return []
     row = next((row for row in rows if row["level"] == "run" and row["metric"] == "efficiency"), None)
     if row is None:
-        return [
-            _state(
-                names,
-                "min_efficiency",
-                None,
-                INCONCLUSIVE,
-                f"{names}: efficiency was not compared, so min_efficiency cannot be judged.",
-            )
-        ]
+        return [_not_compared(names, "min_efficiency", "efficiency", "efficiency")]
     value = row["candidate_value"]
-    state = INCONCLUSIVE
-    if row["low_percent"] is not None:
-        low, high = (value + (row[key] - row["change_percent"]) / 100 for key in ("low_percent", "high_percent"))
-        state = BROKEN if high < least else HELD if low >= least else INCONCLUSIVE
-    verb = {BROKEN: "breaks", HELD: "keeps", INCONCLUSIVE: "does not decide"}[state]
-    sentence = (
-        f"{names}: the candidate's parallel efficiency is {value:.3f}, which with its interval {verb} min_efficiency ="
-        f" {least:g}."
-    )
+    what = f"{names}: the candidate's parallel efficiency is {value:.3f}"
+    if row["low_percent"] is None:
+        sentence = (
+            f"{what}, without interval, so min_efficiency = {least:g} cannot be judged and the gate stays closed:"
+            f" {row['reason']}; {_advice('efficiency', 'min_efficiency')}."
+        )
+        return [_state(names, "min_efficiency", None, NOT_JUDGED, sentence)]
+    low, high = (value + (row[key] - row["change_percent"]) / 100 for key in ("low_percent", "high_percent"))
+    state = BROKEN if high < least else HELD if low >= least else INCONCLUSIVE
+    sentence = f"{what}, which with its interval {VERBS[state]} min_efficiency = {least:g}."
     return [_state(names, "min_efficiency", None, state, sentence)]
 
 
@@ -154,10 +209,10 @@ def _state(names: str, limit: str, group: str | None, state: str, sentence: str)
 
 
 def reasons(states: Sequence[Mapping], strict: bool) -> list[str]:
-    """Return one sentence per limit that stops the job: the broken ones and missing data; with `strict` also those that
-    the data do not decide.
+    """Return one sentence per limit that stops the job: the broken ones, those not judged, and missing data; with
+    `strict` also those that the interval does not decide.
     """
-    stops = (BROKEN, INCONCLUSIVE) if strict else (BROKEN,)
+    stops = (BROKEN, NOT_JUDGED, INCONCLUSIVE) if strict else (BROKEN, NOT_JUDGED)
     return [state["sentence"] for state in states if state["state"] in stops or state["limit"] == MISSING_DATA]
 
 

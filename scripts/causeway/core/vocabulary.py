@@ -97,6 +97,8 @@ FOR_THE_WORSE, FOR_THE_BETTER = zip(*CHANGE_WORDS.values(), strict=True)
 
 BROKEN = "broken"
 HELD = "held"
+NOT_JUDGED = "not judged"
+"""No value or no interval stands against the limit: unlike one that the interval straddles, it closes the gate."""
 MISSING_DATA = "missing_data"
 """Stands in place of a limit's key where data are missing: no setting opens the gate then."""
 PASSES = "passes"

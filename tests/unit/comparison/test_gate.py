@@ -14,7 +14,8 @@ NONE = {
     "forbid_new_kernels": False,
     "strict": False,
 }
-DOCUMENT = {side: {"dataset": side, "gpu_time_ns": 1000} for side in ("baseline", "candidate")}
+SIDES = ("baseline", "candidate")
+DOCUMENT = {**{side: {"dataset": side, "gpu_time_ns": 1000} for side in SIDES}, "decomposition": []}
 
 
 def row(change, low, high, level="run", metric="time_per_launch", total=500, **more):
@@ -24,6 +25,7 @@ def row(change, low, high, level="run", metric="time_per_launch", total=500, **m
         "candidate": "k",
         "verdict": "?",
         "candidate_value": 0.9,
+        "reason": "too few launches",
     }
     return {
         "level": level,
@@ -46,7 +48,8 @@ def row(change, low, high, level="run", metric="time_per_launch", total=500, **m
         (5, 5, 5, "held"),
         (2, 1, 3, "held"),
         (-50, -60, -40, "held"),
-        (60, None, None, "inconclusive"),
+        (60, None, None, "not judged"),
+        (-60, None, None, "not judged"),
     ],
 )
 def test_a_slowdown_is_judged_by_its_interval(change, low, high, state):
@@ -90,10 +93,72 @@ def test_what_is_not_decided_stops_only_a_strict_gate():
     assert len(reasons(states, strict=True)) == 1
 
 
-def test_a_metric_that_was_not_compared_is_not_decided():
-    (found,) = judge(DOCUMENT, [], {**NONE, "max_span_increase_percent": 5})
-    assert found["state"] == "inconclusive"
-    assert "was not compared" in found["sentence"]
+@pytest.mark.parametrize("limit", [limit for limit, (level, *_) in LIMITS.items() if level == "run"])
+def test_a_metric_of_the_run_that_was_not_compared_closes_the_gate(limit):
+    states = judge(DOCUMENT, [], {**NONE, limit: 5})
+    assert [state["state"] for state in states] == ["not judged"]
+    (reason,) = reasons(states, strict=False)
+    assert re.search(f"was not compared, as .* so {limit} cannot be judged and the gate stays closed; compare", reason)
+
+
+def kernels(*parts):
+    """Return a document with kernels of both runs as (name, match, ns before, ns after)."""
+    keys = ("kernel", "match", "baseline_ns", "candidate_ns")
+    return {**DOCUMENT, "decomposition": [dict(zip(keys, part, strict=True)) for part in parts]}
+
+
+def kernel(name, low, total, change=0.0):
+    ends = (None, None) if low is None else (low, low + 1)
+    return row(change, *ends, level="kernel", total=total, candidate=name)
+
+
+@pytest.mark.parametrize(
+    ("parts", "rows", "closed"),
+    [
+        # all kernels have intervals
+        ([("a", "exact", 900, 900)], [kernel("a", 0, 900)], False),
+        # the one that takes the time was launched too seldom, on either side or under another name
+        ([("a", "exact", 900, 900)], [kernel("a", None, 900)], True),
+        ([("a", "exact", 50, 400)], [kernel("a", None, 400)], True),
+        ([("a", "normalised", 400, 50)], [kernel("a", None, 400)], True),
+        # all of its durations are 0 on a side, or no configuration is in common: there is no row of it
+        ([("a", "exact", 0, 900), ("b", "exact", 100, 100)], [kernel("b", 0, 100)], True),
+        # a tenth of the time may be undecided, by one kernel or several
+        ([("a", "exact", 900, 900), ("b", "exact", 100, 99)], [kernel("a", 0, 900), kernel("b", None, 100)], False),
+        ([("a", "exact", 900, 900), ("b", "exact", 101, 99)], [kernel("a", 0, 900), kernel("b", None, 101)], True),
+        ([("b", "exact", 60, 60), ("c", "exact", 60, 60)], [kernel("b", None, 60), kernel("c", None, 60)], True),
+        # kernels below min_share are not judged, however many there are; nor are those of one run alone
+        ([(str(k), "exact", 9, 9) for k in range(99)], [], False),
+        ([("a", "new", 0, 600), ("b", "gone", 600, 0), ("c", "exact", 300, 300)], [kernel("c", 0, 300)], False),
+    ],
+)
+def test_kernels_that_could_not_be_judged_close_the_gate_where_they_take_more_than_a_tenth(parts, rows, closed):
+    states = judge(kernels(*parts), rows, {**NONE, "max_kernel_slowdown_percent": 5})
+    stops = reasons(states, strict=False)
+    assert len(stops) == closed
+    if closed:
+        assert re.search(
+            r"kernels with \d+ % of the GPU time have no interval, .* max_kernel_slowdown_percent", stops[0]
+        )
+        assert "capture more launches, name repeats of both runs, raise min_share, or leave this limit" in stops[0]
+        assert outcome(states, stops) == "could not tell"
+
+
+@pytest.mark.parametrize(("change", "state"), [(4534.0, "not judged"), (5.01, "not judged"), (5.0, "inconclusive")])
+def test_a_kernel_without_interval_closes_the_gate_if_its_change_is_beyond_the_limit(change, state):
+    states = judge(DOCUMENT, [kernel("a", None, 20, change)], {**NONE, "max_kernel_slowdown_percent": 5})
+    assert [one["state"] for one in states] == [state]
+    assert bool(reasons(states, strict=False)) == (state == "not judged")
+    assert judge(DOCUMENT, [kernel("a", None, 9, change)], {**NONE, "max_kernel_slowdown_percent": 5}) == []
+
+
+def test_a_span_of_one_run_on_each_side_says_what_decides_it():
+    rows = [row(21, None, None, metric="span", reason="one run on each side")]
+    (reason,) = reasons(judge(DOCUMENT, rows, {**NONE, "max_span_increase_percent": 5}), strict=False)
+    assert reason == (
+        "baseline -> candidate: span changed by +21.00 %, without interval, so max_span_increase_percent = 5 cannot be"
+        " judged and the gate stays closed: one run on each side; name repeats of both runs, or leave this limit away."
+    )
 
 
 def export(name, ranks, status="read", found=None):
@@ -130,7 +195,7 @@ def test_a_kernel_counts_by_the_side_in_which_it_takes_more_of_the_time():
     assert judged(baseline_total_ns=None, candidate_total_ns=20) == 1
     assert judged(baseline_total_ns=19, candidate_total_ns=19) == 0  # 20 is a fiftieth of 1000, and counts
     assert judged(baseline_total_ns=None, candidate_total_ns=19) == 0
-    idle = {side: {"dataset": side, "gpu_time_ns": 0} for side in ("baseline", "candidate")}
+    idle = {**{side: {"dataset": side, "gpu_time_ns": 0} for side in SIDES}, "decomposition": []}
     assert judge(idle, [row(50, 40, 60, level="kernel", total=0)], limits) == []
 
 
@@ -151,13 +216,15 @@ def test_a_kernel_that_was_not_compared_is_not_judged_and_other_rows_are_not_the
     [
         (6.0, 5.5, 7.25, "broken", "time for the same launches changed by +6.00 % [+5.50, +7.25], which breaks"),
         (-6.0, -7.0, -5.0, "held", "time for the same launches changed by -6.00 % [-7.00, -5.00], which keeps"),
-        (6.0, None, None, "inconclusive", "changed by +6.00 %, without interval, which does not decide"),
+        (6.0, 4.5, 7.25, "inconclusive", "changed by +6.00 % [+4.50, +7.25], which does not decide"),
+        (6.0, None, None, "not judged", "changed by +6.00 %, without interval, so"),
     ],
 )
 def test_a_sentence_gives_the_change_the_interval_and_the_limit(change, low, high, state, words):
     (found,) = judge(DOCUMENT, [row(change, low, high)], {**NONE, "max_slowdown_percent": 5})
     assert found["state"] == state
-    assert f"{words} max_slowdown_percent = 5." in found["sentence"]
+    judged = " cannot be judged and the gate stays closed: too few launches; " if state == "not judged" else "."
+    assert f"{words} max_slowdown_percent = 5{judged}" in found["sentence"]
 
 
 def test_a_sentence_names_the_kernel_and_efficiency_is_in_points():
@@ -178,7 +245,6 @@ def test_a_sentence_names_the_kernel_and_efficiency_is_in_points():
         (-1.0, 4.0, 0.9299, "inconclusive"),
         (-1.0, 4.0, 0.9301, "broken"),
         (1.0, 1.0, 0.9, "held"),
-        (None, None, 0.5, "inconclusive"),
     ],
 )
 def test_the_interval_of_the_candidates_efficiency_is_that_of_the_change(low, high, least, state):
@@ -189,10 +255,22 @@ def test_the_interval_of_the_candidates_efficiency_is_that_of_the_change(low, hi
     assert f"efficiency is 0.900, which with its interval {verb} min_efficiency = {least:g}" in found["sentence"]
 
 
-def test_efficiency_that_was_not_compared_decides_no_limit():
-    (found,) = judge(DOCUMENT, [row(3, 2, 4)], {**NONE, "min_efficiency": 0.5})
-    assert found["state"] == "inconclusive"
-    assert "efficiency was not compared" in found["sentence"]
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([row(3, 2, 4)], "efficiency was not compared, as one of the runs has no efficiency tree, so min_efficiency"),
+        (
+            [row(1.0, None, None, metric="efficiency")],
+            "efficiency is 0.900, without interval, so min_efficiency = 0.5 cannot be judged and the gate stays closed:"
+            " too few launches; capture more launches, name repeats",
+        ),
+    ],
+)
+def test_efficiency_without_a_value_or_an_interval_closes_the_gate(rows, said):
+    states = judge(DOCUMENT, rows, {**NONE, "min_efficiency": 0.5})
+    assert [one["state"] for one in states] == ["not judged"]
+    (reason,) = reasons(states, strict=False)
+    assert said in reason
 
 
 def test_what_is_missing_names_each_export_and_each_repeat():
@@ -231,6 +309,9 @@ def state(word, limit="max_slowdown_percent"):
         ([state("inconclusive", "max_kernel_slowdown_percent")], "could not tell"),
         ([state("held"), state("inconclusive", "min_efficiency")], "could not tell"),
         ([state("held"), state("inconclusive", MISSING_DATA)], "could not tell"),
+        ([state("held"), state("not judged", "max_kernel_slowdown_percent")], "could not tell"),
+        ([state("held"), state("not judged", "max_span_increase_percent")], "could not tell"),
+        ([state("broken"), state("not judged", "max_span_increase_percent")], "regressed"),
     ],
 )
 def test_a_gate_passes_only_where_every_limit_of_a_whole_run_is_held(states, said):

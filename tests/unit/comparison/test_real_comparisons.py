@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from causeway.comparison.compare import run
+from causeway.comparison.gate import LIMITS, judge, outcome, reasons
 from causeway.core.errors import CausewayError
 from causeway.core.tables import read_json, read_table, write_table
 from causeway.findings.comparison import CHANGES, comparison_findings
@@ -205,3 +206,24 @@ def test_runs_without_a_kernel_in_common_are_refused(compared):
 def test_a_dataset_on_both_sides_is_refused(compared):
     with pytest.raises(CausewayError, match="named twice"):
         compared("stencil1", "stencil7", ["stencil7"])
+
+
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "said"),
+    [
+        ("stencil1", "stencil2", "passes"),  # one kernel with 1.1 % of the time was launched ten times
+        ("before", "after", "passes"),  # three kernels with 5.9 % of the time were launched 34 times
+        ("h100", "h100_again", "could not tell"),  # no kernel was launched more than three times
+    ],
+)
+def test_a_gate_of_one_run_on_each_side_opens_unless_too_little_was_launched(baseline, candidate, said, compared):
+    limits = {
+        **dict.fromkeys(LIMITS),
+        "max_slowdown_percent": 10,
+        "max_kernel_slowdown_percent": 10,
+        "min_efficiency": None,
+        "min_share": 0.01,
+        "forbid_new_kernels": False,
+    }
+    states = judge(*compared(baseline, candidate), limits)
+    assert outcome(states, reasons(states, strict=False)) == said

@@ -5,7 +5,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from markupsafe import Markup
 
 from causeway.core import formatting
-from causeway.core.vocabulary import BROKEN, COULD_NOT_TELL, HELD, INCONCLUSIVE, MISSING_DATA, PASSES, REGRESSED
+from causeway.core.vocabulary import (
+    BROKEN,
+    COULD_NOT_TELL,
+    HELD,
+    INCONCLUSIVE,
+    MISSING_DATA,
+    NOT_JUDGED,
+    PASSES,
+    REGRESSED,
+)
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.kernel_labels import short_names
 from causeway.plotting.drawing.markdown import NAME_LENGTH, code_span, table, words, words_about
@@ -21,7 +30,7 @@ MOST_KERNELS = 10
 MOST_LIMITS = 20
 MISSING_LENGTH = 400
 """Characters of a sentence on missing data, in which ranks may be listed."""
-STATES = {BROKEN: "broken", INCONCLUSIVE: "not decided", HELD: "kept"}
+STATES = {BROKEN: "broken", NOT_JUDGED: "not judged", INCONCLUSIVE: "not decided", HELD: "kept"}
 """States of limits in words, those that stop a job first."""
 COLOURS = {PASSES: theme.STATUS["ok"], REGRESSED: theme.STATUS["blocked"], COULD_NOT_TELL: theme.STATUS["caution"]}
 LABEL = "GPU performance"
@@ -98,7 +107,7 @@ def gate_badge(outcome: str, states: Sequence[Mapping] | None = None) -> Markup:
 
 def _counted(states: Sequence[Mapping]) -> str:
     broken = sum(state["state"] == BROKEN for state in states)
-    undecided = sum(state["state"] == INCONCLUSIVE for state in states)
+    undecided = sum(state["state"] in (NOT_JUDGED, INCONCLUSIVE) for state in states)
     return f"{broken} of {len(states)} limits broken, {undecided} not decided."
 
 

@@ -169,6 +169,18 @@ def test_a_badge_is_plain_svg_whose_title_says_the_same(word):
     assert sum(boxes[1]) == pytest.approx(float(svg.get("width")), abs=1)
 
 
+def test_a_limit_that_was_not_judged_is_said_in_the_text_and_counted_in_the_title():
+    document, rows = compared(("k", "l"))
+    name = f"{document['baseline']['dataset']} -> {document['candidate']['dataset']}"
+    states = [state("max_slowdown_percent", "held"), state("max_span_increase_percent", "not judged")]
+    states = [one | {"pair": name} for one in states]
+    verdicts = {"states": states, "reasons": ["s"], "outcome": COULD_NOT_TELL}
+    text = gate_markdown(verdicts, [(document, rows)], [[]])
+    assert "The gate is closed; limits: 1 not judged, 1 kept." in text
+    assert text.index("- **not judged**: s") < text.index("- **kept**: s")
+    assert "0 of 2 limits broken, 1 not decided." in str(gate_badge(COULD_NOT_TELL, states))
+
+
 def test_until_a_comparison_is_done_nothing_is_claimed():
     assert unfinished_markdown().startswith("### GPU performance: could not tell\n")
     assert "not finished" in str(gate_badge(COULD_NOT_TELL))
