@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from causeway.command_line.analysis_folder import existing_configuration, settings_of, write_analysis
+from causeway.command_line.analysis_folder import alone_in, existing_configuration, settings_of, write_analysis
 from causeway.command_line.check import describe_export
 from causeway.command_line.exports_found import FoundExport, find_exports
 from causeway.command_line.gate_files import GateFiles
@@ -102,13 +102,16 @@ def _gate(options: argparse.Namespace) -> int:
     files = GateFiles(options.markdown, options.badge)
     files.write_unfinished()
     limits = settings_of(options.limit)
-    document = options.out / "results" / "compare" / "gate.json"
     sides = [find_exports([side]) for side in options.compare]
     targets = [*files.targets(), "results/compare/gate.json"]
-    if code := _analysed(options, [], sides, targets, {"gate": limits} if limits else {}):
-        return code
-    files.copy_from(options.out)
-    verdicts = read_json(document)
+    settings = {"gate": limits} if limits else {}
+    return _analysed(options, [], sides, targets, settings, at_end=lambda: _verdict(options.out, files))
+
+
+def _verdict(folder: Path, files: GateFiles) -> int:
+    """Print the gate's verdict and copy its files; 1 if it is closed."""
+    files.copy_from(folder)
+    verdicts = read_json(folder / "results" / "compare" / "gate.json")
     states = [state["state"] for state in verdicts["states"]]
     if not states:
         raise CausewayError("no limit applies; set one, for example --limit max_slowdown_percent=5")
@@ -124,8 +127,11 @@ def _analysed(
     targets: Sequence[str],
     settings: dict[str, Any],
     report: bool = False,
+    at_end: Callable[[], int] = lambda: 0,
 ) -> int:
-    """Write the folder of an analysis and run the workflow in it."""
+    """Write the folder of an analysis and run the workflow in it; return what `at_end` does, which no other command in
+    the folder comes before.
+    """
     chosen = {**settings, **settings_of(options.set)}
     page = "overview.html"
     if sides:
@@ -134,18 +140,19 @@ def _analysed(
         pair = {"baseline": names[0][0].dataset, "candidate": names[1][0].dataset}
         chosen["compare"] = {**chosen.get("compare", {}), "pairs": [pair]}
         page = page if report else "compare/{baseline}__{candidate}/comparison.html".format(**pair)
-    configuration = write_analysis(options.out, exports, chosen)
     extra = ["--report", "results/report.zip", "--report-after-run"] if report else []
-    command = snakemake_command(options.out, configuration, targets, options.cores, options.profile, extra)
-    if code := run_workflow(command):
-        return code
-    results = (options.out / "results").absolute()
-    answer(f"open first   {results / page}")
-    if report:
-        answer(f"to forward   {results / 'report.zip'}")
-    if options.open:
-        webbrowser.open((results / page).as_uri())
-    return 0
+    with alone_in(options.out):
+        configuration = write_analysis(options.out, exports, chosen)
+        command = snakemake_command(options.out, configuration, targets, options.cores, options.profile, extra)
+        if code := run_workflow(command):
+            return code
+        results = (options.out / "results").absolute()
+        answer(f"open first   {results / page}")
+        if report:
+            answer(f"to forward   {results / 'report.zip'}")
+        if options.open:
+            webbrowser.open((results / page).as_uri())
+        return at_end()
 
 
 def _one_run(side: list[FoundExport], others: list[FoundExport], label: str) -> list[FoundExport]:
@@ -208,7 +215,8 @@ def _windows(options: argparse.Namespace) -> int:
     files = [f"results/{options.dataset}/windows/{window}.json.gz" for window in options.window]
     configuration = existing_configuration(options.out)
     command = snakemake_command(options.out, configuration, files, options.cores, options.profile, [])
-    code = run_workflow(command)
+    with alone_in(options.out):
+        code = run_workflow(command)
     if not code:
         answer(*(str(options.out / file) for file in files))
     return code

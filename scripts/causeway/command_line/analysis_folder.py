@@ -1,8 +1,12 @@
 """The folder of an analysis: the sheet and the configuration that a command writes, and the results that it reads."""
 
+import contextlib
 import csv
+import errno
+import fcntl
 import io
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +43,42 @@ def settings_of(pairs: Iterable[str]) -> dict[str, Any]:
                 raise CausewayError(f"--set {pair}: {part} has a value already")
         group[parts[-1]] = value
     return settings
+
+
+@contextlib.contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Keep other commands on this machine out of an analysis until the block ends; the folder is made if need be.
+
+    Snakemake locks the folder too, but only after it has read the sheet and the configuration: a second command would
+    write its own, and the first would then answer for the files of the other. The lock is on the folder itself
+    (flock(2)): it ends with the process, however that ends, and leaves no file.
+
+    Raises
+    ------
+    CausewayError
+        If another command works there, or it cannot be a folder.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise CausewayError(
+            f"{folder}: cannot be the folder of an analysis ({error.strerror}); name another with --out"
+        ) from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        if error.errno != errno.EWOULDBLOCK:
+            raise
+        raise CausewayError(
+            f"{folder}: another causeway command works in it; wait until that has ended, or name another folder with"
+            " --out"
+        ) from None
+    try:
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def write_analysis(folder: Path, exports: list[FoundExport], settings: Mapping[str, Any]) -> Path:

@@ -70,6 +70,8 @@ def test_help_is_given(name, capsys):
         (["run", "nothing"], "holds no export that is recognised"),
         (["compare", "two", "{export}"], "holds 2 runs; name one, or NAME=FOLDER to join them"),
         (["verify", "/nowhere"], "holds no results with a record of checksums"),
+        (["run", "{export}", "--out", "{export}"], "cannot be the folder of an analysis (File exists); name another"),
+        (["run", "{export}", "--out", "/proc/none"], "cannot be the folder of an analysis (No such file or directory)"),
     ],
 )
 def test_a_refusal_is_one_sentence_and_code_two(arguments, words, export, capsys, tmp_path, monkeypatch):
@@ -245,6 +247,42 @@ def test_a_gate_has_exit_codes(reasons, code, said, export, tmp_path, monkeypatc
     written = (tmp_path / "out" / "config.yaml").read_text()
     assert "max_slowdown_percent: 5" in written
     assert "baseline: before_a" in written
+
+
+@pytest.mark.parametrize(
+    "second",
+    [["gate", "{other}", "{other}"], ["run", "{other}"], ["compare", "{other}", "{other}"], ["windows", "a", "whole"]],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_second_command_in_a_folder_is_refused_until_the_first_has_its_answer(
+    second, export, tmp_path, monkeypatch, capsys
+):
+    out = tmp_path / "out"
+    other = tmp_path / "other.csv"
+    other.write_text("y,size\n1,2\n2,3\n3,9\n")
+    arguments = [argument.format(other=other) for argument in second]
+    codes = []
+    written = []
+
+    def first():
+        names = ("config.yaml", "datasets.tsv")
+        written.append([(out / name).read_text() for name in names])
+        monkeypatch.setattr(command, "run_workflow", lambda _: pytest.fail("the second command ran"))
+        codes.append(command.main([*arguments, "--out", str(out)]))
+        assert [(out / name).read_text() for name in names] == written[0]
+        (out / "results" / "compare").mkdir(parents=True)
+        (out / "results" / "compare" / "gate.json").write_text(json.dumps({"reasons": ["slow"], "states": STATES}))
+
+    fake_run(monkeypatch, first)
+    assert command.main(["gate", str(export), str(export), "--out", str(out)]) == 1
+    assert codes == [2]
+    assert capsys.readouterr().err == (
+        f"causeway: {out}: another causeway command works in it; wait until that has ended, or name another folder with"
+        " --out\n"
+    )
+    fake_run(monkeypatch)
+    (out / "results" / "compare" / "gate.json").write_text(json.dumps({"reasons": [], "states": STATES}))
+    assert command.main([*arguments, "--out", str(out)]) == 0
 
 
 @pytest.mark.parametrize("ending", ["done", "refused", "interrupted"])
