@@ -272,6 +272,6 @@ rule verify:
     conda:
         "../envs/report.yaml"
     params:
-        record=lambda wildcards: rules.record_checksums.output.record,  # no input: nothing is made, only looked at
+        record=str(rules.record_checksums.output.record),  # no input: nothing is made, only looked at
     script:
         "../scripts/report/verify.py"
