@@ -17,7 +17,7 @@ def main(job) -> None:
         record = Path(job.params.record)
         if not record.is_file():
             raise CausewayError(f"{record}: there is no record of checksums yet; run `snakemake` to its end first")
-        known = read_json(record)["files"]
+        known = read_json(record, "checksums")["files"]
         found = differences(record.parent, known)
         for name in found.unknown:
             LOG.info("%s: not in the record, it came later", name)

@@ -204,7 +204,7 @@ def _verify(options: argparse.Namespace) -> int:
     results = next((one for one in (options.results / "results", options.results) if (one / RECORD).is_file()), None)
     if results is None:
         raise CausewayError(f"{options.results}: holds no results with a record of checksums; let the analysis end")
-    known = json.loads((results / RECORD).read_text(encoding="utf-8"))["files"]
+    known = read_json(results / RECORD, "checksums")["files"]
     lines = in_words(results, differences(results, known))
     answer(*(lines or [f"{len(known)} files are as they were recorded"]))
     return 1 if lines else 0

@@ -366,24 +366,33 @@ def write_json(value: object, path: str | Path, schema: str | None = None) -> No
     write_whole(path, json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def _check_document(value: object, schema: str, path: Path) -> None:
+def _check_document(value: object, schema: str, path: Path, advice: str = "") -> None:
     from jsonschema import Draft202012Validator
 
     rules = json.loads((SCHEMA_FOLDER / f"{schema}.schema.json").read_text(encoding="utf-8"))
     for error in Draft202012Validator(rules).iter_errors(value):
-        raise TableError(f"{path}: does not fit schema {schema} at {error.json_path}: {error.message[:300]}")
+        raise TableError(f"{path}: does not fit schema {schema} at {error.json_path}: {error.message[:300]}{advice}")
 
 
-def read_json(path: str | Path) -> dict:
+def read_json(path: str | Path, schema: str | None = None) -> dict:
     """Read a JSON document that a rule of Causeway wrote.
+
+    Parameters
+    ----------
+    path : path
+    schema : str or None
+        Name of a schema that the document must match, where one that was damaged or changed must not pass.
 
     Raises
     ------
     TableError
-        If there is no such file or it is no JSON.
+        If there is no such file, it is no JSON, or it does not match the schema.
     """
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         fail_if_of_the_machine(error, f"reading {path}")
         raise TableError(f"{path}: not a readable JSON document ({error}); {ADVICE}") from None
+    if schema is not None:
+        _check_document(document, schema, Path(path), f"; {ADVICE}")
+    return document

@@ -110,6 +110,35 @@ def test_results_without_a_record_are_refused_in_a_sentence(tmp_path, capsys):
     assert "holds no results with a record of checksums" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "record",
+    [
+        "",
+        "{",
+        "[]",
+        "[" * 100_000,
+        "{}",
+        '{"schema_version": "1", "files": {}}',
+        '{"schema_version": "1", "files": ["findings.json"]}',
+        '{"schema_version": "1", "files": {"findings.json": 1}}',
+        '{"schema_version": "9", "files": {"findings.json": "%s"}}' % ("0" * 64),
+    ],
+)
+def test_a_record_that_is_damaged_itself_is_no_verdict(results, record, capsys):
+    (results / "checksums.json").write_text(record)
+    assert causeway(["verify", str(results.parent)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(f"causeway: {results / 'checksums.json'}: ")
+    assert said.err.endswith("and run again\n")
+    assert said.err.count("\n") == 1
+    with pytest.raises(SystemExit):
+        job(results, verify)
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {results / 'checksums.json'}: ")
+    assert "Traceback" not in said
+
+
 @pytest.mark.parametrize(("missing", "changed"), [(0, 20), (20, 21), (1, 43)])
 def test_twenty_files_of_a_kind_are_named_and_the_rest_counted(tmp_path, missing, changed):
     names = [f"{number:02}.json" for number in range(50)]
