@@ -222,10 +222,19 @@ def _windows(options: argparse.Namespace) -> int:
     return code
 
 
+def _check_working_folder() -> None:
+    """Refuse a working folder that is gone, against which no path can be read."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise CausewayError("the working folder is not there any more; change to one that is") from None
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code, as the module's docstring lists them."""
     options = _parser().parse_args(arguments)
     try:
+        _check_working_folder()
         return int(options.action(options))
     except CausewayError as error:
         remark(f"causeway: {error}\n")

@@ -80,7 +80,8 @@ def in_a_shell(folder, line):
         ("$C verify out 2>&-", 1, ""),
         ("$C verify /nowhere 2>&-", 2, ""),
         ("$C verify out > /dev/full", 2, "No space left on device"),
-        ("mkdir gone; cd gone; rmdir ../gone; $C check a.csv", 2, "No such file or directory"),
+        ("mkdir gone; cd gone; rmdir ../gone; $C check a.csv", 2, "the working folder is not there any more"),
+        ("mkdir gone; cd gone; rmdir ../gone; $C verify", 2, "the working folder is not there any more"),
     ],
 )
 def test_the_process_ends_with_the_code_and_at_most_one_sentence(line, code, said, folder):
