@@ -76,7 +76,7 @@ def find_exports(arguments: Iterable[str]) -> list[FoundExport]:
     Raises
     ------
     CausewayError
-        If a path does not exist or holds no export.
+        If a path does not exist or holds no export, or the name of an export is not UTF-8.
     """
     found: list[FoundExport] = []
     for argument in arguments:
@@ -86,6 +86,8 @@ def find_exports(arguments: Iterable[str]) -> list[FoundExport]:
         if not path.exists():
             raise CausewayError(f"{path}: there is no such file or folder")
         exports = list(_exports_at(path))
+        for export in exports:
+            _check_name(export.path)
         if not exports:
             raise CausewayError(
                 f"{path}: holds no export that is recognised; `causeway check` says of a file what it is"
@@ -95,6 +97,14 @@ def find_exports(arguments: Iterable[str]) -> list[FoundExport]:
         group = [replace(export, dataset=dataset_name(name)) for export in group] if named else group
         found += _with_own_names(group, {export.dataset for export in found}, path) if not named else group
     return found
+
+
+def _check_name(path: Path) -> None:
+    """Refuse a path that neither a sheet nor the results can hold."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise CausewayError(f"{str(path)!a}: the name is not UTF-8; give the file or folder another") from None
 
 
 def _exports_at(path: Path) -> Iterator[FoundExport]:

@@ -6,6 +6,7 @@ tables made from an export, the source and its SHA-256.
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -69,7 +70,7 @@ def sha256_of(path: str | Path) -> str:
     path = Path(path)
     for file in [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file()):
         if file != path:
-            digest.update(str(file.relative_to(path)).encode())
+            digest.update(os.fsencode(file.relative_to(path)))
         with open(file, "rb") as handle:
             while block := handle.read(1 << 20):
                 digest.update(block)

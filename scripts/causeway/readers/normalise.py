@@ -10,6 +10,7 @@ import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from causeway.core.errors import CausewayError, ExportError
 from causeway.core.files.file_state import files_of
@@ -91,6 +92,7 @@ def normalise(
                 f"{source}: it changed while it was read; expected a file that nothing writes to. Run again once the"
                 " profiler, or the copy, has finished."
             )
+        document = _encodable(document)
         write_json(document, partial / "capabilities.json", schema="capabilities")
         shutil.rmtree(folder, ignore_errors=True)
         partial.rename(folder)
@@ -98,6 +100,15 @@ def normalise(
         shutil.rmtree(partial, ignore_errors=True)
     _report(document, time.monotonic() - began)
     return document
+
+
+def _encodable(value: Any) -> Any:
+    """Return a document in which names of files that are no UTF-8, which no document can hold, are escaped."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(inner) for key, inner in value.items()}
+    return [_encodable(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _read(path: Path, folder: Path, *, export: str, source: str, rank, position, form, node, targets, failure) -> dict:

@@ -1,9 +1,12 @@
 """Files of a command line as rows of a sheet."""
 
+import os
+
 import pytest
 
 from causeway.command_line.analysis_folder import settings_of, write_analysis
 from causeway.command_line.exports_found import dataset_name, find_exports
+from causeway.command_line.exports_without_sheet import exports_matching
 from causeway.core.errors import CausewayError
 
 TABLE = "y,size\n1,2\n2,3\n"
@@ -103,3 +106,15 @@ def test_files_of_the_user_are_not_overwritten(tmp_path):
     configuration.write_text("seed: 2\n")
     with pytest.raises(CausewayError, match="not written by this command"):
         write_analysis(tmp_path / "out", exports, {})
+
+
+@pytest.mark.parametrize("place", ["", b"\xff"])
+def test_an_export_whose_name_is_not_utf8_is_refused_in_a_sentence(tmp_path, place):
+    """Neither a sheet nor the results can hold it."""
+    folder = tmp_path / os.fsdecode(place)
+    write(folder, "b.csv", os.fsdecode(b"\xff\xfe.csv"))
+    with pytest.raises(CausewayError, match=r"the name is not UTF-8; give the file or folder another") as refusal:
+        find_exports([str(folder)])
+    assert str(refusal.value).isascii()
+    with pytest.raises(CausewayError, match="not UTF-8"):
+        exports_matching(str(folder / "*.csv"))

@@ -136,6 +136,30 @@ def test_a_link_loop_and_a_stranger_beside_the_files_do_no_harm(tmp_path, name):
         assert getattr(found, table).equals(getattr(expected, table)), table
 
 
+@pytest.mark.parametrize("name", sorted(set(LAYOUTS) - set(FILES)))
+def test_names_of_files_that_are_not_utf8_do_no_harm(tmp_path, name):
+    path = make(name, tmp_path / "in")
+    expected = Read(path, tmp_path / "t")
+    (path / os.fsdecode(b"\xff\xfe notes.txt")).write_text("notes")
+    found = Read(path, tmp_path / "u")
+    assert check(found).status == "read"
+    assert found.capabilities["sha256"] != expected.capabilities["sha256"]
+    for table in expected.names:
+        assert getattr(found, table).equals(getattr(expected, table)), table
+
+
+def test_an_export_in_a_file_whose_name_is_not_utf8_is_read_and_named(tmp_path):
+    path = make("rocprofv3 csv", tmp_path / "in")
+    file = launches_file(path)
+    file.rename(file.with_name(os.fsdecode(b"\xff_") + file.name))
+    (path / os.fsdecode(b"\xfe_kernel_trace.csv")).write_text("no header\n")
+    found = check(Read(path, tmp_path / "t"))
+    assert found.status == "read"
+    assert main_rows(found) == ROWS
+    written = (tmp_path / "t" / "capabilities.json").read_text(encoding="utf-8")
+    assert r"\\udcfe_kernel_trace.csv: its first line is not the header" in written
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_a_folder_where_a_file_is_expected_and_the_wrong_format_in_the_sheet(tmp_path, name):
     path = make(name, tmp_path / "in")
