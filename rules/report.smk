@@ -273,5 +273,6 @@ rule verify:
         "../envs/report.yaml"
     params:
         record=str(rules.record_checksums.output.record),  # no input: nothing is made, only looked at
+        command=command_of_this_run(),
     script:
         "../scripts/report/verify.py"

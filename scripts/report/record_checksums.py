@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from causeway.core.errors import CausewayError
-from causeway.core.files.checksums import damaged, in_words, recorded, times
+from causeway.core.files.checksums import damaged, named, output_folders, recorded, times
 from causeway.core.logs import failing_clearly
 from causeway.core.tables import read_json, write_json
 
@@ -19,12 +19,13 @@ def main(job) -> None:
         now = times(record.parent)
         files = recorded(record.parent)
         if record.is_file() and seen.is_file():
-            found = damaged(record.parent, read_json(record)["files"], read_json(seen), files, now)
-            if lines := in_words(record.parent, found):
-                raise CausewayError(
-                    "\n".join(["results changed since they were recorded, though no job wrote them", *lines])
-                )
-        write_json({"schema_version": "1", "files": files}, record, "checksums")
+            lines = named(damaged(read_json(record, "checksums")["files"], read_json(seen), files, now))
+            if lines:
+                heading = f"{record.parent}: results are not as they were recorded, though no job wrote them"
+                advice = "`snakemake verify` says what makes them again"
+                raise CausewayError("\n".join([heading, *lines, advice]))
+        document = {"schema_version": "1", "files": files, "folders": output_folders(record.parent)}
+        write_json(document, record, "checksums")
         write_json(now, seen)
 
 

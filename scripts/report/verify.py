@@ -17,11 +17,12 @@ def main(job) -> None:
         record = Path(job.params.record)
         if not record.is_file():
             raise CausewayError(f"{record}: there is no record of checksums yet; run `snakemake` to its end first")
-        known = read_json(record, "checksums")["files"]
-        found = differences(record.parent, known)
+        document = read_json(record, "checksums")
+        known = document["files"]
+        found = differences(record.parent, known, document.get("folders", []))
         for name in found.unknown:
             LOG.info("%s: not in the record, it came later", name)
-        if lines := in_words(record.parent, found):
+        if lines := in_words(record.parent, found, job.params.command):
             raise CausewayError("\n".join(lines))
         LOG.info("%d files are as they were recorded", len(known))
 

@@ -204,8 +204,12 @@ def _verify(options: argparse.Namespace) -> int:
     results = next((one for one in (options.results / "results", options.results) if (one / RECORD).is_file()), None)
     if results is None:
         raise CausewayError(f"{options.results}: holds no results with a record of checksums; let the analysis end")
-    known = read_json(results / RECORD, "checksums")["files"]
-    lines = in_words(results, differences(results, known))
+    record = read_json(results / RECORD, "checksums")
+    known = record["files"]
+    folder = results.absolute().parent
+    configuration = folder / "config.yaml"  # where it has another name, the user adds it
+    again = snakemake_command(folder, configuration if configuration.is_file() else None, [], "all", None, [])
+    lines = in_words(results, differences(results, known, record.get("folders", [])), again)
     answer(*(lines or [f"{len(known)} files are as they were recorded"]))
     return 1 if lines else 0
 

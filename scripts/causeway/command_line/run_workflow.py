@@ -23,12 +23,18 @@ INTERRUPTED = 130
 
 
 def snakemake_command(
-    folder: Path, configuration: Path, targets: Sequence[str], cores: str, profile: str | None, extra: Sequence[str]
+    folder: Path,
+    configuration: Path | None,
+    targets: Sequence[str],
+    cores: str,
+    profile: str | None,
+    extra: Sequence[str],
 ) -> list[str]:
     """Return the command that makes `targets` of an analysis; a profile of this repository is known by its name."""
     home = workflow_folder()
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(home / "Snakefile"), "--directory", str(folder)]
-    command += ["--configfile", str(configuration)]
+    if configuration:
+        command += ["--configfile", str(configuration)]
     if profile:
         own = home / "profiles" / profile
         command += ["--profile", str(own) if own.is_dir() else profile]

@@ -5,7 +5,8 @@ hand, or deleted inside a folder that is one output.
 """
 
 import hashlib
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -47,14 +48,11 @@ def times(results: Path) -> dict[str, int]:
     return {inside.as_posix(): (results / inside).stat().st_mtime_ns for inside in result_files(results)}
 
 
-def damaged(
-    results: Path, record: dict[str, str], seen: dict[str, int], files: dict[str, str], now: dict[str, int]
-) -> "Differences":
+def damaged(record: dict[str, str], seen: dict[str, int], files: dict[str, str], now: dict[str, int]) -> "Differences":
     """Return the files whose content is another than recorded though nothing wrote them: a disk or a hand did.
 
     Parameters
     ----------
-    results : Path
     record, seen : dict
         Checksums and times of the last record, by path; empty without one.
     files, now : dict
@@ -63,7 +61,14 @@ def damaged(
     changed = sorted(
         name for name, digest in files.items() if digest != record.get(name, digest) and now[name] == seen.get(name)
     )
-    return Differences(changed=changed, outputs=sorted({_output_of(results, name) for name in changed}))
+    return Differences(changed=changed)
+
+
+def output_folders(results: Path) -> list[str]:
+    """Return the folders of a results folder that are one output of a rule each, ordered; recorded too, since a folder
+    that is gone takes its mark with it.
+    """
+    return sorted(marker.parent.relative_to(results).as_posix() for marker in results.rglob(MARKER))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +91,7 @@ class Differences:
     outputs: list[str] = field(default_factory=list)
 
 
-def differences(results: Path, record: dict[str, str]) -> Differences:
+def differences(results: Path, record: dict[str, str], folders: Sequence[str] = ()) -> Differences:
     """Compare a results folder with the record of it.
 
     Parameters
@@ -94,19 +99,35 @@ def differences(results: Path, record: dict[str, str]) -> Differences:
     results : Path
     record : dict of str to str
         Checksums by path, as `recorded` gives them.
+    folders : sequence of str
+        `output_folders` at the time of the record; records of older versions have none.
     """
     present = {inside.as_posix() for inside in result_files(results)}
     missing = sorted(set(record) - present)
     changed = sorted(name for name in present & set(record) if checksum(results / name) != record[name])
-    outputs = sorted({_output_of(results, name) for name in (*missing, *changed)})
+    marked = {*folders, *output_folders(results)}
+    outputs = sorted({_output_of(name, marked) for name in (*missing, *changed)})
     return Differences(missing=missing, changed=changed, unknown=sorted(present - set(record)), outputs=outputs)
 
 
-def in_words(results: Path, found: Differences) -> list[str]:
-    """Return a line for each missing or changed file, and the command that makes them again; nothing if none is."""
-    lines = [*_named("missing", found.missing), *_named("changed", found.changed)]
-    again = " ".join(str(results / output) for output in found.outputs)
-    return [*lines, f"to make them again: snakemake --forcerun {again}"] if lines else []
+def in_words(results: Path, found: Differences, command: Sequence[str]) -> list[str]:
+    """Return a line for each missing or changed file, and the command that makes them again; nothing if none is.
+
+    Parameters
+    ----------
+    results : Path
+    found : Differences
+    command : sequence of str
+        The command of the run, as a list of arguments.
+    """
+    lines = named(found)
+    outputs = [f"{results.name}/{output}" for output in found.outputs]
+    return [*lines, f"to make them again: {shlex.join([*command, '--forcerun', *outputs])}"] if lines else []
+
+
+def named(found: Differences) -> list[str]:
+    """Return a line for each missing or changed file, beyond twenty of a kind one for the rest."""
+    return [*_named("missing", found.missing), *_named("changed", found.changed)]
 
 
 def _named(what: str, names: list[str]) -> list[str]:
@@ -115,9 +136,7 @@ def _named(what: str, names: list[str]) -> list[str]:
     return lines + [f"{what}: {len(names) - MOST_NAMED} more"] * (len(names) > MOST_NAMED)
 
 
-def _output_of(results: Path, name: str) -> str:
+def _output_of(name: str, folders: set[str]) -> str:
     """Return the outermost folder above a file that is one output of a rule; the file itself without one."""
-    for folder in reversed(Path(name).parents[:-1]):
-        if (results / folder / MARKER).is_file():
-            return folder.as_posix()
-    return name
+    above = (folder.as_posix() for folder in reversed(Path(name).parents[:-1]))
+    return next((folder for folder in above if folder in folders), name)

@@ -4,14 +4,17 @@ import hashlib
 import os
 import random
 import re
+import shlex
+import shutil
 from types import SimpleNamespace
 
 import pytest
 
 from causeway.command_line.__main__ import main as causeway
 from causeway.core.files.checksums import MARKER, Differences, differences, in_words, recorded
-from causeway.core.tables import read_json
+from causeway.core.tables import read_json, write_json
 from report import record_checksums, verify
+from support import ROOT
 
 FOLDERS = ("demo/tables/0", "demo/levels", "demo/y/figures/causal_graphs")
 
@@ -37,7 +40,8 @@ def results(tmp_path):
 def job(root, script):
     """Run an entry script on a results folder."""
     record = root / "checksums.json"
-    places = SimpleNamespace(record=record, times=root / "logs" / "times.json")
+    command = ["snakemake", "--cores", "all"]
+    places = SimpleNamespace(record=record, times=root / "logs" / "times.json", command=command)
     script.main(SimpleNamespace(log=[str(root / "logs" / "job.log")], output=places, params=places))
 
 
@@ -75,7 +79,37 @@ def test_each_of_sixty_damaged_files_is_noticed_and_its_output_named(results, ca
     assert causeway(["verify", str(results.parent)]) == 1
     said = capsys.readouterr().out
     assert re.search(r"missing: demo/\S+\.parquet", said)
-    assert f"snakemake --forcerun {results / FOLDERS[1]}" in said
+    command = f"-m snakemake --snakefile {ROOT / 'Snakefile'} --directory {results.parent} --cores all --forcerun "
+    assert said.endswith(f"{command}{' '.join(f'results/{folder}' for folder in sorted(FOLDERS))}\n")
+
+
+def test_the_command_names_the_configuration_beside_the_results_and_is_quoted(results, capsys, monkeypatch):
+    home = results.parent / "my analysis"
+    home.mkdir()
+    moved = results.rename(home / "results")
+    (home / "config.yaml").write_text("seed: 1\n")
+    (moved / "findings.json").write_text("[]")
+    (moved / "demo" / "levels" / "part0" / "0.parquet").unlink()
+    monkeypatch.chdir(home)
+    for place in ("results", ".", str(home)):
+        assert causeway(["verify", place]) == 1
+        words = shlex.split(capsys.readouterr().out.splitlines()[-1])
+        assert words[words.index("--directory") + 1] == str(home)
+        assert words[words.index("--configfile") + 1] == str(home / "config.yaml")
+        assert words[words.index("--forcerun") + 1 :] == ["results/demo/levels", "results/findings.json"]
+
+
+def test_a_folder_that_is_gone_as_a_whole_is_named_and_not_the_files_in_it(results, capsys):
+    shutil.rmtree(results / FOLDERS[1])
+    shutil.rmtree(results / FOLDERS[0])
+    assert causeway(["verify", str(results)]) == 1
+    said = capsys.readouterr().out
+    assert said.endswith(f"--forcerun results/{FOLDERS[1]} results/{FOLDERS[0]}\n")
+    record = read_json(results / "checksums.json", "checksums")
+    assert record["folders"] == sorted(FOLDERS)
+    older = {key: value for key, value in record.items() if key != "folders"}
+    write_json(older, results / "checksums.json", "checksums")
+    assert causeway(["verify", str(results)]) == 1, "a record of an older version is read, too"
 
 
 def test_a_later_run_does_not_record_a_damaged_file_as_a_result(results, capsys):
@@ -97,7 +131,7 @@ def test_a_later_run_does_not_record_a_damaged_file_as_a_result(results, capsys)
         job(results, record_checksums)
     said = capsys.readouterr().err
     assert f"changed: {broken.relative_to(results)}" in said
-    assert re.search(rf"--forcerun .*{FOLDERS[1]}$", said, re.MULTILINE)
+    assert "snakemake verify" in said
     assert (results / "checksums.json").read_bytes() == known
 
     broken.write_bytes(b"made again")
@@ -142,13 +176,15 @@ def test_a_record_that_is_damaged_itself_is_no_verdict(results, record, capsys):
 @pytest.mark.parametrize(("missing", "changed"), [(0, 20), (20, 21), (1, 43)])
 def test_twenty_files_of_a_kind_are_named_and_the_rest_counted(tmp_path, missing, changed):
     names = [f"{number:02}.json" for number in range(50)]
-    lines = in_words(tmp_path, Differences(missing=names[:missing], changed=names[:changed], outputs=["a", "b"]))
+    lines = in_words(
+        tmp_path, Differences(missing=names[:missing], changed=names[:changed], outputs=["a", "b"]), ["run"]
+    )
     wanted = []
     for word, count in (("missing", missing), ("changed", changed)):
         wanted += [f"{word}: {name}" for name in names[: min(count, 20)]]
         wanted += [f"{word}: {count - 20} more"] if count > 20 else []
-    assert lines == [*wanted, f"to make them again: snakemake --forcerun {tmp_path / 'a'} {tmp_path / 'b'}"]
-    assert in_words(tmp_path, Differences(unknown=["c"])) == []
+    assert lines == [*wanted, f"to make them again: run --forcerun {tmp_path.name}/a {tmp_path.name}/b"]
+    assert in_words(tmp_path, Differences(unknown=["c"]), ["run"]) == []
 
 
 @pytest.mark.parametrize("marked", ["a", "a/b", "a/b/c", None])
