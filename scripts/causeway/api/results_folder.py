@@ -197,6 +197,9 @@ def open_results(folder: str | Path) -> ResultsFolder:
         If there are no results.
     """
     for candidate in (Path(folder), Path(folder) / "results"):
-        if (candidate / "findings.json").is_file() or next(candidate.glob("*/quality.json"), None):
+        marks = ("findings.json", "*/quality.json", "compare/*/comparison.json")
+        if any(next(candidate.glob(mark), None) for mark in marks):
             return ResultsFolder(candidate)
-    raise CausewayError(f"{folder}: holds no results; expected findings.json, or a dataset's quality.json, in it")
+    raise CausewayError(
+        f"{folder}: holds no results; expected findings.json, a dataset's quality.json, or a comparison, in it"
+    )

@@ -53,10 +53,13 @@ def run_query(folder: str | Path, statement: str) -> pa.Table:
     if not Path(folder).is_dir():
         raise CausewayError(f"{folder}: there is no such folder; name the results folder of a finished run")
     try:
+        statement.encode()
         found = duckdb.extract_statements(statement)
         if len(found) != 1 or found[0].type.name != "SELECT":
             raise CausewayError("the query is not one SELECT statement; results are only read, one statement at a time")
         with _FOLDER_LOCK, contextlib.chdir(folder), contextlib.closing(connect(".")) as connection:
             return connection.sql(statement).to_arrow_table()
+    except UnicodeEncodeError:
+        raise CausewayError("the query is not UTF-8; write it in UTF-8") from None
     except duckdb.Error as error:
         raise CausewayError(f"the query was refused: {' '.join(str(error).split())}") from None

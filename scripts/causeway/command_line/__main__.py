@@ -5,7 +5,6 @@ wrong argument or an analysis that failed, with a sentence that says why, or a f
 """
 
 import argparse
-import json
 import sys
 import traceback
 import webbrowser
@@ -17,16 +16,13 @@ from causeway.command_line.analysis_folder import alone_in, existing_configurati
 from causeway.command_line.check import describe_export
 from causeway.command_line.exports_found import FoundExport, find_exports
 from causeway.command_line.gate_files import GateFiles
-from causeway.command_line.output import answer, answering, remark
+from causeway.command_line.output import answer, remark
 from causeway.command_line.run_workflow import INTERRUPTED, run_workflow, snakemake_command
 from causeway.core.errors import CausewayError
 from causeway.core.files.checksums import RECORD, differences, in_words
 from causeway.core.files.machine_errors import fault_behind, sentence
 from causeway.core.tables import read_json
 from causeway.core.vocabulary import INCONCLUSIVE
-
-MOST_ROWS = 50
-"""Rows of a query that are shown as text: more than a screen holds is for `--format csv` or `json`."""
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -179,23 +175,10 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _query(options: argparse.Namespace) -> int:
-    import pyarrow.csv
-
     from causeway.api.results_folder import open_results
+    from causeway.command_line.query_output import write_rows
 
-    table = open_results(options.results).query(options.statement)
-    with answering() as stream:
-        if options.format == "json":
-            stream.write(f"{json.dumps(table.to_pylist(), default=str, indent=1)}\n")
-        elif options.format == "csv":
-            pyarrow.csv.write_csv(table, stream.buffer)
-        else:
-            print(*table.column_names, sep="\t", file=stream)
-            for row in table.slice(0, MOST_ROWS).to_pylist():
-                cells = (ascii(value) if isinstance(value, str) else value for value in row.values())
-                print(*cells, sep="\t", file=stream)
-            if table.num_rows > MOST_ROWS:
-                print(f"... {table.num_rows - MOST_ROWS} rows more; --format csv writes all", file=stream)
+    write_rows(open_results(options.results).query(options.statement), options.format)
     return 0
 
 

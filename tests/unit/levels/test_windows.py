@@ -289,9 +289,13 @@ def test_windows_of_bins_and_findings_and_names_that_say_nothing(tmp_path):
     assert span_of("finding_0", home, 0) == (4000, 5000)
     assert span_of("finding_1", home, 0) == (4000, 5000)
     assert span_of("at_1us_2us", home, 10) == (1010, 2010)
+    assert span_of(f"at_0us_{2**61 // 1000}us", home, 0) == (0, 2**61 // 1000 * 1000)
     for name, reason in (
         ("at_2us_2us", "ends before"),
         ("later", "expected whole, at_"),
+        (f"at_{'1' * 30}us_{'2' * 30}us", "ends later than any trace"),
+        (f"at_0us_{2**61 // 1000 + 1}us", "ends later than any trace"),
+        (f"bin_kernel_variability_r0_{'9' * 30}", "ends later than any trace"),
         ("finding_2", "is about other"),
         ("finding_9", "has 3"),
     ):

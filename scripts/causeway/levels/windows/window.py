@@ -120,7 +120,7 @@ def span_of(name: str, folder: Path, origin_ns: int) -> tuple[int, int]:
     Raises
     ------
     CausewayError
-        For a name of another form, a window without length, or bins that count launches.
+        For a name of another form, a window without length or beyond all times, or bins that count launches.
     """
     match = NAMES.fullmatch(name)
     if match is None:
@@ -134,10 +134,17 @@ def span_of(name: str, folder: Path, origin_ns: int) -> tuple[int, int]:
         end = int(match["end"]) * 1000
         if begin >= end:
             raise CausewayError(f"window {name}: it ends before it begins")
-        return origin_ns + begin, origin_ns + end
+        return _possible(name, origin_ns + begin, origin_ns + end)
     if match["target"] is not None:
-        return _bin(folder / match["target"], int(match["rank"]), int(match["bin"]), origin_ns)
+        return _possible(name, *_bin(folder / match["target"], int(match["rank"]), int(match["bin"]), origin_ns))
     return _finding(int(match["finding"]), folder, origin_ns)
+
+
+def _possible(name: str, begin: int, end: int) -> tuple[int, int]:
+    """Return a window's begin and end; refuse times that no table can hold."""
+    if end > ALWAYS:
+        raise CausewayError(f"window {name}: it ends later than any trace; give numbers within the run")
+    return begin, end
 
 
 def _bin(folder: Path, rank: int, number: int, origin_ns: int) -> tuple[int, int]:
