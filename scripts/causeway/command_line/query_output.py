@@ -20,6 +20,7 @@ def write_rows(table: pa.Table, form: str) -> None:
     Parameters
     ----------
     table : Table
+        Its columns are those of the statement, in its order; names may stand several times.
     form : {"text", "csv", "json"}
 
     Raises
