@@ -1,15 +1,19 @@
 """A deployment of two server processes on the loopback address, for tests."""
 
 import contextlib
+import json
 import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+
 from causeway.fleet.attribution.catalogue import TrainingRun
 from causeway.fleet.attribution.exports import streams
-from causeway.fleet.deployment import deploy
+from causeway.fleet.deployment import agent, deploy, reader, server, transport
+from causeway.fleet.report_layout import WORD
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
 SETTINGS = {
@@ -22,6 +26,17 @@ SETTINGS = {
     },
 }  # fmt: skip
 EPOCH = 12
+RUNS = [
+    TrainingRun(
+        application=name,
+        family=name,
+        version="",
+        names=[f"{name}_{number % 7}" for number in range(64)],
+        durations=np.full(64, 1e5),
+    )
+    for name in ("first", "second")
+]
+"""Of two applications, to learn a small catalogue from."""
 
 
 def free_port():
@@ -111,3 +126,46 @@ class Deployment:
         finally:
             for role in list(self.processes):
                 self.kill(role)
+
+
+def reports_of(deployed, count, first=0):
+    """Return the messages of reports of the first application, each of another user."""
+    known = agent.read_public_parameters(deployed.public, deployed.pin)
+    vector = np.zeros(known.layout.cells, WORD)
+    vector[0] = 1
+    made = []
+    for number in range(first, first + count):
+        token = deployed.token(f"user{number}")
+        signature = bytes.fromhex(token["signature"])
+        made.append(known.client.messages(vector, lambda _, s=signature: s, serial=bytes.fromhex(token["serial"])))
+    return made
+
+
+def send_reports(deployed, count, first=0):
+    """Send reports of the first application; return the messages."""
+    sent = reports_of(deployed, count, first)
+    for messages in sent:
+        agent.send(messages, deployed.public, deployed.ports)
+    return sent
+
+
+def state_of(deployed, role):
+    """Return a server's state in this process, as a start of the server makes it."""
+    own, other = deployed.ports if role == "leader" else deployed.ports[::-1]
+    return server.ServerState(
+        server.ServerOptions(
+            role=role,
+            folder=deployed.folder / role,
+            public=deployed.public,
+            anchor=deployed.folder / f"anchor_of_{role}.json",
+            port=own,
+            peer_port=other,
+        )
+    )
+
+
+def asked(deployed, role, part, window):
+    party = transport.Party("designer", deployed.folder / "designer")
+    port = deployed.ports[role == "helper"]
+    with transport.connected(port, deployed.public, role, party) as connection:
+        return reader.request_from(connection, server.RELEASE, json.dumps({"part": part, "window": window}).encode())

@@ -18,27 +18,15 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-from deployment import EPOCH, SCRIPTS, SETTINGS, Deployment
+from deployment import EPOCH, RUNS, SCRIPTS, SETTINGS, Deployment, asked, send_reports
 
 from causeway.core.errors import CausewayError
 from causeway.core.files import whole_files
-from causeway.fleet.attribution.catalogue import TrainingRun
 from causeway.fleet.deployment import agent, deploy, public_folder, reader, server, store, transport
 from causeway.fleet.protection import secret_sharing
 from causeway.fleet.protection.envelope import ReportRefusedError, hpke_info
 from causeway.fleet.protection.ledger import Ledger, LedgerError
 from causeway.fleet.report_layout import WORD
-
-RUNS = [
-    TrainingRun(
-        application=name,
-        family=name,
-        version="",
-        names=[f"{name}_{number % 7}" for number in range(64)],
-        durations=np.full(64, 1e5),
-    )
-    for name in ("first", "second")
-]
 
 
 @pytest.fixture
@@ -50,27 +38,6 @@ def prepared(tmp_path):
 def deployed(prepared):
     with prepared.running():
         yield prepared
-
-
-def send_reports(deployed, count, first=0):
-    """Send reports of the first application; return the messages."""
-    known = agent.read_public_parameters(deployed.public, deployed.pin)
-    vector = np.zeros(known.layout.cells, WORD)
-    vector[0] = 1
-    sent = []
-    for number in range(first, first + count):
-        token = deployed.token(f"user{number}")
-        signature = bytes.fromhex(token["signature"])
-        sent.append(known.client.messages(vector, lambda _, s=signature: s, serial=bytes.fromhex(token["serial"])))
-        agent.send(sent[-1], deployed.public, deployed.ports)
-    return sent
-
-
-def asked(deployed, role, part, window):
-    party = transport.Party("designer", deployed.folder / "designer")
-    port = deployed.ports[role == "helper"]
-    with transport.connected(port, deployed.public, role, party) as connection:
-        return reader.request_from(connection, server.RELEASE, json.dumps({"part": part, "window": window}).encode())
 
 
 def test_a_designer_gets_each_report_once_whatever_windows_it_names(deployed):

@@ -50,7 +50,7 @@ class PublicParameters:
 
 def read_public_parameters(public: Path, pin: str, simulation: bool = False) -> PublicParameters:
     """Read the public folder; raises `CausewayError` if not every file is the one that the pinned key signed."""
-    facts = read_signed(public, pin)
+    facts = read_signed(public, pin).facts
     found = read_verified(public, facts["pin"], simulation=simulation)
     layout = layout_of(found, facts["fleet"])
     leader, helper = (

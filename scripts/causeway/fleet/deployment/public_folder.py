@@ -8,6 +8,7 @@ then what the designer signed, or nothing.
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
@@ -19,6 +20,25 @@ from causeway.core.tables import write_json
 
 FACTS = "deployment.json"
 SIGNATURE = "deployment.sig"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignedFolder:
+    """A public folder as it was when its signature was checked: what is used later is what was checked.
+
+    Attributes
+    ----------
+    facts : dict
+        Settings of the deployment.
+    digest : str
+        SHA-256 of `deployment.json`, 64 hex digits.
+    files : dict of str to bytes
+        Content of every other file, by name.
+    """
+
+    facts: dict
+    digest: str
+    files: dict[str, bytes]
 
 
 def publish(public: Path, facts: Mapping, key: Ed25519PrivateKey) -> str:
@@ -47,8 +67,8 @@ def publish(public: Path, facts: Mapping, key: Ed25519PrivateKey) -> str:
     return key.public_key().public_bytes_raw().hex()
 
 
-def read_signed(public: Path, pin: str) -> dict:
-    """Return the facts about a public folder, once its signature and the hash of each of its files were checked.
+def read_signed(public: Path, pin: str) -> SignedFolder:
+    """Return a public folder, once its signature and the hash of each of its files were checked.
 
     Parameters
     ----------
@@ -71,12 +91,9 @@ def read_signed(public: Path, pin: str) -> dict:
         text = (public / FACTS).read_bytes()
         key.verify((public / SIGNATURE).read_bytes(), text)
         facts = json.loads(text)
-        files = {file.name for file in public.iterdir()} - {FACTS, SIGNATURE}
-        changed = sorted(
-            name
-            for name in files | set(facts["files"])
-            if name not in files or hashlib.sha256((public / name).read_bytes()).hexdigest() != facts["files"].get(name)
-        )
+        files = {file.name: file.read_bytes() for file in public.iterdir() if file.name not in (FACTS, SIGNATURE)}
+        hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+        changed = sorted(name for name in {*files, *facts["files"]} if hashes.get(name) != facts["files"].get(name))
     except InvalidSignature:
         raise CausewayError(
             f"{public}: the pinned key did not sign this deployment; it was changed on its way or is another one's"
@@ -85,4 +102,4 @@ def read_signed(public: Path, pin: str) -> dict:
         raise CausewayError(f"{public}: no readable deployment with its signature ({type(error).__name__})") from None
     if changed:
         raise CausewayError(f"{public}: {', '.join(changed)} changed since the deployment was signed; fetch it again")
-    return facts
+    return SignedFolder(facts=facts, digest=hashlib.sha256(text).hexdigest(), files=files)

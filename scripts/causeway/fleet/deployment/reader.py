@@ -38,7 +38,7 @@ def read(public: Path, own: Path, ports: tuple[int, int], out: Path) -> Release:
     """
     pin = (own / "pin").read_text(encoding="ascii")
     parameters = read_public_parameters(public, pin)
-    facts = read_signed(public, pin)
+    facts = read_signed(public, pin).facts
     party = transport.Party("designer", own)
     parts = {}
     with (

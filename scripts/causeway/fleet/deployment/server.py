@@ -86,8 +86,8 @@ class ServerState:
     Raises
     ------
     CausewayError
-        If the public folder is not the one that the pinned key signed, sums of `most_reports` reports could overflow,
-        or the ledger is damaged.
+        If the public folder is not the one that the pinned key signed, the epoch began under another one, sums of
+        `most_reports` reports could overflow, or the ledger is damaged.
     """
 
     def __init__(self, options: ServerOptions) -> None:
@@ -96,7 +96,8 @@ class ServerState:
         self._joining = threading.Lock()
         public = options.public
         folder = options.folder
-        facts = read_signed(public, (folder / "pin").read_text(encoding="ascii"))
+        signed = read_signed(public, (folder / "pin").read_text(encoding="ascii"))
+        facts = signed.facts
         self.settings = facts["fleet"]
         self.epoch = facts["epoch"]
         self.windows = facts["windows"]
@@ -114,10 +115,11 @@ class ServerState:
             simulated=False,
             windows=self.windows,
         )
-        ledger.entries()
+        released = any(entry["epoch"] == self.epoch for entry in ledger.entries())
         threshold = self.settings["release_threshold"]
         self.server = Server(options.role, ledger, SecureNoise(), self.layout, threshold, facts["name"])
         self.store = ReportStore(folder, self.epoch, self.windows)
+        self.store.bind(signed.digest, released)
         self.joined = self.store.joined()
         self.open = not self.store.closed
         self._window_s = facts["window_s"]

@@ -1,5 +1,5 @@
-"""What a server keeps on disk of an epoch until its release: the sealed shares, that the epoch is closed, and which
-reports were joined.
+"""What a server keeps on disk of an epoch: the deployment that it began under, the sealed shares until the release,
+that the epoch is closed, and which reports were joined.
 
 Each is on the disk before anything that rests on it leaves the server; only the server's own account can read them.
 """
@@ -60,8 +60,39 @@ class ReportStore:
         self.path = folder / f"epoch_{epoch}.store"
         self._closed = folder / f"epoch_{epoch}.closed"
         self._joined = folder / f"epoch_{epoch}.joined"
+        self._deployment = folder / f"epoch_{epoch}.deployment"
         self._windows = windows
         self._handle: int | None = None
+
+    def bind(self, deployment: str, released: bool) -> None:
+        """Bind the epoch to the deployment of its first start. Another one, signed later by the same key, could release
+        the same reports again: under a larger budget, another threshold or another name.
+
+        Parameters
+        ----------
+        deployment : str
+            SHA-256 of `deployment.json`.
+        released : bool
+            Whether the ledger has releases of the epoch.
+
+        Raises
+        ------
+        CausewayError
+            If the epoch began under another deployment, or it is not known any more under which.
+        """
+        path = self._deployment
+        if not path.exists():
+            if released or any(file.exists() for file in (self.path, self._closed, self._joined)):
+                raise CausewayError(
+                    f"{path}: is missing, though the epoch has begun; restore it, or end the epoch with the version"
+                    " of Causeway that began it"
+                )
+            write_whole(path, deployment)
+        if path.read_bytes() != deployment.encode():
+            raise CausewayError(
+                f"{path}: the epoch began under another deployment.json; serve that one again, and publish a changed"
+                " one for a later epoch"
+            )
 
     @property
     def closed(self) -> bool:
