@@ -1,13 +1,17 @@
 """What a server's own folder must hold before it starts: an epoch's deployment, its joined reports, its store."""
 
 import json
+from fractions import Fraction
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from deployment import EPOCH, RUNS, Deployment, reports_of, state_of
 
 from causeway.core.errors import CausewayError
-from causeway.fleet.deployment import public_folder
+from causeway.fleet.deployment import public_folder, store
+from causeway.fleet.protection.ledger import Ledger, LedgerError
+from causeway.fleet.release.release import Request
+from causeway.fleet.report_layout import TRAFFIC
 
 
 @pytest.fixture
@@ -62,3 +66,59 @@ def test_an_epoch_that_began_under_an_unknown_deployment_does_not_go_on(prepared
     with pytest.raises(CausewayError, match=r"epoch_12\.deployment: is missing"):
         state_of(prepared, "helper")
     assert not (folder / f"epoch_{EPOCH}.deployment").exists()
+
+
+def released_window(deployed, window=0):
+    """Release one window of eight joined reports; return the state and the path of the joined set."""
+    made = state_of(deployed, "helper")
+    for _, message in reports_of(deployed, 8):
+        made.take(message)
+    made.joined = dict.fromkeys(made.aggregator.serials, window)
+    made.store.fix_joined(made.joined)
+    assert made.release(Request(EPOCH, TRAFFIC, window))
+    return made, deployed.folder / "helper" / f"epoch_{EPOCH}.joined"
+
+
+def test_a_joined_set_that_is_lost_or_changed_after_a_release_is_not_replaced(prepared):
+    """Without it the other server would say anew in which window each report is: once for each restart."""
+    made, path = released_window(prepared)
+    kept = path.read_bytes()
+    moved = store.packed_windows(dict.fromkeys(made.joined, 1))
+    for content in (None, moved, kept[17:], kept[:-1]):
+        if content is None:
+            path.unlink()
+        else:
+            path.write_bytes(content)
+        with pytest.raises(CausewayError, match=r"epoch_12\.joined: is missing or changed"):
+            state_of(prepared, "helper")
+    path.write_bytes(kept)
+    assert state_of(prepared, "helper").joined == made.joined
+
+
+def test_a_joined_set_that_was_not_released_from_is_asked_for_again(prepared):
+    made = state_of(prepared, "helper")
+    made.store.fix_joined({b"s" * 16: 3})
+    assert state_of(prepared, "helper").joined == {b"s" * 16: 3}
+    (prepared.folder / "helper" / f"epoch_{EPOCH}.joined").unlink()
+    assert state_of(prepared, "helper").joined is None
+
+
+def test_the_ledger_takes_one_joined_set_an_epoch(tmp_path):
+    """Windows cost their largest epsilon because they share no report; of two joined sets they may."""
+    ledger = Ledger(tmp_path / "l", [], Fraction(1), 0.0, simulated=False)
+
+    def release(name, joined, window, epoch=1):
+        return ledger.release(
+            name, epoch=epoch, part="p", window=window, epsilon=Fraction(1, 2), simulated=False,
+            draw=name.encode, joined=joined,
+        )  # fmt: skip
+
+    assert release("a", "one", 0) == b"a"
+    assert release("b", "one", 1) == b"b"
+    for other in ("two", None):
+        with pytest.raises(LedgerError, match="other joined reports"):
+            release("c", other, 2)
+        assert not (tmp_path / "l" / "c.release").exists()
+    assert len(ledger.entries()) == 2
+    assert release("a", "two", 0) == b"a"  # those bytes were released before
+    assert release("d", "two", 2, epoch=2) == b"d"

@@ -30,7 +30,7 @@ from causeway.core.logs import LOG
 from causeway.fleet.attribution.catalogue import layout_of, read_verified
 from causeway.fleet.deployment import transport
 from causeway.fleet.deployment.public_folder import read_signed
-from causeway.fleet.deployment.store import ReportStore, packed_windows, unpacked_windows
+from causeway.fleet.deployment.store import ReportStore, digest_of, packed_windows, unpacked_windows
 from causeway.fleet.protection.aggregator import Aggregator, join
 from causeway.fleet.protection.envelope import ReportRefusedError
 from causeway.fleet.protection.ledger import Ledger
@@ -115,12 +115,12 @@ class ServerState:
             simulated=False,
             windows=self.windows,
         )
-        released = any(entry["epoch"] == self.epoch for entry in ledger.entries())
+        released = [entry for entry in ledger.entries() if entry["epoch"] == self.epoch]
         threshold = self.settings["release_threshold"]
         self.server = Server(options.role, ledger, SecureNoise(), self.layout, threshold, facts["name"])
         self.store = ReportStore(folder, self.epoch, self.windows)
-        self.store.bind(signed.digest, released)
-        self.joined = self.store.joined()
+        self.store.bind(signed.digest, bool(released))
+        self.joined = self.store.joined(str(released[0].get("joined")) if released else None)
         self.open = not self.store.closed
         self._window_s = facts["window_s"]
         self._begun = facts["begun"]
@@ -211,7 +211,8 @@ class ServerState:
                 if lost := set(joined) - self.aggregator.serials:
                     raise CausewayError(f"the shares of {len(lost)} joined reports are lost; nothing is released")
                 part = released_cells(self.aggregator.sums(joined, self.windows), request, self.layout)
-                share = self.server.noisy_share(part, reports_behind(reports, request), request).tobytes()
+                count = reports_behind(reports, request)
+                share = self.server.noisy_share(part, count, request, digest_of(packed_windows(joined))).tobytes()
             if all(self._done(reports, one) for one in wanted):
                 self.store.remove()
                 self.aggregator.input_shares.clear()

@@ -4,6 +4,7 @@ that the epoch is closed, and which reports were joined.
 Each is on the disk before anything that rests on it leaves the server; only the server's own account can read them.
 """
 
+import hashlib
 import os
 import struct
 from collections.abc import Iterator, Mapping
@@ -43,6 +44,11 @@ def unpacked_windows(content: bytes, windows: int) -> dict[bytes, int]:
     if len(found) * _RECORD.size != len(content) or any(window >= windows for window in found.values()):
         raise CausewayError("the other server's serials come twice or lie outside the epoch; nothing is joined")
     return found
+
+
+def digest_of(packed: bytes) -> str:
+    """Return the digest of `packed_windows` by which the ledger knows a joined set: SHA-256, 64 hex digits."""
+    return hashlib.sha256(packed).hexdigest()
 
 
 class ReportStore:
@@ -104,9 +110,26 @@ class ReportStore:
         if not self.closed:
             write_whole(self._closed, b"")
 
-    def joined(self) -> dict[bytes, int] | None:
-        """Return the joined set of an earlier process, None if nothing was joined."""
-        return unpacked_windows(self._joined.read_bytes(), self._windows) if self._joined.exists() else None
+    def joined(self, released: str | None) -> dict[bytes, int] | None:
+        """Return the joined set of an earlier process, None if nothing was joined.
+
+        Parameters
+        ----------
+        released : str or None
+            Digest of the set that the ledger's releases of the epoch were of, None if there are none.
+
+        Raises
+        ------
+        CausewayError
+            If it is missing or another one, though something of it was released.
+        """
+        content = self._joined.read_bytes() if self._joined.exists() else None
+        if released is not None and (content is None or digest_of(content) != released):
+            raise CausewayError(
+                f"{self._joined}: is missing or changed, though releases of the epoch were of it; restore it from a"
+                " copy: a new one could move a report that was released to another window"
+            )
+        return None if content is None else unpacked_windows(content, self._windows)
 
     def fix_joined(self, joined: Mapping[bytes, int]) -> None:
         """Fix the joined set for good: a user's report is in the same window ever after."""

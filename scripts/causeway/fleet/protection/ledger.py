@@ -194,6 +194,7 @@ class Ledger:
         epsilon: Fraction,
         simulated: bool,
         draw: Callable[[], bytes],
+        joined: str | None = None,
     ) -> bytes:
         """Return the bytes of a release: those stored under its name, or new ones if the budget allows.
 
@@ -208,12 +209,15 @@ class Ledger:
             Whether the noise comes from a seed.
         draw : callable
             Draws noise and returns the release's bytes; runs once per name.
+        joined : str or None
+            Digest of the epoch's joined reports with their windows. Windows cost their largest epsilon only while each
+            report stays in one of them.
 
         Raises
         ------
         LedgerError
-            If the budget does not allow it, the epoch lies before one that was released already, the kind of noise is
-            not the ledger's, or a stored release is gone.
+            If the budget does not allow it, the epoch lies before one that was released already, earlier releases of
+            it were of other joined reports, the kind of noise is not the ledger's, or a stored release is gone.
         """
         if simulated != self.simulated:
             raise LedgerError(
@@ -230,6 +234,11 @@ class Ledger:
                 raise LedgerError(
                     f"epoch {epoch} lies before epoch {latest}, which was released already; is the clock set back?"
                 )
+            if any(entry["epoch"] == epoch and entry.get("joined") != joined for entry in entries):
+                raise LedgerError(
+                    f"epoch {epoch}: earlier releases were of other joined reports, so that one user's report could be"
+                    " in two windows; restore the file of joined reports"
+                )
             total = self.spent(epoch, (part, window, Fraction(epsilon)))
             if total > float(self.budget) * (1 + 1e-9):
                 raise LedgerError(
@@ -242,6 +251,7 @@ class Ledger:
                 write_whole(stored, draw())
             content = stored.read_bytes()
             entry = {"epoch": epoch, "part": part, "window": window, "epsilon": str(epsilon), "release": name}
+            entry |= {"joined": joined}
             self._append(entry | {"sha256": hashlib.sha256(content).hexdigest()}, entries)
             return content
 

@@ -98,7 +98,9 @@ class Server:
         """Return the bytes of an earlier answer to a request, None if there was none; see `Ledger.released`."""
         return self.ledger.released(request.name(self.population, self.layout))
 
-    def noisy_share(self, part: np.ndarray, reports: int, request: Request) -> np.ndarray | None:
+    def noisy_share(
+        self, part: np.ndarray, reports: int, request: Request, joined: str | None = None
+    ) -> np.ndarray | None:
         """Return this server's noisy share of a release, or None below the threshold, which spends no budget.
 
         Parameters
@@ -108,6 +110,8 @@ class Server:
         reports : int
             Joined reports in them.
         request : Request
+        joined : str or None
+            Digest of the epoch's joined reports; see `Ledger.release`.
 
         Returns
         -------
@@ -136,6 +140,7 @@ class Server:
             epsilon=self.layout.epsilon(request.part),
             simulated=self.noise.simulated,
             draw=draw,
+            joined=joined,
         )
         return np.frombuffer(content, part.dtype)
 
