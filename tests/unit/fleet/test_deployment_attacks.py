@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-from deployment import EPOCH, RUNS, SCRIPTS, SETTINGS, Deployment, asked, send_reports
+from deployment import EPOCH, RUNS, SCRIPTS, SETTINGS, Deployment, asked, free_port, send_reports
 
 from causeway.core.errors import CausewayError
 from causeway.core.files import whole_files
@@ -206,6 +206,31 @@ def test_a_closed_epoch_stays_closed_and_a_changed_release_is_not_handed_out(dep
         send_reports(deployed, 1, first=100)
     with pytest.raises(CausewayError, match="gone or changed"):
         asked(deployed, "leader", "traffic", 0)
+
+
+def test_a_second_process_in_a_servers_folder_does_not_start(deployed, monkeypatch):
+    """On another port it would join a set of its own; its start would cut the store in use at an unfinished record."""
+    monkeypatch.setattr(os, "umask", lambda mode: mode)
+    monkeypatch.setattr(server._Listener, "serve_forever", lambda *_, **__: None)
+    send_reports(deployed, 1)
+    folder = deployed.folder / "helper"
+    with open(folder / f"epoch_{EPOCH}.store", "ab") as handle:
+        handle.write(b"unfinished")
+    before = (folder / f"epoch_{EPOCH}.store").read_bytes()
+    options = server.ServerOptions(
+        role="helper",
+        folder=folder,
+        public=deployed.public,
+        anchor=deployed.folder / "anchor_of_helper.json",
+        port=free_port(),
+        peer_port=deployed.ports[0],
+    )
+    with pytest.raises(CausewayError, match="helper: another server process runs in this folder"):
+        server.serve(options)
+    assert (folder / f"epoch_{EPOCH}.store").read_bytes() == before
+    deployed.kill("helper")
+    deployed.start("helper")
+    assert (folder / f"epoch_{EPOCH}.store").read_bytes() == before.removesuffix(b"unfinished")
 
 
 def test_both_servers_asked_at_once_answer(deployed):

@@ -2,6 +2,6 @@
 
 What they compute stands in `attribution`, `protection` and `release`.
 
-Imports run from left to right: `reader` > `agent` > `deploy`, `server` > `public_folder`,
+Imports run from left to right: `reader` > `agent` > `deploy`, `server` > `own_folder`, `public_folder`,
 `store`, `transport`.
 """

@@ -29,6 +29,7 @@ from causeway.core.errors import CausewayError
 from causeway.core.logs import LOG
 from causeway.fleet.attribution.catalogue import layout_of, read_verified
 from causeway.fleet.deployment import transport
+from causeway.fleet.deployment.own_folder import held
 from causeway.fleet.deployment.public_folder import read_signed
 from causeway.fleet.deployment.store import ReportStore, digest_of, packed_windows, unpacked_windows
 from causeway.fleet.protection.aggregator import Aggregator, join
@@ -352,8 +353,7 @@ def _shut(connection: socket.socket) -> None:
 def serve(options: ServerOptions) -> None:
     """Run a server until it is terminated; all that it writes is readable by its own account alone."""
     os.umask(0o077)
-    state = ServerState(options)
-    with _Listener(state) as listener:
+    with held(options.folder), _Listener(ServerState(options)) as listener:
         LOG.info("%s: listening on port %d", options.role, listener.server_address[1])
         print("ready", flush=True)
         listener.serve_forever(poll_interval=0.1)
