@@ -1,7 +1,9 @@
 """Noise, threshold, ledger: what is released, at what cost, once."""
 
+import hashlib
 import json
 import multiprocessing
+import shutil
 from fractions import Fraction
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from fleet_samples import BUDGET, small_layout, vectors_of
 from scipy.stats import chisquare
 
+from causeway.fleet.protection import ledger as ledgers
 from causeway.fleet.protection.ledger import Ledger, LedgerError, composed_epsilon
 from causeway.fleet.protection.noise import SecureNoise, SeededNoise, noise_half_width
 from causeway.fleet.release import release
@@ -263,4 +266,92 @@ def test_a_changed_line_of_the_ledger_is_named_by_its_number(tmp_path):
     lines = ledger.path.read_text(encoding="utf-8").splitlines()
     ledger.path.write_text("\n".join([lines[0], lines[2], lines[1]]) + "\n", encoding="utf-8")
     with pytest.raises(LedgerError, match=r": line 2 was changed or lost"):
+        ledger.entries()
+
+
+def test_after_a_crash_before_the_anchor_no_older_copy_releases_again(tmp_path, monkeypatch):
+    """Group 7: a retry finds the ledger's line; what it hands out must be known to the anchor, too."""
+    folder = tmp_path / "ledger"
+    anchor = tmp_path / "anchor_ledger.json"
+    spend(ledger_in(tmp_path), "a", part="traffic", window=0, epsilon=Fraction(1, 4))
+    shutil.copytree(folder, tmp_path / "copy")
+    written = ledgers.write_whole
+
+    def killed(path, content):
+        if path == anchor:
+            raise KeyboardInterrupt
+        written(path, content)
+
+    for ask in (lambda: spend(ledger_in(tmp_path), "b", content=b"again"), lambda: ledger_in(tmp_path).released("b")):
+        monkeypatch.setattr(ledgers, "write_whole", killed)
+        with pytest.raises(KeyboardInterrupt):
+            spend(ledger_in(tmp_path), "b", content=b"first")
+        monkeypatch.undo()
+        assert json.loads(anchor.read_text())["entries"] == 1
+        assert ask() == b"first"
+        last = (folder / "ledger.jsonl").read_bytes().splitlines()[-1]
+        assert json.loads(anchor.read_text()) == {"head": hashlib.sha256(last).hexdigest(), "entries": 2}
+        shutil.rmtree(folder)
+        shutil.copytree(tmp_path / "copy", folder)
+        with pytest.raises(LedgerError, match="remembers"):
+            spend(ledger_in(tmp_path), "b", content=b"second")
+        anchor.write_text(json.dumps({"head": ledger_head(folder), "entries": 1}))
+
+
+def ledger_head(folder):
+    """Return the SHA-256 of a ledger's last line."""
+    return hashlib.sha256((folder / "ledger.jsonl").read_bytes().splitlines()[-1]).hexdigest()
+
+
+def test_while_the_anchor_cannot_be_written_nothing_is_handed_out_and_nothing_more_entered(tmp_path, monkeypatch):
+    """Group 7: the anchor's disk is full; a second request would find the line of the first."""
+    written = ledgers.write_whole
+    anchor = tmp_path / "anchor_ledger.json"
+
+    def full(path, content):
+        if path == anchor:
+            raise OSError(28, "No space left on device")
+        written(path, content)
+
+    monkeypatch.setattr(ledgers, "write_whole", full)
+    for name in ("a", "a", "b"):
+        with pytest.raises(OSError, match="No space"):
+            spend(ledger_in(tmp_path), name, part=name, epsilon=Fraction(1, 4), content=name.encode())
+    assert [entry["release"] for entry in ledger_in(tmp_path).entries()] == ["a"]
+    monkeypatch.undo()
+    assert spend(ledger_in(tmp_path), "a", part="a", epsilon=Fraction(1, 4)) == b"a"
+    assert json.loads(anchor.read_text())["head"] == ledger_head(tmp_path / "ledger")
+
+
+def test_an_anchor_that_is_missing_is_not_begun_anew(tmp_path):
+    """Group 7: its disk may not be mounted; only a crash at the first line leaves a ledger without one."""
+    anchor = tmp_path / "anchor_ledger.json"
+    spend(ledger_in(tmp_path), "a", part="a", epsilon=Fraction(1, 4), content=b"first")
+    anchor.unlink()
+    assert spend(ledger_in(tmp_path), "a", part="a", epsilon=Fraction(1, 4)) == b"first"
+    spend(ledger_in(tmp_path), "b", part="b", epsilon=Fraction(1, 4))
+    anchor.unlink()
+    with pytest.raises(LedgerError, match=r"anchor_ledger\.json: is missing, though the ledger has 2 lines"):
+        spend(ledger_in(tmp_path), "b", part="b", epsilon=Fraction(1, 4))
+    assert not anchor.exists()
+
+
+@pytest.mark.parametrize("content", [b'{"head', b"[]", b"{}", b"\xff\x00", None], ids=str)
+def test_an_anchor_that_cannot_be_read_is_named(tmp_path, content):
+    anchor = tmp_path / "anchor_ledger.json"
+    spend(ledger_in(tmp_path), "a")
+    anchor.unlink()
+    if content is None:
+        anchor.mkdir()
+    else:
+        anchor.write_bytes(content)
+    with pytest.raises(LedgerError, match=r"anchor_ledger\.json: holds no head of a ledger"):
+        ledger_in(tmp_path).entries()
+
+
+@pytest.mark.parametrize("content", [b"\xff\xff\n", b'{"previous": "%s"}\n' % (b"0" * 64), b"[1]\n"], ids=str)
+def test_a_ledger_that_cannot_be_read_is_named(tmp_path, content):
+    ledger = ledger_in(tmp_path)
+    ledger.path.write_bytes(content)
+    with pytest.raises(LedgerError, match=r"ledger\.jsonl: .*until the ledger is restored"):
         ledger.entries()

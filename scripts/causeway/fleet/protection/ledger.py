@@ -1,8 +1,10 @@
 """The privacy ledger: the releases of each epoch, their epsilon, and the refusal to exceed the budget.
 
 A hash chain: an append-only file of lines, each holding the hash of the one before. An anchor, kept elsewhere (with the
-other server), holds the chain's head: without it, deleting the ledger would restore the whole budget. A release's bytes
-are stored before they are handed out, so that a retry gives the same bytes and noise is drawn once.
+other server), holds the chain's head: without it, deleting the ledger would restore the whole budget. Nothing is handed
+out, and no further line entered, before the anchor holds the last line's hash: a crash or a full disk leaves it at most
+one line behind. A release's bytes are stored before they are handed out, so that a retry gives the same bytes and noise
+is drawn once.
 
 Privacy accounting: a user's report of an epoch lies in one window, so the windows of a part cost their largest epsilon,
 not their sum (parallel composition, McSherry 2009); a release of the whole epoch overlaps them and is added. Parts are
@@ -22,6 +24,8 @@ from causeway.core.errors import CausewayError
 from causeway.core.files.whole_files import write_whole
 
 START = "0" * 64
+KEYS = frozenset({"epoch", "part", "window", "epsilon", "release", "sha256", "simulated"})
+"""What each line of a ledger has, beside the hash of the one before."""
 WHOLE = -1
 """The window that stands for the whole epoch."""
 WINDOWS = 24
@@ -60,6 +64,18 @@ def _cost(windows: Mapping[int, Fraction]) -> Fraction:
     """
     each = [epsilon for window, epsilon in windows.items() if window != WHOLE]
     return max(each, default=Fraction(0)) + windows.get(WHOLE, Fraction(0))
+
+
+def _head_in(anchor: Path) -> str:
+    """Return the head that an anchor holds; that of an empty chain if there is no such file."""
+    try:
+        return str(json.loads(anchor.read_text(encoding="utf-8"))["head"])
+    except FileNotFoundError:
+        return START
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise LedgerError(
+            f"{anchor}: holds no head of a ledger ({type(error).__name__}); restore it from a copy, never delete it"
+        ) from None
 
 
 class Ledger:
@@ -105,15 +121,21 @@ class Ledger:
         Raises
         ------
         LedgerError
-            If the chain is broken, an anchor's head is not in it, or it belongs to the other kind of use.
+            If the ledger or an anchor cannot be read, the chain is broken, an anchor is missing or its head is not in
+            the chain, or the ledger belongs to the other kind of use.
         """
-        lines = self.path.read_text(encoding="utf-8").splitlines() if self.path.exists() else []
+        try:
+            lines = self.path.read_text(encoding="utf-8").splitlines() if self.path.exists() else []
+        except (OSError, ValueError) as error:
+            raise LedgerError(
+                f"{self.path}: cannot be read ({error}); nothing is released until the ledger is restored"
+            ) from None
         found = []
         head = START
         for number, line in enumerate(lines, 1):
             try:
                 entry = json.loads(line)
-                follows = entry["previous"] == head
+                follows = entry["previous"] == head and entry.keys() >= KEYS
             except (ValueError, KeyError, TypeError):
                 follows = False
             if not follows:
@@ -129,7 +151,12 @@ class Ledger:
             found.append(entry | {"hash": head})
         heads = {START, *(entry["hash"] for entry in found)}
         for anchor in self.anchors:
-            anchored = json.loads(anchor.read_text(encoding="utf-8"))["head"] if anchor.exists() else START
+            anchored = _head_in(anchor)
+            if anchored == START and len(found) > 1:
+                raise LedgerError(
+                    f"{anchor}: is missing, though the ledger has {len(found)} lines; restore it, or mount the disk"
+                    " that holds it"
+                )
             if anchored not in heads:
                 raise LedgerError(
                     f"{self.path}: {anchor} remembers a longer ledger; it was deleted or replaced by an older copy."
@@ -169,7 +196,17 @@ class Ledger:
         LedgerError
             As `entries`, or if the stored release is gone or is not the one that was drawn.
         """
-        return self._stored(name, self.entries())
+        with self._locked():
+            return self._stored(name, self._anchored())
+
+    def _anchored(self) -> list[dict]:
+        """Return the ledger's lines once each anchor holds the last one's hash; the lock is held."""
+        entries = self.entries()
+        head = entries[-1]["hash"] if entries else START
+        for anchor in self.anchors:
+            if _head_in(anchor) != head:
+                write_whole(anchor, json.dumps({"head": head, "entries": len(entries)}).encode())
+        return entries
 
     def _stored(self, name: str, entries: list[dict]) -> bytes | None:
         entry = next((entry for entry in entries if entry["release"] == name), None)
@@ -224,7 +261,7 @@ class Ledger:
                 "noise from a seed can be foreseen: it is for simulations, and a simulation's ledger takes no other"
             )
         with self._locked():
-            entries = self.entries()
+            entries = self._anchored()
             stored = self.folder / f"{name}.release"
             earlier = self._stored(name, entries)
             if earlier is not None:
@@ -264,11 +301,7 @@ class Ledger:
         }
         line = json.dumps(entry, sort_keys=True)
         write_whole(self.path, stored + line.encode() + b"\n")
-        for anchor in self.anchors:
-            write_whole(
-                anchor,
-                json.dumps({"head": hashlib.sha256(line.encode()).hexdigest(), "entries": len(entries) + 1}).encode(),
-            )
+        self._anchored()
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
