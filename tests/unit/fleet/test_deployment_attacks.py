@@ -120,22 +120,21 @@ def test_serials_that_are_cut_doubled_or_of_no_window_are_refused(content):
     assert store.unpacked_windows(store.packed_windows(good), 24) == good
 
 
-def _one_token(folder, go, results):
+def _one_token(folder, user, go, results):
     go.wait()
     try:
-        results.put(len(deploy.issue(folder, "somebody", 1, 1)))
+        results.put(len(deploy.issue(folder, user, 1, 1)))
     except CausewayError:
         results.put(0)
 
 
 def test_of_racing_requests_for_one_user_one_gets_a_token(prepared):
     context = multiprocessing.get_context("fork")
-    for _ in range(3):
+    for number in range(3):
         folder = prepared.folder / "issuer"
-        (folder / "issued_1.json").unlink(missing_ok=True)
         go = context.Event()
         results = context.Queue()
-        racers = [context.Process(target=_one_token, args=(folder, go, results)) for _ in range(6)]
+        racers = [context.Process(target=_one_token, args=(folder, f"user{number}", go, results)) for _ in range(6)]
         for racer in racers:
             racer.start()
         go.set()

@@ -6,6 +6,7 @@ loopback address: a real deployment replaces them, keeps each party's folder on 
 """
 
 import fcntl
+import json
 import secrets
 import time
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from causeway.core.errors import CausewayError
 from causeway.core.files.whole_files import write_whole
-from causeway.core.tables import read_json, write_json
+from causeway.core.tables import write_json
 from causeway.fleet.attribution import catalogue as catalogues
 from causeway.fleet.deployment.public_folder import publish
 from causeway.fleet.deployment.transport import Party, make_certificates, write_secret
@@ -24,6 +25,8 @@ from causeway.fleet.protection.envelope import SERIAL_BYTES, Issuer
 from causeway.fleet.protection.modes import WINDOWS
 
 PARTIES = ("leader", "helper", "designer", "issuer")
+RESTORE = "restore it from a copy and never delete it: without it every user would be given a second token"
+"""What to do about an issuer's record; other results of Causeway may be deleted and made again, this one not."""
 
 
 def prepare(
@@ -101,20 +104,38 @@ def issue(folder: Path, user: str, epoch: int, count: int) -> list[dict]:
     Raises
     ------
     CausewayError
-        When the user's tokens of the epoch are spent, or the folder is not an issuer's.
+        When the user's tokens of the epoch are spent, the folder is not an issuer's, or its record of the epoch is
+        damaged or missing.
     """
     try:
         key = Ed25519PrivateKey.from_private_bytes((folder / "sign.key").read_bytes())
     except (OSError, ValueError) as error:
         raise CausewayError(f"{folder}: holds no issuer's key ({error})") from None
-    state = folder / f"issued_{epoch}.json"
     tokens = []
     with open(folder / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # of two requests racing, the second sees what the first was given
-        issuer = Issuer(key, issued=read_json(state) if state.exists() else {})
+        state = folder / f"issued_{epoch}.json"
+        issuer = Issuer(key, issued=_issued(state, state.with_suffix(".begun")))
         for _ in range(count):
             serial = secrets.token_bytes(SERIAL_BYTES)
             signature = issuer.issue(user, epoch, serial)
             write_json(issuer.issued, state)
             tokens.append({"epoch": epoch, "serial": serial.hex(), "signature": signature.hex()})
     return tokens
+
+
+def _issued(state: Path, begun: Path) -> dict[str, int]:
+    """Return how many tokens of an epoch each user has had; `begun` marks that the record exists from now on."""
+    if not state.exists():
+        if begun.exists():
+            raise CausewayError(f"{state}: is missing, though tokens of its epoch were given; {RESTORE}")
+        write_json({}, state)
+    if not begun.exists():
+        write_whole(begun, b"")
+    try:
+        issued = json.loads(state.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CausewayError(f"{state}: cannot be read ({error}); {RESTORE}") from None
+    if not isinstance(issued, dict) or not all(type(count) is int for count in issued.values()):
+        raise CausewayError(f"{state}: holds no numbers of tokens by user; {RESTORE}")
+    return issued
