@@ -122,3 +122,70 @@ def test_the_ledger_takes_one_joined_set_an_epoch(tmp_path):
     assert len(ledger.entries()) == 2
     assert release("a", "two", 0) == b"a"  # those bytes were released before
     assert release("d", "two", 2, epoch=2) == b"d"
+
+
+MESSAGES = [(b"first", 0), (b"", 23), (b"third message", 5)]
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """Return a store of three messages, and the bytes of its file."""
+    kept = store.ReportStore(tmp_path, 1, 24)
+    for message, window in MESSAGES:
+        kept.append(message, window)
+    return kept, kept.path.read_bytes()
+
+
+def test_any_flipped_bit_of_a_store_is_noticed_and_nothing_is_cut_off(stored):
+    """Each bit in turn: a wrong length looks like an unfinished record, whose removal takes all later ones with it."""
+    kept, content = stored
+    assert list(kept.messages()) == MESSAGES
+    assert len(content) > sum(len(message) for message, _ in MESSAGES)
+    for bit in range(8 * len(content)):
+        changed = bytearray(content)
+        changed[bit // 8] ^= 1 << bit % 8
+        kept.path.write_bytes(changed)
+        with pytest.raises(CausewayError, match=r"epoch_1\.store: the report at byte \d+ is damaged; restore"):
+            list(kept.messages())
+        assert kept.path.read_bytes() == changed
+
+
+def test_a_record_that_was_not_finished_is_cut_off_at_any_byte(stored):
+    kept, content = stored
+    ends = [0]
+    for message, _ in MESSAGES:
+        ends.append(ends[-1] + 13 + len(message))
+    assert ends[-1] == len(content)
+    for size in range(len(content) + 1):
+        whole = sum(end <= size for end in ends) - 1
+        kept.path.write_bytes(content[:size])
+        again = store.ReportStore(kept.path.parent, 1, 24)
+        assert list(again.messages()) == MESSAGES[:whole]
+        assert kept.path.read_bytes() == content[: ends[whole]]
+        again.append(b"later", 3)
+        assert list(again.messages()) == [*MESSAGES[:whole], (b"later", 3)]
+
+
+def test_a_window_that_the_epoch_has_not_is_damage(stored):
+    kept, _ = stored
+    assert len(list(store.ReportStore(kept.path.parent, 1, 24).messages())) == 3
+    with pytest.raises(CausewayError, match="damaged"):
+        list(store.ReportStore(kept.path.parent, 1, 23).messages())
+
+
+def test_a_server_does_not_start_without_reports_that_it_acknowledged(prepared):
+    made = state_of(prepared, "helper")
+    for _, message in reports_of(prepared, 3):
+        made.take(message)
+    content = made.store.path.read_bytes()
+    key = prepared.folder / "helper" / "seal.key"
+    own = key.read_bytes()
+    key.write_bytes((prepared.folder / "leader" / "seal.key").read_bytes())
+    with pytest.raises(CausewayError, match=r"epoch_12\.store: a stored report is refused now \(seal\)"):
+        state_of(prepared, "helper")
+    key.write_bytes(own)
+    made.store.path.write_bytes(content[:6] + b"\xff" + content[7:])
+    with pytest.raises(CausewayError, match=r"epoch_12\.store: the report at byte 0 is damaged"):
+        state_of(prepared, "helper")
+    made.store.path.write_bytes(content + content)  # a retry after a failed cut: the first one counts
+    assert state_of(prepared, "helper").aggregator.windows == made.aggregator.windows

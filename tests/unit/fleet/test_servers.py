@@ -144,7 +144,7 @@ def test_a_server_killed_mid_epoch_comes_back_with_what_it_had(deployed, tables)
         transport.connected(deployed.ports[1], deployed.public, "helper") as connection,
         pytest.raises(CausewayError, match="duplicate"),
     ):
-        reader.request_from(connection, server.REPORT, store.read_bytes()[5 : 5 + size])
+        reader.request_from(connection, server.REPORT, store.read_bytes()[13 : 13 + size])
     made, _ = read(deployed)
     assert made.released.sum() == 1
     assert (

@@ -88,7 +88,7 @@ class ServerState:
     ------
     CausewayError
         If the public folder is not the one that the pinned key signed, the epoch began under another one, sums of
-        `most_reports` reports could overflow, or the ledger is damaged.
+        `most_reports` reports could overflow, or the ledger or the store is damaged.
     """
 
     def __init__(self, options: ServerOptions) -> None:
@@ -133,7 +133,11 @@ class ServerState:
             try:
                 self.aggregator.receive(message, window)
             except ReportRefusedError as error:
-                LOG.warning("%s: a stored report is damaged (%s) and left out", self.options.role, error.reason)
+                if error.reason != "duplicate":
+                    raise CausewayError(
+                        f"{self.store.path}: a stored report is refused now ({error.reason}); restore the seal.key and"
+                        " the store with which the epoch began"
+                    ) from None
         if self.aggregator.input_shares:
             LOG.info("%s: %d reports restored", self.options.role, len(self.aggregator.input_shares))
 

@@ -7,6 +7,7 @@ Each is on the disk before anything that rests on it leaves the server; only the
 import hashlib
 import os
 import struct
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from causeway.core.errors import CausewayError
 from causeway.core.files.whole_files import write_whole
 from causeway.fleet.protection.envelope import SERIAL_BYTES
 
-_ENTRY = struct.Struct("<IB")
+_ENTRY = struct.Struct("<IBI")
+_CHECK = struct.Struct("<I")
 _RECORD = struct.Struct(f"<{SERIAL_BYTES}sB")
 
 
@@ -137,19 +139,38 @@ class ReportStore:
         self._joined.chmod(0o600)
 
     def messages(self) -> Iterator[tuple[bytes, int]]:
-        """Give the stored messages with their windows; an incomplete one at the end is cut off the file."""
-        if not self.path.exists():
-            return
-        content = self.path.read_bytes()
+        """Give the stored messages with their windows; an incomplete one at the end is cut off the file.
+
+        An entry is the message's length, its window and its CRC-32, then the CRC-32 of these three, so that a wrong
+        length is not taken for the end of the file.
+
+        Raises
+        ------
+        CausewayError
+            If an entry is damaged.
+        """
+        try:
+            content = self.path.read_bytes() if self.path.exists() else b""
+        except OSError as error:
+            raise CausewayError(f"{self.path}: cannot be read ({error.strerror}); restore it from a copy") from None
         at = 0
-        while at + _ENTRY.size <= len(content):
-            size, window = _ENTRY.unpack_from(content, at)
-            message = content[at + _ENTRY.size : at + _ENTRY.size + size]
-            if len(message) < size:
+        while at + _ENTRY.size + _CHECK.size <= len(content):
+            size, window, checksum = _ENTRY.unpack_from(content, at)
+            begin = at + _ENTRY.size + _CHECK.size
+            message = content[begin : begin + size]
+            (check,) = _CHECK.unpack_from(content, at + _ENTRY.size)
+            whole = check == zlib.crc32(content[at : at + _ENTRY.size]) and window < self._windows
+            if whole and len(message) < size:
                 break
+            if not whole or zlib.crc32(message) != checksum:
+                raise CausewayError(
+                    f"{self.path}: the report at byte {at} is damaged; restore the file from a copy: it and those"
+                    " behind it were acknowledged"
+                )
             yield message, window
-            at += _ENTRY.size + size
-        os.truncate(self.path, at)
+            at = begin + size
+        if at < len(content):
+            os.truncate(self.path, at)
 
     def append(self, message: bytes, window: int) -> None:
         """Store a message; it is on the disk afterwards.
@@ -163,7 +184,8 @@ class ReportStore:
             self._handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             os.fchmod(self._handle, 0o600)
         size = os.fstat(self._handle).st_size
-        entry = memoryview(_ENTRY.pack(len(message), window) + message)
+        head = _ENTRY.pack(len(message), window, zlib.crc32(message))
+        entry = memoryview(head + _CHECK.pack(zlib.crc32(head)) + message)
         try:
             while entry:
                 entry = entry[os.write(self._handle, entry) :]
