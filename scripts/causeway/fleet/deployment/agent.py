@@ -37,31 +37,38 @@ class PublicParameters:
     client : Client
     epoch_key : bytes
         Key of the anonymous clusters, new in each epoch.
+    authority : bytes
+        Certificate of the authority that vouches for the servers, PEM.
     settings : mapping
         `fleet` of the configuration.
+    windows : int
+        Of the epoch.
     """
 
     catalogue: Catalogue
     layout: ReportLayout
     client: Client
     epoch_key: bytes
+    authority: bytes
     settings: Mapping
+    windows: int
 
 
 def read_public_parameters(public: Path, pin: str, simulation: bool = False) -> PublicParameters:
     """Read the public folder; raises `CausewayError` if not every file is the one that the pinned key signed."""
-    facts = read_signed(public, pin).facts
+    signed = read_signed(public, pin)
+    facts = signed.facts
     found = read_verified(public, facts["pin"], simulation=simulation)
     layout = layout_of(found, facts["fleet"])
-    leader, helper = (
-        X25519PublicKey.from_public_bytes((public / f"{role}.pub").read_bytes()) for role in ("leader", "helper")
-    )
+    leader, helper = (X25519PublicKey.from_public_bytes(signed.files[f"{role}.pub"]) for role in ("leader", "helper"))
     return PublicParameters(
         catalogue=found,
         layout=layout,
         client=Client(layout=layout, epoch=facts["epoch"], leader=leader, helper=helper),
         epoch_key=bytes.fromhex(facts["epoch_key"]),
+        authority=signed.files["authority.pem"],
         settings=facts["fleet"],
+        windows=facts["windows"],
     )
 
 
@@ -141,7 +148,7 @@ def report(tables: Path, public: Path, token: Mapping, ports: tuple[int, int], p
     window = sample(tables, parameters.settings["launches"])
     begun = time.monotonic()
     messages = protected(window, parameters, token)
-    sent = send(messages, public, ports)
+    sent = send(messages, parameters.authority, ports)
     return {"bytes": sent, "seconds": time.monotonic() - begun}
 
 
@@ -153,10 +160,12 @@ def protected(window: SampledWindow, parameters: PublicParameters, token: Mappin
     )
 
 
-def send(messages: tuple[bytes, bytes], public: Path, ports: tuple[int, int]) -> int:
-    """Send each share to its server; returns the bytes. A refusal raises `CausewayError` with the server's reason."""
+def send(messages: tuple[bytes, bytes], authority: Path | bytes, ports: tuple[int, int]) -> int:
+    """Send each share to its server; returns the bytes. A refusal raises `CausewayError` with the server's reason;
+    `authority` as of `transport.context`.
+    """
     for role, port, message in zip(("leader", "helper"), ports, messages, strict=True):
-        with transport.connected(port, public, role) as connection:
+        with transport.connected(port, authority, role) as connection:
             transport.exchange(connection, servers.REPORT, message, {servers.TAKEN: bytes})
     return sum(map(len, messages))
 

@@ -13,7 +13,6 @@ from causeway.core.files.whole_files import write_whole
 from causeway.fleet.deployment import server as servers
 from causeway.fleet.deployment import transport
 from causeway.fleet.deployment.agent import PublicParameters, read_public_parameters
-from causeway.fleet.deployment.public_folder import read_signed
 from causeway.fleet.protection.ledger import composed_epsilon
 from causeway.fleet.release import designer
 from causeway.fleet.release.release import Release, Request, assemble, encoded, requests
@@ -38,16 +37,17 @@ def read(public: Path, own: Path, ports: tuple[int, int], out: Path) -> Release:
     """
     pin = (own / "pin").read_text(encoding="ascii")
     parameters = read_public_parameters(public, pin)
-    facts = read_signed(public, pin).facts
+    authority = parameters.authority
+    epoch = parameters.client.epoch
     party = transport.Party("designer", own)
     parts = {}
     with (
-        transport.connected(ports[0], public, "leader", party) as leader,
-        transport.connected(ports[1], public, "helper", party) as helper,
+        transport.connected(ports[0], authority, "leader", party) as leader,
+        transport.connected(ports[1], authority, "helper", party) as helper,
     ):
         for connection in (leader, helper):
             request_from(connection, servers.CLOSE)
-        for request in requests(facts["epoch"], facts["windows"]):
+        for request in requests(epoch, parameters.windows):
             body = json.dumps({"part": request.part, "window": request.window}).encode()
             found = [request_from(connection, servers.RELEASE, body) for connection in (leader, helper)]
             if (found[0] is None) != (found[1] is None):
@@ -56,12 +56,12 @@ def read(public: Path, own: Path, ports: tuple[int, int], out: Path) -> Release:
                 )
             parts[request] = None if found[0] is None else [np.frombuffer(share, WORD) for share in found]
     scales = {section.name: section.noise_scale for section in parameters.layout.sections}
-    made = assemble(parts, parameters.layout, spent_epsilon(parts, parameters), facts["windows"])
+    made = assemble(parts, parameters.layout, spent_epsilon(parts, parameters), parameters.windows)
     out.mkdir(parents=True, exist_ok=True)
     head = {
         "mode": "share2",
         "scales": scales,
-        "epoch": facts["epoch"],
+        "epoch": epoch,
         "simulated": False,
         "delta": parameters.settings["delta"],
     }

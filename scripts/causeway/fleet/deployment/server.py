@@ -105,7 +105,8 @@ class ServerState:
         self.layout = layout_of(read_verified(public, facts["pin"]), self.settings)
         self.most = facts["most_reports"]
         self.layout.check_capacity(self.most)
-        issuer = Ed25519PublicKey.from_public_bytes((public / "issuer.pub").read_bytes())
+        self.authority = signed.files["authority.pem"]
+        issuer = Ed25519PublicKey.from_public_bytes(signed.files["issuer.pub"])
         key = X25519PrivateKey.from_private_bytes((folder / "seal.key").read_bytes())
         self.aggregator = Aggregator(options.role, self.epoch, self.layout, key, issuer)
         ledger = Ledger(
@@ -185,7 +186,7 @@ class ServerState:
                 role = self.options.role
                 other = self.options.other
                 me = transport.Party(role, self.options.folder)
-                with transport.connected(self.options.peer_port, self.options.public, other, me) as connection:
+                with transport.connected(self.options.peer_port, self.authority, other, me) as connection:
                     content = transport.exchange(connection, SERIALS, b"", {ANSWER: bytes})
                 theirs = unpacked_windows(content, self.windows)
                 with self.lock:
@@ -302,7 +303,7 @@ class _Listener(socketserver.ThreadingTCPServer):
         self._most = min(MOST_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
         super().__init__(("127.0.0.1", state.options.port), _Handler)
         me = transport.Party(state.options.role, state.options.folder)
-        secure = transport.context(state.options.public, me, serving=True)
+        secure = transport.context(state.authority, me, serving=True)
         # the handshake runs in the connection's own thread: a silent client holds up nobody
         self.socket = secure.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
 

@@ -137,34 +137,53 @@ def _certificate(
     return builder.sign(issuer_key, hashes.SHA256())
 
 
-def context(authority: Path, party: Party | None, serving: bool) -> ssl.SSLContext:
-    """Return a TLS 1.3 context that trusts `authority.pem` in a folder; with a party, it shows that party's
-    certificate.
+def context(authority: Path | bytes, party: Party | None, serving: bool) -> ssl.SSLContext:
+    """Return a TLS 1.3 context that trusts an authority; with a party, it shows that party's certificate.
 
     Servers ask for no client certificate: agents are anonymous, and their tokens admit them. Servers and designer show
     each other theirs.
+
+    Parameters
+    ----------
+    authority : Path or bytes
+        Folder of `authority.pem`, or its content, for a caller that has checked it: the file may change later.
+    party : Party or None
+    serving : bool
+        Whether it is a server's side.
+
+    Raises
+    ------
+    CausewayError
+        If the party's certificate or its key cannot be read.
     """
+    pem = (authority / "authority.pem").read_bytes() if isinstance(authority, Path) else authority
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if serving else ssl.PROTOCOL_TLS_CLIENT)
     made.minimum_version = ssl.TLSVersion.TLSv1_3
-    made.load_verify_locations(authority / "authority.pem")
+    made.load_verify_locations(cadata=pem.decode("ascii"))
     if serving:
         made.verify_mode = ssl.CERT_OPTIONAL
     if party is not None:
-        made.load_cert_chain(party.folder / f"{party.name}.pem", party.folder / f"{party.name}.key")
+        own = party.folder / party.name
+        try:
+            made.load_cert_chain(f"{own}.pem", f"{own}.key")
+        except OSError as error:  # also ssl.SSLError
+            raise CausewayError(
+                f"{own}.pem, {own}.key: no readable certificate with its key ({error.strerror}); restore both"
+            ) from None
     return made
 
 
 @contextlib.contextmanager
 def connected(
-    port: int, authority: Path, server: str, party: Party | None = None, timeout: float = TIMEOUT_S
+    port: int, authority: Path | bytes, server: str, party: Party | None = None, timeout: float = TIMEOUT_S
 ) -> Iterator[ssl.SSLSocket]:
     """Connect to a server on the loopback address, as a party or anonymously.
 
     Parameters
     ----------
     port : int
-    authority : Path
-        Folder of the certificates' authority.
+    authority : Path or bytes
+        Folder of the certificates' authority, or its certificate; see `context`.
     server : str
         The name in the server's certificate.
     party : Party or None
@@ -174,10 +193,13 @@ def connected(
     ------
     ConnectionLostError
         If there is no such server.
+    CausewayError
+        As `context`.
     """
     try:
+        made = context(authority, party, serving=False)
         plain = socket.create_connection(("127.0.0.1", port), timeout)
-        secure = context(authority, party, serving=False).wrap_socket(plain, server_hostname=server)
+        secure = made.wrap_socket(plain, server_hostname=server)
     except OSError as error:
         raise ConnectionLostError(f"no connection to the {server} on port {port} ({error})") from None
     with secure:
