@@ -69,13 +69,9 @@ def main(argv: list[str] | None = None) -> None:
             given = {name: getattr(options, name) for name in ("role", "folder", "public", "anchor")}
             serve(ServerOptions(**given, port=options.ports[0], peer_port=options.ports[1]))
         elif options.program == "tokens":
-            from causeway.fleet.deployment.deploy import issue
-            from causeway.fleet.deployment.transport import write_secret
+            from causeway.fleet.deployment.deploy import give
 
-            lines = [
-                json.dumps(token, sort_keys=True) for token in issue(options.issuer, options.user, options.epoch, 1)
-            ]
-            write_secret(options.out, ("\n".join(lines) + "\n").encode())
+            give(options.issuer, options.user, options.epoch, options.out)
         elif options.program == "overhead":
             from causeway.fleet.study.overhead import measure_on_gpu
 

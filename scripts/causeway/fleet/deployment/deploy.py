@@ -5,6 +5,7 @@ loopback address: a real deployment replaces them, keeps each party's folder on 
 `public/`.
 """
 
+import contextlib
 import fcntl
 import json
 import secrets
@@ -16,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from causeway.core.errors import CausewayError
-from causeway.core.files.whole_files import write_whole
+from causeway.core.files.whole_files import on_disk, write_whole, written_whole
 from causeway.core.tables import write_json
 from causeway.fleet.attribution import catalogue as catalogues
 from causeway.fleet.deployment.public_folder import publish
@@ -25,6 +26,8 @@ from causeway.fleet.protection.envelope import SERIAL_BYTES, Issuer
 from causeway.fleet.protection.modes import WINDOWS
 
 PARTIES = ("leader", "helper", "designer", "issuer")
+TOKEN_BYTES = 1024
+"""Space that is taken for a token's file before one is booked; its line has some 220 bytes."""
 RESTORE = "restore it from a copy and never delete it: without it every user would be given a second token"
 """What to do about an issuer's record; other results of Causeway may be deleted and made again, this one not."""
 
@@ -122,6 +125,40 @@ def issue(folder: Path, user: str, epoch: int, count: int) -> list[dict]:
             write_json(issuer.issued, state)
             tokens.append({"epoch": epoch, "serial": serial.hex(), "signature": signature.hex()})
     return tokens
+
+
+def give(folder: Path, user: str, epoch: int, out: Path) -> None:
+    """Write a token for a user to a file of its own, whose space on the disk is taken before the token is booked.
+
+    Parameters
+    ----------
+    folder : Path
+        The issuer's.
+    user : str
+    epoch : int
+    out : Path
+        Readable by its owner alone; an older file stays if there is no token.
+
+    Raises
+    ------
+    CausewayError
+        As `issue`, or if the file cannot be written.
+    """
+    if out.exists() and not out.is_file():
+        raise CausewayError(f"{out}: is no ordinary file; give a name for the token's file")
+    with contextlib.ExitStack() as stack:
+        try:
+            partial = stack.enter_context(written_whole(out))
+            write_secret(partial, bytes(TOKEN_BYTES))
+            on_disk(partial)
+        except OSError as error:
+            raise CausewayError(
+                f"{out}: cannot be written ({error.strerror}); give a file on a disk with space"
+            ) from None
+        line = json.dumps(issue(folder, user, epoch, 1)[0], sort_keys=True)
+        with open(partial, "r+b") as handle:
+            handle.write(line.encode() + b"\n")
+            handle.truncate()
 
 
 def _issued(state: Path, begun: Path) -> dict[str, int]:

@@ -6,6 +6,7 @@ many GPUs they own, and checks identities where they are known anyway. The serve
 
 import hashlib
 import struct
+import unicodedata
 from dataclasses import dataclass
 
 from cryptography.exceptions import InvalidSignature
@@ -124,11 +125,21 @@ class Issuer:
         Raises
         ------
         CausewayError
-            If the user's tokens of the epoch are spent, or the serial has a wrong length.
+            If the user's tokens of the epoch are spent, the user has no name, the epoch is no number of four bytes, or
+            the serial has a wrong length.
         """
         if len(serial) != SERIAL_BYTES:
             raise CausewayError(f"a serial has {len(serial)} bytes, expected {SERIAL_BYTES}")
-        who = hashlib.sha256(f"{epoch}/{user}".encode()).hexdigest()
+        if not 0 <= epoch < 1 << 32:
+            raise CausewayError(f"epoch {epoch} is none; expected a number from 0 to {(1 << 32) - 1}")
+        try:
+            # the same letters in another form of Unicode are the same user
+            name = unicodedata.normalize("NFC", user).strip().encode()
+        except UnicodeEncodeError:
+            raise CausewayError("the user's name is no UTF-8; give it as the issuer's directory has it") from None
+        if not name:
+            raise CausewayError("the user's name is empty; give it as the issuer's directory has it")
+        who = hashlib.sha256(f"{epoch}/".encode() + name).hexdigest()
         if self.issued.get(who, 0) >= self.per_user:
             raise CausewayError(f"this user has had {self.per_user} tokens of epoch {epoch}; wait for the next epoch")
         self.issued[who] = self.issued.get(who, 0) + 1
