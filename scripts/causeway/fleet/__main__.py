@@ -62,7 +62,9 @@ def main(argv: list[str] | None = None) -> None:
             from causeway.fleet.deployment.agent import read_tokens, report
 
             token = read_tokens(options.token)[0]
-            print(json.dumps(report(options.tables, options.public, token, tuple(options.ports), options.pin)))
+            kept = options.token.with_name(f"{options.token.name}.messages")
+            ports = tuple(options.ports)
+            print(json.dumps(report(options.tables, options.public, token, ports, options.pin, kept=kept)))
         elif options.program == "server":
             from causeway.fleet.deployment.server import ServerOptions, serve
 

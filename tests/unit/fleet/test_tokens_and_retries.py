@@ -4,12 +4,15 @@ import json
 import os
 import re
 
+import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from deployment import EPOCH, RUNS, Deployment
+from deployment import EPOCH, RUNS, Deployment, state_of
 
 from causeway.core.errors import CausewayError
-from causeway.fleet.deployment import agent, deploy
+from causeway.fleet.deployment import agent, deploy, server, store
+from causeway.fleet.protection.envelope import decode
+from causeway.fleet.report_layout import WORD
 
 
 @pytest.fixture
@@ -108,3 +111,80 @@ def test_nobody_and_epochs_that_cannot_be_get_no_token(prepared, user, epoch, me
     with pytest.raises(CausewayError, match=message):
         deploy.issue(prepared.folder / "issuer", user, epoch, 1)
     assert record_of(prepared) == 0
+
+
+@pytest.fixture
+def one_report(monkeypatch):
+    """Have agents report the first application, with no tables."""
+    monkeypatch.setattr(agent, "sample", lambda tables, launches: None)
+    monkeypatch.setattr(
+        agent, "vector_of", lambda window, parameters: np.eye(1, parameters.layout.cells, dtype=WORD)[0]
+    )
+
+
+def test_a_report_that_arrived_by_half_is_finished_with_the_same_messages(prepared, tmp_path, one_report):
+    """Group 5: the leader has its share, the helper was out of reach; a new sample's share would not fit to it."""
+    kept = tmp_path / "token.json.messages"
+
+    def report(name="half"):
+        return agent.report(tmp_path, prepared.public, tokens[name], prepared.ports, prepared.pin, kept=kept)
+
+    def stored(role):
+        folder = prepared.folder / role
+        return [message for message, _ in store.ReportStore(folder, EPOCH, 24).messages()]
+
+    tokens = {name: prepared.token(name) for name in ("half", "whole")}
+    with prepared.running():
+        prepared.kill("helper")
+        with pytest.raises(CausewayError, match="no connection to the helper"):
+            report()
+        assert kept.stat().st_mode & 0o777 == 0o600
+        first = [bytes.fromhex(message) for message in json.loads(kept.read_text())["messages"]]
+        prepared.start("helper")
+        assert report()["bytes"] == sum(map(len, first))
+        assert not kept.exists()
+        assert [stored("leader"), stored("helper")] == [[first[0]], [first[1]]]
+        for _ in range(2):  # a second report of the token, not the same messages, also when it is sent again
+            with pytest.raises(CausewayError, match=r"duplicate$"):
+                report()
+        report("whole")
+        assert [len(stored("leader")), len(stored("helper"))] == [2, 2]
+
+
+def test_messages_of_another_token_are_not_sent_and_damaged_ones_are_named(prepared, tmp_path, one_report, monkeypatch):
+    sent = []
+    monkeypatch.setattr(agent, "send", lambda messages, authority, ports: sent.append(messages) or 1)
+    kept = tmp_path / "messages"
+    serials = {"one": prepared.token("one"), "two": prepared.token("two")}
+
+    def report(name):
+        agent.report(tmp_path, prepared.public, serials[name], prepared.ports, prepared.pin, kept=kept)
+
+    monkeypatch.setattr(type(kept), "unlink", lambda path: None)
+    for name in ("one", "one", "two"):
+        report(name)
+    assert sent[1] == sent[0]
+    assert [decode(messages[0]).serial.hex() for messages in sent] == [
+        serials[name]["serial"] for name in ("one", "one", "two")
+    ]
+    for content in (b"", b"[]", b"{}", b'{"serial": "00", "messages": ["00"]}', b"\xff"):
+        kept.write_bytes(content)
+        with pytest.raises(CausewayError, match="messages: holds no messages of an earlier try"):
+            report("two")
+    assert len(sent) == 3
+
+
+def test_a_server_says_whether_it_has_this_share_or_another_of_the_token(prepared):
+    """Whoever goes on to the helper after another share's `duplicate` would add noise of 32 bits to each cell."""
+    made = state_of(prepared, "leader")
+    known = agent.read_public_parameters(prepared.public, prepared.pin)
+    token = prepared.token("somebody")
+    vector = np.eye(1, known.layout.cells, dtype=WORD)[0]
+    serial, signature = (bytes.fromhex(token[name]) for name in ("serial", "signature"))
+    one, other = (known.client.messages(vector, lambda _: signature, serial=serial)[0] for _ in range(2))
+    assert server._answer(made, None, server.REPORT, one) == (server.TAKEN, b"")
+    for _ in range(2):
+        assert server._answer(made, None, server.REPORT, other) == (server.REFUSED, b"duplicate")
+        assert server._answer(made, None, server.REPORT, one) == (server.REFUSED, b"duplicate of the same share")
+        made = state_of(prepared, "leader")
+    assert len(made.aggregator.serials) == 1

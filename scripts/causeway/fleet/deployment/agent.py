@@ -15,6 +15,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 
 from causeway.core.errors import CausewayError
+from causeway.core.files.whole_files import written_whole
 from causeway.fleet.attribution.attribution import UNKNOWN, attribute, cluster
 from causeway.fleet.attribution.catalogue import Catalogue, layout_of, read_verified
 from causeway.fleet.attribution.encoding import RANDOM_STARTS, WindowMeasurements, encode, kernel_cells
@@ -22,6 +23,7 @@ from causeway.fleet.attribution.exports import SampledWindow, sampled_window, st
 from causeway.fleet.deployment import server as servers
 from causeway.fleet.deployment import transport
 from causeway.fleet.deployment.public_folder import read_signed
+from causeway.fleet.protection.aggregator import REPEATED
 from causeway.fleet.protection.modes import Client
 from causeway.fleet.report_layout import ReportLayout
 
@@ -118,7 +120,9 @@ def vector_of(window: SampledWindow, parameters: PublicParameters) -> np.ndarray
     return counts.vector(0, parameters.layout.cells)
 
 
-def report(tables: Path, public: Path, token: Mapping, ports: tuple[int, int], pin: str) -> dict:
+def report(
+    tables: Path, public: Path, token: Mapping, ports: tuple[int, int], pin: str, *, kept: Path | None = None
+) -> dict:
     """Sample, attribute, encode, protect and send one report.
 
     Parameters
@@ -133,6 +137,9 @@ def report(tables: Path, public: Path, token: Mapping, ports: tuple[int, int], p
         Of leader and helper.
     pin : str
         The designer's public key, 64 hex digits, from another place than the public folder.
+    kept : Path or None
+        File that holds the messages until both servers have them. What it holds of this token is sent rather than a new
+        sample: if the leader has its share already, only the helper's share of the same report fits to it.
 
     Returns
     -------
@@ -142,14 +149,41 @@ def report(tables: Path, public: Path, token: Mapping, ports: tuple[int, int], p
     Raises
     ------
     CausewayError
-        If the catalogue or the tables are refused, a server is out of reach, or it refuses the report.
+        If the catalogue, the tables or the kept messages are refused, a server is out of reach, or it refuses the
+        report.
     """
     parameters = read_public_parameters(public, pin)
-    window = sample(tables, parameters.settings["launches"])
+    messages = None if kept is None else _kept_messages(kept, token)
+    window = None if messages else sample(tables, parameters.settings["launches"])
     begun = time.monotonic()
-    messages = protected(window, parameters, token)
+    if messages is None:
+        messages = protected(window, parameters, token)
+        if kept is not None:
+            _keep(messages, kept, token)
     sent = send(messages, parameters.authority, ports)
+    if kept is not None:
+        kept.unlink()
     return {"bytes": sent, "seconds": time.monotonic() - begun}
+
+
+def _keep(messages: tuple[bytes, bytes], kept: Path, token: Mapping) -> None:
+    facts = {"serial": token["serial"], "messages": [message.hex() for message in messages]}
+    with written_whole(kept) as partial:
+        transport.write_secret(partial, json.dumps(facts).encode())
+
+
+def _kept_messages(kept: Path, token: Mapping) -> tuple[bytes, bytes] | None:
+    """Return a token's messages of an earlier try; None if there are none."""
+    if not kept.exists():
+        return None
+    try:
+        facts = json.loads(kept.read_text(encoding="utf-8"))
+        leader, helper = (bytes.fromhex(message) for message in facts["messages"])
+        return (leader, helper) if facts["serial"] == token["serial"] else None
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise CausewayError(
+            f"{kept}: holds no messages of an earlier try ({type(error).__name__}); delete it and run again"
+        ) from None
 
 
 def protected(window: SampledWindow, parameters: PublicParameters, token: Mapping) -> tuple[bytes, bytes]:
@@ -161,12 +195,17 @@ def protected(window: SampledWindow, parameters: PublicParameters, token: Mappin
 
 
 def send(messages: tuple[bytes, bytes], authority: Path | bytes, ports: tuple[int, int]) -> int:
-    """Send each share to its server; returns the bytes. A refusal raises `CausewayError` with the server's reason;
-    `authority` as of `transport.context`.
+    """Send each share to its server; returns the bytes. A server that has this very share already is passed over. Any
+    other refusal raises `CausewayError` with the server's reason; `authority` as of `transport.context`.
     """
+
+    def refused(reason: bytes) -> None:
+        if reason != REPEATED.encode():
+            raise CausewayError(f"the server answered: {reason.decode('utf-8', 'replace')}")
+
     for role, port, message in zip(("leader", "helper"), ports, messages, strict=True):
         with transport.connected(port, authority, role) as connection:
-            transport.exchange(connection, servers.REPORT, message, {servers.TAKEN: bytes})
+            transport.exchange(connection, servers.REPORT, message, {servers.TAKEN: bytes, servers.REFUSED: refused})
     return sum(map(len, messages))
 
 

@@ -32,7 +32,7 @@ from causeway.fleet.deployment import transport
 from causeway.fleet.deployment.own_folder import held
 from causeway.fleet.deployment.public_folder import read_signed
 from causeway.fleet.deployment.store import ReportStore, digest_of, packed_windows, unpacked_windows
-from causeway.fleet.protection.aggregator import Aggregator, join
+from causeway.fleet.protection.aggregator import REPEATED, Aggregator, join
 from causeway.fleet.protection.envelope import ReportRefusedError
 from causeway.fleet.protection.ledger import Ledger
 from causeway.fleet.protection.noise import SecureNoise
@@ -134,7 +134,7 @@ class ServerState:
             try:
                 self.aggregator.receive(message, window)
             except ReportRefusedError as error:
-                if error.reason != "duplicate":
+                if error.reason != REPEATED:
                     raise CausewayError(
                         f"{self.store.path}: a stored report is refused now ({error.reason}); restore the seal.key and"
                         " the store with which the epoch began"

@@ -16,6 +16,9 @@ from causeway.fleet.protection import secret_sharing
 from causeway.fleet.protection.envelope import ReportRefusedError, check_token, decode
 from causeway.fleet.report_layout import WORD, ReportLayout
 
+REPEATED = "duplicate of the same share"
+"""Reason of a refusal which tells a client that its report, not another one of its token, has arrived."""
+
 
 class Aggregator:
     """A server's shares of one epoch in mode `share2`.
@@ -71,9 +74,9 @@ class Aggregator:
                 if getattr(envelope, name) != expected:
                     raise ReportRefusedError(name)
             check_token(envelope, self._issuer)
-            if envelope.serial in self.input_shares:
-                raise ReportRefusedError("duplicate")
             share = secret_sharing.open_sealed(envelope.body, self._key, envelope.hpke_info)
+            if envelope.serial in self.input_shares:
+                raise ReportRefusedError(REPEATED if self.input_shares[envelope.serial][1] == share else "duplicate")
             secret_sharing.expanded(self.role, share, self.layout.cells)
         except ReportRefusedError as error:
             self.refused[error.reason] += 1
