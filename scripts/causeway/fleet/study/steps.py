@@ -264,12 +264,13 @@ def release_day(
     found = read_catalogue(folder)
     population = sha256_of(counts)[:12]
     layout = layout_of(found, settings)
+    noise = "entropy" if settings["test_seed"] is None else f"seed{settings['test_seed']}"
     outcome = aggregate.aggregate(
         aggregate.ReleaseSettings(
             mode=mode,
             layout=layout,
             shards=Path(shards),
-            ledgers=Path(out[0]).parent / "ledgers" / f"{population}-{layout.digest.hex()[:8]}",
+            ledgers=Path(out[0]).parent / "ledgers" / f"{population}-{layout.digest.hex()[:8]}-{noise}",
             budget=Fraction(str(settings["budget"])),
             delta=settings["delta"],
             threshold=settings["release_threshold"],
