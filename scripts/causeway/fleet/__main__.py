@@ -26,7 +26,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
         part.add_argument("--public", type=Path, required=True, help="the deployment's public folder")
         part.add_argument(
             "--ports",
-            type=int,
+            type=port,
             nargs=2,
             required=True,
             metavar=("LEADER", "HELPER"),
@@ -38,7 +38,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     server.add_argument("--public", type=Path, required=True, help="the deployment's public folder")
     server.add_argument("--anchor", type=Path, required=True, help="file elsewhere that remembers the ledger's head")
     server.add_argument(
-        "--ports", type=int, nargs=2, required=True, metavar=("OWN", "OTHER"), help="ports on the loopback address"
+        "--ports", type=port, nargs=2, required=True, metavar=("OWN", "OTHER"), help="ports on the loopback address"
     )
     tokens = programs.add_parser("tokens", help="give a user a token of an epoch")
     tokens.add_argument("--issuer", type=Path, required=True, help="the issuer's folder")
@@ -52,6 +52,14 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     for part in (agent, reader, server, tokens, overhead):
         part.add_argument("--log", help="the log's file; standard error if absent")
     return parser.parse_args(argv)
+
+
+def port(text: str) -> int:
+    """Return a port's number; raises `ValueError`, as argparse expects, for what is none."""
+    number = int(text)
+    if not 0 < number < 1 << 16:
+        raise ValueError(text)
+    return number
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -184,6 +184,9 @@ def test_after_the_release_nothing_of_a_single_report_stays(deployed):
     assert made.released.sum() == 1
     assert not any(path.exists() for path in stores)
     for role in ("leader", "helper"):
+        left = {path.suffix for path in (deployed.folder / role).glob(f"epoch_{EPOCH}.*")}
+        assert left == {".closed", ".deployment", ".finished"}
+    for role in ("leader", "helper"):
         deployed.kill(role)
     for role in ("leader", "helper"):
         deployed.start(role)

@@ -1,6 +1,8 @@
 """What a server's own folder must hold before it starts: an epoch's deployment, its joined reports, its store."""
 
 import json
+import os
+import socket
 from fractions import Fraction
 
 import pytest
@@ -8,7 +10,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from deployment import EPOCH, RUNS, Deployment, reports_of, state_of
 
 from causeway.core.errors import CausewayError
-from causeway.fleet.deployment import public_folder, store
+from causeway.fleet.__main__ import arguments
+from causeway.fleet.deployment import public_folder, reader, server, store
 from causeway.fleet.protection.ledger import Ledger, LedgerError
 from causeway.fleet.release.release import Request
 from causeway.fleet.report_layout import TRAFFIC
@@ -189,3 +192,68 @@ def test_a_server_does_not_start_without_reports_that_it_acknowledged(prepared):
         state_of(prepared, "helper")
     made.store.path.write_bytes(content + content)  # a retry after a failed cut: the first one counts
     assert state_of(prepared, "helper").aggregator.windows == made.aggregator.windows
+
+
+def remove(path):
+    path.unlink()
+
+
+def write(content):
+    return lambda path: path.write_bytes(content)
+
+
+def replace_by_folder(path):
+    path.unlink(missing_ok=True)
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "message"),
+    [
+        ("pin", remove, r"pin: cannot be read \(No such file"),
+        ("pin", write(b"\xff\xfe\x00"), r"pin: cannot be read"),
+        ("seal.key", remove, r"seal\.key: cannot be read \(No such file"),
+        ("seal.key", write(b"12"), r"seal\.key: cannot be read"),
+        ("helper.key", remove, r"helper\.key: no readable certificate with its key \(No such file"),
+        ("helper.pem", write(b"x"), r"helper\.pem, .*: no readable certificate with its key"),
+        (f"epoch_{EPOCH}.store", replace_by_folder, r"epoch_12\.store: cannot be read \(Is a directory"),
+        (f"epoch_{EPOCH}.joined", write(b"x"), r"epoch_12\.joined: is damaged, and nothing of it was released"),
+        ("lock", replace_by_folder, r"helper: cannot be written \(Is a directory"),
+    ],
+)  # fmt: skip
+def test_a_server_names_the_file_that_keeps_it_from_starting(prepared, monkeypatch, name, damage, message):
+    """Each was a traceback."""
+    monkeypatch.setattr(os, "umask", lambda mode: mode)
+    monkeypatch.setattr(server._Listener, "serve_forever", lambda *_, **__: None)
+    state = state_of(prepared, "helper")
+    damage(prepared.folder / "helper" / name)
+    with pytest.raises(CausewayError, match=message):
+        server.serve(state.options)
+
+
+def test_a_port_in_use_is_named(prepared, monkeypatch):
+    monkeypatch.setattr(os, "umask", lambda mode: mode)
+    state = state_of(prepared, "helper")
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", prepared.ports[1]))
+        other.listen()
+        with pytest.raises(CausewayError, match=f"port {prepared.ports[1]} cannot be served"):
+            server.serve(state.options)
+
+
+@pytest.mark.parametrize("text", ["0", "65536", "-1", "99999999", "x"])
+def test_what_is_no_port_is_refused_with_the_arguments(text, capsys):
+    with pytest.raises(SystemExit):
+        arguments(["read", "--public", "p", "--own", "o", "--out", "x", "--ports", "1", text])
+    assert f"invalid port value: '{text}'" in capsys.readouterr().err
+    assert arguments(["read", "--public", "p", "--own", "o", "--out", "x", "--ports", "1", "65535"]).ports == [1, 65535]
+
+
+def test_the_reader_names_a_folder_that_it_cannot_use_before_it_ends_the_epoch(prepared):
+    own = prepared.folder / "designer"
+    taken = prepared.folder / "taken"
+    taken.write_bytes(b"")
+    with pytest.raises(CausewayError, match="taken: cannot be a folder"):
+        reader.read(prepared.public, own, prepared.ports, taken)
+    with pytest.raises(CausewayError, match="pin: cannot be read"):
+        reader.read(prepared.public, prepared.folder / "nobody", prepared.ports, prepared.folder / "out")

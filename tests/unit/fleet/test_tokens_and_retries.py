@@ -188,3 +188,19 @@ def test_a_server_says_whether_it_has_this_share_or_another_of_the_token(prepare
         assert server._answer(made, None, server.REPORT, one) == (server.REFUSED, b"duplicate of the same share")
         made = state_of(prepared, "leader")
     assert len(made.aggregator.serials) == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"\n", b"[]", b"1", b'{"serial": "00"}', b'{"serial": "zz", "signature": "qq"}', b"\xff\xfe",
+        b'{"serial": "00", "signature": "00"}', b'{"serial": 1, "signature": 2}', None,
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_file_without_tokens_is_named(tmp_path, content):
+    path = tmp_path / "token.json"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(CausewayError, match=r"token\.json: holds no tokens"):
+        agent.read_tokens(path)

@@ -24,6 +24,7 @@ from causeway.fleet.deployment import server as servers
 from causeway.fleet.deployment import transport
 from causeway.fleet.deployment.public_folder import read_signed
 from causeway.fleet.protection.aggregator import REPEATED
+from causeway.fleet.protection.envelope import SERIAL_BYTES, SIGNATURE_BYTES
 from causeway.fleet.protection.modes import Client
 from causeway.fleet.report_layout import ReportLayout
 
@@ -212,6 +213,10 @@ def send(messages: tuple[bytes, bytes], authority: Path | bytes, ports: tuple[in
 def read_tokens(path: Path) -> list[dict]:
     """Read tokens as the issuer wrote them, one JSON object per line; raises `CausewayError` if there are none."""
     try:
-        return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
-    except (OSError, ValueError) as error:
+        found = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
+        sizes = {(len(bytes.fromhex(one["serial"])), len(bytes.fromhex(one["signature"]))) for one in found}
+    except (OSError, ValueError, TypeError, KeyError) as error:
         raise CausewayError(f"{path}: holds no tokens ({error}); ask the issuer for some") from None
+    if sizes != {(SERIAL_BYTES, SIGNATURE_BYTES)}:
+        raise CausewayError(f"{path}: holds no tokens (no line, or a wrong length); ask the issuer for some")
+    return found

@@ -5,6 +5,8 @@ import fcntl
 from collections.abc import Iterator
 from pathlib import Path
 
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
 from causeway.core.errors import CausewayError
 
 
@@ -32,3 +34,28 @@ def held(folder: Path) -> Iterator[None]:
                 f"{folder}: cannot be written ({error.strerror}); give the server's own folder, on a disk with space"
             ) from None
         yield
+
+
+def read_pin(folder: Path) -> str:
+    """Return the pin in a party's folder; raises `CausewayError` if it cannot be read."""
+    try:
+        return (folder / "pin").read_text(encoding="ascii")
+    except (OSError, ValueError) as error:
+        raise CausewayError(
+            f"{folder / 'pin'}: cannot be read ({_reason(error)}); put the designer's public key there, 64 hex digits"
+        ) from None
+
+
+def read_seal_key(folder: Path) -> X25519PrivateKey:
+    """Return the key that opens shares sealed for a server; raises `CausewayError` if it cannot be read."""
+    try:
+        return X25519PrivateKey.from_private_bytes((folder / "seal.key").read_bytes())
+    except (OSError, ValueError) as error:
+        raise CausewayError(
+            f"{folder / 'seal.key'}: cannot be read ({_reason(error)}); restore it from a copy: another key opens none"
+            " of the reports"
+        ) from None
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return getattr(error, "strerror", None) or type(error).__name__

@@ -13,6 +13,7 @@ from causeway.core.files.whole_files import write_whole
 from causeway.fleet.deployment import server as servers
 from causeway.fleet.deployment import transport
 from causeway.fleet.deployment.agent import PublicParameters, read_public_parameters
+from causeway.fleet.deployment.own_folder import read_pin
 from causeway.fleet.protection.ledger import composed_epsilon
 from causeway.fleet.release import designer
 from causeway.fleet.release.release import Release, Request, assemble, encoded, requests
@@ -33,10 +34,14 @@ def read(public: Path, own: Path, ports: tuple[int, int], out: Path) -> Release:
     Raises
     ------
     CausewayError
-        If a server is out of reach or refuses, or the two disagree whether a release is above the threshold.
+        If `out` or the designer's folder cannot be used, a server is out of reach or refuses, or the two disagree
+        whether a release is above the threshold.
     """
-    pin = (own / "pin").read_text(encoding="ascii")
-    parameters = read_public_parameters(public, pin)
+    parameters = read_public_parameters(public, read_pin(own))
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CausewayError(f"{out}: cannot be a folder ({error.strerror}); give another") from None
     authority = parameters.authority
     epoch = parameters.client.epoch
     party = transport.Party("designer", own)
@@ -57,7 +62,6 @@ def read(public: Path, own: Path, ports: tuple[int, int], out: Path) -> Release:
             parts[request] = None if found[0] is None else [np.frombuffer(share, WORD) for share in found]
     scales = {section.name: section.noise_scale for section in parameters.layout.sections}
     made = assemble(parts, parameters.layout, spent_epsilon(parts, parameters), parameters.windows)
-    out.mkdir(parents=True, exist_ok=True)
     head = {
         "mode": "share2",
         "scales": scales,

@@ -23,13 +23,12 @@ from pathlib import Path
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from causeway.core.errors import CausewayError
 from causeway.core.logs import LOG
 from causeway.fleet.attribution.catalogue import layout_of, read_verified
 from causeway.fleet.deployment import transport
-from causeway.fleet.deployment.own_folder import held
+from causeway.fleet.deployment.own_folder import held, read_pin, read_seal_key
 from causeway.fleet.deployment.public_folder import read_signed
 from causeway.fleet.deployment.store import ReportStore, digest_of, packed_windows, unpacked_windows
 from causeway.fleet.protection.aggregator import REPEATED, Aggregator, join
@@ -97,7 +96,7 @@ class ServerState:
         self._joining = threading.Lock()
         public = options.public
         folder = options.folder
-        signed = read_signed(public, (folder / "pin").read_text(encoding="ascii"))
+        signed = read_signed(public, read_pin(folder))
         facts = signed.facts
         self.settings = facts["fleet"]
         self.epoch = facts["epoch"]
@@ -107,8 +106,7 @@ class ServerState:
         self.layout.check_capacity(self.most)
         self.authority = signed.files["authority.pem"]
         issuer = Ed25519PublicKey.from_public_bytes(signed.files["issuer.pub"])
-        key = X25519PrivateKey.from_private_bytes((folder / "seal.key").read_bytes())
-        self.aggregator = Aggregator(options.role, self.epoch, self.layout, key, issuer)
+        self.aggregator = Aggregator(options.role, self.epoch, self.layout, read_seal_key(folder), issuer)
         ledger = Ledger(
             folder / "ledger",
             [options.anchor],
@@ -123,6 +121,7 @@ class ServerState:
         self.store = ReportStore(folder, self.epoch, self.windows)
         self.store.bind(signed.digest, bool(released))
         self.joined = self.store.joined(str(released[0].get("joined")) if released else None)
+        self._told = False
         self.open = not self.store.closed
         self._window_s = facts["window_s"]
         self._begun = facts["begun"]
@@ -169,10 +168,13 @@ class ServerState:
 
     def serials(self) -> bytes:
         """Return the serials with their windows, in order; the epoch ends with it, so that both servers join the
-        same set.
+        same set. Raises `CausewayError` once they are deleted.
         """
         with self.lock:
+            if self.store.finished:
+                raise CausewayError(f"epoch {self.epoch} is finished: its joined reports were deleted")
             self.close()
+            self._told = True
             return packed_windows(self.aggregator.windows if self.joined is None else self.joined)
 
     def join(self) -> dict[bytes, int]:
@@ -199,7 +201,7 @@ class ServerState:
 
     def release(self, request: Request) -> bytes | None:
         """Return this server's noisy share of a release, or None below the threshold; after the last one, the shares
-        of single reports are deleted.
+        of single reports are deleted, and which reports were joined as soon as the other server has asked for it.
 
         Raises
         ------
@@ -209,6 +211,8 @@ class ServerState:
         wanted = requests(self.epoch, self.windows)
         if request not in wanted:
             raise CausewayError(f"{request.part} of window {request.window} is not a release of this epoch")
+        if self.store.finished:
+            return self.server.released(request)
         joined = self.join()
         with self.lock:
             reports = np.bincount(list(joined.values()), minlength=self.windows).astype(np.int64)
@@ -222,6 +226,8 @@ class ServerState:
             if all(self._done(reports, one) for one in wanted):
                 self.store.remove()
                 self.aggregator.input_shares.clear()
+                if self._told:
+                    self.store.finish()
             return share
 
     def _done(self, reports: np.ndarray, request: Request) -> bool:
@@ -301,9 +307,13 @@ class _Listener(socketserver.ThreadingTCPServer):
         self._lock = threading.Lock()
         # half of the open files that this process may have: the other half is for the ledger, the store and libraries
         self._most = min(MOST_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
-        super().__init__(("127.0.0.1", state.options.port), _Handler)
         me = transport.Party(state.options.role, state.options.folder)
         secure = transport.context(state.authority, me, serving=True)
+        port = state.options.port
+        try:
+            super().__init__(("127.0.0.1", port), _Handler)
+        except OSError as error:
+            raise CausewayError(f"port {port} cannot be served ({error.strerror}); give another, or free it") from None
         # the handshake runs in the connection's own thread: a silent client holds up nobody
         self.socket = secure.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
 

@@ -69,6 +69,7 @@ class ReportStore:
         self._closed = folder / f"epoch_{epoch}.closed"
         self._joined = folder / f"epoch_{epoch}.joined"
         self._deployment = folder / f"epoch_{epoch}.deployment"
+        self._finished = folder / f"epoch_{epoch}.finished"
         self._windows = windows
         self._handle: int | None = None
 
@@ -123,15 +124,23 @@ class ReportStore:
         Raises
         ------
         CausewayError
-            If it is missing or another one, though something of it was released.
+            If it is missing or another one, though something of it was released, or it is damaged.
         """
+        if self.finished:
+            self._joined.unlink(missing_ok=True)  # a crash may have left it
+            return None
         content = self._joined.read_bytes() if self._joined.exists() else None
         if released is not None and (content is None or digest_of(content) != released):
             raise CausewayError(
                 f"{self._joined}: is missing or changed, though releases of the epoch were of it; restore it from a"
                 " copy: a new one could move a report that was released to another window"
             )
-        return None if content is None else unpacked_windows(content, self._windows)
+        try:
+            return None if content is None else unpacked_windows(content, self._windows)
+        except CausewayError:
+            raise CausewayError(
+                f"{self._joined}: is damaged, and nothing of it was released; restore it from a copy or delete it"
+            ) from None
 
     def fix_joined(self, joined: Mapping[bytes, int]) -> None:
         """Fix the joined set for good: a user's report is in the same window ever after."""
@@ -193,6 +202,16 @@ class ReportStore:
         except OSError:
             os.ftruncate(self._handle, size)
             raise
+
+    @property
+    def finished(self) -> bool:
+        """Whether every release was drawn and the joined set is deleted."""
+        return self._finished.exists()
+
+    def finish(self) -> None:
+        """Delete the joined set: after the releases neither serials nor hours of single reports stay."""
+        write_whole(self._finished, b"")
+        self._joined.unlink(missing_ok=True)
 
     def remove(self) -> None:
         """Delete the messages: after the release nothing of a single report stays."""

@@ -20,6 +20,7 @@ MODES = ("clear", "share2", "ahe", "ldp")
 _HEAD = struct.Struct("<4sBBI16s16s64s")
 LONGEST_BODY = 1 << 20
 SERIAL_BYTES = 16
+SIGNATURE_BYTES = 64
 
 
 class ReportRefusedError(CausewayError):
