@@ -1,8 +1,8 @@
 """rocprofv3's CSV files: kernel and copy traces, calls, markers, counters and agents; one file, or a folder of any
 depth.
 
-Files that share a folder and the beginning of their names are one process. Counters of other files are of another
-execution of the program; they find their launch by its number and kernel name.
+Files that share a folder and the beginning of their names are one process, whatever their names in another folder.
+Counters of other files are of another execution of the program; they find their launch by its number and kernel name.
 """
 
 import re
@@ -14,6 +14,7 @@ import numpy as np
 from causeway.core.errors import ExportError
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_passes import CounterStore, checked
+from causeway.readers.amd.rocprofv3_ids import PASS, ranks_in_names
 from causeway.readers.amd.trace_events import RocmEvents, agents, device_facts
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
@@ -36,8 +37,6 @@ _KIND = re.compile(
 )
 _TRACE = re.compile(r"(?:kernel_trace|memory_copy_trace|api_trace|counter_collection)\.csv(?:\.gz)?$", re.IGNORECASE)
 """Files that hold what is read; others, such as summaries, stand beside them."""
-_PASS = re.compile(r"(?:pass|pmc)_?\d+", re.IGNORECASE)
-_RANK = re.compile(r"(?:^|[-_.])rank[-_.]?(\d+)(?=[-_.]|$)", re.IGNORECASE)
 
 
 @dataclass(kw_only=True)
@@ -98,7 +97,8 @@ def _tables(path: Path) -> list[TraceFile]:
                         ours.setdefault(name, header[raw.lower()])
                 label = str(file.relative_to(path)) if path.is_dir() else file.name
                 stem = re.sub(r"\.csv(\.gz)?$", "", file.name, flags=re.IGNORECASE)
-                group = (str(file.parent), _KIND.sub("", stem))
+                folder = str(Path(label).parent)
+                group = (folder, _KIND.sub("", stem))
                 found.append(TraceFile(path=file, label=label, kind=kind, ours=ours, group=group))
                 break
     return sorted(found, key=lambda table: (ORDER.index(table.kind), table.label))
@@ -121,6 +121,7 @@ class V3Reader:
         self.failure: ExportError | None = None
         self.agents: list[tuple[int, dict]] = []
         self.process_of = self._group_processes()
+        self.rank_of = ranks_in_names({table.group for table in tables})
 
     def read(self) -> None:
         """Read everything."""
@@ -188,7 +189,8 @@ class V3Reader:
         pids = {pid for table in mine if table.kind == "api_trace" for pid in self._first(table, "process")}
         threads = {thread for table in mine if table.kind == "kernel_trace" for thread in self._first(table, "thread")}
         pid = min(pids & threads or pids, default=-1)
-        return f"{max(pid, 0):020d} {group[1]}", pid
+        folder = "/".join(part for part in Path(group[0]).parts if not PASS.fullmatch(part))
+        return f"{max(pid, 0):020d} {folder} {group[1]}", pid
 
     @staticmethod
     def _passes(processes: dict[tuple[str, str], tuple[str, int]]) -> dict[tuple[str, str], tuple[str, int]]:
@@ -199,7 +201,7 @@ class V3Reader:
         """
         seen: dict[tuple[str, ...], int] = {}
         for folder, prefix in processes:
-            execution = tuple(part for part in Path(folder).parts if _PASS.fullmatch(part)) or (
+            execution = tuple(part for part in Path(folder).parts if PASS.fullmatch(part)) or (
                 ("",) if prefix.isdecimal() else (prefix,)
             )
             number = seen[execution] = seen.get(execution, -1) + 1
@@ -218,7 +220,7 @@ class V3Reader:
     def _process(self, table: TraceFile, batch: CsvBatch) -> np.ndarray:
         """Return process codes: by the trace's own id of a process (`rocpd convert`), else the group's."""
         key, pid = self.process_of[table.group]
-        rank = int(match[1]) if (match := _RANK.search(table.group[1])) else None
+        rank = self.rank_of[table.group]
         if "guid" in table.ours:
             guids = batch.texts(table.ours["guid"])
             codes = {guid: self.sink.processes.code(f"{guid}") for guid in dict.fromkeys(guids)}

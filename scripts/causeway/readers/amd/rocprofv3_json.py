@@ -14,7 +14,17 @@ import numpy as np
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.amd.counter_passes import CounterStore, checked
-from causeway.readers.amd.rocprofv3_ids import RecordNames, finite, handle, inner, inner_object, product, values_of
+from causeway.readers.amd.rocprofv3_ids import (
+    PASS,
+    RecordNames,
+    finite,
+    handle,
+    inner,
+    inner_object,
+    product,
+    ranks_in_names,
+    values_of,
+)
 from causeway.readers.amd.trace_events import RocmEvents, device_facts
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
@@ -58,15 +68,22 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     """
     sink.format_version = "rocprofv3 json"
     reader = JsonReader(sink, options)
-    files = _files(path)
+    labels = {file: file.name if path.is_file() else str(file.relative_to(path)) for file in _files(path)}
+    ranks = ranks_in_names(_group(label) for label in labels.values())
     try:
-        for file in files:
-            reader.read(file, file.name if path.is_file() else str(file.relative_to(path)))
+        for file, label in labels.items():
+            reader.read(file, label, ranks[_group(label)])
         reader.store.hand_over()
     except BaseException:
         reader.store.close()
         raise
     reader.finish()
+
+
+def _group(label: str) -> tuple[str, str]:
+    """Return a file's folder, relative to the export, and its name without its ending."""
+    path = Path(label)
+    return str(path.parent), path.name.split(".json")[0]
 
 
 class JsonReader:
@@ -81,6 +98,8 @@ class JsonReader:
         self.progress = options.progress()
         self.done = 0
         self.failure: ExportError | None = None
+        self.place: tuple[str, ...] = ()
+        self.rank: int | None = None
         self.counted = False  # whether there are, or may still come, counters of the launches
         paths = self.rules["json"]
         self.takes: dict[str, Callable] = {
@@ -90,8 +109,10 @@ class JsonReader:
         }
         self.takes |= dict.fromkeys(paths["calls"], self._calls) | {paths["counters"]: self._counters}
 
-    def read(self, path: Path, label: str) -> None:
-        """Read one file; keep in `failure` where it is cut."""
+    def read(self, path: Path, label: str, rank: int | None) -> None:
+        """Read one file, whose name states `rank` or none; keep in `failure` where it is cut."""
+        self.place = tuple(part for part in Path(label).parts if not PASS.fullmatch(part))
+        self.rank = rank
         text = Nested(path, set(), lambda done: self.progress.at(self.done + done))
         try:
             self._document(text, path)
@@ -143,7 +164,7 @@ class JsonReader:
             if key in ("callback_records", "buffer_records") and text.enter("{"):
                 if not names.complete:
                     self._names_first(path, number, names)
-                process = self.sink.processes.code((names.pid, path.name, number))
+                process = self.sink.processes.code((names.pid, self.place, number), self.rank)
                 if key == "buffer_records" and callbacks:  # written after the counters, if there are any
                     self.counted = self.store.rows > 0
                 callbacks |= key == "callback_records"
@@ -155,7 +176,7 @@ class JsonReader:
                         self._records(text, part, take, names, process)
             else:
                 self._name_table(text, key, names)
-        code = self.sink.processes.code((names.pid, path.name, number))
+        code = self.sink.processes.code((names.pid, self.place, number), self.rank)
         for agent in names.agents.values():
             self._device(code, agent)
 

@@ -4,6 +4,7 @@ name, and damage.
 
 import csv
 import gzip
+import re
 
 import pytest
 from layouts.rocprofv3_samples import KERNELS, SECRET, make_run, write_csv
@@ -207,6 +208,54 @@ def test_ranks_named_by_the_files_are_taken(tmp_path):
         write_csv(make_run(pid=90 - rank, seed=rank), tmp_path / "csv", prefix=f"job_rank{rank}")
     export = Read(tmp_path / "csv", tmp_path / "t")
     assert (export.capabilities["ranks"], export.capabilities["ranks_from"]) == ([3, 7], "export")
+
+
+FOLDERS_OF_RANKS = pytest.mark.parametrize(
+    ("folders", "ranks"),
+    [
+        (("rank3", "rank7"), [3, 7]),
+        (("job_rank_10/host", "job_rank_2/host"), [2, 10]),
+        (("1/host", "0/host"), [0, 1]),  # --output-directory %rank%
+        (("4711", "4712"), [0, 1]),  # numbers, but not those of two ranks: processes
+        (("one", "two"), [0, 1]),
+    ],
+)
+"""Folders of the same names of files, and the ranks that their processes are, in ascending order."""
+
+
+def ranked(export, runs, folders, ranks):
+    """Check that each folder's launches are those of one rank, and that only the numbered ones are noted as such."""
+    assert (export.capabilities["ranks"], export.capabilities["ranks_from"]) == (ranks, "export")
+    found = {
+        rank: sorted(row["start_ns"] for row in export.launches.to_pylist() if row["rank"] == rank) for rank in ranks
+    }
+    by_number = sorted(zip(folders, runs, strict=True), key=lambda one: int("0" + re.sub(r"\D", "", one[0])))
+    assert found == {
+        rank: sorted(one["start"] for one in run["launches"])
+        for rank, (_, run) in zip(ranks, by_number, strict=True)
+    }
+    stated = not {"4711", "one"} & set(folders)
+    assert (export.count("several_processes"), export.count("rank_assumed")) == (0 if stated else 2, 0)
+
+
+@FOLDERS_OF_RANKS
+@pytest.mark.parametrize("traced", [True, False])
+def test_folders_with_the_same_names_of_files_are_ranks(folders, ranks, traced, tmp_path):
+    """Also where both processes have one process id, as in containers, and where no call tells it."""
+    runs = [make_run(pid=1, seed=seed) for seed in (5, 6)]
+    for folder, run in zip(folders, runs, strict=True):
+        write_csv(run, tmp_path / "csv" / folder, prefix="results")
+    for file in (tmp_path / "csv").rglob("*.csv"):
+        if not traced and "kernel_trace" not in file.name:
+            file.unlink()
+    ranked(Read(tmp_path / "csv", tmp_path / "t"), runs, folders, ranks)
+
+
+def test_passes_that_were_traced_too_stay_executions_of_one_process(tmp_path):
+    for number in (1, 2):
+        write_csv(make_run(n=6, pid=1), tmp_path / "csv" / f"pass_{number}", prefix="results")
+    export = Read(tmp_path / "csv", tmp_path / "t")
+    assert (export.capabilities["ranks"], export.capabilities["tables"]["launches"]) == ([0], 12)
 
 
 def test_passes_of_counters_in_folders_are_joined(tmp_path):

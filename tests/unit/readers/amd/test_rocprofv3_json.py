@@ -106,6 +106,28 @@ def test_a_folder_of_files(tmp_path):
     assert export.capabilities["tables"]["launches"] == export.capabilities["tables"]["counters"] == 80
 
 
+@pytest.mark.parametrize(
+    ("names", "ranks"),
+    [
+        (("rank7/1_results.json", "rank3/1_results.json"), [3, 7]),
+        (("a_rank7_results.json", "a_rank3_results.json"), [3, 7]),
+        (("1/out_results.json", "0/out_results.json"), [0, 1]),
+        (("two/out_results.json", "one/out_results.json"), [0, 1]),
+    ],
+)
+def test_files_of_one_process_id_are_ranks(names, ranks, tmp_path):
+    """As containers write them, where every process is the first."""
+    runs = [make_run(pid=1, seed=seed) for seed in (5, 6)]
+    for name, run in zip(names, runs, strict=True):
+        (tmp_path / "out" / name).parent.mkdir(parents=True, exist_ok=True)
+        write_json([run], tmp_path / "out" / name)
+    export = Read(tmp_path / "out", tmp_path / "t")
+    assert (export.capabilities["ranks"], export.capabilities["ranks_from"]) == (ranks, "export")
+    for rank, run in zip(ranks, reversed(runs), strict=True):
+        found = [row["start_ns"] for row in export.launches.to_pylist() if row["rank"] == rank]
+        assert sorted(found) == sorted(one["start"] for one in run["launches"])
+
+
 @pytest.mark.parametrize("first", [["buffer_records", "callback_records"], ["callback_records", "buffer_records"]])
 def test_names_that_stand_after_the_records_are_found(first, tmp_path):
     run = make_run()
