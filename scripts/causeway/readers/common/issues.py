@@ -94,11 +94,17 @@ CATALOGUE = {
     ),
     "no_launch_configuration": Kind("info", "no grid or block sizes: a kernel's launches form one configuration"),
     "rank_assumed": Kind("info", "the export reports no rank; its position in the dataset was taken"),
-    "rank_contradicts": Kind("caution", "the sheet and the export name different ranks"),
+    "rank_contradicts": Kind(
+        "caution", "the sheet and the export name different ranks, or the export one rank for several processes"
+    ),
+    "unranked_processes": Kind(
+        "caution",
+        "processes with GPU work that the export gives no rank, beside others whose ranks it states, were left out",
+    ),
     "several_processes": Kind(
         "info", "several processes in one export: each is a rank, numbered by device, then by process id"
     ),
-    "other_processes": Kind("info", "rows of processes without GPU work were left out"),
+    "other_processes": Kind("info", "rows of processes that are no rank were left out"),
     "device_assumed": Kind("info", "no device in the export; taken as device 0"),
     "unknown_units": Kind("info", "units that are not known; their values were kept as they are"),
     "mixed_units": Kind("caution", "one metric in several units; all values were converted to one"),

@@ -11,6 +11,8 @@ from causeway.readers.sink.distinct import distinct_rows
 
 MOST_RANKS = 1 << 32
 """Numbers from here on are no rank: the column of ranks has 32 bits."""
+MOST_LISTED = 8
+"""Ranks that an issue names."""
 
 
 class Processes:
@@ -62,12 +64,13 @@ class Processes:
                 self.devices[code] = min(device, self.devices.get(code, device))
 
     def ranks(self, sheet: int | None, position: int, issues: Issues) -> tuple[np.ndarray, str]:
-        """Return each process's rank, -1 for processes without GPU work beside others with it, and where the ranks come
-        from.
+        """Return each process's rank, -1 for processes without GPU work beside others with it, or without a rank beside
+        others whose ranks the export states, and where the ranks come from.
 
         One process is one rank, whatever its number of devices: the sheet's rank, else the export's, else `position`.
-        Several processes are several ranks: the export's, else numbered from the sheet's rank (or 0) by lowest device,
-        then by process key.
+        Several processes are several ranks: the export's, where it states them, else numbered from the sheet's rank
+        (or 0) by lowest device, then by process key. A process that the export gives no rank beside others (a helper
+        that a rank started) is none of the run's ranks: numbering it would take the place of a stated one.
 
         Parameters
         ----------
@@ -88,13 +91,20 @@ class Processes:
             rank, origin = self._only_rank(self._reported.get(used[0]) if used else None, sheet, position, issues)
             return np.full(max(1, len(self.keys)), rank, np.int64), origin
         ranks = np.full(len(self.keys), -1, np.int64)
-        reported = [self._reported.get(code) for code in used]
-        if None not in reported and len(set(reported)) == len(reported):
-            ranks[used] = reported
+        stated = [code for code in used if code in self._reported]
+        reported = [self._reported[code] for code in stated]
+        if stated and len(set(reported)) == len(stated):
+            issues.add("unranked_processes", len(used) - len(stated), f"{len(used)} processes had work on a GPU")
+            if len(stated) == 1:
+                ranks[stated], origin = self._only_rank(reported[0], sheet, position, issues)
+                return ranks, origin
+            ranks[stated] = reported
             if sheet is not None and sheet not in reported:
-                detail = f"sheet {sheet}, export {sorted(reported)}; the export's were taken"
+                detail = f"sheet {sheet}, export {_listed(reported)}; the export's were taken"
                 issues.add("rank_contradicts", 1, detail)
             return ranks, "export"
+        if stated:
+            issues.add("rank_contradicts", 1, f"export {_listed(reported)}; the processes were numbered instead")
         order = sorted(used, key=lambda code: (self.devices.get(code, 0), str(type(self.keys[code])), self.keys[code]))
         for number, code in enumerate(order):
             ranks[code] = (sheet or 0) + number
@@ -112,3 +122,9 @@ class Processes:
             return reported, "export"
         issues.add("rank_assumed", 1, f"rank {position}")
         return position, "position"
+
+
+def _listed(ranks: list[int]) -> str:
+    """Return the first of some ranks, as text."""
+    listed = ", ".join(map(str, sorted(ranks)[:MOST_LISTED]))
+    return f"[{listed}{', ...' if len(ranks) > MOST_LISTED else ''}]"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 
 from causeway.readers.common.constants import NULL
 from causeway.readers.sink.batches import EventBatch, is_repeated, looked_up, repeated
@@ -149,6 +150,21 @@ class CounterRows:
     shape: Mapping[str, np.ndarray] = field(default_factory=dict)
     label: np.ndarray | None = None
     launch: np.ndarray | None = None
+
+    def where(self, mine: np.ndarray) -> "CounterRows":
+        """Return the rows for which `mine`, ndarray of bool and shape (n,), is true."""
+
+        def part(column: object) -> object:
+            return column.filter(pa.array(mine)) if isinstance(column, pa.Array | pa.ChunkedArray) else column[mine]
+
+        columns = {name: getattr(self, name) for name in ("start_ns", "device", "label", "launch")}
+        return CounterRows(
+            kernel=self.kernel[mine],
+            process=self.process if isinstance(self.process, int) else self.process[mine],
+            values={name: part(column) for name, column in self.values.items()},
+            shape={name: column[mine] for name, column in self.shape.items()},
+            **{name: None if column is None else column[mine] for name, column in columns.items()},
+        )
 
 
 def event_batch(kind: str, length: int, columns: Mapping[str, object]) -> EventBatch:

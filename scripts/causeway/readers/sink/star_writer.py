@@ -6,6 +6,7 @@ same run read from two formats gives equal tables.
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +48,8 @@ class StarWriter:
         self.used_devices: set[tuple[int, int]] = set()  # (process, device)
         self.used_processes: set[int] = set()
         self.stream_order = StreamOrder()
+        # places, in the order of all launches, of those of processes that are no rank
+        self.launches_left_out: list[np.ndarray] = []
         # processes with ranges or samples only: ranks of an export without any launch or transfer
         self.other_processes: set[int] = set()
 
@@ -113,11 +116,15 @@ class StarWriter:
     def _write_launches(self, calls: LaunchCalls, operators: LaunchOperators) -> None:
         if not self.sink.n_launches:
             return
-        early = without = 0
+        early = without = seen = 0
         numbers = OperatorNumbers(operators)
         with self.sink.writer("launches") as writer:
             for block in self.sink.events("launches"):
                 rows = self._of_ranks(block)
+                if len(rows) < len(block):
+                    out = np.flatnonzero(looked_up(self.rank, block["process"]) < 0)
+                    self.launches_left_out.append(seen + out)
+                seen += len(block)
                 if not len(rows):
                     continue
                 queue = rows["queue_ns"]
@@ -226,12 +233,26 @@ class StarWriter:
         fields, batches = self.sink.counter_rows()
         with self.sink.writer("counters", fields) as writer:
             for rows in batches:
-                writer.write(self._counter_table(rows, fields, writer.rows))
+                if len((rows := self._counted_of_ranks(rows)).kernel):
+                    writer.write(self._counter_table(rows, fields, writer.rows))
             self.facts.tables["counters"] = writer.rows
         for column in fields:
             metadata = column.metadata or {}
             if not pa.types.is_string(column.type):
                 self.facts.values[column.name] = metadata.get(b"unit", b"").decode()
+
+    def _counted_of_ranks(self, rows: CounterRows) -> CounterRows:
+        """Return the rows of processes that are ranks, with their places among the launches that are left; count the
+        others.
+        """
+        mine = np.broadcast_to(self.rank[rows.process] >= 0, len(rows.kernel))
+        if not mine.all():
+            self.sink.issues.add("other_processes", int((~mine).sum()))
+            rows = rows.where(mine)
+        if self.launches_left_out and rows.launch is not None:
+            before = np.searchsorted(np.concatenate(self.launches_left_out), rows.launch)
+            rows = replace(rows, launch=rows.launch - before)
+        return rows
 
     def _counter_table(self, rows: CounterRows, fields: list[pa.Field], first: int) -> pa.Table:
         n = len(rows.kernel)

@@ -251,6 +251,23 @@ def test_folders_with_the_same_names_of_files_are_ranks(folders, ranks, traced, 
     ranked(Read(tmp_path / "csv", tmp_path / "t"), runs, folders, ranks)
 
 
+def test_counters_find_their_launches_where_a_process_is_no_rank(tmp_path):
+    runs = {"rank2": make_run(seed=5), "helper": make_run(seed=6), "rank4": make_run(seed=7)}
+    for folder, run in runs.items():
+        write_csv(run, tmp_path / "csv" / folder)
+    export = Read(tmp_path / "csv", tmp_path / "t")
+    assert (export.capabilities["ranks"], export.count("unranked_processes")) == ([2, 4], 1)
+    waves = {
+        (rank, one["start"]): sum(found["SQ_WAVES"])
+        for rank in (2, 4)
+        for one, found in runs[f"rank{rank}"]["counters"]
+    }
+    launches = [(row["rank"], row["start_ns"]) for row in export.launches.to_pylist()]
+    counters = export.counters.to_pylist()
+    assert {launches[row["launch"]]: row["sq_waves"] for row in counters} == waves
+    assert [(row["rank"], row["start_ns"]) for row in counters] == [launches[row["launch"]] for row in counters]
+
+
 def test_passes_that_were_traced_too_stay_executions_of_one_process(tmp_path):
     for number in (1, 2):
         write_csv(make_run(n=6, pid=1), tmp_path / "csv" / f"pass_{number}", prefix="results")

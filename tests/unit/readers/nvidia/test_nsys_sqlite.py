@@ -298,6 +298,21 @@ def test_ranks_that_the_export_states_are_taken(tmp_path):
     )
 
 
+def test_a_process_that_a_rank_started_does_not_take_its_rank(tmp_path):
+    """Two exports of ranks 6 and 7, in each of which a helper launched one kernel."""
+    for rank in (6, 7):
+        main = [(time, time + 5, 0, 7, time, pid(30 + rank), 1) for time in range(0, 1000, 10)]
+        stated = ["CREATE TABLE MPI_RANKS (globalTid, rank)", f"INSERT INTO MPI_RANKS VALUES ({pid(30 + rank)}, {rank})"]
+        path = write_export(tmp_path / f"{rank}.sqlite", [(3, 4, 0, 7, 1, pid(9), 2), *main], extra=stated)
+        for sheet in (None, rank):
+            export = Read(path, tmp_path / f"t{rank}{sheet}", rank=sheet)
+            assert export.launches.column("rank").to_pylist() == [rank] * 100
+            assert (export.capabilities["ranks"], export.capabilities["time"]["first_ns"]) == ([rank], 0)
+            assert (export.count("unranked_processes"), export.count("other_processes")) == (1, 1)
+            assert export.issue("unranked_processes")["severity"] == "caution"
+            assert export.kernels.column("name").to_pylist() == ["alpha(int)"]
+
+
 def test_a_table_without_its_needed_columns_is_named(tmp_path):
     path = write_export(tmp_path / "x.sqlite", [(1, 2)], "start, finish")
     export = Read(path, tmp_path / "t")

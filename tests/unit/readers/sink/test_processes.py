@@ -45,16 +45,47 @@ def test_the_first_reported_rank_counts():
     assert processes.ranks(None, 4, Issues())[0].tolist() == [2]
 
 
-def test_several_processes_are_numbered_by_device_unless_all_report_ranks():
+def test_several_processes_are_numbered_by_device_where_none_reports_a_rank():
     processes = launched(3, 1)
     issues = Issues()
     ranks, origin = processes.ranks(None, 0, issues)
     assert (ranks.tolist(), origin) == ([1, 0], "export")
     assert issues.count("several_processes") == 2
-    processes.state_rank(0, 5)
-    assert processes.ranks(10, 0, Issues())[0].tolist() == [11, 10]  # one of two: not enough
-    processes.state_rank(1, 8)
-    assert processes.ranks(None, 0, Issues())[0].tolist() == [5, 8]
+    assert processes.ranks(10, 0, Issues())[0].tolist() == [11, 10]
+
+
+@pytest.mark.parametrize(
+    ("reported", "sheet", "expected", "issues"),
+    [
+        ((5, 8, 2), None, ([5, 8, 2], "export"), {}),
+        ((5, 8, 2), 8, ([5, 8, 2], "export"), {}),
+        ((5, 8, 2), 4, ([5, 8, 2], "export"), {"rank_contradicts": 1}),
+        ((5, None, 2), None, ([5, -1, 2], "export"), {"unranked_processes": 1}),
+        ((None, 6, None), None, ([-1, 6, -1], "export"), {"unranked_processes": 2}),
+        ((None, 6, None), 6, ([-1, 6, -1], "sheet"), {"unranked_processes": 2}),
+        ((None, 6, None), 3, ([-1, 3, -1], "sheet"), {"unranked_processes": 2, "rank_contradicts": 1}),
+        ((5, 5, None), None, ([0, 1, 2], "export"), {"rank_contradicts": 1, "several_processes": 3}),
+        ((5, 5, None), 7, ([7, 8, 9], "sheet"), {"rank_contradicts": 1, "several_processes": 3}),
+        ((MOST_RANKS, None, None), None, ([0, 1, 2], "export"), {"several_processes": 3}),
+    ],
+)
+def test_of_several_processes_those_with_a_reported_rank_keep_it(reported, sheet, expected, issues):
+    processes = launched(0, 1, 2)
+    for code, rank in enumerate(reported):
+        processes.state_rank(code, rank)
+    found = Issues()
+    ranks, origin = processes.ranks(sheet, 4, found)
+    assert (ranks.tolist(), origin) == expected
+    assert {entry["kind"]: entry["count"] for entry in found.as_list()} == issues
+
+
+def test_an_issue_names_few_of_many_ranks():
+    processes = launched(*[0] * 3000)
+    for code in range(3000):
+        processes.state_rank(code, 5)
+    found = Issues()
+    processes.ranks(None, 0, found)
+    assert max(len(entry["detail"]) for entry in found.as_list()) < 200
 
 
 def test_a_process_without_gpu_work_beside_others_with_it_has_no_rank():
