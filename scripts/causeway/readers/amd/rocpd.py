@@ -111,6 +111,8 @@ class RocpdReader:
                     self.sink.format_version or f"rocpd schema {(tables.metadata('schema_version') or '?')[:20]}"
                 )
                 self._set(tables, guid, label)
+            for table, rows in export.repeated.items():
+                self.sink.issues.add("repeated_ids", rows, f"{label}{table}"[:200])
         finally:
             export.close()
         self.before += path.stat().st_size

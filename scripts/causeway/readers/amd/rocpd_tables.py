@@ -142,11 +142,12 @@ class ProcessTables:
         chosen |= {ours: f"t.{quoted(raw)}" for raw, ours in columns.items() if raw not in own and raw in track}
         query = f" FROM {quoted(table + self.suffix)} b"
         if track:
-            query += f" LEFT JOIN {quoted('rocpd_track' + self.suffix)} t ON t.id = b.track_id"
+            used = [raw for raw in columns if raw not in own and raw in track]
+            query += f" LEFT JOIN {self.export.once('rocpd_track' + self.suffix, 'id', used)} t ON t.id = b.track_id"
         joined = [name for name in event if "event_id" in own and name in self.columns("rocpd_event")]
         if joined:
             chosen |= {name: f"e.{quoted(name)}" for name in joined}
-            query += f" LEFT JOIN {quoted('rocpd_event' + self.suffix)} e ON e.id = b.event_id"
+            query += f" LEFT JOIN {self.export.once('rocpd_event' + self.suffix, 'id', joined)} e ON e.id = b.event_id"
         text = [name for name in chosen if name == "extdata"]
         yield from self.export.select(
             f"SELECT {', '.join(chosen.values())}{query}", table + self.suffix, list(chosen), text
@@ -166,11 +167,14 @@ class ProcessTables:
         own = self.columns("rocpd_sample")
         if not (self.has(COUNTERS) and self.has("rocpd_track") and "event_id" in own):
             return
+        once = self.export.once
         query = (
-            f"SELECT s.timestamp, t.pid, p.pmc_id, quote(p.value) FROM {quoted('rocpd_sample' + self.suffix)} s"  # noqa: S608
-            f" JOIN {quoted(COUNTERS + self.suffix)} p ON p.event_id = s.event_id"
-            f" JOIN {quoted('rocpd_track' + self.suffix)} t ON t.id = s.track_id"
-            f" LEFT JOIN {quoted('rocpd_string' + self.suffix)} n ON n.id = t.name_id WHERE n.string IS NOT 'pc_sample'"
+            f"SELECT s.timestamp, t.pid, p.pmc_id, quote(p.value) FROM {quoted(COUNTERS + self.suffix)} p"  # noqa: S608
+            f" CROSS JOIN {once('rocpd_sample' + self.suffix, 'event_id', ['timestamp', 'track_id'])} s"
+            " ON s.event_id = p.event_id"
+            f" CROSS JOIN {once('rocpd_track' + self.suffix, 'id', ['pid', 'name_id'])} t ON t.id = s.track_id"
+            f" LEFT JOIN {once('rocpd_string' + self.suffix, 'id', ['string'])} n ON n.id = t.name_id"
+            " WHERE n.string IS NOT 'pc_sample'"
         )
         yield from self.export.select(
             query, "rocpd_sample" + self.suffix, ["time", "process", "counter", "value"], ["value"]

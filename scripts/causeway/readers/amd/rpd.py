@@ -113,6 +113,8 @@ class RpdReader:
                 step()
             except ExportError as error:
                 self._fail(error, "truncated", f"table {table}")
+        for table, rows in export.repeated.items():
+            sink.issues.add("repeated_ids", rows, table)
         self.store.hand_over(only_linked=True)
 
     def finish(self) -> None:
@@ -163,7 +165,7 @@ class RpdReader:
             query += f" LEFT JOIN ({links}) x ON x.op_id = o.id"
             chosen["call"] = "x.call"
             if "pid" in tables.get(CALLS, []):
-                query += f" LEFT JOIN {CALLS} a ON a.id = x.call"
+                query += f" LEFT JOIN {self.export.once(CALLS, 'id', ['pid'])} a ON a.id = x.call"
                 chosen["process"] = "a.pid"
         for ours, table, alias in _DETAILS:
             key, of = ("api_ptr_id", "x.call") if table.endswith("api") else ("op_ptr_id", "o.id")
@@ -174,11 +176,10 @@ class RpdReader:
                 or f" {alias} ON" in query
             ):
                 continue
-            query += f" LEFT JOIN {table} {alias} ON {alias}.{key} = {of}"
+            columns = {raw: name for raw, name in rules[ours]["columns"].items() if raw in tables[table]}
+            query += f" LEFT JOIN {self.export.once(table, key, columns)} {alias} ON {alias}.{key} = {of}"
             chosen |= {
-                name: column
-                for name, column in self._chosen(table, alias, rules[ours]["columns"]).items()
-                if name not in chosen
+                name: column for name, column in self._chosen(table, alias, columns).items() if name not in chosen
             }
         statement = f"SELECT {', '.join(chosen.values())}{query}"
         for bad, batch in self.export.select(statement, OPERATIONS, list(chosen)):
@@ -260,7 +261,8 @@ class RpdReader:
         if LINKS in self.export.tables and "pid" in self.export.tables.get(CALLS, []):
             links = f"SELECT op_id, min(api_id) AS call FROM {LINKS} GROUP BY op_id"  # noqa: S608 - our own name
             process_column = "a.pid"
-            query = f" LEFT JOIN ({links}) x ON x.op_id = c.op_id LEFT JOIN {CALLS} a ON a.id = x.call"
+            query = f" LEFT JOIN ({links}) x ON x.op_id = c.op_id"
+            query += f" LEFT JOIN {self.export.once(CALLS, 'id', ['pid'])} a ON a.id = x.call"
         statement = f"SELECT c.op_id, c.name_id, quote(c.value), {process_column} FROM {COUNTERS} c{query}"  # noqa: S608 - ours
         for bad, batch in self.export.select(statement, COUNTERS, ["number", "name", "value", "process"], ["value"]):
             self._count(COUNTERS, len(batch["number"]), bad)

@@ -136,6 +136,7 @@ CATALOGUE = {
     "second_run": Kind(
         "caution", "further timing runs in the folder, which were left out: give each a row of its own in the sheet"
     ),
+    "repeated_ids": Kind("caution", "rows that share their id with another row of their table, of which one was used"),
     "duplicate_values": Kind("caution", "a metric more than once for one launch; the first value was kept"),
     "no_target": Kind("caution", "rows without a value of the target"),
     "still_open": Kind(

@@ -47,6 +47,11 @@ class SqliteExport:
     source : str
         How the sheet names it, for messages.
 
+    Attributes
+    ----------
+    repeated : dict of str to int
+        Of tables given by `once`, the rows that share their key with another.
+
     Raises
     ------
     ExportError
@@ -59,6 +64,7 @@ class SqliteExport:
         self.wal_ignored = False
         self.still_open = has_journal(path)
         self.broken: dict[str, str] = {}
+        self.repeated: dict[str, int] = {}
         self._uri = f"{path.resolve().as_uri()}?mode=ro"
         # of a write-ahead log; SQLite makes one beside it where it can
         self._index = path.with_name(path.name + "-shm")
@@ -246,11 +252,14 @@ class SqliteExport:
         errors name.
 
         The first `done` rows are left out. The query must give its rows in the order of a table's rows: it may be asked
-        again for the rest, by LIMIT and OFFSET.
+        again for the rest, by LIMIT and OFFSET. Tables other than the first must come from `once`.
         """
         from adbc_driver_manager.dbapi import Error
 
         text = set(text)
+        if " JOIN " in query and not self._looks_up(query):  # ADBC has no limit on steps
+            yield from self._slowly(query, table, columns, text, done)
+            return
         # a value of another type, or damage; sqlite3 shows which
         with contextlib.suppress(OSError, pa.ArrowException, Error):
             for batch in self._adbc(f"{query} LIMIT -1 OFFSET {done}" if done else query):
@@ -260,6 +269,36 @@ class SqliteExport:
                 raise self._damage(table, done, self._missing)
             return
         yield from self._slowly(f"{query} LIMIT -1 OFFSET {done}", table, columns, text, done)
+
+    def once(self, table: str, key: str, columns: Iterable[str]) -> str:
+        """Return a table as the FROM clause of a join on `key`, with one row for each value of it.
+
+        Rows that share a key would multiply the rows that are joined with them. What is left out is counted in
+        `repeated`, by table. A key that is the table's own is unique, and the table joined as it is.
+        """
+        self._steps = 0
+        try:
+            found = self._connection.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
+            if [row[1].decode("utf-8", "replace") for row in found if row[5]] == [key]:
+                return quoted(table)
+            count = f"SELECT count({quoted(key)}) - count(DISTINCT {quoted(key)}) FROM {quoted(table)}"  # noqa: S608
+            self.repeated[table] = int(self._connection.execute(count).fetchone()[0])
+        except DAMAGE as error:  # reading it for the join ends the same way, with a sentence
+            fail_if_of_the_machine(error)
+        names = ", ".join(map(quoted, dict.fromkeys([key, *columns])))
+        return f"(SELECT {names} FROM {quoted(table)} GROUP BY {quoted(key)})"  # noqa: S608 - quoted names
+
+    def _looks_up(self, query: str) -> bool:
+        """Return whether a join goes through one table alone and looks the others' rows up, by keys or by an index that
+        SQLite makes: what a key's declared type forbids, comparing every row with every other.
+        """
+        self._steps = 0
+        try:
+            plan = self._connection.execute(f"EXPLAIN QUERY PLAN {query}").fetchall()
+        except DAMAGE as error:
+            fail_if_of_the_machine(error)
+            return False
+        return sum(parent == 0 and what.startswith(b"SCAN") for _, parent, _, what in plan) == 1
 
     def _adbc(self, query: str) -> Iterator[pa.RecordBatch]:
         import adbc_driver_sqlite.dbapi as adbc
@@ -282,6 +321,7 @@ class SqliteExport:
     def _slowly(
         self, query: str, table: str, columns: list[str], text: set[str], done: int
     ) -> Iterator[tuple[int, dict]]:
+        self._steps = 0
         try:
             cursor = self._connection.execute(query)
         except DAMAGE as error:

@@ -231,8 +231,7 @@ def ranked(export, runs, folders, ranks):
     }
     by_number = sorted(zip(folders, runs, strict=True), key=lambda one: int("0" + re.sub(r"\D", "", one[0])))
     assert found == {
-        rank: sorted(one["start"] for one in run["launches"])
-        for rank, (_, run) in zip(ranks, by_number, strict=True)
+        rank: sorted(one["start"] for one in run["launches"]) for rank, (_, run) in zip(ranks, by_number, strict=True)
     }
     stated = not {"4711", "one"} & set(folders)
     assert (export.count("several_processes"), export.count("rank_assumed")) == (0 if stated else 2, 0)

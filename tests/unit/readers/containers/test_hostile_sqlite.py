@@ -6,6 +6,8 @@ from contextlib import closing
 
 import pytest
 from layouts import LAYOUTS
+from layouts.rocpd_samples import write_rocpd
+from layouts.rocprofv3_samples import make_run
 from reading import Read
 
 from causeway.core.errors import ExportError
@@ -101,3 +103,79 @@ def test_a_file_that_is_no_database_is_refused_with_what_sqlite_says_of_it(tmp_p
     path.write_bytes(b"no database, but longer than the hundred bytes of a header\n" * 9)
     with pytest.raises(ExportError, match=r"prose\.sqlite: the database cannot be read \(file is not a database\)"):
         sqlite_database.SqliteExport(path, "prose.sqlite")
+
+
+def dispatches_of_one_event(tmp_path, rows, key):
+    """Return a rocpd database whose launches, samples and counters are all of event 1, with a key as declared."""
+    path = write_rocpd(make_run(n=rows), tmp_path / "x.db", suffix="")
+    with closing(sqlite3.connect(path)) as base:
+        for table, columns in (
+            ("rocpd_event", f"id {key}, stack_id"),
+            ("rocpd_sample", "track_id, timestamp, event_id"),
+        ):
+            base.execute(f"DROP TABLE {table}")
+            base.execute(f"CREATE TABLE {table} ({columns})")
+        base.execute("UPDATE rocpd_kernel_dispatch SET event_id = 1")
+        base.execute("UPDATE rocpd_pmc_event SET event_id = 1")
+        base.executemany("INSERT INTO rocpd_event VALUES (1, ?)", [(at,) for at in range(rows)])
+        base.executemany("INSERT INTO rocpd_sample VALUES (1, ?, 1)", [(10_000_000 + at,) for at in range(rows)])
+        base.commit()
+    return path
+
+
+@pytest.mark.parametrize("key", ["INTEGER", "", "TEXT"])
+def test_rows_that_share_an_id_do_not_multiply_those_joined_with_them(tmp_path, key):
+    export = Read(dispatches_of_one_event(tmp_path, 200, key), tmp_path / "t")
+    assert export.launches.num_rows == 200
+    counted = export.capabilities["rows_in"]
+    assert counted["rocpd_sample"] == counted["rocpd_pmc_event"] > 400  # each counter's value of an event is a sample's
+    assert export.count("repeated_ids") == 199 + 199
+    assert export.issue("repeated_ids")["severity"] == "caution"
+
+
+def test_a_join_that_compares_every_row_with_every_other_is_ended(tmp_path, monkeypatch):
+    """An untyped key can have no index that SQLite makes for a comparison with integers."""
+    monkeypatch.setattr(sqlite_database, "STEPS_PER_CALL", 1000)
+    monkeypatch.setattr(sqlite_database, "MOST_STEPS", 200_000)
+    path = write_rocpd(make_run(n=2000), tmp_path / "x.db", suffix="")
+    with closing(sqlite3.connect(path)) as base:
+        base.execute("DROP TABLE rocpd_event")
+        base.execute("CREATE TABLE rocpd_event (id, stack_id)")
+        base.executemany("INSERT INTO rocpd_event VALUES (?, 1)", [(at,) for at in range(5000)])
+        base.execute("ALTER TABLE rocpd_kernel_dispatch RENAME TO old")
+        columns = [name for _, name, *_ in base.execute("PRAGMA table_info(old)")]
+        base.execute(f"CREATE TABLE rocpd_kernel_dispatch ({', '.join(f'{name} INTEGER' for name in columns)})")
+        base.execute("INSERT INTO rocpd_kernel_dispatch SELECT * FROM old")
+        base.commit()
+    export = Read(path, tmp_path / "t")
+    assert "table rocpd_kernel_dispatch is damaged after" in export.issue("truncated")["detail"]
+    assert export.capabilities["rows_in"]["rocpd_kernel_dispatch"] < 100
+
+
+@pytest.mark.parametrize("version", ["3.0.3", "4.1.0"])
+def test_joins_of_an_ordinary_database_take_the_fast_way(tmp_path, monkeypatch, version):
+    def slowly(*_):
+        raise AssertionError("not through ADBC")
+
+    monkeypatch.setattr(sqlite_database.SqliteExport, "_slowly", slowly)
+    export = Read(write_rocpd(make_run(), tmp_path / "x.db", version=version), tmp_path / "t")
+    assert (export.status, export.samples.num_rows, export.count("repeated_ids")) == ("read", 5, 0)
+
+
+def test_details_of_rpd_that_share_an_id_do_not_multiply_operations(tmp_path):
+    path = LAYOUTS["rpd"](tmp_path, "k", 50)
+    with closing(sqlite3.connect(path)) as base:
+        base.execute("CREATE TABLE rocpd_kernelapi (api_ptr_id INTEGER PRIMARY KEY, gridX INTEGER)")
+        base.execute("INSERT INTO rocpd_kernelapi SELECT id, 7 FROM rocpd_api")
+        base.commit()
+    whole = Read(path, tmp_path / "t")
+    with closing(sqlite3.connect(path)) as base:
+        for table in ("rocpd_api", "rocpd_kernelapi"):
+            base.execute(f"CREATE TABLE copy AS SELECT * FROM {table} UNION ALL SELECT * FROM {table}")
+            base.execute(f"DROP TABLE {table}")
+            base.execute(f"ALTER TABLE copy RENAME TO {table}")
+        base.commit()
+    twice = Read(path, tmp_path / "u")
+    assert twice.launches.equals(whole.launches)
+    assert twice.configurations.equals(whole.configurations)
+    assert twice.count("repeated_ids") > 50

@@ -302,7 +302,10 @@ def test_a_process_that_a_rank_started_does_not_take_its_rank(tmp_path):
     """Two exports of ranks 6 and 7, in each of which a helper launched one kernel."""
     for rank in (6, 7):
         main = [(time, time + 5, 0, 7, time, pid(30 + rank), 1) for time in range(0, 1000, 10)]
-        stated = ["CREATE TABLE MPI_RANKS (globalTid, rank)", f"INSERT INTO MPI_RANKS VALUES ({pid(30 + rank)}, {rank})"]
+        stated = [
+            "CREATE TABLE MPI_RANKS (globalTid, rank)",
+            f"INSERT INTO MPI_RANKS VALUES ({pid(30 + rank)}, {rank})",
+        ]
         path = write_export(tmp_path / f"{rank}.sqlite", [(3, 4, 0, 7, 1, pid(9), 2), *main], extra=stated)
         for sheet in (None, rank):
             export = Read(path, tmp_path / f"t{rank}{sheet}", rank=sheet)
