@@ -5,6 +5,7 @@ Names of columns, tables and files stand with each format in `registry`; pattern
 """
 
 import re
+import stat
 from pathlib import Path
 
 from causeway.core.files.machine_errors import fail_if_of_the_machine
@@ -34,7 +35,7 @@ _CHROME_TRACE_KEYS = (
 
 def detect(path: str | Path) -> str | None:
     """Return the format of an export, or None if nothing known is recognised, also for an empty, absent or unreadable
-    file.
+    file, and for what is neither a file nor a folder: a pipe would be waited for.
 
     Parameters
     ----------
@@ -50,6 +51,8 @@ def detect(path: str | Path) -> str | None:
     try:
         if path.is_dir():
             return _detect_folder(path)
+        if not stat.S_ISREG(path.stat().st_mode):
+            return None
         head = first_bytes(path)
     except OSError as error:
         fail_if_of_the_machine(error)

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from reading import Read
 
+from causeway.readers.containers.sqlite_names import is_database
 from causeway.readers.detect import detect
 from causeway.readers.measured_kind import kind_of
 from causeway.readers.registry import FORMATS
@@ -197,3 +199,26 @@ def test_a_folder_of_exports_says_which_it_holds(tmp_path):
         error = Read(tmp_path / "runs", tmp_path / "t", form=form).error
         assert "2 of format kineto" in error["found"]
         assert "row of its own" in error["advice"]
+
+
+@pytest.mark.parametrize("name", ["x.db", "trace.json", "results.csv"])
+def test_a_pipe_is_not_opened_which_would_wait_for_its_writer(tmp_path, monkeypatch, name):
+    pipe = tmp_path / "folder" / name
+    pipe.parent.mkdir()
+    os.mkfifo(pipe)
+    opened = open
+
+    def watched(path, *arguments, **options):
+        assert Path(path) != pipe
+        return opened(path, *arguments, **options)
+
+    monkeypatch.setattr("builtins.open", watched)
+    assert (detect(pipe), is_database(pipe), is_database(tmp_path)) == (None, False, False)
+    detect(pipe.parent)
+    for word in ("auto", *FORMATS):
+        for number, path in enumerate((pipe, pipe.parent)):
+            assert Read(path, tmp_path / f"{word}{number}", form=word).status == "refused"
+
+
+def test_what_is_no_file_has_no_format():
+    assert (detect("/dev/zero"), is_database(Path("/dev/zero"))) == (None, False)

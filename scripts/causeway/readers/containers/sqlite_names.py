@@ -2,7 +2,9 @@
 detection runs at workflow start.
 """
 
+import os
 import sqlite3
+import stat
 from pathlib import Path
 
 from causeway.core.files.machine_errors import fail_if_of_the_machine
@@ -17,6 +19,8 @@ PLAIN_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT 
 def is_database(path: Path) -> bool:
     """Return whether a path is a SQLite database; False for what is no file, or cannot be read."""
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe waits for its writer
+            return False
         with open(path, "rb") as handle:
             return handle.read(len(SQLITE)) == SQLITE
     except OSError as error:
