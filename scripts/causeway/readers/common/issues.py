@@ -34,6 +34,10 @@ CATALOGUE = {
         "info", "the last line has no end: the file may be cut there, and the last value in it incomplete"
     ),
     "unreadable_rows": Kind("caution", "rows that could not be parsed were left out"),
+    "incomplete_events": Kind(
+        "caution",
+        "events without a duration of their own (their ph is not X) were left out; begin and end events are not paired",
+    ),
     "unreadable_table": Kind("caution", "a table of the export could not be read and was left out"),
     "end_before_start": Kind("caution", "events that end before they start were left out"),
     "no_time": Kind("caution", "events without a start or an end were left out"),

@@ -8,7 +8,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from causeway.readers.common.numbers import integers
+from causeway.readers.common.constants import NULL
+from causeway.readers.common.kernel_names import clean_text
+from causeway.readers.common.numbers import integer, integers
 from causeway.readers.containers.chrome_json import Event
 
 _ANY = msgspec.json.Decoder(dict[str, Any], float_hook=str)
@@ -58,6 +60,28 @@ def times_ns(values: list) -> tuple[np.ndarray, int]:
     return integers([nanoseconds(value) for value in values])
 
 
+class ThreadNumbers:
+    """Numbers of threads; names of threads, and numbers that do not fit, get negative ones."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, int] = {}
+
+    def of(self, tid: object) -> int:
+        """Return a thread's number, `NULL` where it is absent."""
+        if type(tid) is int and 0 <= tid < 1 << 63:
+            return tid
+        found = integer(tid)
+        if found is None or found < 0:
+            found = self._known.setdefault(str(tid), -1 - len(self._known)) if tid is not None else NULL
+        return found
+
+    def column(self, tids: list) -> np.ndarray:
+        """Return the numbers of n threads, int64 of shape (n,)."""
+        if set(map(type, tids)) == {int} and min(tids) >= 0 and max(tids) < 1 << 63:
+            return np.array(tids, np.int64)
+        return np.array([self.of(tid) for tid in tids], np.int64)
+
+
 class ArgumentDecoder:
     """Decode the arguments of events, those of the map alone.
 
@@ -96,6 +120,13 @@ class ArgumentDecoder:
             return self._decode(b"[%s]" % args)[0] if args else self._struct()
         except (ValueError, RecursionError, TypeError):
             return self._struct()
+
+
+def format_version(facts: Mapping[str, object]) -> str | None:
+    """Return the versions that a trace's top level states, as one text."""
+    keys = [key for key in ("schemaVersion", "cupti_version", "roctracer_version") if key in facts]
+    names = {"schemaVersion": "schema", "cupti_version": "cupti", "roctracer_version": "roctracer"}
+    return " ".join(f"{names[key]} {clean_text(str(facts[key]))[:20]}" for key in keys) or None
 
 
 def along_axes(sizes: list) -> list[Sequence]:

@@ -26,7 +26,15 @@ from causeway.readers.common.options import Options
 from causeway.readers.containers.chrome_json import Event, TraceText
 from causeway.readers.detect import detect
 from causeway.readers.pytorch.collective_arguments import take_collectives
-from causeway.readers.pytorch.event_fields import ArgumentDecoder, all_arguments, along_axes, mentioned, times_ns
+from causeway.readers.pytorch.event_fields import (
+    ArgumentDecoder,
+    ThreadNumbers,
+    all_arguments,
+    along_axes,
+    format_version,
+    mentioned,
+    times_ns,
+)
 from causeway.readers.pytorch.operator_events import MODULE_CALL, OperatorCodes
 from causeway.readers.pytorch.synchronisation_events import kind_of, stream_or_event
 from causeway.readers.sink.counter_table import CounterTable
@@ -39,6 +47,9 @@ MOST_CATEGORIES = 1 << 10
 MOST_NAMES = 1 << 14
 LONGEST_NAME = 1024
 """Texts remembered to save work, and the longest of them: others are cleaned anew each time."""
+
+ARROWS = frozenset("stf")
+"""Phases of arrows between events; any other but X of a category that is read is an event without its duration."""
 
 _DIRECTION = re.compile(r"\b([HDAP]to[HDAP]|[HMDS]2[HMDS])\b")
 _ENDS = re.compile(r"\(\s*([A-Za-z ]+?)\s*->\s*([A-Za-z ]+?)\s*\)")
@@ -89,8 +100,9 @@ class KinetoReader:
         self.operator_codes = OperatorCodes(sink.operator_names)
         self.metrics = CounterTable()
         self.counter_rows: list[tuple] = []
-        self.threads: dict[str, int] = {}
+        self.threads = ThreadNumbers()
         self.seen: dict[str, int] = {}
+        self.incomplete: dict[str, int] = {}
         self.cleaned: dict[str, str] = {}
 
     def read(self) -> None:
@@ -114,6 +126,7 @@ class KinetoReader:
         if self.counter_rows:
             self._hand_over_counters()
         self.sink.issues.add("unreadable_rows", self.text.damaged, "events")
+        self.sink.issues.add("incomplete_events", sum(self.incomplete.values()), ", ".join(sorted(self.incomplete)))
         if self.text.cut:
             self.sink.issues.add("truncated", 1, self.text.cut)
         failure = (
@@ -132,10 +145,9 @@ class KinetoReader:
             raise failure
 
     def _others(self) -> str:
-        return (
-            ", ".join(f"{rows} {category}" for category, rows in sorted(self.seen.items()))
-            or "no event of any category read"
-        )
+        found = [f"{rows} {category}" for category, rows in sorted(self.seen.items())]
+        found += [f"{rows} {category} whose ph is not X" for category, rows in sorted(self.incomplete.items())]
+        return ", ".join(found) or "no event of any category read"
 
     def _events(self) -> None:
         pending = self.pending
@@ -149,6 +161,8 @@ class KinetoReader:
             # one pass over each category of the window: a loop over all events takes twice as long
             for category in sorted(category for category in set(categories) if kinds[category]):
                 mine = [event for event in events if event.cat == category and event.ph == "X"]
+                if len(mine) < categories.count(category):
+                    self._count_incomplete(category, events)
                 if kinds[category] == "modules":
                     mine = [
                         event for event in mine if isinstance(event.name, str) and event.name.startswith(MODULE_CALL)
@@ -159,6 +173,13 @@ class KinetoReader:
                 if len(rows) >= BATCH:
                     self._take(category, rows)
                     rows.clear()
+
+    def _count_incomplete(self, category: str, events: list[Event]) -> None:
+        """Count events of a category that would last some time, had they been written as complete ones."""
+        found = sum(event.cat == category and event.ph != "X" and event.ph not in ARROWS for event in events)
+        if found:
+            category = category.lower()
+            self.incomplete[category] = self.incomplete.get(category, 0) + found
 
     def _take(self, category: str, events: list[Event]) -> None:
         """Take events of one category."""
@@ -270,23 +291,9 @@ class KinetoReader:
             start, end, rows.process, kind, size=size, src_kind=source, dst_kind=target, **self._origin(rows)
         )
 
-    def _thread(self, tid: object) -> int:
-        """Return a thread's number; names of threads, and numbers that do not fit, get negative ones."""
-        if type(tid) is int and 0 <= tid < 1 << 63:
-            return tid
-        found = integer(tid)
-        if found is None or found < 0:
-            found = self.threads.setdefault(str(tid), -1 - len(self.threads)) if tid is not None else NULL
-        return found
-
-    def _threads(self, tids: list) -> np.ndarray:
-        if set(map(type, tids)) == {int} and min(tids) >= 0 and max(tids) < 1 << 63:
-            return np.array(tids, np.int64)
-        return np.array([self._thread(tid) for tid in tids], np.int64)
-
     def _calls(self, rows: CategoryEvents) -> None:
         start, end = self._times(rows)
-        thread = self._threads([event.tid for event in rows.events])
+        thread = self.threads.column([event.tid for event in rows.events])
         name = [
             self.sink.call_names.code(self._clean(UNNAMED_CALL if event.name is None else event.name))
             for event in rows.events
@@ -299,7 +306,7 @@ class KinetoReader:
         start, end = self._times(rows)
         on_device = ["gpu" in event.cat.lower() for event in rows.events]
         thread = np.array(
-            [NULL if gpu else self._thread(event.tid) for event, gpu in zip(rows.events, on_device, strict=True)]
+            [NULL if gpu else self.threads.of(event.tid) for event, gpu in zip(rows.events, on_device, strict=True)]
         )
         name = [
             self.sink.range_names.code(self._clean("" if event.name is None else event.name) or UNNAMED_RANGE)
@@ -329,7 +336,7 @@ class KinetoReader:
 
     def _take_operators(self, rows: CategoryEvents, name: np.ndarray, flags: np.ndarray, inputs: np.ndarray) -> None:
         start, end = self._times(rows)
-        thread = self._threads([event.tid for event in rows.events])
+        thread = self.threads.column([event.tid for event in rows.events])
         self.sink.operators(start, end, rows.process, thread, name, flags, inputs)
 
     def _clean(self, name: object) -> str:
@@ -378,14 +385,7 @@ class KinetoReader:
         rank = integer(info.get("rank")) if isinstance(info, dict) else None
         if rank is not None and 0 <= rank < MOST_RANKS:
             self.sink.processes.state_rank(self._only_process(), rank)
-        versions = [
-            f"{key.removesuffix('_version')} {clean_text(str(facts[key]))[:20]}"
-            for key in ("cupti_version", "roctracer_version")
-            if key in facts
-        ]
-        if "schemaVersion" in facts:
-            versions.insert(0, f"schema {clean_text(str(facts['schemaVersion']))[:20]}")
-        sink.format_version = " ".join(versions) or None
+        sink.format_version = format_version(facts)
         devices = facts.get("deviceProperties")
         for device in devices if isinstance(devices, list) else []:
             if isinstance(device, dict) and (at := integer(device.get("id"))) is not None:

@@ -258,6 +258,26 @@ def test_transfers_ranges_and_calls(tmp_path):
         "kernel": 1,
         "user_annotation": 1,
     }
+    assert export.count("incomplete_events") == 1
+
+
+def test_events_that_are_not_complete_are_counted_and_arrows_are_not(tmp_path):
+    halves = [
+        {"ph": ph, "cat": category, "name": "k", "pid": 0, "tid": 7, "ts": 10 * at + 5 * (ph == "E")}
+        for at in range(50)
+        for category in ("kernel", "Kernel", "cpu_op", "fwdbwd")
+        for ph in "BE"
+    ]
+    arrows = [{"ph": ph, "id": 1, "cat": "kernel", "name": "ac2g", "pid": 0, "tid": 7, "ts": 1} for ph in "stf"]
+    named = [{"ph": "M", "name": "process_name", "pid": 5}]
+    export = Read(write(tmp_path / "x.json", [*named, *arrows, *halves, kernel("900.000", "1.500")]), tmp_path / "t")
+    issue = export.issue("incomplete_events")
+    assert (issue["count"], issue["severity"]) == (300, "caution")
+    assert issue["detail"].endswith(": cpu_op, kernel")
+    assert (export.launches.num_rows, export.capabilities["rows_in"]) == (1, {"kernel": 1})
+    alone = Read(write(tmp_path / "y.json", [*named, *arrows, *halves]), tmp_path / "u")
+    assert alone.status == "refused"
+    assert "200 kernel whose ph is not X" in alone.error["found"]
 
 
 def test_odd_events_are_left_out_or_counted(tmp_path):
