@@ -118,8 +118,23 @@ class TableReader:
             progress.at(done // 2)
         if not order:
             return None
-        indices = pc.sort_indices(pa.chunked_array(order)).to_numpy()  # stable, absent values last
+        # stable, absent values last
+        indices = pc.sort_indices(pa.chunked_array(self._sortable(order))).to_numpy()
         return None if (indices[1:] > indices[:-1]).all() else indices
+
+    def _sortable(self, order: list[pa.Array]) -> list[pa.Array]:
+        """Return the column of orders as it is to be sorted: text of which most are numbers as numbers, null for the
+        others, which are counted.
+        """
+        if not pa.types.is_string(order[0].type):
+            return order
+        found = [numbers(block) for block in order]
+        written = pa.chunked_array(order).is_valid()
+        odd = pc.and_not(written, pa.chunked_array(found).is_valid()).to_numpy()
+        if 2 * np.count_nonzero(odd) >= pc.sum(written).as_py():
+            return order
+        self._count_invalid(self.raw_name["order"], odd, 0, None)
+        return found
 
     def _fields(self) -> list[pa.Field]:
         """Return the columns; names that our tables use themselves get an ending."""

@@ -38,6 +38,20 @@ def test_without_optional_columns_all_rows_are_one_kernel(tmp_path):
     assert export.counters.column("configuration").to_pylist() == [0, 0]
 
 
+def test_orders_of_which_few_are_no_numbers_are_sorted_as_numbers(tmp_path):
+    """As text, 10 would come before 2; rows without a number come last, in the file's order, and are counted."""
+    rows = [(float(at), str(at)) for at in range(200)]
+    rows[3] = (3.0, "n/a?")
+    rows[7] = (7.0, "later")
+    rows[9] = (9.0, "")
+    export = read(tmp_path, "y,order\n" + "".join(f"{y},{order}\n" for y, order in reversed(rows)))
+    odd = [9.0, 7.0, 3.0]
+    assert export.counters.column("y").to_pylist() == [y for y, _ in rows if y not in odd] + odd
+    issue = export.issue("not_a_number")
+    assert (issue["count"], issue["severity"]) == (2, "caution")
+    assert issue["detail"].endswith(": column order, row 193")
+
+
 def test_equal_orders_keep_the_rows_order_and_text_orders_sort_as_text(tmp_path):
     assert read(tmp_path, "y,order\n1,2\n2,1\n3,2\n4,1\n").counters.column("y").to_pylist() == [2, 4, 1, 3]
     assert read(tmp_path, "y,order\n1,2024-02\n2,2024-01\n", "u").counters.column("y").to_pylist() == [2, 1]
