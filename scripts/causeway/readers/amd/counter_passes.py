@@ -15,7 +15,7 @@ import numpy as np
 from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_values import CounterValues, pack_reference
 from causeway.readers.common.constants import NULL
-from causeway.readers.sink.counter_table import name_metrics
+from causeway.readers.sink.counter_table import check_metrics, name_metrics
 from causeway.readers.sink.event_times import usable
 from causeway.readers.sink.records import CounterRows, RowCodes
 from causeway.readers.sink.sink import Sink
@@ -73,8 +73,16 @@ class CounterStore:
         return self._database
 
     def layout(self, counters: Sequence[str]) -> int:
-        """Return the code of a list of counters in the order of their values."""
-        return self._values.layout(counters)
+        """Return the code of a list of counters in the order of their values.
+
+        Raises
+        ------
+        ExportError
+            If the export has more than `MOST_METRICS` counters.
+        """
+        code = self._values.layout(counters)
+        check_metrics(len(self._values.columns), self.sink.metadata["source"])
+        return code
 
     def take(
         self, columns: Mapping[str, object], layouts: Sequence[int] | int, values: np.ndarray | Sequence[np.ndarray]

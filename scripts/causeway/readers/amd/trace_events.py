@@ -48,10 +48,7 @@ class RocmEvents:
     def kernels(self, names: Sequence[str]) -> np.ndarray:
         """Return the codes of kernel names as printed; launches without one are counted."""
         self.sink.issues.add("missing_name", sum(not name or not name.strip() for name in names))
-        for name in dict.fromkeys(names):
-            if name not in self._kernels:
-                self._kernels[name] = self.sink.kernel(name)
-        return np.array([self._kernels[name] for name in names], np.int64)
+        return _codes(names, self._kernels, self.sink.kernel)
 
     def launches(self, columns: Mapping[str, np.ndarray]) -> None:
         """Take launches: columns as `CounterStore.take` has them, and `correlation` (0 means none)."""

@@ -53,7 +53,11 @@ CATALOGUE = {
     ),
     "missing_name": Kind("caution", "launches without a kernel name"),
     "merged_names": Kind(
-        "info", "ranges of so many names that those that differ in numbers alone share one, with # in their place"
+        "info",
+        "ranges or calls of so many names that those that differ in numbers alone share one, with # in their place",
+    ),
+    "merged_kernels": Kind(
+        "caution", "launches of so many kernels that those whose names differ in numbers alone count as one"
     ),
     "operators_left_out": Kind(
         "info", "launches of so many operators or input sizes that those of the later ones were not kept"

@@ -27,24 +27,30 @@ class BoundedVocabulary(Vocabulary):
 
     Beyond `MOST` texts, or `MOST_CHARS` characters of them, new ones that differ in numbers alone share a code, and
     beyond twice as many all others do; `merged` counts the texts that this happened to.
+
+    Parameters
+    ----------
+    most_chars : int or None
+        Characters in place of `MOST_CHARS`.
     """
 
     MOST = 1 << 18
     MOST_CHARS = 1 << 25
     OTHER = "(another name)"
 
-    def __init__(self) -> None:
+    def __init__(self, most_chars: int | None = None) -> None:
         super().__init__()
+        self._most_chars = most_chars or self.MOST_CHARS
         self.merged = self._chars = 0
 
     def code(self, text: str) -> int:
         """Return the code of a text."""
         if text in self._codes:
             return self._codes[text]
-        if len(self.texts) >= self.MOST or self._chars >= self.MOST_CHARS:
+        if len(self.texts) >= self.MOST or self._chars >= self._most_chars:
             self.merged += 1
             text = _NUMBERS.sub("#", text[:200])
-            if text not in self._codes and (len(self.texts) >= 2 * self.MOST or self._chars >= 2 * self.MOST_CHARS):
+            if text not in self._codes and (len(self.texts) >= 2 * self.MOST or self._chars >= 2 * self._most_chars):
                 text = self.OTHER
         self._chars += 0 if text in self._codes else len(text)
         return super().code(text)

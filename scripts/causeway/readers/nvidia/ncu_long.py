@@ -88,7 +88,7 @@ class NcuReader:
         self.options = options
         self.european = european
         self.map = column_map("ncu")
-        self.table = CounterTable(european)
+        self.table = CounterTable(options.source, european)
         self.launches: dict[tuple, int] = {}
         self.kernel = array("q")
         self.process = array("q")

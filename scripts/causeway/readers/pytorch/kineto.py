@@ -98,7 +98,7 @@ class KinetoReader:
             kind: ArgumentDecoder(self.map[names], as_text=("dims", "types")) for kind, names in decoders.items()
         }
         self.operator_codes = OperatorCodes(sink.operator_names)
-        self.metrics = CounterTable()
+        self.metrics = CounterTable(options.source)
         self.counter_rows: list[tuple] = []
         self.threads = ThreadNumbers()
         self.seen: dict[str, int] = {}

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 
+from causeway.core.errors import ExportError
 from causeway.core.tables import SCHEMAS
 from causeway.readers.common.column_maps import column_map, metric_field, plain_name
 from causeway.readers.common.constants import NULL
@@ -15,6 +16,11 @@ from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import base_unit, number, scaled
 from causeway.readers.sink.records import CounterRows
 from causeway.readers.sink.sink import Sink
+
+MOST_METRICS = 20_000
+"""Metrics of an export, as many as a table may have columns (`csv_and_parquet.MOST_COLUMNS`): each is a column, and
+costs memory in every block.
+"""
 
 BLOCK_VALUES = 1 << 19
 """Values per block that is handed to the writer."""
@@ -35,9 +41,18 @@ Key = tuple[str, str, str]
 
 
 class CounterTable:
-    """Values of (launch, metric) in any order."""
+    """Values of (launch, metric) in any order.
 
-    def __init__(self, european: bool = False) -> None:
+    Parameters
+    ----------
+    source : str
+        How the sheet names the export, for messages.
+    european : bool
+        Whether its numbers have a decimal comma.
+    """
+
+    def __init__(self, source: str, european: bool = False) -> None:
+        self.source = source
         self.european = european
         self.keys: dict[Key, int] = {}
         self.launch = array("i")
@@ -53,12 +68,19 @@ class CounterTable:
         return number(text, self.european if european is None else european)
 
     def add(self, launch: int, section: str, metric: str, unit: str, text: str, european: bool | None = None) -> None:
-        """Take one value as printed; values in different base units are different metrics."""
+        """Take one value as printed; values in different base units are different metrics.
+
+        Raises
+        ------
+        ExportError
+            If there are more than `MOST_METRICS`.
+        """
         base, factor, known = base_unit(unit)
         if not known:
             self.unknown_units.add(unit)
         value = self.parse(text, european)
         at = self.keys.setdefault((section, metric, base), len(self.keys))
+        check_metrics(len(self.keys), self.source)
         if value is None:
             if text.strip():
                 self.texts.setdefault(at, {}).setdefault(launch, clean_text(text))
@@ -69,8 +91,9 @@ class CounterTable:
         self.value.append(scaled(value, factor))
 
     def add_number(self, launch: int, metric: str, value: float, unit: str = "") -> None:
-        """Take one value that is a number already."""
+        """Take one value that is a number already; raises as `add`."""
         at = self.keys.setdefault(("", metric, unit), len(self.keys))
+        check_metrics(len(self.keys), self.source)
         self.numeric.add(at)
         self.launch.append(launch)
         self.metric.append(at)
@@ -135,6 +158,20 @@ class CounterTable:
                 device=None if device is None or (device == NULL).all() else device[part],
                 shape={name: column[part] for name, column in shape.items()},
             )
+
+
+def check_metrics(metrics: int, source: str) -> None:
+    """Check how many metrics an export has.
+
+    Raises
+    ------
+    ExportError
+        If they are more than `MOST_METRICS`.
+    """
+    if metrics > MOST_METRICS:
+        found = f"it has more than {MOST_METRICS:,} different metrics"
+        advice = "Profile fewer metrics, or check that its columns hold what their names say."
+        raise ExportError(source, found, f"at most {MOST_METRICS:,} metrics", advice)
 
 
 def with_duration(fields: list[pa.Field], sink: Sink) -> tuple[list[pa.Field], tuple[str, str] | None]:

@@ -37,6 +37,10 @@ from causeway.readers.sink.records import RECORDS, CounterRows, FittingIds, RowC
 MOST_NAMES = 1 << 14
 LONGEST_NAME = 4096
 """Names remembered as the export writes them, to save work, and the longest of them."""
+MOST_KERNEL_CHARS = 1 << 26
+"""Characters of the names of all kernels beyond which new ones share a name: twice those of other names, since kernels
+whose names are merged are one kernel.
+"""
 
 
 @dataclass(kw_only=True)
@@ -81,17 +85,17 @@ class Sink:
         self.rows_in: dict[str, int] = {}
         self.session_start_ns: int | None = None
         self.format_version: str | None = None
-        self.kernels = Vocabulary()
+        self.kernels = BoundedVocabulary(MOST_KERNEL_CHARS)
         self.labels = Vocabulary()
-        self.call_names = Vocabulary()
+        self.call_names = BoundedVocabulary()
         self.range_names = BoundedVocabulary()
         self.range_kinds = Vocabulary()
         self.operator_names = OperatorNames()
         self.metrics = Vocabulary()
-        self.mpi_names = Vocabulary()
+        self.mpi_names = BoundedVocabulary()
         self.system_call_names = BoundedVocabulary()
         self.collective_names = Vocabulary()
-        self.communicators = Vocabulary()
+        self.communicators = BoundedVocabulary()
         self._named: dict[str | bytes | None, tuple[int, bool]] = {}
         self._configurations = RowCodes()
         self._events = {kind: ExternalSort(folder / f".{kind}.rows") for kind in RECORDS}
@@ -346,7 +350,9 @@ class Sink:
         tick = self._clock.tick_ns or 0
         if tick >= COARSE_NS and self.n_launches >= COARSE_ROWS:
             self.issues.add("coarse_clock", self.n_launches, f"a tick of {tick:,} ns")
-        self.issues.add("merged_names", self.range_names.merged, f"beyond {len(self.range_names.texts):,} names")
+        for names in (self.range_names, self.call_names, self.mpi_names, self.communicators):
+            self.issues.add("merged_names", names.merged, f"beyond {len(names.texts):,} names")
+        self.issues.add("merged_kernels", self.kernels.merged, f"beyond {len(self.kernels.texts):,} names")
 
     def events(self, kind: str) -> Iterator[EventBatch]:
         """Give the rows of a kind in order; once."""

@@ -62,6 +62,40 @@ def long_cell(folder):
     return path
 
 
+NCU_HEADER = (
+    '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device"'
+    ',"CC","Section Name","Metric Name","Metric Unit","Metric Value"'
+)
+ROCM_HEADER = "Correlation_Id,Dispatch_Id,Agent_Id,Queue_Id,Process_Id,Thread_Id,Grid_Size,Kernel_Id,Kernel_Name"
+
+
+def many_metrics_of_ncu(folder):
+    path = folder / "ncu.csv"
+    rows = [
+        f'"{n}","1","p","h","k","1","7","(1,1,1)","(1,1,1)","0","9.0","s","m{"x" * 300}{n}","u","1"'
+        for n in range(60_000)
+    ]
+    path.write_text("\n".join([NCU_HEADER, *rows, ""]), encoding="utf-8")
+    return path
+
+
+def many_metrics_of_rocprofv3(folder):
+    path = folder / "x_counter_collection.csv"
+    rows = [f"{n},{n},1,1,1,1,1,1,k,1,m{'x' * 300}{n},1" for n in range(60_000)]
+    path.write_text(
+        "\n".join([f"{ROCM_HEADER},Workgroup_Size,Counter_Name,Counter_Value", *rows, ""]), encoding="utf-8"
+    )
+    return path
+
+
+def many_metrics_of_kineto(folder):
+    path = folder / "ranges.json"
+    event = {"ph": "X", "cat": "cuda_profiler_range", "name": "k", "ts": 1, "dur": 2}
+    events = [event | {"args": {f"m{'x' * 300}{n}": 1}} for n in range(60_000)]
+    path.write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
+    return path
+
+
 def deep_json(folder):
     path = folder / "deep.json"
     path.write_text('{"traceEvents": ' + "[" * 10**6 + "]" * 10**6 + "}", encoding="utf-8")
@@ -84,6 +118,9 @@ def deep_arguments(folder):
         (long_value, "unpacks to 314,5"),
         (long_name_of_nsys, "unpacks to 314,5"),
         (long_cell, "CSV"),
+        (many_metrics_of_ncu, "more than 20,000 different metrics"),
+        (many_metrics_of_rocprofv3, "more than 20,000 different metrics"),
+        (many_metrics_of_kineto, "more than 20,000 different metrics"),
         (deep_json, "damaged after"),
         (deep_arguments, "damaged after"),
     ],

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from layouts import LAYOUTS
 from reading import Read
 
+from causeway.readers.common.vocabularies import BoundedVocabulary
 from causeway.readers.containers import chrome_json
 from causeway.readers.containers.chrome_json import TraceText
 from causeway.readers.pytorch.event_fields import nanoseconds
@@ -259,6 +260,21 @@ def test_transfers_ranges_and_calls(tmp_path):
         "user_annotation": 1,
     }
     assert export.count("incomplete_events") == 1
+
+
+def test_names_of_calls_and_kernels_are_held_up_to_a_bound(tmp_path, monkeypatch):
+    monkeypatch.setattr(BoundedVocabulary, "MOST", 20)
+    calls = [
+        {"ph": "X", "cat": "cuda_runtime", "name": f"{chr(97 + at % 26)}{at}", "pid": 5, "tid": 5, "ts": at, "dur": 1}
+        for at in range(400)
+    ]
+    launches = [kernel(f"{at}.000", "0.500", name=f"k{'x' * (at % 40)}{at}") for at in range(400)]
+    export = Read(write(tmp_path / "x.json", [*calls, *launches]), tmp_path / "t")
+    assert (export.calls.num_rows, export.launches.num_rows) == (400, 400)
+    assert len(set(export.calls.column("name").to_pylist())) <= 41
+    assert export.kernels.num_rows <= 41
+    assert export.issue("merged_kernels")["severity"] == "caution"
+    assert (export.count("merged_kernels"), export.count("merged_names")) == (380, 380)
 
 
 def test_events_that_are_not_complete_are_counted_and_arrows_are_not(tmp_path):
