@@ -156,9 +156,10 @@ class RocpdReader:
         if self.counted:
             self._try(lambda: self._counters(tables, label))
             self._try(lambda: self._samples(tables, guid))
-        for code in self.processes.values():
+        for code in list(self.processes.values())[:1]:
             for device, facts in tables.devices():
                 self.sink.device(code, device, **facts)
+        self.sink.same_devices(self.processes.values())
 
     def _try(self, step: Callable[[], None]) -> None:
         try:

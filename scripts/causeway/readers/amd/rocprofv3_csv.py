@@ -149,9 +149,9 @@ class V3Reader:
                 self.store.close()
             raise
         self.sink.issues.add("rounded_times", self.events.rounded)
-        for code in range(len(self.sink.processes.keys)):
-            for device, facts in self.agents:
-                self.sink.device(code, device, **facts)
+        for device, facts in self.agents:
+            self.sink.device(0, device, **facts)
+        self.sink.same_devices(range(len(self.sink.processes.keys)))
         if self.failure:
             raise self.failure
         if not (self.sink.n_launches or self.sink.n_transfers or self.sink.has_counters):

@@ -243,7 +243,7 @@ class NsysReader(NsysTables):
         gpus = {
             gpu: facts for gpu, *facts in self.export.rows("TARGET_INFO_GPU", ["id", *wanted]) if isinstance(gpu, int)
         }
-        used = {(code, device) for code in range(len(self.sink.processes.keys)) for device in range(64)}
+        used = sorted((code, device) for device, codes in self.users.items() for code in codes)
         identified = self.export.rows("TARGET_INFO_CUDA_DEVICE", ["pid", "cudaId", "gpuId"])
         pids = {code: key & 0xFFFFFF for code, key in enumerate(self.sink.processes.keys) if isinstance(key, int)}
         known = self._identities()

@@ -24,8 +24,8 @@ class NsysTables(ActivityTables):
     ----------
     several : bool
         Whether launches name their process.
-    users : dict of int to list of int
-        Codes of the processes seen on each device, in order.
+    users : dict of int to dict of int to None
+        Codes of the processes seen on each device, in order; as keys, since there may be many.
     """
 
     def __init__(self, export: TableSource, sink: Sink, options: Options) -> None:
@@ -33,7 +33,7 @@ class NsysTables(ActivityTables):
         strings = ("StringIds", "id", "value")
         super().__init__(export, sink, options, tables=tables, strings=strings, text_column="text")
         self.several = "globalPid" in export.tables.get(KERNELS, [])
-        self.users: dict[int, list[int]] = {}
+        self.users: dict[int, dict[int, None]] = {}
 
     def note_broken(self) -> None:
         """Count the tables that matter and cannot be opened, as issues."""
@@ -75,12 +75,11 @@ class NsysTables(ActivityTables):
         )
 
     def note_users(self, process: np.ndarray, batch: dict) -> None:
-        """Remember which processes use which devices."""
-        if "device" in batch:
-            first, _ = distinct_rows([batch["device"], process])
-            for device, code in sorted(zip(batch["device"][first].tolist(), process[first].tolist(), strict=True)):
-                if code not in self.users.setdefault(device, []):
-                    self.users[device].append(code)
+        """Remember which processes use which devices; one that is not named is device 0, as in the sink."""
+        devices = batch.get("device", repeated(0, len(process)))
+        first, _ = distinct_rows([devices, process])
+        for device, code in sorted(zip(devices[first].tolist(), process[first].tolist(), strict=True)):
+            self.users.setdefault(0 if device == NULL else device, {})[code] = None
 
     def user_of_gpu(self, gpu: int) -> tuple[int, int]:
         """Return the process and CUDA device of a GPU as Nsight Systems numbers them: as the export says, else the
@@ -90,6 +89,6 @@ class NsysTables(ActivityTables):
         for known, pid, device in self.export.rows("TARGET_INFO_CUDA_DEVICE", ["gpuId", "pid", "cudaId"]):
             if known == gpu and pid in pids and device in self.users:
                 return pids[pid], device
-        users = self.users.get(gpu) or [code for codes in self.users.values() for code in codes]
+        users = list(self.users.get(gpu, ())) or [code for codes in self.users.values() for code in codes]
         self.sink.issues.add("metrics_device_assumed", 1, f"GPU {gpu} taken as device {gpu}")
         return (users[0] if users else self.sink.processes.code(0)), gpu

@@ -389,11 +389,11 @@ class KinetoReader:
         devices = facts.get("deviceProperties")
         for device in devices if isinstance(devices, list) else []:
             if isinstance(device, dict) and (at := integer(device.get("id"))) is not None:
-                for process in range(len(sink.processes.keys)):
-                    sink.device(
-                        process,
-                        at,
-                        name=device.get("name"),
-                        multiprocessors=integer(device.get("numSms")),
-                        memory_bytes=integer(device.get("totalGlobalMem")),
-                    )
+                sink.device(
+                    0,
+                    at,
+                    name=device.get("name"),
+                    multiprocessors=integer(device.get("numSms")),
+                    memory_bytes=integer(device.get("totalGlobalMem")),
+                )
+        sink.same_devices(range(len(sink.processes.keys)))

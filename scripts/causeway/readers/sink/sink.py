@@ -100,6 +100,7 @@ class Sink:
         self._configurations = RowCodes()
         self._events = {kind: ExternalSort(folder / f".{kind}.rows") for kind in RECORDS}
         self._devices: dict[tuple[int, int], dict] = {}
+        self._same_devices: dict[int, int] = {}
         self._ids = FittingIds()
         self._clock = ClockTick()
         self._counters: tuple[list[pa.Field], Iterable[CounterRows]] | None = None
@@ -294,6 +295,13 @@ class Sink:
         self.issues.add("out_of_range", len(facts) - len(fitting), "facts of a device")
         self._devices.setdefault((process, device), {}).update(fitting)
 
+    def same_devices(self, processes: Iterable[int]) -> None:
+        """Let facts of devices given for the first of some processes hold for all of them: stored for each, there would
+        be as many as processes times devices.
+        """
+        processes = list(processes)
+        self._same_devices |= dict.fromkeys(processes, processes[0] if processes else 0)
+
     def counters(self, fields: list[pa.Field], rows: Iterable[CounterRows]) -> None:
         """Take the rows of the counters table, in order; they are consumed when the tables are written.
 
@@ -364,7 +372,8 @@ class Sink:
 
     def device_facts(self, process: int, device: int) -> dict:
         """Return the facts of a device, {} if the export has none."""
-        return self._devices.get((process, device), {})
+        shared = self._devices.get((self._same_devices.get(process, process), device), {})
+        return shared | self._devices.get((process, device), {})
 
     def counter_rows(self) -> tuple[list[pa.Field], Iterable[CounterRows]]:
         """Return the counters' fields and rows."""
