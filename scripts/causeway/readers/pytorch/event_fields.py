@@ -13,6 +13,8 @@ from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer, integers
 from causeway.readers.containers.chrome_json import Event
 
+LONGEST_NUMBER = 64
+"""Characters of a number beyond which it is no time; Python converts no text of more than 4,300 digits."""
 _ANY = msgspec.json.Decoder(dict[str, Any], float_hook=str)
 _THREE_DECIMALS = re.compile(r"(?:[0-9]{1,15}\.[0-9]{3}\n)+")
 
@@ -27,7 +29,7 @@ def nanoseconds(value: object) -> int | None:
     """
     if type(value) is int:
         return value * 1000
-    if not isinstance(value, str):
+    if not isinstance(value, str) or len(value) > LONGEST_NUMBER:
         return None
     if value[-4:-3] == "." and (digits := value[:-4] + value[-3:]).isdecimal() and digits.isascii():
         return int(digits)

@@ -262,6 +262,16 @@ def test_transfers_ranges_and_calls(tmp_path):
     assert export.count("incomplete_events") == 1
 
 
+@pytest.mark.parametrize("odd", ["1" * 5000 + ".123", '"' + "1" * 5000 + '"'])
+def test_a_number_of_thousands_of_digits_costs_its_event_alone(tmp_path, odd):
+    path = write(tmp_path / "x.json", [kernel(f"{at}.000", "0.500") for at in range(50)])
+    text = path.read_text(encoding="utf-8")
+    assert text.count('"7.000"') + text.count(" 7.000") == 1
+    path.write_text(text.replace('"7.000"', odd).replace(" 7.000", f" {odd}"), encoding="utf-8")
+    export = Read(path, tmp_path / "t")
+    assert (export.status, export.launches.num_rows, export.count("no_time")) == ("read", 49, 1)
+
+
 def test_names_of_calls_and_kernels_are_held_up_to_a_bound(tmp_path, monkeypatch):
     monkeypatch.setattr(BoundedVocabulary, "MOST", 20)
     calls = [
