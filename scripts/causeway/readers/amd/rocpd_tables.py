@@ -10,6 +10,7 @@ import numpy as np
 from causeway.core.errors import ExportError
 from causeway.readers.amd.trace_events import device_facts
 from causeway.readers.common.constants import NULL
+from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer
 from causeway.readers.containers.sqlite_database import SqliteExport, quoted
 
@@ -219,7 +220,7 @@ def open_database(path, source: str) -> SqliteExport:
     export = SqliteExport(path, source)
     if not suffixes(export.tables):
         export.close()
-        names = ", ".join(sorted(export.tables)[:5]) or "(none)"
+        names = clean_text(", ".join(sorted(export.tables)[:5]))[:200] or "(none)"
         raise ExportError(
             source,
             f"it is no rocpd database: it has tables {names}",

@@ -110,9 +110,8 @@ class NsysReader(NsysTables):
         elif any(name.startswith("CUPTI_ACTIVITY_KIND_") for name in tables):
             found = f"there is no table {KERNELS}: no kernel was launched, or launches were not traced"
         elif not {"StringIds", "META_DATA_EXPORT", "EXPORT_META_DATA", "NVTX_EVENTS"} & tables.keys():
-            found = (
-                f"this database is not a Nsight Systems export: it has tables {', '.join(list(tables)[:5]) or '(none)'}"
-            )
+            names = clean_text(", ".join(list(tables)[:5]))[:200] or "(none)"
+            found = f"this database is not a Nsight Systems export: it has tables {names}"
         else:
             found = "there is no GPU activity in it: no CUPTI_ACTIVITY_* table"
         return ExportError(source, found, f"a table {KERNELS} with at least one launch", advice)

@@ -179,3 +179,17 @@ def test_details_of_rpd_that_share_an_id_do_not_multiply_operations(tmp_path):
     assert twice.launches.equals(whole.launches)
     assert twice.configurations.equals(whole.configurations)
     assert twice.count("repeated_ids") > 50
+
+
+@pytest.mark.parametrize("form", ["nsys", "rocpd"])
+def test_names_of_tables_that_are_reported_are_short_and_printable(tmp_path, form):
+    path = tmp_path / "x.db"
+    with closing(sqlite3.connect(path)) as base:
+        for number in range(3):
+            base.execute(f'CREATE TABLE "\x1b[31m{number}{"n" * 5000}" (a)')
+        if form == "rocpd":
+            base.execute('CREATE TABLE "rocpd_strange" (a)')
+        base.commit()
+    error = Read(path, tmp_path / "t", form=form).error
+    assert "\x1b" not in error["found"]
+    assert len(error["found"]) < 400
