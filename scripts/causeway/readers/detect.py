@@ -55,7 +55,7 @@ def detect(path: str | Path) -> str | None:
             return None
         head = first_bytes(path)
     except OSError as error:
-        fail_if_of_the_machine(error)
+        fail_if_of_the_machine(error, f"reading {path}")
         return None
     if not head:
         return None

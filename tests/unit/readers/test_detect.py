@@ -1,5 +1,6 @@
 """Formats are recognised by content, without heavy imports."""
 
+import errno
 import gzip
 import json
 import os
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from reading import Read
 
+from causeway.core.files.machine_errors import MachineError
 from causeway.readers.containers.sqlite_names import is_database
 from causeway.readers.detect import detect
 from causeway.readers.measured_kind import kind_of
@@ -222,3 +224,16 @@ def test_a_pipe_is_not_opened_which_would_wait_for_its_writer(tmp_path, monkeypa
 
 def test_what_is_no_file_has_no_format():
     assert (detect("/dev/zero"), is_database(Path("/dev/zero"))) == (None, False)
+
+
+@pytest.mark.parametrize("ask", [detect, is_database])
+def test_a_fault_of_the_machine_during_detection_names_the_file(tmp_path, monkeypatch, ask):
+    path = tmp_path / "x.db"
+    path.write_bytes(b"SQLite format 3\x00")
+
+    def broken(*_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("builtins.open", broken)
+    with pytest.raises(MachineError, match=f"reading {path}"):
+        ask(path)

@@ -35,7 +35,7 @@ def packing(path: Path) -> str | None:
         with open(path, "rb") as handle:
             head = handle.read(8)
     except OSError as error:
-        fail_if_of_the_machine(error)
+        fail_if_of_the_machine(error, f"reading {path}")
         return None
     return next((word for magic, word in MAGIC.items() if head.startswith(magic)), None)
 

@@ -24,7 +24,7 @@ def is_database(path: Path) -> bool:
         with open(path, "rb") as handle:
             return handle.read(len(SQLITE)) == SQLITE
     except OSError as error:
-        fail_if_of_the_machine(error)
+        fail_if_of_the_machine(error, f"reading {path}")
         return False
 
 
@@ -35,7 +35,7 @@ def has_journal(path: Path) -> bool:
             if path.with_name(path.name + end).stat().st_size:
                 return True
         except OSError as error:
-            fail_if_of_the_machine(error)
+            fail_if_of_the_machine(error, f"reading {path}")
             continue
     return False
 
