@@ -56,6 +56,9 @@ CATALOGUE = {
         "info",
         "ranges or calls of so many names that those that differ in numbers alone share one, with # in their place",
     ),
+    "merged_ids": Kind(
+        "caution", "rows of so many devices, streams or threads with odd ids that the last of them share a number"
+    ),
     "merged_kernels": Kind(
         "caution", "launches of so many kernels that those whose names differ in numbers alone count as one"
     ),

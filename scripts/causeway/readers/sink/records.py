@@ -118,7 +118,7 @@ the like are codes.
 
 DENSE_FROM = {"device": (60_000, 1 << 16), "stream": (4_000_000_000, 1 << 32), "thread": (4_000_000_000, 1 << 32)}
 """Ids that do not fit their column (handles, pointers) are numbered from the first value; those from the second on
-do not fit.
+do not fit. The last number before it is shared by all for which there is no other.
 """
 
 
@@ -173,9 +173,16 @@ def event_batch(kind: str, length: int, columns: Mapping[str, object]) -> EventB
 
 
 class FittingIds:
-    """Ids of devices, streams and threads as numbers that fit their columns."""
+    """Ids of devices, streams and threads as numbers that fit their columns.
+
+    Attributes
+    ----------
+    merged : int
+        How often an id had to share the last number with others.
+    """
 
     def __init__(self) -> None:
+        self.merged = 0
         self._known: dict[str, dict[int, int]] = {}
 
     def of(self, what: str, values: np.ndarray) -> np.ndarray:
@@ -204,8 +211,15 @@ class FittingIds:
         if unfit.any():
             known = self._known.setdefault(what, {})
             values = values.copy()
-            values[unfit] = [known.setdefault(value, first + len(known)) for value in values[unfit].tolist()]
+            values[unfit] = [self._number(known, value, first, limit - 1) for value in values[unfit].tolist()]
         return values
+
+    def _number(self, known: dict[int, int], value: int, first: int, last: int) -> int:
+        """Return the number of an id that does not fit, `last` where there are too many."""
+        if value not in known and first + len(known) >= last:
+            self.merged += 1
+            return last
+        return known.setdefault(value, first + len(known))
 
 
 class RowCodes:

@@ -12,18 +12,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, TableWriter
+from causeway.core.tables import LAUNCH_SHAPE, TableWriter
 from causeway.readers.common.background import BackgroundWriter
 from causeway.readers.common.constants import NO_KIND, NULL
 from causeway.readers.common.issues import Issues
-from causeway.readers.common.kernel_names import (
-    clean_kernel_name,
-    clean_text,
-    is_unnamed,
-    kernel_class,
-    kernel_id,
-    short_name,
-)
+from causeway.readers.common.kernel_names import clean_kernel_name, clean_text, is_unnamed
 from causeway.readers.common.numbers import integer
 from causeway.readers.common.vocabularies import BoundedVocabulary, Vocabulary
 from causeway.readers.sink.batches import EventBatch, repeated
@@ -360,6 +353,7 @@ class Sink:
             self.issues.add("coarse_clock", self.n_launches, f"a tick of {tick:,} ns")
         for names in (self.range_names, self.call_names, self.mpi_names, self.communicators):
             self.issues.add("merged_names", names.merged, f"beyond {len(names.texts):,} names")
+        self.issues.add("merged_ids", self._ids.merged)
         self.issues.add("merged_kernels", self.kernels.merged, f"beyond {len(self.kernels.texts):,} names")
 
     def events(self, kind: str) -> Iterator[EventBatch]:
@@ -384,19 +378,6 @@ class Sink:
         n = len(rows.kernel)
         label = np.full(n, NULL) if rows.label is None else rows.label
         return self._codes({"kernel": rows.kernel, "label": label, **rows.shape}, n)
-
-    def kernel_rows(self, codes: Iterable[int]) -> pa.Table:
-        """Return the kernels table for kernel codes, numbered 0, 1, ... in the given order."""
-        names = [self.kernels.texts[code] for code in codes]
-        columns = {
-            "kernel": range(len(names)),
-            "id": [kernel_id(name) for name in names],
-            "name": names,
-            "short_name": [short_name(name) for name in names],
-            "class": [kernel_class(name) for name in names],
-        }
-        schema = SCHEMAS["kernels"]
-        return pa.table({f.name: pa.array(columns[f.name], f.type) for f in schema}, schema=schema)
 
     def writer(self, table: str, extra: Iterable[pa.Field] = ()) -> BackgroundWriter:
         """Return a writer for one of this export's tables."""

@@ -22,7 +22,7 @@ from causeway.readers.sink.profiler_overhead import HEAVY_SHARE
 from causeway.readers.sink.records import CounterRows
 from causeway.readers.sink.sink import Facts, Sink
 from causeway.readers.sink.stream_order import StreamOrder
-from causeway.readers.sink.table_columns import FinalNumbers, coded_text, nullable
+from causeway.readers.sink.table_columns import FinalNumbers, coded_text, kernel_table, nullable
 
 NO_STREAM = (1 << 32) - 1
 """Stream of synchronisations that concern no stream (CUPTI_SYNCHRONIZATION_INVALID_VALUE)."""
@@ -298,7 +298,7 @@ class StarWriter:
         with self.sink.writer("configurations") as writer:
             writer.write(pa.table(table))
         with self.sink.writer("kernels") as writer:
-            writer.write(self.sink.kernel_rows(kernels.codes))
+            writer.write(kernel_table([self.sink.kernels.texts[code] for code in kernels.codes]))
         if (shape[:, [LAUNCH_SHAPE.index("grid_x"), LAUNCH_SHAPE.index("block_x")]] == NULL).all() and not any(
             row[1] != NULL for row in rows
         ):

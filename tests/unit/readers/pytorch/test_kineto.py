@@ -272,6 +272,15 @@ def test_a_number_of_thousands_of_digits_costs_its_event_alone(tmp_path, odd):
     assert (export.status, export.launches.num_rows, export.count("no_time")) == ("read", 49, 1)
 
 
+def test_odd_ids_of_devices_do_not_wrap_round(tmp_path):
+    events = [kernel(f"{at}.000", "0.500", device=100_000 + at, stream=1) for at in range(5_600)]
+    export = Read(write(tmp_path / "x.json", events), tmp_path / "t")
+    found = export.launches.column("device").to_pylist()
+    assert found == [min(60_000 + at, 65_535) for at in range(5_600)]
+    assert export.count("merged_ids") == 5_600 - 5_535
+    assert export.issue("merged_ids")["severity"] == "caution"
+
+
 def test_names_of_calls_and_kernels_are_held_up_to_a_bound(tmp_path, monkeypatch):
     monkeypatch.setattr(BoundedVocabulary, "MOST", 20)
     calls = [
