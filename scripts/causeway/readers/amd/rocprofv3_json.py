@@ -98,7 +98,7 @@ class JsonReader:
         self.progress = options.progress()
         self.done = 0
         self.failure: ExportError | None = None
-        self.place: tuple[str, ...] = ()
+        self.path_parts: tuple[str, ...] = ()
         self.rank: int | None = None
         self.counted = False  # whether there are, or may still come, counters of the launches
         paths = self.rules["json"]
@@ -111,7 +111,7 @@ class JsonReader:
 
     def read(self, path: Path, label: str, rank: int | None) -> None:
         """Read one file, whose name states `rank` or none; keep in `failure` where it is cut."""
-        self.place = tuple(part for part in Path(label).parts if not PASS.fullmatch(part))
+        self.path_parts = tuple(part for part in Path(label).parts if not PASS.fullmatch(part))
         self.rank = rank
         text = Nested(path, set(), lambda done: self.progress.at(self.done + done))
         try:
@@ -164,7 +164,7 @@ class JsonReader:
             if key in ("callback_records", "buffer_records") and text.enter("{"):
                 if not names.complete:
                     self._names_first(path, number, names)
-                process = self.sink.processes.code((names.pid, self.place, number), self.rank)
+                process = self.sink.processes.code((names.pid, self.path_parts, number), self.rank)
                 if key == "buffer_records" and callbacks:  # written after the counters, if there are any
                     self.counted = self.store.rows > 0
                 callbacks |= key == "callback_records"
@@ -176,7 +176,7 @@ class JsonReader:
                         self._records(text, part, take, names, process)
             else:
                 self._name_table(text, key, names)
-        code = self.sink.processes.code((names.pid, self.place, number), self.rank)
+        code = self.sink.processes.code((names.pid, self.path_parts, number), self.rank)
         for agent in names.agents.values():
             self._device(code, agent)
 
