@@ -85,6 +85,8 @@ def find_exports(arguments: Iterable[str]) -> list[FoundExport]:
         path = Path(os.path.abspath(rest if named else argument))
         if not path.exists():
             raise CausewayError(f"{path}: there is no such file or folder")
+        if not (path.is_file() or path.is_dir()):
+            raise CausewayError(f"{path}: is neither a file nor a folder, but a pipe or a device; expected an export")
         exports = list(_exports_at(path))
         for export in exports:
             _check_name(export.path)

@@ -86,6 +86,15 @@ def test_what_is_no_export_is_refused(tmp_path):
         find_exports([str(tmp_path / "empty")])
 
 
+def test_a_pipe_is_refused_and_one_in_a_folder_passed_over(tmp_path):
+    write(tmp_path / "job", "a.csv")
+    os.mkfifo(tmp_path / "job" / "b.csv")
+    assert found(tmp_path / "job") == [("a.csv", "a", None)]
+    for path in (tmp_path / "job" / "b.csv", "/dev/null"):
+        with pytest.raises(CausewayError, match="neither a file nor a folder"):
+            found(path)
+
+
 def test_settings_are_nested_yaml():
     assert settings_of(["bins.width_us=1000", "bins.mean=rank", "seed=3", "compare.pairs=[]"]) == {
         "bins": {"width_us": 1000, "mean": "rank"},
