@@ -75,7 +75,7 @@ def distinct_rows(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 def _hashed(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Do what `distinct_rows` does, for a table of shape (columns, n)."""
-    from causeway.readers.sink.distinct_compiled import number_rows
+    from causeway.readers.sink.compiled_loops import number_rows
 
     inverse = np.empty(table.shape[1], np.int64)
     for most in (MOST, table.shape[1]):

@@ -17,6 +17,9 @@ AHEAD_NS = 1_000_000_000
 CALLS_HELD = 1 << 18
 """Launch calls held while their launches are awaited; a device is at most a few thousand launches behind."""
 
+DEPTH = 64
+"""Steps outwards from a range that has ended, all times together; deeper nesting is left to a compiled loop."""
+
 _LINKED = ("range", "operator", "inputs")
 """What a launch takes over from the call that made it."""
 
@@ -44,11 +47,22 @@ def innermost(start: np.ndarray, end: np.ndarray, times: np.ndarray) -> np.ndarr
         if stop > begin:
             stack.append(at)
     found = np.searchsorted(start, times, "right") - 1
-    while True:
+    for _ in range(DEPTH):
         over = (found >= 0) & (end[found] <= times)
         if not over.any():
             return found
         found[over] = parent[found[over]]
+    return _innermost_of_deep(start, end, times)
+
+
+def _innermost_of_deep(start: np.ndarray, end: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Do what `innermost` does in one pass over ranges and times, however deep the ranges are nested."""
+    from causeway.readers.sink.compiled_loops import latest_open
+
+    order = np.argsort(times, kind="stable")
+    found = np.empty(len(times), np.int64)
+    latest_open(np.ascontiguousarray(start), np.ascontiguousarray(end), times[order], order, found)
+    return found
 
 
 class OpenRanges:

@@ -44,7 +44,7 @@ class StreamOrder:
         correlation = np.ascontiguousarray(rows["correlation"], np.int64)
         falls = _falls
         if worth_compiling(len(stream)):
-            from causeway.readers.sink.distinct_compiled import falls
+            from causeway.readers.sink.compiled_loops import falls
         count, first_fall = falls(stream, correlation, self._latest)
         self.resets += count
         if count and self.first_reset is None:
@@ -59,7 +59,7 @@ class StreamOrder:
 
 
 def _falls(stream: np.ndarray, series: np.ndarray, latest: np.ndarray) -> tuple[int, int]:
-    """Do what `distinct_compiled.falls` does, for few rows, without compiled code."""
+    """Do what `compiled_loops.falls` does, for few rows, without compiled code."""
     found = []
     last = latest.tolist()
     for at, (number, value) in enumerate(zip(stream.tolist(), series.tolist(), strict=True)):
