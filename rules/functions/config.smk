@@ -212,3 +212,16 @@ def as_parameter(value):
 def overview_settings():
     """Return the settings that the overview's methods section reports."""
     return {key: config[key] for key in ("bins", "ranking", "causes", "seed")}
+
+
+def command_of_this_run():
+    """Return the command that a user gave, as far as results depend on it: for messages that advise one."""
+    settings = {
+        key: value if isinstance(value, str) else json.dumps(value)
+        for key, value in workflow.config_settings.config.items()
+    }
+    configs = [str(path) for path in workflow.overwrite_configfiles]
+    command = ["snakemake", "--snakefile", str(workflow.main_snakefile), "--directory", str(Path.cwd())]
+    command += ["--configfile", *configs] if configs else []
+    command += ["--config", *(f"{key}={value}" for key, value in settings.items())] if settings else []
+    return [*command, "--cores", "all"]

@@ -146,16 +146,3 @@ def draft_causes(wildcards):
     """Return the uncorrected results of the batches of kernels of a dataset and target."""
     folder = f"results/{wildcards.dataset}/{wildcards.target}/causal/drafts"
     return [f"{folder}/{batch}.json" for batch in range(config["causes"]["batches"])]
-
-
-def command_of_this_run():
-    """Return the command that a user gave, as far as results depend on it: for messages that advise one."""
-    settings = {
-        key: value if isinstance(value, str) else json.dumps(value)
-        for key, value in workflow.config_settings.config.items()
-    }
-    configs = [str(path) for path in workflow.overwrite_configfiles]
-    command = ["snakemake", "--snakefile", str(workflow.main_snakefile), "--directory", str(Path.cwd())]
-    command += ["--configfile", *configs] if configs else []
-    command += ["--config", *(f"{key}={value}" for key, value in settings.items())] if settings else []
-    return [*command, "--cores", "all"]

@@ -1,5 +1,8 @@
-"""Read an export in a test: the tables and capabilities that come of it, and every text that they hold."""
+"""Read an export in a test: the tables and capabilities that come of it, and every text that they hold; and make up a
+Kineto trace.
+"""
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -49,3 +52,23 @@ class Read:
                 found.append(str(table.schema.metadata) + str([field.metadata for field in table.schema]))
                 found += [str(column.to_pylist()) for column in table.columns if not pa.types.is_integer(column.type)]
         return "\n".join(found)
+
+
+def kernel(ts, dur, name="k", **args):
+    """Return the event of a kernel on device 0, stream 7, in a Kineto trace; `args` are further arguments."""
+    return {
+        "ph": "X",
+        "cat": "kernel",
+        "name": name,
+        "pid": 0,
+        "tid": 7,
+        "ts": ts,
+        "dur": dur,
+        "args": {"device": 0, "stream": 7, **args},
+    }
+
+
+def write_trace(path, events, **top):
+    """Write a Kineto trace with further top-level values; return its path."""
+    path.write_text(json.dumps(top | {"traceEvents": events}), encoding="utf-8")
+    return path

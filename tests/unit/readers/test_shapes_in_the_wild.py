@@ -5,7 +5,7 @@ fewer columns.
 import json
 
 import pytest
-from reading import Read
+from reading import Read, kernel
 
 NSYS_STATS = (
     "Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,StcSMem (MB),DymSMem (MB),Bytes"
@@ -193,17 +193,7 @@ def test_rocprofv3_of_rocm_7_with_streams_of_copies_and_texts_of_markers(tmp_pat
 
 
 def event(name, ts, **more):
-    found = {
-        "ph": "X",
-        "cat": "kernel",
-        "name": name,
-        "pid": 0,
-        "tid": 7,
-        "ts": ts,
-        "dur": 5,
-        "args": {"device": 0, "stream": 7},
-    }
-    return found | more
+    return kernel(ts, 5, name) | more
 
 
 @pytest.mark.parametrize(

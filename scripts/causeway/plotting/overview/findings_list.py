@@ -168,16 +168,19 @@ def _worth(place: Place, finding: Mapping) -> Markup | None:
             for key in ("worth_low", "worth_high")
         ]
         between = tag("span", "[", ends[0], ", ", ends[1], "]", class_="note")
-    if finding["replay"] is not None:
+    is_late_rank = finding["kind"] == "straggler" and finding["recoverable_ns"] > finding["worth_ns"]
+    if finding["replay"] is not None or is_late_rank:
         whole = citations.time(finding["worth_ns"], in_document("findings.json", *place, "worth_ns", kind="integer"))
-        between = tag("span", _beside_replay(finding, whole), class_="note")
+        between = tag("span", _beside_saving(finding, whole), class_="note")
     return tag("span", tag("b", _time(finding)), between, tag("span", of, class_="note"), class_="saves")
 
 
-def _beside_replay(finding: Mapping, whole: Markup) -> list[Markup | str]:
-    """Return what stands beside what a replay saves: the loss (`whole`), which bounds it, or the time that others wait
-    for a late rank, which does not.
+def _beside_saving(finding: Mapping, whole: Markup) -> list[Markup | str]:
+    """Return what stands beside a saving: the loss (`whole`), which bounds what a replay saves, or the time that others
+    wait for a late rank, which does not: without it the run ends earlier on that rank, too.
     """
+    if finding["replay"] is None:
+        return ["at most, on all ranks; the others wait ", whole]
     if finding["replay"]["change"] == "no_straggler":
         return ["by replay; the ranks wait ", whole]
     if finding["recoverable_ns"] == finding["worth_ns"]:

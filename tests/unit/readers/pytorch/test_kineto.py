@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layouts import LAYOUTS
-from reading import Read
+from reading import Read, kernel, write_trace
 
 from causeway.readers.containers import chrome_json
 from causeway.readers.containers.chrome_json import TraceText
@@ -141,24 +141,6 @@ def test_a_trace_without_gpu_events_is_refused(data, tmp_path):
 # made-up traces
 
 
-def kernel(ts, dur, name="k", **args):
-    return {
-        "ph": "X",
-        "cat": "kernel",
-        "name": name,
-        "pid": 0,
-        "tid": 7,
-        "ts": ts,
-        "dur": dur,
-        "args": {"device": 0, "stream": 7, **args},
-    }
-
-
-def write(path, events, **top):
-    path.write_text(json.dumps(top | {"traceEvents": events}), encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -237,7 +219,7 @@ def test_transfers_ranges_and_calls(tmp_path):
         {"ph": "B", "cat": "kernel", "name": "not complete", "ts": 1},
         {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 1},
     ]
-    export = Read(write(tmp_path / "x.json", events, baseTimeNanoseconds=10**18), tmp_path / "t", rank=2)
+    export = Read(write_trace(tmp_path / "x.json", events, baseTimeNanoseconds=10**18), tmp_path / "t", rank=2)
     copy, other, memset = export.transfers.to_pylist()
     assert [copy[name] for name in ("copy_kind", "src_kind", "dst_kind", "bytes", "device")] == [1, 1, 2, 5, 1]
     assert [other[name] for name in ("copy_kind", "src_kind", "bytes", "device", "stream")] == [8, None, None, 4, 9]
@@ -274,7 +256,7 @@ def test_odd_events_are_left_out_or_counted(tmp_path):
         5,
         {"ph": "X", "cat": ["kernel"]},
     ]
-    export = Read(write(tmp_path / "x.json", events), tmp_path / "t")
+    export = Read(write_trace(tmp_path / "x.json", events), tmp_path / "t")
     assert export.launches.column("start_ns").to_pylist() == [7000, 8000, 9000]
     kinds = ("end_before_start", "no_time", "zero_duration", "missing_name", "unreadable_rows")
     assert [export.count(kind) for kind in kinds] == [1, 3, 1, 1, 2]
