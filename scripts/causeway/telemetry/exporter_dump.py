@@ -16,6 +16,10 @@ LABEL = re.compile(r'(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"')
 TIME_COMMENT = re.compile(r"^#\s*time:?\s+(\S.*)$", re.IGNORECASE)
 """What a loop that saves dumps may write before each: `# time: 2024-05-01T12:00:00Z`."""
 COLUMNS = ("time", "hostname", "gpu", "uuid", "metric", "value")
+OF_THE_WHOLE_GPU = ("_power_", "_clock", "_temp")
+"""Parts of the names of metrics that an instance of a divided GPU (label GPU_I_ID) shares with the whole; its memory and
+how busy it is are its own.
+"""
 
 
 def read_exporter(path: Path, lines: Iterator[str], readings: Readings) -> None:
@@ -43,7 +47,11 @@ def read_exporter(path: Path, lines: Iterator[str], readings: Readings) -> None:
             labels = {key.lower(): value for key, value in LABEL.findall(found[2] or "")}
             timeless += not at
             timed |= bool(at)
-            rows.append((at, *(labels.get(key, "") for key in ("hostname", "gpu", "uuid")), found[1].lower(), found[3]))
+            metric = found[1].lower()
+            if labels.get("gpu_i_id") and not any(part in metric for part in OF_THE_WHOLE_GPU):
+                readings.note("part_of_a_gpu", 1, f"{found[1]} of instance {labels['gpu_i_id']}")
+                continue
+            rows.append((at, *(labels.get(key, "") for key in ("hostname", "gpu", "uuid")), metric, found[3]))
             if len(rows) == CHUNK_ROWS:
                 _add(rows, readings)
                 rows = []

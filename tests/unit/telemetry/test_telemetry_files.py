@@ -146,6 +146,22 @@ def test_exporter_dumps(tmp_path):
         read(tmp_path, timeless)
 
 
+def test_what_an_exporter_says_of_an_instance_is_not_said_of_its_gpu(tmp_path):
+    labels = '{gpu="0",UUID="GPU-8c",GPU_I_PROFILE="1g.10gb",GPU_I_ID="%d",Hostname="n1"}'
+    lines = ["# time: 1714557600"]
+    for instance, active in ((7, 0.9), (8, 0.1)):
+        own = labels % instance
+        lines += [f"DCGM_FI_PROF_SM_ACTIVE{own} {active}", f"DCGM_FI_DEV_FB_USED{own} 100"]
+        lines += [f"DCGM_FI_DEV_POWER_USAGE{own} 250", f"DCGM_FI_DEV_CLOCKS_EVENT_REASONS{own} 4"]
+    lines.append(f"DCGM_FI_PROF_SM_ACTIVE{labels.replace('%d', '')} 0.5")
+    readings, values = read(tmp_path, "\n".join(lines) + "\n")
+    assert readings.bad["part_of_a_gpu"] == [4, "DCGM_FI_PROF_SM_ACTIVE of instance 7"]
+    assert values[0, "n1", "0", "sm_active_ratio"] == 0.5  # an empty label: the whole GPU
+    assert values[0, "n1", "0", "power_w"] == 250
+    assert values[0, "n1", "0", "throttle_power_cap"] == 1
+    assert (0, "n1", "0", "memory_used_bytes") not in values
+
+
 def test_amd_smi_rocm_smi_and_ldms(tmp_path):
     readings, values = read(tmp_path, AMD)
     assert readings.found == "amd-smi"
