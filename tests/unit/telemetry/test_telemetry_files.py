@@ -132,6 +132,30 @@ def test_dcgmi_dmon(tmp_path):
         read(tmp_path, plain)
 
 
+def test_dcgmi_dmon_with_reasons_and_limits(tmp_path):
+    # short names of fields 112, 160, 164, 190 in DCGM's dcgm_fields.cpp, one GPU and one that has none of them
+    text = "".join(
+        f"2024-05-01T10:00:00+0000 {row}\n"
+        for row in (
+            "#Entity   DVCCTR                PMLMT       EPLMT       PSTAT",
+            "ID                              W           W           ",
+            "GPU 1     68                    700.000     650.000     2    ",
+            "GPU 0     N/A                   N/A         N/A         N/A  ",
+        )
+    )
+    readings, values = read(tmp_path, text)
+    assert {name for *_, name in values if values[0, "", "1", name] and name.startswith("throttle")} == {
+        "throttle_power_cap",
+        "throttle_hw_thermal",
+    }
+    assert values[0, "", "1", "power_limit_w"] == 700
+    assert values[0, "", "1", "enforced_power_limit_w"] == 650
+    assert values[0, "", "1", "performance_state"] == 2
+    assert {index for _, _, index, _ in values} == {"1"}
+    assert not readings.bad
+    assert not readings.ignored
+
+
 def test_exporter_dumps(tmp_path):
     readings, values = read(tmp_path, EXPORTER)
     assert readings.found == "dcgm-exporter"
@@ -173,6 +197,8 @@ def test_amd_smi_rocm_smi_and_ldms(tmp_path):
     assert readings.found == "rocm-smi"
     assert values[0, "", "0", "sm_clock_hz"] == 5e8
     assert values[0, "", "0", "temperature_celsius"] == 42
+    _, values = read(tmp_path, ROCM.replace("GPU use (%)", "GPU Memory Read/Write Activity (%)"))  # since ROCm 6
+    assert values[0, "", "0", "memory_utilisation_ratio"] == 0.12
     readings, values = read(tmp_path, LDMS)
     assert readings.found == "ldms"
     assert values == {
