@@ -134,7 +134,15 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Dropped:
-    """A column that is no candidate, and why."""
+    """A column that is no candidate or no cause, and why.
+
+    Attributes
+    ----------
+    feature, reason : str
+    was_found : bool
+        The search had named it a cause, and a later test took it away.
+    """
 
     feature: str
     reason: str
+    was_found: bool = False

@@ -47,4 +47,5 @@ def without_slow_waves(
     mean, scale = (
         replace(stage, tests=[test for test in stage.tests if test.candidate not in refused]) for stage in stages.both
     )
-    return replace(stages, mean=mean, scale=scale), tuple(Dropped(candidates[index].name, REASON) for index in refused)
+    dropped = tuple(Dropped(candidates[index].name, REASON, was_found=True) for index in refused)
+    return replace(stages, mean=mean, scale=scale), dropped

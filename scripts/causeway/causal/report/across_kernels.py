@@ -94,7 +94,7 @@ def _without(outcome: Outcome, lost: Mapping[str, float], n_kernels: int) -> Out
     arrows = tuple(arrow for arrow in outcome.arrows if arrow.name not in lost)
     given = [arrow for arrow in outcome.arrows if arrow.name in lost]
     dropped = [
-        Dropped(name, f"candidate cause, not significant after {n_kernels} kernels (q = {q_value:.2g})")
+        Dropped(name, f"candidate cause, not significant after {n_kernels} kernels (q = {q_value:.2g})", was_found=True)
         for name, q_value in lost.items()
     ]
     examination = outcome.examination

@@ -16,7 +16,8 @@ def nothing_sentence(outcome: Outcome) -> str:
     """Return the sentence of a graph without a cause."""
     if outcome.refusal is not None:
         return f"Inconclusive: {outcome.refusal}."
-    return nothing_found(outcome.n_effective, outcome.detectable_share, outcome.unstable)
+    lost = [one for one in outcome.dropped if one.was_found]
+    return nothing_found(outcome.n_effective, outcome.detectable_share, outcome.unstable, lost)
 
 
 def reasons_of(outcome: Outcome, contradictions: Sequence[str] = ()) -> list[str]:

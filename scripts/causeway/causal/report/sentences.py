@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from causeway.causal.data.feature_labels import called, capital
+from causeway.causal.data.observations import Dropped
 from causeway.causal.data.outcome import VALUE, Arrow, Estimate, Node, Outcome, Scope, UnstableCause, WhatIf
 from causeway.causal.discovery.stability_selection import MIN_FREQUENCY
 from causeway.causal.effects.intervention_values import NONE
@@ -261,11 +262,19 @@ def instability(cause: UnstableCause) -> str:
     return f"found in {100 * cause.stability:.0f} % of resamples, below {100 * MIN_FREQUENCY:.0f} %"
 
 
-def nothing_found(n_effective: float, detectable_share: float, unstable: Sequence[UnstableCause] = ()) -> str:
-    """Return the sentence for a search that found no cause, or only such that were not stable."""
-    if unstable:
-        near = ", ".join(f"{called(cause.feature)} ({instability(cause)})" for cause in unstable)
-        return f"No cause found that holds: {near}; {n_effective:,.0f} effective samples."
+def nothing_found(
+    n_effective: float,
+    detectable_share: float,
+    unstable: Sequence[UnstableCause] = (),
+    lost: Sequence[Dropped] = (),
+) -> str:
+    """Return the sentence for a search that found no cause, or only such that were not stable or that a later test
+    took away, `lost`: of what was seen it must not be said that it would have been.
+    """
+    near = [f"{called(cause.feature)} ({instability(cause)})" for cause in unstable]
+    near += [f"{called(one.feature)} ({one.reason.removeprefix('candidate cause, ')})" for one in lost]
+    if near:
+        return f"No cause found that holds: {', '.join(near)}; {n_effective:,.0f} effective samples."
     least = max(100 * detectable_share, 0.1)
     return (
         f"No cause found: {n_effective:,.0f} effective samples; an effect above {least:.1f} % of the variance would"

@@ -65,7 +65,7 @@ def test_what_is_lost_counts_as_unexplained_and_the_graph_says_so():
     one, _ = correct([found("c", 0.3, [("x", 20, 0.01)]), found("d", 0.9)])
     graph = graph_document(one)
     tables = table_rows(one)
-    words = "No cause found: 400 effective samples; an effect above 2.0 % of the variance would have been seen"
+    words = "No cause found that holds: x (not significant after 2 kernels (q = 0.6)); 400 effective samples"
     assert [(edge["source"], edge["contribution_percent"]) for edge in graph["edges"]] == [("unexplained", 100)]
     assert [(row["feature"], row["contribution_percent"], row["verdict"]) for row in tables["contributions"]] == [
         ("unexplained", 100, "inconclusive")

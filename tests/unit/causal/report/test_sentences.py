@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 from causal_documents import arrow, estimate, outcome, what_if
 
+from causeway.causal.data.observations import Dropped
 from causeway.causal.data.outcome import Examination, Refutation, Scope, UnstableCause
-from causeway.causal.report.documents import what_if_rows
+from causeway.causal.report.across_kernels import correct
+from causeway.causal.report.documents import graph_document, what_if_rows
 from causeway.causal.report.reasons import dropped_of, reasons_of
 from causeway.causal.report.sentences import cause_sentence, nothing_found, sentences_of, what_if_sentence
 
@@ -24,6 +26,14 @@ def test_an_unstable_cause_is_named_where_nothing_is_left():
     assert [(one.feature, one.reason) for one in dropped_of(found)] == [
         ("since_start_ns", "candidate cause, not stable: found in 35 % of resamples, below 60 %")
     ]
+
+
+def test_of_what_a_later_test_took_away_nobody_says_that_it_would_have_been_seen():
+    slow = Dropped("sm_clock_hz", "refused under own lags", was_found=True)
+    never = Dropped("copy", "constant")
+    found = outcome("k", 0.4, dropped=(never, slow))
+    (sentence,) = graph_document(correct([found])[0])["sentences"]
+    assert sentence == "No cause found that holds: sm_clock_hz (refused under own lags); 400 effective samples."
 
 
 def test_reasons_begin_with_what_is_missing():

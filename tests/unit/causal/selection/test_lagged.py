@@ -9,6 +9,8 @@ from causeway.causal.data.observations import Candidate, Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
 from causeway.causal.discovery.mean_and_scale import run_stages
+from causeway.causal.report.across_kernels import correct
+from causeway.causal.report.documents import graph_document
 from causeway.causal.selection.design_cache import DesignCache
 from causeway.causal.selection.lagged import is_slow, p_value_given, past, refused_under_lags
 from causeway.causal.selection.problem import Problem
@@ -63,6 +65,22 @@ def test_a_state_that_changes_now_and_then_stays():
     state = (np.arange(N) // 60 % 2).astype(float)
     found = searched({"x": state, "z": rng.standard_normal(N)}, 100 + 3 * state + rng.standard_normal(N))
     assert [arrow.name for arrow in found.arrows] == ["x"]
+
+
+def test_a_clock_that_is_read_late_is_refused_and_the_sentence_does_not_deny_it():
+    """A device throttles now and then, and its clock is read eight launches late: a regression on the reading explains
+    far more than the search "would have seen".
+    """
+    rng = np.random.default_rng(990000)
+    throttled = np.cumsum(rng.random(2000) < 0.01) % 2
+    y = 1e5 * (1 + 0.15 * throttled + 0.02 * rng.standard_normal(2000))
+    clock = np.roll(1755e6 - 345e6 * throttled, 8) + 15e6 * rng.integers(-1, 2, 2000)
+    outcome = searched({"sm_clock_hz": clock, "z": rng.standard_normal(2000)}, y)
+    assert outcome.arrows == ()
+    assert np.corrcoef(clock, y)[0, 1] ** 2 > 10 * outcome.detectable_share
+    (sentence,) = graph_document(correct([outcome])[0])["sentences"]
+    assert sentence.startswith("No cause found that holds: sm_clock_hz (refused under own lags")
+    assert "would have been seen" not in sentence
 
 
 def test_the_test_is_that_of_a_regression_with_lags():
