@@ -58,7 +58,11 @@ def test_a_wait_names_the_stream_that_recorded_its_event_last(tmp_path):
     found = {row["correlation"]: row["source_stream"] for row in rows if row["kind"] == "wait"}
     connection = sqlite3.connect(DATA / EVENTS)
     expected = {}
-    waits = "SELECT correlationId, eventId FROM CUPTI_ACTIVITY_KIND_SYNCHRONIZATION WHERE syncType = 2"
+    waits = (  # by the call: syncType 2 is cudaStreamSynchronize, too, in this export
+        "SELECT correlationId, eventId FROM CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
+        " JOIN CUPTI_ACTIVITY_KIND_RUNTIME USING (correlationId) JOIN StringIds ON StringIds.id = nameId"
+        " WHERE value LIKE 'cudaStreamWaitEvent%'"
+    )
     record = (
         "SELECT streamId FROM CUPTI_ACTIVITY_KIND_CUDA_EVENT WHERE eventId = ? AND correlationId < ?"
         " ORDER BY correlationId DESC LIMIT 1"

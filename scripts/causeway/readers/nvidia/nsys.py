@@ -83,8 +83,9 @@ class NsysReader(NsysTables):
                 raise self.failure or self._no_launches()
             sink.issues.add("no_launches")
         call_names: dict[int, int] = {}
+        synchronising = synchronisations.SynchronisingCalls()
         for _, batch in self.tables_giving("calls"):
-            self._calls(batch, call_names)
+            self._calls(batch, call_names, synchronising)
         range_names: dict[int, int] = {}
         for _, batch in self.tables_giving("ranges"):
             self._ranges(batch, range_names)
@@ -92,7 +93,7 @@ class NsysReader(NsysTables):
         nsys_extras.read_samples(self)
         nsys_extras.read_mpi(self)
         nsys_extras.read_diagnostics(self)
-        synchronisations.read_synchronisations(self)
+        synchronisations.read_synchronisations(self, synchronising)
         synchronisations.read_system_calls(self)
         self._devices()
         if self.failure:
@@ -181,17 +182,22 @@ class NsysReader(NsysTables):
     def _call_code(self, _: int, text: bytes | None) -> int:
         return self.sink.call_names.code(_API_VERSION.sub("", clean_text(text)) if text else UNNAMED_CALL)
 
-    def _calls(self, batch: dict, names: dict[int, int]) -> None:
+    def _calls(self, batch: dict, names: dict[int, int], synchronising: synchronisations.SynchronisingCalls) -> None:
         rows = len(batch["start_ns"])
-        thread = batch.get("global_thread", np.full(rows, NULL))
+        absent = np.full(rows, NULL)
+        thread = batch.get("global_thread", absent)
+        process = self.process(batch, "global_thread", rows)
+        name = self.text_codes(batch.get("name", absent), names, self._call_code)
+        correlation = batch.get("correlation", absent)
         self.sink.calls(
             batch["start_ns"],
             batch["end_ns"],
-            self.process(batch, "global_thread", rows),
+            process,
             np.where(thread == NULL, NULL, thread & 0xFFFFFF),
-            self.text_codes(batch.get("name", np.full(rows, NULL)), names, self._call_code),
-            batch.get("correlation", NULL),
+            name,
+            correlation,
         )
+        synchronising.take(np.broadcast_to(process, rows), correlation, name, self.sink.call_names.texts)
 
     def _range_code(self, _: int, text: bytes | None) -> int:
         return self.sink.range_names.code((clean_text(text) if text else "") or UNNAMED_RANGE)

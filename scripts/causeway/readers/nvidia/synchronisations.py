@@ -1,6 +1,12 @@
 """Synchronisation in Nsight Systems exports: which stream waits for which event, what the host waits for, and calls of
 the operating system.
+
+Exports of Nsight Systems until 2024 number the kinds of synchronisation otherwise than their own table of names does:
+`cudaDeviceSynchronize` is 1, `cuEventSynchronize` 2, `cudaStreamSynchronize` 2 or 3. So the call of the host of the
+same process and correlation names the kind, and the number counts only where that call is not recorded.
 """
+
+import re
 
 import numpy as np
 
@@ -14,8 +20,72 @@ MOST_RECORDS = 1 << 22
 NO_EVENT = (1 << 32) - 1
 """Event of synchronisations that concern none (CUPTI_SYNCHRONIZATION_INVALID_VALUE)."""
 
+_OF_EVENTS = [SYNCHRONISATIONS.index(kind) for kind in ("synchronise_event", "wait")]
+_CALLS = (
+    (re.compile(r"StreamWaitEvent"), SYNCHRONISATIONS.index("wait")),
+    (re.compile(r"Event(?:Synchronize|Query)"), SYNCHRONISATIONS.index("synchronise_event")),
+    (re.compile(r"Stream(?:Synchronize|Query)"), SYNCHRONISATIONS.index("synchronise_stream")),
+    (re.compile(r"(?:Ctx|Device|Thread)Synchronize"), SYNCHRONISATIONS.index("synchronise_device")),
+)
+"""Calls of CUDA's runtime and driver that synchronise, and the kind that each is (CUDA Runtime API 12, 5.1 to 5.5)."""
 
-def read_synchronisations(tables: NsysTables) -> None:
+
+class SynchronisingCalls:
+    """The kinds of the host's synchronising calls, by process and correlation; not kept beyond `MOST_RECORDS` calls."""
+
+    def __init__(self) -> None:
+        self._kind_of: list[int] = []  # by the code of the call's name
+        self._parts: list[np.ndarray] = []
+        self._rows = 0
+
+    def take(self, process: np.ndarray, correlation: np.ndarray, name: np.ndarray, texts: list[str]) -> None:
+        """Take calls.
+
+        Parameters
+        ----------
+        process, correlation, name : ndarray of int64, shape (n,)
+            `name` are codes.
+        texts : list of str
+            The name of each code.
+        """
+        for text in texts[len(self._kind_of) :]:
+            self._kind_of.append(next((kind for pattern, kind in _CALLS if pattern.search(text)), 0))
+        kind = np.array(self._kind_of, np.int64)[name]
+        mine = (kind > 0) & (correlation != NULL)
+        self._rows += int(mine.sum())
+        self._parts.append(np.stack([process[mine], correlation[mine], kind[mine]]))
+        if self._rows > MOST_RECORDS:
+            self._parts = []
+
+    def kinds(self, process: np.ndarray, correlation: np.ndarray) -> np.ndarray:
+        """Return the kind of the call of each synchronisation.
+
+        Parameters
+        ----------
+        process, correlation : ndarray of int64, shape (n,)
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
+            Places in `SYNCHRONISATIONS`, 0 where the call is not known.
+        """
+        if not self._rows or self._rows > MOST_RECORDS:
+            return np.zeros(len(correlation), np.int64)
+        if len(self._parts) > 1:
+            found = np.concatenate(self._parts, axis=1)
+            self._parts = [found[:, np.lexsort(found[1::-1])]]
+        held = self._parts[0]
+        fields = [("process", "<i8"), ("correlation", "<i8")]
+        table = np.empty(held.shape[1], fields)
+        asked = np.empty(len(correlation), fields)
+        for at, values in enumerate((process, correlation)):
+            table[fields[at][0]] = held[at]
+            asked[fields[at][0]] = values
+        at = np.minimum(np.searchsorted(table, asked), held.shape[1] - 1)
+        return np.where((table[at] == asked) & (correlation != NULL), held[2][at], 0)
+
+
+def read_synchronisations(tables: NsysTables, calls: SynchronisingCalls) -> None:
     """Take synchronisations; a wait's event was recorded by the latest record of that event before the wait."""
     records = _records(tables)
     for _, batch in tables.tables_giving("synchronisations"):
@@ -27,6 +97,10 @@ def read_synchronisations(tables: NsysTables) -> None:
         event = np.where(event == NO_EVENT, NULL, event)
         correlation = batch.get("correlation", absent)
         kind = np.where((kind < 0) | (kind >= len(SYNCHRONISATIONS)), 0, kind)
+        if "event" in batch:  # a kind that concerns an event, without one, is a number of another meaning
+            kind = np.where(np.isin(kind, _OF_EVENTS) & (event == NULL), 0, kind)
+        called = calls.kinds(process, correlation)
+        kind = np.where(called > 0, called, kind)
         source = _source(records, process, event, correlation)
         tables.sink.dependencies(
             batch["start_ns"],
