@@ -37,6 +37,7 @@ LONGEST = 300
 """Characters of a cell that are searched for the kind of row or device that it names."""
 
 UNIFIED_MEMORY = re.compile(r"\[\s*unified memory", re.IGNORECASE)
+_UNIFIED = re.compile(r"\W*(?:cuda\s+)?unified memory", re.IGNORECASE)
 
 
 def copy_kind(text: str) -> int:
@@ -44,17 +45,19 @@ def copy_kind(text: str) -> int:
 
     >>> copy_kind("[CUDA memcpy HtoD]"), copy_kind("CUPTI_ACTIVITY_MEMCPY_KIND_DTOH")
     (1, 2)
-    >>> copy_kind("[Unified Memory Memcpy DtoH]")
-    12
+    >>> copy_kind("[Unified Memory Memcpy DtoH]"), copy_kind("[CUDA memcpy Unified Host-to-Device]")
+    (12, 11)
     """
     number = integer(text.strip())
     if number is not None:
         return number if 0 <= number <= 13 else 0
     plain = re.sub(r"[^a-z0-9]", "", text.lower().partition("(")[0])
-    for prefix in ("cudamemcpykind", "cuptiactivitymemcpykind", "cudamemcpy", "unifiedmemorymemcpy", "memcpy"):
+    for prefix in ("cuptiactivity", "cuda", "unifiedmemory", "memcpy", "kind"):
         plain = plain.removeprefix(prefix)
-    kind = COPY_KIND_OF.get(plain, 0)
-    return {1: 11, 2: 12, 8: 13}.get(kind, kind) if UNIFIED_MEMORY.match(text[:LONGEST]) else kind
+    direction = plain.removeprefix("unified").removeprefix("uvm")
+    kind = COPY_KIND_OF.get(direction, 0)
+    unified = direction != plain or _UNIFIED.match(text[:LONGEST])
+    return {1: 11, 2: 12, 8: 13}.get(kind, kind) if unified else kind
 
 
 def memory_kind(text: str) -> int:

@@ -139,6 +139,9 @@ CATALOGUE = {
     "rounded_times": Kind(
         "caution", "launches whose times were saved rounded: their durations are unknown, only their counters were read"
     ),
+    "rounded_sizes": Kind(
+        "info", "sizes of transfers that were saved with so few digits that they read as zero were treated as absent"
+    ),
     "other_clock": Kind(
         "caution",
         "launches whose times lie outside dispatch to completion: of another clock or execution; no queue delay",

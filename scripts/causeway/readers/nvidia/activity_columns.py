@@ -4,9 +4,11 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
+import numpy as np
+
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.copy_kinds import LONGEST
-from causeway.readers.common.numbers import integer
+from causeway.readers.common.numbers import integer, with_null
 from causeway.readers.containers.csv_lines import CsvLines
 
 HEADER_LINES = 4096
@@ -40,6 +42,7 @@ _LOST = re.compile(
 """nvprof's warnings of records that are not there, some with their number."""
 
 _NUMBER = re.compile(r"\s*([+-]?)(\d+)(?:\.(\d*))?\s*([A-Za-zµ]*)\s*")
+_CORRELATION = re.compile(r"(.*\S)\s+\[(\d{1,18})\]\s*", re.DOTALL)
 _IN_NAME = re.compile(
     r"(.*?)\s*(?:[(\[]\s*([^)\]]*?)\s*[)\]]|_(ns|us|ms|s|nsec|usec|msec|sec|bytes|kb|mb))?$", re.IGNORECASE | re.DOTALL
 )
@@ -150,3 +153,36 @@ def size_in_bytes(text: str, unit: str, binary: bool) -> int | None:
     base = 1024 if binary or (match[4] or unit).lower().endswith("ib") else 1000
     exact = Decimal(f"{match[2]}.{(match[3] or '0')[:20]}") * base**power
     return integer(int(exact.to_integral_value()) * (-1 if match[1] == "-" else 1))
+
+
+def is_rounded_to_zero(text: str, unit: str, binary: bool) -> bool:
+    """Return whether a size reads as zero and is printed with so few digits that it may be a byte or more.
+
+    >>> is_rounded_to_zero("0.000", "mb", False), is_rounded_to_zero("0.000000", "kb", True)
+    (True, False)
+    """
+    match = _NUMBER.fullmatch(text)
+    power = SIZE_POWERS.get(match[4].lower() or unit, 0) if match else 0
+    if not power or int(match[2] + (match[3] or "")):
+        return False
+    base = 1024 if binary else 1000
+    return base**power >= 2 * 10 ** len(match[3] or "")
+
+
+def without_correlations(names: list[str]) -> tuple[list[str], np.ndarray]:
+    """Return kernel names without the number of the launching call that nvprof's GPU trace writes after them, `add(int)
+    [94]`, and these numbers.
+
+    Parameters
+    ----------
+    names : list of str, n of them
+
+    Returns
+    -------
+    names : list of str, n of them
+    numbers : ndarray of int64, shape (n,)
+        `NULL` where there is none.
+    """
+    found = [_CORRELATION.fullmatch(name) for name in names]
+    plain = [match[1] if match else name for match, name in zip(found, names, strict=True)]
+    return plain, with_null(int(match[2]) if match else None for match in found)

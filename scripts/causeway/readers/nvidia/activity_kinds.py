@@ -7,8 +7,12 @@ from causeway.readers.common.copy_kinds import LONGEST, UNIFIED_MEMORY
 from causeway.readers.common.numbers import integer
 
 _COPY_NAME = re.compile(
-    r"\[?\s*(?:cuda|unified memory)?\s*memcpy\b\s*(?:\(?([\w-]+)\)?)?(?:\s*\([^)]*\))?\s*\]?", re.IGNORECASE
+    r"\[?\s*(?:cuda\s+)?(?:unified memory\s+)?memcpy\b\s*(?:unified\s+)?(?:\(?([\w-]+)\)?)?(?:\s*\([^)]*\))?\s*\]?",
+    re.IGNORECASE,
 )
+"""Names of copies: `[CUDA memcpy HtoD]`; of unified memory `[Unified Memory Memcpy HtoD]` (nvprof), `[CUDA Unified
+Memory memcpy HtoD]` (nsys stats until 2022), `[CUDA memcpy Unified Host-to-Device]` (since).
+"""
 _SET_NAME = re.compile(r"\[?\s*(?:cuda\s+)?memset\b[^(<]*(?:\([^)]*\))?\s*\]?", re.IGNORECASE)
 _API_NAME = re.compile(r"cu(?:da)?[A-Z]\w*")
 

@@ -33,7 +33,9 @@ from causeway.readers.nvidia.activity_columns import (
     TIMES,
     exact_ns,
     find_header,
+    is_rounded_to_zero,
     size_in_bytes,
+    without_correlations,
 )
 from causeway.readers.nvidia.activity_kinds import RowKinds, device_number
 from causeway.readers.sink.sink import Sink
@@ -238,6 +240,9 @@ class CsvReader:
             "correlation": correlation,
         }
         if kind == RowKinds.LAUNCHES:
+            if names and self.columns.binary:
+                names, numbers = without_correlations(names)
+                where["correlation"] = np.where(correlation == NULL, numbers, correlation)
             kernel = np.array([sink.kernel(text.strip() or None) for text in names or [""] * n])
             if missing := sum(not text.strip() for text in names or [""] * n):
                 sink.issues.add("missing_name", missing)
@@ -256,8 +261,20 @@ class CsvReader:
         if kind == RowKinds.MEMSETS and (ends["dst_kind"] == np.array(NO_KIND)).all():
             # nvprof writes a memset's memory as its source
             ends = {"src_kind": NO_KIND, "dst_kind": ends["src_kind"]}
+        sink.transfers(start, end, process, kinds, size=self._sizes(rows), **where, **ends)
+
+    def _sizes(self, rows: list[list[str]]) -> np.ndarray | int:
+        """Return the sizes of transfers in bytes, `NULL` where there is none, or where it was rounded to zero."""
         size = self._numbers(rows, "bytes")
-        sink.transfers(start, end, process, kinds, size=NULL if size is None else size, **where, **ends)
+        if size is None:
+            return NULL
+        unit = self.columns.unit["bytes"]
+        zero = np.flatnonzero(size == 0).tolist()
+        cells = self._cells(rows, "bytes")
+        rounded = [at for at in zero if is_rounded_to_zero(cells[at], unit, self.columns.binary)]
+        self.sink.issues.add("rounded_sizes", len(rounded))
+        size[rounded] = NULL
+        return size
 
     def _call_names(self, rows: list[list[str]], names: list[str] | None) -> list[str]:
         if names is not None:

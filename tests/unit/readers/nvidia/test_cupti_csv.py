@@ -119,8 +119,8 @@ Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,StcSMem (M
     ]
     assert [(row["copy_kind"], row["bytes"]) for row in read.transfers.to_pylist()] == [
         (1, 101_000),
-        (255, 0),
-    ]  # MB of 10^6, rounded
+        (255, None),
+    ]  # MB of 10^6, rounded: the memset has between 0 and 499 bytes
     assert read.devices.column("name").to_pylist() == ["NVIDIA GH200 480GB"]
 
 
@@ -209,3 +209,42 @@ def test_numbers_with_units():
     assert size_in_bytes("2.5GiB", "b", False) == 5 * 2**29
     assert size_in_bytes("7.092133", "mb", True) == 7_436_640
     assert size_in_bytes("soon", "b", False) is None
+
+
+REPORT = (
+    "Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,StcSMem (MB),DymSMem (MB),Bytes (MB)"
+    ",Throughput (MB/s),SrcMemKd,DstMemKd,Device,Ctx,GreenCtx,Strm,Name"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("[CUDA memcpy HtoD]", 1),
+        ("[CUDA memcpy Device-to-Device]", 8),
+        ("[CUDA memcpy Peer-to-Peer]", 10),
+        ("[CUDA Unified Memory memcpy HtoD]", 11),
+        ("[CUDA Unified Memory memcpy DtoH]", 12),
+        ("[CUDA memcpy Unified Host-to-Device]", 11),
+        ("[CUDA memcpy Unified Device-to-Host]", 12),
+        ("[CUDA memcpy Unified D2D]", 13),
+        ("[Unified Memory Memcpy HtoD]", 11),
+    ],
+)
+def test_copies_of_unified_memory_are_no_kernels(name, kind, tmp_path):
+    rows = ["1000,500,9,4,1,1,64,1,1,16,0.000,0.000,,,,,A GPU (0),1,,7,k(int)"]
+    rows += [f"2000,300,,,,,,,,,,,0.066,220.0,,,A GPU (0),1,,7,{name}"]
+    read = Read(written(tmp_path / "trace.csv", "\n".join([REPORT, *rows])), tmp_path / "e")
+    assert read.kernels.column("name").to_pylist() == ["k(int)"]
+    assert [(row["copy_kind"], row["bytes"]) for row in read.transfers.to_pylist()] == [(kind, 66_000)]
+
+
+def test_sizes_that_are_rounded_to_zero_are_absent(tmp_path):
+    rows = [
+        f"{at}000,500,9,,,,,,,,,,{size},1.0,Pageable,Device,A GPU (0),1,,7,[CUDA memcpy HtoD]"
+        for at, size in enumerate(["0.000", "0.001", "0", "0.0000000"], 1)
+    ]
+    rows += ["9000,500,9,4,1,1,64,1,1,16,0.000,0.000,,,,,A GPU (0),1,,7,k(int)"]
+    read = Read(written(tmp_path / "trace.csv", "\n".join([REPORT, *rows])), tmp_path / "e")
+    assert read.transfers.column("bytes").to_pylist() == [None, 1000, None, 0]
+    assert read.count("rounded_sizes") == 2

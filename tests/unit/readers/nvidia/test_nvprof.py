@@ -314,6 +314,21 @@ def test_units_behind_the_values_win(tmp_path):
     assert [(row["start_ns"], row["duration_ns"]) for row in read.launches.to_pylist()] == [(217_000_001, 12_416)]
 
 
+def test_the_number_behind_a_kernels_name_is_its_call(tmp_path):
+    name = "void matrixMulCUDA<int=32>(float*, float*, int, int)"  # as nvprof of CUDA 9 prints it
+    rows = [f'2{at}.0,3.7,20,10,1,32,32,1,29,8,0,,,,,{DEVICE},"7","{name} [{at}]"' for at in (94, 105)]
+    head = HEADER.removesuffix(',"Correlation_ID"')
+    read = Read(trace(tmp_path, [*BANNER, head, UNITS.removesuffix(","), *rows]), tmp_path / "e")
+    assert read.kernels.column("name").to_pylist() == [name]
+    assert read.launches.column("correlation").to_pylist() == [94, 105]
+
+
+def test_the_column_of_correlations_counts_more_than_the_name(tmp_path):
+    read = Read(trace(tmp_path, [*BANNER, HEADER, UNITS, *ROWS]), tmp_path / "e")
+    assert read.kernels.column("name").to_pylist() == ["void add<float, 4>(float*, int)"]
+    assert read.launches.column("correlation").to_pylist() == [320, 321]
+
+
 def test_an_api_trace_in_the_same_table_gives_calls_and_queue_delays(tmp_path):
     call = '216.900000,50.000000,,,,,,,,,,,,,,,,,"cudaLaunchKernel",320'
     read = Read(trace(tmp_path, [*BANNER, HEADER, UNITS, call, *ROWS]), tmp_path / "e")
