@@ -33,6 +33,7 @@ _SECONDS = {
     "us": 1e-06,
     "usecond": 1e-06,
     "usec": 1e-06,
+    "µs": 1e-06,
     "ns": 1e-09,
     "nsecond": 1e-09,
     "nsec": 1e-09,
@@ -67,10 +68,32 @@ _USUAL = re.compile(
     r"[+-]?\d{1,3}(?:,\d{3}){2,}(?:\.\d+)?|[+-]?\d{1,3}(?:,\d{3})+\.\d+"
     r"|[+-]?\d+\.(?:\d{1,2}|\d{4,})(?:[eE][+-]?\d+)?|[+-]?(?:0|\d{4,})\.\d+"
 )
+# groups of three digits in the notations that need neither a comma nor a point for them: 1 234,5 and 1'234.5; the last
+# separator stands for a no-break space of a file that is not UTF-8
+_SEPARATOR = re.compile(r"[ '\u2019\xa0\u2009\u202f\ufffd]")
+_GROUPED = re.compile(rf"([+-]?\d{{1,3}}(?:{_SEPARATOR.pattern}\d{{3}})+)([.,]\d+)?")
+_INSTANCES = re.compile(r"(\S+)\s*\(.*[;,].*\)", re.DOTALL)
+
+
+def _ungrouped(text: str) -> str:
+    """Return a number's text without separators of thousands that are neither comma nor point."""
+    match = _GROUPED.fullmatch(text)
+    return _SEPARATOR.sub("", match[1]) + (match[2] or "") if match else text
+
+
+def without_instances(cell: str) -> str:
+    """Return a metric's value without the list of its instances: `12` of `12 (1; 2; 9)`."""
+    match = _INSTANCES.fullmatch(cell) if cell.endswith(")") else None
+    return match[1] if match else cell
 
 
 def notation(text: str) -> str | None:
-    """Return "european" or "usual" if a number's text can be read in that notation only, else None."""
+    """Return "european" or "usual" if a number's text can be read in that notation only, else None.
+
+    >>> notation("1\u202f234,56"), notation("1'234.56"), notation("1,234")
+    ('european', 'usual', None)
+    """
+    text = _ungrouped(text)
     if "," not in text and text.count(".") < 2:
         return "usual" if "." in text and _USUAL.fullmatch(text) else None
     if _EUROPEAN.fullmatch(text):
@@ -84,7 +107,7 @@ def number(text: str, european: bool = False) -> float | None:
     >>> number("4,963,609,951.19"), number("27.595.520", european=True), number("nan")
     (4963609951.19, 27595520.0, None)
     """
-    text = text.strip().replace("\u202f", "").replace("\xa0", "").replace("'", "")
+    text = _ungrouped(text.strip()).replace("\u202f", "").replace("\xa0", "").replace("'", "")
     text = text.replace(".", "").replace(",", ".") if european else text.replace(",", "")
     if "_" in text:  # Python would take it as a separator
         return None

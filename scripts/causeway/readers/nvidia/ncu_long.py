@@ -18,7 +18,7 @@ from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import first_bytes
-from causeway.readers.common.numbers import base_unit, integer, notation, sizes_of
+from causeway.readers.common.numbers import base_unit, integer, notation, sizes_of, without_instances
 from causeway.readers.common.options import Options
 from causeway.readers.sink.counter_table import CounterTable
 from causeway.readers.sink.sink import Sink
@@ -234,6 +234,8 @@ class NcuReader:
         self.metrics_of[launch] += 1
         name = f"{section}/{metric}" if section else metric
         shape = self.map["shape"].get(name) or self.map["shape"].get(metric)
+        if text.endswith(")") and self.table.parse(plain := without_instances(text)) is not None:
+            text = plain
         seen = notation(text)
         if seen and (seen == "european") != self.european:
             if not self.european:

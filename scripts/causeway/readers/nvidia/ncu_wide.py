@@ -20,7 +20,16 @@ from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.column_maps import column_map
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.kernel_names import clean_text
-from causeway.readers.common.numbers import base_unit, integer, notation, number, scaled, size_columns, with_null
+from causeway.readers.common.numbers import (
+    base_unit,
+    integer,
+    notation,
+    number,
+    scaled,
+    size_columns,
+    with_null,
+    without_instances,
+)
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_lines import CsvLines
 from causeway.readers.sink.counter_table import DURATION, duration_ns, name_metrics, with_duration
@@ -33,7 +42,6 @@ NO_KERNEL = "(all launches)"
 
 ADVICE = "Capture again with `ncu --csv --page raw` and check that kernels run."
 _MISSING = re.compile(r"(?:n/a|[+-]?nan(?:\(.*\))?|[+-]?inf(?:inity)?|-|no data)?", re.IGNORECASE)
-_INSTANCES = re.compile(r"(\S+)\s*\(.*[;,].*\)", re.DOTALL)
 _METRIC = re.compile(r"[a-z0-9]+__[\w.\[\]]+$")
 _PIVOT_UNITS = (  # Nsight Compute's base unit by parts of a metric's name
     (re.compile(r"\.pct|\.ratio_pct|pct_of_peak"), "%"),
@@ -192,7 +200,7 @@ class WideReader:
                 seen = notation(cell)
                 usual += seen == "usual"
                 european += seen == "european"
-                if number(_plain(cell)) is not None or seen:
+                if number(without_instances(cell)) is not None or seen:
                     self.numeric.add(at)
                 elif not _MISSING.fullmatch(cell):
                     self.texts.add(at)
@@ -278,8 +286,9 @@ class WideReader:
             if column in text_only:
                 texts = [None if _MISSING.fullmatch(cell) else clean_text(cell) for cell in cells]
                 values[described.name] = pa.array(texts, pa.string())
+                not_numbers += sum(text is not None for text in texts) if units[at][0] else 0
                 continue
-            parsed = [number(_plain(cell), self.european) for cell in cells]
+            parsed = [number(without_instances(cell), self.european) for cell in cells]
             factor = units[at][1]
             numbers = np.array([np.nan if value is None else scaled(value, factor) for value in parsed])
             not_numbers += sum(value is None and cell != "" for value, cell in zip(parsed, cells, strict=True))
@@ -310,9 +319,3 @@ class WideReader:
                 whole = [None if value is None else scaled(value, units[at][1]) for value in parsed]
                 shape[ours] = with_null(integer(value) for value in whole)
         return shape
-
-
-def _plain(cell: str) -> str:
-    """Return a metric's value without the list of its instances: `12` of `12 (1; 2; 9)`."""
-    match = _INSTANCES.fullmatch(cell) if cell.endswith(")") else None
-    return match[1] if match else cell

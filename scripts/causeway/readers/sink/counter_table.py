@@ -110,7 +110,8 @@ class CounterTable:
     ) -> None:
         """Give the table to the sink: launches 0, 1, ... with their columns and all metrics."""
         text_only = {at for at in self.texts if at not in self.numeric}
-        not_numbers = sum(len(values) for at, values in self.texts.items() if at in self.numeric)
+        units = [base for _, _, base in self.keys]
+        not_numbers = sum(len(values) for at, values in self.texts.items() if at in self.numeric or units[at])
         sink.issues.add("not_a_number", not_numbers)
         sink.issues.add(
             "unknown_units", len(self.unknown_units), clean_text(", ".join(sorted(self.unknown_units)))[:200]

@@ -14,6 +14,7 @@ from causeway.readers.common.numbers import base_unit, notation, number, scaled,
         ("ns", "ns", 1),
         ("usecond", "ns", 1e3),
         ("us", "ns", 1e3),
+        ("µs", "ns", 1e3),
         ("msecond", "ns", 1e6),
         ("second", "ns", 1e9),
         ("byte", "bytes", 1),
@@ -59,6 +60,14 @@ def test_per_cent_is_divided_not_multiplied():
         ("1.234", None, 1.234, 1234.0),
         ("1234.567", "usual", 1234.567, 1234567.0),
         ("42", None, 42.0, 42.0),
+        ("1\u202f234,56", "european", 123456.0, 1234.56),  # French
+        ("1\xa0234\xa0567,8", "european", 12345678.0, 1234567.8),
+        ("1 234,567", "european", 1234567.0, 1234.567),
+        ("-1'234.56", "usual", -1234.56, -123456.0),  # Swiss, of two C libraries
+        ("1\u2019234.56", "usual", 1234.56, 123456.0),
+        ("1 234", None, 1234.0, 1234.0),
+        ("4 8 16", None, None, None),  # a list
+        ("12 34", None, None, None),
     ],
 )
 def test_two_notations(text, which, usual, european):

@@ -234,3 +234,32 @@ def test_a_file_cut_in_a_line_gives_what_stands_before(tmp_path, cut):
     assert "in the middle of line 7" in export.error["found"]
     assert export.counters.column("b").to_pylist() == [1234.0, 1234.0, None]
     assert export.count("incomplete_launches") == 1
+
+
+@pytest.mark.parametrize(
+    ("texts", "values"),
+    [
+        (["1\u202f234,56", "2\u202f345,67"], [1234.56, 2345.67]),  # French: no value is unmistakable but for its space
+        (["1\u2019234.56", "345.67"], [1234.56, 345.67]),  # Swiss
+        (["12 (1; 2; 9)", "1,234 (1: 3, 2: 9)"], [12, 1234]),  # with --print-metric-instances
+    ],
+)
+def test_numbers_of_other_places_are_no_texts(texts, values, tmp_path):
+    rows = [
+        f'"{at}","7","a","h","k","t","1","7","","gpu__time_duration.sum","ns","{text}"' for at, text in enumerate(texts)
+    ]
+    path = tmp_path / "e.csv"
+    path.write_text(LONG + "\n".join(rows) + "\n", encoding="utf-8")
+    export = Read(path, tmp_path / "t")
+    assert export.counters.column("gpu_time").to_pylist() == values
+    assert export.count("not_a_number") == 0
+
+
+def test_a_metric_with_a_unit_and_texts_alone_is_counted(tmp_path):
+    path = tmp_path / "e.csv"
+    row = '"0","7","a","h","k","t","1","7","","{}","{}","{}"\n'
+    rows = [("gpu__time_duration.sum", "ns", "soon"), ("sm__config", "", "large"), ("sm__cycles.sum", "cycle", "5")]
+    path.write_text(LONG + "".join(row.format(*one) for one in rows), encoding="utf-8")
+    export = Read(path, tmp_path / "t")
+    assert export.count("not_a_number") == 1
+    assert export.counters.column("sm__config").to_pylist() == ["large"]

@@ -191,3 +191,18 @@ def test_a_pivot_with_index_columns_and_an_empty_second_line(second, tmp_path):
     assert read.kernels.column("name").to_pylist() == (
         ["first", "second"] if "Kernel" in second else ["(all launches)"]
     )
+
+
+def test_a_space_between_thousands_says_that_the_comma_is_a_decimal_one(tmp_path):
+    head = ["ID", "Process ID", "Kernel Name", "gpu__time_duration.sum", "sm__config"]
+    rows = [
+        head,
+        ["", "", "", "us", "cycle"],
+        ["0", "7", "k", "1\u202f234,56", "n"],
+        ["1", "7", "k", "2\xa0345,67", "m"],
+    ]
+    path = tmp_path / "e.csv"
+    path.write_text("".join(",".join(f'"{cell}"' for cell in row) + "\n" for row in rows), encoding="utf-8")
+    read = Read(path, tmp_path / "t")
+    assert read.counters.column("gpu_time").to_pylist() == pytest.approx([1_234_560, 2_345_670], abs=1e-6)
+    assert read.count("not_a_number") == 2  # texts where the unit says numbers
