@@ -222,6 +222,54 @@ class FittingIds:
         return known.setdefault(value, first + len(known))
 
 
+class FittingCorrelations:
+    """Correlations below 2^40, which join launches with their calls by one number of rank and correlation.
+
+    Correlations below 2^32 stay as they are. Of larger ones, some profilers hold the process in the upper half: it is
+    replaced by 1, 2, ... in order of first use.
+
+    Attributes
+    ----------
+    lost : int
+        Correlations with an upper half for which there was no number left; they are absent.
+    """
+
+    BITS = 32
+    MOST = (1 << 8) - 1
+
+    def __init__(self) -> None:
+        self.lost = 0
+        self._known: dict[int, int] = {}
+
+    def of(self, values: np.ndarray) -> np.ndarray:
+        """Return correlations that fit.
+
+        Parameters
+        ----------
+        values : ndarray of int64, shape (n,)
+            `NULL` where absent.
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
+        """
+        large = values >= 1 << self.BITS
+        if not large.any():
+            return values
+        upper, inverse = np.unique(values[large] >> self.BITS, return_inverse=True)
+        numbers = []
+        for half in upper.tolist():
+            if half not in self._known and len(self._known) < self.MOST:
+                self._known[half] = len(self._known) + 1
+            numbers.append(self._known.get(half, NULL))
+        number = np.array(numbers)[inverse]
+        fitting = number << self.BITS | values[large] & (1 << self.BITS) - 1
+        values = values.copy()
+        values[large] = np.where(number == NULL, NULL, fitting)
+        self.lost += int((number == NULL).sum())
+        return values
+
+
 class RowCodes:
     """Codes 0, 1, ... for rows of integers, e.g. the launch configurations, in order of first use.
 

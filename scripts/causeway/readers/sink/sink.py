@@ -25,7 +25,7 @@ from causeway.readers.sink.external_sort import ExternalSort
 from causeway.readers.sink.launch_operators import OperatorNames
 from causeway.readers.sink.processes import Processes
 from causeway.readers.sink.profiler_overhead import ProfilerOverhead
-from causeway.readers.sink.records import RECORDS, CounterRows, FittingIds, RowCodes, event_batch
+from causeway.readers.sink.records import RECORDS, CounterRows, FittingCorrelations, FittingIds, RowCodes, event_batch
 
 MOST_NAMES = 1 << 14
 LONGEST_NAME = 4096
@@ -95,6 +95,7 @@ class Sink:
         self._devices: dict[tuple[int, int], dict] = {}
         self._same_devices: dict[int, int] = {}
         self._ids = FittingIds()
+        self._correlations = FittingCorrelations()
         self._clock = ClockTick()
         self._counters: tuple[list[pa.Field], Iterable[CounterRows]] | None = None
 
@@ -245,6 +246,7 @@ class Sink:
         """
         n, columns = self._possible(start_ns, end_ns, {"process": process, "kind": kind, **columns})
         if n:
+            self._fit(columns)
             self._events["dependencies"].add(event_batch("dependencies", n, columns))
 
     def collectives(
@@ -313,8 +315,10 @@ class Sink:
         return possible_events(start, end, columns, self.issues)
 
     def _fit(self, columns: dict, *ids: str) -> None:
-        """Replace columns of ids by ids that fit."""
+        """Replace columns of ids, and correlations, by ones that fit."""
         columns |= {name: self._ids.of(name, columns[name]) for name in ids}
+        if "correlation" in columns:
+            columns["correlation"] = self._correlations.of(columns["correlation"])
 
     def _codes(self, columns: Mapping[str, np.ndarray], n: int) -> np.ndarray:
         """Return configuration codes of rows with kernel, label and any columns of `LAUNCH_SHAPE`."""
@@ -354,6 +358,7 @@ class Sink:
         for names in (self.range_names, self.call_names, self.mpi_names, self.communicators):
             self.issues.add("merged_names", names.merged, f"beyond {len(names.texts):,} names")
         self.issues.add("merged_ids", self._ids.merged)
+        self.issues.add("out_of_range", self._correlations.lost, "correlations with too many different upper halves")
         self.issues.add("merged_kernels", self.kernels.merged, f"beyond {len(self.kernels.texts):,} names")
 
     def events(self, kind: str) -> Iterator[EventBatch]:
