@@ -51,7 +51,7 @@ LONGEST_NAME = 1024
 ARROWS = frozenset("stf")
 """Phases of arrows between events; any other but X of a category that is read is an event without its duration."""
 
-_DIRECTION = re.compile(r"\b([HDAP]to[HDAP]|[HMDS]2[HMDS])\b")
+_DIRECTION = re.compile(r"\b([HDAP]to[HDAP]|[HMDS]2[HMDS])\b|((?:Host|Device|Peer)To(?:Host|Device|Peer))")
 _ENDS = re.compile(r"\(\s*([A-Za-z ]+?)\s*->\s*([A-Za-z ]+?)\s*\)")
 _SET = re.compile(r"\(\s*([A-Za-z ]+?)\s*\)")
 
@@ -270,7 +270,8 @@ class KinetoReader:
         for event, args in zip(rows.events, rows.args, strict=True):
             name = event.name[:LONGEST_NAME] if isinstance(event.name, str) else ""
             match = _DIRECTION.search(name)
-            found.append(kinds.get(match[1] if match else args.kind if isinstance(args.kind, str) else "", 0))
+            direction = match[1] or match[2] if match else args.kind
+            found.append(kinds.get(direction, 0) if isinstance(direction, str) else 0)
             match = _ENDS.search(name)
             source.append(ends.get(match[1], NO_KIND) if match else NO_KIND)
             target.append(ends.get(match[2], NO_KIND) if match else NO_KIND)

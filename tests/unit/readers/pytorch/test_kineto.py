@@ -362,3 +362,21 @@ def test_collectives_have_a_table_of_their_own(data, tmp_path):
 def test_an_export_without_collectives_has_no_such_table(data, tmp_path):
     export = Read(data / "kineto" / "hta" / "mi250_minitoy_train_ROCm6_2.json.gz", tmp_path / "t")
     assert "collectives" not in export.names
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "expected"),
+    [
+        ("CopyHostToDevice", None, 1),  # ROCm's tracer, without a direction of Kineto's
+        ("CopyDeviceToHost2D", None, 2),
+        ("CopyDeviceToDevice", None, 8),
+        ("hipMemcpyAsync", "HostToDevice", 1),
+        ("Memcpy DtoH (Device -> Pinned)", "HostToDevice", 2),
+        ("Memcpy", ["HtoD"], 0),
+        ("Copy", None, 0),
+    ],
+)
+def test_directions_as_rocm_names_them(name, kind, expected, tmp_path):
+    copy = kernel(5, 2, name, bytes=64, kind=kind) | {"cat": "gpu_memcpy"}
+    export = Read(write_trace(tmp_path / "x.json", [kernel(1, 2), copy]), tmp_path / "t")
+    assert export.transfers.column("copy_kind").to_pylist() == [expected]
