@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
@@ -212,7 +213,9 @@ class NsysReader(NsysTables):
         code = np.full(rows, -1)
         code[ranges & (ids != NULL)] = self.text_codes(ids[ranges & (ids != NULL)], names, self._range_code)
         inline = batch.get("text", pa.nulls(rows, pa.binary()))
-        has_text = inline.is_valid().to_numpy(zero_copy_only=False)
+        length = pc.fill_null(pc.binary_length(inline), -1).to_numpy(zero_copy_only=False)
+        # until 2020 no column may be null: the text is empty where the name stands in the table of strings
+        has_text = (length > 0) | ((length == 0) & (ids == NULL))
         texts = inline.filter(pa.array(has_text & ranges)).dictionary_encode()
         codes = np.array([self._range_code(0, text) for text in texts.dictionary.to_pylist()], np.int64)
         code[has_text & ranges] = codes[texts.indices.to_numpy()]

@@ -321,3 +321,21 @@ def test_a_table_without_its_needed_columns_is_named(tmp_path):
     export = Read(path, tmp_path / "t")
     assert export.status == "refused"
     assert f"table {KERNEL} has no column end" in export.error["found"]
+
+
+def test_an_empty_text_is_none_where_the_range_has_a_name(tmp_path):
+    path = tmp_path / "2020.sqlite"  # whose columns are all NOT NULL
+    connection = sqlite3.connect(path)
+    for statement in (
+        "CREATE TABLE StringIds (id INTEGER NOT NULL, value TEXT NOT NULL)",
+        f"CREATE TABLE {KERNEL} (start, end, deviceId, streamId, globalPid, demangledName)",
+        "CREATE TABLE NVTX_EVENTS (start, end, eventType, text TEXT NOT NULL, globalTid, textId)",
+        f"INSERT INTO {KERNEL} VALUES (1, 2, 0, 7, 0, 1)",
+        "INSERT INTO StringIds VALUES (1, 'k'), (2, 'registered')",
+        "INSERT INTO NVTX_EVENTS VALUES (1, 5, 59, '', 0, 2), (2, 4, 59, 'inline', 0, 2), (3, 4, 59, '', 0, NULL)",
+    ):
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+    names = Read(path, tmp_path / "t").ranges.column("name").to_pylist()
+    assert names == ["registered", "inline", "(unnamed range)"]
