@@ -14,6 +14,7 @@ from typing import Any
 
 from causeway.command_line.analysis_folder import alone_in, existing_configuration, settings_of, write_analysis
 from causeway.command_line.check import describe_export
+from causeway.command_line.configuration_check import check_settings, merged
 from causeway.command_line.exports_found import FoundExport, find_exports
 from causeway.command_line.gate_files import GateFiles
 from causeway.command_line.output import answer, remark
@@ -97,7 +98,7 @@ def _gate(options: argparse.Namespace) -> int:
     """Compare two runs and judge the limits; 1 if one is broken or cannot be judged."""
     files = GateFiles(options.markdown, options.badge)
     files.write_unfinished()
-    limits = settings_of(options.limit)
+    limits = settings_of(options.limit, "--limit", "max_slowdown_percent=5")
     sides = [find_exports([side]) for side in options.compare]
     targets = [*files.targets(), "results/compare/gate.json"]
     settings = {"gate": limits} if limits else {}
@@ -128,13 +129,14 @@ def _analysed(
     """Write the folder of an analysis and run the workflow in it; return what `at_end` does, which no other command in
     the folder comes before.
     """
-    chosen = {**settings, **settings_of(options.set)}
+    chosen = merged(settings, settings_of(options.set))
+    check_settings(chosen, with_pair=bool(sides))
     page = "overview.html"
     if sides:
         names = [_one_run(side, exports, label) for side, label in zip(sides, ("before", "after"), strict=True)]
         exports = [*exports, *(export for side in names for export in side)]
         pair = {"baseline": names[0][0].dataset, "candidate": names[1][0].dataset}
-        chosen["compare"] = {**chosen.get("compare", {}), "pairs": [pair]}
+        chosen = merged(chosen, {"compare": {"pairs": [pair]}})
         page = page if report else "compare/{baseline}__{candidate}/comparison.html".format(**pair)
     extra = ["--report", "results/report.zip", "--report-after-run"] if report else []
     with alone_in(options.out):

@@ -18,8 +18,14 @@ from causeway.core.errors import CausewayError
 WRITTEN_BY = "# written by causeway; the same command writes it again"
 
 
-def settings_of(pairs: Iterable[str]) -> dict[str, Any]:
+def settings_of(pairs: Iterable[str], option: str = "--set", example: str = "bins.width_us=1000") -> dict[str, Any]:
     """Return settings `key.key=value` as a nested configuration; a value is read as YAML.
+
+    Parameters
+    ----------
+    pairs : iterable of str
+    option, example : str
+        For the message: where the pairs come from, and what one looks like.
 
     Raises
     ------
@@ -31,16 +37,18 @@ def settings_of(pairs: Iterable[str]) -> dict[str, Any]:
         key, equals, text = pair.partition("=")
         parts = key.strip().split(".")
         if not equals or not all(parts):
-            raise CausewayError(f"--set {pair}: expected key=value, for example bins.width_us=1000")
+            raise CausewayError(f"{option} {pair}: expected key=value, for example {example}")
         try:
             value = yaml.safe_load(text)
         except yaml.YAMLError:
-            raise CausewayError(f"--set {pair}: the value is no YAML") from None
+            raise CausewayError(f"{option} {pair}: the value is no YAML") from None
         group = settings
         for part in parts[:-1]:
             group = group.setdefault(part, {})
             if not isinstance(group, dict):
-                raise CausewayError(f"--set {pair}: {part} has a value already")
+                raise CausewayError(f"{option} {pair}: {part} has a value already")
+        if isinstance(group.get(parts[-1]), dict):
+            raise CausewayError(f"{option} {pair}: {parts[-1]} is a group, of which a key has a value already")
         group[parts[-1]] = value
     return settings
 

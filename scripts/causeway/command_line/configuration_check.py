@@ -1,0 +1,79 @@
+"""Settings of the command line as one configuration, checked before a file is written or a step runs."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from causeway.core.errors import CausewayError
+from causeway.core.installation import workflow_folder
+from causeway.core.sheet import check_values
+
+OWN_KEYS = ("datasets", "traces")
+"""Keys that name exports: with a command these are its arguments."""
+
+
+def merged(settings: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with others put into them, group by group; a value of both is that of the others."""
+    found = dict(settings)
+    for key, value in others.items():
+        both = isinstance(value, Mapping) and isinstance(found.get(key), Mapping)
+        found[key] = merged(found[key], value) if both else value
+    return found
+
+
+def check_settings(settings: Mapping[str, Any], with_pair: bool) -> None:
+    """Check what a command line sets against the schema of the configuration.
+
+    Parameters
+    ----------
+    settings : mapping
+        Of `--set` and `--limit`, nested.
+    with_pair : bool
+        Whether the command itself names the pair of runs that are compared.
+
+    Raises
+    ------
+    CausewayError
+        If a key is unknown or a value not allowed; or if a key is one that the command sets.
+    """
+    for key in OWN_KEYS:
+        if key in settings:
+            raise CausewayError(
+                f"--set {key}: a command analyses the exports that it is given; a sheet or a pattern of one's own is"
+                " for `snakemake --configfile`"
+            )
+    _check_schema(settings)
+    if with_pair and "pairs" in settings.get("compare", {}):
+        raise CausewayError(
+            "--set compare.pairs: the two runs of this command are the pair; several pairs, and repeats, are for"
+            " `snakemake --configfile` (docs/comparing.md)"
+        )
+
+
+def _check_schema(settings: Mapping[str, Any]) -> None:
+    """Refuse what the workflow would refuse, with its sentence; its own configuration fills in the rest."""
+    import yaml
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
+
+    folder = workflow_folder() / "config"
+    defaults = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
+    try:
+        check_values(settings)
+    except CausewayError as error:
+        raise CausewayError(f"configuration: {error}") from None
+    schema = _loaded(folder / "schemas", {"$ref": "config.schema.yaml"})
+    if violation := best_match(Draft202012Validator(schema).iter_errors(merged(defaults, settings))):
+        words = ": ".join([*map(str, violation.absolute_path), violation.message])
+        raise CausewayError(f"configuration: {words}; config/schemas/config.schema.yaml describes every key")
+
+
+def _loaded(folder: Path, part: Any) -> Any:
+    """Return a part of a schema with the files that it refers to in their places."""
+    import yaml
+
+    if isinstance(part, Mapping):
+        if isinstance(name := part.get("$ref"), str):
+            return _loaded(folder, yaml.safe_load((folder / name).read_text(encoding="utf-8")))
+        return {key: _loaded(folder, value) for key, value in part.items()}
+    return [_loaded(folder, value) for value in part] if isinstance(part, list) else part
