@@ -144,6 +144,13 @@ def _amount(change: Estimate) -> str:
     return f"{significant(abs(change.value), 2)} % [{significant(ends[0], 2)}, {significant(ends[1], 2)}]"
 
 
+def _signed_amount(change: Estimate) -> str:
+    """Return a clear change in percent with its interval, all with their signs, two digits: `-6.9 % [-8.6, -5.2]`."""
+    sign = "+" if change.value > 0 else "-"
+    value, low, high = (f"{sign}{significant(abs(end), 2)}" for end in (change.value, change.low, change.high))
+    return f"{value} % [{low}, {high}]"
+
+
 def _percent_of(share: Estimate) -> str:
     return f"{whole_percent(share.value)} %"
 
@@ -223,7 +230,7 @@ def _in_time(row: WhatIf, target: str, is_collective: bool) -> str:
     tail = row.p99_change
     words = f"{'raise' if mean.value > 0 else 'cut'} {quantity_of(target)} by {_amount(mean)}"
     if tail is not None and is_clear(tail):
-        words += f" (99th percentile: {'+' if tail.value > 0 else '-'}{_amount(tail)})"
+        words += f" (99th percentile: {_signed_amount(tail)})"
     if row.saved is not None and not is_collective:
         words += f" and {'save' if row.saved.value > 0 else 'cost'} {time(abs(row.saved.value))} of GPU time"
     return words

@@ -166,6 +166,16 @@ def test_a_change_of_nothing_is_called_none(ends):
     )
 
 
+@pytest.mark.parametrize(
+    ("tail", "words"), [((-3.4, -4.1, -2.8), "-3.4 % [-4.1, -2.8]"), ((3.4, 2.8, 4.1), "+3.4 % [+2.8, +4.1]")]
+)
+def test_the_interval_of_the_99th_percentile_has_the_sign_of_the_change(tail, words):
+    row = what_if("rank", "as it was", "2", (-37.0, -40.0, -34.0))
+    row = replace(row, mean_change=estimate(-0.8, -0.82, -0.79), p99_change=estimate(*tail))
+    said = what_if_sentence(row, "kernel_variability")
+    assert f"would cut the mean duration by 0.8 % [0.79, 0.82] (99th percentile: {words})" in said
+
+
 def test_of_a_collective_no_time_is_said_to_be_won():
     """It ends when the last rank has come: where it is short, that rank waits for nobody."""
     row = replace(
