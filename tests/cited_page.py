@@ -105,6 +105,8 @@ def reads_like(words, kind, value):
         return words == datetime.datetime.fromtimestamp(value // 10**9, datetime.UTC).date().isoformat()
     if "<" in words:
         return 0 < value < {"percent": 0.05, "share": 0.0005}[kind]
+    if ">" in words:
+        return kind == "percent" and -0.05 < value < 0
     match = NUMBER.search(words)
     shown = match[0].replace(",", "").replace("−", "-")
     unit = words[match.end() :].strip().partition(" ")[0]

@@ -121,9 +121,10 @@ def _percent_digits(value: float) -> str:
     """Return a percentage's digits: whole from 1 on, one decimal below, and nothing that is there rounds to 0."""
     if value == 0:
         return "0"
-    if 0 < value < 0.05:
-        return "<0.1"
-    return f"{value:.1f}" if abs(value) < 1 else f"{value:.0f}"
+    if abs(value) < 0.05:
+        return "<0.1" if value > 0 else ">-0.1"
+    tenths = round(value, 1)
+    return f"{tenths:.1f}" if abs(tenths) < 1 else f"{value:,.0f}"
 
 
 def whole_percent(value: float, signed: bool = False) -> str:

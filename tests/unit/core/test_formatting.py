@@ -79,6 +79,9 @@ def test_percent_as_on_an_arrow():
     assert formatting.percent(0.01, 0.0, 0.04) == "<0.1 % [0, <0.1]", "what is there never rounds to nothing"
     assert formatting.percent(None) == "–"
     assert formatting.percent(0.0) == "0 %"
+    assert formatting.percent(-0.01, -0.04, 0.02) == ">-0.1 % [>-0.1, <0.1]", "nor to a zero with a sign"
+    assert formatting.percent(-0.96, -1.04, -0.94) == "-1 % [-1, -0.9]", "ends of one interval have the same digits"
+    assert formatting.percent(1140.4) == "1,140 %"
 
 
 def test_whole_percentages_have_a_sign_where_it_says_something():

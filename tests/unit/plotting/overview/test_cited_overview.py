@@ -178,6 +178,8 @@ def test_no_query_holds_text_of_an_export(made):
         ("34 %", "percent", 35, False),
         ("< 0.1 %", "share", 0.0004, True),
         ("<0.1 %", "percent", 3, False),
+        (">-0.1 %", "percent", -0.04, True),
+        (">-0.1 %", "percent", 0.04, False),
         ("0.38", "ratio", 0.384, True),
         ("0.38", "ratio", 0.39, False),
         ("12,345", "count", 12345, True),
