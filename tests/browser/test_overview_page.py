@@ -4,9 +4,11 @@ import re
 import shutil
 
 import plotting_samples as samples
+import pyarrow as pa
 import pytest
 from variability_samples import HOSTILE, NAMES
 
+from causeway.core.tables import SCHEMAS, write_table
 from looks import cut, faint, fitted, overlapping
 from report import summarise_findings, write_overview
 
@@ -30,6 +32,16 @@ def results(tmp_path_factory):
     samples.write_dataset(results, "demo", targets, names=NAMES[:12], scopes=5, causes=14, refused=(3,), measured=True)
     samples.write_dataset(results, "broken", ranks=2, refused=(0, 1))
     samples.write_dataset(results, "wide", ranks=200, bins=20, names=NAMES, causes=3, measured=True)
+    waits = {
+        "device": 0,
+        "reason": "start_up",
+        "detail": "work was enqueued before",
+        "step": None,
+        "wait_ns": 3_000_000,
+    }
+    table = pa.Table.from_pylist([waits | {"rank": rank} for rank in range(2)], schema=SCHEMAS["waiting"])
+    write_table(table, results / "demo" / "waiting.parquet", "waiting")
+    write_table(SCHEMAS["steps"].empty_table(), results / "demo" / "steps.parquet", "steps")
     job = samples.job_of(results, results, ("demo", "broken", "wide"))
     summarise_findings.main(job)
     write_overview.main(job)
@@ -54,6 +66,15 @@ def test_text_is_whole_dark_enough_and_alone_in_its_place(results, watched, widt
     assert overlapping(page) == []
     assert watched.said == []
     assert watched.outside() == []
+
+
+def test_on_a_narrow_screen_wide_figures_scroll_in_boxes_of_their_own(results, watched):
+    page = shown(watched, results, 500)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 500
+    widths = """Array.from(document.querySelectorAll('figure[data-repeats] svg, .map svg')).filter(function (one) {
+      return !one.closest('.beside');
+    }).map(function (one) { return one.getBoundingClientRect().width; })"""
+    assert min(page.evaluate(widths)) >= 860, "their text can still be read"
 
 
 def test_text_that_does_not_fit_is_found(results, watched):
