@@ -24,10 +24,10 @@ KINDS = {
     "comparison": "inferred from two runs",
     "quality": "what was not read",
 }
-VARIES = ("variability",)
+LOSSES = ("efficiency", "straggler")
 QUESTIONS = (
-    ("Where", ("efficiency", "straggler"), "no loss of GPU time was found"),
-    ("What varies", VARIES, "nothing varies that was measured"),
+    ("Where", LOSSES, "no loss of GPU time was found"),
+    ("What varies", ("variability",), "nothing varies that was measured"),
     ("Why", ("cause",), "no cause was found"),
 )
 """The questions of the first screen: kinds of the statements that answer each, and the answer where there is none."""
@@ -35,6 +35,8 @@ QUESTIONS = (
 EXPLAINED = {target_name(MEMORY_STALL): MEMORY_STALL_EXPLAINED}
 """Terms that are explained above the findings, where one of their headlines has them."""
 
+NO_TIMES = "not measured: no export has a time line"
+"""The answer to where of a dataset of counters or tables alone."""
 WAITS_ONLY = "what was found is about collectives, whose time includes waiting for the last rank"
 """The answer to why where causes of collectives alone were found."""
 Place = tuple[int | str, ...]
@@ -55,13 +57,16 @@ def said(place: Place, finding: Mapping, key: str = "headline") -> Markup:
     return citations.said(finding[key], in_document("findings.json", *place, key, kind="text"))
 
 
-def answers(findings: Sequence[tuple[int, Mapping]], collectives: Collection[str] = ()) -> Markup | None:
+def answers(
+    findings: Sequence[tuple[int, Mapping]], collectives: Collection[str] = (), *, is_traced: bool = True
+) -> Markup | None:
     """Return where, what, why and what to do, each in the words of the first statement that answers it; None without
     any finding.
 
     What to do is what the first of these three advises; if none does, what the first finding does. A cause of the time
     of a collective, by the ids of `collectives`, is no answer to why: that time includes waiting for the last rank. Of
-    what varies the durations are said before the memory stall, wherever their kernel stands.
+    what varies and why the durations are said before the memory stall, wherever their kernel stands. Where nothing
+    `is_traced`, no time can be seen to be lost.
     """
     if not findings:
         return None
@@ -71,11 +76,12 @@ def answers(findings: Sequence[tuple[int, Mapping]], collectives: Collection[str
     given = []
     for question, kinds, nothing in QUESTIONS:
         asked = [one for one in supported if one[1]["kind"] in kinds]
-        if kinds == VARIES:
+        if kinds != LOSSES:
             asked.sort(key=lambda one: one[1]["target"] == MEMORY_STALL)
         found = next((one for one in asked if one[1]["kind"] != "cause" or one[1]["scope"] not in collectives), None)
         given += [found] if found else []
-        rows.append((question, said(*found) if found else WAITS_ONLY if asked else nothing))
+        without = WAITS_ONLY if asked else NO_TIMES if kinds == LOSSES and not is_traced else nothing
+        rows.append((question, said(*found) if found else without))
     advised = [*[one for _, one in sorted(given, key=_worth_first)], *[one for _, one in every]]
     advice = next((one["suggestion"] for one in advised if one["suggestion"]), "nothing to act upon was found")
     rows.append(("What to do", advice))

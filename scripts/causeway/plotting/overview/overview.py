@@ -173,7 +173,7 @@ def _dataset(
     )
     return {
         "name": view.name,
-        "answers": answers(findings, collectives),
+        "answers": answers(findings, collectives, is_traced=view.efficiency is not None),
         "facts": facts(view.name, view.capabilities, counted),
         "quality": quality_strip(view.quality, anchor(view.name, "quality")),
         "contents": _parts(view, first is not None, what_if is not None),

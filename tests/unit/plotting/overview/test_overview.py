@@ -306,7 +306,7 @@ def test_where_what_why_and_what_to_do_stand_first(made, page):
     findings = [one for one in read_json(made / "findings.json")["findings"] if one["dataset"] == "demo"]
     cause = next(one for one in every_statement(findings) if one["kind"] == "cause")
     varies = next(one for one in every_statement(findings) if one["kind"] == "variability")
-    for words in ("Where no loss of GPU time was found", "What to do", varies["headline"], cause["headline"]):
+    for words in ("Where not measured: no export has a time line", "What to do", varies["headline"], cause["headline"]):
         assert words in first
     assert answers([]) is None
 
@@ -318,6 +318,22 @@ def test_of_what_varies_the_durations_are_said_before_the_memory_stall():
         one |= {"kind": "variability", "target": target}
     assert re.search("What varies</dt><dd>.*?claim 2<", str(answers(found)))
     assert re.search("What varies</dt><dd>.*?claim 0<", str(answers(found[:2])))
+
+
+def test_why_is_first_said_of_durations_too():
+    """What varies and why are then of one thing."""
+    found = findings_of(("low", None), ("low", None))
+    for (_, one), target in zip(found, ("memory_stall", "kernel_variability"), strict=True):
+        one |= {"kind": "cause", "target": target, "scope": "dataset"}
+    assert re.search("Why</dt><dd>.*?claim 1<", str(answers(found)))
+    assert re.search("Why</dt><dd>.*?claim 0<", str(answers(found[:1])))
+
+
+def test_without_a_time_line_no_loss_is_said_to_be_absent():
+    found = findings_of(("low", None))
+    found[0][1]["kind"] = "quality"
+    assert "Where</dt><dd>no loss of GPU time was found<" in str(answers(found))
+    assert "Where</dt><dd>not measured: no export has a time line<" in str(answers(found, is_traced=False))
 
 
 def test_at_most_fifteen_findings_stand_at_length_and_the_rest_in_a_table():
