@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from causeway.core.feature_registry import record_of
 from causeway.core.logs import LOG
-from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
+from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, STEP_TIME
 from causeway.core.vocabulary import LOWERS as LOWERING
 from causeway.core.vocabulary import RAISES as RAISING
 from causeway.findings.headlines import MOST_WORDS, word_count
@@ -58,7 +58,7 @@ NEEDS = {
     "no_cause": ("causes",),
 }
 """Analyses, as `capabilities.json` lists them, without which a kind of statement is not made."""
-TARGET_NEEDS = {KERNEL_VARIABILITY: KERNEL_VARIABILITY, MEMORY_STALL: MEMORY_STALL}
+TARGET_NEEDS = {KERNEL_VARIABILITY: KERNEL_VARIABILITY, MEMORY_STALL: MEMORY_STALL, STEP_TIME: "time_line"}
 """The same by target; of any other, the deviation of counters."""
 SECONDARY = ("p99", "spread", "explained")
 """Estimates beside the main one: a wrong one is left out of the statement, which stays."""

@@ -119,6 +119,9 @@ def test_what_holds_is_stated(change):
         ("memory_stall", {"kind": "variability"}, True),
         ("counter_deviation", {"kind": "variability", "target": "dram_bytes"}, False),
         ("efficiency", {}, True),
+        ("counter_deviation", {"kind": "step", "target": "step_time"}, True),
+        ("time_line", {"kind": "step", "target": "step_time"}, False),
+        ("efficiency", {"kind": "step", "target": "step_time"}, False),
     ],
 )
 def test_what_a_filter_or_a_missing_table_rules_out_is_not_stated(impossible, change, stated):

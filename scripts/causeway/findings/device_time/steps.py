@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from causeway.core.formatting import first_of, name_in_sentence, time_three_digits
 from causeway.core.queries import of_table, rows_where
-from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
+from causeway.core.vocabulary import INCONCLUSIVE, STEP_TIME, SUPPORTED
 from causeway.findings import headlines, suggestions
 from causeway.findings.record import Effect, Evidence, Finding, Worth, link_to
 
@@ -45,14 +45,14 @@ def _slow(document: Mapping, causes: Sequence[Mapping], rank: int, cause: str, s
     source = "" if is_annotated else ", repeats of the launch sequence (steps or layers; no annotation names steps)"
     return Finding(
         dataset=document["dataset"],
-        target="step_time",
+        target=STEP_TIME,
         kind="step",
         key=f"rank{rank}/{cause}",
         subject=f"rank {rank}",
         quantity="time of slow steps",
         headline=headlines.of_slow_steps(rank, numbers, 100 * longer, excess, largest, one),
         sentence=(
-            f"{one}{'s' * (len(numbers) > 1)} {first_of(numbers)} of rank {rank}{source} took {100 * longer:.0f} %"
+            f"{one}{'s' * (len(numbers) > 1)} {first_of(numbers)} of rank {rank}{source} took {100 * longer:,.0f} %"
             f" longer than usual, {time_three_digits(excess)} in all; {time_three_digits(value)} of GPU time is"
             f" because {headlines.SLOW[cause]}{_named(largest)}."
             + ("" if is_loss else " Whether that is a loss is not known: it may be the rest of a longer step.")

@@ -13,14 +13,13 @@ from causeway.core.clock import Clock, clocks_of
 from causeway.core.errors import CausewayError
 from causeway.core.results import rows_of_step
 from causeway.core.tables import SCHEMAS, open_table, read_json, read_table, table_metadata
+from causeway.core.vocabulary import STEP_TIME
 from causeway.levels.filters import first_launch
 
 LEAD_NS = 1_000_000_000
 """Launch calls are looked for this long before the window."""
 ALWAYS = 1 << 61
 MOST_EVENTS = 5_000_000
-STEP_TIME = "step_time"
-"""Target of findings about slow steps."""
 TABLES = ("launches", "transfers", "calls", "ranges", "mpi", "samples")
 NAMES = re.compile(
     r"whole|at_(?P<begin>\d+)us_(?P<end>\d+)us|bin_(?P<target>[A-Za-z_]\w*?)_r(?P<rank>\d+)_(?P<bin>\d+)|finding_(?P<finding>\d+)",
