@@ -165,6 +165,7 @@ def _dataset(
     counted = (len(most[1]), f"{view.name}/{most[0].target}/kernels.parquet") if most and most[1] else None
     collectives = {one.id for _, found in kernels for one in found if one.kind == COMMUNICATION_KERNEL}
     first = findings_list(findings)
+    slow = {finding["id"]: finding["verdict"] for _, finding in findings if finding["kind"] == "step"}
     has_times = bool(view.efficiency) and not view.efficiency["why"]
     what_if = what_would_help(
         view.name,
@@ -184,7 +185,7 @@ def _dataset(
         "time_lost": _time_lost(view) if view.efficiency else None,
         "targets": [_target(view, target, found, links) for target, found in kernels],
         "stalls": warp_stalls(view.stalls, view.name) if view.stalls is not None else None,
-        "steps": which_steps(view.steps, view.steps_table, view.name) if view.steps else None,
+        "steps": which_steps(view.steps, view.steps_table, view.name, slow) if view.steps else None,
         "late_ranks": which_rank(view.stragglers, view.name) if view.stragglers else None,
         "what_if": what_if,
     }

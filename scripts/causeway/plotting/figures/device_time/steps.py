@@ -123,7 +123,7 @@ def _labels(rows: Mapping[str, np.ndarray], slow: Sequence[Mapping], x: np.ndarr
     taken: list[tuple[float, float]] = []
     for one in sorted(slow, key=lambda step: (-step["excess_ns"], step["step"]))[:MOST_LABELS]:
         at = int(np.searchsorted(rows["step"], one["step"]))
-        words = f"step {one['step']}: +{100 * (one['duration_ns'] / one['usual_ns'] - 1):.0f} %"
+        words = f"step {one['step']}: +{100 * (one['duration_ns'] / one['usual_ns'] - 1):,.0f} %"
         words += f", {SLOW_STEP_CAUSES[one['cause']]}" if one["cause"] else ""
         words += f", waits for rank {one['waits_for']}" if one["waits_for"] is not None else ""
         width = text_width(words, theme.SMALL)

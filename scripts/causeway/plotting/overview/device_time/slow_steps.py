@@ -1,6 +1,7 @@
 """The overview's section "Which step": how long steps take, where they come from, and why some are slow."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -11,6 +12,7 @@ from causeway.core.vocabulary import SLOW_STEP_CAUSES
 from causeway.plotting.drawing import citations
 from causeway.plotting.drawing.markup import tag
 from causeway.plotting.figures.device_time.steps import draw_steps
+from causeway.plotting.overview.variability.causes import verdict_tag
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
 MOST_ROWS = 8
 
 
-def which_steps(document: Mapping, table: "pa.Table", name: str) -> list[Markup]:
+def which_steps(
+    document: Mapping, table: "pa.Table", name: str, verdicts: Mapping[str, str] = MappingProxyType({})
+) -> list[Markup]:
     """Return the steps of a dataset: where they come from, the slowest with their causes, and the figure.
 
     Parameters
@@ -29,6 +33,8 @@ def which_steps(document: Mapping, table: "pa.Table", name: str) -> list[Markup]
         The table `steps`, of which the columns rank, step, start_ns, duration_ns and warm_up are drawn.
     name : str
         The dataset.
+    verdicts : mapping of str to str
+        Those of the findings on slow steps, by the ids of these.
     """
     path = f"{name}/steps.json"
     parts = [tag("h3", "Which step", id=f"{name}--steps")]
@@ -41,9 +47,10 @@ def which_steps(document: Mapping, table: "pa.Table", name: str) -> list[Markup]
     slow = sorted(enumerate(document["slow"]), key=lambda one: (-one[1]["excess_ns"], one[0]))
     if not slow:
         return [*parts, tag("p", "No step after the warm-up is slow against the others of its rank."), figure]
-    heads = [("rank", "n"), ("step", "n"), ("duration", "n"), ("longer", "n"), ("main cause", ""), ("its part", "n")]
+    heads = [("rank", "n"), ("step", "n"), ("duration", "n"), ("longer", "n"), ("main cause", "")]
+    heads += [("its part", "n"), ("verdict", "")]
     head = tag("thead", tag("tr", [tag("th", word, class_=kind or None) for word, kind in heads]))
-    body = [_row(path, place, step) for place, step in slow[:MOST_ROWS]]
+    body = [_row(path, place, step, _verdict(step, verdicts)) for place, step in slow[:MOST_ROWS]]
     if len(slow) > MOST_ROWS:
         words = "further ones stand in the table of causes of slow steps"
         body.append(tag("tr", tag("td", words, colspan=len(heads), class_="note")))
@@ -72,7 +79,13 @@ def _source(document: Mapping, table: "pa.Table", path: str) -> list[object]:
     return words
 
 
-def _row(path: str, place: int, step: Mapping) -> Markup:
+def _verdict(step: Mapping, verdicts: Mapping[str, str]) -> str | None:
+    """Return the verdict of the finding on the slow steps of a rank that have the cause of this one."""
+    key = f"/rank{step['rank']}/{step['cause']}"
+    return next((verdict for name, verdict in verdicts.items() if name.endswith(key)), None)
+
+
+def _row(path: str, place: int, step: Mapping, verdict: str | None) -> Markup:
     def at(key: str, kind: str = "integer") -> str:
         return in_document(path, "slow", place, key, kind=kind)
 
@@ -92,5 +105,6 @@ def _row(path: str, place: int, step: Mapping) -> Markup:
         tag("td", citations.percent(value, within(path, f"100 * ({times} - 1)")), class_="n"),
         tag("td", cause),
         tag("td", citations.time(step["cause_ns"], at("cause_ns")) if step["cause"] else "", class_="n"),
+        tag("td", verdict_tag(verdict) if verdict else ""),
     ]
     return tag("tr", cells)

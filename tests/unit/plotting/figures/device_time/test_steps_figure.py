@@ -65,6 +65,16 @@ def test_no_steps_say_why():
     assert "No steps were found" in "".join(map(str, which_steps(empty, table(0, 0), "d")))
 
 
+def test_a_slow_step_has_the_verdict_of_its_finding():
+    ids = {
+        "d/step_time/step/rank0/added_launches": "supported",
+        "d/step_time/step/rank1/added_launches": "inconclusive",
+    }
+    page = "".join(map(str, which_steps(document(2, 20, [SLOW]), table(2, 20, long=7), "d", ids)))
+    assert 'class="verdict inconclusive"' in page
+    assert 'class="verdict supported"' not in page
+
+
 def test_the_section_escapes_names_and_cites_numbers():
     page = "".join(map(str, which_steps(document(2, 20, [SLOW]), table(2, 20, long=7), "d")))
     assert "<script>" not in page
