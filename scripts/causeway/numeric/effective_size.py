@@ -4,6 +4,8 @@ Successive launches resemble each other, and rows are kept with unequal probabil
 n independent ones. Ignoring this is the largest source of false causes.
 """
 
+import math
+
 import numpy as np
 from scipy import fft
 
@@ -194,3 +196,8 @@ def _time_at_one_coarseness(values: np.ndarray, beyond: float) -> float:
         return 1.0
     first = min(rho[0] + (1 + 3 * rho[0]) / n, 1 - 1 / n)
     return float(max(1.0 + 2.0 * rho[:last].sum(), (1 + first) / (1 - first)))
+
+
+def shown_below(size: float, limit: float) -> str:
+    """Return an effective size that is below a limit as a whole number, which is below it, too: 99.6 is no 100."""
+    return f"{min(round(size), math.ceil(limit) - 1):,}"

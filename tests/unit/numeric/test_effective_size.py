@@ -9,6 +9,7 @@ from causeway.numeric.effective_size import (
     correlation_time,
     kish_size,
     lag_count,
+    shown_below,
 )
 
 
@@ -71,3 +72,10 @@ def test_a_series_of_any_length_is_summed_in_blocks(size):
     assert 1 <= blocked_correlation_time(noise) < 3
     taken_twice = np.repeat(noise, 2)[:size]
     assert 1.5 < blocked_correlation_time(taken_twice) < 4
+
+
+@pytest.mark.parametrize(
+    ("size", "limit", "words"), [(99.6, 100.0, "99"), (23.6, 100.0, "24"), (1299.9, 1300, "1,299")]
+)
+def test_a_size_below_a_limit_reads_so(size, limit, words):
+    assert shown_below(size, limit) == words

@@ -23,7 +23,7 @@ from causeway.causal.preparation.prepare import CONTROL_NAMES, LEAKED, leaked_co
 from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.selection.design_cache import DesignCache, independent_rows
 from causeway.causal.selection.stages import Stages
-from causeway.numeric.effective_size import REFUSED_BELOW, autocorrelations, bartlett_factor
+from causeway.numeric.effective_size import REFUSED_BELOW, autocorrelations, bartlett_factor, shown_below
 from causeway.numeric.process import single_threaded
 from causeway.numeric.seeds import derived_seed, generator
 
@@ -65,7 +65,7 @@ def _discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple
         return Outcome(**base, n_effective=0.0, refusal=refusal), None
     size = independent_rows(rows)
     if size < REFUSED_BELOW:
-        refusal = f"{size:,.0f} effective samples, fewer than {REFUSED_BELOW:.0f}"
+        refusal = f"{shown_below(size, REFUSED_BELOW)} effective samples, fewer than {REFUSED_BELOW:.0f}"
         return Outcome(**base, n_effective=size, refusal=refusal), None
     freed = without_definition(columns, rows, scope.target, base["seed"])
     ruled_out = dict.fromkeys(freed.dropped, DEFINITION)
@@ -116,7 +116,8 @@ def _discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple
         "p_value": scope_p_value(stages, controls, [effect.p_value for effect in effects], n_between),
     }
     if not arrows and n_effective < REFUSED_BELOW:
-        refusal = f"{n_effective:,.0f} effective samples after autocorrelation, fewer than {REFUSED_BELOW:.0f}"
+        few = shown_below(n_effective, REFUSED_BELOW)
+        refusal = f"{few} effective samples after autocorrelation, fewer than {REFUSED_BELOW:.0f}"
         return Outcome(**base, refusal=refusal), None
     detectable = detectable_share(n_effective, stages.problem.n_tests)
     return Outcome(**base, arrows=arrows, unexplained=unexplained, detectable_share=detectable), evidence

@@ -105,6 +105,11 @@ def test_a_refuted_cause_says_what_it_does_not_survive():
     assert "; refuted, it does not survive future exposure and thirds: found in 90 %" in sentences_of(found)["x"]
 
 
+def test_a_size_below_a_limit_is_not_rounded_to_it():
+    reasons = reasons_of(replace(outcome("k", 0.4), n_effective=299.7))
+    assert "299 effective samples, fewer than 300: read with care" in reasons
+
+
 def test_merged_columns_are_counted():
     for members, words in (
         (("x", "a"), "(or of the 1 column that moves with it)"),
