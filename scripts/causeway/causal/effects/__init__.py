@@ -3,5 +3,6 @@
 Whether a cause is one is decided in `discovery`.
 
 Imports run from left to right: `user_interventions` > `interventions` > `intervention_values`, `share_method`,
-`signs` > `contributions`, `time_effects` > `location_scale`, `scope_times` > `evidence`, `time_model`.
+`signs` > `contributions`, `time_effects` > `location_scale`, `scope_times` > `evidence`,
+`tail_check`, `time_model`.
 """

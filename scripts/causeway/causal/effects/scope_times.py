@@ -15,6 +15,7 @@ from scipy.special import stdtrit
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate
 from causeway.causal.data.scopes import Totals
 from causeway.causal.effects.evidence import Evidence
+from causeway.causal.effects.tail_check import column_quantiles, near_level, tails_differ
 from causeway.causal.effects.time_model import DRAWS, TimeModel
 from causeway.causal.statistics.shrinkage import shrunk_mean
 from causeway.core.vocabulary import MEMORY_STALL
@@ -30,6 +31,9 @@ WIDER = {"mean": 1.25, "p50": 1.3, "p99": 1.9, "spread": 1.9, "target": 1.5}
 """Widening of intervals for what no draw shows: causes that were not found, and the form of the tail. Chosen on tables
 of the validation, judged on others of the same generators (docs/validation.md).
 """
+
+OF_SHAPE = slice(1, 4)
+"""p50, p99 and spread among the statistics: what rests on the form of the distribution, not on its mean alone."""
 
 SHRUNK = ("p99",)
 """Statistics that rest on so few launches that the point is the mean of the draws, shrunk by their spread."""
@@ -266,9 +270,29 @@ class _Unit:
     def _times(self, model: TimeModel, names: Sequence[str], donors: RowDonors) -> np.ndarray:
         """Return the times with causes set, by the model and by each draw, shape (n_rows, 1 + DRAWS)."""
         own = {names.index(name): self.local[rows[self.where]] for name, rows in donors.items()}
-        moved = np.clip(model.response_with(own), *self.reach) - self.response[:, None]
+        moved = self._within_reach(model, own) - self.response[:, None]
         change = self.size * np.expm1(moved) if self.logarithmic else moved
         return self.observed[:, None] + change
+
+    def _within_reach(self, model: TimeModel, own: Mapping[int, np.ndarray]) -> np.ndarray:
+        """Return the response with causes set, within reach, shape (n_rows, 1 + DRAWS).
+
+        What the limits take from the scaled residuals is given back to all rows of the configurations that are set, so
+        that their mean stays: where a cause makes a slow mode likelier, the few slow launches of a quiet level are far
+        out in its standard deviations, the limits would cut these alone, and the mean would come out too low.
+        """
+        whole = model.response_with(own)
+        inside = np.clip(whole, *self.reach)
+        is_cut = inside != whole
+        if not is_cut.any():
+            return whole
+        located = model.located_with(own)
+        lost = np.where(is_cut, whole - located - (inside - np.clip(located, *self.reach)), 0.0)
+        moves = np.any([rows != np.arange(rows.size) for rows in own.values()], axis=0)
+        is_set = np.logical_or.reduceat(moves[self.order], self.firsts)[self.configuration]
+        weights = model.weights[is_set]
+        inside[is_set] += (weights * lost[is_set]).sum(axis=0) / weights.sum(axis=0)
+        return np.clip(inside, *self.reach)
 
     def percent(self, names: Sequence[str], after: RowDonors, before: RowDonors | None) -> np.ndarray:
         """Return the changes of the statistics in percent, and those with which nothing would be left.
@@ -284,7 +308,34 @@ class _Unit:
         last = self._statistics(self._times(model, names, after), weights)
         now = np.where(now != 0, now, 1.0)
         changes = model.widened(100.0 * (last - first) / now, [names.index(one) for one in {*after, *(before or ())}])
+        nearby = self._nearby_statistics(model, weights, after, before)
+        if nearby is not None:  # every second draw is of the launches themselves, so that the interval holds both
+            by_launches = 100.0 * (nearby[1] - nearby[0]) / now
+            changes[OF_SHAPE, 2::2] = by_launches[OF_SHAPE, 2::2]
         return np.stack([changes, -100.0 * (first / now)])
+
+    def _nearby_statistics(
+        self, model: TimeModel, weights: np.ndarray, after: RowDonors, before: RowDonors | None
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the statistics of the launches near both settings of one cause, all of them for what was observed;
+        None where the model describes the tails of both, or where several causes are set.
+        """
+        if len(after) != 1 or (before and before.keys() != after.keys()):
+            return None
+        (name,) = after
+        everything = np.ones(self.where.size, bool)
+        sides = [
+            near_level(self.values[name], self.configuration, self.local[setting[name][self.where]])
+            if setting
+            else everything
+            for setting in (before, after)
+        ]
+        residual = model.residual[:, 0] * np.exp(-model.linear[:, 0])
+        if not tails_differ(residual, weights, *sides):
+            return None
+        observed = np.repeat(self.observed[:, None], 1 + DRAWS, axis=1)
+        first, last = (self._statistics(observed, weights * side[:, None]) for side in sides)
+        return first, last
 
     def mean_percents(self, names: Sequence[str], settings: Sequence[RowDonors]) -> np.ndarray:
         """Return the changes of the mean from each setting to the next, %, and those with which nothing would be left.
@@ -323,7 +374,7 @@ class _Unit:
         relative = times / scale
         middle = (weights * relative).sum(axis=0) / total
         spread = np.sqrt((weights * (relative - middle) ** 2).sum(axis=0) / total)
-        p50, p99 = _quantiles(relative, weights, (0.5, 0.99))
+        p50, p99 = column_quantiles(relative, weights, (0.5, 0.99))
         target = times
         if self.absolute:
             target = np.abs(times - self._of_configuration(times, weights))
@@ -336,15 +387,3 @@ class _Unit:
                 (weights * target / self.unit[:, None]).sum(axis=0) / total,
             ]
         )
-
-
-def _quantiles(values: np.ndarray, weights: np.ndarray, shares: Sequence[float]) -> list[np.ndarray]:
-    """Return the smallest values at which shares of the weight are reached, by column."""
-    found = [np.empty(values.shape[1]) for _ in shares]
-    for column, (own, weight) in enumerate(zip(np.ascontiguousarray(values.T), weights.T, strict=True)):
-        order = np.argsort(own)
-        reached = np.cumsum(weight[order])
-        for number, share in enumerate(shares):
-            at = min(int(np.searchsorted(reached, share * reached[-1] * (1 - 1e-12))), order.size - 1)
-            found[number][column] = own[order[at]]
-    return found

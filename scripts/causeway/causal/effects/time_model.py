@@ -234,6 +234,13 @@ class TimeModel:
         ratio = np.exp(np.clip(after, low, high) - np.clip(self.linear, low, high))
         return self.response[:, None] + moved @ self.mean[which] + (ratio - 1.0) * self.residual
 
+    def located_with(self, donors: Donors) -> np.ndarray:
+        """Return the response with causes set as mu alone moves it, shape (n_rows, 1 + DRAWS): what `response_with`
+        adds to it has mean 0 as far as N has mean 0 whatever the causes.
+        """
+        moved, which = self.design.moved(donors)
+        return self.response[:, None] + moved @ self.mean[which]
+
     def _fitted(self, weights: np.ndarray, template: _Fit | None = None) -> _Fit:
         """Return mu and sigma fitted in turn; with the penalties and the weights of another fit, in one round."""
         columns = self.design.columns
