@@ -241,6 +241,13 @@ def test_a_window_holds_what_begins_in_it_and_the_calls_that_launched_it(run):
     assert window.earliest_ns < window.begin_ns
 
 
+def test_a_window_in_which_nothing_begins_is_refused(run):
+    """Its files would open in a viewer without a word of why they are empty."""
+    home, *rest = run
+    with pytest.raises(CausewayError, match="no event begins in it; times count in microseconds from the first launch"):
+        read_window("at_900000000us_900000001us", home, *rest)
+
+
 def test_equal_windows_give_equal_bytes(whole, tmp_path):
     for name in ("a", "b"):
         write_chrome(whole, tmp_path / f"{name}.json.gz")
@@ -298,6 +305,10 @@ def test_windows_of_bins_and_findings_and_names_that_say_nothing(tmp_path):
         (f"bin_kernel_variability_r0_{'9' * 30}", "ends later than any trace"),
         ("finding_2", "is about other"),
         ("finding_9", "has 3"),
+        ("bin_nothing_r0_1", r"nothing/bins\.parquet does not exist; targets with bins: kernel_variability"),
+        ("bin_kernel_variability_r7_3", r"has no rank 7; it has \[0\]"),
+        ("bin_kernel_variability_r0_4", "no launch of rank 0 begins in bin 4; it has bins from 3 to 3"),
+        (f"bin_kernel_variability_r{'9' * 12}_3", "has no rank 999999999999"),
     ):
         with pytest.raises(CausewayError, match=reason):
             span_of(name, home, 0)

@@ -119,7 +119,8 @@ def span_of(name: str, folder: Path, origin_ns: int) -> tuple[int, int]:
     Raises
     ------
     CausewayError
-        For a name of another form, a window without length or beyond all times, or bins that count launches.
+        For a name of another form, a window without length or beyond all times, bins that count launches, or a target,
+        rank or bin that the dataset does not have.
     """
     match = NAMES.fullmatch(name)
     if match is None:
@@ -135,7 +136,9 @@ def span_of(name: str, folder: Path, origin_ns: int) -> tuple[int, int]:
             raise CausewayError(f"window {name}: it ends before it begins")
         return _possible(name, origin_ns + begin, origin_ns + end)
     if match["target"] is not None:
-        return _possible(name, *_bin(folder / match["target"], int(match["rank"]), int(match["bin"]), origin_ns))
+        span = _possible(name, *_bin(folder / match["target"], int(match["bin"]), origin_ns))
+        _check_bin(name, folder / match["target"], int(match["rank"]), int(match["bin"]))
+        return span
     return _finding(int(match["finding"]), folder, origin_ns)
 
 
@@ -146,12 +149,32 @@ def _possible(name: str, begin: int, end: int) -> tuple[int, int]:
     return begin, end
 
 
-def _bin(folder: Path, rank: int, number: int, origin_ns: int) -> tuple[int, int]:
+def _bin(folder: Path, number: int, origin_ns: int) -> tuple[int, int]:
+    if not (folder / "bins.parquet").is_file():
+        targets = sorted(path.parent.name for path in folder.parent.glob("*/bins.parquet"))
+        raise CausewayError(
+            f"{folder}/bins.parquet does not exist; targets with bins: {', '.join(targets) or 'none, run the analysis'}"
+        )
     facts = table_metadata(folder / "bins.parquet")
     if facts["bin_unit"] != "ns":
         raise CausewayError(f"{folder}/bins.parquet: its bins count launches, not time; there is no window to write")
     width = int(facts["bin_width"])
     return origin_ns + number * width, origin_ns + (number + 1) * width
+
+
+def _check_bin(name: str, folder: Path, rank: int, number: int) -> None:
+    """Refuse a bin of a rank in which no launch of it begins; of such a window the rank in the name would be wrong."""
+    rows = read_table(folder / "bins.parquet", "bins", ["rank", "bin"])
+    mine = rows.filter(pc.equal(rows["rank"], rank))["bin"]
+    if not len(mine):
+        ranks = sorted(pc.unique(rows["rank"]).to_pylist())
+        raise CausewayError(f"window {name}: {folder}/bins.parquet has no rank {rank}; it has {ranks}")
+    if not pc.any(pc.equal(mine, number)).as_py():
+        ends = pc.min_max(mine).as_py()
+        raise CausewayError(
+            f"window {name}: no launch of rank {rank} begins in bin {number}; it has bins from {ends['min']} to"
+            f" {ends['max']}"
+        )
 
 
 def _finding(index: int, folder: Path, origin_ns: int) -> tuple[int, int]:
@@ -176,7 +199,7 @@ def _finding(index: int, folder: Path, origin_ns: int) -> tuple[int, int]:
         raise CausewayError(f"finding_{index}: none of the kept launches belongs to it")
     sums = mine.group_by(["rank", "bin"]).aggregate([("target", "sum")]).to_pylist()
     worst = min(sums, key=lambda row: (-row["target_sum"], row["rank"], row["bin"]))
-    return _bin(home, worst["rank"], worst["bin"], origin_ns)
+    return _bin(home, worst["bin"], origin_ns)
 
 
 def _slowest_step(name: str, folder: Path) -> tuple[int, int]:
@@ -222,7 +245,7 @@ def read_window(
     Raises
     ------
     CausewayError
-        If the name says no window, the dataset has no times, or the window holds more than `MOST_EVENTS` events.
+        If the name says no window, the dataset has no times, or the window holds no event, or more than `MOST_EVENTS`.
     """
     origin = first_launch(folders, clocks)
     if origin is None:
@@ -244,6 +267,10 @@ def read_window(
         if (home / "devices.parquet").is_file():
             window.devices[export] = read_table(home / "devices.parquet", "devices").to_pylist()
     count = sum(table.num_rows for tables in window.events.values() for table in tables.values())
+    if not count:
+        raise CausewayError(
+            f"window {name}: no event begins in it; times count in microseconds from the first launch of {folder.name}"
+        )
     if count > MOST_EVENTS:
         raise CausewayError(
             f"window {name}: it holds {count:,} events, more than {MOST_EVENTS:,}; choose a shorter one, or filter"
