@@ -43,6 +43,7 @@ _LOST = re.compile(
 
 _NUMBER = re.compile(r"\s*([+-]?)(\d+)(?:\.(\d*))?\s*([A-Za-zµ]*)\s*")
 _CORRELATION = re.compile(r"(.*\S)\s+\[(\d{1,18})\]\s*", re.DOTALL)
+_UNIT_IN_NAME = re.compile(r"[A-Z][A-Za-z]{1,8}(?: [A-Z][a-z]{1,8})? ?\((?:[nuµm]?s(?:ec)?|[KMG]?B|%)\)")
 _IN_NAME = re.compile(
     r"(.*?)\s*(?:[(\[]\s*([^)\]]*?)\s*[)\]]|_(ns|us|ms|s|nsec|usec|msec|sec|bytes|kb|mb))?$", re.IGNORECASE | re.DOTALL
 )
@@ -111,6 +112,18 @@ def find_header(lines: CsvLines) -> Columns | None:
                     lines.delimiter = delimiter
                     return columns
     return None
+
+
+def is_header(row: list[str]) -> bool:
+    """Return whether a row is the header of a report of `nsys stats`: two of its cells name the unit of a time, a size
+    or a share.
+
+    >>> is_header(["Start (ns)", "Duration (ns)", "Name"]), is_header(["1", "2", "k (ns)"])
+    (True, False)
+    """
+    if not any(cell.endswith(")") for cell in row[:2]):  # as in nearly every row, which begins with numbers
+        return False
+    return sum(bool(_UNIT_IN_NAME.fullmatch(cell)) for cell in row[:8]) > 1
 
 
 def exact_ns(text: str, unit: str) -> int | None:

@@ -31,8 +31,11 @@ from causeway.readers.nvidia.activity_columns import (
     SIZES,
     TIME_POWERS,
     TIMES,
+    Columns,
+    columns_of,
     exact_ns,
     find_header,
+    is_header,
     is_rounded_to_zero,
     size_in_bytes,
     without_correlations,
@@ -41,6 +44,8 @@ from causeway.readers.nvidia.activity_kinds import RowKinds, device_number
 from causeway.readers.sink.sink import Sink
 
 BATCH_ROWS = 1 << 14
+MESSAGES = ("==", "Processing [", "SKIPPED: ")
+"""How lines of nvprof and of `nsys stats` between the rows begin."""
 ADVICE = (
     "Profile again with `nvprof --print-gpu-trace --csv --log-file FILE`, or write the records with their names, starts"
     " and ends."
@@ -119,6 +124,7 @@ class CsvReader:
         self.label = label
         self.bad = 0
         self.first_bad = ""
+        self.columns: Columns | None = None
 
     def read(self) -> ExportError | None:
         """Read the file; return the error of a cut one."""
@@ -128,23 +134,27 @@ class CsvReader:
         with raw, text:
             lines = CsvLines(text)
             try:
-                self.columns = find_header(lines)
+                rows: list[list[str]] = []
+                self._begin(find_header(lines))
                 self.sink.issues.add(
                     "dropped_events", lines.lost, f"{self.label}the profiler's warnings above the header"
                 )
-                self.kinds = RowKinds(self.columns.position, self.path.name)
-                rows: list[list[str]] = []
-                needed = 1 + max(
-                    self.columns.position[name]
-                    for name in ("start", "end", "duration")
-                    if name in self.columns.position
-                )
                 width = 0
                 for row, whole in lines.rows():
-                    if len(row) < (needed if whole else max(needed, width)):
+                    if is_header(row):
+                        self._take(rows)
+                        rows = []
+                        width = 0
+                        self._begin(columns_of(row))
+                        continue
+                    if not self.columns.usable:
+                        if len(row) > 1:
+                            self.sink.count_in(RowKinds.NAMES[RowKinds.OTHER], 1)
+                        continue
+                    if len(row) < (self.needed if whole else max(self.needed, width)):
                         if not whole:
                             cut = f"{self.label}the file ends in the middle of line {lines.number}"
-                        elif row and not row[0].startswith("=="):
+                        elif row and not row[0].startswith(MESSAGES):
                             self._bad(f"{self.label}line {lines.number} has {len(row)} fields")
                         continue
                     if not rows and not self.columns.binary and self._is_units(row):
@@ -166,6 +176,16 @@ class CsvReader:
             return None
         self.sink.issues.add("truncated", 1, cut)
         return ExportError(self.options.source, cut, "complete lines", "Copy it again, or profile again.")
+
+    def _begin(self, columns: Columns) -> None:
+        """Begin a report with these columns. `nsys stats` writes several to one text; one that is not of events, such
+        as a summary, is passed over. Where the first names no processes, as the GPU's trace, none of a later one count.
+        """
+        if self.columns is not None and "process" not in self.columns.position:
+            columns.position.pop("process", None)
+        self.columns = columns
+        self.kinds = RowKinds(columns.position, self.path.name)
+        self.needed = 1 + max([columns.position[name] for name in TIMES if name in columns.position], default=0)
 
     def _bad(self, what: str, count: int = 1) -> None:
         self.bad += count

@@ -248,3 +248,44 @@ def test_sizes_that_are_rounded_to_zero_are_absent(tmp_path):
     read = Read(written(tmp_path / "trace.csv", "\n".join([REPORT, *rows])), tmp_path / "e")
     assert read.transfers.column("bytes").to_pylist() == [None, 1000, None, 0]
     assert read.count("rounded_sizes") == 2
+
+
+REPORTS = {  # as `nsys stats --format csv` prints them: header, rows
+    "cuda_gpu_trace": (
+        REPORT,
+        "1000,500,11,4,1,1,64,1,1,16,0.000,0.000,,,,,A GPU (0),1,,7,k(int)",
+        "2000,300,12,,,,,,,,,,0.066,220.0,Pinned,Device,A GPU (0),1,,7,[CUDA memcpy HtoD]",
+    ),
+    "cuda_api_trace": (
+        "Start (ns),Duration (ns),Name,Result,CorrID,Pid,Tid,T-Pri,Thread Name",
+        "900,50,cudaLaunchKernel,0,11,77,78,20,app",
+        "1900,60,cudaMemcpyAsync,0,12,77,78,20,app",
+    ),
+    "cuda_gpu_kern_sum": (
+        "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name",
+        "100.0,500,1,500.0,500.0,500,500,0.0,k(int)",
+    ),
+    "cuda_gpu_mem_size_sum": (
+        "Total (MB),Count,Avg (MB),Med (MB),Min (MB),Max (MB),StdDev (MB),Operation",
+        "0.066,1,0.066,0.066,0.066,0.066,0.000,[CUDA memcpy HtoD]",
+    ),
+}
+
+
+@pytest.mark.parametrize("first", ["cuda_gpu_trace", "cuda_gpu_kern_sum"])
+@pytest.mark.parametrize("said", [True, False])
+def test_several_reports_in_one_text(first, said, tmp_path):
+    lines = []
+    for name in (first, *(other for other in REPORTS if other != first)):
+        lines += [f"Processing [r.sqlite] with [/opt/{name}.py]... "] if said else []
+        lines += ["", *REPORTS[name], ""]
+    read = Read(written(tmp_path / "stats.csv", "\n".join(lines)), tmp_path / "e")
+    assert (read.status, read.capabilities["ranks"]) == ("read", [0])
+    assert read.kernels.column("name").to_pylist() == ["k(int)"]
+    (launch,) = read.launches.to_pylist()
+    assert [launch[name] for name in ("start_ns", "duration_ns", "stream", "queue_ns")] == [1000, 500, 7, 50]
+    assert read.calls.column("name").to_pylist() == ["cudaLaunchKernel", "cudaMemcpyAsync"]
+    assert read.transfers.column("bytes").to_pylist() == [66_000]
+    passed_over = 1 if first == "cuda_gpu_kern_sum" else 2  # a summary before the first trace is no row at all
+    assert read.capabilities["rows_in"]["other records"] == passed_over
+    assert read.count("unreadable_rows") == read.count("no_time") == 0
