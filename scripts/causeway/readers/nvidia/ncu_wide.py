@@ -220,7 +220,7 @@ class WideReader:
         return len(row) > max([self.page.metrics[0][0] if self.page.metrics else 0, *self.page.position.values()])
 
     def _unit(self, at: int, name: str) -> str:
-        if not self.page.pivot:
+        if self.page.units and not self.page.pivot:
             return self.page.units.get(at, "")
         return next((unit for pattern, unit in _PIVOT_UNITS if pattern.search(name)), "")
 
@@ -231,9 +231,10 @@ class WideReader:
         units = {at: base_unit(self._unit(at, name)) for at, name in page.metrics}
         unknown = sorted({self._unit(at, name) for at, name in page.metrics if not units[at][2]})
         sink.issues.add("unknown_units", len(unknown), clean_text(", ".join(unknown))[:200])
-        if page.pivot:
+        if page.pivot or not page.units:
+            what = "a pivot" if page.pivot else "a page"
             sink.issues.add(
-                "unknown_units", 1, "a pivot without units: the base units of the metrics' names were taken"
+                "unknown_units", 1, f"{what} without units: the base units of the metrics' names were taken"
             )
         columns: dict[tuple, int] = {}
         for at, name in page.metrics:

@@ -119,6 +119,16 @@ def test_a_page_without_units_or_with_repeated_headers(tmp_path):
     assert read.counters.column("dram_bytes").to_pylist() == [27_595_520.0, 1_024_500_000.0, 250_000.0]
 
 
+def test_a_page_that_lost_its_units_says_so_and_per_cent_are_ratios(tmp_path):
+    read = Read(page(tmp_path / "a.csv", units=False), tmp_path / "1")
+    rows = read.counters.to_pydict()
+    assert rows["sm_throughput"] == [0.0941, 1.0, 0.0]  # the name says per cent
+    assert rows["gpu_time"] == [11.81, 5.54, 1011.5]  # ns is what `--print-units base` prints
+    assert rows["dram_bytes"] == [27.59552, 1024.5, 0.25]
+    assert "a page without units" in read.issue("unknown_units")["detail"]
+    assert Read(page(tmp_path / "b.csv"), tmp_path / "2").issue("unknown_units") is None
+
+
 def test_a_cut_page_keeps_its_whole_lines(tmp_path):
     path = page(tmp_path / "raw.csv", rows=30)
     content = path.read_bytes()
