@@ -16,7 +16,7 @@ from causeway.core.tables import LAUNCH_SHAPE
 from causeway.readers.amd.counter_values import CounterValues, pack_reference
 from causeway.readers.common.constants import NULL
 from causeway.readers.sink.counter_table import check_metrics, name_metrics
-from causeway.readers.sink.event_times import usable
+from causeway.readers.sink.event_times import are_untimed, usable
 from causeway.readers.sink.records import CounterRows, RowCodes
 from causeway.readers.sink.sink import Sink
 
@@ -150,7 +150,7 @@ class CounterStore:
         start = np.asarray(columns["start"])
         stop = np.asarray(columns["stop"])
         filled = self._filled(columns, len(start))
-        good = usable(start, stop)  # the others are left out by the sink
+        good = usable(start, stop) & ~are_untimed(start, stop)  # the others are left out by the sink
         filled["name"] = filled["kernel"] if names is None else np.asarray(names, np.int64)
         rows = zip(*[filled[name][good].tolist() for name in (*_NAMES, "name")], strict=True)
         self._open().executemany(_insert("launch", len(_NAMES) + 1), rows)
@@ -343,8 +343,10 @@ def checked(sink: Sink, start: np.ndarray, stop: np.ndarray) -> tuple[np.ndarray
     -------
     start, stop : ndarray of int64, shape (n,)
     """
-    good = usable(start, stop)
-    known = (start != NULL) & (stop != NULL)
+    untimed = are_untimed(start, stop)
+    good = usable(start, stop) & ~untimed
+    known = (start != NULL) & (stop != NULL) & ~untimed
+    sink.issues.add("no_time", int(untimed.sum()))
     sink.issues.add("end_before_start", int((known & ~good & (stop < start)).sum()))
     sink.issues.add("implausible_time", int((known & ~good & (stop >= start)).sum()))
     return np.where(good, start, NULL), np.where(good, stop, NULL)

@@ -14,6 +14,13 @@ with a coarse clock.
 """
 
 
+def are_untimed(start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Return which work of a device has no times: profilers write 0 for both where they could not take them (CUPTI 12,
+    `CUpti_ActivityKernel9::start`); bool, shape (n,), of int64 arrays of that shape.
+    """
+    return (start == 0) & (end == 0)
+
+
 def usable(start: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Return which times can be those of an event: known, plausible, and not ending before they start.
 
@@ -31,7 +38,7 @@ def usable(start: np.ndarray, end: np.ndarray) -> np.ndarray:
 
 
 def possible_events(
-    start: np.ndarray, end: np.ndarray, columns: Mapping[str, object], issues: Issues
+    start: np.ndarray, end: np.ndarray, columns: Mapping[str, object], issues: Issues, of_device: bool = False
 ) -> tuple[int, dict[str, np.ndarray]]:
     """Leave out rows whose times cannot be those of an event, and count them.
 
@@ -41,6 +48,8 @@ def possible_events(
         Nanoseconds; `NULL` where absent.
     columns : mapping of str to array_like of int64, shape (n,) or one value for all rows
     issues : Issues
+    of_device : bool
+        Whether they are work of a device, which has no times where both are 0.
 
     Returns
     -------
@@ -51,6 +60,8 @@ def possible_events(
     """
     start = np.atleast_1d(np.asarray(start, np.int64))
     end = np.atleast_1d(np.asarray(end, np.int64))
+    if of_device and (untimed := are_untimed(start, end)).any():
+        start = np.where(untimed, NULL, start)
     columns = {name: np.broadcast_to(np.asarray(values, np.int64), start.shape) for name, values in columns.items()}
     if start.size and min(start.min(), end.min()) >= -EPOCH_2100_NS and max(start.max(), end.max()) <= EPOCH_2100_NS:
         duration = end - start

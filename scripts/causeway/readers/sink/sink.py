@@ -157,7 +157,7 @@ class Sink:
         """
         columns = {"stream": stream, "correlation": correlation, "queue_ns": queue_ns, "process": process}
         columns |= {"kernel": kernel, "label": label, "device": device, **(shape or {})}
-        n, columns = self._possible(start_ns, end_ns, columns)
+        n, columns = self._possible(start_ns, end_ns, columns, of_device=True)
         if not n:
             return
         self.issues.add("zero_duration", n - np.count_nonzero(columns["duration_ns"]))
@@ -185,7 +185,7 @@ class Sink:
         """
         columns = {"bytes": size, "process": process, "stream": stream, "device": device, "correlation": correlation}
         columns |= {"copy_kind": copy_kind, "src_kind": src_kind, "dst_kind": dst_kind}
-        n, columns = self._possible(start_ns, end_ns, columns)
+        n, columns = self._possible(start_ns, end_ns, columns, of_device=True)
         if n:
             self._fit(columns, "device", "stream")
             for name, absent in (("copy_kind", 0), ("src_kind", NO_KIND), ("dst_kind", NO_KIND)):
@@ -257,7 +257,7 @@ class Sink:
         """
         columns = {"process": process, "device": device, "stream": stream, "correlation": correlation, "name": name}
         columns |= {"communicator": communicator, "sequence": sequence, "group_size": group_size, "bytes": size}
-        n, columns = self._possible(start_ns, end_ns, columns)
+        n, columns = self._possible(start_ns, end_ns, columns, of_device=True)
         if n:
             self._fit(columns, "device", "stream")
             self._events["collectives"].add(event_batch("collectives", n, columns))
@@ -311,8 +311,8 @@ class Sink:
 
     # codes
 
-    def _possible(self, start: np.ndarray, end: np.ndarray, columns: dict) -> tuple[int, dict]:
-        return possible_events(start, end, columns, self.issues)
+    def _possible(self, start: np.ndarray, end: np.ndarray, columns: dict, of_device: bool = False) -> tuple[int, dict]:
+        return possible_events(start, end, columns, self.issues, of_device)
 
     def _fit(self, columns: dict, *ids: str) -> None:
         """Replace columns of ids, and correlations, by ones that fit."""

@@ -3,6 +3,7 @@ reader.
 """
 
 import pytest
+from reading import Read
 
 from causeway.readers.containers.csv_batches import _time
 from causeway.readers.pytorch.event_fields import nanoseconds
@@ -27,3 +28,26 @@ def test_microseconds_beyond_all_bounds_are_no_time(text):
 )
 def test_times_in_other_notations(text, value, rounded):
     assert _time(text) == (value, rounded)
+
+
+def test_dispatches_without_times_are_left_out_and_counters_find_the_others(tmp_path):
+    trace = (
+        '"Kind","Agent_Id","Queue_Id","Dispatch_Id","Kernel_Name","Correlation_Id","Start_Timestamp","End_Timestamp"\n'
+    )
+    counters = '"Dispatch_Id","Agent_Id","Queue_Id","Kernel_Name","Counter_Name","Counter_Value"\n'
+    folder = tmp_path / "run"
+    folder.mkdir()
+    times = {1: (10**18 + 5000, 10**18 + 7000), 2: (0, 0), 3: (10**18, 10**18 + 1000)}
+    for number, (start, end) in times.items():
+        trace += f'"KERNEL_DISPATCH","Agent 2",1,{number},"k",{number},{start},{end}\n'
+        counters += f'{number},"Agent 2",1,"k","SQ_WAVES",{100 + number}\n'
+    for name, text in (("kernel_trace", trace), ("counter_collection", counters)):
+        (folder / f"7_{name}.csv").write_text(text, encoding="utf-8")
+    read = Read(folder, tmp_path / "e")
+    launches = [(row["start_ns"] - 10**18, row["duration_ns"]) for row in read.launches.to_pylist()]
+    assert (launches, read.count("no_time")) == ([(0, 1000), (5000, 2000)], 1)
+    found = dict(
+        zip(read.counters.column("launch").to_pylist(), read.counters.column("sq_waves").to_pylist(), strict=True)
+    )
+    assert {launch: found[launch] for launch in (0, 1)} == {0: 103, 1: 101}
+    assert found.keys() - {0, 1} == {2}  # a number beyond the launches: the values of the dispatch without times

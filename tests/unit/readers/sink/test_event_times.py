@@ -58,3 +58,12 @@ def test_the_tick_of_a_clock_is_that_of_all_its_times(tick):
         first = min(first, int(start.min()))
     assert clock.tick_ns == tick if tick >= COARSE_NS else clock.tick_ns < COARSE_NS
     assert clock.first_ns <= first
+
+
+def test_work_of_a_device_whose_times_are_both_zero_has_none():
+    start = np.array([0, 0, 5, 0, 7])
+    end = np.array([0, 4, 5, 0, 9])
+    issues = Issues()
+    rows, columns = possible_events(start, end, {"at": np.arange(5)}, issues, of_device=True)
+    assert (rows, columns["at"].tolist(), issues.count("no_time")) == (3, [1, 2, 4], 2)
+    assert possible_events(start, end, {}, Issues())[0] == 5  # a range may begin and end with the session
