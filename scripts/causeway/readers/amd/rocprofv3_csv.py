@@ -119,7 +119,9 @@ class V3Reader:
         self.progress = options.progress()
         self.done = 0
         self.failure: ExportError | None = None
-        self.agents: list[tuple[int, dict]] = []
+        self.agents: list[tuple[int, int, dict]] = []
+        self.gpus: dict[str, int] = {}
+        self.by_type = False  # whether agents are numbered within their type
         self.process_of = self._group_processes()
         self.rank_of = ranks_in_names({table.group for table in tables})
 
@@ -149,8 +151,8 @@ class V3Reader:
                 self.store.close()
             raise
         self.sink.issues.add("rounded_times", self.events.rounded)
-        for device, facts in self.agents:
-            self.sink.device(0, device, **facts)
+        for device, among_gpus, facts in self.agents:
+            self.sink.device(0, among_gpus if self.by_type else device, **facts)
         self.sink.same_devices(range(len(self.sink.processes.keys)))
         if self.failure:
             raise self.failure
@@ -246,9 +248,11 @@ class V3Reader:
         }
         for at, kind in enumerate(kinds):
             device = int(columns["device"][at] if columns["device"][at] != NULL else columns["node"][at])
-            if kind == "GPU" and 0 <= device < 1 << 16:
-                units, clock = (int(columns[name][at]) for name in ("multiprocessors", "clock_mhz"))
-                self.agents.append((device, device_facts(names[at], units, clock)))
+            if kind == "GPU":
+                among_gpus = self.gpus[table.label] = self.gpus.get(table.label, -1) + 1
+                if 0 <= device < 1 << 16:
+                    units, clock = (int(columns[name][at]) for name in ("multiprocessors", "clock_mhz"))
+                    self.agents.append((device, among_gpus, device_facts(names[at], units, clock)))
 
     def _launch_columns(self, table: TraceFile, batch: CsvBatch) -> dict[str, np.ndarray]:
         """Return the columns of launches under our names."""
@@ -262,7 +266,10 @@ class V3Reader:
         stream = table.ours.get("stream", table.ours.get("queue_id"))
         columns["stream"] = batch.integers(stream) if stream else np.zeros(len(batch), np.int64)
         if "device" in table.ours:
-            columns["device"] = agents(batch.texts(table.ours["device"]))
+            texts = batch.texts(table.ours["device"])
+            columns["device"] = agents(texts)
+            # `--agent-index type-relative`: GPU 0, where the others write Agent 2 behind two processors
+            self.by_type |= any(text.upper().startswith("GPU") for text in set(texts))
         else:
             columns["device"] = np.zeros(len(batch), np.int64)
             self.sink.issues.add("device_assumed", 1, table.label)

@@ -51,3 +51,24 @@ def test_dispatches_without_times_are_left_out_and_counters_find_the_others(tmp_
     )
     assert {launch: found[launch] for launch in (0, 1)} == {0: 103, 1: 101}
     assert found.keys() - {0, 1} == {2}  # a number beyond the launches: the values of the dispatch without times
+
+
+@pytest.mark.parametrize(("label", "first"), [("Agent", 2), ("GPU", 0)])
+def test_facts_go_to_the_gpus_however_agents_are_numbered(label, first, tmp_path):
+    names = ["CPU", "CPU", "A", "B", "C", "D"]  # as `--agent-index relative` and `type-relative` number them
+    agents = '"Node_Id","Logical_Node_Id","Agent_Type","Cu_Count","Product_Name"\n'
+    agents += "".join(
+        f'{node},{node},"{"CPU" if node < 2 else "GPU"}",{100 + node},"{name}"\n' for node, name in enumerate(names)
+    )
+    trace = (
+        '"Kind","Agent_Id","Queue_Id","Dispatch_Id","Kernel_Name","Correlation_Id","Start_Timestamp","End_Timestamp"\n'
+    )
+    for gpu in range(4):
+        trace += f'"KERNEL_DISPATCH","{label} {first + gpu}",1,{gpu},"k",{gpu},{1000 + gpu},{2003 + gpu}\n'
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for name, text in (("kernel_trace", trace), ("agent_info", agents)):
+        (folder / f"7_{name}.csv").write_text(text, encoding="utf-8")
+    devices = Read(folder, tmp_path / "e").devices.to_pylist()
+    found = [(row["device"] - first, row["name"], row["multiprocessors"]) for row in devices]
+    assert found == [(0, "A", 102), (1, "B", 103), (2, "C", 104), (3, "D", 105)]
