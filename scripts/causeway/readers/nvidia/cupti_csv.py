@@ -94,9 +94,10 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         before += file.stat().st_size
     if not sink.n_launches:
         if failure or not sink.n_transfers:
-            raise failure or ExportError(
-                options.source, "there is a header but no kernel launch", "at least one launch", ADVICE
-            )
+            found = "there is a header but no kernel launch"
+            if untimed := sink.issues.count("no_time"):
+                found += f"; {untimed:,} events have no start or end that can be read (times need a decimal point)"
+            raise failure or ExportError(options.source, found, "at least one launch", ADVICE)
         sink.issues.add("no_launches")
     if failure:
         raise failure

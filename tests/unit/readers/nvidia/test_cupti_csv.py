@@ -289,3 +289,10 @@ def test_several_reports_in_one_text(first, said, tmp_path):
     passed_over = 1 if first == "cuda_gpu_kern_sum" else 2  # a summary before the first trace is no row at all
     assert read.capabilities["rows_in"]["other records"] == passed_over
     assert read.count("unreadable_rows") == read.count("no_time") == 0
+
+
+def test_decimal_commas_are_named_as_the_reason(tmp_path):
+    text = "start [ms];duration [ms];name;device;stream\n1,5;0,25;k;0;7\n2,5;0,25;k;0;7"
+    read = Read(written(tmp_path / "k.csv", text), tmp_path / "e")
+    assert read.status == "refused"
+    assert "2 events have no start or end that can be read (times need a decimal point)" in read.error["found"]
