@@ -4,6 +4,7 @@ hold.
 
 import json
 
+import numpy as np
 import pytest
 from levels_reference import raw_values, write_run
 
@@ -240,6 +241,29 @@ def test_tiles_hold_the_shares_of_the_levels(made, watched):
     )
     assert sum(entry[3] for entry in index["launches"]) == 40_000
     assert json.dumps(index["configurations"])
+
+
+def test_one_cell_far_above_all_others_does_not_blanch_the_map_of_ranks(tmp_path, watched):
+    rows = 2000
+    duration = 1000 + 40 * (np.arange(rows) // 7 % 9)
+    duration[-1] = 1_000_000
+    folder = tmp_path / "d"
+    launches = {"start_ns": 1_000_000 * np.arange(rows), "duration_ns": duration}
+    launches |= dict.fromkeys(("rank", "device", "stream", "configuration"), np.zeros(rows, np.int64))
+    write_export(folder / "0", launches)
+    folders, clocks = {"0": folder / "0"}, {"exports": {"0": {"shift_ns": 0}}}
+    build(folders, clocks, folder / "levels", nodes={}, error=0.05, share=0.05, link_window_ns=1)
+    write_explorer(folder, folders, clocks, folder / "explorer", [], 10_000)
+    page = opened((folder / "explorer",), watched)
+    colours = """(function () {
+      var c = document.getElementById('rows'), d = c.getContext('2d').getImageData(0, 0, c.width, 8).data, found = {};
+      for (var i = 0; i < d.length; i += 4) if (d[i + 3] === 255) found[d[i] + ',' + d[i + 1] + ',' + d[i + 2]] = 1;
+      return Object.keys(found);
+    })()"""
+    shades = {"242,229,29", "162,216,56", "87,197,100", "42,175,127", "31,150,139", "40,122,142"}
+    shades |= {"53,94,141", "67,62,133", "68,15,84"}
+    assert len(shades & set(page.evaluate(colours))) >= 4
+    assert "or more (the largest is " in page.locator("#legend").inner_text()
 
 
 def test_a_dataset_without_times_has_a_page_that_says_so(tmp_path, watched):

@@ -16,13 +16,15 @@ function canvas(id, height) {
 function shown() { return Math.min(index.rows.length - offset, 40); }
 function drawRows(level, needed) {
   var metric = +$("metric").value, count = shown(), high = Math.max(8, Math.min(20, 320 / count)), c = canvas("rows", count * high + 22);
-  var largest = 0, drawnRows = [];
+  var values = [], drawnRows = [];
   for (var r = 0; r < count; r++) {
     var block = blockOf(r + offset), found = cellsOf(level, block, needed);
     var s = series(found, block, rowOf(r + offset), metric);
-    s[1].forEach(function (v) { if (v > largest) largest = v; });
+    s[1].forEach(function (v) { if (v !== null) values.push(v); });
     drawnRows.push([s, found.width]);
   }
+  values = Float64Array.from(values).sort();
+  var largest = Math.max(0, values[values.length - 1] || 0), top = darkest(values, largest);
   drawnRows.forEach(function (one, r) {
     var label = index.rows[r + offset];
     c.g.fillStyle = "#1b1f24";
@@ -32,7 +34,7 @@ function drawRows(level, needed) {
     one[0][0].forEach(function (x, i) {
       var v = one[0][1][i];
       if (v === null) return;
-      var own = VIRIDIS[largest ? Math.min(8, Math.floor((v / largest) * 9)) : 0];
+      var own = VIRIDIS[top ? Math.min(8, Math.max(0, Math.floor((v / top) * 9))) : 0];
       var a = Math.max(X0, c.x(x * 1e9 - one[1] / 2)), b = Math.min(c.width - RIGHT, c.x(x * 1e9 + one[1] / 2));
       if (own !== ink || a > to + 0.01) { fill(); from = a; ink = own; }
       to = b;
@@ -49,8 +51,15 @@ function drawRows(level, needed) {
   axis(c, count * high);
   var m = index.metrics[metric];
   $("rowtitle").textContent = "Ranks over time: " + m.name + " (" + m.meaning + ")";
-  $("legend").textContent = "Light is 0, dark is " + (m.unit === "ns" ? time(largest) : Number(largest.toPrecision(3)) + " " + m.unit) + "; white: nothing there. " +
+  function said(v) { return m.unit === "ns" ? time(v) : Number(v.toPrecision(3)) + " " + m.unit; }
+  var beyond = top < largest ? " or more (the largest is " + said(largest) + ")" : "";
+  $("legend").textContent = "Light is 0, dark is " + said(top) + beyond + "; white: nothing there. " +
     (index.rows.length > count ? "Rows " + (offset + 1) + " to " + (offset + count) + " of " + index.rows.length + "." : "") + (index.whole ? "" : " The blue line below: launches one by one.") + " A click on a name chooses that rank for the lanes and launches.";
+}
+// from where on cells are darkest: the largest value, but where that is far above nearly all, what one in a hundred exceeds
+function darkest(sorted, largest) {
+  var usual = sorted[Math.floor(0.99 * (sorted.length - 1))];
+  return usual > 0 && largest > 2 * usual ? usual : largest;
 }
 function titleOf(label, middle) { return "rank " + label[1] + (label[2] ? middle + label[2] : ""); }
 function page(step) {
