@@ -215,6 +215,13 @@ def test_ends_that_are_no_common_events_are_not_used():
     assert "no common events" in run.clocks["reason"]
 
 
+def test_times_of_reasons_are_in_one_unit():
+    quiet = np.arange(20) * 10_000_000 + np.zeros((3, 1), np.int64)
+    for reason in (judged(quiet)[1]["reason"], played(**CASES["persistent"]).clocks["reason"]):
+        assert reason.count(" µs") == 2
+        assert " us" not in reason
+
+
 def test_who_waits_for_whom():
     group = collectives.MatchedCollectives("g", [0, 1], np.array([[0, 100], [40, 100]]), np.array([[60, 120], [60, 120]]), ["all_reduce"] * 2,
                               np.array([80, -1]))  # fmt: skip

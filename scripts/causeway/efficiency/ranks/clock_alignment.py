@@ -18,7 +18,8 @@ FEWEST_FOR_DRIFT = 16
 MOST = 20_000
 """Collectives used of each pair of clocks, evenly spread."""
 GOOD_NS = 20_000
-"""Ends that scatter less than this count as common events; else they must at least scatter half as much as starts."""
+GOOD_SHARE = 0.5
+"""Ends that scatter by at most `GOOD_NS`, or by at most this share of what starts scatter, count as common events."""
 QUANTILE = 0.95
 
 
@@ -110,8 +111,8 @@ def align_by_ends(
     ends, starts = _scatters(groups, owners, clocks)
     worst = max(ends.values())
     spread = max(starts.values())
-    accepted = worst <= max(GOOD_NS, 0.5 * spread)
-    reason = f"ends of collectives scatter by {worst / 1000:,.1f} us, starts by {spread / 1000:,.1f} us"
+    accepted = worst <= max(GOOD_NS, GOOD_SHARE * spread)
+    reason = f"ends of collectives scatter by {worst / 1000:,.1f} µs, starts by {spread / 1000:,.1f} µs"
     return {
         "clocks": clocks,
         "residual_ns": {name: round(value) for name, value in ends.items()},

@@ -38,6 +38,8 @@ FEWEST_TRANSIENT = 3
 chance; a transient one is late in 3 % and three of them; rarer ones cannot be separated from chance."""
 LEVEL = 0.01
 """How often chance may name a rank."""
+BOTH_COST = 0.2
+"""Late ranks and slow transfers both count where the smaller loss is more than this share of the larger one."""
 
 
 def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock], roles: Mapping[int, int] | None = None) -> dict:
@@ -209,7 +211,7 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
     named = [entry for entry in ranks if entry["pattern"] != "none"]
     caused = sum(entry["waiting_for_it_ns"] for entry in named)
     often = slow.sum() >= max(FEWEST_TRANSIENT, TRANSIENT * count)
-    if named and often and min(caused, excess) > 0.2 * max(caused, excess):
+    if named and often and min(caused, excess) > BOTH_COST * max(caused, excess):
         verdict = MIXED
         reason = "late ranks and slow transfers both cost time"
     elif named and (not often or caused >= excess):
@@ -229,7 +231,7 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
             " stand out"
         )
         verdict = INCONCLUSIVE
-        reason = f"{words}{compared}; clocks leave {found['residual_ns'] / 1000:,.1f} us"
+        reason = f"{words}{compared}; clocks leave {found['residual_ns'] / 1000:,.1f} µs"
     sums = {
         "waiting_ns": int(found["waiting"].sum()),
         "transfer_ns": int(found["transfer"].sum()),
