@@ -63,7 +63,7 @@ def arrow_of(edge: Mapping) -> Arrow:
     if edge.get("sign_of") == "value":
         word = f"{word} the value,"
     if edge.get("level"):
-        word = f"{elided(edge['level'], 24)} {word}"
+        word = f"= {elided(edge['level'], 24)}: {word}"
     share = (
         formatting.percent(percent, edge["contribution_low"], edge["contribution_high"])
         if percent is not None

@@ -171,7 +171,8 @@ def _attempt(row: Mapping | None) -> str:
     left = row["refuted_effect"]
     if row["refuter"] == "robustness_value":
         return f"{mark} {formatting.ratio(left)}"
-    return f"{mark} {row['effect']:.2f} → {left:.2f}"
+    before, after = (f"{round(effect, 2) + 0.0:.2f}" for effect in (row["effect"], left))  # -0.00 is 0.00
+    return f"{mark} {before} → {after}"
 
 
 def baselines_of(rows: Sequence[Mapping], causes: Sequence[Mapping]) -> list[list[dict | None]]:
@@ -179,7 +180,8 @@ def baselines_of(rows: Sequence[Mapping], causes: Sequence[Mapping]) -> list[lis
     if not rows:
         return []
     ours = [row for row in causes if row["feature"] != UNEXPLAINED]
-    columns = [[_named(labelled(row), row["contribution_percent"], True) for row in ours]]
+    names = [f"{labelled(row)}:" if row.get("level") else labelled(row) for row in ours]  # `rank = 2: 3 %`
+    columns = [[_named(name, row["contribution_percent"], True) for name, row in zip(names, ours, strict=True)]]
     for method in METHODS:
         own = sorted((row for row in rows if row["method"] == method), key=lambda row: row["place"])
         columns.append([_named(row["feature"], row["share_percent"], row["cause"]) for row in own])

@@ -45,6 +45,8 @@ def test_signs_kinds_and_robustness_decide_how_an_arrow_looks():
     )
     assert (lowers.colour, lowers.head, lowers.label) == (theme.LOWERS, "open", "lowers 34 % [27, 41]")
     assert raises.detail == "found in 95 %, robust 0.38"
+    of_level = arrow_of(edge(sign="-") | {"level": "2", "sign_of": "value"})
+    assert of_level.label == "= 2: lowers the value, 34 % [27, 41]", "the number is a level, not an amount"
     assert arrow_of(edge(robustness=0.26)).dashed
     assert not arrow_of(edge(robustness=None)).dashed
     for grey in (

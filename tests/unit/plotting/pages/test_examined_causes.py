@@ -128,6 +128,8 @@ def test_tables_of_refutations_and_baselines():
     assert feature == "x"
     assert attempts == ["✓ 0.40 → 0.01", "–", "–", "–", "–", "–", "✗ 0.40 → 1.10"]
     assert refutations_of([]) == []
+    ((_, nothing),) = refutations_of([base | {"refuter": "future_exposure", "refuted_effect": -0.001, "passed": True}])
+    assert nothing[0] == "✓ 0.40 → 0.00"
     named = {
         "method": "lasso",
         "feature": "z",
@@ -144,6 +146,9 @@ def test_tables_of_refutations_and_baselines():
     assert first[0]["is_cause"]
     assert [second[0], first[1], first[3]] == [None] * 3
     assert baselines_of([], causes) == []
+    (row, *_), _ = contribution_rows(1)
+    (line, *_) = baselines_of([named], [row | {"feature": "rank", "level": "2", "contribution_percent": 3.0}])
+    assert line[0]["words"] == "rank = 2: 3 %"
 
 
 @pytest.mark.parametrize(("methods", "said"), [(["lasso"], 1), (["lasso", "boosted_trees"], 0), ([], 0)])
