@@ -18,6 +18,7 @@ COPIED = {
     "lost_time": "demo/figures/lost_time.svg",
     "rank_map": "demo/figures/rank_map.svg",
     "stragglers": "demo/figures/stragglers.svg",
+    "waiting": "demo/figures/waiting.svg",
     "bins": f"{TARGET}/bins.svg",
     "kernels": f"{TARGET}/kernels.svg",
     "causal_graph": f"{TARGET}/causal_graph_dataset.svg",

@@ -60,3 +60,9 @@ def test_values_come_from_the_configuration():
     path = ROOT / "rules" / "captions" / "workflow.rst"
     assert "the highest 10 %\nare kept" in rendered(path)
     assert "the 200 highest\nare kept" in rendered(path, keep_count=200)
+
+
+def test_the_first_page_of_the_report_names_every_numbered_category():
+    text = " ".join(rendered(ROOT / "rules" / "captions" / "workflow.rst").split())
+    categories = {figure.category for figure in records().values() if figure.category[0].isdigit()}
+    assert [name for name in sorted(categories) if f"*{name}*" not in text] == []
