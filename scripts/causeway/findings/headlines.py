@@ -212,11 +212,13 @@ def of_waiting(reason: str, idle_ns: int, percent: float) -> str:
     return f"Devices wait for {time(idle_ns)} between their work, {_percent(percent)} of it: {WAITING[reason]}."
 
 
-def with_saving(headline: str, subject: str, saved_ns: int, run_ns: int) -> str:
-    """Return the headline of a loss with what a replay without it saves of a run's time, where that is not too long."""
+def with_saving(headline: str, subject: str, saved_ns: int, run_ns: int, removed: str = "it") -> str:
+    """Return the headline of a loss with what a replay without it saves of a run's time, where that is not too long;
+    `removed` is what the replay takes away where that is more than the loss.
+    """
     share = 100 * saved_ns / run_ns if run_ns else 0.0
     gain = _percent(share) if share >= NO_CHANGE else "no"
-    longer = f"{headline.rstrip('.')}; without it the run is {gain} shorter."
+    longer = f"{headline.rstrip('.')}; without {removed} the run is {gain} shorter."
     return longer if word_count(longer, subject) <= MOST_WORDS else headline
 
 

@@ -13,6 +13,8 @@ from causeway.findings.record import Finding, Replay
 
 OUTSIDE = " Part of that lies outside the loss, as where devices are not yet at work."
 """What is said of a replay that saves more than the loss."""
+REMOVED = {"host_free": "host time"}
+"""What a replay takes away that is more than the idle time of devices for which it stands."""
 UNBOUNDED = ("no_straggler",)
 """Changes that may save more than the loss that a finding states: of a late rank that is what the others wait."""
 
@@ -81,9 +83,10 @@ def _replayed(finding: Finding, rows: Sequence[Mapping], at: int, devices: int) 
     query = f"({gain}) * ({count})"
     if row["change"] not in UNBOUNDED:
         query = f"least({query}, ({finding.recoverable_query}))"
+    removed = "it" if every == most else REMOVED.get(row["change"], "it")
     return replace(
         found,
-        headline=headlines.with_saving(finding.headline, finding.subject, saved, row["time_ns"]),
+        headline=headlines.with_saving(finding.headline, finding.subject, saved, row["time_ns"], removed),
         sentence=f"{found.sentence}{'' if every == most else OUTSIDE}",
         recoverable_ns=most,
         recoverable_query=f"SELECT ({query})::BIGINT",
