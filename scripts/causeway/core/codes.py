@@ -26,8 +26,6 @@ COPY_KINDS = {
 }
 """CUPTI's CUpti_ActivityMemcpyKind (CUDA 12), and `MEMSET_KIND`."""
 
-MEMSET_KIND = 255
-
 MEMORY_KINDS = {
     0: "pageable",
     1: "pinned",

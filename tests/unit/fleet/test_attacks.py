@@ -63,7 +63,7 @@ def test_all_attacks_go_as_expected():
     assert sybils.held
     assert sybils.figures["bias"] == pytest.approx(sybils.figures["sybils"], rel=0.2)  # the bound is tight
     assert sybils.figures["beyond_bounds"] == 0
-    assert attacks.reidentification(LAYOUT, vectors, np.random.default_rng(2)).held
+    assert attacks.reidentification(vectors, np.random.default_rng(2)).held
     farm = attacks.many_gpus(LAYOUT, vectors[0], 100)
     assert farm.held
     assert farm.figures["taken"] == 1

@@ -120,7 +120,7 @@ def named(seed, planted, folder):
     graph, links = graph_of(run, with_events=True)
     paths = CriticalPaths(graph, links)
     before = measured(graph, links)
-    for change in changes(graph, links, before, durations_of(graph, links), kernel_ns(paths, before)):
+    for change in changes(graph, links, durations_of(graph, links), kernel_ns(paths, before)):
         if change.word == "collectives_free":
             after = replayed(graph, links, change.durations)
             spans = np.array([paths.span(after, rank) for rank in paths.ranks()])

@@ -77,7 +77,7 @@ def errors_of(seed, with_events):
     paths = CriticalPaths(graph, links)
     found = []
     before = measured(graph, links)
-    for change in changes(graph, links, before, durations_of(graph, links), kernel_ns(paths, before)):
+    for change in changes(graph, links, durations_of(graph, links), kernel_ns(paths, before)):
         after = replayed(graph, links, change.durations)
         spans = np.array([paths.span(after, rank) for rank in paths.ranks()])
         predicted = spans[:, 1].max() - spans[:, 0].min()

@@ -322,7 +322,7 @@ def linkage(catalogue: Catalogue, sequences: np.ndarray, clusters: int, keys: Se
     )
 
 
-def reidentification(layout: ReportLayout, vectors: np.ndarray, rng: np.random.Generator) -> Attack:
+def reidentification(vectors: np.ndarray, rng: np.random.Generator) -> Attack:
     """Assign the helper's shares to users: an attacker that knows every vector and sees one server's store.
 
     Its best strategy is to compare the opened share with each vector; a share is uniformly random, so it succeeds as
@@ -330,7 +330,6 @@ def reidentification(layout: ReportLayout, vectors: np.ndarray, rng: np.random.G
 
     Parameters
     ----------
-    layout : ReportLayout
     vectors : ndarray of uint32, shape (n, cells)
     rng : Generator
         Of the order of the shares.

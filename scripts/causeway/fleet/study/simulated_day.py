@@ -141,7 +141,7 @@ def attack(settings: Mapping, seed: int, folder: Path, files: Mapping[str, Path]
     made = [
         attacks.poisoned_report(layout, vectors),
         attacks.sybils(layout, vectors),
-        attacks.reidentification(layout, vectors, rng),
+        attacks.reidentification(vectors, rng),
         attacks.linkage(found, sequences, settings["clusters"], keys),
         attacks.dictionary(found, names),
         attacks.many_gpus(layout, vectors[0]),

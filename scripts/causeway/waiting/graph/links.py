@@ -77,8 +77,8 @@ def ended_by(moment, last, previous, absent, ends):
     return absent
 
 
-@compiled(int64(int64, int64, int64, int64, I8, int64[:, ::1], I4, I8))
-def latest_ended(scope, rank, moment, after, ends, recent, stream_rank, offsets):
+@compiled(int64(int64, int64, int64, int64, I8, int64[:, ::1], I8))
+def latest_ended(scope, rank, moment, after, ends, recent, offsets):
     """Return the work within a scope that ended last, after `after` and by `moment`; -1 if none did."""
     first = scope if scope >= 0 else offsets[rank]
     stop = scope + 1 if scope >= 0 else offsets[rank + 1]
@@ -158,9 +158,7 @@ def link(
         if node >= n + m:
             c = node - n - m
             rank = int64(thread_rank[thread[c]])
-            call_work[c] = latest_ended(
-                int64(scope[c]), rank, call_end[c], call_start[c], end, recent, stream_rank, offsets
-            )
+            call_work[c] = latest_ended(int64(scope[c]), rank, call_end[c], call_start[c], end, recent, offsets)
             continue
         if node >= n:
             c = node - n
@@ -194,7 +192,7 @@ def link(
                 bound[node] = BY_CALL
         if other[node] < 0 and (bound[node] == NO_BOUND or start[node] - ready > 2 * start_up):
             after = max(ready, start[node] - INFERRED_NS) if bound[node] != NO_BOUND or made_by >= 0 else ready
-            found = latest_ended(ALL_STREAMS, rank, start[node], after, end, recent, stream_rank, offsets)
+            found = latest_ended(ALL_STREAMS, rank, start[node], after, end, recent, offsets)
             if found >= 0:
                 other[node] = found
                 bound[node] = BY_WORK

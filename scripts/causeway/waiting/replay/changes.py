@@ -10,7 +10,6 @@ from causeway.numeric.compiled import I4, compiled
 from causeway.waiting.graph.link_ranks import Links
 from causeway.waiting.graph.nodes import COLLECTIVE, COPY, KERNEL, Graph
 from causeway.waiting.graph.scratch import WINDOW, Scratch, windows
-from causeway.waiting.path.critical_path import Schedule
 from causeway.waiting.replay.replayed import Durations
 
 FASTER = 10
@@ -50,17 +49,13 @@ class OneChange:
     naive_ns: int
 
 
-def changes(
-    graph: Graph, links: Links, schedule: Schedule, plain: Durations, kernel_ns: np.ndarray
-) -> Iterator[OneChange]:
+def changes(graph: Graph, links: Links, plain: Durations, kernel_ns: np.ndarray) -> Iterator[OneChange]:
     """Give the changes that apply to a graph; the first is no change.
 
     Parameters
     ----------
     graph : Graph
     links : Links
-    schedule : Schedule
-        As measured.
     plain : Durations
         As measured.
     kernel_ns : ndarray of int64, shape (texts,), ns
@@ -96,7 +91,7 @@ def changes(
             return np.where(chosen, own - own * FASTER // 100, own)
 
         yield _of_work(graph, "kernel_faster", graph.texts[code], plain, faster)
-    late = _no_straggler(graph, links, schedule, plain)
+    late = _no_straggler(graph, links, plain)
     if late is not None:
         yield late
 
@@ -164,7 +159,7 @@ def top_kernels(kernel_ns: np.ndarray) -> list[int]:
     return [int(code) for code in order if kernel_ns[code] > 0]
 
 
-def _no_straggler(graph: Graph, links: Links, schedule: Schedule, plain: Durations) -> OneChange | None:
+def _no_straggler(graph: Graph, links: Links, plain: Durations) -> OneChange | None:
     """Return a change in which the rank that delays the others longest lasts, item by item, as the median of the other
     ranks; None without such a rank, or where ranks do not run the same items in the same order.
     """

@@ -62,13 +62,13 @@ def replay_rows(
     plain = durations_of(graph, links)
     marks = {row: _Marks(graph, steps[graph.ranks[row]], row) for row in paths.ranks() if graph.ranks[row] in steps}
     rows = []
-    for change in changes(graph, links, before, plain, kernel_ns):
-        rows += _rows_of(change, graph, paths, before, replayed(graph, links, change.durations), marks)
+    for change in changes(graph, links, plain, kernel_ns):
+        rows += _rows_of(change, paths, before, replayed(graph, links, change.durations), marks)
     return rows
 
 
 def _rows_of(
-    change: OneChange, graph: Graph, paths: CriticalPaths, before: Schedule, after: Schedule, marks: dict[int, "_Marks"]
+    change: OneChange, paths: CriticalPaths, before: Schedule, after: Schedule, marks: dict[int, "_Marks"]
 ) -> list[Predicted]:
     spans = [[paths.span(schedule, rank) for rank in paths.ranks()] for schedule in (before, after)]
     if not spans[0]:

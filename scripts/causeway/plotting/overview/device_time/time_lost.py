@@ -211,7 +211,7 @@ def _host(facts: Document) -> list[Markup]:
     return [joined([*words, " × balance ", of("mpi_load_balance"), "."])]
 
 
-def tree_rows(facts: Document, table: "pa.Table") -> list[tuple[str, Markup, list, str | None]]:
+def tree_rows(facts: Document) -> list[tuple[str, Markup, list, str | None]]:
     """Return the rows of the table: group, name, and the way to the tree in each flavour; the parts of a group in the
     order of their names.
 
@@ -297,7 +297,7 @@ def tree_table(facts: Document, table: "pa.Table", flavours: Sequence[Flavour]) 
     ]
     body = []
     before = ""
-    for group, words, path, note in tree_rows(facts, table):
+    for group, words, path, note in tree_rows(facts):
         first = "first" if group != before else None
         before = group
         if note:
