@@ -251,7 +251,8 @@ def test_one_cell_far_above_all_others_does_not_blanch_the_map_of_ranks(tmp_path
     launches = {"start_ns": 1_000_000 * np.arange(rows), "duration_ns": duration}
     launches |= dict.fromkeys(("rank", "device", "stream", "configuration"), np.zeros(rows, np.int64))
     write_export(folder / "0", launches)
-    folders, clocks = {"0": folder / "0"}, {"exports": {"0": {"shift_ns": 0}}}
+    folders = {"0": folder / "0"}
+    clocks = {"exports": {"0": {"shift_ns": 0}}}
     build(folders, clocks, folder / "levels", nodes={}, error=0.05, share=0.05, link_window_ns=1)
     write_explorer(folder, folders, clocks, folder / "explorer", [], 10_000)
     page = opened((folder / "explorer",), watched)

@@ -24,7 +24,7 @@ MISSING = {
     "plotting/figures": 18,
     "plotting/figures/device_time": 3,
     "plotting/overview": 3,
-    "plotting/overview/device_time": 5,
+    "plotting/overview/device_time": 4,
     "readers/amd": 13,
     "readers/common": 3,
     "readers/containers": 14,

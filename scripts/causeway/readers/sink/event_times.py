@@ -16,7 +16,15 @@ with a coarse clock.
 
 def are_untimed(start: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Return which work of a device has no times: profilers write 0 for both where they could not take them (CUPTI 12,
-    `CUpti_ActivityKernel9::start`); bool, shape (n,), of int64 arrays of that shape.
+    `CUpti_ActivityKernel9::start`).
+
+    Parameters
+    ----------
+    start, end : ndarray of int64, shape (n,)
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
     """
     return (start == 0) & (end == 0)
 
