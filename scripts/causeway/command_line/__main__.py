@@ -19,6 +19,7 @@ from causeway.command_line.exports_found import FoundExport, find_exports
 from causeway.command_line.gate_files import GateFiles
 from causeway.command_line.output import answer, remark
 from causeway.command_line.run_workflow import INTERRUPTED, run_workflow, snakemake_command
+from causeway.command_line.stop_reasons import NO_STEP
 from causeway.core.errors import CausewayError
 from causeway.core.files.checksums import RECORD, differences, in_words
 from causeway.core.files.machine_errors import fault_behind, sentence
@@ -35,10 +36,15 @@ def _parser() -> argparse.ArgumentParser:
         command.set_defaults(action=action)
         return command
 
-    def runs(command: argparse.ArgumentParser) -> None:
+    def works_in_a_folder(command: argparse.ArgumentParser) -> None:
         command.add_argument("--out", type=Path, default=Path("causeway-analysis"), metavar="DIR", help="its folder")
-        command.add_argument("--cores", default="all", metavar="N", help="processes at a time (default: all)")
+        command.add_argument(
+            "--cores", type=_cores, metavar="N", help="processes at a time (default: all, or as the profile says)"
+        )
         command.add_argument("--profile", metavar="NAME", help="a profile of Snakemake, for example slurm")
+
+    def runs(command: argparse.ArgumentParser) -> None:
+        works_in_a_folder(command)
         command.add_argument(
             "--set", action="append", default=[], metavar="KEY=VALUE", help="a choice of the configuration"
         )
@@ -72,8 +78,15 @@ def _parser() -> argparse.ArgumentParser:
     windows = add("windows", _windows, "Write windows of time for other viewers: Chrome trace, Paraver, SQLite.")
     windows.add_argument("dataset")
     windows.add_argument("window", nargs="+", help="whole, at_1000us_2500us, or finding_3")
-    runs(windows)
+    works_in_a_folder(windows)
     return parser
+
+
+def _cores(text: str) -> str:
+    """Return a number of processes as Snakemake takes it; with 0 it would wait for ever."""
+    if text != "all" and not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number from 1 nor all")
+    return text
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -205,7 +218,16 @@ def _windows(options: argparse.Namespace) -> int:
     configuration = existing_configuration(options.out)
     command = snakemake_command(options.out, configuration, files, options.cores, options.profile, [])
     with alone_in(options.out):
-        code = run_workflow(command)
+        try:
+            code = run_workflow(command)
+        except CausewayError as error:
+            if not str(error).startswith(NO_STEP):
+                raise
+            names = sorted(path.parent.name for path in (options.out / "results").glob("*/clocks.json"))
+            raise CausewayError(
+                f"{options.out}: no window of {options.dataset} can be written: the datasets with a time line are"
+                f" {', '.join(names) or 'not known yet; let the analysis end'}"
+            ) from None
     if not code:
         answer(*(str(options.out / file) for file in files))
     return code

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from causeway.command_line.output import remark
 from causeway.command_line.progress import WorkflowProgress
+from causeway.command_line.stop_reasons import stop_reasons
 from causeway.core.errors import CausewayError
 from causeway.core.installation import workflow_folder
 
@@ -26,11 +27,14 @@ def snakemake_command(
     folder: Path,
     configuration: Path | None,
     targets: Sequence[str],
-    cores: str,
+    cores: str | None,
     profile: str | None,
     extra: Sequence[str],
 ) -> list[str]:
-    """Return the command that makes `targets` of an analysis; a profile of this repository is known by its name."""
+    """Return the command that makes `targets` of an analysis; a profile of this repository is known by its name.
+
+    Without a number of cores it takes all of this machine, or as many as the profile says.
+    """
     home = workflow_folder()
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(home / "Snakefile"), "--directory", str(folder)]
     if configuration:
@@ -38,8 +42,8 @@ def snakemake_command(
     if profile:
         own = home / "profiles" / profile
         command += ["--profile", str(own) if own.is_dir() else profile]
-    else:
-        command += ["--cores", cores]
+    if cores or not profile:
+        command += ["--cores", cores or "all"]
     return [*command, *extra, *(["--", *targets] if targets else [])]
 
 
@@ -51,12 +55,11 @@ def run_workflow(command: Sequence[str]) -> int:
     Raises
     ------
     CausewayError
-        If Snakemake fails; the message is the end of its output.
+        If Snakemake fails; the message says why in the workflow's own sentences, else it is the end of the output.
     """
     remark(f"{shlex.join(command)}\n")
     progress = WorkflowProgress()
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()])
+    environment = _environment(command)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     with subprocess.Popen(  # noqa: S603 - a list of arguments, no shell
@@ -85,6 +88,45 @@ def run_workflow(command: Sequence[str]) -> int:
         remark("interrupted; what was finished is kept, and the same command goes on from there\n")
         return INTERRUPTED
     if code:
+        if reasons := stop_reasons(progress.kept):
+            raise CausewayError("\n".join([*reasons, *_where_it_is_kept(command, progress)]))
         ending = "\n".join(progress.kept)
         raise CausewayError(f"Snakemake stopped with exit code {code}; its last lines are:\n{ending}")
     return 0
+
+
+def _where_it_is_kept(command: Sequence[str], progress: WorkflowProgress) -> list[str]:
+    """Return a line on the logs and on what was finished; none if no step ran."""
+    folder = _folder_of(command)
+    if folder is None or not progress.rule:
+        return []
+    return [f"What was finished is kept: the same command goes on from there. Logs: {folder / 'results' / 'logs'}"]
+
+
+def _folder_of(command: Sequence[str]) -> Path | None:
+    """Return the folder in which a Snakemake command works, as it names it."""
+    return Path(command[command.index("--directory") + 1]) if "--directory" in command else None
+
+
+def _environment(command: Sequence[str]) -> dict[str, str]:
+    """Return Snakemake's environment: its programs on the PATH, and a folder for its cache that can be written.
+
+    Snakemake makes `~/.cache/snakemake` when it starts, and ends with a traceback where it cannot: in a container
+    without a home, or for a user of a batch system whose home is not mounted.
+    """
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()])
+    folder = _folder_of(command)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "snakemake"
+    if folder is not None and not _can_be_written(cache):
+        environment["XDG_CACHE_HOME"] = str((folder / ".snakemake" / "cache").absolute())
+    return environment
+
+
+def _can_be_written(folder: Path) -> bool:
+    """Return whether a folder is there, or can be made, and files in it too."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK | os.X_OK)

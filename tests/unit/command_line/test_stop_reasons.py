@@ -1,0 +1,172 @@
+"""What a command says where Snakemake stops: the sentences of the workflow, and all else as it was printed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from causeway.command_line import __main__ as command
+from causeway.command_line.run_workflow import run_workflow, snakemake_command
+from causeway.command_line.stop_reasons import stop_reasons
+from causeway.core.errors import CausewayError
+from support import REAL
+
+WORKFLOW = """
+from snakemake.exceptions import WorkflowError
+
+
+def refuse():
+    raise WorkflowError("configuration: bins: 3 is not of type 'object'; the schema describes every key")
+
+
+if config.get("refused"):
+    refuse()
+
+
+rule sentence:
+    output: "sentence"
+    log: "{folder}/sentence.log"
+    shell: "printf '10:00:00 INFO begun\\\\n10:00:01 ERROR rank0.sqlite: holds no launch\\\\n' > {{log}}; false"
+
+
+rule other:
+    output: "other"
+    log: "{folder}/other.log"
+    shell: "printf '10:00:01 ERROR another reason\\\\n' > {{log}}; false"
+
+
+rule mute:
+    output: "mute"
+    log: "{folder}/mute.log"
+    shell: "printf '10:00:00 INFO begun\\\\nKilled\\\\n' > {{log}}; false"
+
+
+rule internal:
+    output: "internal"
+    log: "{folder}/internal.log"
+    shell: "printf '10:00:00 ERROR Traceback\\\\n10:00:01 ERROR internal error: KeyError: 3. Please report\\\\n' > {{log}}; false"
+"""
+
+
+@pytest.fixture
+def snakemake(tmp_path):
+    """Return a function that runs targets of a small workflow as the command does; it gives the error."""
+    (tmp_path / "Snakefile").write_text(WORKFLOW.format(folder=tmp_path))
+    line = [sys.executable, "-m", "snakemake", "--snakefile", str(tmp_path / "Snakefile"), "--cores", "1"]
+    line += ["--directory", str(tmp_path), "--show-failed-logs", "--keep-going"]
+
+    def run(*targets):
+        with pytest.raises(CausewayError) as refusal:
+            run_workflow([*line, *targets])
+        return str(refusal.value)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("targets", "reasons", "ran"),
+    [
+        (["sentence"], ["rank0.sqlite: holds no launch"], True),
+        (["sentence", "other"], ["rank0.sqlite: holds no launch", "another reason"], True),
+        (
+            ["sentence", "--config", "refused=1"],
+            ["configuration: bins: 3 is not of type 'object'; the schema describes every key"],
+            False,
+        ),
+        (["nothing"], ["no step of the workflow makes nothing"], False),
+    ],
+)
+def test_snakemake_that_stops_leaves_the_sentences_alone(targets, reasons, ran, snakemake, tmp_path):
+    *said, last = [*snakemake(*targets).split("\n"), *([] if ran else [""])]
+    assert sorted(said) == sorted(reasons)
+    kept = f"What was finished is kept: the same command goes on from there. Logs: {tmp_path}/results/logs"
+    assert last == (kept if ran else "")
+
+
+@pytest.mark.parametrize("targets", [["mute"], ["internal"], ["sentence", "mute"]])
+def test_a_step_without_a_sentence_leaves_all_that_was_printed(targets, snakemake):
+    said = snakemake(*targets)
+    assert said.startswith("Snakemake stopped with exit code 1; its last lines are:\n")
+    assert f"Error in rule {targets[-1]}:" in said
+    assert "Killed" in said or "internal error: KeyError: 3. Please report" in said
+
+
+RULER = "=" * 40
+
+
+@pytest.mark.parametrize(
+    ("lines", "reasons"),
+    [
+        ([], []),
+        (["ImportError: no module"], []),
+        (["Error in rule a:", "    jobid: 0"], []),
+        (["Error in rule a:", "Logfile a.log: empty file"], []),
+        (["Error in rule a:", "Logfile a.log:", RULER, "", RULER], []),
+        (["Error in rule a:", "Logfile a.log:", RULER, "10:00:01 ERROR why", "", RULER, "Shutting down"], ["why"]),
+        (["Error in rule a:", "Logfile a.log:", RULER, "10:00:01 ERROR why"], ["why"]),
+        (["Error in rule a:", "Logfile a.log:", RULER, "10:00:01 ERROR why", RULER] * 2, ["why"]),
+        (["Error in rule a:", "Logfile a.log:", RULER, "10:00:01 ERROR why", "10:00:02 INFO on", RULER], []),
+        (["WorkflowError:", "At least one job did not complete successfully."], []),
+        (['WorkflowError in file "/w/a.smk", line 3:', "one", "two", '  File "/w/a.smk", line 9, in f'], ["one two"]),
+    ],
+)
+def test_reasons_are_read_from_the_lines_of_snakemake(lines, reasons):
+    assert stop_reasons(lines) == reasons
+
+
+@pytest.mark.parametrize("cores", ["0", "-1", "two", "1.5", "", "٣"])
+def test_a_number_of_processes_that_would_wait_for_ever_is_refused(cores, capsys):
+    with pytest.raises(SystemExit) as end:
+        command.main(["run", "a.csv", f"--cores={cores}"])
+    assert end.value.code == 2
+    assert "is neither a number from 1 nor all" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("cores", "profile", "ending"),
+    [
+        (None, None, ["--cores", "all"]),
+        ("3", None, ["--cores", "3"]),
+        (None, "mine", ["--profile", "mine"]),
+        ("3", "mine", ["--profile", "mine", "--cores", "3"]),
+    ],
+)
+def test_a_number_of_processes_counts_beside_a_profile_too(cores, profile, ending):
+    line = snakemake_command(Path("out"), None, [], cores, profile, [])
+    assert line[line.index("out") + 1 :] == ending
+
+
+def test_settings_that_windows_would_not_follow_are_refused(capsys):
+    with pytest.raises(SystemExit) as end:
+        command.main(["windows", "a", "whole", "--set", "bins.width_us=5"])
+    assert end.value.code == 2
+    assert "unrecognized arguments: --set bins.width_us=5" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("home", ["/proc/none", "/dev/null"])
+def test_a_home_that_cannot_be_written_stops_nothing(home, tmp_path, monkeypatch):
+    (tmp_path / "Snakefile").write_text('rule a:\n    output: "a"\n    shell: "touch {output}"\n')
+    monkeypatch.setenv("HOME", home)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    line = [sys.executable, "-m", "snakemake", "--snakefile", str(tmp_path / "Snakefile"), "--cores", "1"]
+    line += ["--directory", str(tmp_path), "a"]
+    alone = subprocess.run(line, env=os.environ, capture_output=True, text=True, check=False)
+    assert alone.returncode, "Snakemake no longer needs a cache in the home"
+    assert run_workflow(line) == 0
+    assert (tmp_path / "a").is_file()
+
+
+def test_a_window_of_another_dataset_names_those_that_have_windows(tmp_path, capsys):
+    out = tmp_path / "out"
+    out.mkdir()
+    export = REAL / "kineto" / "hta" / "triton_example.json.gz"
+    (out / "datasets.tsv").write_text(f"dataset\tsource\nmine\t{export}\n")
+    (out / "config.yaml").write_text("datasets: datasets.tsv\n")
+    (out / "results" / "mine").mkdir(parents=True)
+    (out / "results" / "mine" / "clocks.json").write_text("{}")
+    assert command.main(["windows", "yours", "whole", "--out", str(out), "--cores", "1"]) == 2
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        f"causeway: {out}: no window of yours can be written: the datasets with a time line are mine"
+    ]
