@@ -12,7 +12,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from causeway.command_line.analysis_folder import alone_in, existing_configuration, settings_of, write_analysis
+from causeway.command_line.analysis_folder import (
+    alone_in,
+    datasets_of_others,
+    existing_configuration,
+    settings_of,
+    write_analysis,
+)
 from causeway.command_line.check import describe_export
 from causeway.command_line.configuration_check import check_settings, merged
 from causeway.command_line.exports_found import FoundExport, find_exports
@@ -158,6 +164,11 @@ def _analysed(
         if code := run_workflow(command):
             return code
         results = (options.out / "results").absolute()
+        if others := datasets_of_others(results, {*(export.dataset for export in exports), *chosen.get("filters", {})}):
+            remark(
+                f"of earlier commands, still in {results} and in queries of it: {', '.join(others)}; remove a folder"
+                " that is no longer wanted\n"
+            )
         answer(f"open first   {results / page}")
         if report:
             answer(f"to forward   {results / 'report.zip'}")

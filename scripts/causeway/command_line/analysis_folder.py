@@ -6,7 +6,7 @@ import errno
 import fcntl
 import io
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +117,14 @@ def write_analysis(folder: Path, exports: list[FoundExport], settings: Mapping[s
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
     return folder / "config.yaml"
+
+
+def datasets_of_others(results: Path, names: Collection[str]) -> list[str]:
+    """Return the datasets in a results folder that are none of `names`: an earlier command made them, and no later one
+    removes them.
+    """
+    found = (path.parent.name for path in results.glob("*/tables"))
+    return sorted(name for name in found if name not in names)
 
 
 def existing_configuration(folder: Path) -> Path:

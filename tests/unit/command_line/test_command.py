@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -220,6 +221,21 @@ def test_the_page_to_open_first_is_named_and_opened(arguments, page, tmp_path, m
     path = tmp_path / "out" / "results" / page
     assert f"open first   {path}\n" in capsys.readouterr().out
     assert opened == [path.as_uri()]
+
+
+def test_results_of_earlier_commands_in_the_folder_are_named(export, tmp_path, monkeypatch, capsys):
+    results = tmp_path / "out" / "results"
+    for name in ("a", "b", "long", "logs"):
+        (results / name / ("" if name == "logs" else "tables")).mkdir(parents=True)
+    fake_run(monkeypatch)
+    settings = ["--set", "filters.long={dataset: a, keep: [{classes: [compute]}]}", "--out", str(tmp_path / "out")]
+    assert command.main(["run", str(export), *settings]) == 0
+    assert capsys.readouterr().err == (
+        f"of earlier commands, still in {results} and in queries of it: b; remove a folder that is no longer wanted\n"
+    )
+    shutil.rmtree(results / "b")
+    assert command.main(["run", str(export), *settings]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_an_interrupt_is_passed_on(export, tmp_path, monkeypatch):
