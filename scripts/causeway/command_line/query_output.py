@@ -2,6 +2,7 @@
 
 import json
 import math
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -59,13 +60,17 @@ def _json(table: pa.Table) -> None:
             f"the query has several columns {', '.join(map(ascii, twice))}, of which JSON would hold one; give each a"
             " name of its own with AS"
         )
-    answer(json.dumps(_finite(table.to_pylist()), default=str, indent=1, allow_nan=False))
+    answer(json.dumps(_as_json(table.to_pylist()), default=str, indent=1, allow_nan=False))
 
 
-def _finite(value: Any) -> Any:
-    """Return a value with null in place of NaN and infinity, which are no JSON."""
+def _as_json(value: Any) -> Any:
+    """Return a value with null in place of NaN and infinity, which are no JSON, and with numbers in place of decimals,
+    which DuckDB gives for sums of integers: whole ones exact, others as the nearest float.
+    """
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
-    return [_finite(inner) for inner in value] if isinstance(value, list | tuple) else value
+        return {key: _as_json(inner) for key, inner in value.items()}
+    return [_as_json(inner) for inner in value] if isinstance(value, list | tuple) else value

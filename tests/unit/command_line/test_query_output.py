@@ -44,6 +44,22 @@ def test_numbers_that_are_none_are_null_in_json(comparison, capsys):
     assert found == [{"a": None, "b": None, "c": [1.5, None], "e": {"d": None}, "f": 2}]
 
 
+def test_sums_are_numbers_in_json_to_the_last_digit(tmp_path, capsys):
+    """DuckDB adds whole numbers up in 128 bits, which Arrow has as decimals."""
+    values = [2**62, 2**62 - 1, 2**61 + 3]
+    table = tmp_path / "results" / "run" / "launches.parquet"
+    table.parent.mkdir(parents=True)
+    pq.write_table(pa.table({"duration_ns": values, "rank": [0, 0, 1]}), table)
+    (tmp_path / "results" / "findings.json").write_text("{}")
+    columns = "sum(duration_ns) AS total, avg(rank) AS mean, 1.25::DECIMAL(10,4) AS part, [sum(rank)] AS listed"
+    statement = f"SELECT {columns}, {{'all': sum(rank)}} AS nested FROM 'run/launches.parquet'"
+    assert command.main(["query", statement, "--results", str(tmp_path), "--format", "json"]) == 0
+    said = capsys.readouterr().out
+    found = {"total": sum(values), "mean": 1 / 3, "part": 1.25, "listed": [1], "nested": {"all": 1}}
+    assert json.loads(said) == [found]
+    assert f'"total": {sum(values)},' in said
+
+
 def test_columns_of_one_name_stand_side_by_side_and_names_do_nothing_to_a_terminal(comparison, capfdbinary):
     statement = "SELECT 1 AS a, 'x' AS a, 3 AS \"\x1b[31m\t\", NULL AS n"
     assert command.main(["query", statement, "--results", str(comparison)]) == 0
