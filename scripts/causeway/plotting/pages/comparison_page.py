@@ -46,6 +46,8 @@ KERNEL_COLUMNS = (
 WHOLE_COLUMNS = ("what", "baseline", "candidate", "change", "noise floor", "q", "verdict")
 NUMBER_COLUMNS = (*KERNEL_COLUMNS[1:-1], *WHOLE_COLUMNS[1:-1])
 """Columns that are set to the right."""
+OWN_LAUNCHES = "A mean is of a run's own launches; the change beside it is of the same launches on both sides."
+"""What stands below tables with both: two means may differ by more, or less, than the change."""
 METRICS = {
     "time_per_launch": "time for the same launches",
     "efficiency": "parallel efficiency",
@@ -107,6 +109,7 @@ def draw_comparison(
         whole=_whole(rows),
         whole_columns=WHOLE_COLUMNS,
         number_columns=NUMBER_COLUMNS,
+        own_launches=OWN_LAUNCHES,
         matches=[_match(match) for match in comparison["matches"][:MOST_ROWS]],
         matched_exactly=comparison["matched"]["exact"],
         causes=None if comparison["causes"] is None else _causes(comparison["causes"]),
@@ -174,6 +177,12 @@ def _change(row: Mapping) -> dict:
     }
 
 
+def value_words(row: Mapping, side: str) -> str:
+    """Return the value of one side of a whole run in words; a duration as what it is, the mean of its own launches."""
+    value = formatting.quantity(row[f"{side}_value"], "ns" if row["unit"] == "ns" else "")
+    return f"mean {value}" if row["metric"] == "time_per_launch" else value
+
+
 def _verdict(row: Mapping) -> dict:
     return {"verdict": row["verdict"], "kind": KINDS.get(row["verdict"], "open")}
 
@@ -201,6 +210,7 @@ def _whole(rows: Sequence[Mapping]) -> list[dict]:
             "what": f"{METRICS[row['metric']]}, "
             + (f"rank {row['candidate']}" if row["level"] == "rank" else "whole run"),
             **_change(row),
+            **{side: value_words(row, side) for side in SIDES},
         }
         for row in shown[:MOST_ROWS]
     ]

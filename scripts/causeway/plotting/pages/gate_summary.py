@@ -21,7 +21,13 @@ from causeway.plotting.drawing.markdown import NAME_LENGTH, code_span, table, wo
 from causeway.plotting.drawing.markup import tag, text_width
 from causeway.plotting.drawing.svg import text
 from causeway.plotting.figures.comparison import change_words, of_kernels
-from causeway.plotting.pages.comparison_page import METRICS, SIDES, counts_of_verdicts
+from causeway.plotting.pages.comparison_page import (
+    METRICS,
+    OWN_LAUNCHES,
+    SIDES,
+    counts_of_verdicts,
+    value_words,
+)
 
 LONGEST = 60_000
 """Characters of the Markdown: GitHub refuses comments above 65,536."""
@@ -139,19 +145,19 @@ def _pair(
     whole = [row for row in rows if row["level"] == "run" and row["change_percent"] is not None]
     if whole:
         cells = ([METRICS[row["metric"]], *_cells(row)] for row in whole)
-        lines += [*table(["whole run", *SIDES, "change", "verdict"], cells), ""]
+        lines += [*table(["whole run", *SIDES, "change", "verdict"], cells), "", words(OWN_LAUNCHES), ""]
     kernels = of_kernels(rows)
     if kernels:
         short = short_names([row["candidate"] for row in kernels[:MOST_KERNELS]], NAME_LENGTH)
         cells = ([code_span(short[row["candidate"]]), *_cells(row)] for row in kernels[:MOST_KERNELS])
         title = f"kernel ({min(len(kernels), MOST_KERNELS)} of {len(kernels)} with the most time)"
-        lines += [*table([title, *SIDES, "change", "verdict"], cells), ""]
+        lines += [*table([title, *SIDES, "same launches", "verdict"], cells), ""]
     return [*lines, words(document["assumption"])]
 
 
 def _cells(row: Mapping) -> Iterable[str]:
     """Return both values, the change with its interval, and the verdict."""
-    values = [formatting.quantity(row[f"{side}_value"], "ns" if row["unit"] == "ns" else "") for side in SIDES]
+    values = [value_words(row, side) for side in SIDES]
     return [words(cell) for cell in (*values, change_words(row), row["verdict"])]
 
 

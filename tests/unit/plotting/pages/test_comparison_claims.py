@@ -1,11 +1,14 @@
 """The comparison's page: how the run changed stands first, and bold is only what concerns a share of the GPU time."""
 
+import html
 import re
 
 from compared_samples import compared
 
+from causeway.core.vocabulary import PASSES
 from causeway.findings.comparison import comparison_findings
 from causeway.plotting.pages.comparison_page import draw_comparison
+from causeway.plotting.pages.gate_summary import gate_markdown
 
 
 def made(**of_tiny):
@@ -78,3 +81,26 @@ def test_a_run_is_slower_than_the_other_and_a_kernel_than_in_it():
     assert run.sentence.startswith(f"the_run_after_the_change_of_compiler is slower than {baseline}: ")
     assert kernel.headline.startswith(f"gemm is slower than in {baseline}: ")
     assert kernel.sentence.startswith(f"Kernel gemm is slower than in {baseline}: ")
+
+
+def test_values_beside_a_change_of_the_same_launches_are_called_means():
+    """Planted: half as many again of a long kernel, 10 % slower another; the run takes 2.1 % more for the same
+    launches, while the means of all launches are 8 % apart.
+    """
+    document, rows = made()
+    whole = next(row for row in rows if row["level"] == "run" and row["metric"] == "time_per_launch")
+    whole |= {"unit": "ns", "baseline_value": 87_944.9, "candidate_value": 94_929.5, "change_percent": 2.12}
+    page = str(draw_comparison(document, rows, [], changes="", totals="", ratios=""))
+    table = page[page.index("<h2>Efficiency, span, variability</h2>") :]
+    cells = [re.sub("<[^>]*>", "", cell) for cell in re.findall("<td.*?</td>", table)]
+    row = cells.index("time for the same launches, whole run")
+    assert cells[row + 1 : row + 3] == ["mean 87.9 µs", "mean 94.9 µs"]
+    span = cells.index("span, whole run")
+    assert cells[span + 1 : span + 3] == ["928 ms", "747 ms"]
+    note = "A mean is of a run's own launches; the change beside it is of the same launches on both sides."
+    assert note in html.unescape(table)
+    text = gate_markdown({"states": [], "reasons": [], "outcome": PASSES}, [(document, rows)], [[]])
+    assert "| time for the same launches | mean 87.9 µs | mean 94.9 µs | +2.1 %" in text
+    assert "| span | 928 ms | 747 ms |" in text
+    assert note in text.replace("\\", "")
+    assert re.search(r"\| kernel \(\d+ of \d+ with the most time\) \| baseline \| candidate \| same launches \|", text)
