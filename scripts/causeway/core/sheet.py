@@ -215,11 +215,12 @@ def read_sheet(sheet: Path, check_row, simulated: Iterable[str] = ()) -> list[Ex
     Raises
     ------
     CausewayError
-        For a malformed sheet, an absent source, a simulated run that is not configured, or two rows with the same
-        dataset and rank; the message names the sheet, the line and the value.
+        For a malformed sheet, an absent source, a simulated run that is not configured, two rows with the same dataset
+        and rank, or a dataset in two series; the message names the sheet, the line and the value.
     """
     exports: list[Export] = []
     seen: dict[tuple[str, str], int] = {}
+    series: dict[str, tuple[str, int]] = {}  # of each dataset, with its line
     rows: Counter[str] = Counter()  # of each dataset so far
     unranked: Counter[str] = Counter()
     for number, row in sheet_rows(sheet):
@@ -237,6 +238,13 @@ def read_sheet(sheet: Path, check_row, simulated: Iterable[str] = ()) -> list[Ex
                 " its own"
             )
         seen[dataset, export] = number
+        if row["series"]:
+            known, line = series.setdefault(dataset, (row["series"], number))
+            if known != row["series"]:
+                raise CausewayError(
+                    f"{where}: dataset {dataset} is part of series {known} on line {line}, of {row['series']} here; a"
+                    " dataset is part of one series"
+                )
         run = None
         path = sheet.parent / row["source"]
         if row["source"].startswith(SIMULATED):

@@ -60,6 +60,18 @@ def test_errors_name_the_line_and_the_value(tmp_path, lines, message):
         read_sheet(sheet_of(tmp_path, *lines), accept)
 
 
+def test_a_dataset_is_part_of_one_series(tmp_path):
+    header = "dataset,rank,source,series"
+    rows = ["x,0,a.sqlite,strong:mine", "x,1,b.sqlite,", "x,2,b.sqlite,strong:mine", "y,0,a.sqlite,weak:mine"]
+    found = read_sheet(sheet_of(tmp_path, *rows, header=header), accept)
+    assert [export.series for export in found] == ["strong:mine", "", "strong:mine", "weak:mine"]
+    message = (
+        "line 5: dataset x is part of series strong:mine on line 3, of strong:other here; a dataset is part of one"
+    )
+    with pytest.raises(CausewayError, match=message):
+        read_sheet(sheet_of(tmp_path, *rows[:2], "x,3,a.sqlite,strong:other", header=header), accept)
+
+
 @pytest.mark.parametrize("source", ["simulated:demo/../../etc/passwd", "simulated:demo//etc/passwd", "simulated:demo/"])
 def test_a_simulated_source_stays_inside_its_run(tmp_path, source):
     with pytest.raises(CausewayError, match="does not name a file inside the run"):
