@@ -91,13 +91,15 @@ def find_exports(arguments: Iterable[str]) -> list[FoundExport]:
         for export in exports:
             _check_name(export.path)
         if not exports:
+            deeper = path.is_dir() and any(inner.is_dir() for inner in path.iterdir())
+            hint = "; the folders in it are not searched, name them instead" if deeper else ""
             raise CausewayError(
-                f"{path}: holds no export that is recognised; `causeway check` says of a file what it is"
+                f"{path}: holds no export that is recognised; `causeway check` says of a file what it is{hint}"
             )
         group = _grouped(exports)
         group = sorted([*group, *_damaged_beside(path, group)], key=lambda export: export.path.name)
         group = [replace(export, dataset=dataset_name(name)) for export in group] if named else group
-        found += _with_own_names(group, {export.dataset for export in found}, path) if not named else group
+        found += _with_own_names(group, {export.dataset for export in found}) if not named else group
     return found
 
 
@@ -176,16 +178,17 @@ def _grouped(exports: list[FoundExport]) -> list[FoundExport]:
     return result
 
 
-def _with_own_names(exports: list[FoundExport], taken: set[str], path: Path) -> list[FoundExport]:
-    """Return exports whose runs have names that no earlier argument has: the folder's name is put before, then a
-    number.
+def _with_own_names(exports: list[FoundExport], taken: set[str]) -> list[FoundExport]:
+    """Return exports whose runs have names that no earlier argument has: the name of the folder that holds the export
+    is put before, of the one above if the run has that name already; then a number.
     """
     names: dict[str, str] = {}
     for export in exports:
         if export.dataset not in names:
             wanted = export.dataset
             if wanted in taken:
-                wanted = dataset_name(f"{path.parent.name}_{wanted}")
+                above = [folder.name for folder in export.path.parents if dataset_name(folder.name) != wanted]
+                wanted = dataset_name(f"{above[0]}_{wanted}") if above else wanted
             number = 2
             while wanted in taken or wanted in names.values():
                 wanted = f"{export.dataset}_{number}"

@@ -86,6 +86,26 @@ def test_what_is_no_export_is_refused(tmp_path):
         find_exports([str(tmp_path / "empty")])
 
 
+def test_a_folder_of_folders_says_that_they_are_not_searched(tmp_path):
+    for name in ("before", "after"):
+        write(tmp_path / "job" / name, "trace.csv")
+    with pytest.raises(CausewayError, match=r"holds no export .*; the folders in it are not searched, name them inst"):
+        find_exports([str(tmp_path / "job")])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CausewayError, match=r"says of a file what it is$"):
+        find_exports([str(tmp_path / "empty")])
+    runs = found(*sorted((tmp_path / "job").iterdir()))
+    assert runs == [("trace.csv", "trace", None), ("trace.csv", "before_trace", None)]
+
+
+def test_runs_of_folders_with_one_name_are_called_by_the_folder_above(tmp_path):
+    """As a job script makes them: one folder a job, in it one of traces by rank."""
+    for job in ("before", "after"):
+        write(tmp_path / job / "traces", "rank0.csv", "rank1.csv")
+    runs = found(tmp_path / "before" / "traces", tmp_path / "after" / "traces")
+    assert [run for _, run, _ in runs] == ["traces", "traces", "after_traces", "after_traces"]
+
+
 def test_a_pipe_is_refused_and_one_in_a_folder_passed_over(tmp_path):
     write(tmp_path / "job", "a.csv")
     os.mkfifo(tmp_path / "job" / "b.csv")
