@@ -53,13 +53,19 @@ class TableFile:
         CausewayError
             If a column is not there.
         """
-        if missing := sorted({*(columns or ())} - {*self.columns}):
-            raise CausewayError(f"{self.path}: has no column {', '.join(missing)}; it has {', '.join(self.columns)}")
+        self._check(columns)
         with pq.ParquetFile(self.path) as file:
             return file.read(columns=None if columns is None else list(columns))
 
     def batches(self, columns: Sequence[str] | None = None, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
-        """Yield the table in batches of at most `rows` rows, in the file's order; columns in the order asked for."""
+        """Yield the table in batches of at most `rows` rows, in the file's order; columns in the order asked for.
+
+        Raises
+        ------
+        CausewayError
+            If a column is not there, when the first batch is asked for.
+        """
+        self._check(columns)
         with pq.ParquetFile(self.path) as file:
             yield from file.iter_batches(batch_size=rows, columns=None if columns is None else list(columns))
 
@@ -70,6 +76,11 @@ class TableFile:
     def relation(self) -> "duckdb.DuckDBPyRelation":
         """Return a DuckDB relation, which reads what a query of it needs; it may open files of the results alone."""
         return connect(self.root).read_parquet(str(self.path.resolve()))
+
+    def _check(self, columns: Sequence[str] | None) -> None:
+        """Refuse columns that are not there: Arrow would leave them out without a word."""
+        if missing := sorted({*(columns or ())} - {*self.columns}):
+            raise CausewayError(f"{self.path}: has no column {', '.join(missing)}; it has {', '.join(self.columns)}")
 
 
 @dataclass(frozen=True)
@@ -150,8 +161,8 @@ class ResultsFolder:
 
     @property
     def datasets(self) -> dict[str, DatasetResults]:
-        """Datasets by name: the folders that hold `quality.json`."""
-        found = sorted(path.parent for path in self.folder.glob("*/quality.json"))
+        """Datasets by name: the folders that hold `quality.json`, or tables alone, as a comparison leaves them."""
+        found = sorted({path.parent for mark in ("quality.json", "tables") for path in self.folder.glob(f"*/{mark}")})
         return {path.name: DatasetResults(path.name, path, self.folder) for path in found}
 
     @property

@@ -38,6 +38,17 @@ def test_datasets_tables_and_findings_are_found(results):
     assert list(dataset.tables) == ["kernel_variability/kernels"]
 
 
+def test_the_datasets_of_a_comparison_are_found_by_their_tables(results):
+    """`causeway compare` makes no page of quality, but tables of both runs."""
+    launches = results / "after" / "tables" / "0" / "launches.parquet"
+    launches.parent.mkdir(parents=True)
+    pq.write_table(pa.table({"duration_ns": [3, 4]}), launches)
+    (results / "compare" / "before__after").mkdir(parents=True)
+    opened = causeway.open(results)
+    assert list(opened.datasets) == ["after", "run one"]
+    assert opened.datasets["after"].table("tables/0/launches").arrow().to_pydict() == {"duration_ns": [3, 4]}
+
+
 def test_a_query_counts_paths_from_the_results(results):
     before = os.getcwd()
     found = causeway.open(results).query("SELECT name FROM 'run one/kernel_variability/kernels.parquet' ORDER BY name")
@@ -83,5 +94,7 @@ def test_what_is_absent_is_named(results, tmp_path):
         opened.datasets["run one"].table("../../secret")
     with pytest.raises(CausewayError, match="has no column width; it has name, launches"):
         opened.datasets["run one"].table("kernel_variability/kernels").arrow(["width"])
+    with pytest.raises(CausewayError, match="has no column width; it has name, launches"):
+        next(opened.datasets["run one"].table("kernel_variability/kernels").batches(["name", "width"]))
     with pytest.raises(CausewayError, match="holds no results"):
         causeway.open(tmp_path / "nowhere")
