@@ -22,7 +22,7 @@ def main(job) -> None:
             lines = named(damaged(read_json(record, "checksums")["files"], read_json(seen), files, now))
             if lines:
                 heading = f"{record.parent}: results are not as they were recorded, though no job wrote them"
-                advice = "`snakemake verify` says what makes them again"
+                advice = "`snakemake verify --cores 1` says what makes them again"
                 raise CausewayError("\n".join([heading, *lines, advice]))
         document = {"schema_version": "1", "files": files, "folders": output_folders(record.parent)}
         write_json(document, record, "checksums")
