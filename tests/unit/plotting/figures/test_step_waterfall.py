@@ -58,6 +58,7 @@ def test_parts_add_up_to_the_step_and_the_rank_that_loses_most_is_first(tables):
 
 def test_each_bar_begins_where_the_one_above_it_ends(tables):
     drawn = str(draw_step_waterfall(*tables, dataset="<script>"))
+    assert "the rank that loses most time first" in drawn
     assert "<script>" not in drawn
     numbers = re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"', drawn)
     bars = [(float(x), float(width)) for x, width in numbers if float(x) >= LEFT]

@@ -15,6 +15,7 @@ from variability_samples import HOSTILE, NAMES
 from causeway.core.results import read_searches
 from causeway.core.tables import read_json
 from causeway.plotting.overview.findings_list import answers, findings_list
+from causeway.plotting.overview.variability.effects_in_kernels import effects_in_kernels
 from queried import every_statement
 from report import summarise_findings, write_overview
 
@@ -365,3 +366,11 @@ def test_searches_come_dataset_first_then_by_name(made):
 
 def test_no_path_of_this_machine_is_in_the_page(made):
     assert not re.search(r"/(tmp|home|work|root)/", (made / "overview.html").read_text())
+
+
+@pytest.mark.parametrize(("acts", "change", "shown"), [(1, 4.0, 0), (2, 4.0, 2), (2, None, 0)])
+def test_smallest_and_largest_change_stand_where_there_are_two(acts, change, shown):
+    (row,) = samples.across_kernels_rows(["a", "b"][:acts], 1)
+    row |= {"smallest_percent": change, "largest_percent": change}
+    page = str(effects_in_kernels("demo", "kernel_variability", [row], []))
+    assert page.count("4 %<") == shown + 1, "beside the mean"

@@ -111,7 +111,10 @@ def draw_step_waterfall(steps: "pa.Table", waiting: "pa.Table", *, dataset: str)
         return None
     title = f"Where the time of step {step} goes"
     below = f"{elided(dataset, 60)}: a step of median length; each bar begins where the one above it ends"
-    below += f"; the {MOST_RANKS} of {len(every)} ranks with least compute" if len(every) > MOST_RANKS else ""
+    if len(every) > MOST_RANKS:
+        below += f"; the {MOST_RANKS} of {len(every)} ranks that lose most time"
+    elif len(every) > 1:
+        below += "; the rank that loses most time first"
     scale = (WIDTH - LEFT - RIGHT) / longest
     drawn = [
         text(MARGIN, 26, title, 15, font_weight="bold"),

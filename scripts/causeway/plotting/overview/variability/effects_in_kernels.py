@@ -69,6 +69,8 @@ def _row(number: int, row: Mapping, table: str, names: Mapping[str, str]) -> Mar
     mean = [f"mean_change_{end}" for end in ("percent", "low", "high")]
     mean_queries = tuple(cell(name, table, number) for name in mean)
     ends = [citations.percent(row[name], cell(name, table, number)) for name in ("smallest_percent", "largest_percent")]
+    if row["smallest_percent"] is None or len(known) == 1:  # the mean says it, or nothing was measured
+        ends = []
     cells = [
         tag("td", tag("code", breakable(elided(row["feature"], 60))), level, class_="name"),
         tag("td", acts),
