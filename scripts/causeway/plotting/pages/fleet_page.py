@@ -1,5 +1,6 @@
 """Fleet mode's page: what the designer may know of a simulated fleet, how good it is, and what attackers can do."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -20,7 +21,7 @@ APPLICATION_COLUMNS = (
     "occupancy",
     "vary by over 10 %",
     "GPU time, h",
-    "launches, G",
+    "launches, billion",
     "moved, TB",
 )
 
@@ -45,11 +46,20 @@ def draw_fleet(
         facts=_facts(evaluation),
         summary=_summary(evaluation),
         goals=[_goal(goal) for goal in evaluation["goals"]],
-        figures=[(heading, _as_wide_as_the_page(svg_of(figure))) for heading, figure in figures.items()],
+        figures=[
+            (heading, _as_wide_as_the_page(_with_own_ids(svg_of(figure), f"figure{number}-")))
+            for number, (heading, figure) in enumerate(figures.items())
+        ],
         application_columns=APPLICATION_COLUMNS,
         applications=_applications(applications),
         attacks=[{**attack, "figures": _named_numbers(attack["figures"])} for attack in attacks["attacks"]],
     )
+
+
+def _with_own_ids(figure: Markup, prefix: str) -> Markup:
+    """Return a figure whose ids begin with `prefix`: two drawings on one page may have the same ones."""
+    named = re.sub(r'(\sid="|(?:xlink:)?href="#|url\(#)', rf"\g<1>{prefix}", str(figure))
+    return Markup(named)  # noqa: S704 - the prefix is ours, all else is the figure's
 
 
 def _as_wide_as_the_page(figure: Markup) -> Markup:
@@ -83,9 +93,15 @@ def _summary(evaluation: Mapping) -> str:
 
 def _goal(goal: Mapping) -> dict:
     """Return a goal with its numbers in words and its state as a label."""
-    target = f"{'≥' if goal['at_least'] else '≤'} {formatting.count_or_digits(goal['target'])}"
-    words = {"target": target, "value": formatting.count_or_digits(goal["value"]), "state": STATES[goal["met"]]}
-    return {**goal, **words}
+    target = f"{'≥' if goal['at_least'] else '≤'} {_size(goal['target'])}"
+    return {**goal, "target": target, "value": _size(goal["value"]), "state": STATES[goal["met"]]}
+
+
+def _size(value: float | None) -> str:
+    """Return a goal's number; a share below a thousandth in percent."""
+    if value is None or abs(value) >= 0.001 or value == 0:
+        return formatting.count_or_digits(value)
+    return f"{formatting.significant(100 * value)} %"
 
 
 def _applications(rows: Sequence[Mapping]) -> list[tuple[str, ...]]:

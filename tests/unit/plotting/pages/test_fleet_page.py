@@ -2,6 +2,8 @@
 bytes.
 """
 
+import re
+
 import pytest
 
 from causeway.plotting.drawing.page import write
@@ -104,3 +106,19 @@ def test_figures_hold_the_numbers_and_are_equal_when_drawn_again(figures, tmp_pa
 def test_nothing_released_is_said(figures):
     page = draw_fleet(EVALUATION, ATTACKS, [application("x", released=False)], figures)
     assert "<p>No application's count is beyond the noise.</p>" in page
+
+
+def test_ids_are_unique_and_refer_within_their_figure(figures):
+    page = str(draw_fleet(EVALUATION, ATTACKS, APPLICATIONS, figures))
+    ids = re.findall(r'\sid="([^"]+)"', page)
+    assert len(ids) == len(set(ids)) > 20
+    referred = set(re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', page))
+    assert {one or other for one, other in referred} <= set(ids)
+    assert referred
+
+
+def test_small_shares_are_written_in_percent():
+    goal = {"goal": "overhead", "definition": "d", "target": 0.000035, "value": 2.92e-6, "at_least": False, "met": True}
+    page = str(draw_fleet(EVALUATION | {"goals": [goal]}, ATTACKS, APPLICATIONS, {}))
+    assert "≤ 0.0035 %" in page
+    assert ">0.000292 %<" in page
