@@ -1,7 +1,7 @@
 """Scopes: which kernels matter, and the observations and features of a scope out of `features.parquet`."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from causeway.causal.data.observations import Feature, Observations
 from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.feature_registry import COUNTERS, FEATURE_BY_NAME
-from causeway.core.tables import SCHEMAS, open_table, read_table
+from causeway.core.tables import SCHEMAS, open_table, read_table, table_metadata
 
 IDENTITY = tuple(SCHEMAS["kept"].names)
 DATASET_SCOPE = "dataset"
@@ -45,18 +45,26 @@ class Totals:
         By kernel id, the sum of the measured values.
     launches : mapping of str to int
         By kernel id.
+    is_time : bool
+        The measured values are times, ns; else no sum of them is GPU time.
+    collectives : collection of str
+        Ids of the kernels whose time includes waiting for the last rank.
     """
 
     time: Mapping[str, float]
     launches: Mapping[str, int]
+    is_time: bool = True
+    collectives: Collection[str] = ()
 
 
 def totals_of(path: str | Path) -> Totals:
     """Return the totals of the kernels in `kernels.parquet`."""
-    rows = read_table(path, "kernel_summary", ["kernel", "value_sum", "launches"]).to_pylist()
+    rows = read_table(path, "kernel_summary", ["kernel", "class", "value_sum", "launches"]).to_pylist()
     return Totals(
         time={row["kernel"]: row["value_sum"] for row in rows},
         launches={row["kernel"]: row["launches"] for row in rows},
+        is_time=table_metadata(path).get("value_unit", "") == "ns",
+        collectives=frozenset(row["kernel"] for row in rows if row["class"] == COMMUNICATION_KERNEL),
     )
 
 

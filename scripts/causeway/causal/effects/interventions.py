@@ -15,7 +15,7 @@ from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate, WhatIf
 from causeway.causal.effects.contributions import NORMAL_QUANTILE
 from causeway.causal.effects.evidence import ConfigurationEffect, Evidence
 from causeway.causal.effects.intervention_values import NONE, Setting, Support, settings_of
-from causeway.causal.effects.scope_times import Change, ScopeTimes
+from causeway.causal.effects.scope_times import Change, RowDonors, ScopeTimes
 from causeway.core.feature_registry import FEATURES
 from causeway.core.formatting import setting_value
 from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
@@ -128,7 +128,9 @@ def _rows_within(arrow: Arrow, model: InterventionModel) -> list[WhatIf]:
             reason = out_of_support_reason(outside[id(setting)])
             rows.append(_row(arrow, setting.before, setting.after, reason=reason))
         else:
-            rows.append(_row(arrow, setting.before, setting.after, **answer([arrow], change_to(number), model)))
+            donors = {arrow.name: own_where_missing(setting.donor)}
+            found = answer([arrow], change_to(number), model, donors)
+            rows.append(_row(arrow, setting.before, setting.after, **found))
     return rows
 
 
@@ -161,8 +163,8 @@ def own_where_missing(donor: np.ndarray) -> np.ndarray:
     return np.where(donor < 0, np.arange(donor.size), donor)
 
 
-def answer(arrows: Sequence[Arrow], change: Change, model: InterventionModel) -> dict:
-    """Return what an intervention on some causes changes, as fields of a `WhatIf`."""
+def answer(arrows: Sequence[Arrow], change: Change, model: InterventionModel, donors: RowDonors) -> dict:
+    """Return what an intervention on some causes changes, as fields of a `WhatIf`; `donors` made `change`."""
     target = change.target
     verdict, reason = intervention_verdict(arrows, target.low, target.high)
     if verdict == INCONCLUSIVE and (change.mean.low > 0 or change.mean.high < 0):
@@ -173,7 +175,7 @@ def answer(arrows: Sequence[Arrow], change: Change, model: InterventionModel) ->
         "reason": reason,
         "mean_change": change.mean,
         "p99_change": change.p99,
-        "saved": model.times.saved(change.mean),
+        "saved": model.times.saved([arrow for arrow in arrows if arrow.stage != CONFIGURATION], donors),
     }
 
 

@@ -7,7 +7,7 @@ mean, each with the weight of its time.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import stdtrit
@@ -97,7 +97,9 @@ class ScopeTimes:
         self, evidence: Evidence, arrows: Sequence[Arrow], target: str, totals: Totals | None, seed: int
     ) -> None:
         self.evidence = evidence
-        self.is_time = target != MEMORY_STALL  # a stall is no time that the device spends
+        self.is_time = target != MEMORY_STALL and (totals is None or totals.is_time)  # a stall may be hidden
+        if totals is not None and set(evidence.rows.kernels) <= set(totals.collectives):
+            totals = replace(totals, collectives=())  # of collectives alone the times are compared as they are
         self.arrows = [arrow for arrow in arrows if arrow.stage != CONFIGURATION]
         self.values = {arrow.name: evidence.candidate_of(arrow).values for arrow in self.arrows}
         rng = np.random.default_rng(seed)
@@ -177,13 +179,19 @@ class ScopeTimes:
             total += unit.launches * float(own[moved[unit.where]].sum() / own.sum())
         return round(total)
 
-    def saved(self, mean: Estimate) -> Estimate | None:
-        """Return the GPU time that a change of the mean from what was observed saves, ns; None where the value is no
-        time that is spent.
+    def saved(self, arrows: Sequence[Arrow], after: RowDonors) -> Estimate | None:
+        """Return the GPU time that setting causes, as `change` has them, saves against what was observed, ns; None
+        where the value is no time that is spent. Collectives beside other kernels do not count: their time includes
+        waiting, and none is won by making it shorter.
         """
-        if not self.is_time:
+        units = [unit for unit in self._units if unit.spent_time > 0]
+        if not self.is_time or not units:
             return None
-        factor = -self.total_time / 100.0
+        names = self._modelled(arrows)
+        percents = np.stack([unit.mean_percents(names, [{}, after], of_spent=True)[:, 0] for unit in units])
+        parts = np.asarray([unit.spent_time for unit in units])
+        mean = self._estimate("mean", *np.tensordot(parts / parts.sum(), percents, axes=1))
+        factor = -float(parts.sum()) / 100.0
         return Estimate(value=factor * mean.value, low=factor * mean.high, high=factor * mean.low)
 
 
@@ -236,14 +244,22 @@ class _Unit:
         self.reach = self._reach()
         self._models: dict[tuple[str, ...], TimeModel] = {}
         self._now: dict[tuple[str, ...], np.ndarray] = {}
-        codes = np.unique(observations.kernel[rows]) if observations.kernels else []
-        ids = [observations.kernels[code] for code in codes]
+        ids = (
+            [observations.kernels[code] for code in np.unique(observations.kernel[rows])]
+            if observations.kernels
+            else []
+        )
         known = totals is not None and bool(ids) and all(totals.time.get(one, 0.0) > 0 for one in ids)
-        self.time = math.fsum(totals.time[one] for one in ids) if known else float(self.weights @ self.observed)
-        self.launches = sum(totals.launches[one] for one in ids) if known else float(self.weights.sum())
         # the search may count kernels alike; what is said counts launches
         counted = np.bincount(self.kernel, self.weights)
+        observed = np.bincount(self.kernel, self.weights * self.observed)
+        times = np.asarray([totals.time[one] for one in ids]) if known else observed
+        spent = np.asarray([totals is None or one not in totals.collectives for one in ids] or [True] * times.size)
+        self.is_spent = spent[self.kernel][:, None]
+        self.time = math.fsum(times)
+        self.spent_time = math.fsum(times[spent])
         launches = np.asarray([totals.launches[one] for one in ids]) if known else counted
+        self.launches = float(launches.sum())
         self.per_launch = (launches / counted / np.max(launches / counted))[self.kernel][:, None]
 
     def _of_configuration(self, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -308,44 +324,38 @@ class _Unit:
         last = self._statistics(self._times(model, names, after), weights)
         now = np.where(now != 0, now, 1.0)
         changes = model.widened(100.0 * (last - first) / now, [names.index(one) for one in {*after, *(before or ())}])
-        nearby = self._nearby_statistics(model, weights, after, before)
+        nearby = self._nearby_difference(model, weights, after, before)
         if nearby is not None:  # every second draw is of the launches themselves, so that the interval holds both
-            by_launches = 100.0 * (nearby[1] - nearby[0]) / now
-            changes[OF_SHAPE, 2::2] = by_launches[OF_SHAPE, 2::2]
+            changes[OF_SHAPE, 2::2] = (100.0 * nearby / now)[OF_SHAPE, 2::2]
         return np.stack([changes, -100.0 * (first / now)])
 
-    def _nearby_statistics(
+    def _nearby_difference(
         self, model: TimeModel, weights: np.ndarray, after: RowDonors, before: RowDonors | None
-    ) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the statistics of the launches near both settings of one cause, all of them for what was observed;
-        None where the model describes the tails of both, or where several causes are set.
+    ) -> np.ndarray | None:
+        """Return how far statistics of the launches near both settings of one cause differ, all of them standing for
+        what was observed; None where the model describes the tails of both, or where several causes are set.
         """
         if len(after) != 1 or (before and before.keys() != after.keys()):
             return None
         (name,) = after
-        everything = np.ones(self.where.size, bool)
-        sides = [
-            near_level(self.values[name], self.configuration, self.local[setting[name][self.where]])
-            if setting
-            else everything
-            for setting in (before, after)
-        ]
+        donors = [self.local[setting[name][self.where]] if setting else None for setting in (before, after)]
+        sides = [near_level(self.values[name], self.configuration, rows) for rows in donors]
         residual = model.residual[:, 0] * np.exp(-model.linear[:, 0])
         if not tails_differ(residual, weights, *sides):
             return None
         observed = np.repeat(self.observed[:, None], 1 + DRAWS, axis=1)
-        first, last = (self._statistics(observed, weights * side[:, None]) for side in sides)
-        return first, last
+        return np.subtract(*(self._statistics(observed, weights * side[:, None]) for side in reversed(sides)))
 
-    def mean_percents(self, names: Sequence[str], settings: Sequence[RowDonors]) -> np.ndarray:
-        """Return the changes of the mean from each setting to the next, %, and those with which nothing would be left.
+    def mean_percents(self, names: Sequence[str], settings: Sequence[RowDonors], of_spent: bool = False) -> np.ndarray:
+        """Return the changes of the mean from each setting to the next, %, and those with which nothing would be left;
+        on request of the kernels alone whose time is spent.
 
         Returns
         -------
         ndarray of float, shape (2, n_settings - 1, 1 + DRAWS)
         """
         model = self._model(names)
-        weights = model.weights * self.per_launch
+        weights = model.weights * self.per_launch * (self.is_spent if of_spent else 1.0)
         now = self._mean(np.repeat(self.observed[:, None], 1 + DRAWS, axis=1), weights)
         means = [self._mean(self._times(model, names, one), weights) if one else now for one in settings]
         now = np.where(now != 0, now, 1.0)

@@ -28,15 +28,15 @@ STANDARD_ERRORS = 3.0
 """Difference of the shares above `TAIL`, in standard errors, from which the tails differ."""
 
 
-def near_level(values: np.ndarray, configuration: np.ndarray, donors: np.ndarray) -> np.ndarray:
+def near_level(values: np.ndarray, configuration: np.ndarray, donors: np.ndarray | None) -> np.ndarray:
     """Return which rows have about the value of a cause that they are to take.
 
     Parameters
     ----------
     values : ndarray, shape (n_rows,), or (n_rows, n_levels - 1) of a category
     configuration : ndarray of int, shape (n_rows,)
-    donors : ndarray of int, shape (n_rows,)
-        The row of its configuration whose value each row takes.
+    donors : ndarray of int, shape (n_rows,), or None
+        The row of its configuration whose value each row takes; None: each keeps its own.
 
     Returns
     -------
@@ -44,6 +44,8 @@ def near_level(values: np.ndarray, configuration: np.ndarray, donors: np.ndarray
         Of a category, or of two values, the rows that have the very value; else those of a third of their
         configuration by rank, which ends where the ranks end.
     """
+    if donors is None:
+        return np.ones(len(values), bool)
     if values.ndim > 1:
         return np.all(values == values[donors], axis=1)
     same = values == values[donors]

@@ -36,7 +36,7 @@ def _effect(times: ScopeTimes, arrow: Arrow) -> TimeEffect:
     own = np.arange(times.used.size)
     between = times.change([arrow], {arrow.name: high}, {arrow.name: low})
     better = low if between.mean.value > 0 else high
-    cost = times.saved(times.mean_changes([arrow], [{}, {arrow.name: better}])[0])
+    cost = times.saved([arrow], {arrow.name: better})
     return TimeEffect(
         mean=between.mean,
         p50=between.p50,

@@ -362,8 +362,8 @@ def _change(
         if outside > MAX_OUTSIDE:
             raise RefusedError(out_of_support_reason(outside).removeprefix("refused: "))
         within = [arrow for arrow in arrows if arrow.stage != CONFIGURATION]
-        change = model.times.change(within, {name: own_where_missing(rows) for name, rows in donors.items()})
-        found = answer(arrows, change, model)
+        set_to = {name: own_where_missing(rows) for name, rows in donors.items()}
+        found = answer(arrows, model.times.change(within, set_to), model, set_to)
     if not moves:
         return found
     slopes = [slope_interval(effect, launch_parameter_values(effect, model.evidence.rows)[2]) for effect, _ in moves]

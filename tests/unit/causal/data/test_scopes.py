@@ -21,9 +21,11 @@ from causeway.causal.data.scopes import (
     pooled,
     read_features,
     row_blocks,
+    totals_of,
 )
 from causeway.core.tables import SCHEMAS, read_json, read_table, write_table
 
+KINDS = ("compute", "communication")
 CAUSES = {
     "batches": 2,
     "kernels_share": 0.95,
@@ -118,6 +120,16 @@ def job(tmp_path):
         )
 
     return of
+
+
+@pytest.mark.parametrize(("unit", "is_time"), [("ns", True), ("inst", False), ("", False), (None, False)])
+def test_totals_know_what_is_gpu_time(tmp_path, unit, is_time):
+    rows = [row | {"class": kind} for row, kind in zip(summary([0.6, 0.4]).to_pylist(), KINDS, strict=True)]
+    facts = None if unit is None else {"value_unit": unit}
+    table = pa.Table.from_pylist(rows, schema=SCHEMAS["kernel_summary"])
+    write_table(table, tmp_path / "k.parquet", "kernel_summary", metadata=facts)
+    totals = totals_of(tmp_path / "k.parquet")
+    assert (totals.is_time, set(totals.collectives), totals.launches) == (is_time, {"k1"}, {"k0": 1, "k1": 1})
 
 
 def test_kernels_that_matter_reach_the_share_or_the_count(tmp_path):

@@ -10,8 +10,10 @@ from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.data.scopes import Totals
 from causeway.causal.discovery.discover import discover
+from causeway.causal.effects.interventions import intervention_model_of, what_ifs
 from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.causal.effects.time_effects import time_effects
+from causeway.causal.report.sentences import what_if_sentence
 from causeway.numeric.process import single_threaded
 
 
@@ -53,6 +55,58 @@ def test_kernels_count_by_their_launches_not_by_their_rows():
     by_rows = 100 * (high - low).mean() / y.mean()
     assert found.mean.low <= truth <= found.mean.high
     assert not found.mean.low <= by_rows <= found.mean.high
+
+
+@pytest.mark.parametrize("n", [250, 400])
+def test_a_collective_beside_another_kernel_costs_no_gpu_time(n):
+    """Of two kernels one waits, and that far more with the cause; with models of their own (400 rows) and a shared one."""
+    rng = np.random.default_rng(13)
+    kernel = np.repeat([0, 1], n)
+    x = rng.standard_normal(2 * n)
+    noise = 0.02 * rng.standard_normal(2 * n)
+
+    def play(x):
+        return 1e5 * np.exp(np.where(kernel == 0, 0.08, 0.3) * x + noise)
+
+    y = play(x)
+    rows = replace(rows_of(y, kernel=kernel, configuration=kernel), kernels=("gemm", "reduce"))
+    columns = [Feature("x", x), Feature("idle", rng.standard_normal(2 * n))]
+    totals = Totals(
+        time={"gemm": 7 * float(y[:n].sum()), "reduce": 7 * float(y[n:].sum())},
+        launches={"gemm": 7 * n, "reduce": 7 * n},
+    )
+    outcome, evidence = discover(columns, rows, Scope("d", "kernel_variability", "dataset", resamples=0))
+    found = {}
+    with single_threaded():
+        for waits in ((), ("reduce",), ("gemm", "reduce")):
+            times = ScopeTimes(evidence, outcome.arrows, "kernel_variability", replace(totals, collectives=waits), 7)
+            found[waits] = time_effects(times, outcome.arrows)["x"]
+            (setting,) = what_ifs(intervention_model_of(times, outcome.arrows), outcome.arrows)
+            assert setting.saved.value == pytest.approx(found[waits].cost.value)
+    low = np.concatenate([np.full(n, np.sort(part)[round(0.1 * n) - 1]) for part in (x[:n], x[n:])])
+    by_kernel = 7 * (y - play(low)).reshape(2, n).sum(axis=1)
+    for waits, truth in (((), by_kernel.sum()), (("reduce",), by_kernel[0]), (("gemm", "reduce"), by_kernel.sum())):
+        cost = found[waits].cost
+        assert cost.low <= truth <= cost.high
+        assert cost.value == pytest.approx(truth, rel=0.15)
+    assert found[()].mean == found["reduce",].mean  # what is said of durations is said of all of them
+
+
+def test_what_is_no_time_costs_no_gpu_time():
+    rng = np.random.default_rng(14)
+    x = rng.standard_normal(600)
+    rows = replace(rows_of(1e7 * np.exp(0.05 * x + 0.02 * rng.standard_normal(600))), kernels=("k",))
+    totals = Totals(time={"k": 6e9}, launches={"k": 600}, is_time=False)
+    columns = [Feature("x", x), Feature("idle", rng.standard_normal(600))]
+    outcome, evidence = discover(columns, rows, Scope("d", "instructions", "k", resamples=0))
+    with single_threaded():
+        times = ScopeTimes(evidence, outcome.arrows, "instructions", totals, 7)
+        (setting,) = what_ifs(intervention_model_of(times, outcome.arrows), outcome.arrows)
+        effect = time_effects(times, outcome.arrows)["x"]
+    assert effect.mean.low > 0
+    assert (effect.cost, setting.saved) == (None, None)
+    assert setting.mean_change.high < 0
+    assert "GPU time" not in what_if_sentence(setting, "instructions")
 
 
 def test_the_tail_of_a_stall_is_that_of_the_whole_stall():
