@@ -104,7 +104,10 @@ def _mean_change(search: object, number: int, row: Mapping) -> list[object]:
 
 
 def _cost(search: object, number: int, row: Mapping) -> Markup | str:
-    return citations.time(row.get("cost_ns"), cell("cost_ns", search.table, number))
+    """Return the GPU time that a cause costs, with its interval."""
+    columns = ("cost_ns", "cost_low", "cost_high")
+    queries = tuple(cell(column, search.table, number) for column in columns)
+    return citations.time_interval(*(row.get(column) for column in columns), queries)
 
 
 def _backing(search: object, number: int, row: Mapping) -> Markup:
@@ -254,7 +257,8 @@ def why(dataset: str, target: str, searches: Sequence[object], kernels: Sequence
         words = (
             "Mean time: its change where the cause is high instead of low within the configuration (four fifths of its"
             " values lie between), in brackets the interval. GPU time: what the cause costs over the run, against its"
-            " better value. Each holds if no unmeasured common cause acts on both ends."
+            " better value, but for collectives, whose time includes waiting. Each holds if no unmeasured common cause"
+            " acts on both ends."
         )
         signs, height = legend(900, fragile=True)
         key = tag(

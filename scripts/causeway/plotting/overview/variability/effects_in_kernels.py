@@ -68,6 +68,8 @@ def _row(number: int, row: Mapping, table: str, names: Mapping[str, str]) -> Mar
     ]
     mean = [f"mean_change_{end}" for end in ("percent", "low", "high")]
     mean_queries = tuple(cell(name, table, number) for name in mean)
+    cost = ("cost_ns", "cost_low", "cost_high")
+    cost_queries = tuple(cell(name, table, number) for name in cost)
     ends = [citations.percent(row[name], cell(name, table, number)) for name in ("smallest_percent", "largest_percent")]
     if row["smallest_percent"] is None or len(known) == 1:  # the mean says it, or nothing was measured
         ends = []
@@ -81,6 +83,6 @@ def _row(number: int, row: Mapping, table: str, names: Mapping[str, str]) -> Mar
         ),
         tag("td", joined(ends, ", "), class_="n"),
         tag("td", citations.percent(row["i_squared"], cell("i_squared", table, number)), class_="n"),
-        tag("td", citations.time(row["cost_ns"], cell("cost_ns", table, number)), class_="n"),
+        tag("td", citations.time_interval(*(row[name] for name in cost), cost_queries), class_="n"),
     ]
     return tag("tr", cells)

@@ -67,6 +67,7 @@ def help_row(
         columns = [f"{name}_{end}" for end in ("percent", "low", "high")]
         return citations.interval(*(row.get(column) for column in columns), tuple(map(of, columns)))
 
+    saved = ("saved_ns", "saved_low", "saved_high")
     ends = [citations.said(row[end], of(f'"{end}"'), 60) for end in ("from", "to")]
     setting = [tag("code", elided(row["feature"], 50)), " ", ends[0], " → ", ends[1]]
     name = citations.name(kernel.short if kernel else "Whole dataset")
@@ -76,7 +77,7 @@ def help_row(
         tag("td", setting),
         tag("td", change("mean_change"), class_="n"),
         tag("td", change("p99_change"), class_="n"),
-        tag("td", citations.time(row["saved_ns"], of("saved_ns")), class_="n"),
+        tag("td", citations.time_interval(*(row[one] for one in saved), tuple(map(of, saved))), class_="n"),
     ]
     return tag("tr", cells, None if run is None else tag("td", run, class_="n"))
 
