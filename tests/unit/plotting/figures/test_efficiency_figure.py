@@ -9,10 +9,11 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
-from measured_samples import efficiency_of
+from measured_samples import efficiency_of, stragglers_of
 
 from causeway.core.tables import SCHEMAS
 from causeway.core.vocabulary import DEVICE_RATIO_NAMES, FLAVOUR_NAMES, HOST_RATIOS
+from causeway.efficiency.ranks.stragglers import _of_others as chance_of_others
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.target_labels import percent_per, period_of
 from causeway.plotting.figures import efficiency, series, stragglers
@@ -294,6 +295,15 @@ def test_who_waits_for_whom_and_why():
     ]
     assert "Launches on rank 3, device 0 take 11 % [5, 16] longer than the median of their configurations." in beside
     assert "Their level changes 2 times during the run." in beside
+
+
+def test_the_limit_of_lateness_is_the_largest_of_the_ranks():
+    """The page states one limit; of two ranks that of the late one is far smaller, as its own lateness is no chance."""
+    half = 5e3 * np.random.default_rng(3).random(200) + np.where(np.arange(200) % 10 < 3, 1e6, 0.0)
+    limits = chance_of_others(np.stack([-half, half]))
+    assert limits[1] < limits[0] / 10
+    page = re.sub("<[^>]*>", "", " ".join(map(str, late_ranks.which_rank(stragglers_of("run", 4), "run"))))
+    assert "lateness beyond 12.3 µs counts on each rank, on some also less, ends of collectives" in page
 
 
 def test_without_a_straggler_a_sentence_stands_for_the_table():

@@ -61,7 +61,13 @@ def _group(path: str, number: int, group: Mapping) -> list[Markup]:
     words += [" ranks: ", tag("b", VERDICTS[group["verdict"]])]
     limit = citations.time(group["threshold_ns"], at("threshold_ns"))
     residual = citations.time(group["residual_ns"], at("residual_ns"))
-    words += ["; lateness beyond ", limit, " counts, ends of collectives scatter by ", residual, "."]
+    words += [
+        "; lateness beyond ",
+        limit,
+        " counts on each rank, on some also less, ends of collectives scatter by ",
+        residual,
+        ".",
+    ]
     found = [tag("p", words)]
     late = [(place, rank) for place, rank in enumerate(group["ranks"]) if rank["pattern"] != "none"]
     late.sort(key=lambda one: (-one[1]["waiting_for_it_ns"], one[1]["rank"]))
