@@ -29,6 +29,8 @@ ROWS = 25
 MOST_RUNS = 60
 CHANGE_AXIS = "change, % (left: faster, right: slower)"
 STEPS = 8
+PER_LAUNCH = "per launch: "
+"""How the labels of steps begin that kernels of both runs make by longer or shorter launches."""
 ROW = 26.0
 PLOT = 380.0
 LABEL = 44
@@ -225,10 +227,10 @@ def steps_of(comparison: Mapping) -> list[tuple[str, int, str]]:
     parts = sorted(comparison["decomposition"], key=lambda row: -abs(row["time_ns"]))
     own = [row for row in parts[:STEPS] if row["time_ns"]]
     short = short_names([row["kernel"] for row in own], 34)
-    steps = [(f"per launch: {short[row['kernel']]}", row["time_ns"], row["kernel"]) for row in own]
+    steps = [(f"{PER_LAUNCH}{short[row['kernel']]}", row["time_ns"], row["kernel"]) for row in own]
     rest = parts[len(own) :]
     if len(rest) and any(row["time_ns"] for row in rest):
-        steps.append((f"per launch: {len(rest)} other kernels", sum(row["time_ns"] for row in rest), ""))
+        steps.append((f"{PER_LAUNCH}{len(rest)} other kernels", sum(row["time_ns"] for row in rest), ""))
     change = comparison["change_ns"]
     lone = {how: sum(row["lone_ns"] for row in parts if row["match"] == how) for how in (NEW, GONE)}
     others = (("more or fewer launches", change["launches_ns"]), ("other configurations", change["configurations_ns"]))

@@ -20,7 +20,7 @@ from causeway.plotting.drawing.kernel_labels import short_names
 from causeway.plotting.drawing.markdown import NAME_LENGTH, code_span, table, words, words_about
 from causeway.plotting.drawing.markup import tag, text_width
 from causeway.plotting.drawing.svg import text
-from causeway.plotting.figures.comparison import change_words, of_kernels
+from causeway.plotting.figures.comparison import PER_LAUNCH, change_words, of_kernels, steps_of
 from causeway.plotting.pages.comparison_page import (
     METRICS,
     OWN_LAUNCHES,
@@ -141,7 +141,7 @@ def _pair(
     lines = [f"#### {baseline} → {candidate}", ""]
     lines += [f"- {words_about(*headline)}" for headline in headlines]
     lines += ["", "Limits:", "", *limits, ""] if limits else [""]
-    lines += [words(counts_of_verdicts(document, rows)), ""]
+    lines += [words(counts_of_verdicts(document, rows)), "", words(_totals(document)), ""]
     whole = [row for row in rows if row["level"] == "run" and row["change_percent"] is not None]
     if whole:
         cells = ([METRICS[row["metric"]], *_cells(row)] for row in whole)
@@ -153,6 +153,20 @@ def _pair(
         title = f"kernel ({min(len(kernels), MOST_KERNELS)} of {len(kernels)} with the most time)"
         lines += [*table([title, *SIDES, "same launches", "verdict"], cells), ""]
     return [*lines, words(document["assumption"])]
+
+
+def _totals(document: Mapping) -> str:
+    """Return the GPU time of both runs and where the difference comes from: limits of time concern the same launches,
+    so that further launches and new kernels stand here alone.
+    """
+    before, after = (document[side]["gpu_time_ns"] for side in SIDES)
+    share = f" ({formatting.signed(100 * (after - before) / before)[0]} %)" if before else ""
+    others = [(label, value) for label, value, _ in steps_of(document) if not label.startswith(PER_LAUNCH)]
+    parts = [("launches that take longer or shorter", document["change_ns"]["time_ns"]), *others]
+    said = [f"{'+' if value > 0 else '−'}{formatting.time(abs(value))} from {label}" for label, value in parts if value]
+    return (
+        f"GPU time {formatting.time(before)} → {formatting.time(after)}{share}: {', '.join(said) or 'no difference'}."
+    )
 
 
 def _cells(row: Mapping) -> Iterable[str]:

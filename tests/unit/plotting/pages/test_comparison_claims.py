@@ -104,3 +104,32 @@ def test_values_beside_a_change_of_the_same_launches_are_called_means():
     assert "| span | 928 ms | 747 ms |" in text
     assert note in text.replace("\\", "")
     assert re.search(r"\| kernel \(\d+ of \d+ with the most time\) \| baseline \| candidate \| same launches \|", text)
+
+
+def test_a_gate_says_what_further_launches_and_new_kernels_take():
+    """Sums of the durations of two made-up traces, added up by hand: limits of time do not see most of the difference."""
+    document, rows = made()
+    for side, gpu_ns in (("baseline", 105_533_874), ("candidate", 125_306_979)):
+        document[side]["gpu_time_ns"] = gpu_ns
+    parts = {"gemm_b": ("exact", 186_875, 14_389_847, 0), "gemm_a": ("exact", 5_013_043, 0, 0)}
+    parts |= {"softmax": ("exact", -2_961_059, 0, 0), "brandnew": ("new", 0, 0, 7_935_281 + 9_623_895)}
+    parts |= {"gone": ("gone", 0, 0, -9_612_601 - 4_802_176)}
+    names = ("match", "time_ns", "launches_ns", "lone_ns")
+    document["decomposition"] = [
+        {"kernel": kernel, "configurations_ns": 0} | dict(zip(names, values, strict=True))
+        for kernel, values in parts.items()
+    ]
+    keys = (*names[1:], "configurations_ns")
+    document["change_ns"] = {key: sum(row[key] for row in document["decomposition"]) for key in keys}
+    assert sum(document["change_ns"].values()) == 125_306_979 - 105_533_874
+    text = gate_markdown({"states": [], "reasons": [], "outcome": PASSES}, [(document, rows)], [[]])
+    assert (
+        "\nGPU time 106 ms → 125 ms (+18.7 %): +2.24 ms from launches that take longer or shorter, +14.4 ms from more or"
+        " fewer launches, +17.6 ms from new kernels, −14.4 ms from gone kernels.\n"
+    ) in text.replace("\\", "")
+    for key in document["change_ns"]:
+        document["change_ns"][key] = 0
+    document["decomposition"] = []
+    document["candidate"]["gpu_time_ns"] = document["baseline"]["gpu_time_ns"] = 0
+    text = gate_markdown({"states": [], "reasons": [], "outcome": PASSES}, [(document, rows)], [[]])
+    assert "\nGPU time 0 ns → 0 ns: no difference.\n" in text
