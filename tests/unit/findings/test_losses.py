@@ -37,6 +37,19 @@ def test_losses_of_gpu_time_are_findings_worth_all_that_is_lost():
     assert words == "2 GPUs are shared by several ranks, whose kernels run at once for 7.50 ms in all."
 
 
+def test_headline_and_sentence_of_a_loss_say_the_same_percentage():
+    parts = {
+        "useful": 1_952_000_000,
+        "load_imbalance": 48_000_000,
+        "communication": 0,
+        "transfers": 0,
+        "orchestration": 0,
+    }
+    lost = efficiency_findings(efficiency(waterfall_ns=parts))[0]
+    assert lost.headline.startswith("2.4 % of the GPU time (48 ms)")
+    assert lost.sentence.startswith("2.4 % of the GPU time (48.0 ms of 2.00 s on 2 devices)")
+
+
 @pytest.mark.parametrize(("calls", "found"), [(True, True), (False, False)])
 def test_idle_time_without_launch_calls_is_left_to_the_finding_that_names_the_gap(calls, found):
     device = {"idle_host_ns": 0, "idle_kernel_wait_ns": 1, "idle_other_ns": 400_000_000, "exposed_memory_ns": 0}

@@ -5,7 +5,7 @@ Losses below the share `NOTICEABLE` of the device time are no findings of their 
 
 from collections.abc import Mapping
 
-from causeway.core.formatting import time_three_digits
+from causeway.core.formatting import significant, time_three_digits
 from causeway.core.queries import in_document, value_at, within
 from causeway.core.vocabulary import IDLE_CAUSES, SUPPORTED, WATERFALL
 from causeway.findings import headlines, suggestions
@@ -82,8 +82,8 @@ def _losses(document: Mapping, total: int) -> list[Finding]:
                 unit="percent of the GPU time",
                 expression=f"100 * {value_at(*path, kind='integer')} / ({whole})",
                 sentence=(
-                    f"{value:.0f} % of the GPU time ({time_three_digits(lost)} of {time_three_digits(total)} on"
-                    f" {devices} device{'s' * (devices > 1)}) is lost to {words}."
+                    f"{significant(value, 2)} % of the GPU time ({time_three_digits(lost)} of"
+                    f" {time_three_digits(total)} on {devices} device{'s' * (devices > 1)}) is lost to {words}."
                 ),
                 recoverable_ns=lost,
                 recoverable_query=in_document(_path(document), *path, kind="integer"),
@@ -116,7 +116,7 @@ def _roles(document: Mapping, total: int) -> list[Finding]:
         expression=value_at("roles", "between_ns", kind="integer"),
         sentence=(
             f"{sentence[:1].upper()}{sentence[1:]}; devices compute {time_three_digits(value)}"
-            f" ({100 * value / total:.0f} % of GPU time) less than the busiest one because of that."
+            f" ({significant(100 * value / total, 2)} % of GPU time) less than the busiest one because of that."
         ),
         suggestion=suggestions.ROLES,
     )
@@ -173,7 +173,7 @@ def _exposed_copies(document: Mapping, total: int) -> list[Finding]:
         expression=_over_devices("exposed_memory_ns"),
         sentence=(
             f"Memory copies and memsets run alone, without a kernel beside them, for {time_three_digits(alone)} of GPU"
-            f" time ({100 * alone / total:.0f} %)."
+            f" time ({significant(100 * alone / total, 2)} %)."
         ),
         suggestion=suggestions.LOSSES["transfers"],
         undone_by=CHANGES["transfers"],
