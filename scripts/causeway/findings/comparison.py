@@ -150,24 +150,38 @@ def _no_change(document: Mapping, rows: Sequence[Mapping], *, is_small: bool) ->
     """Return that no change is claimed, or (`is_small`) none but of little time, with how large a change of the whole
     run could be; nothing if the table has no such row.
     """
-    headline = headlines.of_small_changes if is_small else headlines.of_no_change
     baseline, candidate = _datasets(document)
+    subject = headlines.short(candidate)
+    headline = headlines.of_small_changes(subject, baseline) if is_small else headlines.of_no_change(subject, baseline)
+    other = _other_work_percent(document)
+    also = "" if other is None else f" Other launches and kernels change the GPU time by {other:+.3g} %."
+    if other is not None and not is_small:
+        headline = headlines.of_other_work(subject, baseline, other)
     for index, row in enumerate(rows):
         if row["level"] == "run" and row["metric"] == "time_per_launch":
             state = "the same within noise" if row["verdict"] == "same" else UNDECIDED
             what = f"Only changes of less than {100 * NOTICEABLE:.0f} % of the GPU time" if is_small else "No change"
             verb = "are" if is_small else "is"
-            sentence = f"{what} from {baseline} to {candidate} {verb} beyond noise: {_amount(row)}, {state}."
+            sentence = f"{what} from {baseline} to {candidate} {verb} beyond noise: {_amount(row)}, {state}.{also}"
             found = _finding(
                 document,
                 rows,
                 index,
                 key="none",
-                subject=headlines.short(candidate),
+                subject=subject,
                 quantity=METRIC_NAMES[row["metric"]],
-                headline=headline(headlines.short(candidate), baseline),
+                headline=headline,
                 sentence=sentence,
                 verdict=INCONCLUSIVE,
             )
             return [found]
     return []
+
+
+def _other_work_percent(document: Mapping) -> float | None:
+    """Return by how much launches and kernels of one side alone change the baseline's GPU time, in percent; None where
+    that is less than `NOTICEABLE`. No change of the same launches holds it.
+    """
+    before = document["baseline"]["gpu_time_ns"]
+    other = sum(document["change_ns"][part] for part in ("launches_ns", "configurations_ns", "lone_ns"))
+    return 100 * other / before if before and abs(other) >= NOTICEABLE * before else None

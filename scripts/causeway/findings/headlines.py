@@ -284,6 +284,14 @@ def of_no_change(subject: str, baseline: str) -> str:
     return f"{subject}: no change from {short(baseline)} is beyond noise."
 
 
+def of_other_work(subject: str, baseline: str, percent: float) -> str:
+    """Return the headline of a comparison that claims no change of the same launches, while other launches and kernels
+    change the GPU time by `percent`.
+    """
+    work = f"other launches and kernels change the GPU time by {percent:+.3g} %"
+    return f"{subject}: no change from {short(baseline)} is beyond noise for the same launches; {work}."
+
+
 def of_small_changes(subject: str, baseline: str) -> str:
     """Return the headline of a comparison in which nothing changed but what is worth little."""
     return f"{subject}: only small changes from {short(baseline)} are beyond noise."

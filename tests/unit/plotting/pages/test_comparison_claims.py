@@ -3,6 +3,7 @@
 import html
 import re
 
+import pytest
 from compared_samples import compared
 
 from causeway.core.vocabulary import PASSES
@@ -104,6 +105,25 @@ def test_values_beside_a_change_of_the_same_launches_are_called_means():
     assert "| span | 928 ms | 747 ms |" in text
     assert note in text.replace("\\", "")
     assert re.search(r"\| kernel \(\d+ of \d+ with the most time\) \| baseline \| candidate \| same launches \|", text)
+
+
+@pytest.mark.parametrize(
+    ("new_ns", "gone_ns", "share"), [(14_400_000, 0, "+13.6"), (0, -14_400_000, "-13.6"), (1_055_339, 0, "+1")]
+)
+def test_no_change_of_the_same_launches_does_not_hide_other_work(new_ns, gone_ns, share):
+    document, rows = made()
+    document["baseline"]["gpu_time_ns"] = 105_533_874
+    for row in rows:
+        row["verdict"] = "same"
+    nothing = dict.fromkeys(("time_ns", "launches_ns", "configurations_ns", "lone_ns"), 0)
+    document["change_ns"] = nothing | {"lone_ns": new_ns + gone_ns}
+    (one,) = comparison_findings(document, rows)
+    assert f"for the same launches; other launches and kernels change the GPU time by {share} %." in one.headline
+    assert one.sentence.endswith(f"Other launches and kernels change the GPU time by {share} %.")
+    document["change_ns"] = nothing | {"lone_ns": 1_055_338, "time_ns": 50_000_000}
+    (one,) = comparison_findings(document, rows)
+    assert one.headline.endswith("is beyond noise.")
+    assert one.sentence.endswith("the same within noise.")
 
 
 def test_a_gate_says_what_further_launches_and_new_kernels_take():
