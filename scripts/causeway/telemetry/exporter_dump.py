@@ -17,8 +17,8 @@ TIME_COMMENT = re.compile(r"^#\s*time:?\s+(\S.*)$", re.IGNORECASE)
 """What a loop that saves dumps may write before each: `# time: 2024-05-01T12:00:00Z`."""
 COLUMNS = ("time", "hostname", "gpu", "uuid", "metric", "value")
 OF_THE_WHOLE_GPU = ("_power_", "_clock", "_temp")
-"""Parts of the names of metrics that an instance of a divided GPU (label GPU_I_ID) shares with the whole; its memory and
-how busy it is are its own.
+"""Parts of the names of metrics that an instance of a divided GPU (label GPU_I_ID) shares with the whole; its memory
+and how busy it is are its own.
 """
 
 

@@ -208,6 +208,37 @@ def test_every_feature_equals_brute_force(dataset, tmp_path, monkeypatch, rows_p
             )
 
 
+def test_of_a_memory_stall_only_other_transfers_are_in_flight(dataset, tmp_path):
+    """The transfer that a launch is linked to is the target's definition; each launch is linked to one at random here,
+    or to none.
+    """
+    raw, kept, kept_table, exports, _, _ = dataset
+    rng = np.random.default_rng(5)
+    links = []
+    for row in kept:
+        shift = 70 * row["rank"]
+        mine = [x for x in raw[row["rank"]]["transfers"] if x["device"] == row["device"]]
+        near = [x for x in mine if x["start_ns"] + x["duration_ns"] > row["start_ns"] - shift - 50] or mine
+        links.append(None if rng.random() < 0.2 else near[0])
+    columns = {name: [link and link[name] for link in links] for name in ("bytes", "copy_kind", "duration_ns")}
+    columns["start_ns"] = [link and link["start_ns"] + 70 * row["rank"] for link, row in zip(links, kept, strict=True)]
+    for name, values in columns.items():
+        kept_table = kept_table.append_column(f"transfer_{name}", pa.array(values, pa.int64()))
+    rows = assembled(tmp_path, kept_table, exports, None, "memory_stall")[0].to_pylist()
+    flying = 0
+    for row, original, link in zip(rows, kept, links, strict=True):
+        others = {rank: {**one, "transfers": list(one["transfers"])} for rank, one in raw.items()}
+        if link is not None:
+            others[original["rank"]]["transfers"].remove(link)
+            start = original["start_ns"] - 70 * original["rank"]
+            flying += link["start_ns"] <= start < link["start_ns"] + link["duration_ns"]
+        expected = brute(others, original, dict.fromkeys(range(5), 0.0))
+        for name in ("transfers_in_flight", "launches_in_flight", *(n for n in expected if "_bytes_in_flight" in n)):
+            assert row[name] == expected[name], (name, original["launch"])
+        assert "last_h2d_bytes" not in row
+    assert flying > 20
+
+
 def test_time_since_the_start_begins_anew_where_exports_do_not_overlap(dataset, tmp_path):
     raw, kept, kept_table, exports, configurations, _ = dataset
     hours = 3_600_000_000_000
@@ -296,9 +327,8 @@ def test_counters_pass_through(tmp_path):
 def test_every_column_is_registered_and_every_record_is_written(dataset, tmp_path):
     """The columns of a trace, of its memory stalls and of a dataset of several ranks, in the registry's order."""
     _, _, kept, exports, configurations, _ = dataset
-    linked = {"transfer_bytes": pa.array([1] * kept.num_rows), "transfer_copy_kind": pa.array([1] * kept.num_rows)}
-    for name, values in linked.items():
-        kept = kept.append_column(name, values)
+    for name in ("bytes", "copy_kind", "start_ns", "duration_ns"):
+        kept = kept.append_column(f"transfer_{name}", pa.array([1] * kept.num_rows))
     order = {feature.name: position for position, feature in enumerate(FEATURES)}
     written = set()
     for target, means in (("kernel_variability", configurations), ("memory_stall", None)):
