@@ -36,10 +36,12 @@ class SynchronisingCalls:
     def __init__(self) -> None:
         self._kind_of: list[int] = []  # by the code of the call's name
         self._parts: list[np.ndarray] = []
+        self._keys = _keys(np.empty(0, np.int64), np.empty(0, np.int64))
+        self._kinds = np.empty(0, np.int64)
         self._rows = 0
 
     def take(self, process: np.ndarray, correlation: np.ndarray, name: np.ndarray, texts: list[str]) -> None:
-        """Take calls.
+        """Take calls; all of them before the first kind is asked for.
 
         Parameters
         ----------
@@ -71,18 +73,23 @@ class SynchronisingCalls:
         """
         if not self._rows or self._rows > MOST_RECORDS:
             return np.zeros(len(correlation), np.int64)
-        if len(self._parts) > 1:
+        if self._parts:
             found = np.concatenate(self._parts, axis=1)
-            self._parts = [found[:, np.lexsort(found[1::-1])]]
-        held = self._parts[0]
-        fields = [("process", "<i8"), ("correlation", "<i8")]
-        table = np.empty(held.shape[1], fields)
-        asked = np.empty(len(correlation), fields)
-        for at, values in enumerate((process, correlation)):
-            table[fields[at][0]] = held[at]
-            asked[fields[at][0]] = values
-        at = np.minimum(np.searchsorted(table, asked), held.shape[1] - 1)
-        return np.where((table[at] == asked) & (correlation != NULL), held[2][at], 0)
+            order = np.lexsort(found[1::-1])  # threads stand one after the other in a table of calls
+            self._keys = _keys(*found[:2, order])
+            self._kinds = found[2, order]
+            self._parts = []
+        asked = _keys(process, correlation)
+        at = np.minimum(np.searchsorted(self._keys, asked), self._keys.size - 1)
+        return np.where((self._keys[at] == asked) & (correlation != NULL), self._kinds[at], 0)
+
+
+def _keys(process: np.ndarray, correlation: np.ndarray) -> np.ndarray:
+    """Return pairs that are compared by process, then by correlation, shape (n,)."""
+    keys = np.empty(len(correlation), [("process", "<i8"), ("correlation", "<i8")])
+    keys["process"] = process
+    keys["correlation"] = correlation
+    return keys
 
 
 def read_synchronisations(tables: NsysTables, calls: SynchronisingCalls) -> None:

@@ -5,9 +5,13 @@ call of the host that belongs to it.
 import sqlite3
 from collections import Counter
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from reading import Read
+
+from causeway.core.codes import SYNCHRONISATIONS
+from causeway.readers.nvidia.synchronisations import SynchronisingCalls
 
 NONE = (1 << 32) - 1
 PROCESS = 5 << 24
@@ -101,3 +105,24 @@ def test_kinds_of_real_exports_are_those_of_their_calls(data, name, tmp_path):
     expected = Counter(KINDS[call_of[row["globalPid"] >> 24, row["correlationId"]]] for row in synchronised)
     found = Counter(Read(folder, tmp_path / "tables").dependencies.column("kind").to_pylist())
     assert found == expected
+
+
+@pytest.mark.parametrize("batches", [1, 2, 6])
+def test_calls_are_found_in_whatever_order_and_batches_they_stand(batches):
+    """Tables of calls stand in blocks of threads, so that correlations neither rise nor keep to one process."""
+    texts = ["cudaLaunchKernel", "cudaStreamSynchronize", "cuEventSynchronize", "cudaDeviceSynchronize"]
+    kinds = ["synchronise_stream", "synchronise_event", "synchronise_device"]
+    kind_of = [0, *map(SYNCHRONISATIONS.index, kinds)]
+    rng = np.random.default_rng(3)
+    process, correlation = (part.ravel() for part in np.meshgrid([7, 2, 5], np.arange(100, 40, -1)))
+    order = rng.permutation(process.size)
+    process = process[order]
+    correlation = correlation[order]
+    name = rng.integers(0, 4, process.size)
+    calls = SynchronisingCalls()
+    for part in np.array_split(np.arange(process.size), batches):
+        calls.take(process[part], correlation[part], name[part], texts)
+    expected = [kind_of[code] for code in name]
+    assert calls.kinds(process, correlation).tolist() == expected
+    assert calls.kinds(process[::-1], correlation[::-1]).tolist() == expected[::-1]  # the next batch of records
+    assert calls.kinds(process + 100, correlation).tolist() == [0] * process.size
