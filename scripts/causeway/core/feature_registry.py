@@ -31,8 +31,7 @@ class FeatureRecord:
         Subject of a sentence on its effect: on larger values, plural; of a category on one level, which takes the place
         of `{}`, singular. Empty: sentences take the label.
     at_zero : str
-        How sentences call setting it to zero, where zero means that there is none of it; empty where zero is a value
-        like any other.
+        How sentences call setting it to zero; empty where zero is a value like any other, not that there is none.
     everywhere : str
         Of a category: how sentences call setting all launches to one level, which takes the place of `{}`.
     counted : str
@@ -198,8 +197,7 @@ FEATURES = (
         suggestion="copies",
         table="transfers",
     ),
-    # copies to and from arrays count like those to and from memory
-    _bytes_in_flight(
+    _bytes_in_flight(  # copies to and from arrays count like those to and from memory
         name="h2d_bytes_in_flight",
         label="bytes in flight from the host",
         copied="host-to-device",
@@ -264,19 +262,25 @@ FEATURES = (
     _input_size(name="matmul_m", label="matrix rows (m)", subject="Matrix products with larger m"),
     _input_size(name="matmul_n", label="matrix columns (n)", subject="Matrix products with larger n"),
     _input_size(name="matmul_k", label="inner matrix size (k)", subject="Matrix products with larger k"),
-    _moment(
-        name="step",
-        label="number of the step",
-        subject="Later steps",
-        suggestion="drift",
-        table="steps",
-    ),
+    _moment(name="step", label="number of the step", subject="Later steps", suggestion="drift", table="steps"),
     _moment(
         name="step_position",
         unit="ns",
         label="position in the step",
         subject="Later positions in the step",
         suggestion="iteration",
+        table="steps",
+    ),
+    FeatureRecord(
+        name="launch_in_step",
+        tier="context",
+        group="time",
+        label="order of launches in the step",
+        subject="Being {} (order in the step)",
+        everywhere="All launches as {} (order in the step)",
+        suggestion="launch_in_step",
+        is_category=True,
+        is_lever=False,
         table="steps",
     ),
     _moment(
@@ -353,9 +357,7 @@ COUNTERS = "counters"
 """Group of a counter that no column map gives one, and of a column of a plain table."""
 COUNTER_GROUPS = {
     "memory system activity": "memory_accesses",
-    "warp stalls": "counter",
-    "temporal characteristics": "counter",
-    COUNTERS: "counter",
+    **dict.fromkeys(("warp stalls", "temporal characteristics", COUNTERS), "counter"),
 }
 """Groups of counters (of `config/columns/counters.yaml`) with the key of what to try."""
 

@@ -396,3 +396,5 @@ WAITING_REASONS = {
 """Why a device runs neither a launch nor a transfer, in the order of the rows of `waiting`; all but the last two lie
 between its first and its last work.
 """
+CALLED_SINCE = "called_since"
+"""Metadata of `steps.parquet`, JSON: by rank the start of its first launch that the call assigns to a step, ns."""

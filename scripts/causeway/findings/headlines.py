@@ -17,6 +17,8 @@ GOV.UK", 25 words). The name of a kernel counts as one.
 """
 SUBJECT_LENGTH = 40
 """Characters of a kernel's name in a headline."""
+LONGEST_LEVEL = 30
+"""Characters of a level of a category."""
 NO_CHANGE = 0.05
 """Percent of a run below which a replay is said to make it no shorter."""
 ALL_KERNELS = "All kernels"
@@ -33,6 +35,7 @@ LABELS = {
     "d2d_bytes_in_flight": "bytes copied within the device",
     "p2p_bytes_in_flight": "bytes copied between devices",
     "idle_before_ns": "idle time before the start",
+    "launch_in_step": "order in the step",
     "since_start_ns": "time since the run began",
 }
 """What headlines call features whose label is long or names what only the documentation explains."""
@@ -133,7 +136,7 @@ def of_cause(
     level = row.get("level")
     label = LABELS.get(row["feature"]) or record_of(row["feature"], row.get("group") or "").label
     label = elided(label, SUBJECT_LENGTH) if " " not in label else label
-    label = f"{label} = {elided(level, 20)}" if level else label
+    label = f"{label} = {elided(level, LONGEST_LEVEL)}" if level else label
     if row["verdict"] == REFUTED:
         return f"{subject}: {label} is no cause; a test refuted it."
     if row.get("determines_time"):

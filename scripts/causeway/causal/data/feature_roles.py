@@ -2,6 +2,8 @@
 
 from causeway.core.feature_registry import FEATURE_BY_NAME
 
+LAUNCH_IN_STEP = "launch_in_step"
+"""Which of the launches of its configuration in its step a launch is."""
 THROTTLE = "throttle_"
 """Names of flags of what limits a device's clock begin with it: a state that a launch meets."""
 LEVER = "lever"
@@ -16,7 +18,7 @@ ROLES = {
     **dict.fromkeys(("launches_in_flight", "transfers_in_flight", "idle_before_ns", "queue_ns"), EXPOSURE),
     **{name: EXPOSURE for name in FEATURE_BY_NAME if FEATURE_BY_NAME[name].copy_kinds},
     **dict.fromkeys(("last_h2d_bytes", "device", "node", "rank", "run"), EXPOSURE),
-    **dict.fromkeys(("iteration_position", "step", "step_position", "since_start_ns"), CLOCK),
+    **dict.fromkeys(("iteration_position", "step", "step_position", LAUNCH_IN_STEP, "since_start_ns"), CLOCK),
     "previous_deviation": LAG,
 }
 """What part a feature plays in how a launch came to take its time: one can set a lever; an exposure is the state that

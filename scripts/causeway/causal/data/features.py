@@ -23,7 +23,7 @@ from causeway.causal.data.launch_context import (
     sampled_metrics,
 )
 from causeway.causal.data.operator_context import COMPUTED_FROM as COMPUTED_FROM_OPERATORS
-from causeway.causal.data.operator_context import add_steps
+from causeway.causal.data.step_context import StepWindows, add_steps
 from causeway.core.clock import Clock
 from causeway.core.feature_registry import (
     COUNTERS,
@@ -291,8 +291,8 @@ class LaunchContext:
         if self.telemetry:
             add_telemetry(self.telemetry, chosen, export.clock)
         if self.steps:
-            queue = _column(pieces, "queue_ns").cast(pa.float64()).to_numpy()
-            add_steps(self.steps, chosen, export.clock, in_order(queue))
+            configuration = in_order(_column(pieces, "configuration").cast(pa.int64()).to_numpy())
+            add_steps(export.folder, StepWindows.of(self.steps, rank), chosen, export.clock, configuration)
         found = {}
         for name in self.names:
             values = chosen.features.pop(name, None)

@@ -1,4 +1,4 @@
-"""What the host was doing when it made a launch: operator, module, phase, sizes of the inputs, and the step."""
+"""What the host was doing when it made a launch: operator, module, phase, and sizes of the inputs."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.causal.data.launch_context import ChosenLaunches
-from causeway.core.clock import Clock
 from causeway.core.formatting import elided
 from causeway.core.tables import open_table, read_table
 
@@ -142,35 +141,6 @@ def matrix_product(operator: str, dims: str) -> tuple[int, int, int] | None:
         return (int(np.prod(left[:-1], dtype=object)), right[0], right[1]) if fits else None
     fits = len(left) == len(right) and len(left) in (2, 3) and left[:-2] == right[:-2] and left[-1] == right[-2]
     return (left[-2], right[-1], left[-1]) if fits else None
-
-
-def add_steps(path: Path, chosen: ChosenLaunches, clock: Clock, queue: np.ndarray) -> None:
-    """Add step, the number of the step in whose window the call of the launch ended (where that is not known: in whose
-    window it started), and step_position, ns from the start of the step to that moment; float, NaN outside of steps.
-
-    Parameters
-    ----------
-    path : Path
-        `steps.parquet` of the dataset, on its time line.
-    chosen : ChosenLaunches
-    clock : Clock
-        The export's.
-    queue : ndarray of float, shape (n,), ns
-        From the end of each launch's call to its start; NaN where unknown.
-    """
-    table = read_table(path, "steps", ["rank", "step", "start_ns", "duration_ns"])
-    rank, number, start, duration = (column.to_numpy() for column in table.columns)
-    mine = np.flatnonzero(rank == chosen.rank)
-    mine = mine[np.argsort(start[mine], kind="stable")]
-    for name in ("step", "step_position"):
-        chosen.features[name] = np.full(chosen.launch.size, np.nan)
-    if not mine.size:
-        return
-    moment = clock.aligned(chosen.start - np.nan_to_num(queue).astype(np.int64))
-    at = mine[np.maximum(np.searchsorted(start[mine], moment, side="right") - 1, 0)]
-    inside = (moment >= start[at]) & (moment < start[at] + duration[at])
-    chosen.features["step"][inside] = number[at[inside]]
-    chosen.features["step_position"][inside] = (moment - start[at])[inside]
 
 
 COMPUTED_FROM = (("operators", add_operators), ("shapes", add_shapes))

@@ -3,6 +3,7 @@
 import numpy as np
 
 from causeway.causal.data.deviation import configuration_spread, standardised_deviation
+from causeway.causal.data.feature_roles import LAUNCH_IN_STEP
 from causeway.causal.data.observations import Feature, Observations
 from causeway.causal.data.outcome import CONFIGURATION, Outcome, Scope
 from causeway.causal.discovery.arrows import parents_between, parents_within, stable_parents, weigh, with_determination
@@ -71,6 +72,8 @@ def _discover(columns: list[Feature], rows: Observations, scope: Scope) -> tuple
     ruled_out = dict.fromkeys(freed.dropped, DEFINITION)
     if freed.rows is not rows:  # what was computed from the target no longer follows from what is left of it
         ruled_out |= dict.fromkeys(leaked_columns(columns, rows, scope.target), LEAKED)
+    if np.ptp(rows.kernel):
+        ruled_out[LAUNCH_IN_STEP] = "counts the launches of each configuration for itself"
     rows = freed.rows
     prepared = prepare(columns, rows, scope.target, ruled_out)
     if freed.explained is not None:

@@ -2,6 +2,7 @@
 MPI ranks, each of which reads some exports.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,9 +13,10 @@ import pyarrow as pa
 from causeway.core.clock import Clock, clocks_of
 from causeway.core.reduced import EFFICIENCY, why_not
 from causeway.core.tables import SCHEMAS, folder_bytes, open_table, read_json, write_json, write_table
+from causeway.core.vocabulary import CALLED_SINCE
 from causeway.efficiency.device_time.measure import Opened, open_export
 from causeway.efficiency.steps.annotated import Family, annotated_steps, choose_family, step_ranges
-from causeway.efficiency.steps.launch_moments import ends_of_calls, launch_moments
+from causeway.efficiency.steps.launch_moments import IN_NO_STEP, called_since, ends_of_calls, launch_moments
 from causeway.efficiency.steps.rank_steps import RankSteps
 from causeway.efficiency.steps.repeats import MOST_LAUNCHES, find_repeats, windows_of
 from causeway.efficiency.steps.step_causes import causes_of, slow_steps, warm_up
@@ -100,11 +102,15 @@ class RankFound:
         Columns of `steps.parquet`; None without steps.
     slow : list of dict
         `step_causes.slow_steps`.
+    called_since : int or None
+        Start of its first launch whose call is known, ns on the dataset's time line; None where launches belong to
+        steps by their starts.
     """
 
     entry: dict
     rows: pa.Table | None = None
     slow: list[dict] = field(default_factory=list)
+    called_since: int | None = None
 
 
 def _with_launches(folder: Path) -> Opened | None:
@@ -117,15 +123,17 @@ def _measured(
 ) -> dict[int, RankFound]:
     """Return what is said of the steps of each rank of an export: little, whatever the number of its launches."""
     judged: dict[int, dict] = {rank: {"rank": rank} for rank in opened.windows}
-    steps = _annotated(opened, family, judged) if family else _repeated(opened, judged)
-    parts = measure_parts(opened, steps) if steps else {}
+    since = called_since(opened.folder, annotated=family is not None)
+    steps = _annotated(opened, family, judged) if family else _repeated(opened, judged, since)
+    parts = measure_parts(opened, steps, since) if steps else {}
     clock = clocks[opened.export]
     found = {}
     for rank, entry in judged.items():
         own = parts.get(rank)
         rows = None if own is None else _rows(own, clock)
         slow = [] if own is None else slow_steps(own, seed, dataset)
-        found[rank] = RankFound(entry=_entry(entry, own), rows=rows, slow=slow)
+        called = int(clock.aligned(since[rank])) if rank in since else None
+        found[rank] = RankFound(entry=_entry(entry, own), rows=rows, slow=slow, called_since=called)
     return found
 
 
@@ -156,7 +164,9 @@ def _write_results(
     }
     write_json(document, out_json, schema="steps")
     facts = {"dataset": name}
-    write_table(pa.concat_tables([SCHEMAS["steps"].empty_table(), *tables]), out_table, "steps", metadata=facts)
+    called = {rank: one.called_since for rank, one in sorted(found.items()) if one.called_since is not None}
+    rows = pa.concat_tables([SCHEMAS["steps"].empty_table(), *tables])
+    write_table(rows, out_table, "steps", metadata=facts | {CALLED_SINCE: json.dumps(called)})
     rows = pa.Table.from_pylist(causes.rows, SCHEMAS["step_causes"])
     write_table(rows, out_causes, "step_causes", metadata=facts)
 
@@ -168,7 +178,7 @@ def _annotated(opened: Opened, family: Family, judged: Mapping[int, dict]) -> di
     return {rank: steps for rank, steps in found.items() if rank in opened.windows}
 
 
-def _repeated(opened: Opened, judged: Mapping[int, dict]) -> dict[int, RankSteps]:
+def _repeated(opened: Opened, judged: Mapping[int, dict], since: Mapping[int, int]) -> dict[int, RankSteps]:
     """Return the steps that repeats of the launches show, by rank, and note how sure they are."""
     with open_table(opened.folder / "launches.parquet", "launches") as file:
         if file.metadata.num_rows > MOST_LAUNCHES:
@@ -177,7 +187,7 @@ def _repeated(opened: Opened, judged: Mapping[int, dict]) -> dict[int, RankSteps
             return {}
         rows = {name: np.empty(file.metadata.num_rows, kind) for name, kind in HELD.items()}
     n = 0
-    for block in launch_moments(opened.folder):
+    for block in launch_moments(opened.folder, since):
         for name, values in rows.items():
             values[n : n + block["start"].size] = block[name]
         n += block["start"].size
@@ -196,7 +206,8 @@ def _repeated(opened: Opened, judged: Mapping[int, dict]) -> dict[int, RankSteps
             "reason": repeats.reason,
         }
         if repeats.first.size:
-            free = ends_of_calls(opened.folder, rank, moment[repeats.first])
+            first = moment[repeats.first]
+            free = ends_of_calls(opened.folder, rank, first) if rank in since else np.full(first.size, IN_NO_STEP)
             start, end = windows_of(repeats, moment, until, free)
             found[rank] = RankSteps(rank=rank, number=np.arange(start.size), start=start, end=end)
     return found
@@ -204,9 +215,9 @@ def _repeated(opened: Opened, judged: Mapping[int, dict]) -> dict[int, RankSteps
 
 def _in_order(rows: Mapping[str, np.ndarray], rank: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return kernel, moment and until of a rank's launches in the order of the moments, which without calls is that of
-    the table already.
+    the table already; without those that were called before the recording began.
     """
-    mine = rows["rank"] == rank
+    mine = (rows["rank"] == rank) & (rows["moment"] != IN_NO_STEP)
     kernel, moment, until = (rows[name] if mine.all() else rows[name][mine] for name in ("kernel", "moment", "until"))
     if (moment[1:] < moment[:-1]).any():
         order = np.argsort(moment, kind="stable")

@@ -1,15 +1,70 @@
-"""Launches with the moment that decides to which step they belong: when their call began, or else when they started."""
+"""Launches with the moment that decides to which step they belong: when their call began, or else when they started.
 
-from collections.abc import Iterator
+The device may be half a second behind the host. What it runs when a recording begins was launched before, and its calls
+are not known: by their starts, such launches would fall among others that were called at that time.
+"""
+
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from causeway.core.tables import LAUNCH_SHAPE, read_table
 from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.device_time.sweep import UNKNOWN
 
 GRID_AND_BLOCK = LAUNCH_SHAPE[:6]
+MOST_BEFORE = 0.1
+"""Share of a rank's launches that may have been called before the recording began: these are then in no step. Of more
+of them, repeats are looked for in the order of the starts.
+"""
+IN_NO_STEP = np.iinfo(np.int64).min
+"""Moment of a launch that was called before the recording began."""
+_BY_START = np.iinfo(np.int64).max
+
+
+def called_since(folder: Path, annotated: bool) -> dict[int, int]:
+    """Return the ranks of an export whose launches belong to steps by their calls, and the start of the first launch of
+    each whose call is known, ns; the launches of other ranks belong to steps by their starts.
+
+    Parameters
+    ----------
+    folder : Path
+        The export's tables.
+    annotated : bool
+        Steps are ranges of the host: starts on the device say nothing of them where any call is known.
+    """
+    since: dict[int, int] = {}
+    before: dict[int, int] = {}
+    total: dict[int, int] = {}
+    calls = event_streams.Calls(event_streams.calls(folder))
+    for batch in event_streams.chunks(
+        folder, "launches", ["start_ns", "duration_ns", "rank", "queue_ns", "correlation"]
+    ):
+        block = _of_calls(batch)
+        ranks, many = np.unique(block["rank"], return_counts=True)
+        total |= {rank: total.get(rank, 0) + more for rank, more in zip(ranks.tolist(), many.tolist(), strict=True)}
+        new = [rank for rank in ranks.tolist() if rank not in since]
+        known = calls.find(block)[0] != UNKNOWN if new else np.empty(0, bool)
+        for rank in new:
+            mine = np.flatnonzero(block["rank"] == rank)
+            called = np.flatnonzero(known[mine])
+            before[rank] = before.get(rank, 0) + (int(called[0]) if called.size else mine.size)
+            if called.size:
+                since[rank] = int(block["start"][mine[called[0]]])
+    return {rank: start for rank, start in since.items() if annotated or before[rank] <= MOST_BEFORE * total[rank]}
+
+
+def _of_calls(batch: pa.RecordBatch) -> event_streams.Block:
+    """Return what launches are found among calls by."""
+    block = event_streams.times(batch)
+    queue = event_streams.numbers(batch.column("queue_ns"), -1)
+    return block | {
+        "rank": batch.column("rank").to_numpy(),
+        "correlation": event_streams.numbers(batch.column("correlation"), -1),
+        "returned": np.where(queue < 0, UNKNOWN, block["start"] - queue),
+    }
 
 
 def threads_of(folder: Path) -> np.ndarray:
@@ -22,11 +77,19 @@ def threads_of(folder: Path) -> np.ndarray:
     return np.where(known, np.prod(sizes.astype(np.float64), axis=0), 0).clip(0, 1 << 40).astype(np.int64)
 
 
-def launch_moments(folder: Path) -> Iterator[event_streams.Block]:
+def launch_moments(folder: Path, since: Mapping[int, int]) -> Iterator[event_streams.Block]:
     """Give launches, ordered by start: start, end, rank, kernel, threads, moment and until.
 
-    `moment` is when the call that made the launch began, where the export knows the call; else when the launch started.
-    `until` is when that call returned, or the launch ended.
+    `moment` is when the call that made the launch began, where the export knows the call; else when the launch started;
+    `IN_NO_STEP` for what was called before the recording began. `until` is when that call returned, or the launch
+    ended.
+
+    Parameters
+    ----------
+    folder : Path
+        The export's tables.
+    since : mapping of int to int
+        `called_since`.
     """
     if not (folder / "configurations.parquet").is_file():
         return
@@ -35,19 +98,18 @@ def launch_moments(folder: Path) -> Iterator[event_streams.Block]:
     calls = event_streams.Calls(event_streams.calls(folder))
     wanted = ["start_ns", "duration_ns", "configuration", "rank", "queue_ns", "correlation"]
     for batch in event_streams.chunks(folder, "launches", wanted):
-        block = event_streams.times(batch)
-        queue = event_streams.numbers(batch.column("queue_ns"), -1)
+        block = _of_calls(batch)
         configuration = batch.column("configuration").to_numpy()
         block |= {
-            "rank": batch.column("rank").to_numpy(),
-            "correlation": event_streams.numbers(batch.column("correlation"), -1),
-            "returned": np.where(queue < 0, UNKNOWN, block["start"] - queue),
             "kernel": kernels[configuration].astype(np.int64),
             "threads": threads[configuration],
         }
         called, returned = calls.find(block)
-        known = called != UNKNOWN
-        block["moment"] = np.where(known, called, block["start"])
+        ranks, place = np.unique(block["rank"], return_inverse=True)
+        first = np.array([since.get(rank, _BY_START) for rank in ranks.tolist()], np.int64)[place]
+        known = (called != UNKNOWN) & (first != _BY_START)
+        moment = np.where(known, called, block["start"])
+        block["moment"] = np.where(~known & (block["start"] < first) & (first != _BY_START), IN_NO_STEP, moment)
         block["until"] = np.where(known, returned, block["end"])
         yield block
 

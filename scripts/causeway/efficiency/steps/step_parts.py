@@ -105,12 +105,12 @@ class _Launches:
         np.add.at(self.kernel_ns, (step, column[computes][event]), ns)
 
 
-def count_launches(folder: Path, steps: Mapping[int, RankSteps]) -> dict[int, _Launches]:
+def count_launches(folder: Path, steps: Mapping[int, RankSteps], since: Mapping[int, int]) -> dict[int, _Launches]:
     """Return the launches of each rank's steps by kernel."""
     names = read_table(folder / "kernels.parquet", "kernels", ["class"]).column("class").to_pylist()
     is_compute = np.array([name == "compute" for name in names], bool)
     found = {rank: _Launches(one, len(names)) for rank, one in steps.items()}
-    for block in launch_moments(folder):
+    for block in launch_moments(folder, since):
         for rank in found:
             mine = block["rank"] == rank
             if mine.any():
@@ -118,7 +118,7 @@ def count_launches(folder: Path, steps: Mapping[int, RankSteps]) -> dict[int, _L
     return found
 
 
-def measure_parts(opened: Opened, steps: Mapping[int, RankSteps]) -> dict[int, StepParts]:
+def measure_parts(opened: Opened, steps: Mapping[int, RankSteps], since: Mapping[int, int]) -> dict[int, StepParts]:
     """Return the parts of the steps of each rank of an export; steps without any launch are left out.
 
     Parameters
@@ -126,8 +126,10 @@ def measure_parts(opened: Opened, steps: Mapping[int, RankSteps]) -> dict[int, S
     opened : Opened
     steps : mapping of int to RankSteps
         By rank.
+    since : mapping of int to int
+        `launch_moments.called_since`.
     """
-    launches = count_launches(opened.folder, steps)
+    launches = count_launches(opened.folder, steps, since)
     for one in launches.values():
         used = one.count.sum(axis=1) > 0
         if not used.all():

@@ -8,9 +8,11 @@ import pytest
 
 from causeway.causal.data.features import Export, ExportFacts, LaunchContext
 from causeway.causal.data.launch_context import ChosenLaunches
-from causeway.causal.data.operator_context import add_operators, add_shapes, add_steps, matrix_product
+from causeway.causal.data.operator_context import add_operators, add_shapes, matrix_product
+from causeway.causal.data.step_context import StepWindows, add_steps
 from causeway.core.clock import Clock
 from causeway.core.tables import SCHEMAS, write_json, write_table
+from causeway.core.vocabulary import CALLED_SINCE
 
 OPERATORS = [
     {"operator": 0, "name": "aten::mm", "outermost": "aten::linear", "module": "net/layer 0", "phase": "forward"},
@@ -72,7 +74,8 @@ def export(tmp_path):
     configuration = {field.name: None for field in SCHEMAS["configurations"]} | {"configuration": 0, "kernel": 0}
     write_table(table([configuration], "configurations"), folder / "configurations.parquet", "configurations")
     write_json({"node": None}, folder / "capabilities.json")
-    write_table(table(steps, "steps"), tmp_path / "steps.parquet", "steps")
+    called = {CALLED_SINCE: '{"0": 0, "1": 0}'}
+    write_table(table(steps, "steps"), tmp_path / "steps.parquet", "steps", metadata=called)
     return folder, launches, steps
 
 
@@ -119,6 +122,7 @@ def test_what_the_host_was_doing_equals_a_plain_loop(export, tmp_path, monkeypat
                 "launch": rows,
                 "start_ns": [launches[row]["start_ns"] + SHIFT for row in rows],
                 "range": pa.nulls(len(rows), pa.uint32()),
+                "configuration": pa.nulls(len(rows), pa.uint32()).fill_null(9),
                 "queue_ns": pa.array([launches[row]["queue_ns"] for row in rows], pa.int64()),
             }
         )
@@ -153,7 +157,7 @@ def test_launches_without_the_columns_are_unknown(export, tmp_path):
     add_shapes(folder / "shapes.parquet", chosen)
     empty = tmp_path / "none.parquet"
     write_table(table([], "steps"), empty, "steps")
-    add_steps(empty, chosen, Clock(), np.full(5, np.nan))
+    add_steps(folder, StepWindows.of(empty, 0), chosen, Clock(), np.zeros(5, int))
     assert {value for name in ("operator", "module") for value in chosen.features[name]} == {None}
     names = ("shape_elements", "shape_bytes", "matmul_m", "matmul_n", "matmul_k", "step", "step_position")
     assert all(np.isnan(chosen.features[name]).all() for name in names)

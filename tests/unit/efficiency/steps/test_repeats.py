@@ -8,7 +8,7 @@ from step_samples import found
 from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.steps import find_steps, step_parts
 from causeway.efficiency.steps.annotated import annotated_steps, choose_family, step_ranges
-from causeway.efficiency.steps.launch_moments import launch_moments
+from causeway.efficiency.steps.launch_moments import called_since, launch_moments
 from causeway.efficiency.steps.repeats import find_repeats
 from causeway.readers.normalise import normalise
 
@@ -87,7 +87,7 @@ def test_repeats_agree_with_annotations_of_real_exports(data, tmp_path, name):
     folder = tmp_path / "0"
     normalise(data / name, folder, export="0", source=name)
     family = choose_family([step_ranges(folder)], 1)
-    blocks = list(launch_moments(folder))
+    blocks = list(launch_moments(folder, called_since(folder, annotated=True)))
     rows = {key: np.concatenate([block[key] for block in blocks]) for key in blocks[0]}
     for rank, steps in annotated_steps(folder, family).items():
         mine = np.flatnonzero(rows["rank"] == rank)
@@ -126,7 +126,7 @@ def test_more_launches_than_are_searched_are_not_read(tmp_path, monkeypatch):
     assert document["ranks"][0]["reason"] == "more than 49 launches are not searched; annotate the steps"
 
 
-def _unread(_):
+def _unread(*_):
     raise AssertionError("the launches are read")
 
 

@@ -26,7 +26,7 @@ def test_parts_are_exact(tmp_path, seed):
     ranges = [(s, s + 5, {"name": f"step {at}"}) for at, s in enumerate(edges)]
     folder = export(tmp_path / "0", kernels=kernels, copies=copies, ranges=ranges)
     steps = annotated_steps(folder, choose_family([step_ranges(folder)], 1))
-    parts = measure_parts(open_export(folder), steps)[0]
+    parts = measure_parts(open_export(folder), steps, {})[0]
     assert parts.devices == 2
     for at, (low, high) in enumerate(zip(parts.steps.start.tolist(), parts.steps.end.tolist(), strict=True)):
         mine = [one for one in kernels if low <= one[0] < high]

@@ -1,0 +1,124 @@
+"""Which of the launches of its configuration in its step a launch is, against a plain count over all launches."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from causeway.causal.data.launch_context import ChosenLaunches
+from causeway.causal.data.step_context import StepWindows, add_steps
+from causeway.core.clock import Clock
+from causeway.core.tables import SCHEMAS, write_table
+from causeway.core.vocabulary import CALLED_SINCE
+
+SHIFT = 70
+CALLED_SINCE_NS = 2900
+"""Rank 0: what starts before was launched before the recording began."""
+ONCE = 3
+"""A configuration that is launched once per step and device at most."""
+
+
+def table(rows, name):
+    filled = [{field.name: row.get(field.name, 0) for field in SCHEMAS[name]} for row in rows]
+    return pa.Table.from_pylist(filled, schema=SCHEMAS[name])
+
+
+def step_of(row, steps):
+    """Return the number of the step in whose window the call of a launch ended."""
+    if row["rank"] == 0 and row["start_ns"] < CALLED_SINCE_NS:
+        return None
+    moment = row["start_ns"] + SHIFT - (row["queue_ns"] or 0)
+    inside = [
+        one["step"]
+        for one in steps
+        if one["rank"] == row["rank"] and one["start_ns"] <= moment < one["start_ns"] + one["duration_ns"]
+    ]
+    return inside[0] if inside else None
+
+
+@pytest.fixture
+def export(tmp_path):
+    """Write an export of two ranks with two devices each and its steps; return folder, launches and steps."""
+    rng = np.random.default_rng(11)
+    launches = [
+        {
+            "start_ns": start,
+            "duration_ns": 5,
+            "configuration": int(rng.integers(0, 3)),
+            "rank": int(rng.integers(0, 2)),
+            "device": int(rng.choice([0, 3])),
+            "stream": 7,
+            "queue_ns": int(rng.integers(0, 1500)) if rng.random() < 0.8 else None,
+        }
+        for start in np.sort(rng.integers(1000, 9000, 600)).tolist()
+    ]
+    steps = [
+        {
+            "rank": rank,
+            "step": 5 + number,
+            "start_ns": SHIFT + 1500 + 1000 * number + 10 * rank,
+            "duration_ns": length,
+            "warm_up": False,
+        }
+        for rank in (0, 1)
+        for number, length in enumerate((1000, 900, 1000, 1000, 700))
+    ]
+    seen = set()
+    for row in launches[::40]:
+        if (key := (row["rank"], row["device"], step_of(row, steps))) not in seen:
+            row["configuration"] = ONCE
+            seen.add(key)
+    write_table(table(launches, "launches"), tmp_path / "launches.parquet", "launches")
+    called = json.dumps({0: SHIFT + CALLED_SINCE_NS, 1: SHIFT})
+    write_table(table(steps, "steps"), tmp_path / "steps.parquet", "steps", metadata={CALLED_SINCE: called})
+    return tmp_path, launches, steps
+
+
+@pytest.mark.parametrize("rows_per_batch", [None, 7])
+def test_it_counts_all_launches_of_the_configuration_in_the_step_on_the_device(export, monkeypatch, rows_per_batch):
+    folder, launches, steps = export
+    if rows_per_batch:
+        monkeypatch.setattr("causeway.core.event_blocks.CHUNK_ROWS", rows_per_batch)
+    counts = {}
+    expected = []
+    for row in launches:
+        step = step_of(row, steps)
+        own = row["configuration"]
+        key = (row["rank"], row["device"], own, step)
+        counts[key] = counts.get(key, 0) + 1
+        words = "outside of steps" if step is None else f"launch {counts[key]} of configuration {own + 20}"
+        expected.append(None if own == ONCE else words)
+    overtaken = 0
+    for rank in (0, 1):
+        rows = np.array([number for number, row in enumerate(launches) if row["rank"] == rank][::3])
+        chosen = ChosenLaunches(rank, rows, np.full(rows.size, -1))
+        windows = StepWindows.of(folder / "steps.parquet", rank)
+        dataset_numbers = np.array([launches[row]["configuration"] + 20 for row in rows])
+        add_steps(folder, windows, chosen, Clock(shift_ns=SHIFT), dataset_numbers)
+        assert chosen.features["launch_in_step"].tolist() == [expected[row] for row in rows]
+        order = [step_of(launches[row], steps) or 0 for row in rows]
+        overtaken += np.sum(np.diff(order) < 0)
+    assert overtaken > 20, "launches of one step begin while those of the next one do"
+    assert sum(value is not None and value.startswith("launch 4") for value in expected) > 20
+
+
+def test_without_steps_of_the_rank_it_is_not_known(export):
+    folder, launches, _ = export
+    rows = np.array([number for number, row in enumerate(launches) if row["rank"] == 1])
+    chosen = ChosenLaunches(1, rows, np.full(rows.size, -1))
+    windows = StepWindows.of(folder / "steps.parquet", 2)
+    add_steps(folder, windows, chosen, Clock(shift_ns=SHIFT), np.zeros(rows.size, int))
+    assert set(chosen.features["launch_in_step"]) == {None}
+
+
+def test_of_a_rank_without_calls_a_launch_belongs_to_the_step_in_which_it_starts(export):
+    folder, launches, steps = export
+    write_table(table(steps, "steps"), folder / "steps.parquet", "steps", metadata={CALLED_SINCE: "{}"})
+    rows = np.array([number for number, row in enumerate(launches) if row["rank"] == 1])
+    chosen = ChosenLaunches(1, rows, np.full(rows.size, -1))
+    add_steps(folder, StepWindows.of(folder / "steps.parquet", 1), chosen, Clock(shift_ns=SHIFT), rows * 0)
+    expected = [step_of(launches[row] | {"queue_ns": 0}, steps) for row in rows]
+    found = [None if np.isnan(value) else int(value) for value in chosen.features["step"]]
+    assert found == expected
+    assert len(set(expected)) == 6

@@ -1,0 +1,72 @@
+"""Recordings that begin while the device runs what was launched long before: by hand, and a real export."""
+
+import json
+
+import numpy as np
+from efficiency_samples import export
+from step_samples import found
+
+from causeway.core.tables import table_metadata
+from causeway.efficiency.steps.launch_moments import called_since
+from causeway.readers.normalise import normalise
+
+STEP_NS = 10_000
+SEQUENCE = ["softmax"] + ["gemm"] * 12 + ["ncclDevKernel_AllReduce"] * 7
+LAUNCHES = len(SEQUENCE)
+
+
+def late_recording(folder, behind, steps=12, ranges=()):
+    """Write an export whose device is `behind` launches behind its host when the recording begins: a step takes 10 us
+    on both; the host makes its calls at the beginning of each, 50 ns apart, the device runs 300 of every 400 ns.
+    """
+    started = [STEP_NS * step + 400 * at for step in range(steps) for at in range(LAUNCHES)]
+    called = [STEP_NS * step + 50 * at for step in range(steps) for at in range(LAUNCHES)]
+    kernels = [
+        (start, start + 300, {"kernel": SEQUENCE[at % LAUNCHES], "correlation": at}) for at, start in enumerate(started)
+    ]
+    calls = [(called[at - behind], called[at - behind] + 20, {"correlation": at}) for at in range(behind, len(started))]
+    return export(folder, kernels=kernels, calls=calls, ranges=ranges)
+
+
+def test_steps_of_a_device_far_behind_its_host_are_those_of_the_device(tmp_path):
+    """The calls of more than a tenth of the launches are not known: in the order of calls and starts together, launches
+    of two steps would take turns.
+    """
+    folder = late_recording(tmp_path / "0", behind=5 * LAUNCHES)
+    assert called_since(folder, annotated=False) == {}
+    document, rows, _ = found(tmp_path, [folder])
+    assert document["ranks"][0]["period"] == LAUNCHES
+    assert document["ranks"][0]["confidence"] == 1
+    assert [row["launches"] for row in rows] == [LAUNCHES] * 12
+    assert {row["duration_ns"] for row in rows[1:-1]} == {STEP_NS}
+    assert json.loads(table_metadata(tmp_path / "steps.parquet")["called_since"]) == {}
+
+
+def test_few_launches_from_before_the_recording_are_in_no_step(tmp_path):
+    folder = late_recording(tmp_path / "0", behind=LAUNCHES)
+    assert called_since(folder, annotated=False) == {0: STEP_NS}
+    document, rows, _ = found(tmp_path, [folder], **{"0": 7})
+    assert document["ranks"][0]["confidence"] == 1
+    assert [row["launches"] for row in rows] == [LAUNCHES] * 11
+    assert rows[0]["start_ns"] == 7, "the first call that was recorded"
+    assert json.loads(table_metadata(tmp_path / "steps.parquet")["called_since"]) == {"0": STEP_NS + 7}
+
+
+def test_of_annotated_steps_the_starts_say_nothing(tmp_path):
+    ranges = [(STEP_NS * at, STEP_NS * (at + 1), {"name": f"step {at}"}) for at in range(6)]
+    folder = late_recording(tmp_path / "0", behind=5 * LAUNCHES, ranges=ranges)
+    assert called_since(folder, annotated=True) == {0: 5 * STEP_NS}
+    _, rows, _ = found(tmp_path, [folder])
+    assert [row["launches"] for row in rows] == [LAUNCHES] * 6
+
+
+def test_the_device_of_a_real_export_is_half_a_second_behind(data, tmp_path):
+    """Of each rank some 900 of 1,720 launches run before the first one whose call is known."""
+    path = data / "nsys_sqlite/nsys-ai/h100_2gpu_1s.sqlite"
+    normalise(path, tmp_path / "0", export="0", source=path.name)
+    assert called_since(tmp_path / "0", annotated=False) == {}
+    document, rows, _ = found(tmp_path, [tmp_path / "0"])
+    for rank in document["ranks"]:
+        mine = np.array([row["duration_ns"] for row in rows if row["rank"] == rank["rank"]])
+        assert np.median(np.abs(mine / np.median(mine) - 1)) < 0.05, "steps took 6 and 23 ms in turn"
+        assert rank["confidence"] > 0.95
