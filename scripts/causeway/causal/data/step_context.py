@@ -54,7 +54,16 @@ class StepWindows:
         return cls(number[mine], start[mine], start[mine] + duration[mine], since)
 
     def at(self, moments: np.ndarray) -> np.ndarray:
-        """Return the position of the step in whose window each moment lies, `OUTSIDE` where in none; int64."""
+        """Return the position of the step in whose window each moment lies, `OUTSIDE` where in none.
+
+        Parameters
+        ----------
+        moments : ndarray of int64, shape (n,), ns
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
+        """
         if not self.start.size:
             return np.full(moments.size, OUTSIDE)
         found = np.maximum(np.searchsorted(self.start, moments, side="right") - 1, 0)
@@ -111,8 +120,8 @@ def add_steps(
         count = counts.add(step, launched, device)
         low, high = np.searchsorted(chosen.launch, [first, first + batch.num_rows])
         rows = np.searchsorted(mine, chosen.launch[low:high] - first)
-        ordinal[low:high], own[low:high], at[low:high] = count[rows], launched[rows], step[rows]
-        moments[low:high] = moment[rows]
+        for all_values, values in ((ordinal, count), (own, launched), (at, step), (moments, moment)):
+            all_values[low:high] = values[rows]
         first += batch.num_rows
     inside = at != OUTSIDE
     for name in ("step", "step_position"):

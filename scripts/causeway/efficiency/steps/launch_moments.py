@@ -105,8 +105,8 @@ def launch_moments(folder: Path, since: Mapping[int, int]) -> Iterator[event_str
             "threads": threads[configuration],
         }
         called, returned = calls.find(block)
-        ranks, place = np.unique(block["rank"], return_inverse=True)
-        first = np.array([since.get(rank, _BY_START) for rank in ranks.tolist()], np.int64)[place]
+        ranks, index = np.unique(block["rank"], return_inverse=True)
+        first = np.array([since.get(rank, _BY_START) for rank in ranks.tolist()], np.int64)[index]
         known = (called != UNKNOWN) & (first != _BY_START)
         moment = np.where(known, called, block["start"])
         block["moment"] = np.where(~known & (block["start"] < first) & (first != _BY_START), IN_NO_STEP, moment)
