@@ -67,7 +67,7 @@ def kind_of(name, group):
     """Return what a cause is for whoever looks for it: something to change or look up, or else where or when."""
     if name in COPIES or group == "transfer" or name == "p2p_bytes_in_flight":
         return "copy"
-    if name == "step":
+    if name in ("step", "launch_in_step"):
         return "step"
     if group == DEVICE_METRICS:
         return "clock or power" if any(word in name for word in ("clock", "power", "throttle")) else "device metric"

@@ -127,6 +127,41 @@ def test_a_second_of_the_h100_job_is_too_short_to_blame_its_copies(tmp_path, dat
     assert all(documents["graph"]["sentences"][0].startswith("Inconclusive: ") for documents in refused)
 
 
+def pairs_of(path, name):
+    """Return the times of the launches of a kernel, ns, by its full name: all of them, and by grid and device those of
+    the first and of the second one of each pair in order of start, where a step has two: (pairs, 2).
+    """
+    query = """SELECT deviceId, gridX, gridY, gridZ, "end" - start FROM CUPTI_ACTIVITY_KIND_KERNEL
+               JOIN StringIds ON id = demangledName WHERE value = ? ORDER BY start"""
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as export:
+        rows = export.execute(query, (name,)).fetchall()
+    times = {}
+    for *key, time in rows:
+        times.setdefault(tuple(key), []).append(time)
+    return np.array([row[-1] for row in rows]), [np.reshape(own, (-1, 2)) for own in times.values() if len(own) == 48]
+
+
+@pytest.mark.parametrize("part", ["64x256x8_stage3", "BinaryFunctor<float, float, float"])
+def test_kernels_of_the_h100_job_differ_by_their_order_in_the_step(tmp_path, data, part):
+    """By hand: of the grids that a step launches twice, the second launch always takes another time; all of them as
+    the first one would change the mean of all launches of the kernel so much.
+    """
+    (path,) = data.glob(f"{NSYS}/h100_2gpu_1s.sqlite")
+    found = explained(tmp_path, data, [f"{NSYS}/h100_2gpu_1s.sqlite"], steps=True, kernels_count=4)
+    documents = named(found, part)
+    (row,) = [row for row in documents["contributions"] if row["feature"] == "launch_in_step"]
+    every, pairs = pairs_of(path, documents["graph"]["scope_name"])
+    change = np.concatenate([pair for pair in pairs if abs(np.diff(pair).mean()) > 0.1 * pair.mean()])
+    first, second = change.T
+    assert abs(np.sign(second - first).sum()) == first.size > 45
+    by_hand = 100 * change.size * (second - first).mean() / every.sum()
+    which = int(row["level"].split()[1])
+    by_hand = by_hand if which == 2 else -by_hand
+    assert abs(by_hand) > 20
+    assert row["mean_change_percent"] == pytest.approx(by_hand, rel=0.02)
+    assert row["mean_change_low"] < by_hand < row["mean_change_high"]
+
+
 def test_the_matrix_product_is_slower_on_one_gpu_of_the_h100_job(data):
     """The rank that the analysis names as a cause, by ranks of the durations alone, grid by grid: the second GPU is
     the slower one.

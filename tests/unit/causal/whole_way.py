@@ -6,6 +6,7 @@ from causal import assemble_features, discover_causes, discover_dataset_causes
 from causeway.causal.data.outcome_file import read_outcomes
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import graph_document, table_rows
+from causeway.efficiency.steps.find_steps import find_steps
 from causeway.readers.normalise import normalise
 from ingest import align_clocks, match_telemetry
 from variability import bin_launches
@@ -79,9 +80,9 @@ def feature_words(out, names, target, *, telemetry=False, steps=None, runs=None)
     return [str(word) for option, values in options.items() for word in (option, *values)]
 
 
-def documents_of(folder, files, target, whole=False, telemetry=(), runs=None, **causes):
+def documents_of(folder, files, target, whole=False, telemetry=(), runs=None, steps=False, **causes):
     """Return the documents of the kernels that matter, and the whole dataset's behind them if wanted: `graph` and the
-    rows of each table.
+    rows of each table. With `steps`, these are looked for, too, and are among the features.
     """
     out = folder / "results"
     names = tables_of(out, files, one_each=len(files) > 1, telemetry=telemetry)
@@ -109,7 +110,11 @@ def documents_of(folder, files, target, whole=False, telemetry=(), runs=None, **
         wildcards=SimpleNamespace(dataset="d", target=target, batch="0"),
         log=[folder / "log"],
     )
-    assemble_features.main(feature_words(out, names, target, telemetry=bool(telemetry), runs=runs))
+    table = out / "steps.parquet" if steps else None
+    if steps:
+        folders = [out / "tables" / name for name in names]
+        find_steps("d", folders, out / "clocks.json", 1, out / "steps.json", table, out / "step_causes.parquet")
+    assemble_features.main(feature_words(out, names, target, telemetry=bool(telemetry), runs=runs, steps=table))
     discover_causes.main(job)
     outcomes = read_outcomes(job.output.drafts)
     of_dataset = None

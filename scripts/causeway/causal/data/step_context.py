@@ -22,6 +22,7 @@ still runs the step before.
 OUTSIDE = -1
 """Position of the step of a launch that is in none."""
 OUTSIDE_OF_STEPS = "outside of steps"
+ONLY = "only launch"
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,8 @@ def add_steps(
     - launch_in_step: which of the launches of its configuration on its device in the step a launch is. Layers that
       launch the same kernel in turn have times of their own, for other tensors in other places of the memory; where no
       module or operator tells them apart, this does. Text, which tells configurations apart, as the second launch of
-      one has nothing in common with that of another one; None for a configuration that no step launches twice on a
-      device.
+      one has nothing in common with that of another one; launches of a configuration that no step launches twice on a
+      device are its only ones.
 
     Parameters
     ----------
@@ -131,7 +132,7 @@ def add_steps(
     pairs, inverse = np.unique(np.column_stack([configuration, ordinal]), axis=0, return_inverse=True)
     texts = [f"launch {n} of configuration {c}" if n else OUTSIDE_OF_STEPS for c, n in pairs.tolist()]
     found = np.array([*texts, None], dtype=object)[inverse.ravel()]
-    found[counts.most[own] < 2] = None
+    found[counts.most[own] < 2] = ONLY if steps.number.size else None
     chosen.features[LAUNCH_IN_STEP] = found
 
 

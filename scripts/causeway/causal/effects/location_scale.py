@@ -148,7 +148,8 @@ class LocationScale:
             for coefficients in (mean, scale)
         )
         self._mean, self._log_sigma = (part.sum(axis=1) for part in (self.mean_parts, self.scale_parts))
-        self.low, self.high = np.quantile(self._log_sigma[rows], [0.005, 0.995])
+        low, middle, self.high = np.quantile(self._log_sigma[rows], [0.005, 0.5, 0.995])
+        self.low = max(low, middle - LARGEST_LOG_RATIO)  # rows that are all alike have no sigma to divide by
 
     def _precision(self, rows: np.ndarray) -> np.ndarray:
         """Return 1 / sigma^2, which is nowhere out of all proportion."""

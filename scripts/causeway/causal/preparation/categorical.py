@@ -55,16 +55,17 @@ def category_candidates(columns: list[tuple[str, Feature]]) -> tuple[list[Candid
 
 
 def _indicators(levels: np.ndarray, codes: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return the indicators of the frequent levels but the first, and the levels' names; rare levels are one,
-    without an indicator.
+    """Return the indicators of levels, and the levels' names, that without an indicator first: it is the most frequent
+    one, or all rare levels as one where together they are not rare. A few rows are nothing to compare others with.
     """
     order = sorted(range(levels.size), key=lambda i: (-counts[i], levels[i]))
     frequent = [i for i in order if counts[i] >= MIN_LEVEL_SHARE * codes.size][:MAX_LEVELS]
     if not frequent:
         return np.zeros((codes.size, 0)), ()
-    all_frequent = len(frequent) == levels.size
-    shown = frequent[1:] if all_frequent else frequent
-    reference = str(levels[frequent[0]]) if all_frequent else "other"
+    others = codes.size - counts[frequent].sum()
+    are_others_few = others < MIN_LEVEL_SHARE * codes.size
+    shown = frequent[1:] if are_others_few else frequent
+    reference = str(levels[frequent[0]]) if are_others_few else "other"
     return np.column_stack([(codes == i).astype(float) for i in shown]), (reference, *(str(levels[i]) for i in shown))
 
 

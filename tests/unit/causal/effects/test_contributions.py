@@ -168,3 +168,18 @@ def test_a_slow_run_has_the_contribution_that_its_mean_gives(spread):
     by_hand = 100 * over_runs / (over_runs + over_noise)
     assert found.percent[0] == pytest.approx(by_hand, abs=1)
     assert found.low[0] > by_hand - 5
+
+
+def test_a_level_whose_few_rows_are_all_alike_has_no_slope_of_hundreds_of_standard_deviations():
+    """Times are read in ticks: six launches of one level take the same one. Nothing is to be divided by their sigma."""
+    rng = np.random.default_rng(5)
+    level = np.where(np.arange(240) % 40 == 7, 2, np.arange(240) % 2)
+    y = np.array([0, 1.5, 0.4])[level] + np.where(level == 2, 0, 0.5 * rng.standard_normal(240))
+    y[np.flatnonzero(level == 2)[0]] = 0.9
+    found = contributions_of(
+        [np.column_stack([level == 1, level == 2]).astype(float)], (y - y.mean()) / y.std(), absolute=True
+    )
+    assert all(abs(slope.value) < 3 for slope in (*found.slopes, *found.moves))
+    assert found.moves[0].direction == 1
+    by_hand = (y[level == 1].mean() - y[level != 1].mean()) / y.std()
+    assert found.moves[0].value == pytest.approx(by_hand, abs=0.1)

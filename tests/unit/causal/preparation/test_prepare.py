@@ -5,6 +5,7 @@ from causal_tables import make_table, rows_of
 from causeway.causal.data.counter_names import leaked_by_name
 from causeway.causal.data.observations import Feature
 from causeway.causal.preparation import target_leakage
+from causeway.causal.preparation.categorical import category_candidates
 from causeway.causal.preparation.prepare import prepare
 from causeway.causal.preparation.target_leakage import MeasuredColumns, correlation_matrix, leaked_features
 
@@ -173,3 +174,13 @@ def test_a_column_is_looked_at_beside_others_if_any_is_near_enough_to_matter(rng
     assert target_leakage._nearest(partial) == pytest.approx(
         np.abs(partial - np.diag(np.diag(partial))).max(axis=1), abs=1e-6
     )
+
+
+@pytest.mark.parametrize(("rare", "first"), [(4, "a"), (40, "other")])
+def test_levels_are_compared_with_rare_ones_only_where_these_are_not_few(rng, rare, first):
+    """Of 1,000 rows some have levels of their own, each below 1 %."""
+    values = np.array(["a"] * 600 + ["b"] * (400 - rare) + [f"c{at}" for at in range(rare)], object)
+    ((found,), dropped) = category_candidates([("letter", Feature("letter", values[rng.permutation(1000)]))])
+    assert dropped == []
+    assert found.levels[0] == first
+    assert found.values.sum(axis=0).tolist() == ([400 - rare] if first == "a" else [600, 400 - rare])
