@@ -29,6 +29,9 @@ FIELD_BYTES = 64 << 20
 TAIL_BYTES = 4 << 20
 """How much of the file's end is looked at for an unfinished last line."""
 
+HEADER = ["ID", "Process ID"]
+"""How a header begins."""
+
 _HEADER = re.compile(r'^\ufeff?"?ID"?,"?Process ID"?,')
 _MESSAGE = re.compile(rb"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
 ADVICE = (
@@ -105,19 +108,19 @@ class NcuReader:
         progress = self.options.progress()
         with open(self.path, "rb") as raw, io.TextIOWrapper(raw, "utf-8", errors="replace", newline="") as text:
             header, before = self._find_header(text)
-            columns = self._columns(header)
+            self._begin(header)
             rows = csv.reader(text)
             held = None  # one row behind, since the last row of a cut file is not whole
             for row in rows:
                 if held is not None:
-                    self._row(held, columns, header)
+                    self._row(held)
                 held = (row, before + rows.line_num)
                 if not rows.line_num & 0x3FFF:
                     progress.at(raw.tell())
             failure = None
             last = self._last_line()
             if held is not None:
-                if last and (last.count(b'"') % 2 or self._is_cut(held[0], columns)):
+                if last and (last.count(b'"') % 2 or self._is_cut(held[0])):
                     self.sink.issues.add("truncated", 1, f"line {held[1]}")
                     found = f"the file ends in the middle of line {held[1]}"
                     failure = ExportError(
@@ -125,7 +128,7 @@ class NcuReader:
                     )
                 else:
                     self.sink.issues.add("unfinished_line", int(bool(last)), f"line {held[1]}")
-                    self._row(held, columns, header)
+                    self._row(held)
         self.sink.count_in("rows", self.rows)
         if not self.launches:
             raise failure or ExportError(
@@ -155,8 +158,8 @@ class NcuReader:
             found += "; Nsight Compute says that no kernels were profiled"
         raise ExportError(self.options.source, found, 'a header that begins with "ID","Process ID"', ADVICE)
 
-    def _columns(self, header: list[str]) -> dict[str, int]:
-        """Return the index of each known column, by our names."""
+    def _begin(self, header: list[str]) -> None:
+        """Begin a capture with these columns: find the index of each known one, by our names."""
         position = {ours: header.index(raw) for raw, ours in self.map["columns"].items() if raw in header}
         lacking = [raw for raw in ("Kernel Name", "Metric Name", "Metric Value") if raw not in header]
         if lacking:
@@ -166,8 +169,9 @@ class NcuReader:
                 "the columns of `ncu --csv`",
                 ADVICE,
             )
+        self.columns = position
+        self.width = len(header)
         self.needed = 1 + max(position.values())
-        return position
 
     def _last_line(self) -> bytes:
         """Return what stands after the last line end (its last megabytes), b"" if the file ends with one."""
@@ -176,7 +180,7 @@ class NcuReader:
             tail = handle.read()
         return b"" if tail.endswith((b"\n", b"\r")) else tail.replace(b"\r", b"\n").rsplit(b"\n", 1)[-1]
 
-    def _is_cut(self, row: list[str], columns: dict[str, int]) -> bool:
+    def _is_cut(self, row: list[str]) -> bool:
         """Return whether the last row, which has no line end, is not whole: too few fields, or its launch lacks metrics
         that others have.
         """
@@ -184,17 +188,18 @@ class NcuReader:
             return True
         if len(self.launches) < 2:
             return False
-        at = self.launches.get(self._key(row, columns))
+        at = self.launches.get(self._key(row))
         return at is None or self.metrics_of[at] + 1 < max(self.metrics_of)
 
-    def _key(self, row: list[str], columns: dict[str, int]) -> tuple:
-        return self.segment, row[columns["process"]], row[columns["launch"]]
+    def _key(self, row: list[str]) -> tuple:
+        return self.segment, row[self.columns["process"]], row[self.columns["launch"]]
 
-    def _row(self, held: tuple[list[str], int], columns: dict[str, int], header: list[str]) -> None:
+    def _row(self, held: tuple[list[str], int]) -> None:
         row, line = held
         if not row:
             return
-        if row == header:  # several captures, one after the other
+        if row[:2] == HEADER:  # several captures, one after the other, perhaps with other columns
+            self._begin(row)
             self.segment += 1
             return
         self.rows += 1
@@ -203,19 +208,21 @@ class NcuReader:
                 self.rows -= 1
                 return
             self.bad += 1
-            self.first_bad = self.first_bad or f"line {line} has {len(row)} fields, the header {len(header)}"
+            self.first_bad = self.first_bad or f"line {line} has {len(row)} fields, the header {self.width}"
             return
         self.lengths.add(len(row))
+        columns = self.columns
         metric = row[columns["metric"]]
         if metric:
-            launch = self._launch(row, columns)
+            launch = self._launch(row)
             section = row[columns["section"]] if "section" in columns else ""
             unit = row[columns["unit"]] if "unit" in columns else ""
             self._value(launch, section, metric, unit, row[columns["value"]])
 
-    def _launch(self, row: list[str], columns: dict[str, int]) -> int:
+    def _launch(self, row: list[str]) -> int:
         """Return the number of a row's launch."""
-        key = self._key(row, columns)
+        columns = self.columns
+        key = self._key(row)
         at = self.launches.get(key)
         if at is None:
             at = self.launches[key] = len(self.launches)

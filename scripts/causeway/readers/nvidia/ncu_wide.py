@@ -37,6 +37,9 @@ from causeway.readers.sink.records import CounterRows
 from causeway.readers.sink.sink import Sink
 
 BLOCK_VALUES = 1 << 20
+HEADER = ["ID", "Process ID"]
+"""How a page's header begins."""
+
 NO_KERNEL = "(all launches)"
 """The kernel of a page without kernel names."""
 
@@ -94,7 +97,7 @@ def _find_header(lines: CsvLines) -> Page | None:
         if line.startswith("=="):
             continue
         cells = lines.cells(line.strip(), ",")
-        if cells[:2] == ["ID", "Process ID"]:
+        if cells[:2] == HEADER:
             if "Metric Name" in cells or "Kernel Name" not in cells:
                 return None
             position = {ours: cells.index(raw) for raw, ours in known["columns"].items() if raw in cells}
@@ -140,8 +143,9 @@ class WideReader:
 
     def _rows(self) -> Iterator[tuple[int, list[str], bool]]:
         """Give the rows of launches: line, cells, whether the line is whole. Sets `page` at each header, and its
-        units.
+        units; ends where a page with other columns or units begins, whose line becomes `other_page`.
         """
+        self.other_page = 0
         progress = self.options.progress()
         with open(self.path, "rb") as raw, io.TextIOWrapper(raw, "utf-8-sig", errors="replace", newline="") as text:
             lines = CsvLines(text)
@@ -153,9 +157,17 @@ class WideReader:
                 if row == self.page.header or (row and row[0].startswith("==")):
                     first = True
                     continue
+                units = self.page.units
                 if first and self._is_second_header(row):
                     first = False
-                    continue
+                    if units in ({}, self.page.units):
+                        continue
+                    self.page.units = units
+                    self.other_page = lines.number
+                if row[:2] == HEADER:
+                    self.other_page = lines.number
+                if self.other_page:
+                    break
                 first = False
                 yield lines.number, row, whole
             self.unclosed = lines.unclosed
@@ -176,7 +188,9 @@ class WideReader:
         return False
 
     def survey(self) -> ExportError | None:
-        """Learn the notation, the columns' types and the launches; return the error of a cut file."""
+        """Learn the notation, the columns' types and the launches; return the error of a file that is cut, or of which
+        only the first page is read.
+        """
         usual = european = 0
         self.numeric = set()
         self.texts = set()
@@ -209,6 +223,10 @@ class WideReader:
         self.bad += self.unclosed
         self.sink.issues.add("unreadable_rows", self.bad, self.first_bad or "a quotation that is never closed")
         self.sink.count_in("rows", self.launches + self.bad)
+        if self.other_page:
+            found = f"another page, with other columns or units, begins in line {self.other_page}; it is not read"
+            advice = "Split the file there, and give each page a row of its own in the sheet."
+            return ExportError(self.options.source, found, "one page", advice)
         if cut is None:
             return None
         self.sink.issues.add("truncated", 1, cut)

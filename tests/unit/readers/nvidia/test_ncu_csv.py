@@ -175,6 +175,20 @@ def test_several_captures_in_one_file_and_several_processes(tmp_path):
     assert export.counters.column("rank").to_pylist() == [0, 1, 0]
 
 
+def test_a_capture_of_another_version_after_the_first_is_read_by_its_own_columns(tmp_path):
+    newer = LONG.replace('"Kernel Time",', "").replace('"Stream",', '"Stream","Block Size","Grid Size",')
+    path = write(
+        tmp_path / "x.csv",
+        row(0, "m", "ms", "1"),
+        after=newer + '"0","9","p","h","k(int)","1","7","(64, 1, 1)","(5, 1, 1)","S","m","us","3"\n',
+    )
+    export = Read(path, tmp_path / "t")
+    assert export.counters.column("m").to_pylist() == [1e6, 3e3]
+    assert export.kernels.column("name").to_pylist() == ["k(int)"]
+    assert export.configurations.column("block_x").to_pylist() == [None, 64]
+    assert export.capabilities["ranks"] == [0]
+
+
 def test_gaps_duplicates_text_and_odd_values_are_counted(tmp_path):
     path = write(
         tmp_path / "x.csv",

@@ -216,3 +216,29 @@ def test_a_space_between_thousands_says_that_the_comma_is_a_decimal_one(tmp_path
     read = Read(path, tmp_path / "t")
     assert read.counters.column("gpu_time").to_pylist() == pytest.approx([1_234_560, 2_345_670], abs=1e-6)
     assert read.count("not_a_number") == 2  # texts where the unit says numbers
+
+
+OTHER_PAGES = {
+    "columns": [
+        [*IDENTITY, "gpu__time_duration.sum", "dram__bytes.sum"],
+        [*[""] * len(IDENTITY), "usecond", "Mbyte"],
+        [0, "4711", "app", "host", "k", "1", "7", "(128, 1, 1)", "(64, 2, 1)", "1", "8.0", "7.5", "3"],
+    ],
+    "units": [
+        IDENTITY + list(METRICS),
+        [*[""] * len(IDENTITY), "Gbyte", "msecond", *(unit for unit, _ in list(METRICS.values())[2:])],
+        [0, "4711", "app", "host", "k", "1", "7", "(128, 1, 1)", "(64, 2, 1)", "1", "8.0", *"12345678"],
+    ],
+}
+
+
+@pytest.mark.parametrize(("what", "line"), [("columns", 5), ("units", 6)])
+def test_a_second_page_with_other_columns_or_units_is_not_read_as_the_first(what, line, tmp_path):
+    path = page(tmp_path / "raw.csv", rows=2)
+    with open(path, "a", encoding="utf-8", newline="") as file:
+        csv.writer(file, quoting=csv.QUOTE_ALL).writerows(OTHER_PAGES[what])
+    read = Read(path, tmp_path / "e")
+    assert read.error["found"] == f"another page, with other columns or units, begins in line {line}; it is not read"
+    assert read.error["advice"] == "Split the file there, and give each page a row of its own in the sheet."
+    assert read.counters.column("gpu_time").to_pylist() == [11_810.0, 5_540.0]
+    assert read.capabilities["ranks"] == [0]
