@@ -5,7 +5,7 @@ No two writers name their columns alike, so each column has a list of names (`co
 unit is looked for in the name, in a row of units below the header and after the value; without any, times are
 nanoseconds, as CUPTI counts. The lines before the header (nvprof's banner holds the command line) are passed over.
 nvprof's KB and MB are powers of 1024: 1.003906 KB in 1.888 us are its 0.507097 GB/s. Sources: public parsers of such
-files (rlscope, nvprof_parser); no real file was at hand.
+files (rlscope, nvprof_parser), and traces that users of nvprof and `nsys stats` have published.
 """
 
 import gzip
@@ -289,6 +289,9 @@ class CsvReader:
         size = self._numbers(rows, "bytes")
         if size is None:
             return NULL
+        unified = self._numbers(rows, "unified_bytes")
+        if unified is not None:
+            size = np.where(size == NULL, unified, size)
         unit = self.columns.unit["bytes"]
         zero = np.flatnonzero(size == 0).tolist()
         cells = self._cells(rows, "bytes")

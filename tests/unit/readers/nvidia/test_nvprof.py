@@ -329,6 +329,25 @@ def test_the_column_of_correlations_counts_more_than_the_name(tmp_path):
     assert read.launches.column("correlation").to_pylist() == [320, 321]
 
 
+@pytest.mark.parametrize(("unit", "size"), [("B", "65536.000000"), ("KB", "64.000000"), ("", "64.000000KB")])
+def test_the_size_of_a_copy_of_unified_memory_stands_in_a_column_of_its_own(unit, size, tmp_path):
+    head = HEADER.replace('"Name"', '"Unified Memory","Virtual Address","Name"')
+    rows = [row.replace(',"7",', ',"7",,,').replace(',"22",', ',"22",,,') for row in ROWS]
+    rows += [
+        '219.000000,,,,,,,,,,,,,,,,,,"PC 0x4005d0","0x7f2000000000","[Unified Memory CPU page faults]",',
+        f'220.000000,9.000000,,,,,,,,,,,,,,{DEVICE[:-4]},,,"18","0x7f2000000000","[Unified Memory GPU page faults]",',
+        f'221.000000,7.000000,,,,,,,,,,,,,,{DEVICE[:-4]},,,{size},"0x7f2000000000","[Unified Memory Memcpy HtoD]",',
+    ]
+    read = Read(trace(tmp_path, [*BANNER, head, f"ms,us,,,,,,,,KB,KB,KB,GB/s,,,,,,{unit},,,", *rows]), tmp_path / "e")
+    assert [(row["copy_kind"], row["bytes"]) for row in read.transfers.to_pylist()] == [
+        (255, 1028),
+        (1, 128),
+        (11, 65_536),
+    ]
+    assert (read.launches.num_rows, read.capabilities["rows_in"]["other records"]) == (2, 2)
+    assert read.count("unreadable_rows") == read.count("no_time") == 0
+
+
 def test_an_api_trace_in_the_same_table_gives_calls_and_queue_delays(tmp_path):
     call = '216.900000,50.000000,,,,,,,,,,,,,,,,,"cudaLaunchKernel",320'
     read = Read(trace(tmp_path, [*BANNER, HEADER, UNITS, call, *ROWS]), tmp_path / "e")
