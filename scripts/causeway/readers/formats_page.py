@@ -27,9 +27,10 @@ REFUSED = {
     "JAX's XPlane (.xplane.pb) and Perfetto's binary traces": (
         "profile with Nsight Systems, or write their kernels as a table (CSV)"
     ),
-    "summaries (`*_stats.csv`, results.stats.csv, nvprof's summary)": (
+    "summaries (`*_stats.csv`, results.stats.csv, `cuda_gpu_kern_sum`, nvprof's, `ncu --print-summary`)": (
         "one row per kernel, none per launch: name the trace beside them"
     ),
+    "what `nsys stats`, `nvprof` and `ncu` print in columns": "the same as CSV is read (`-f csv`, `--csv`)",
     "rocprofiler-compute's analysis database (tables compute_*)": "metrics per kernel: name the workload's folder",
     "text in UTF-16, archives (zip, 7-Zip, tar)": "convert or unpack them first",
 }

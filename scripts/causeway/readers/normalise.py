@@ -19,6 +19,7 @@ from causeway.core.tables import sha256_of, write_json
 from causeway.readers.capabilities import describe
 from causeway.readers.common.options import Options
 from causeway.readers.detect import detect
+from causeway.readers.printed_reports import printed_report
 from causeway.readers.registry import FORMATS
 from causeway.readers.sink.sink import Sink
 from causeway.readers.sink.star_writer import write_star
@@ -140,7 +141,7 @@ def _read(path: Path, folder: Path, *, export: str, source: str, rank, position,
         raise
     except ExportError as error:
         fail_if_of_the_machine(error, f"reading {source}")
-        return _refused(folder, identity, sink, error)
+        return _refused(folder, identity, sink, printed_report(path, source) or error)
     except OSError as error:
         fault = fault_behind(error, path)
         if fault is not None:

@@ -71,7 +71,11 @@ def other(path: Path, source: str, word: str) -> ExportError:
     if path.is_dir():
         return _folder(path, source, word)
     seen = detect(path)
-    found = "it is a file with other content" + (f", it looks like {seen}" if seen and seen != word else "")
+    if seen == word:
+        found = f"it begins like an export of format {word}, but holds nothing of it that can be read"
+        advice = "Export it again; docs/formats.md lists what is read."
+        return ExportError(source, found, f"an export of format {word}", advice)
+    found = "it is a file with other content" + (f", it looks like {seen}" if seen else "")
     return ExportError(
         source, found, f"an export of format {word}", "Set its format in the sheet to `auto`, or name the right file."
     )

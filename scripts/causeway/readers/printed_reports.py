@@ -1,0 +1,94 @@
+"""Reports that profilers print for people to read: summaries, tables in columns, telemetry. None holds what is analysed
+here, and each is easily taken for the export that does: the error says which command writes that one.
+"""
+
+import re
+from pathlib import Path
+
+from causeway.core.errors import ExportError
+from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.readers.common.files import first_bytes
+
+_TIME = r"\((?:ns|us|ms|s)\)"
+_NSYS = "Take the launches: `nsys stats -r cuda_gpu_trace -f csv REPORT > FILE`, or `nsys export --type sqlite REPORT`."
+_NVPROF = "Profile again with `nvprof --print-gpu-trace --csv --log-file FILE`."
+_METRICS = "Metrics per launch are read from Nsight Compute, `ncu --csv --page raw`."
+_NCU = "Print the launches: `ncu --import REPORT --csv --page raw > FILE`, or capture with `ncu --csv --page raw`."
+
+_REPORTS = (  # pattern of a line or of JSON, what it is, what to do; the first that is found counts
+    (
+        r'^[ \t]*"?Time ?\(%\)"?[, \t]+"?Total Time|^[ \t]*"?Total \([KMGT]?i?B\)"?[, \t]+"?Count'
+        r'|[{,] *"Time \(%\)" *:',
+        "a summary of `nsys stats`: one row per kernel, call or range, none per launch",
+        _NSYS,
+    ),
+    (
+        rf'^[ \t]*Start {_TIME}[ \t]{{2,}}Duration|[{{,] *"Start {_TIME}" *:',
+        "a report of `nsys stats` in columns or as JSON, not as CSV",
+        _NSYS,
+    ),
+    (
+        rf'^"?API Start {_TIME}"?,"?API Dur',
+        "the report cuda_kern_exec_trace of `nsys stats`, whose launches have no stream",
+        _NSYS,
+    ),
+    (  # calls have neither a grid nor a device after their times
+        rf'\b(?:Projected Start|DurChild) {_TIME}|^"?Start {_TIME}"?,"?(?:End|Duration) {_TIME}"?,"?(?:Event|Name)\b',
+        "a report of `nsys stats` on calls or ranges, without launches",
+        _NSYS,
+    ),
+    (
+        r'^[ \t]*(?:"?Type"?[, \t]+)?"?Time\(%\)"?[, \t]+"?Time"?[, \t]',
+        "a summary of nvprof: one row per kernel or call, none per launch",
+        _NVPROF,
+    ),
+    (
+        r'\bInvocations"?[, \t]+"?(?:Metric|Event) Name\b',
+        "a table of nvprof's metrics: one row per kernel and metric, none per launch",
+        f"{_NVPROF} {_METRICS}",
+    ),
+    (
+        r'^"?Device"?,"?Context"?,"?Stream"?,"?Kernel"?,"?Correlation_ID\b',
+        "a trace of nvprof's metrics or events: launches without times",
+        f"{_NVPROF} {_METRICS}",
+    ),
+    (r"^[ \t]*Start[ \t]+Duration[ \t]+Grid Size", "a trace of nvprof in columns, not as CSV", _NVPROF),
+    (
+        r'^"?(?:Process ID|Device Name|Kernel Name)\b[^\n]*\bInvocations"?,[^\n]*\bMetric Name\b',
+        "a summary of Nsight Compute (`--print-summary`): one row per kernel and metric, none per launch",
+        _NCU,
+    ),
+    (
+        r"^[ \t]*Metric Name[ \t]{2,}Metric Unit[ \t]+Metric Value",
+        "a page of Nsight Compute as text, not as CSV",
+        _NCU,
+    ),
+    (
+        r"^timestamp, [^\n]*(?:clocks|power|utilization|temperature)\.",
+        "telemetry of nvidia-smi, which holds no launch",
+        "Name it in the sheet of `telemetry` in the configuration, beside an export of launches.",
+    ),
+)
+_PATTERNS = tuple((re.compile(pattern.encode(), re.MULTILINE), what, advice) for pattern, what, advice in _REPORTS)
+
+
+def printed_report(path: Path, source: str) -> ExportError | None:
+    """Return the error for a file, perhaps compressed, that is a report for people; None for any other file or folder.
+
+    Parameters
+    ----------
+    path : Path
+    source : str
+        How the sheet names it.
+    """
+    try:
+        head = first_bytes(path) if path.is_file() else b""
+    except OSError as error:
+        fail_if_of_the_machine(error)
+        return None
+    if b"\x00" in head:
+        return None
+    for pattern, what, advice in _PATTERNS:
+        if pattern.search(head):
+            return ExportError(source, f"it is {what}", "one row per launch", advice)
+    return None

@@ -1,0 +1,122 @@
+"""Reports for people are refused with what they are and with the command that writes what is read."""
+
+import gzip
+
+import pytest
+from reading import Read
+
+NSYS_SUM = "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns)"
+NVPROF = "==77== NVPROF is profiling process 77, command: ./app\n==77== Profiling result:\n"
+NCU_SUM = '"Process ID","Process Name","Host Name","Kernel Name","Block Size","Grid Size","Device","CC","Invocations"'
+NCU_SUM += ',"Section Name","Metric Name","Metric Unit","Minimum","Maximum","Average"\n'
+NCU_SUM += (
+    '"7","app","h","k(int)","(64, 1, 1)","(8, 1, 1)","0","9.0","4","Occupancy","Achieved Occupancy","%","1","3","2"'
+)
+
+SUMMARY = "a summary of `nsys stats`"
+COLUMNS = "a report of `nsys stats` in columns or as JSON"
+WITHOUT = "a report of `nsys stats` on calls or ranges"
+REPORTS = {  # what it is, a part of what to do, text
+    "kernels": (SUMMARY, "cuda_gpu_trace", f"{NSYS_SUM},Name\n60.0,600,2,300.0,300.0,200,400,100.0,k(int)\n"),
+    "kernels of 2021": (SUMMARY, "cuda_gpu_trace", "Time(%),Total Time (ns),Instances,Average,Name\n60.0,6,2,3.0,k\n"),
+    "ranges after notices": (
+        SUMMARY,
+        "cuda_gpu_trace",
+        f"Generating SQLite file a.sqlite\nProcessing [a.sqlite] with [nvtx_sum.py]...\n{NSYS_SUM},Style,Range\n",
+    ),
+    "sizes": (SUMMARY, "cuda_gpu_trace", "Total (MB),Count,Avg (MB),Operation\n8.0,2,4.0,[CUDA memcpy HtoD]\n"),
+    "all in columns": (
+        SUMMARY,
+        "cuda_gpu_trace",
+        "[3/8] Executing 'nvtx_sum' stats report\n\n Time (%)  Total Time (ns)  Instances\n --------  -------------\n",
+    ),
+    "summary as JSON": (SUMMARY, "cuda_gpu_trace", '[{"Time (%)": 60.0, "Total Time (ns)": 600}]'),
+    "trace in columns": (
+        COLUMNS,
+        "-f csv",
+        " Start (ns)   Duration (ns)  CorrId  GrdX\n ------  -----\n 1000  500  9  4\n",
+    ),
+    "trace as JSON": (COLUMNS, "-f csv", '[{"Start (ns)":"1000","Duration (ns)":"500","Name":"k(int)"}]'),
+    "launches from call to end": (
+        "the report cuda_kern_exec_trace of `nsys stats`",
+        "cuda_gpu_trace",
+        "API Start (ns),API Dur (ns),Queue Start (ns),Queue Dur (ns),Kernel Start (ns),Kernel Dur (ns)\n1,2,,,3,4\n",
+    ),
+    "calls": (WITHOUT, "cuda_gpu_trace", "Start (ns),Duration (ns),Name,Result,CorrID,Pid\n1,2,cudaMalloc,0,1,7\n"),
+    "ranges on the GPU": (WITHOUT, "cuda_gpu_trace", "Name,Projected Start (ns),Projected Duration (ns)\nstep,1,2\n"),
+    "nested ranges": (WITHOUT, "cuda_gpu_trace", "Start (ns),End (ns),Duration (ns),DurChild (ns),Name\n1,2,1,0,s\n"),
+    "nvprof": (
+        "a summary of nvprof",
+        "--print-gpu-trace --csv",
+        f'{NVPROF}"Type","Time(%)","Time","Calls","Avg","Name"\n,%,ms,,us,\n"GPU activities",60,6,2,3,"k(int)"\n',
+    ),
+    "nvprof without its lines": (
+        "a summary of nvprof",
+        "--csv",
+        "Time(%),Time,Calls,Avg,Min,Max,Name\n60%,6ms,2,3ms\n",
+    ),
+    "nvprof in columns": ("a summary of nvprof", "--csv", f"{NVPROF}Time(%)      Time     Calls       Avg  Name\n"),
+    "nvprof's trace in columns": (
+        "a trace of nvprof in columns",
+        "--csv",
+        f"{NVPROF}   Start  Duration            Grid Size      Block Size     Regs*\n1.5ms  2us  (8 1 1)  (64 1 1)  16\n",
+    ),
+    "nvprof's metrics": (
+        "a table of nvprof's metrics",
+        "ncu --csv",
+        f'{NVPROF}"Device","Kernel","Invocations","Metric Name","Metric Description","Min","Max","Avg"\n',
+    ),
+    "nvprof's metrics per launch": (
+        "a trace of nvprof's metrics",
+        "ncu --csv",
+        f'{NVPROF}"Device","Context","Stream","Kernel","Correlation_ID","ipc"\n"A (0)","1","7","k(int)",9,1.5\n',
+    ),
+    "Nsight Compute": ("a summary of Nsight Compute", "--page raw", f"==PROF== Connected to process 7\n{NCU_SUM}\n"),
+    "Nsight Compute without its lines": ("a summary of Nsight Compute", "--page raw", f"{NCU_SUM}\n"),
+    "Nsight Compute as text": (
+        "a page of Nsight Compute as text",
+        "--csv --page raw",
+        "==PROF== Connected to process 7\n  k(int) (8, 1, 1)x(64, 1, 1), Context 1, Stream 7\n    Section: Occupancy\n"
+        "    Metric Name          Metric Unit Metric Value\n    Achieved Occupancy             %         2\n",
+    ),
+    "nvidia-smi": ("telemetry of nvidia-smi", "`telemetry`", "timestamp, index, power.draw [W]\n2026/01/01, 0, 70 W\n"),
+}
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_report_is_named_with_the_command_that_writes_what_is_read(name, tmp_path):
+    what, command, text = REPORTS[name]
+    path = tmp_path / "report.txt"
+    path.write_text(text, encoding="utf-8")
+    read = Read(path, tmp_path / "e")
+    assert (read.status, read.error["expected"]) == ("refused", "one row per launch")
+    assert read.error["found"].startswith(f"it is {what}")
+    assert command in read.error["advice"]
+
+
+def test_a_compressed_report_is_named_too(tmp_path):
+    path = tmp_path / "report.csv.gz"
+    path.write_bytes(gzip.compress(REPORTS["kernels"][2].encode()))
+    assert Read(path, tmp_path / "e").error["found"].startswith(f"it is {SUMMARY}")
+
+
+def test_a_trace_that_is_refused_for_another_reason_is_not_called_a_report(tmp_path):
+    path = tmp_path / "trace.csv"
+    header = "Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Bytes (MB),Device,Ctx,Strm,Name"
+    path.write_text(f"{header}\nsoon,500,9,4,1,1,64,1,1,,A GPU (0),1,7,k(int)\n", encoding="utf-8")
+    found = Read(path, tmp_path / "e").error["found"]
+    assert "1 events have no start or end that can be read" in found
+
+
+def test_a_table_with_a_column_of_times_and_a_target_is_read(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("Time (%),Total Time (ns),y\n1,2,3\n2,3,4\n", encoding="utf-8")
+    assert Read(path, tmp_path / "e").status == "read"
+
+
+def test_what_begins_like_a_format_but_holds_nothing_of_it_is_not_told_to_set_auto(tmp_path):
+    path = tmp_path / "messages.txt"
+    path.write_text("==77== NVPROF is profiling process 77, command: ./app\nhello\n", encoding="utf-8")
+    error = Read(path, tmp_path / "e").error
+    assert error["found"] == "it begins like an export of format cupti, but holds nothing of it that can be read"
+    assert "auto" not in error["advice"]
