@@ -59,12 +59,15 @@ class Columns:
         Index of each column, by our names.
     unit : dict of str to str
         Its unit, in lower case; empty if its name has none.
+    report : bool
+        Whether it is a report of `nsys stats`.
     binary : bool
         Whether a KB is 1024 bytes.
     """
 
     position: dict[str, int]
     unit: dict[str, str]
+    report: bool = False
     binary: bool = False
 
     @property
@@ -79,13 +82,16 @@ class Columns:
 
 
 def columns_of(header: list[str]) -> Columns:
-    """Return which of a header's columns are known."""
-    ours_of = {name: ours for ours, names in column_map("cupti_csv")["columns"].items() for name in names}
-    found = Columns({}, {})
+    """Return which of a header's columns are known; none of those of a report on ranges."""
+    known = column_map("cupti_csv")
+    ours_of = {name: ours for ours, names in known["columns"].items() for name in names}
+    found = Columns({}, {}, is_header(header))
     for at, cell in enumerate(header):
         whole = re.sub(r"[^a-z0-9]", "", cell.lower())
         match = _IN_NAME.fullmatch(cell.strip()[:LONGEST])
         bare = re.sub(r"[^a-z0-9]", "", match[1].lower())
+        if bare in known["columns_of_ranges"]:
+            return Columns({}, {}, found.report)
         ours = ours_of.get(bare) or ours_of.get(whole)
         if ours and ours not in found.position:
             found.position[ours] = at

@@ -180,9 +180,9 @@ class CsvReader:
 
     def _begin(self, columns: Columns) -> None:
         """Begin a report with these columns. `nsys stats` writes several to one text; one that is not of events, such
-        as a summary, is passed over. Where the first names no processes, as the GPU's trace, none of a later one count.
+        as a summary, is passed over. The processes of its calls do not count, since its GPU's trace names none.
         """
-        if self.columns is not None and "process" not in self.columns.position:
+        if columns.report and not {"device", "stream"} & columns.position.keys():
             columns.position.pop("process", None)
         self.columns = columns
         self.kinds = RowKinds(columns.position, self.path.name)

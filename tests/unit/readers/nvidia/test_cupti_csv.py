@@ -291,6 +291,28 @@ def test_several_reports_in_one_text(first, said, tmp_path):
     assert read.count("unreadable_rows") == read.count("no_time") == 0
 
 
+RANGES = (
+    "Start (ns),End (ns),Duration (ns),DurChild (ns),DurNonChild (ns),Name,PID,TID,Lvl,NumChild,RangeId,RangeStack",
+    "800,4000,3200,0,3200,:step,77,78,0,0,1,:1",
+)
+
+
+@pytest.mark.parametrize("in_one", [True, False])
+def test_calls_before_the_trace_of_the_gpu_are_linked_and_ranges_are_no_calls(in_one, tmp_path):
+    reports = {"cuda_api_trace": REPORTS["cuda_api_trace"], "nvtx_pushpop_trace": RANGES, **REPORTS}
+    if in_one:
+        path = written(tmp_path / "stats.csv", "\n\n".join("\n".join(lines) for lines in reports.values()))
+    else:
+        path = tmp_path / "stats"
+        for name, lines in reports.items():
+            written(path / f"r_{name}.csv", "\n".join(lines))
+    read = Read(path, tmp_path / "e")
+    assert (read.status, read.capabilities["ranks"]) == ("read", [0])
+    assert read.launches.column("queue_ns").to_pylist() == [50]
+    assert read.calls.column("name").to_pylist() == ["cudaLaunchKernel", "cudaMemcpyAsync"]
+    assert read.count("no_launch_calls") == 0
+
+
 def test_decimal_commas_are_named_as_the_reason(tmp_path):
     text = "start [ms];duration [ms];name;device;stream\n1,5;0,25;k;0;7\n2,5;0,25;k;0;7"
     read = Read(written(tmp_path / "k.csv", text), tmp_path / "e")
