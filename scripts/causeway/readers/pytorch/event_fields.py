@@ -131,6 +131,23 @@ def format_version(facts: Mapping[str, object]) -> str | None:
     return " ".join(f"{names[key]} {clean_text(str(facts[key]))[:20]}" for key in keys) or None
 
 
+def devices_of(facts: Mapping[str, object]) -> list[dict]:
+    """Return the devices that a trace's top level lists: number, name, multiprocessors and memory of each. PyTorch 1.8
+    and 1.9 have other names for the list and for the multiprocessors.
+    """
+    devices = facts.get("deviceProperties", facts.get("computeProperties"))
+    return [
+        {
+            "device": number,
+            "name": device.get("name"),
+            "multiprocessors": integer(device.get("numSms", device.get("multiProcessorCount"))),
+            "memory_bytes": integer(device.get("totalGlobalMem")),
+        }
+        for device in (devices if isinstance(devices, list) else [])
+        if isinstance(device, dict) and (number := integer(device.get("id"))) is not None
+    ]
+
+
 def along_axes(sizes: list) -> list[Sequence]:
     """Return the sizes of grids or blocks along x, y and z, None where an event has none.
 

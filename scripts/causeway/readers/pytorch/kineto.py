@@ -31,6 +31,7 @@ from causeway.readers.pytorch.event_fields import (
     ThreadNumbers,
     all_arguments,
     along_axes,
+    devices_of,
     format_version,
     mentioned,
     times_ns,
@@ -387,14 +388,6 @@ class KinetoReader:
         if rank is not None and 0 <= rank < MOST_RANKS:
             self.sink.processes.state_rank(self._only_process(), rank)
         sink.format_version = format_version(facts)
-        devices = facts.get("deviceProperties")
-        for device in devices if isinstance(devices, list) else []:
-            if isinstance(device, dict) and (at := integer(device.get("id"))) is not None:
-                sink.device(
-                    0,
-                    at,
-                    name=device.get("name"),
-                    multiprocessors=integer(device.get("numSms")),
-                    memory_bytes=integer(device.get("totalGlobalMem")),
-                )
+        for device in devices_of(facts):
+            sink.device(0, **device)
         sink.same_devices(range(len(sink.processes.keys)))

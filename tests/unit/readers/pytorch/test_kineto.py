@@ -343,6 +343,14 @@ def test_a_cut_trace_gives_the_events_before_the_cut(tmp_path_factory, cut, comp
     assert len(starts) > 2000 * cut * 0.5 - 60
 
 
+def test_devices_as_pytorch_1_8_lists_them(tmp_path):
+    device = {"id": 0, "name": "Tesla V100", "totalGlobalMem": 1 << 34, "multiProcessorCount": 80}
+    read = Read(write_trace(tmp_path / "t.json", [kernel(1, 2)], computeProperties=[device]), tmp_path / "e")
+    assert read.devices.select(["name", "multiprocessors", "memory_bytes"]).to_pylist() == [
+        {"name": "Tesla V100", "multiprocessors": 80, "memory_bytes": 1 << 34}
+    ]
+
+
 def test_collectives_have_a_table_of_their_own(data, tmp_path):
     """Four ranks in one file: 15 all-reduces and 6 broadcasts each, one communicator, sizes from elements and type."""
     export = Read(data / "kineto" / "amd-training" / "merged_4ranks_nccl_only.json.gz", tmp_path / "t")
