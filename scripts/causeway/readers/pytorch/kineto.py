@@ -138,17 +138,22 @@ class KinetoReader:
             else None
         )
         if not (self.sink.n_launches or self.counter_rows):
-            advice = "Profile again with ProfilerActivity.CUDA."
-            raise failure or ExportError(
-                source, f"there is no GPU kernel in it ({self._others()})", "events of category kernel", advice
-            )
+            raise failure or self._without_kernel()
         if failure:
             raise failure
 
-    def _others(self) -> str:
-        found = [f"{rows} {category}" for category, rows in sorted(self.seen.items())]
-        found += [f"{rows} {category} whose ph is not X" for category, rows in sorted(self.incomplete.items())]
-        return ", ".join(found) or "no event of any category read"
+    def _without_kernel(self) -> ExportError:
+        others = [f"{rows} {category}" for category, rows in sorted(self.seen.items())]
+        others += [f"{rows} {category} whose ph is not X" for category, rows in sorted(self.incomplete.items())]
+        found = f"there is no GPU kernel in it ({', '.join(others) or 'no event of any category read'})"
+        advice = "Profile again with ProfilerActivity.CUDA."
+        if not any(self.kinds.values()):
+            found = "it is a Chrome trace without any event of PyTorch's profiler, as JAX and TensorFlow write them"
+            advice = (
+                "Name a trace of torch.profiler; of other tools, profile with `nsys profile` and export that, or write"
+                " the kernels as a table (CSV, one row per launch)."
+            )
+        return ExportError(self.options.source, found, "events of category kernel", advice)
 
     def _events(self) -> None:
         pending = self.pending

@@ -343,6 +343,25 @@ def test_a_cut_trace_gives_the_events_before_the_cut(tmp_path_factory, cut, comp
     assert len(starts) > 2000 * cut * 0.5 - 60
 
 
+JAX = [
+    {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "/device:GPU:0"}},
+    {"ph": "X", "name": "fusion", "pid": 1, "tid": 13, "ts": 1.5, "dur": 2.5, "args": {"hlo_op": "fusion"}},
+    {},
+]
+TENSORFLOW = [
+    {"ph": "X", "cat": "Op", "name": "MatMul", "pid": 5, "tid": 0, "ts": 1, "dur": 2, "args": {"op": "MatMul"}}
+]
+
+
+@pytest.mark.parametrize("events", [JAX, TENSORFLOW, []], ids=["JAX", "TensorFlow", "none"])
+def test_a_chrome_trace_of_another_tool_is_not_told_to_set_an_option_of_pytorch(events, tmp_path):
+    read = Read(write_trace(tmp_path / "t.json", events, displayTimeUnit="ns"), tmp_path / "e")
+    assert read.status == "refused"
+    assert read.error["found"].startswith("it is a Chrome trace without any event of PyTorch's profiler")
+    assert "`nsys profile`" in read.error["advice"]
+    assert "ProfilerActivity" not in read.error["advice"]
+
+
 def test_devices_as_pytorch_1_8_lists_them(tmp_path):
     device = {"id": 0, "name": "Tesla V100", "totalGlobalMem": 1 << 34, "multiProcessorCount": 80}
     read = Read(write_trace(tmp_path / "t.json", [kernel(1, 2)], computeProperties=[device]), tmp_path / "e")
