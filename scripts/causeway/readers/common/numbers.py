@@ -34,6 +34,7 @@ _SECONDS = {
     "usecond": 1e-06,
     "usec": 1e-06,
     "µs": 1e-06,
+    "\u03bcs": 1e-06,
     "ns": 1e-09,
     "nsecond": 1e-09,
     "nsec": 1e-09,

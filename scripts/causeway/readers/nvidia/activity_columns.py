@@ -14,8 +14,8 @@ from causeway.readers.containers.csv_lines import CsvLines
 HEADER_LINES = 4096
 """Lines in which a header is looked for."""
 
-TIME_POWERS = {"ns": 0, "nsec": 0, "us": 3, "usec": 3, "µs": 3, "ms": 6, "msec": 6, "s": 9, "sec": 9}
-"""Power of ten from a unit to nanoseconds."""
+TIME_POWERS = {"ns": 0, "nsec": 0, "us": 3, "usec": 3, "µs": 3, "\u03bcs": 3, "ms": 6, "msec": 6, "s": 9, "sec": 9}
+"""Power of ten from a unit to nanoseconds; microseconds also with the Greek letter mu."""
 
 SIZE_POWERS = {
     "b": 0,
@@ -41,7 +41,7 @@ _LOST = re.compile(
 )
 """nvprof's warnings of records that are not there, some with their number."""
 
-_NUMBER = re.compile(r"\s*([+-]?)(\d+)(?:\.(\d*))?\s*([A-Za-zµ]*)\s*")
+_NUMBER = re.compile(r"\s*([+-]?)(\d+)(?:\.(\d*))?\s*([A-Za-zµ\u03bc]*)\s*")
 _CORRELATION = re.compile(r"(.*\S)\s+\[(\d{1,18})\]\s*", re.DOTALL)
 _UNIT_IN_NAME = re.compile(r"[A-Z][A-Za-z]{1,8}(?: [A-Z][a-z]{1,8})? ?\((?:[nuµm]?s(?:ec)?|[KMG]?B|%)\)")
 _IN_NAME = re.compile(

@@ -313,6 +313,16 @@ def test_calls_before_the_trace_of_the_gpu_are_linked_and_ranges_are_no_calls(in
     assert read.count("no_launch_calls") == 0
 
 
+@pytest.mark.parametrize("mu", ["u", "\u00b5", "\u03bc"], ids=["u", "micro sign", "Greek letter"])
+def test_microseconds_in_each_spelling(mu, tmp_path):
+    text = f"Start ({mu}s),Duration ({mu}s),Name,Device,Stream\n10.5,1.25,k,0,7\n20.5{mu}s,1.5{mu}s,k,0,7"
+    read = Read(written(tmp_path / "k.csv", text), tmp_path / "e")
+    assert [(row["start_ns"], row["duration_ns"]) for row in read.launches.to_pylist()] == [
+        (10_500, 1250),
+        (20_500, 1500),
+    ]
+
+
 def test_decimal_commas_are_named_as_the_reason(tmp_path):
     text = "start [ms];duration [ms];name;device;stream\n1,5;0,25;k;0;7\n2,5;0,25;k;0;7"
     read = Read(written(tmp_path / "k.csv", text), tmp_path / "e")
