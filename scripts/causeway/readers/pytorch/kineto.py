@@ -147,6 +147,8 @@ class KinetoReader:
         others += [f"{rows} {category} whose ph is not X" for category, rows in sorted(self.incomplete.items())]
         found = f"there is no GPU kernel in it ({', '.join(others) or 'no event of any category read'})"
         advice = "Profile again with ProfilerActivity.CUDA."
+        if any(self.map["categories"][category] == "calls" for category in self.seen):
+            advice = "Calls of the GPU were traced, but no kernel: check that work runs while the profiler records."
         if not any(self.kinds.values()):
             found = "it is a Chrome trace without any event of PyTorch's profiler, as JAX and TensorFlow write them"
             advice = (

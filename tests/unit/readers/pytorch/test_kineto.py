@@ -362,6 +362,13 @@ def test_a_chrome_trace_of_another_tool_is_not_told_to_set_an_option_of_pytorch(
     assert "ProfilerActivity" not in read.error["advice"]
 
 
+def test_a_trace_of_calls_alone_is_not_told_to_trace_the_gpu(tmp_path):
+    call = {"ph": "X", "cat": "cuda_runtime", "name": "cudaDeviceSynchronize", "pid": 7, "tid": 7, "ts": 1, "dur": 9}
+    read = Read(write_trace(tmp_path / "t.json", [call]), tmp_path / "e")
+    assert read.error["found"] == "there is no GPU kernel in it (1 cuda_runtime)"
+    assert read.error["advice"].startswith("Calls of the GPU were traced, but no kernel")
+
+
 def test_devices_as_pytorch_1_8_lists_them(tmp_path):
     device = {"id": 0, "name": "Tesla V100", "totalGlobalMem": 1 << 34, "multiProcessorCount": 80}
     read = Read(write_trace(tmp_path / "t.json", [kernel(1, 2)], computeProperties=[device]), tmp_path / "e")
